@@ -1,0 +1,20 @@
+package api
+
+// Namespaces that Fairlead uses. They are those of OpenShift and MetalLB, so
+// that manifests and habits carry over.
+const (
+	// OperatorNamespace holds the operator and the IngressController objects.
+	OperatorNamespace = "openshift-ingress-operator"
+	// OperandNamespace holds the router Deployments and their Services.
+	OperandNamespace = "openshift-ingress"
+	// ProviderNamespace holds the speaker and the address configuration.
+	ProviderNamespace = "metallb-system"
+)
+
+// Annotations on Routes and Ingresses that OpenShift has no word for.
+const (
+	// AnnotationPathType on a Route says how spec.path matches: "Prefix" (the
+	// default: whole path segments) or "Exact". The operator sets it on
+	// Routes that it makes of an Ingress with pathType Exact.
+	AnnotationPathType = "fairlead.dev/path-type"
+)
