@@ -1,0 +1,37 @@
+package ingest
+
+import (
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Source gives the objects as the API server last reported them. Callers must
+// not change what they get. A missing object is nil.
+type Source interface {
+	// Routes lists the keys of all routes that this router's selectors match.
+	Routes() []model.Key
+	// Route returns a route that the selectors match.
+	Route(model.Key) *routev1.Route
+	Service(model.Key) *corev1.Service
+	// Slices returns the EndpointSlices of a Service, in any order.
+	Slices(service model.Key) []*discoveryv1.EndpointSlice
+	// Secret returns a Secret that a route names, or why it cannot be read.
+	Secret(model.Key) (*corev1.Secret, error)
+}
+
+// Changes are the keys of objects that may differ from what was last ingested.
+type Changes struct {
+	Routes   map[model.Key]struct{}
+	Services map[model.Key]struct{}
+	Secrets  map[model.Key]struct{}
+	// All asks for everything to be ingested again, as after new settings.
+	All bool
+}
+
+// Empty reports whether nothing changed.
+func (c Changes) Empty() bool {
+	return !c.All && len(c.Routes) == 0 && len(c.Services) == 0 && len(c.Secrets) == 0
+}

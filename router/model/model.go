@@ -1,0 +1,117 @@
+// Package model holds what the router serves, as plain values: backends with
+// their servers, the tables that lead a request to a backend, certificates,
+// and the state that each route gets to see.
+//
+// No Kubernetes and no HAProxy type appears here. Packages that decide produce
+// these values, packages that do IO consume them.
+//
+//	Route, Service, EndpointSlice, Secret ─ ingest ─▶ Claim ─ admit ─▶ HostTable
+//	                                                   │                  │
+//	                                                   └──▶ State ◀───────┘ ─ plan ─▶ steps
+package model
+
+import (
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// Key names a namespaced object. It is comparable.
+type Key struct {
+	Namespace string
+	Name      string
+}
+
+// String returns "namespace/name".
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// Termination says where the TLS connection of a client ends.
+type Termination string
+
+const (
+	// Plain routes have no TLS; they answer on the HTTP listener only.
+	Plain Termination = ""
+	// Edge routes end TLS at the router and speak HTTP to the pod.
+	Edge Termination = "edge"
+	// Reencrypt routes end TLS at the router and speak TLS to the pod.
+	Reencrypt Termination = "reencrypt"
+	// Passthrough routes hand the TLS connection to the pod, chosen by SNI.
+	Passthrough Termination = "passthrough"
+)
+
+// InsecurePolicy says what the HTTP listener does for a TLS route.
+type InsecurePolicy string
+
+const (
+	// InsecureNone refuses plain HTTP; it is the default.
+	InsecureNone InsecurePolicy = "None"
+	// InsecureAllow serves plain HTTP from the same backend.
+	InsecureAllow InsecurePolicy = "Allow"
+	// InsecureRedirect answers 302 to the https address.
+	InsecureRedirect InsecurePolicy = "Redirect"
+)
+
+// Claim is one route's wish to answer for a host and path, with all that is
+// needed to serve it if it wins. It is the result of ingesting one Route.
+type Claim struct {
+	Key     Key
+	UID     string
+	Created time.Time
+	// Version is the resourceVersion of the Route that made the claim.
+	Version string
+
+	// Host is lower case and without trailing dot. For wildcard claims it is
+	// "*." and the parent domain.
+	Host string
+	// NamedHost is the host as the route's status shows it.
+	NamedHost string
+	// Path is spec.path as written; "" and "/" both mean every path.
+	Path string
+	// Exact claims match Path and nothing below it.
+	Exact       bool
+	Termination Termination
+	Insecure    InsecurePolicy
+
+	Backend Backend
+	// Certificate is the route's own, or nil for the router's default.
+	Certificate *Certificate
+}
+
+// Older reports whether c has the better right to a host than o: the older
+// creation time first, then the smaller UID.
+func (c *Claim) Older(o *Claim) bool {
+	if !c.Created.Equal(o.Created) {
+		return c.Created.Before(o.Created)
+	}
+	return c.UID < o.UID
+}
+
+// Certificate is a chain with its private key, as HAProxy loads it.
+type Certificate struct {
+	// ID is unique per owner and content: the same ID means the same PEM.
+	ID string
+	// PEM holds the leaf first, then the chain, then the key.
+	PEM string
+}
+
+// CA is a bundle of authorities that a backend's servers must be signed by.
+type CA struct {
+	// ID is unique per owner and content.
+	ID  string
+	PEM string
+}
+
+// RouteStatus is what one router says about one route.
+type RouteStatus struct {
+	Key Key
+	UID string
+	// Host as this router serves it, empty if it could not be determined.
+	Host           string
+	WildcardPolicy string
+	Admitted       bool
+	// Reason and Message are empty for an admitted route.
+	Reason  api.Reason
+	Message string
+	// Findings are all findings about the route, the refusing one included.
+	Findings []api.Finding
+}
