@@ -1,0 +1,55 @@
+// Command tools fetches and builds what tests and the demo need into the tools folder:
+//
+//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|lint]...
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tools:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, parts []string) error {
+	b, err := toolset.New(os.Stderr)
+	if err != nil {
+		return err
+	}
+	steps := map[string][]func(context.Context) error{
+		"haproxy":    {b.HAProxy},
+		"apiserver":  {b.APIServer},
+		"kubernetes": {b.Kubernetes},
+		"apt":        {b.HostPackages},
+		"lint":       {b.Linter},
+		// What is quick and may ask for root comes first, then what lets unit tests run.
+		"all": {b.HostPackages, b.HAProxy, b.Kubernetes},
+	}
+	if len(parts) == 0 {
+		parts = []string{"all"}
+	}
+	for _, part := range parts {
+		todo, known := steps[part]
+		if !known {
+			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt or lint", part)
+		}
+		for _, step := range todo {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
