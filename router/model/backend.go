@@ -1,0 +1,181 @@
+package model
+
+import (
+	"hash/fnv"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Kind is the prefix of a backend's name, as users know it from the stats page
+// and from metrics. The words are OpenShift's.
+type Kind string
+
+// Kinds of backends, one per termination.
+const (
+	KindHTTP   Kind = "be_http"
+	KindEdge   Kind = "be_edge_http"
+	KindSecure Kind = "be_secure"
+	KindTCP    Kind = "be_tcp"
+)
+
+// KindOf returns the kind of backend that serves routes of a termination.
+func KindOf(t Termination) Kind {
+	switch t {
+	case Edge:
+		return KindEdge
+	case Reencrypt:
+		return KindSecure
+	case Passthrough:
+		return KindTCP
+	case Plain:
+		return KindHTTP
+	}
+	return KindHTTP
+}
+
+// Balance is a load-balancing algorithm (HAProxy manual, "balance").
+type Balance string
+
+// The algorithms that a route may ask for.
+const (
+	RoundRobin Balance = "roundrobin"
+	LeastConn  Balance = "leastconn"
+	SourceHash Balance = "source"
+	Random     Balance = "random"
+)
+
+// Profile selects the defaults section that a backend is made from: all that
+// cannot change at run time and is not a server's. Every combination is
+// rendered at boot, so no route ever needs a new one.
+type Profile struct {
+	// TCP profiles carry bytes, the others HTTP.
+	TCP     bool
+	Balance Balance
+	// Cookie profiles set a sticky cookie. Only for HTTP.
+	Cookie bool
+}
+
+// Name returns the name of the profile's defaults section.
+func (p Profile) Name() string {
+	name := "http_"
+	if p.TCP {
+		name = "tcp_"
+	}
+	name += string(p.Balance)
+	if p.Cookie {
+		name += "_cookie"
+	}
+	return name
+}
+
+// Profiles returns every profile, in a fixed order.
+func Profiles() []Profile {
+	var all []Profile
+	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash} {
+		all = append(all,
+			Profile{Balance: b},
+			Profile{Balance: b, Cookie: true},
+			Profile{Balance: b, TCP: true})
+	}
+	return all
+}
+
+// Backend is the servers of one route and how they are used.
+type Backend struct {
+	Kind    Kind
+	Owner   Key
+	Profile Profile
+	Policy  Policy
+	// CA verifies the servers of a re-encrypt backend, or is nil.
+	CA *CA
+	// Servers are sorted by ID.
+	Servers []Server
+}
+
+// Name returns HAProxy's name of the backend. It ends in a short hash of
+// everything that HAProxy cannot change in a living backend, so a name that is
+// present means content that is right.
+func (b *Backend) Name() string {
+	return string(b.Kind) + ":" + b.Owner.Namespace + ":" + b.Owner.Name + ":" + shortHash(b.Profile.Name())
+}
+
+// Policy is the data that rules in a profile read at run time, keyed by the
+// backend's name.
+type Policy struct {
+	// CookieName is the name that clients see, or empty without stickiness.
+	CookieName string
+	// CookieAttributes follow the cookie's value, such as "; Secure".
+	CookieAttributes string
+	// TimeoutServer is HAProxy's time text for "timeout server", or empty
+	// for the router's default.
+	TimeoutServer string
+	// TimeoutTunnel is the same for "timeout tunnel".
+	TimeoutTunnel string
+}
+
+// Record returns the policy as the one line that profiles split at "|". An
+// empty policy has no record. The field order is part of the skeleton in
+// templates/.
+func (p Policy) Record() string {
+	if p == (Policy{}) {
+		return ""
+	}
+	return strings.Join([]string{p.TimeoutServer, p.TimeoutTunnel, p.CookieName, p.CookieAttributes}, "|")
+}
+
+// Server is one endpoint in a backend.
+type Server struct {
+	// ID is "pod:<pod>:<service>:<port name>:<ip>:<port>", or "ept:…" for an
+	// endpoint that is not a pod. It is the identity that sticky cookies
+	// carry, so it stays the same across restarts and replicas.
+	ID      string
+	Address netip.AddrPort
+	// Weight is 0 to 256 as HAProxy uses it.
+	Weight int
+	// MaxConn limits concurrent connections; 0 means no limit.
+	MaxConn int
+	// Options cannot change while the server lives.
+	Options ServerOptions
+}
+
+// ServerOptions are what HAProxy fixes when a server is created.
+type ServerOptions struct {
+	// Cookie is the value of the sticky cookie, or empty.
+	Cookie string
+	// CheckInterval is HAProxy's time text between health checks, or empty
+	// for a server that is not checked.
+	CheckInterval string
+	// H2C speaks HTTP/2 without TLS to the server.
+	H2C bool
+	// TLS speaks TLS to the server.
+	TLS bool
+	// CAID names the CA that must have signed the server's certificate.
+	// Empty with TLS means that any certificate will do.
+	CAID string
+	// VerifyHost is the name that the certificate must have, or empty. It is
+	// also sent as SNI.
+	VerifyHost string
+}
+
+// Name returns HAProxy's name of the server: its ID, and for servers with
+// options beyond the cookie a short hash of them. A changed option is thus a
+// new server, and a name that is present means options that are right.
+func (s *Server) Name() string {
+	o := s.Options
+	if !o.TLS && !o.H2C && o.CheckInterval == "" {
+		return s.ID
+	}
+	return s.ID + ":" + shortHash(o.CheckInterval, strconv.FormatBool(o.H2C),
+		strconv.FormatBool(o.TLS), o.CAID, o.VerifyHost)
+}
+
+// shortHash returns eight hexadecimal digits that identify the parts.
+func shortHash(parts ...string) string {
+	h := fnv.New32a()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return strconv.FormatUint(uint64(h.Sum32())|1<<32, 16)[1:]
+}
