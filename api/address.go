@@ -41,8 +41,8 @@ const (
 
 // Reasons of findings on IPAddressPools and L2Advertisements.
 const (
-	// ReasonValid: the object is used as it is written.
-	ReasonValid Reason = "Valid"
+	// ReasonUsed: the object is used as it is written.
+	ReasonUsed Reason = "Used"
 	// ReasonInvalidAddresses: an entry of spec.addresses is no network or
 	// range. Correct the entry.
 	ReasonInvalidAddresses Reason = "InvalidAddresses"

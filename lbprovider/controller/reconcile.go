@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/allocator"
+	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/service"
+)
+
+// Reconcile brings one Service, or everything, to what it should be.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	switch {
+	case req == statusRequest:
+		return reconcile.Result{}, r.writePools(ctx)
+	case req == configRequest || !r.started:
+		// The first pass is always a full one: those who hold addresses must
+		// be heard before anyone gets a new one.
+		if err := r.all(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+		r.started = true
+		return r.result(req), nil
+	}
+	released, err := r.one(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if released {
+		if err := r.retryPending(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	r.later(statusRequest, statusDelay)
+	return r.result(req), nil
+}
+
+func (r *reconciler) result(req reconcile.Request) reconcile.Result {
+	if r.pending[req.NamespacedName] {
+		return reconcile.Result{RequeueAfter: pendingRetry}
+	}
+	return reconcile.Result{}
+}
+
+// all reads the configuration and converges every Service, holders first.
+func (r *reconciler) all(ctx context.Context) error {
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	var list corev1.ServiceList
+	if err := r.client.List(ctx, &list); err != nil {
+		return fmt.Errorf("list services: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Service) int {
+		return cmp.Or(
+			-cmp.Compare(len(a.Status.LoadBalancer.Ingress), len(b.Status.LoadBalancer.Ingress)),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
+	})
+	present := map[string]bool{}
+	for i := range list.Items {
+		present[list.Items[i].Namespace+"/"+list.Items[i].Name] = true
+	}
+	for _, key := range r.alloc.Keys() {
+		if !present[key] {
+			r.alloc.Release(key)
+		}
+	}
+	var errs []error
+	released := false
+	for i := range list.Items {
+		rel, err := r.converge(ctx, &list.Items[i])
+		released = released || rel
+		errs = append(errs, err)
+	}
+	if released {
+		errs = append(errs, r.retryPending(ctx))
+	}
+	r.later(statusRequest, statusDelay)
+	return errors.Join(errs...)
+}
+
+// load makes a new configuration of the objects.
+func (r *reconciler) load(ctx context.Context) error {
+	var pools v1beta1.IPAddressPoolList
+	var ads v1beta1.L2AdvertisementList
+	var namespaces corev1.NamespaceList
+	for _, list := range []client.ObjectList{&pools, &ads, &namespaces} {
+		if err := r.client.List(ctx, list); err != nil {
+			return fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	res := config.Resources{ProviderNamespace: r.opts.Namespace, Pools: pools.Items, L2Advertisements: ads.Items}
+	for i := range namespaces.Items {
+		res.Namespaces = append(res.Namespaces, config.Namespace{Name: namespaces.Items[i].Name, Labels: namespaces.Items[i].Labels})
+	}
+	cfg, findings := config.Parse(res, r.cfg)
+	r.cfg = cfg
+	r.findings = map[api.ObjectRef][]api.Finding{}
+	for _, f := range findings {
+		r.findings[f.Object] = append(r.findings[f.Object], f)
+	}
+	r.alloc.SetConfig(cfg)
+	r.metrics.config(len(findings) > 0)
+	return nil
+}
+
+// one converges the Service of that name. It says whether others may now succeed.
+func (r *reconciler) one(ctx context.Context, name types.NamespacedName) (released bool, err error) {
+	var svc corev1.Service
+	if err := r.client.Get(ctx, name, &svc); apierrors.IsNotFound(err) {
+		delete(r.pending, name)
+		delete(r.toldForeign, name)
+		return r.alloc.Release(name.String()), nil
+	} else if err != nil {
+		return false, fmt.Errorf("get service %s: %w", name, err)
+	}
+	return r.converge(ctx, &svc)
+}
+
+// retryPending tries the Services that wait for an address, oldest first.
+func (r *reconciler) retryPending(ctx context.Context) error {
+	var waiting []*corev1.Service
+	for name := range r.pending {
+		var svc corev1.Service
+		if err := r.client.Get(ctx, name, &svc); err == nil {
+			waiting = append(waiting, &svc)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *corev1.Service) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var errs []error
+	for _, svc := range waiting {
+		_, err := r.converge(ctx, svc)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// converge decides about svc and writes the decision.
+func (r *reconciler) converge(ctx context.Context, svc *corev1.Service) (released bool, err error) {
+	name := client.ObjectKeyFromObject(svc)
+	if !r.opts.Classes.Ours(svc) {
+		delete(r.pending, name)
+		released = r.alloc.Release(name.String())
+		if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			return released, nil // another provider's: never touched
+		}
+		return released, r.forget(ctx, svc)
+	}
+	req, problem := service.Read(svc)
+	held, _ := service.StatusAddresses(svc)
+	out := r.alloc.Converge(req, allocator.Held{Addresses: held, Ours: svc.Annotations[api.AnnotationAllocatedFromPool] != ""}, problem)
+	if out.Foreign {
+		delete(r.pending, name)
+		if !r.toldForeign[name] {
+			r.toldForeign[name] = true
+			r.tell(svc, out.Notes)
+		}
+		return false, nil
+	}
+	if len(out.Addresses) == 0 {
+		r.pending[name] = true
+	} else {
+		delete(r.pending, name)
+	}
+	if len(req.Deprecated) > 0 {
+		out.Notes = append(out.Notes, allocator.Note{
+			Reason: api.ReasonDeprecatedAnnotation, Warning: true,
+			Message: fmt.Sprintf("%v: use the prefix metallb.io/", req.Deprecated),
+		})
+	}
+	return out.Released, r.write(ctx, svc, out)
+}

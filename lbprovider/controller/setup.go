@@ -1,0 +1,154 @@
+// Package controller gives addresses to Services of type LoadBalancer. It feeds
+// the objects of the cluster to the pure packages config and allocator, and
+// writes what they decide: the Service's status, the status of pools, and
+// events. It announces nothing; that is the speaker's part.
+//
+// One worker does everything, because the allocator is one state. Its memory is
+// made of the Services' own status on start, so nothing else is stored and a
+// restart renumbers nobody.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/allocator"
+	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/service"
+)
+
+const (
+	// pendingRetry is how often Services without an address are tried again
+	// although nothing that is known to matter has changed.
+	pendingRetry = 5 * time.Minute
+	// statusDelay lets many changes make one write of the pools' status.
+	statusDelay = 200 * time.Millisecond
+)
+
+// Options configure the controller. The zero value is what most clusters want.
+type Options struct {
+	// Namespace is where pools and advertisements live; empty means
+	// api.ProviderNamespace.
+	Namespace string
+	// Classes are the load-balancer classes that are ours; nil means
+	// service.DefaultClasses.
+	Classes *service.Classes
+	// MemberlistSecret is the name of the Secret with the speakers' key, which
+	// the controller makes if it is missing; empty means "memberlist".
+	MemberlistSecret string
+	// Registerer takes the metrics; nil means controller-runtime's registry.
+	Registerer prometheus.Registerer
+	// Log is where messages go; nil means slog.Default.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = api.ProviderNamespace
+	}
+	if o.Classes == nil {
+		classes := service.DefaultClasses()
+		o.Classes = &classes
+	}
+	if o.MemberlistSecret == "" {
+		o.MemberlistSecret = "memberlist"
+	}
+	if o.Registerer == nil {
+		o.Registerer = metrics.Registry
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// The requests that are not about one Service. No Service has an empty namespace.
+var (
+	configRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "config"}}
+	statusRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "status"}}
+)
+
+// reconciler is the one worker. Only Reconcile touches its mutable state.
+type reconciler struct {
+	client  client.Client
+	events  events.EventRecorder
+	opts    Options
+	log     *slog.Logger
+	metrics *gauges
+
+	started bool
+	cfg     *config.Config
+	// findings are those of cfg, by object.
+	findings map[api.ObjectRef][]api.Finding
+	alloc    *allocator.Allocator
+	// pending are Services of ours that have no address.
+	pending map[types.NamespacedName]bool
+	// toldForeign are Services that were left alone with an event.
+	toldForeign map[types.NamespacedName]bool
+	// later wakes the worker with a request after a delay.
+	later func(reconcile.Request, time.Duration)
+}
+
+// Setup adds the address controller, and the keeper of the speakers' key, to
+// mgr. It registers the metallb.io types with the manager's scheme. Both run
+// only on the elected leader.
+func Setup(mgr ctrl.Manager, opts Options) error {
+	opts = opts.withDefaults()
+	if err := v1beta1.AddToScheme(mgr.GetScheme()); err != nil {
+		return fmt.Errorf("register metallb.io types: %w", err)
+	}
+	gauges, err := newGauges(opts.Registerer)
+	if err != nil {
+		return fmt.Errorf("register address metrics: %w", err)
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), events: mgr.GetEventRecorder("fairlead-addresses"),
+		opts: opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
+		alloc: allocator.New(), cfg: nil,
+		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
+		later: func(reconcile.Request, time.Duration) {},
+	}
+	toConfig := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{configRequest}
+	})
+	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
+	err = ctrl.NewControllerManagedBy(mgr).Named("addresses").
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&v1beta1.IPAddressPool{}, toConfig, specOrLabels).
+		Watches(&v1beta1.L2Advertisement{}, toConfig, specOrLabels).
+		Watches(&corev1.Namespace{}, toConfig, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.later = q.AddAfter
+			q.Add(configRequest) // also without any pool the state must be made known
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up address controller: %w", err)
+	}
+	keeper := &keyKeeper{reader: mgr.GetAPIReader(), writer: mgr.GetClient(), namespace: opts.Namespace, name: opts.MemberlistSecret, log: r.log}
+	if err := mgr.Add(keeper); err != nil {
+		return fmt.Errorf("set up keeper of secret %s/%s: %w", opts.Namespace, opts.MemberlistSecret, err)
+	}
+	return nil
+}
