@@ -1,0 +1,13 @@
+// Package kube is the router's way to the API server: it watches the objects
+// that routes are made of, and writes what the router decided back to the
+// routes' status.
+//
+// It decides nothing. What it watches is kept as the API server reported it;
+// events only mark keys as dirty, and whoever reads the keys looks at the
+// newest state. If the API server goes away, the last state stays readable and
+// the watches resume when it returns.
+//
+//	API server ─ watch ─▶ Watcher ─ Wake, Take, ingest.Source ─▶ pipeline
+//	     ▲                   │ newest Route                          │
+//	     └──── update ── StatusWriter ◀── Publish, Forget ───────────┘
+package kube

@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+// leaseTimes are how long a replica may be silent before another one takes
+// over, how long it tries to renew before it stops, and how often it tries.
+type leaseTimes struct {
+	duration, renew, retry time.Duration
+}
+
+var defaultLeaseTimes = leaseTimes{15 * time.Second, 10 * time.Second, 2 * time.Second}
+
+// Run writes until ctx ends, and returns nil then. It waits for the Watcher's
+// first state, which must run at the same time.
+func (s *StatusWriter) Run(ctx context.Context) error {
+	quiet := klog.NewContext(ctx, logr.Discard())
+	broadcaster := record.NewBroadcaster(record.WithContext(quiet))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.events.Events("")})
+	s.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "router-" + s.watcher.name})
+
+	if !s.watcher.WaitForSync(ctx) {
+		return nil
+	}
+	for ctx.Err() == nil {
+		usable, err := s.leaseUsable(ctx)
+		switch {
+		case err != nil:
+			s.log.complain("cannot read the lease of the status writer, retrying", "err", err)
+			pause(ctx, s.lease.retry)
+		case usable:
+			s.elect(quiet)
+		default:
+			s.writeAlone(ctx)
+		}
+	}
+	return nil
+}
+
+func (s *StatusWriter) leaseName() string { return "router-" + s.watcher.name + "-status" }
+
+// leaseUsable makes sure that the Lease exists. It reports false if there is no
+// place for it, or no right to it.
+func (s *StatusWriter) leaseUsable(ctx context.Context) (bool, error) {
+	if s.namespace == "" {
+		return false, nil
+	}
+	leases := s.leases.Leases(s.namespace)
+	_, err := leases.Get(ctx, s.leaseName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = leases.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.leaseName()},
+		}, metav1.CreateOptions{})
+	}
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return true, nil
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		// Replicas without a Lease write the same; they only disturb each
+		// other. No status at all would be worse.
+		s.log.once("writing route status without a lease",
+			"lease", s.namespace+"/"+s.leaseName(), "err", err)
+		return false, nil
+	default:
+		return false, fmt.Errorf("get lease %s/%s: %w", s.namespace, s.leaseName(), err)
+	}
+}
+
+// writeAlone writes without a Lease, for a while if one was asked for.
+func (s *StatusWriter) writeAlone(ctx context.Context) {
+	if s.namespace != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+	}
+	s.write(ctx)
+}
+
+// elect takes part in the election, and writes while this replica is elected.
+// It returns when the election was lost or ctx ends.
+func (s *StatusWriter) elect(ctx context.Context) {
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: s.leaseName(),
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: s.namespace, Name: s.leaseName()},
+			Client:     s.leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
+		},
+		LeaseDuration:   s.lease.duration,
+		RenewDeadline:   s.lease.renew,
+		RetryPeriod:     s.lease.retry,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				s.log.Info("elected to write route status", "identity", s.identity)
+				s.write(ctx)
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		s.log.complain("cannot take part in the election of the status writer", "err", err)
+		pause(ctx, s.lease.retry)
+		return
+	}
+	elector.Run(ctx)
+	// Wait until the last write of the term is over.
+	s.term.Lock()
+	defer s.term.Unlock()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// complainer logs a recurring error at most once a minute per message.
+type complainer struct {
+	*slog.Logger
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func newComplainer(log *slog.Logger) *complainer {
+	return &complainer{Logger: log, last: map[string]time.Time{}}
+}
+
+func (c *complainer) complain(message string, args ...any) {
+	c.mu.Lock()
+	last, before := c.last[message]
+	silent := before && time.Since(last) < time.Minute
+	if !silent {
+		c.last[message] = time.Now()
+	}
+	c.mu.Unlock()
+	if !silent {
+		c.Error(message, args...)
+	}
+}
+
+func (c *complainer) once(message string, args ...any) {
+	c.mu.Lock()
+	_, before := c.last[message]
+	c.last[message] = time.Now()
+	c.mu.Unlock()
+	if !before {
+		c.Info(message, args...)
+	}
+}

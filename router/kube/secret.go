@@ -1,0 +1,189 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// SecretError says why a Secret that a route names cannot be read. Its text is
+// meant for the owner of the route.
+type SecretError struct {
+	Key model.Key
+	// Pending is true until the API server has answered for the first time:
+	// it is then not known whether anything is wrong. The key becomes dirty
+	// with the answer.
+	Pending bool
+	// Err is the API server's refusal, or nil if the Secret does not exist.
+	Err error
+}
+
+// Error implements error.
+func (e *SecretError) Error() string {
+	switch {
+	case e.Pending:
+		return fmt.Sprintf("secret %q has not been read yet", e.Key.Name)
+	case e.Err == nil:
+		return fmt.Sprintf("secret %q does not exist in namespace %q", e.Key.Name, e.Key.Namespace)
+	default:
+		return fmt.Sprintf("the router may not get, list and watch secret %q in namespace %q: %v",
+			e.Key.Name, e.Key.Namespace, e.Err)
+	}
+}
+
+// Unwrap returns the API server's refusal.
+func (e *SecretError) Unwrap() error { return e.Err }
+
+// secretSet holds one watch per Secret that a route names, so that the router
+// needs no right to read the others.
+type secretSet struct {
+	clients *clients
+	watcher *Watcher
+	// start runs a feed until its context ends; nil before the watcher runs.
+	start func(*feed) context.CancelFunc
+
+	mu      sync.Mutex
+	watches map[model.Key]*secretWatch
+}
+
+// secretWatch is the state of one Secret.
+type secretWatch struct {
+	key    model.Key
+	store  *store[*corev1.Secret]
+	cancel context.CancelFunc
+	// answered is closed when it is known whether the Secret can be read.
+	answered chan struct{}
+	once     sync.Once
+
+	mu      sync.Mutex
+	refused error
+}
+
+// need starts and stops watches so that exactly those Secrets are watched.
+func (s *secretSet) need(keys map[model.Key]struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, w := range s.watches {
+		if _, needed := keys[key]; !needed {
+			if w.cancel != nil {
+				w.cancel()
+			}
+			delete(s.watches, key)
+		}
+	}
+	for key := range keys {
+		if _, running := s.watches[key]; !running {
+			w := s.newWatch(key)
+			s.watches[key] = w
+			s.run(w)
+		}
+	}
+}
+
+// begin starts the watches that were needed before the watcher ran.
+func (s *secretSet) begin(start func(*feed) context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start = start
+	for _, w := range s.watches {
+		s.run(w)
+	}
+}
+
+func (s *secretSet) newWatch(key model.Key) *secretWatch {
+	w := &secretWatch{key: key, answered: make(chan struct{})}
+	w.store = newStore(stripSecret, func(before, after *corev1.Secret) {
+		if secretChanged(before, after) {
+			s.watcher.dirty.markSecret(key)
+		}
+	})
+	w.store.replaced = func() {
+		if w.answer(nil) {
+			s.watcher.dirty.markSecret(key)
+		}
+	}
+	return w
+}
+
+// run starts the watch. The caller holds mu.
+func (s *secretSet) run(w *secretWatch) {
+	if s.start == nil {
+		return
+	}
+	f := clientFeed(s.clients.core, "secrets", w.key.Namespace, w.key.Name, &corev1.Secret{})
+	f.name = "secret " + w.key.String()
+	f.store = w.store
+	f.slowest = 20 * time.Second
+	f.failed = func(err error) {
+		// Other errors say nothing about the Secret; the last state stays.
+		if apierrors.IsForbidden(err) && w.answer(err) {
+			s.watcher.dirty.markSecret(w.key)
+		}
+	}
+	w.cancel = s.start(f)
+}
+
+// answer notes what the API server said and reports whether that is news.
+func (w *secretWatch) answer(refused error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	news := (w.refused == nil) != (refused == nil)
+	w.refused = refused
+	w.once.Do(func() {
+		close(w.answered)
+		news = true
+	})
+	return news
+}
+
+// get returns the Secret or a *SecretError.
+func (s *secretSet) get(key model.Key) (*corev1.Secret, error) {
+	s.mu.Lock()
+	w := s.watches[key]
+	s.mu.Unlock()
+	if w == nil {
+		return nil, &SecretError{Key: key, Pending: true}
+	}
+	select {
+	case <-w.answered:
+	default:
+		return nil, &SecretError{Key: key, Pending: true}
+	}
+	w.mu.Lock()
+	refused := w.refused
+	w.mu.Unlock()
+	if refused != nil {
+		return nil, &SecretError{Key: key, Err: refused}
+	}
+	if secret := w.store.get(key); secret != nil {
+		return secret, nil
+	}
+	return nil, &SecretError{Key: key}
+}
+
+// wait returns when all needed Secrets are answered for, or ctx ends.
+func (s *secretSet) wait(ctx context.Context) bool {
+	s.mu.Lock()
+	pending := make([]<-chan struct{}, 0, len(s.watches))
+	for _, w := range s.watches {
+		pending = append(pending, w.answered)
+	}
+	s.mu.Unlock()
+	for _, answered := range pending {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+var _ cache.ReflectorStore = (*store[*corev1.Secret])(nil)

@@ -1,0 +1,42 @@
+package kube
+
+import (
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Routes implements ingest.Source.
+func (w *Watcher) Routes() []model.Key {
+	s := w.selection.Load()
+	var keys []model.Key
+	w.routes.each(func(key model.Key, r *routev1.Route) bool {
+		if s.selects(r) {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	return keys
+}
+
+// Route implements ingest.Source.
+func (w *Watcher) Route(key model.Key) *routev1.Route {
+	r := w.routes.get(key)
+	if r == nil || !w.selection.Load().selects(r) {
+		return nil
+	}
+	return r
+}
+
+// Service implements ingest.Source.
+func (w *Watcher) Service(key model.Key) *corev1.Service { return w.services.get(key) }
+
+// Slices implements ingest.Source.
+func (w *Watcher) Slices(service model.Key) []*discoveryv1.EndpointSlice {
+	return w.slices.group(service)
+}
+
+// Secret implements ingest.Source. The error is a *SecretError.
+func (w *Watcher) Secret(key model.Key) (*corev1.Secret, error) { return w.secrets.get(key) }

@@ -1,0 +1,269 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// StatusOptions say as whom a StatusWriter writes.
+type StatusOptions struct {
+	// Watcher gives the newest routes, the router's name and the API server.
+	Watcher *Watcher
+	// CanonicalHostname is written to the status entry of every route.
+	CanonicalHostname string
+	// LeaseNamespace holds the Lease that makes one replica the writer. Empty
+	// means that there is only one replica, which writes without a Lease.
+	LeaseNamespace string
+	// Identity names this replica in the Lease; default is the host's name
+	// with a random suffix.
+	Identity string
+	// Log defaults to slog's default logger.
+	Log *slog.Logger
+}
+
+// Stats are counts since the start of the process.
+type Stats struct {
+	// Writes are successful writes of a route's status.
+	Writes uint64
+	// Conflicts are writes that another change overtook; they are repeated.
+	Conflicts uint64
+	// Errors are writes that failed in another way.
+	Errors uint64
+	// Events are events that were handed to the API server's client.
+	Events uint64
+	// Leading tells whether this replica writes.
+	Leading bool
+	// Queued is the number of routes that wait for a worker.
+	Queued int
+}
+
+// StatusWriter writes what the router says about routes to their status, and
+// only if it differs from what stands there. Of several replicas with the same
+// name one writes; the others keep what they would say, ready to take over.
+type StatusWriter struct {
+	watcher   *Watcher
+	canonical string
+	namespace string
+	identity  string
+	lease     leaseTimes
+	log       *complainer
+	leases    coordinationv1.LeasesGetter
+	events    typedcorev1.EventsGetter
+	// eventRate bounds the events of all routes together.
+	eventRate flowcontrol.RateLimiter
+	recorder  record.EventRecorder
+	// term is held while this replica writes, so that two terms never overlap.
+	term sync.Mutex
+
+	mu      sync.Mutex
+	desired map[model.Key]*desired
+	ahead   map[model.Key]ahead
+	// queue is nil unless this replica writes.
+	queue queue
+
+	writes, conflicts, failures, told atomic.Uint64
+}
+
+type queue = workqueue.TypedRateLimitingInterface[model.Key]
+
+// desired is what this router says about one route.
+type desired struct {
+	status model.RouteStatus
+	// urgent is true from a change of status until it has been written.
+	urgent  bool
+	written time.Time
+	// judged is true once the findings have been compared with those that
+	// events told, which are in told.
+	judged bool
+	told   []api.Finding
+}
+
+// ahead is the answer to a write that the watch has not delivered yet.
+type ahead struct {
+	// base is the resource version that was overwritten.
+	base  string
+	route *routev1.Route
+}
+
+const (
+	statusWorkers = 8
+	// repairPause is the shortest time between two writes of an unchanged
+	// opinion. It keeps two routers with the same name and different opinions
+	// from overwriting each other without end.
+	repairPause = time.Minute
+)
+
+// NewStatusWriter returns a writer that does nothing until Run is called.
+func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
+	if o.Watcher == nil {
+		return nil, errors.New("make status writer: no watcher given")
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "router"
+		}
+		o.Identity = host + "_" + string(uuid.NewUUID())
+	}
+	c := o.Watcher.clients
+	leases, err := coordinationv1.NewForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return nil, errors.Join(errors.New("make status writer: make API client for leases"), err)
+	}
+	events, err := typedcorev1.NewForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return nil, errors.Join(errors.New("make status writer: make API client for events"), err)
+	}
+	s := &StatusWriter{
+		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
+		lease: defaultLeaseTimes, log: newComplainer(o.Log), leases: leases, events: events,
+		eventRate: flowcontrol.NewTokenBucketRateLimiter(5, 50),
+		desired:   map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
+	}
+	seen := s.routeSeen
+	o.Watcher.routeSeen.Store(&seen)
+	return s, nil
+}
+
+// Publish takes the newest opinion about some routes. It never blocks.
+func (s *StatusWriter) Publish(statuses []model.RouteStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, status := range statuses {
+		d := s.desired[status.Key]
+		if d == nil || d.status.UID != status.UID {
+			d = &desired{}
+			s.desired[status.Key] = d
+		} else if equalStatus(d.status, status) {
+			continue
+		}
+		status.Findings = slices.Clone(status.Findings)
+		d.status, d.urgent = status, true
+		s.enqueue(status.Key)
+	}
+}
+
+// Forget drops the opinion about routes that were deleted or that no longer
+// belong to this router. If such a route still exists, the router's entry is
+// removed from its status. It never blocks.
+func (s *StatusWriter) Forget(keys []model.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		delete(s.desired, key)
+		s.enqueue(key)
+	}
+}
+
+// Stats returns the counters. It may be called at any time.
+func (s *StatusWriter) Stats() Stats {
+	stats := Stats{
+		Writes: s.writes.Load(), Conflicts: s.conflicts.Load(), Errors: s.failures.Load(), Events: s.told.Load(),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue != nil {
+		stats.Leading, stats.Queued = true, s.queue.Len()
+	}
+	return stats
+}
+
+// routeSeen looks again at a route whose object changed, in case somebody else
+// overwrote the entry.
+func (s *StatusWriter) routeSeen(key model.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.ahead[key]; ok && !a.holds(s.watcher.routes.get(key)) {
+		delete(s.ahead, key)
+	}
+	if s.desired[key] != nil {
+		s.enqueue(key)
+	}
+}
+
+// enqueue asks a worker to look at a route. The caller holds mu.
+func (s *StatusWriter) enqueue(key model.Key) {
+	if s.queue != nil {
+		s.queue.Add(key)
+	}
+}
+
+// write makes this replica the writer until ctx ends.
+func (s *StatusWriter) write(ctx context.Context) {
+	s.term.Lock()
+	defer s.term.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	q := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Key](10*time.Millisecond, 15*time.Second))
+	s.begin(q)
+	var workers sync.WaitGroup
+	for range statusWorkers {
+		workers.Go(func() {
+			for {
+				key, end := q.Get()
+				if end {
+					return
+				}
+				s.process(ctx, q, key)
+				q.Done(key)
+			}
+		})
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	s.queue = nil
+	s.mu.Unlock()
+	q.ShutDown()
+	workers.Wait()
+}
+
+// begin queues all routes of which something is to be said, and those that
+// carry an entry although they do not belong to this router.
+func (s *StatusWriter) begin(q queue) {
+	sel := s.watcher.selection.Load()
+	var left []model.Key
+	s.watcher.routes.each(func(key model.Key, r *routev1.Route) bool {
+		if _, has := withoutEntry(r.Status.Ingress, s.watcher.name); has && sel.excludes(r) {
+			left = append(left, key)
+		}
+		return true
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = q
+	for key, d := range s.desired {
+		d.judged = false
+		q.Add(key)
+	}
+	for _, key := range left {
+		q.Add(key)
+	}
+}
+
+func equalStatus(a, b model.RouteStatus) bool {
+	return a.Key == b.Key && a.UID == b.UID && a.Host == b.Host && a.WildcardPolicy == b.WildcardPolicy &&
+		a.Admitted == b.Admitted && a.Reason == b.Reason && a.Message == b.Message &&
+		slices.Equal(a.Findings, b.Findings)
+}

@@ -1,0 +1,204 @@
+package kube
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// work is what is to be done about one route.
+type work struct {
+	key model.Key
+	// route is the newest known object, not to be changed.
+	route *routev1.Route
+	// ingress is the status to write; differs tells whether it is a change.
+	ingress []routev1.RouteIngress
+	differs bool
+	// opinion is nil if the router's entry is to be removed.
+	opinion *desired
+	status  model.RouteStatus
+	// pause is the time to wait before writing.
+	pause time.Duration
+}
+
+// process brings one route's status and events up to date.
+func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
+	w, any := s.plan(key)
+	if !any {
+		q.Forget(key)
+		return
+	}
+	if w.pause > 0 {
+		q.AddAfter(key, w.pause)
+	} else if w.differs && !s.update(ctx, q, w) {
+		return
+	}
+	q.Forget(key)
+	if w.opinion != nil && !s.tell(w) {
+		// The rate of events is used up; spread the rest.
+		q.AddAfter(key, 5*time.Second+rand.N(15*time.Second))
+	}
+}
+
+// plan compares the newest object with the newest opinion.
+func (s *StatusWriter) plan(key model.Key) (work, bool) {
+	stored := s.watcher.routes.get(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.ahead[key]; ok {
+		if a.holds(stored) {
+			stored = a.route
+		} else {
+			delete(s.ahead, key)
+		}
+	}
+	w := work{key: key, route: stored}
+	if stored == nil {
+		return w, false
+	}
+	d := s.desired[key]
+	if s.watcher.selection.Load().excludes(stored) {
+		w.ingress, w.differs = withoutEntry(stored.Status.Ingress, s.watcher.name)
+		return w, true
+	}
+	// Another UID is another route: its own opinion will follow.
+	if d == nil || d.status.UID != string(stored.UID) {
+		return w, false
+	}
+	w.opinion, w.status = d, d.status
+	w.ingress, w.differs = withEntry(stored.Status.Ingress,
+		wantedEntry(s.watcher.name, s.canonical, d.status), metav1.Now().Rfc3339Copy())
+	if w.differs && !d.urgent {
+		w.pause = repairPause - time.Since(d.written)
+	}
+	if !w.differs {
+		d.urgent = false
+	}
+	if !d.judged && !w.differs {
+		// Somebody, perhaps this router before a restart, has already said the
+		// same about this route, and told the findings with it.
+		d.told = grave(d.status.Findings)
+	}
+	d.judged = true
+	return w, true
+}
+
+// holds reports whether the answer is newer than the stored object.
+func (a ahead) holds(stored *routev1.Route) bool {
+	return stored != nil && stored.UID == a.route.UID && stored.ResourceVersion == a.base
+}
+
+// update writes the status and reports whether it was written.
+func (s *StatusWriter) update(ctx context.Context, q queue, w work) bool {
+	// Only the encoder reads the copy, so it may share all but the status.
+	route := *w.route
+	route.Status.Ingress = w.ingress
+	answer := &routev1.Route{}
+	err := s.watcher.clients.route.Put().
+		Namespace(route.Namespace).Resource("routes").Name(route.Name).SubResource("status").
+		Body(&route).Do(ctx).Into(answer)
+	switch {
+	case err == nil:
+		s.writes.Add(1)
+		s.wrote(w, answer)
+		return true
+	case ctx.Err() != nil:
+		return false
+	case apierrors.IsNotFound(err):
+		q.Forget(w.key)
+	case apierrors.IsConflict(err):
+		s.conflicts.Add(1)
+		q.AddRateLimited(w.key)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		// Only a person can change that; the route is served all the same.
+		s.failures.Add(1)
+		s.log.complain("route status refused", "route", w.key.String(), "err", err)
+		q.AddAfter(w.key, time.Minute+rand.N(time.Minute))
+	default:
+		s.failures.Add(1)
+		s.log.complain("cannot write route status, retrying", "route", w.key.String(), "err", err)
+		q.AddRateLimited(w.key)
+	}
+	return false
+}
+
+func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
+	stripRoute(answer)
+	a := ahead{base: w.route.ResourceVersion, route: answer}
+	stored := s.watcher.routes.get(w.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// If the object came from an earlier answer, the store is older still.
+	if last, ok := s.ahead[w.key]; ok && last.route == w.route {
+		a.base = last.base
+	}
+	if a.holds(stored) {
+		s.ahead[w.key] = a
+	} else {
+		delete(s.ahead, w.key)
+	}
+	if w.opinion != nil {
+		w.opinion.written = time.Now()
+		if equalStatus(w.opinion.status, w.status) {
+			w.opinion.urgent = false
+		}
+	}
+}
+
+// tell makes events of findings that are new, and reports false if some have
+// to wait. Findings that disappear make no event.
+func (s *StatusWriter) tell(w work) bool {
+	now := grave(w.status.Findings)
+	s.mu.Lock()
+	told := w.opinion.told
+	s.mu.Unlock()
+	var said []api.Finding
+	complete := true
+	for _, f := range now {
+		if !slices.Contains(told, f) {
+			if complete = complete && s.eventRate.TryAccept(); !complete {
+				break
+			}
+			s.told.Add(1)
+			s.recorder.Event(&corev1.ObjectReference{
+				APIVersion: routev1.GroupVersion.String(), Kind: "Route",
+				Namespace: w.key.Namespace, Name: w.key.Name,
+				UID: w.route.UID, ResourceVersion: w.route.ResourceVersion,
+			}, corev1.EventTypeWarning, string(f.Reason), shorten(f.Text()))
+		}
+		said = append(said, f)
+	}
+	s.mu.Lock()
+	w.opinion.told = said
+	s.mu.Unlock()
+	return complete
+}
+
+// grave returns the findings that are worth an event.
+func grave(findings []api.Finding) []api.Finding {
+	var result []api.Finding
+	for _, f := range findings {
+		if f.Severity == api.SeverityError || f.Severity == api.SeverityWarning {
+			result = append(result, f)
+		}
+	}
+	return result
+}
+
+// shorten cuts a text to what the API server takes as the message of an event.
+func shorten(text string) string {
+	const most = 1024
+	if len(text) <= most {
+		return text
+	}
+	return text[:most-4] + " ..."
+}

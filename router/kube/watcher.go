@@ -1,0 +1,309 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Options say what a Watcher watches.
+type Options struct {
+	// Config leads to the API server. Its rate limit is not used.
+	Config *rest.Config
+	// RouterName is the name of the router's IngressController.
+	RouterName string
+	// ControllerNamespace holds the IngressController; empty means that there
+	// is none and the router runs with its defaults.
+	ControllerNamespace string
+	// Log defaults to slog's default logger.
+	Log *slog.Logger
+}
+
+// Watcher keeps the newest state of all objects that routes are made of. It
+// implements ingest.Source. All methods may be called from any goroutine.
+type Watcher struct {
+	name, namespace string
+	log             *slog.Logger
+	clients         *clients
+	dirty           *dirtySet
+
+	routes      *store[*routev1.Route]
+	services    *store[*corev1.Service]
+	slices      *store[*discoveryv1.EndpointSlice]
+	controllers *store[*operatorv1.IngressController]
+	secrets     *secretSet
+
+	// selection is nil until the IngressController, or its absence, is known.
+	selection atomic.Pointer[selection]
+	selected  chan struct{}
+	once      sync.Once
+	// controller is the one last seen. It stays if the object is deleted.
+	controller atomic.Pointer[operatorv1.IngressController]
+	// routeSeen is told each route event, those without effect included.
+	routeSeen atomic.Pointer[func(model.Key)]
+
+	mu sync.Mutex
+	// run starts a feed; nil before Run and after its end.
+	run func(*feed) context.CancelFunc
+	// wanted is the newest selection; it becomes the active one as soon as
+	// the namespaces are known.
+	wanted     *selection
+	namespaces *store[*metav1.PartialObjectMetadata]
+	forget     context.CancelFunc
+}
+
+var _ ingest.Source = (*Watcher)(nil)
+
+// New returns a Watcher that does nothing until Run is called.
+func New(o Options) (*Watcher, error) {
+	if o.RouterName == "" {
+		return nil, errors.New("make watcher: no router name given")
+	}
+	c, err := newClients(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	w := &Watcher{
+		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
+		clients: c, dirty: newDirtySet(), selected: make(chan struct{}),
+	}
+	w.routes = newStore(stripRoute, w.routeEvent)
+	w.services = newStore(stripService, func(before, after *corev1.Service) {
+		if serviceChanged(before, after) {
+			w.dirty.markService(keyOf(either(before, after)))
+		}
+	})
+	w.slices = newStore(stripSlice, func(before, after *discoveryv1.EndpointSlice) {
+		if before != nil && after != nil && serviceOf(before) != serviceOf(after) {
+			w.dirty.markService(serviceOf(before))
+			w.dirty.markService(serviceOf(after))
+		} else if sliceChanged(before, after) {
+			w.dirty.markService(serviceOf(either(before, after)))
+		}
+	})
+	w.slices.index = serviceOf
+	w.controllers = newStore(stripController, w.controllerEvent)
+	w.controllers.replaced = w.controllerAbsent
+	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Key]*secretWatch{}}
+	return w, nil
+}
+
+// Run watches until ctx ends, and returns nil then. It retries for ever while
+// the API server does not answer. It must be called once.
+func (w *Watcher) Run(ctx context.Context) error {
+	var feeds sync.WaitGroup
+	start := func(f *feed) context.CancelFunc {
+		ctx, cancel := context.WithCancel(ctx)
+		f.log = w.log
+		feeds.Go(func() { f.run(ctx) })
+		return cancel
+	}
+	w.mu.Lock()
+	if w.run != nil {
+		w.mu.Unlock()
+		return errors.New("run watcher: it runs already")
+	}
+	w.run = start
+	w.mu.Unlock()
+
+	routes := clientFeed(w.clients.route, "routes", "", "", &routev1.Route{})
+	routes.store = w.routes
+	services := clientFeed(w.clients.core, "services", "", "", &corev1.Service{})
+	services.store = w.services
+	slices := clientFeed(w.clients.discovery, "endpointslices", "", "", &discoveryv1.EndpointSlice{})
+	slices.store = w.slices
+	for _, f := range []*feed{routes, services, slices} {
+		start(f)
+	}
+	w.startController(start)
+	w.secrets.begin(start)
+
+	<-ctx.Done()
+	w.stop()
+	feeds.Wait()
+	return nil
+}
+
+// stop makes sure that no feed starts while Run waits for their end.
+func (w *Watcher) stop() {
+	ended := func(*feed) context.CancelFunc { return func() {} }
+	w.mu.Lock()
+	w.run = ended
+	w.mu.Unlock()
+	w.secrets.mu.Lock()
+	w.secrets.start = ended
+	w.secrets.mu.Unlock()
+}
+
+// WaitForSync waits until the IngressController is known and all routes,
+// services, endpoints and, if they matter, namespaces have been read. It
+// returns false if ctx ends before.
+func (w *Watcher) WaitForSync(ctx context.Context) bool {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced} {
+		select {
+		case <-synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// Wake returns the channel that receives a value when Take has something new.
+// Several changes may cause one value.
+func (w *Watcher) Wake() <-chan struct{} { return w.dirty.wake }
+
+// Take returns what changed since the last call. The first call asks for all.
+// What is read after the call is at least as new as the changes.
+func (w *Watcher) Take() ingest.Changes { return w.dirty.take() }
+
+// NeedSecrets names the Secrets to watch; others are forgotten. It returns at
+// once; Secret reports a pending SecretError until the API server answered.
+func (w *Watcher) NeedSecrets(keys map[model.Key]struct{}) { w.secrets.need(keys) }
+
+// WaitForSecrets waits until it is known for each needed Secret whether it can
+// be read. It returns false if ctx ends before.
+func (w *Watcher) WaitForSecrets(ctx context.Context) bool { return w.secrets.wait(ctx) }
+
+// IngressController returns the router's own IngressController, or nil if
+// there was never one. The last one stays if the object is deleted: a router
+// that is about to be removed must not start to serve the routes of others.
+func (w *Watcher) IngressController() *operatorv1.IngressController { return w.controller.Load() }
+
+func (w *Watcher) routeEvent(before, after *routev1.Route) {
+	key := keyOf(either(before, after))
+	if routeChanged(before, after) {
+		w.dirty.markRoute(key)
+	}
+	if seen := w.routeSeen.Load(); seen != nil {
+		(*seen)(key)
+	}
+}
+
+// either returns the object that is not nil, the newer one if both are not.
+func either[T object](before, after T) T {
+	var none T
+	if after == none {
+		return before
+	}
+	return after
+}
+
+func (w *Watcher) startController(start func(*feed) context.CancelFunc) {
+	if w.namespace == "" {
+		w.controllerAbsent()
+		return
+	}
+	f := clientFeed(w.clients.operator, "ingresscontrollers", w.namespace, w.name, &operatorv1.IngressController{})
+	f.store = w.controllers
+	f.absent = w.controllerAbsent
+	start(f)
+}
+
+// controllerAbsent is called after each full list, and if there is no such
+// resource. A controller that was seen before stays in force.
+func (w *Watcher) controllerAbsent() {
+	if w.controller.Load() != nil || w.selection.Load() != nil {
+		return
+	}
+	w.log.Info("no ingress controller found, running with defaults",
+		"ingresscontroller", fmt.Sprintf("%s/%s", w.namespace, w.name))
+	w.want(&selection{})
+}
+
+func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
+	if after == nil {
+		w.log.Info("ingress controller deleted, keeping its settings", "ingresscontroller", keyOf(before).String())
+		return
+	}
+	last := w.controller.Swap(after)
+	if !controllerChanged(last, after) {
+		return
+	}
+	wanted, err := newSelection(after)
+	switch {
+	case err == nil:
+		w.want(wanted)
+	case w.selection.Load() == nil:
+		w.log.Error("ingress controller has an invalid selector, serving no route", "err", err)
+		w.want(&selection{invalid: true})
+	default:
+		w.log.Error("ingress controller has an invalid selector, keeping the last one", "err", err)
+	}
+	w.dirty.markAll()
+}
+
+// want makes s the active selection, after reading the namespaces if they matter.
+func (w *Watcher) want(s *selection) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = s
+	if s.namespaces == nil {
+		if w.forget != nil {
+			w.forget()
+			w.forget, w.namespaces = nil, nil
+		}
+		w.activate(s)
+		return
+	}
+	if w.namespaces == nil {
+		w.watchNamespaces()
+	}
+	s.known = w.namespaces
+	if s.known.isSynced() {
+		w.activate(s)
+	}
+}
+
+// watchNamespaces starts the watch. The caller holds mu.
+func (w *Watcher) watchNamespaces() {
+	namespaces := newStore(stripNamespace, w.namespaceEvent)
+	namespaces.replaced = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.namespaces == namespaces && w.wanted != w.selection.Load() {
+			w.activate(w.wanted)
+		}
+	}
+	resource := w.clients.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	w.namespaces = namespaces
+	w.forget = w.run(namespaceFeed(resource, namespaces))
+}
+
+// activate puts s in force. The caller holds mu.
+func (w *Watcher) activate(s *selection) {
+	w.selection.Store(s)
+	w.dirty.markAll()
+	w.once.Do(func() { close(w.selected) })
+}
+
+// namespaceEvent marks the routes of a namespace that starts or stops matching.
+func (w *Watcher) namespaceEvent(before, after *metav1.PartialObjectMetadata) {
+	s := w.selection.Load()
+	if s == nil || s.namespaces == nil || s.selectsNamespace(before) == s.selectsNamespace(after) {
+		return
+	}
+	name := either(before, after).Name
+	w.routes.each(func(key model.Key, _ *routev1.Route) bool {
+		if key.Namespace == name {
+			w.dirty.markRoute(key)
+		}
+		return true
+	})
+}
