@@ -1,0 +1,122 @@
+package archive
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// passwd names the users that programs may look up.
+const passwd = `root:x:0:0:root:/:/sbin/nologin
+haproxy:x:999:999:HAProxy:/var/lib/haproxy:/sbin/nologin
+nonroot:x:65532:65532:nonroot:/:/sbin/nologin
+nobody:x:65534:65534:nobody:/:/sbin/nologin
+`
+
+const group = `root:x:0:
+haproxy:x:999:
+nonroot:x:65532:
+nogroup:x:65534:
+`
+
+// layerWriter writes a tar whose bytes depend on the content only: no times, no owners. It keeps the first error.
+type layerWriter struct {
+	tar *tar.Writer
+	err error
+}
+
+func newLayerWriter(out io.Writer) *layerWriter { return &layerWriter{tar: tar.NewWriter(out)} }
+
+func (l *layerWriter) close() error {
+	if l.err != nil {
+		return fmt.Errorf("pack a layer: %w", l.err)
+	}
+	if err := l.tar.Close(); err != nil {
+		return fmt.Errorf("pack a layer: %w", err)
+	}
+	return nil
+}
+
+func (l *layerWriter) header(h *tar.Header) {
+	if l.err == nil {
+		l.err = l.tar.WriteHeader(h)
+	}
+}
+
+func (l *layerWriter) dir(name string, mode fs.FileMode) {
+	m := int64(mode.Perm())
+	if mode&fs.ModeSticky != 0 {
+		m |= 0o1000
+	}
+	l.header(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: m})
+}
+
+func (l *layerWriter) file(name string, mode fs.FileMode, content []byte) {
+	l.header(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode.Perm()), Size: int64(len(content))})
+	if l.err == nil {
+		_, l.err = l.tar.Write(content)
+	}
+}
+
+func (l *layerWriter) copy(name, source string, mode fs.FileMode) {
+	content, err := os.ReadFile(source)
+	if err != nil {
+		if l.err == nil {
+			l.err = err
+		}
+		return
+	}
+	l.file(name, mode, content)
+}
+
+// base writes what every image has, and its program.
+func (l *layerWriter) base(name, binary string) {
+	for _, dir := range []string{"etc", "etc/ssl", "etc/ssl/certs", "usr", "usr/bin", "var", "var/lib", "var/lib/haproxy", "run"} {
+		l.dir(dir, 0o755)
+	}
+	l.dir("tmp", 0o777|fs.ModeSticky)
+	l.file("etc/passwd", 0o644, []byte(passwd))
+	l.file("etc/group", 0o644, []byte(group))
+	// Cloud APIs are called over TLS; the machine's own bundle is the one that is kept up to date.
+	const bundle = "/etc/ssl/certs/ca-certificates.crt"
+	if _, err := os.Stat(bundle); err == nil {
+		l.copy("etc/ssl/certs/ca-certificates.crt", bundle, 0o644)
+	}
+	l.copy("usr/bin/"+name, binary, 0o755)
+}
+
+// tree writes a folder's content as the file system, owned by root and without setuid bits.
+func (l *layerWriter) tree(root string) {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case entry.IsDir():
+			l.dir(name, info.Mode())
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			l.header(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
+		case info.Mode().IsRegular():
+			l.copy(name, path, info.Mode())
+		}
+		return l.err
+	})
+	if err != nil && l.err == nil {
+		l.err = err
+	}
+}
