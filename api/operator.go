@@ -1,0 +1,58 @@
+package api
+
+// Labels, annotations and finalizers of the objects that the operator makes.
+// They are OpenShift's where it has a word for them.
+const (
+	// LabelOwningIngressController is on every object that the operator makes
+	// for an IngressController; the value is the IngressController's name. An
+	// object without it is never changed or deleted.
+	LabelOwningIngressController = "ingresscontroller.operator.openshift.io/owning-ingresscontroller"
+	// LabelDeploymentIngressController is on the router pods of an
+	// IngressController, and is what all selectors select.
+	LabelDeploymentIngressController = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+	// FinalizerIngressController keeps an IngressController until its routers
+	// have drained and its traces in Route status are gone.
+	FinalizerIngressController = "ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"
+	// AnnotationCertificateSource is on the Secret router-certs-NAME and says
+	// where its certificate is from: "generated" or "secret/NAME".
+	AnnotationCertificateSource = "fairlead.dev/certificate-source"
+	// IngressClassController is spec.controller of the IngressClasses whose
+	// Ingresses Fairlead serves.
+	IngressClassController = "openshift.io/ingress-to-route"
+)
+
+// Names of the children of an IngressController.
+const (
+	// RouterServiceAccount is the ServiceAccount of all routers. Users grant
+	// it access to the Secrets that spec.tls.externalCertificate names.
+	RouterServiceAccount = "router"
+	// RouterCASecret holds the CA that signs generated certificates. It lives
+	// in OperatorNamespace.
+	RouterCASecret = "router-ca"
+	// DefaultIngressController is created by the operator when it is absent.
+	DefaultIngressController = "default"
+)
+
+// RouterName returns the name of the Deployment, the load-balancer Service and
+// the PodDisruptionBudget of an IngressController.
+func RouterName(ic string) string { return "router-" + ic }
+
+// InternalServiceName returns the name of the Service inside the cluster.
+func InternalServiceName(ic string) string { return "router-internal-" + ic }
+
+// NodePortServiceName returns the name of the Service of type NodePort.
+func NodePortServiceName(ic string) string { return "router-nodeport-" + ic }
+
+// CertificateSecretName returns the name of the Secret with the default
+// certificate that the routers serve.
+func CertificateSecretName(ic string) string { return "router-certs-" + ic }
+
+// StatsSecretName returns the name of the Secret with user and password of
+// HAProxy's stats page (keys statsUsername and statsPassword).
+func StatsSecretName(ic string) string { return "router-stats-" + ic }
+
+// IngressClassName returns the name of the IngressClass of an IngressController.
+func IngressClassName(ic string) string { return "openshift-" + ic }
+
+// CanonicalHostname returns the name that DNS records of hosts may point to.
+func CanonicalHostname(ic, domain string) string { return "router-" + ic + "." + domain }

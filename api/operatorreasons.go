@@ -1,0 +1,62 @@
+package api
+
+// Reasons of the conditions and events of an IngressController. The names are
+// OpenShift's wherever it has one.
+const (
+	// ReasonValid: the IngressController passed validation.
+	ReasonValid Reason = "Valid"
+	// ReasonInvalid: the IngressController cannot be used as it is. The
+	// message has every fault. Routers that it already had keep running.
+	ReasonInvalid Reason = "Invalid"
+	// ReasonAdmitted is the event of an accepted IngressController.
+	ReasonAdmitted Reason = "Admitted"
+	// ReasonRejected is the event of a refused IngressController.
+	ReasonRejected Reason = "Rejected"
+	// ReasonDefaultCertificateNotFound: the Secret that
+	// spec.defaultCertificate names is missing in namespace openshift-ingress.
+	ReasonDefaultCertificateNotFound Reason = "DefaultCertificateNotFound"
+	// ReasonDefaultCertificateInvalid: that Secret has no usable tls.crt and tls.key.
+	ReasonDefaultCertificateInvalid Reason = "DefaultCertificateInvalid"
+	// ReasonConflictingObject: an object of the name that the operator needs
+	// exists, but does not belong to the IngressController. Delete or rename it.
+	ReasonConflictingObject Reason = "ConflictingObject"
+	// ReasonLoadBalancerProvisioned: the load balancer has an address.
+	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
+	// ReasonLoadBalancerPending: no address has been assigned yet.
+	ReasonLoadBalancerPending Reason = "LoadBalancerPending"
+	// ReasonSyncLoadBalancerFailed: who assigns addresses reported an error.
+	ReasonSyncLoadBalancerFailed Reason = "SyncLoadBalancerFailed"
+	// ReasonLoadBalancerServiceNotFound: the Service router-NAME does not exist yet.
+	ReasonLoadBalancerServiceNotFound Reason = "ServiceNotFound"
+)
+
+// Reasons of the events on an Ingress.
+const (
+	// ReasonBackendNotFound: the Service, or its port, does not exist. The
+	// path answers 503 until it does.
+	ReasonBackendNotFound Reason = "BackendNotFound"
+	// ReasonUnsupportedBackend: the backend is no Service. The path is not served.
+	ReasonUnsupportedBackend Reason = "UnsupportedBackend"
+	// ReasonUnsupportedHostlessRule: a rule has no host. It is not served.
+	ReasonUnsupportedHostlessRule Reason = "UnsupportedHostlessRule"
+	// ReasonUnsupportedDefaultBackend: spec.defaultBackend is not served.
+	ReasonUnsupportedDefaultBackend Reason = "UnsupportedDefaultBackend"
+	// ReasonUnsupportedPath: the path has characters that a Route cannot
+	// have, or the termination allows no path. It is not served.
+	ReasonUnsupportedPath Reason = "UnsupportedPath"
+	// ReasonDuplicatePath: an earlier path of the Ingress, or one spelled with
+	// a trailing slash, has the same meaning and is served instead.
+	ReasonDuplicatePath Reason = "DuplicatePath"
+	// ReasonCertificateInvalid: the TLS Secret is missing or unusable. The
+	// last good certificate, or else the default certificate, is served.
+	ReasonCertificateInvalid Reason = "CertificateInvalid"
+	// ReasonCertificateHostMismatch: the certificate does not cover the host.
+	// It is served anyway, and clients will complain.
+	ReasonCertificateHostMismatch Reason = "CertificateHostMismatch"
+	// ReasonRouteNameTaken: a Route of the name that the operator would use
+	// exists and is not the Ingress's own. Delete or rename that Route.
+	ReasonRouteNameTaken Reason = "RouteNameTaken"
+	// ReasonRouteRefused: the API server refused the Route made of the
+	// Ingress. The message has its words.
+	ReasonRouteRefused Reason = "RouteRefused"
+)

@@ -1,0 +1,153 @@
+// Command operator runs Fairlead's operator: it makes routers of
+// IngressControllers, Routes of Ingresses, and gives load-balancer addresses
+// to Services.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator"
+)
+
+const usage = `operator turns IngressControllers into running HAProxy routers, Ingresses into
+Routes, and gives addresses to Services of type LoadBalancer.
+
+Usage:
+  operator --router-image IMAGE [flags]
+
+Examples:
+  # In a pod, as config/default runs it:
+  operator --router-image fairlead.dev/router:dev --domain apps.example.com
+
+  # Outside of the cluster, for development:
+  operator --kubeconfig ~/.kube/config --leader-elect=false \
+    --router-image fairlead.dev/router:dev --domain apps.example.com
+
+Flags:
+`
+
+// settings are the flags.
+type settings struct {
+	kubeconfig     string
+	domain         string
+	routerImage    string
+	healthAddress  string
+	metricsAddress string
+	leaderElect    bool
+	classless      bool
+	logLevel       slog.Level
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	f := flag.NewFlagSet("operator", flag.ContinueOnError)
+	f.Usage = func() {
+		fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the access to the cluster; by default that of the pod")
+	f.StringVar(&s.domain, "domain", "", "`domain` of IngressControllers without spec.domain, such as apps.example.com")
+	f.StringVar(&s.routerImage, "router-image", "", "container `image` of the routers (required)")
+	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
+	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
+	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
+	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	if f.NArg() > 0 {
+		return s, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
+	}
+	if s.routerImage == "" {
+		return s, errors.New("--router-image is required; see --help")
+	}
+	return s, nil
+}
+
+func main() {
+	s, err := parse(os.Args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(2)
+	}
+	logHandler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.logLevel})
+	slog.SetDefault(slog.New(logHandler))
+	ctrl.SetLogger(logr.FromSlogHandler(logHandler))
+	klog.SetSlogLogger(slog.Default())
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		slog.Error("operator stopped", "error", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to clean up
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	config, err := restConfig(s.kubeconfig)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operator.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register types: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         operator.CacheOptions(),
+		HealthProbeBindAddress:        s.healthAddress,
+		Metrics:                       metricsserver.Options{BindAddress: s.metricsAddress},
+		LeaderElection:                s.leaderElect,
+		LeaderElectionID:              "fairlead-operator",
+		LeaderElectionNamespace:       api.OperatorNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(15 * time.Second),
+		RenewDeadline:                 new(10 * time.Second),
+		RetryPeriod:                   new(2 * time.Second),
+	})
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return fmt.Errorf("add health checks: %w", err)
+	}
+	if err := operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage}); err != nil {
+		return fmt.Errorf("set up IngressControllers: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// restConfig reads the access to the cluster. Defaults of 20 queries per
+// second would make a cluster with thousands of Ingresses wait.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config.QPS, config.Burst = 200, 400
+	return config, nil
+}

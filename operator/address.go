@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// publishedAddresses returns where clients reach the routers: IP addresses
+// first, each once, in a stable order.
+func publishedAddresses(t operatorv1.EndpointPublishingStrategyType, loadBalancer *corev1.Service, nodes []corev1.Node, pods []corev1.Pod) []string {
+	var found []string
+	switch t {
+	case operatorv1.LoadBalancerServiceStrategyType:
+		found = serviceAddresses(loadBalancer)
+	case operatorv1.HostNetworkStrategyType, operatorv1.NodePortServiceStrategyType:
+		// Behind a NodePort the traffic policy is Local too, so only nodes
+		// with a ready router answer.
+		for _, n := range nodes {
+			if slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == n.Name && podReady(p) }) {
+				found = append(found, nodeAddresses(n)...)
+			}
+		}
+	}
+	slices.SortFunc(found, compareAddresses)
+	return slices.Compact(found)
+}
+
+func serviceAddresses(s *corev1.Service) []string {
+	if s == nil {
+		return nil
+	}
+	var found []string
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if i.IP != "" {
+			found = append(found, i.IP)
+		}
+		if i.Hostname != "" {
+			found = append(found, i.Hostname)
+		}
+	}
+	return found
+}
+
+// nodeAddresses returns the external addresses of a node, else the internal ones.
+func nodeAddresses(n corev1.Node) []string {
+	var external, internal []string
+	for _, a := range n.Status.Addresses {
+		switch a.Type {
+		case corev1.NodeExternalIP:
+			external = append(external, a.Address)
+		case corev1.NodeInternalIP:
+			internal = append(internal, a.Address)
+		}
+	}
+	if len(external) > 0 {
+		return external
+	}
+	return internal
+}
+
+func podReady(p corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// compareAddresses orders IPv4 before IPv6 before host names, each by value.
+func compareAddresses(a, b string) int {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	switch {
+	case errX == nil && errY == nil:
+		return x.Compare(y)
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,134 @@
+package operator
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/certificates"
+)
+
+const (
+	sourceGenerated = "generated"
+	keyCA           = "ca.crt"
+)
+
+// certificateInput is what the default certificate of an IngressController depends on.
+type certificateInput struct {
+	ic     *operatorv1.IngressController
+	domain string
+	ca     certificates.Pair
+	// named is the Secret of spec.defaultCertificate; nil if it does not exist.
+	named *corev1.Secret
+	// live is the Secret router-certs-NAME; nil if it does not exist.
+	live *corev1.Secret
+	now  time.Time
+}
+
+// desiredCertificateSecret returns the Secret that the routers mount.
+//
+// It is always router-certs-NAME, whoever the certificate is from: a change of
+// the certificate then needs no rollout, and if the Secret of an administrator
+// goes missing or breaks, its last good content keeps serving. The findings say so.
+func desiredCertificateSecret(in certificateInput) (*corev1.Secret, []api.Finding, error) {
+	if in.ic.Spec.DefaultCertificate == nil || in.ic.Spec.DefaultCertificate.Name == api.CertificateSecretName(in.ic.Name) {
+		secret, err := generatedCertificate(in)
+		return secret, nil, err
+	}
+	name := in.ic.Spec.DefaultCertificate.Name
+	source := "secret/" + name
+	finding := checkNamedCertificate(in, name)
+	if finding == nil {
+		return certificateSecret(in.ic.Name, source, map[string][]byte{
+			corev1.TLSCertKey:       in.named.Data[corev1.TLSCertKey],
+			corev1.TLSPrivateKeyKey: in.named.Data[corev1.TLSPrivateKeyKey],
+		}), nil, nil
+	}
+	if in.live != nil && certificates.Check(pairOf(in.live)) == nil {
+		finding.Effect = fmt.Sprintf("the routers keep serving the last good certificate (from %s)", in.live.Annotations[api.AnnotationCertificateSource])
+		return certificateSecret(in.ic.Name, in.live.Annotations[api.AnnotationCertificateSource], in.live.Data), []api.Finding{*finding}, nil
+	}
+	finding.Effect = "the routers serve a generated certificate"
+	secret, err := generatedCertificate(in)
+	return secret, []api.Finding{*finding}, err
+}
+
+// checkNamedCertificate says what is wrong with the Secret of spec.defaultCertificate.
+func checkNamedCertificate(in certificateInput, name string) *api.Finding {
+	f := &api.Finding{Object: icRef(in.ic), Field: "spec.defaultCertificate.name", Severity: api.SeverityError}
+	if in.named == nil {
+		f.Reason = api.ReasonDefaultCertificateNotFound
+		f.Message = fmt.Sprintf("Secret %s does not exist in namespace %s", name, api.OperandNamespace)
+		return f
+	}
+	if err := certificates.Check(pairOf(in.named)); err != nil {
+		f.Reason = api.ReasonDefaultCertificateInvalid
+		f.Message = fmt.Sprintf("Secret %s: %v", name, err)
+		return f
+	}
+	return nil
+}
+
+// generatedCertificate keeps the generated certificate while it is good.
+func generatedCertificate(in certificateInput) (*corev1.Secret, error) {
+	if in.live != nil && in.live.Annotations[api.AnnotationCertificateSource] == sourceGenerated &&
+		certificates.UsableWildcard(pairOf(in.live), in.ca, in.domain, in.now) {
+		return certificateSecret(in.ic.Name, sourceGenerated, in.live.Data), nil
+	}
+	pair, err := certificates.NewWildcard(in.ca, in.domain, in.now)
+	if err != nil {
+		return nil, fmt.Errorf("make the default certificate: %w", err)
+	}
+	return certificateSecret(in.ic.Name, sourceGenerated, map[string][]byte{
+		corev1.TLSCertKey:       pair.Certificate,
+		corev1.TLSPrivateKeyKey: pair.Key,
+		keyCA:                   in.ca.Certificate,
+	}), nil
+}
+
+func certificateSecret(ic, source string, data map[string][]byte) *corev1.Secret {
+	meta := childMeta(ic, api.CertificateSecretName(ic))
+	meta.Annotations = map[string]string{api.AnnotationCertificateSource: source}
+	return &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeTLS, Data: data}
+}
+
+// changedCertificateSecret returns the live Secret brought in line with the
+// desired one, and whether that changes anything.
+func changedCertificateSecret(live, desired *corev1.Secret) (*corev1.Secret, bool) {
+	updated := live.DeepCopy()
+	changed := mergeMeta(&updated.ObjectMeta, &desired.ObjectMeta)
+	if !maps.EqualFunc(live.Data, desired.Data, bytes.Equal) {
+		updated.Data = desired.Data
+		changed = true
+	}
+	return updated, changed
+}
+
+// desiredCASecret returns the Secret with the operator's CA: the live one
+// while it is good, else a new one. The second result says if it is new.
+func desiredCASecret(live *corev1.Secret, now time.Time) (*corev1.Secret, bool, error) {
+	if live != nil && certificates.UsableCA(pairOf(live), now) {
+		return live, false, nil
+	}
+	pair, err := certificates.NewCA(now)
+	if err != nil {
+		return nil, false, fmt.Errorf("make the CA: %w", err)
+	}
+	secret := &corev1.Secret{Type: corev1.SecretTypeTLS}
+	secret.ObjectMeta = metav1.ObjectMeta{Namespace: api.OperatorNamespace, Name: api.RouterCASecret}
+	if live != nil {
+		secret = live.DeepCopy()
+	}
+	secret.Data = map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}
+	return secret, true, nil
+}
+
+func pairOf(s *corev1.Secret) certificates.Pair {
+	return certificates.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
+}

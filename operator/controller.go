@@ -1,0 +1,230 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// Reconciler keeps the children of every IngressController in the desired state.
+type Reconciler struct {
+	client   client.Client
+	live     client.Reader // without a cache, for what is not worth watching
+	events   events.EventRecorder
+	metrics  *metrics
+	options  Options
+	provider func() bool
+	// reported has the addresses last written to the status of each
+	// IngressController; only Reconcile, which runs alone, uses it.
+	reported map[string]string
+}
+
+// Reconcile brings one IngressController's children and status in line with it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ic := &operatorv1.IngressController{}
+	if err := r.client.Get(ctx, req.NamespacedName, ic); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.metrics.forget(req.Name)
+			delete(r.reported, req.Name)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read IngressController %s: %w", req.Name, err)
+	}
+	if !ic.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, ic)
+	}
+	if controllerutil.AddFinalizer(ic, api.FinalizerIngressController) {
+		if err := r.client.Update(ctx, ic); err != nil {
+			return reconcile.Result{}, fmt.Errorf("add finalizer to IngressController %s: %w", ic.Name, err)
+		}
+	}
+	in, err := r.observe(ctx, ic)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var applyErr error
+	if len(in.faults) == 0 {
+		applyErr = r.apply(ctx, &in)
+	}
+	again, err := r.report(ctx, in)
+	if err := errors.Join(applyErr, err); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// observe reads what the children and the status depend on.
+func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressController) (statusInput, error) {
+	nodes := &corev1.NodeList{}
+	if err := r.client.List(ctx, nodes); err != nil {
+		return statusInput{}, fmt.Errorf("list nodes: %w", err)
+	}
+	ics := &operatorv1.IngressControllerList{}
+	if err := r.client.List(ctx, ics, client.InNamespace(api.OperatorNamespace)); err != nil {
+		return statusInput{}, fmt.Errorf("list IngressControllers: %w", err)
+	}
+	pods := &corev1.PodList{}
+	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(podLabels(ic.Name))); err != nil {
+		return statusInput{}, fmt.Errorf("list router pods: %w", err)
+	}
+	in := statusInput{
+		ic:    ic,
+		s:     settingsOf(ic, cluster{nodes: nodes.Items, provider: r.provider()}, r.options),
+		pods:  pods.Items,
+		nodes: nodes.Items,
+		now:   r.options.Now(),
+	}
+	in.faults = validate(ic, in.s, ics.Items)
+	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
+	var err error
+	if in.deployment, err = getOrNil(ctx, r.client, key, &appsv1.Deployment{}); err != nil {
+		return in, err
+	}
+	in.loadBalancer, err = getOrNil(ctx, r.client, key, &corev1.Service{})
+	return in, err
+}
+
+// apply writes the children in order. A child that fails is a problem in the
+// status and does not keep back the ones after it, except that pods are not
+// started without the Secrets that they mount.
+func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
+	var failed []error
+	note := func(err error) bool {
+		if err == nil {
+			return true
+		}
+		in.problems = append(in.problems, err.Error())
+		// A conflict with somebody's object is for the user to solve; its
+		// removal is an event, so trying again and again brings nothing.
+		if conflict := (*conflictError)(nil); !errors.As(err, &conflict) {
+			failed = append(failed, err)
+		}
+		return false
+	}
+	s, owner := in.s, in.deployment
+	certificate := note(r.ensureCertificate(ctx, in))
+	_, err := ensure(ctx, r, child[*corev1.Secret]{
+		ic: s.name, empty: &corev1.Secret{}, changed: changedStatsSecret,
+		desired: ownedBy(desiredStatsSecret(s.name), owner),
+	})
+	if stats := note(err); !certificate || !stats {
+		return errors.Join(failed...)
+	}
+	d, err := ensure(ctx, r, child[*appsv1.Deployment]{
+		ic: s.name, empty: &appsv1.Deployment{}, desired: desiredDeployment(s), changed: changedDeployment,
+	})
+	if !note(err) {
+		return errors.Join(failed...)
+	}
+	in.deployment = d
+
+	loadBalancer, wanted := desiredLoadBalancerService(s)
+	lb, err := ensure(ctx, r, serviceChild(s.name, loadBalancer, wanted))
+	if in.loadBalancer = nil; note(err) && wanted {
+		in.loadBalancer = lb
+	}
+	nodePort, wanted := desiredNodePortService(s)
+	_, err = ensure(ctx, r, serviceChild(s.name, nodePort, wanted))
+	note(err)
+	_, err = ensure(ctx, r, serviceChild(s.name, ownedBy(desiredInternalService(s), d), true))
+	note(err)
+	budget, wanted := desiredPodDisruptionBudget(s)
+	_, err = ensure(ctx, r, child[*policyv1.PodDisruptionBudget]{
+		ic: s.name, empty: &policyv1.PodDisruptionBudget{}, changed: changedPodDisruptionBudget,
+		desired: ownedBy(budget, d), unwanted: !wanted,
+	})
+	note(err)
+	_, err = ensure(ctx, r, child[*networkingv1.IngressClass]{
+		ic: s.name, empty: &networkingv1.IngressClass{}, changed: changedIngressClass, desired: desiredIngressClass(s.name),
+	})
+	note(err)
+	return errors.Join(failed...)
+}
+
+func serviceChild(ic string, s *corev1.Service, wanted bool) child[*corev1.Service] {
+	return child[*corev1.Service]{ic: ic, empty: &corev1.Service{}, desired: s, unwanted: !wanted, changed: changedService}
+}
+
+// ensureCertificate writes the CA and the Secret with the default certificate.
+func (r *Reconciler) ensureCertificate(ctx context.Context, in *statusInput) error {
+	liveCA, err := getOrNil(ctx, r.client, client.ObjectKey{Namespace: api.OperatorNamespace, Name: api.RouterCASecret}, &corev1.Secret{})
+	if err != nil {
+		return err
+	}
+	ca, write, err := desiredCASecret(liveCA, in.now)
+	if err != nil {
+		return err
+	}
+	switch {
+	case write && liveCA == nil:
+		err = r.client.Create(ctx, ca)
+	case write:
+		err = r.client.Update(ctx, ca)
+	}
+	if err != nil {
+		return fmt.Errorf("write Secret %s: %w", api.RouterCASecret, err)
+	}
+	input := certificateInput{ic: in.ic, domain: in.s.domain, ca: pairOf(ca), now: in.now}
+	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.CertificateSecretName(in.ic.Name)}
+	if input.live, err = getOrNil(ctx, r.client, key, &corev1.Secret{}); err != nil {
+		return err
+	}
+	if ref := in.ic.Spec.DefaultCertificate; ref != nil {
+		if ref.Name == key.Name && input.live != nil && input.live.Labels[api.LabelOwningIngressController] == "" {
+			return nil // The administrator's own Secret stands where ours would; the pods mount it.
+		}
+		key.Name = ref.Name
+		if input.named, err = getOrNil(ctx, r.client, key, &corev1.Secret{}); err != nil {
+			return err
+		}
+	}
+	desired, findings, err := desiredCertificateSecret(input)
+	if err != nil {
+		return err
+	}
+	in.certificate = findings
+	_, err = ensure(ctx, r, child[*corev1.Secret]{
+		ic: in.ic.Name, empty: &corev1.Secret{}, desired: ownedBy(desired, in.deployment), changed: changedCertificateSecret,
+	})
+	return err
+}
+
+// getOrNil reads an object; the result is nil if it does not exist.
+func getOrNil[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, reader client.Reader, key client.ObjectKey, into P) (P, error) {
+	err := reader.Get(ctx, key, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %T %s: %w", into, key, err)
+	}
+	return into, nil
+}
+
+// logger returns the log with the IngressController's name.
+func (r *Reconciler) logger(ic string) *slog.Logger {
+	return r.options.Log.With("ingresscontroller", ic)
+}
+
+// withoutStatusOf returns the entries of a Route's status that are not of the router.
+func withoutStatusOf[E any](entries []E, router string, name func(E) string) []E {
+	return slices.DeleteFunc(slices.Clone(entries), func(e E) bool { return name(e) == router })
+}

@@ -1,0 +1,320 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// Folders within the router pod.
+const (
+	haproxyPath        = "/usr/sbin/haproxy"
+	routerPath         = "/usr/bin/router"
+	workDir            = "/var/lib/haproxy"
+	certificateDir     = "/etc/pki/tls/private"
+	statsAuthDir       = "/etc/fairlead/stats-auth"
+	serviceAccountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+)
+
+const (
+	// minReadySeconds is how long a new router must be ready before the
+	// rollout goes on: long enough to see one that dies of its first traffic.
+	minReadySeconds = 5
+	// terminationGracePeriodSeconds lets long connections, such as
+	// WebSockets, end by themselves while the pod drains.
+	terminationGracePeriodSeconds = 3600
+)
+
+// desiredDeployment returns the Deployment of the routers.
+func desiredDeployment(s settings) *appsv1.Deployment {
+	selector := podLabels(s.name)
+	return &appsv1.Deployment{
+		ObjectMeta: childMeta(s.name, api.RouterName(s.name)),
+		Spec: appsv1.DeploymentSpec{
+			Replicas:                &s.replicas,
+			Selector:                &metav1.LabelSelector{MatchLabels: selector},
+			MinReadySeconds:         minReadySeconds,
+			ProgressDeadlineSeconds: new(int32(600)),
+			Strategy:                rolloutStrategy(s),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: withOwner(selector, s.name)},
+				Spec:       podSpec(s),
+			},
+		},
+	}
+}
+
+// changedDeployment returns the live Deployment brought in line with the
+// desired one, and whether that changes anything.
+func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bool) {
+	updated := live.DeepCopy()
+	metaChanged := mergeMeta(&updated.ObjectMeta, &desired.ObjectMeta)
+	if !metaChanged && derives(desired.Spec, live.Spec) &&
+		maps.Equal(desired.Spec.Template.Spec.NodeSelector, live.Spec.Template.Spec.NodeSelector) &&
+		len(desired.Spec.Template.Spec.Tolerations) == len(live.Spec.Template.Spec.Tolerations) {
+		return live, false
+	}
+	updated.Spec = *desired.Spec.DeepCopy()
+	// The selector cannot change, and "kubectl rollout restart" leaves its
+	// mark in the template.
+	updated.Spec.Selector = live.Spec.Selector
+	if at, ok := live.Spec.Template.Annotations[restartedAt]; ok {
+		updated.Spec.Template.Annotations = map[string]string{restartedAt: at}
+	}
+	return updated, true
+}
+
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// rolloutStrategy never blocks a rollout on a node that is down.
+//
+// Behind a Service, pods of one generation keep apart (required) while pods of
+// different generations share nodes (preferred). On two nodes a surge pod thus
+// always finds room. With one node down, maxUnavailable 50% lets the rollout
+// go on with the remaining node; with 0 the old pod there would wait for ever
+// for a second new pod that has no node.
+//
+// With host ports two generations cannot share a node, so there is no surge.
+func rolloutStrategy(s settings) appsv1.DeploymentStrategy {
+	unavailable, surge := intstr.FromString("50%"), intstr.FromString("25%")
+	if s.replicas >= 4 {
+		unavailable = intstr.FromString("25%")
+	}
+	if s.hostNetwork() {
+		unavailable, surge = intstr.FromString("25%"), intstr.FromInt32(0)
+	}
+	return appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable, MaxSurge: &surge},
+	}
+}
+
+func podSpec(s settings) corev1.PodSpec {
+	p := corev1.PodSpec{
+		ServiceAccountName: api.RouterServiceAccount,
+		// Only the router container gets the token; HAProxy needs none.
+		AutomountServiceAccountToken:  new(false),
+		PriorityClassName:             "system-cluster-critical",
+		TerminationGracePeriodSeconds: new(int64(terminationGracePeriodSeconds)),
+		DNSPolicy:                     corev1.DNSClusterFirst,
+		HostNetwork:                   s.hostNetwork(),
+		NodeSelector:                  s.nodeSelector,
+		Tolerations:                   s.tolerations,
+		Affinity:                      affinity(s),
+		TopologySpreadConstraints:     []corev1.TopologySpreadConstraint{zoneSpread(s)},
+		InitContainers:                []corev1.Container{haproxyContainer(s)},
+		Containers:                    []corev1.Container{routerContainer(s)},
+		Volumes:                       volumes(s),
+	}
+	if p.HostNetwork {
+		p.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	return p
+}
+
+// haproxyContainer is a sidecar (an init container that keeps running), so
+// that the death of HAProxy or of the router leaves the other one alone.
+func haproxyContainer(s settings) corev1.Container {
+	always := corev1.ContainerRestartPolicyAlways
+	return corev1.Container{
+		Name:            "haproxy",
+		Image:           s.image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir},
+		RestartPolicy:   &always,
+		Resources:       requests("100m", "256Mi"),
+		SecurityContext: securityContext(),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "work", MountPath: workDir},
+			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+func routerContainer(s settings) corev1.Container {
+	return corev1.Container{
+		Name:            "router",
+		Image:           s.image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{routerPath},
+		Args:            routerArgs(s),
+		Ports:           containerPorts(s),
+		LivenessProbe:   livenessProbe(s),
+		ReadinessProbe:  probe(s, "/healthz/ready", 2, 3),
+		StartupProbe:    probe(s, "/healthz/ready", 1, 120),
+		Resources:       requests("25m", "64Mi"),
+		SecurityContext: securityContext(),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "work", MountPath: workDir},
+			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
+			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
+			{Name: "kube-api-access", MountPath: serviceAccountPath, ReadOnly: true},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// routerArgs holds only what a running router cannot read from its own
+// IngressController: every change here is a rollout.
+func routerArgs(s settings) []string {
+	port := func(p int32) string { return strconv.Itoa(int(p)) }
+	return []string{
+		"--name", s.name,
+		"--domain", s.domain,
+		"--canonical-hostname", api.CanonicalHostname(s.name, s.domain),
+		"--namespace", api.OperandNamespace,
+		"--ingresscontroller-namespace", api.OperatorNamespace,
+		"--haproxy", haproxyPath,
+		"--work-dir", workDir,
+		"--supervise=false",
+		"--http-port", port(s.ports.http),
+		"--https-port", port(s.ports.https),
+		"--stats-port", port(s.ports.stats),
+		"--default-certificate", certificateDir,
+		"--stats-auth", statsAuthDir,
+	}
+}
+
+func containerPorts(s settings) []corev1.ContainerPort {
+	list := []corev1.ContainerPort{
+		{Name: "http", ContainerPort: s.ports.http, Protocol: corev1.ProtocolTCP},
+		{Name: "https", ContainerPort: s.ports.https, Protocol: corev1.ProtocolTCP},
+		{Name: "metrics", ContainerPort: s.ports.stats, Protocol: corev1.ProtocolTCP},
+	}
+	if s.hostNetwork() {
+		for i := range list {
+			list[i].HostPort = list[i].ContainerPort
+		}
+	}
+	return list
+}
+
+func probe(s settings, path string, periodSeconds, failures int32) *corev1.Probe {
+	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(s.ports.stats), Scheme: corev1.URISchemeHTTP}
+	if s.hostNetwork() {
+		get.Host = "localhost"
+	}
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: get},
+		PeriodSeconds:    periodSeconds,
+		FailureThreshold: failures,
+		TimeoutSeconds:   2,
+	}
+}
+
+// livenessProbe restarts a stuck router soon: without a grace period of its
+// own it would get that of the pod, which is an hour.
+func livenessProbe(s settings) *corev1.Probe {
+	p := probe(s, "/healthz", 10, 3)
+	p.TerminationGracePeriodSeconds = new(int64(10))
+	return p
+}
+
+func securityContext() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsUser:                new(int64(0)),
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		Capabilities: &corev1.Capabilities{
+			Drop: []corev1.Capability{"ALL"},
+			Add:  []corev1.Capability{"NET_BIND_SERVICE"},
+		},
+	}
+}
+
+func requests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory),
+	}}
+}
+
+func volumes(s settings) []corev1.Volume {
+	secret := func(volume, name string) corev1.Volume {
+		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: name, DefaultMode: new(int32(0o400))},
+		}}
+	}
+	return []corev1.Volume{
+		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		secret("default-certificate", api.CertificateSecretName(s.name)),
+		secret("stats-auth", api.StatsSecretName(s.name)),
+		kubeAPIAccess(),
+	}
+}
+
+// kubeAPIAccess is what Kubernetes mounts by itself where
+// automountServiceAccountToken is not false.
+func kubeAPIAccess() corev1.Volume {
+	return corev1.Volume{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{
+			DefaultMode: new(int32(0o400)),
+			Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(3600))}},
+				{ConfigMap: &corev1.ConfigMapProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+				}},
+				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
+					Path:     "namespace",
+					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"},
+				}}}},
+			},
+		},
+	}}
+}
+
+// affinity keeps pods of one generation on different nodes and puts a new pod
+// where an old one is, so that a node that gets traffic keeps a router during
+// a rollout and the announced address need not move. See rolloutStrategy.
+func affinity(s settings) *corev1.Affinity {
+	if s.hostNetwork() {
+		return nil // Host ports keep pods apart.
+	}
+	term := corev1.PodAffinityTerm{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: podLabels(s.name)},
+		TopologyKey:   corev1.LabelHostname,
+	}
+	sameGeneration, otherGeneration := term, term
+	sameGeneration.MatchLabelKeys = []string{appsv1.DefaultDeploymentUniqueLabelKey}
+	otherGeneration.MismatchLabelKeys = []string{appsv1.DefaultDeploymentUniqueLabelKey}
+	return &corev1.Affinity{
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{sameGeneration},
+		},
+		PodAffinity: &corev1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+				{Weight: 100, PodAffinityTerm: otherGeneration},
+			},
+		},
+	}
+}
+
+func zoneSpread(s settings) corev1.TopologySpreadConstraint {
+	return corev1.TopologySpreadConstraint{
+		MaxSkew:           1,
+		TopologyKey:       corev1.LabelTopologyZone,
+		WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: podLabels(s.name)},
+		MatchLabelKeys:    []string{appsv1.DefaultDeploymentUniqueLabelKey},
+	}
+}
+
+// podLabels select the router pods of an IngressController.
+func podLabels(ic string) map[string]string {
+	return map[string]string{api.LabelDeploymentIngressController: ic}
+}
+
+// selectorString is the form of podLabels in status.selector.
+func selectorString(ic string) string {
+	return fmt.Sprintf("%s=%s", api.LabelDeploymentIngressController, ic)
+}

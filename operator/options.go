@@ -1,0 +1,29 @@
+package operator
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options are the settings of the operator as a whole.
+type Options struct {
+	// Domain is the domain of IngressControllers without spec.domain, such as
+	// "apps.example.com". Without it, such IngressControllers are refused.
+	Domain string
+	// RouterImage is the container image of the routers.
+	RouterImage string
+	// Now returns the time; the default is time.Now.
+	Now func() time.Time
+	// Log receives what the operator does; the default is slog.Default.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}

@@ -1,0 +1,111 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// pendingRecheck is how soon the cause of a missing address is looked up
+// again: causes come as events, which are not watched.
+const pendingRecheck = 5 * time.Second
+
+// report writes status, events and metrics, each only if it changed, and
+// returns when to look again (0: when something happens).
+func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration, error) {
+	in.addresses = publishedAddresses(in.s.strategy.Type, in.loadBalancer, in.nodes, in.pods)
+	pending := in.loadBalancer != nil && len(in.addresses) == 0
+	if pending {
+		var err error
+		if in.events, err = r.eventsOf(ctx, in.loadBalancer); err != nil {
+			return 0, err
+		}
+	}
+	status, again := statusOf(in)
+	if pending && (again == 0 || again > pendingRecheck) {
+		again = pendingRecheck
+	}
+	r.metrics.set(in.ic.Name, status.Conditions)
+
+	updated := in.ic.DeepCopy()
+	updated.Status = status
+	known, ok := r.reported[in.ic.Name]
+	now := strings.Join(in.addresses, ",")
+	patch, changed, err := statusPatch(in.ic, updated, in.addresses, !ok || known != now)
+	if err != nil || !changed {
+		return again, err
+	}
+	if err := r.client.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return again, fmt.Errorf("write status of IngressController %s: %w", in.ic.Name, err)
+	}
+	r.reported[in.ic.Name] = now
+	r.announceAdmission(in, status)
+	return again, nil
+}
+
+// statusPatch returns the merge patch from the old to the new status, with the
+// addresses, which OpenShift's Go type does not have, and whether it is needed.
+// It holds the resource version: what is decided from an old spec, such as the
+// domain, must not be written over a new one.
+func statusPatch(old, updated *operatorv1.IngressController, addresses []string, addressesChanged bool) ([]byte, bool, error) {
+	data, err := client.MergeFrom(old).Data(updated)
+	if err != nil {
+		return nil, false, fmt.Errorf("compare status: %w", err)
+	}
+	if string(data) == "{}" && !addressesChanged {
+		return nil, false, nil
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, false, fmt.Errorf("read the status patch: %w", err)
+	}
+	status, ok := patch["status"].(map[string]any)
+	if !ok {
+		status = map[string]any{}
+	}
+	if addresses == nil {
+		addresses = []string{}
+	}
+	status["addresses"] = addresses
+	patch["status"] = status
+	patch["metadata"] = map[string]any{"resourceVersion": old.ResourceVersion}
+	data, err = json.Marshal(patch)
+	return data, true, err
+}
+
+// announceAdmission writes an event when the IngressController becomes
+// accepted or refused, or is refused for other reasons than before.
+func (r *Reconciler) announceAdmission(in statusInput, status operatorv1.IngressControllerStatus) {
+	old := findCondition(in.ic.Status.Conditions, conditionAdmitted)
+	now := findCondition(status.Conditions, conditionAdmitted)
+	if old != nil && old.Status == now.Status && old.Message == now.Message {
+		return
+	}
+	if now.Status == operatorv1.ConditionTrue {
+		r.events.Eventf(in.ic, nil, corev1.EventTypeNormal, string(api.ReasonAdmitted), "Validate", "ingresscontroller passed validation")
+		return
+	}
+	r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, string(api.ReasonRejected), "Validate", "%s", now.Message)
+	r.logger(in.ic.Name).Info("refused", "reason", now.Message)
+}
+
+// eventsOf returns the events about a Service.
+func (r *Reconciler) eventsOf(ctx context.Context, service *corev1.Service) ([]corev1.Event, error) {
+	list := &corev1.EventList{}
+	err := r.live.List(ctx, list, client.InNamespace(service.Namespace),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("involvedObject.uid", string(service.UID))})
+	if err != nil {
+		return nil, fmt.Errorf("list events of Service %s: %w", service.Name, err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,215 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// AddToScheme registers the types that the operator reads and writes, besides
+// those of Kubernetes itself.
+func AddToScheme(scheme *runtime.Scheme) error {
+	if err := operatorv1.Install(scheme); err != nil {
+		return err
+	}
+	return routev1.Install(scheme)
+}
+
+// CacheOptions limit what the operator keeps in memory: of Secrets in foreign
+// namespaces only TLS certificates, of Deployments and Pods only the routers,
+// of Nodes only what placement and addresses need.
+func CacheOptions() cache.Options {
+	own := map[string]cache.Config{api.OperandNamespace: {}}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
+			&appsv1.Deployment{}:            {Namespaces: own},
+			&corev1.Pod{}:                   {Namespaces: own},
+			&policyv1.PodDisruptionBudget{}: {Namespaces: own},
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{
+				api.OperandNamespace:  {},
+				api.OperatorNamespace: {},
+				cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))},
+			}},
+			&corev1.Node{}: {Transform: slimNode},
+		},
+	}
+}
+
+// slimNode drops the long lists of images and volumes.
+func slimNode(object any) (any, error) {
+	if n, ok := object.(*corev1.Node); ok {
+		n.ManagedFields = nil
+		n.Status.Images = nil
+		n.Status.VolumesInUse, n.Status.VolumesAttached = nil, nil
+	}
+	return object, nil
+}
+
+// Setup adds the IngressController reconciler to a manager, and creates the
+// IngressController "default" at the start if there is none. The registry gets
+// the metrics.
+func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) error {
+	m, err := newMetrics(registry)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	r := &Reconciler{
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		events:   mgr.GetEventRecorder("ingress-operator"),
+		metrics:  m,
+		options:  options.withDefaults(),
+		provider: func() bool { return providerInstalled(mgr) },
+		reported: map[string]string{},
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.createDefault)); err != nil {
+		return fmt.Errorf("add the default IngressController: %w", err)
+	}
+	everyIC := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.every(ctx) })
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("ingresscontroller").
+		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// A domain that one IngressController frees may be what another waits for.
+		Watches(&operatorv1.IngressController{}, everyIC, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&appsv1.Deployment{}, byLabel(api.LabelOwningIngressController)).
+		Watches(&corev1.Service{}, byLabel(api.LabelOwningIngressController)).
+		Watches(&policyv1.PodDisruptionBudget{}, byLabel(api.LabelOwningIngressController)).
+		Watches(&networkingv1.IngressClass{}, byLabel(api.LabelOwningIngressController)).
+		Watches(&corev1.Pod{}, byLabel(api.LabelDeploymentIngressController)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
+		Watches(&corev1.Node{}, everyIC, builder.WithPredicates(nodeMatters())).
+		Complete(r)
+}
+
+// byLabel wakes the IngressController that a label names. An object of ours
+// whose label was taken away wakes it too, by its old state.
+func byLabel(label string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		if ic := o.GetLabels()[label]; ic != "" {
+			return []reconcile.Request{request(ic)}
+		}
+		return nil
+	})
+}
+
+func request(ic string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: api.OperatorNamespace, Name: ic}}
+}
+
+// bySecret wakes the IngressControllers that own or name a Secret.
+func (r *Reconciler) bySecret(ctx context.Context, o client.Object) []reconcile.Request {
+	switch {
+	case o.GetNamespace() == api.OperatorNamespace && o.GetName() == api.RouterCASecret:
+		return r.every(ctx)
+	case o.GetNamespace() != api.OperandNamespace:
+		return nil
+	case o.GetLabels()[api.LabelOwningIngressController] != "":
+		return []reconcile.Request{request(o.GetLabels()[api.LabelOwningIngressController])}
+	}
+	list := &operatorv1.IngressControllerList{}
+	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
+		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		return nil
+	}
+	var found []reconcile.Request
+	for _, ic := range list.Items {
+		if ref := ic.Spec.DefaultCertificate; ref != nil && ref.Name == o.GetName() {
+			found = append(found, request(ic.Name))
+		}
+	}
+	return found
+}
+
+// every returns all IngressControllers.
+func (r *Reconciler) every(ctx context.Context) []reconcile.Request {
+	list := &operatorv1.IngressControllerList{}
+	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
+		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		return nil
+	}
+	all := make([]reconcile.Request, 0, len(list.Items))
+	for _, ic := range list.Items {
+		all = append(all, request(ic.Name))
+	}
+	return all
+}
+
+// nodeMatters drops the heartbeats of nodes.
+func nodeMatters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*corev1.Node)
+		now, ok2 := e.ObjectNew.(*corev1.Node)
+		if !ok || !ok2 {
+			return true
+		}
+		return !maps.Equal(old.Labels, now.Labels) ||
+			!slices.Equal(old.Status.Addresses, now.Status.Addresses) ||
+			!slices.EqualFunc(old.Spec.Taints, now.Spec.Taints, func(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value })
+	}}
+}
+
+// providerInstalled reports whether Fairlead's (or MetalLB's) API is there.
+func providerInstalled(mgr ctrl.Manager) bool {
+	_, err := mgr.GetRESTMapper().RESTMapping(schema.GroupKind{Group: "metallb.io", Kind: "IPAddressPool"})
+	return err == nil
+}
+
+// createDefault creates the IngressController "default" if there is none. It
+// does so once per start of the operator and not more often, so that it can be
+// deleted before Fairlead is uninstalled.
+func (r *Reconciler) createDefault(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, defaultRetry, true, func(ctx context.Context) (bool, error) {
+		nodes := &corev1.NodeList{}
+		if err := r.client.List(ctx, nodes); err != nil {
+			r.logger(api.DefaultIngressController).Error("cannot list nodes", "error", err)
+			return false, nil
+		}
+		ic := &operatorv1.IngressController{}
+		ic.Namespace, ic.Name = api.OperatorNamespace, api.DefaultIngressController
+		// Without a number, "kubectl scale" cannot work (the API server finds
+		// no spec.replicas), so the default is written down.
+		replicas := settingsOf(ic, cluster{nodes: nodes.Items}, r.options).replicas
+		ic.Spec.Replicas = &replicas
+		err := r.client.Create(ctx, ic)
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			return true, nil
+		case err != nil:
+			r.logger(ic.Name).Error("cannot create the default IngressController", "error", err)
+			return false, nil
+		}
+		r.logger(ic.Name).Info("created the default IngressController", "replicas", replicas)
+		return true, nil
+	})
+}
+
+// defaultRetry is how often creating the default IngressController is tried.
+const defaultRetry = 5 * time.Second

@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// expectation is a condition that must be True for the routers to be well.
+type expectation struct {
+	kind string
+	// grace is how long it may be otherwise before that counts.
+	grace time.Duration
+	// only says of which conditions all must be True for the expectation to count.
+	only []string
+}
+
+// availability lists what the Available condition stands for.
+func availability() []expectation {
+	return []expectation{
+		{kind: conditionDeploymentAvailable},
+		{kind: conditionLoadBalancerReady, only: []string{conditionLoadBalancerManaged}},
+	}
+}
+
+// health lists what the Degraded condition stands for.
+func health() []expectation {
+	return []expectation{
+		{kind: conditionAdmitted},
+		{kind: conditionChildren},
+		{kind: conditionCertificate},
+		{kind: conditionDeploymentAvailable, grace: 30 * time.Second},
+		{kind: conditionMinAvailable, grace: time.Minute},
+		{kind: conditionAllAvailable, grace: time.Hour},
+		{kind: conditionLoadBalancerReady, grace: 90 * time.Second, only: []string{conditionLoadBalancerManaged}},
+	}
+}
+
+// unmet returns the condition if the expectation counts and does not hold.
+// A condition that is missing says nothing, so it is no fault.
+func (e expectation) unmet(list []operatorv1.OperatorCondition) *operatorv1.OperatorCondition {
+	for _, kind := range e.only {
+		if c := findCondition(list, kind); c == nil || c.Status != operatorv1.ConditionTrue {
+			return nil
+		}
+	}
+	c := findCondition(list, e.kind)
+	if c == nil || c.Status == operatorv1.ConditionTrue {
+		return nil
+	}
+	return c
+}
+
+func availableCondition(list []operatorv1.OperatorCondition) condition {
+	var faults []string
+	for _, e := range availability() {
+		if c := e.unmet(list); c != nil {
+			faults = append(faults, describe(c))
+		}
+	}
+	if len(faults) > 0 {
+		return isFalse(operatorv1.OperatorStatusTypeAvailable, "IngressControllerUnavailable",
+			"One or more status conditions indicate unavailable: "+strings.Join(faults, ", "))
+	}
+	return isTrue(operatorv1.OperatorStatusTypeAvailable, "IngressControllerAvailable", "")
+}
+
+func progressingCondition(list []operatorv1.OperatorCondition) condition {
+	var causes []string
+	if c := findCondition(list, conditionRollingOut); c != nil && c.Status != operatorv1.ConditionFalse &&
+		c.Reason != "ReplicasStabilizing" && c.Reason != "PodsStarting" {
+		causes = append(causes, describe(c))
+	}
+	if m := findCondition(list, conditionLoadBalancerManaged); m != nil && m.Status == operatorv1.ConditionTrue {
+		if c := findCondition(list, conditionLoadBalancerProgress); c != nil && c.Status != operatorv1.ConditionFalse {
+			causes = append(causes, describe(c))
+		}
+	}
+	if len(causes) > 0 {
+		return isTrue(operatorv1.OperatorStatusTypeProgressing, "IngressControllerProgressing",
+			"One or more status conditions indicate progressing: "+strings.Join(causes, ", "))
+	}
+	return isFalse(operatorv1.OperatorStatusTypeProgressing, "AsExpected", "")
+}
+
+// degradedCondition also returns when to look again, 0 for never.
+func degradedCondition(list []operatorv1.OperatorCondition, now time.Time) (condition, time.Duration) {
+	var faults []string
+	var again time.Duration
+	for _, e := range health() {
+		c := e.unmet(list)
+		if c == nil {
+			continue
+		}
+		if left := e.grace - now.Sub(c.LastTransitionTime.Time); left > 0 {
+			if again == 0 || left < again {
+				again = left
+			}
+			continue
+		}
+		faults = append(faults, describe(c))
+	}
+	if len(faults) > 0 {
+		return isTrue(operatorv1.OperatorStatusTypeDegraded, "DegradedConditions",
+			"One or more other status conditions indicate a degraded state: "+strings.Join(faults, ", ")), time.Minute
+	}
+	return isFalse(operatorv1.OperatorStatusTypeDegraded, "AsExpected", ""), again
+}
+
+func describe(c *operatorv1.OperatorCondition) string {
+	return fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message)
+}
+
+// eventTime returns when an event last happened; which field has that depends
+// on the API that wrote it.
+func eventTime(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
