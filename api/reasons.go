@@ -47,3 +47,9 @@ const (
 	// none, so the first by name is used.
 	ReasonAmbiguousPort Reason = "AmbiguousPort"
 )
+
+const (
+	// ReasonUnverifiedBackend: a re-encrypt route has no destination CA, so
+	// the router encrypts without knowing to whom.
+	ReasonUnverifiedBackend Reason = "UnverifiedBackend"
+)

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Annotation describes one annotation that the router reads from Routes (and,
+// because they are copied, from Ingresses). The registry generates the
+// reference documentation.
+type Annotation struct {
+	Key string
+	// Values says what may stand there, for documentation and findings.
+	Values string
+	// Default is what holds without the annotation.
+	Default string
+	// Terminations lists where it applies: "plain", "edge", "reencrypt", "passthrough".
+	Terminations []string
+	// Doc is one sentence on the effect.
+	Doc string
+}
+
+// Keys of Route annotations.
+const (
+	AnnotationBalance        = "haproxy.router.openshift.io/balance"
+	AnnotationDisableCookies = "haproxy.router.openshift.io/disable_cookies"
+	AnnotationCookieName     = "router.openshift.io/cookie_name"
+	AnnotationCookieSameSite = "router.openshift.io/cookie-same-site"
+	AnnotationTimeout        = "haproxy.router.openshift.io/timeout"
+	AnnotationTimeoutTunnel  = "haproxy.router.openshift.io/timeout-tunnel"
+	AnnotationPodConnections = "haproxy.router.openshift.io/pod-concurrent-connections"
+	AnnotationCheckInterval  = "router.openshift.io/haproxy.health.check.interval"
+)
+
+// RouteAnnotations returns the registry of annotations that the router reads.
+func RouteAnnotations() []Annotation {
+	http := []string{"plain", "edge", "reencrypt"}
+	all := append([]string{"passthrough"}, http...)
+	return []Annotation{
+		{AnnotationBalance, "roundrobin, leastconn, source or random", "random with one weighted service (source for passthrough), else roundrobin", all, "How servers share the requests."},
+		{AnnotationDisableCookies, "true or false", "false", http, "Turns the sticky cookie off."},
+		{AnnotationCookieName, "letters, digits, _ and -", "a hash of namespace and name", http, "Name of the sticky cookie."},
+		{AnnotationCookieSameSite, "Lax, Strict or None", "None", []string{"edge", "reencrypt"}, "SameSite attribute of the sticky cookie where plain HTTP is not allowed."},
+		{AnnotationTimeout, "time such as 500ms, 5s, 2m", "30s", http, "How long a server may take to answer."},
+		{AnnotationTimeoutTunnel, "time", "1h", http, "How long an upgraded connection, such as a WebSocket, may be idle."},
+		{AnnotationPodConnections, "whole number, 0 for no limit", "0", all, "Concurrent connections to one endpoint, for each router replica; more wait in a queue."},
+		{AnnotationCheckInterval, "time", "5s", all, "Time between health checks of a route with several endpoints."},
+		{AnnotationPathType, "Prefix or Exact", "Prefix", http, "How spec.path matches."},
+	}
+}
+
+var timeText = regexp.MustCompile(`^([1-9][0-9]*)(us|ms|s|m|h|d)?$`)
+
+// maxTime is HAProxy's largest time: 2^31-1 milliseconds, about 24.8 days.
+const maxTime = time.Duration(math.MaxInt32) * time.Millisecond
+
+// ParseTime reads a time as HAProxy writes it: a positive whole number and one
+// of the units us, ms, s, m, h, d; without unit it counts milliseconds. Longer
+// times than HAProxy can hold are cut to its maximum.
+func ParseTime(text string) (time.Duration, error) {
+	m := timeText.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a time such as 500ms, 5s or 2m", text)
+	}
+	unit := map[string]time.Duration{
+		"us": time.Microsecond, "ms": time.Millisecond, "": time.Millisecond,
+		"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+	}[m[2]]
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || n > int64(maxTime/unit) {
+		return maxTime, nil //nolint:nilerr // too many digits is just a very long time
+	}
+	return time.Duration(n) * unit, nil
+}

@@ -1,0 +1,142 @@
+// Package admit decides which claims win a host and path, and derives from the
+// winners the keys that lead requests to backends. It is pure.
+//
+// A host is decided alone: all claims of one host in, one table out. So a
+// change of one route costs what its host costs, however many routes there are.
+package admit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Host is the decision about one host.
+type Host struct {
+	// Winners are served, in age order.
+	Winners []*model.Claim
+	// Losers map each refused claim's route to why it lost.
+	Losers map[model.Key]api.Finding
+	Table  Table
+}
+
+// Table is what one host adds to the router's maps and its certificate list.
+type Table struct {
+	HTTP  match.Table
+	HTTPS match.Table
+	// SNI is the value of the host in the server-name map, or empty.
+	SNI string
+	// Certificate answers TLS for the host, or is nil for the default one.
+	Certificate *model.Certificate
+}
+
+// Decide decides one host. Claims may come in any order.
+func Decide(claims []*model.Claim, interNamespace bool) *Host {
+	claims = slices.Clone(claims)
+	slices.SortFunc(claims, func(a, b *model.Claim) int {
+		if a.Older(b) {
+			return -1
+		}
+		return 1
+	})
+	h := &Host{Losers: map[model.Key]api.Finding{}}
+	for _, c := range claims {
+		if winner := conflict(h.Winners, c, interNamespace); winner != nil {
+			h.Losers[c.Key] = lost(c, winner)
+			continue
+		}
+		h.Winners = append(h.Winners, c)
+	}
+	h.Table = table(h.Winners)
+	return h
+}
+
+// conflict returns the older winner that keeps a claim from being served.
+func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *model.Claim {
+	for _, w := range winners {
+		switch {
+		case !interNamespace && w.Key.Namespace != c.Key.Namespace,
+			w.Path == c.Path && w.Exact == c.Exact,
+			// One host has either one passthrough backend or TLS at the router.
+			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
+			return w
+		}
+	}
+	return nil
+}
+
+func tls(c *model.Claim) bool { return c.Termination != model.Plain }
+
+func lost(c, winner *model.Claim) api.Finding {
+	f := api.Finding{
+		Object: ingest.RouteRef(c.Key), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
+		Severity: api.SeverityError, Effect: "the route is not served",
+	}
+	if winner.Key.Namespace == c.Key.Namespace {
+		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Key.Name, c.NamedHost)
+	} else {
+		// Names in other namespaces are none of this tenant's business.
+		f.Message = fmt.Sprintf("a route in another namespace holds %s and is older than %s", c.NamedHost, c.Key.Name)
+	}
+	return f
+}
+
+// table derives the routing keys from the winners of one host.
+func table(winners []*model.Claim) Table {
+	var t Table
+	if len(winners) == 0 {
+		return t
+	}
+	var http, https []match.Rule
+	for _, c := range winners {
+		name := c.Backend.Name()
+		rule := match.Rule{Path: c.Path, Exact: c.Exact, Value: name}
+		switch c.Termination {
+		case model.Plain:
+			http = append(http, rule)
+			continue
+		case model.Passthrough:
+			t.SNI = name
+		case model.Edge, model.Reencrypt:
+			https = append(https, rule)
+			t.SNI = match.Terminate
+			if t.Certificate == nil {
+				t.Certificate = c.Certificate // the oldest route's
+			}
+		}
+		// A TLS route also owns its path on the HTTP listener, so that a
+		// request for it never falls to a shorter route.
+		switch c.Insecure {
+		case model.InsecureRedirect:
+			rule.Value = match.Redirect
+		case model.InsecureAllow:
+		case model.InsecureNone:
+			rule.Value = match.Refuse
+		}
+		http = append(http, rule)
+	}
+	host := winners[0].Host
+	t.HTTP, t.HTTPS = match.NewTable(host, plainFirst(http)), match.NewTable(host, https)
+	return t
+}
+
+// plainFirst puts rules that serve before rules that refuse, for a passthrough
+// route and a plain one that share a host: "" and "/" are the same key.
+func plainFirst(rules []match.Rule) []match.Rule {
+	slices.SortStableFunc(rules, func(a, b match.Rule) int {
+		return rank(a) - rank(b)
+	})
+	return rules
+}
+
+func rank(r match.Rule) int {
+	if strings.HasPrefix(r.Value, "!") {
+		return 1
+	}
+	return 0
+}

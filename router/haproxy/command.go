@@ -1,0 +1,224 @@
+package haproxy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// terminator ends a payload. With HAProxy's default, an empty line would end
+// it, and the rest of a certificate would be run as commands.
+const terminator = "%FL%"
+
+const (
+	// maxLine keeps a command line well below tune.bufsize.
+	maxLine = 12 << 10
+	// maxCommands bounds how long one line occupies a thread of HAProxy.
+	maxCommands = 40
+	// maxTLSServers is the same for servers with TLS, which cost 0.25 ms each.
+	maxTLSServers = 5
+	// maxEntries bounds the keys in one payload; 100 bytes each stay far
+	// below the payload limit.
+	maxEntries = 100
+)
+
+// line is what one connection to the runtime socket carries: commands, the
+// last of which may have a payload.
+type line struct {
+	text  strings.Builder
+	steps []plan.Step
+	// cost counts commands, with those that take long counted more.
+	cost int
+}
+
+// encoder packs steps into as few lines as is safe.
+type encoder struct {
+	layout render.Layout
+	caps   plan.Capabilities
+	lines  []*line
+	open   *line
+}
+
+// encode turns steps into lines, in order.
+func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities) []*line {
+	e := &encoder{layout: l, caps: caps}
+	for i := 0; i < len(steps); i++ {
+		if add, ok := steps[i].(plan.EntryAdd); ok {
+			n := 1
+			for i+n < len(steps) && n < maxEntries && sameMap(steps[i+n], add.Map) {
+				n++
+			}
+			e.addEntries(steps[i : i+n])
+			i += n - 1
+			continue
+		}
+		e.step(steps[i])
+	}
+	return e.lines
+}
+
+func sameMap(s plan.Step, m plan.Map) bool {
+	a, ok := s.(plan.EntryAdd)
+	return ok && a.Map == m
+}
+
+// command appends commands to the open line, or opens one. The step counts as
+// done when the line that has its last command succeeded.
+func (e *encoder) command(cost int, step plan.Step, commands ...string) {
+	text := strings.Join(commands, ";")
+	if e.open != nil && (e.open.text.Len()+len(text) > maxLine || e.open.cost+cost > maxCommands) {
+		e.open = nil
+	}
+	if e.open == nil {
+		e.open = &line{}
+		e.lines = append(e.lines, e.open)
+	}
+	if e.open.text.Len() > 0 {
+		e.open.text.WriteByte(';')
+	}
+	e.open.text.WriteString(text)
+	e.open.cost += cost
+	if step != nil {
+		e.open.steps = append(e.open.steps, step)
+	}
+}
+
+// payload appends a command with a payload, which ends the line.
+func (e *encoder) payload(steps []plan.Step, command, body string) {
+	if !strings.HasSuffix(body, "\n") {
+		body += "\n"
+	}
+	e.command(1, nil, command+" <<"+terminator+"\n"+body+terminator)
+	e.open.steps = append(e.open.steps, steps...)
+	e.open = nil
+}
+
+func (e *encoder) addEntries(steps []plan.Step) {
+	var body strings.Builder
+	for _, s := range steps {
+		add := s.(plan.EntryAdd)
+		body.WriteString(add.Key + " " + add.Value + "\n")
+	}
+	m := steps[0].(plan.EntryAdd).Map
+	e.payload(steps, "add map "+e.layout.MapFile(m), body.String())
+}
+
+func (e *encoder) step(s plan.Step) {
+	switch s := s.(type) {
+	case plan.CertPut, plan.CertDel, plan.CAPut, plan.CADel, plan.LineSet, plan.LineDel:
+		e.certificateStep(s)
+	case plan.BackendAdd:
+		e.command(1, s, "add backend "+s.Name+" from "+s.Profile)
+	case plan.BackendPublish:
+		e.command(1, s, "publish backend "+s.Name)
+	case plan.EntrySet:
+		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
+	case plan.EntryDel:
+		e.command(1, s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
+	default:
+		e.serverStep(s)
+	}
+}
+
+func (e *encoder) serverStep(s plan.Step) {
+	switch s := s.(type) {
+	case plan.ServerAdd:
+		id := s.Backend + "/" + s.Name
+		cost, commands := 2, []string{
+			"add server " + id + " " + render.ServerArgs(s.Server, e.layout, e.caps),
+			"enable server " + id,
+		}
+		if s.Server.Options.CheckInterval != "" {
+			commands = append(commands, "enable health "+id)
+		}
+		if s.Server.Options.TLS {
+			cost = maxCommands / maxTLSServers
+		}
+		e.command(cost, s, commands...)
+	case plan.ServerAddr:
+		e.command(1, s, fmt.Sprintf("set server %s/%s addr %s port %d", s.Backend, s.Name, s.Address.Addr(), s.Address.Port()))
+	case plan.ServerWeight:
+		e.command(1, s, fmt.Sprintf("set server %s/%s weight %d", s.Backend, s.Name, s.Weight))
+	case plan.ServerMaxConn:
+		e.command(1, s, fmt.Sprintf("set maxconn server %s/%s %d", s.Backend, s.Name, s.MaxConn))
+	case plan.ServerReady:
+		e.command(1, s, fmt.Sprintf("set server %s/%s state ready", s.Backend, s.Name))
+	case plan.ServerDrain:
+		e.command(1, s, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name))
+	case plan.ServerDel:
+		e.command(2, s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
+			fmt.Sprintf("del server %s/%s", s.Backend, s.Name))
+	case plan.BackendDel:
+		commands := []string{"unpublish backend " + s.Name}
+		for _, srv := range s.Servers {
+			commands = append(commands, fmt.Sprintf("set server %s/%s state maint", s.Name, srv),
+				fmt.Sprintf("del server %s/%s", s.Name, srv))
+		}
+		e.command(2+len(s.Servers), s, append(commands, "del backend "+s.Name)...)
+	}
+}
+
+func (e *encoder) certificateStep(s plan.Step) {
+	l := e.layout
+	switch s := s.(type) {
+	case plan.CertPut:
+		e.command(1, nil, "new ssl cert "+l.CertFile(s.ID))
+		e.payload(nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
+		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
+	case plan.CAPut:
+		e.command(1, nil, "new ssl ca-file "+l.CAFile(s.ID))
+		e.payload(nil, "set ssl ca-file "+l.CAFile(s.ID), s.PEM)
+		e.command(1, s, "commit ssl ca-file "+l.CAFile(s.ID))
+	case plan.LineSet:
+		e.payload([]plan.Step{s}, "add ssl crt-list "+l.CrtList(), l.CertFile(s.CertID)+" "+s.Filter)
+		if s.Old != "" {
+			// The older line answers until it is gone.
+			e.command(1, nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
+		}
+	case plan.LineDel:
+		e.command(1, s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
+	case plan.CertDel:
+		e.command(1, s, "del ssl cert "+l.CertFile(s.ID))
+	case plan.CADel:
+		e.command(1, s, "del ssl ca-file "+l.CAFile(s.ID))
+	}
+}
+
+// escape quotes what the command line would take as a separator.
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `;`, `\;`, ` `, `\ `).Replace(s)
+}
+
+// failure finds the first error in the answer to a line whose first command
+// was "set severity-output number": "[3]: …" and below are errors. Objects
+// that are already there or already gone are no failure.
+func failure(answer string) string {
+	for l := range strings.Lines(answer) {
+		l = strings.TrimSpace(l)
+		if len(l) < 4 || l[0] != '[' || l[2] != ']' {
+			continue
+		}
+		severity, err := strconv.Atoi(l[1:2])
+		if err != nil || severity > 3 {
+			continue
+		}
+		text := strings.TrimSpace(l[4:])
+		if !gone(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// gone recognises the answers to the removal of what does not exist.
+func gone(text string) bool {
+	for _, known := range []string{"No such backend", "No such server", "Key not found", "certificate doesn't exist", "Can't delete the CA file: "} {
+		if strings.HasPrefix(text, known) {
+			return true
+		}
+	}
+	return false
+}

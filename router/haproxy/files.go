@@ -1,0 +1,139 @@
+package haproxy
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/templates"
+)
+
+// maxSocketPath is the length that the kernel allows for a socket's path (108)
+// less the suffix that HAProxy adds while it replaces one.
+const maxSocketPath = 90
+
+// Files are what a HAProxy process starts from.
+type Files struct {
+	layout render.Layout
+	caps   plan.Capabilities
+}
+
+// NewFiles creates the work directory.
+func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
+	if n := len(l.RunDir() + "/master.sock"); n > maxSocketPath {
+		return nil, fmt.Errorf("work directory %s: the path of its sockets has %d characters and %d are possible; choose a shorter one with --work-dir", l.Dir, n, maxSocketPath)
+	}
+	for _, dir := range []string{l.RunDir(), l.MapsDir(), l.PagesDir(), l.CertsDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("create the work directory: %w", err)
+		}
+	}
+	return &Files{layout: l, caps: caps}, nil
+}
+
+// Write makes the files say what the state says. Each file is replaced whole,
+// the configuration last, so a process that starts meanwhile finds nothing torn.
+func (f *Files) Write(skeleton string, st *plan.State) error {
+	l := f.layout
+	if err := f.writeCertificates(st); err != nil {
+		return err
+	}
+	for _, m := range plan.Maps() {
+		if err := replace(l.MapFile(m), func(w io.Writer) error { return render.MapFile(w, st, m) }); err != nil {
+			return err
+		}
+	}
+	files := []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{filepath.Join(l.PagesDir(), "503.http"), func(w io.Writer) error { _, err := w.Write(templates.Unavailable); return err }},
+		{filepath.Join(l.PagesDir(), "404.html"), func(w io.Writer) error { _, err := w.Write(templates.NotFound); return err }},
+		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
+		{l.Config(), func(w io.Writer) error {
+			if _, err := io.WriteString(w, skeleton); err != nil {
+				return err
+			}
+			return render.Backends(w, st, l, f.caps)
+		}},
+	}
+	for _, file := range files {
+		if err := replace(file.path, file.write); err != nil {
+			return err
+		}
+	}
+	return f.removeOldCertificates(st)
+}
+
+// writeCertificates writes those that are not there yet: a name stands for its
+// content, so nothing is ever overwritten.
+func (f *Files) writeCertificates(st *plan.State) error {
+	write := func(path, pem string) error {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		return replace(path, func(w io.Writer) error { _, err := io.WriteString(w, pem); return err })
+	}
+	for id, pem := range st.Certs {
+		if err := write(f.layout.CertFile(id), pem); err != nil {
+			return err
+		}
+	}
+	for id, pem := range st.CAs {
+		if err := write(f.layout.CAFile(id), pem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Files) removeOldCertificates(st *plan.State) error {
+	entries, err := os.ReadDir(f.layout.CertsDir())
+	if err != nil {
+		return fmt.Errorf("list certificates: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(f.layout.CertsDir(), e.Name())
+		id, isCert := f.layout.CertID(path)
+		caID, isCA := f.layout.CAID(path)
+		_, usedCert := st.Certs[id]
+		_, usedCA := st.CAs[caID]
+		if isCert && usedCert || isCA && usedCA {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove an old certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file beside its place and renames it.
+func replace(path string, write func(io.Writer) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	w := bufio.NewWriterSize(tmp, 256<<10)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// Restart back-off of a HAProxy that dies: the first restart is at once for
+// traffic's sake, then ever slower so that a broken binary does not spin.
+const (
+	firstBackoff = 100 * time.Millisecond
+	maxBackoff   = 10 * time.Second
+	// steadyAfter is the run time after which the back-off starts anew.
+	steadyAfter = 10 * time.Second
+)
+
+var versionLine = regexp.MustCompile(`(?i)^HAProxy version (\d+)\.(\d+)(\S*)`)
+
+// Detect runs "haproxy -v" and returns what that version can do. The error
+// names the next step when the binary is missing or too old.
+func Detect(ctx context.Context, binary string) (plan.Capabilities, string, error) {
+	out, err := exec.CommandContext(ctx, binary, "-v").Output()
+	if err != nil {
+		return plan.Capabilities{}, "", fmt.Errorf("run %s -v: %w; give the path of HAProxy 3.0 or newer with --haproxy", binary, err)
+	}
+	m := versionLine.FindStringSubmatch(string(out))
+	if m == nil {
+		return plan.Capabilities{}, "", fmt.Errorf("%s -v does not answer like HAProxy; give its path with --haproxy", binary)
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	version := m[1] + "." + m[2] + m[3]
+	v := major*100 + minor
+	if v < 300 {
+		return plan.Capabilities{}, version, fmt.Errorf("%s is HAProxy %s; 3.0 or newer is needed, 3.4 to change routes without a reload", binary, version)
+	}
+	caps := plan.Capabilities{DynamicBackends: v >= 304, AutoSNI: v >= 303, MaxPayload: 15 << 10}
+	if v >= 304 {
+		caps.MaxPayload = 900 << 10
+	}
+	return caps, version, nil
+}
+
+// Supervisor keeps one HAProxy master running on the files of a layout. It
+// adopts a master that is already there, so the end of the supervisor's own
+// process need not be the end of traffic.
+type Supervisor struct {
+	Binary string
+	Layout render.Layout
+	Log    *slog.Logger
+	// Starts counts the masters that this supervisor started.
+	Starts int
+}
+
+// Run keeps HAProxy running until the context ends; then it lets running
+// requests finish and returns when the master is gone, at the latest after
+// the grace time.
+func (s *Supervisor) Run(ctx context.Context, grace time.Duration) error {
+	backoff := firstBackoff
+	for {
+		if !s.waitForConfig(ctx) {
+			return nil
+		}
+		started := time.Now()
+		exited, err := s.runOnce(ctx, grace)
+		if ctx.Err() != nil {
+			return err
+		}
+		if time.Since(started) > steadyAfter {
+			backoff = firstBackoff
+		}
+		s.Log.Error("HAProxy ended; starting it again", "err", err, "adopted", !exited, "after", time.Since(started).Round(time.Millisecond), "wait", backoff)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(backoff):
+		}
+		backoff = min(backoff*4, maxBackoff)
+	}
+}
+
+// waitForConfig waits until there is a configuration to start from. It
+// reports false when the context ended first.
+func (s *Supervisor) waitForConfig(ctx context.Context) bool {
+	for {
+		if _, err := os.Stat(s.Layout.Config()); err == nil {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// runOnce adopts or starts a master and waits for its end. It reports whether
+// the master was its own child.
+func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bool, err error) {
+	if pid := s.runningMaster(); pid != 0 {
+		s.Log.Info("adopting the running HAProxy", "pid", pid)
+		return false, s.watch(ctx, pid, grace)
+	}
+	// The child gets our own stderr, not a pipe, so it can outlive us.
+	cmd := exec.Command(s.Binary, "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return true, fmt.Errorf("start HAProxy: %w", err)
+	}
+	s.Starts++
+	s.Log.Info("started HAProxy", "pid", cmd.Process.Pid)
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return true, err
+	case <-ctx.Done():
+	}
+	return true, stop(cmd.Process.Pid, grace, func(wait time.Duration) bool {
+		select {
+		case <-done:
+			return true
+		case <-time.After(wait):
+			return false
+		}
+	})
+}
+
+// watch waits for the end of a process that is not our child.
+func (s *Supervisor) watch(ctx context.Context, pid int, grace time.Duration) error {
+	gone := func(wait time.Duration) bool {
+		deadline := time.Now().Add(wait)
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				return false
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return true
+	}
+	for ctx.Err() == nil {
+		if gone(100 * time.Millisecond) {
+			return errors.New("the adopted process is gone")
+		}
+	}
+	return stop(pid, grace, gone)
+}
+
+// stop asks a master to finish its requests and leave.
+func stop(pid int, grace time.Duration, gone func(time.Duration) bool) error {
+	_ = syscall.Kill(pid, syscall.SIGUSR1)
+	if gone(grace) {
+		return nil
+	}
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+	if gone(5 * time.Second) {
+		return nil
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	return fmt.Errorf("HAProxy (pid %d) did not stop in %s and was killed", pid, grace)
+}
+
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+// runningMaster returns the pid of a master that answers on the layout's
+// socket, or 0. The kernel tells who is behind the socket.
+func (s *Supervisor) runningMaster() int {
+	conn, err := net.DialTimeout("unix", s.Layout.RunDir()+"/master.sock", time.Second)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = conn.Close() }()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0
+	}
+	var pid int
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	if !alive(pid) {
+		return 0
+	}
+	return pid
+}

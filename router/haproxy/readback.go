@@ -1,0 +1,166 @@
+package haproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// ReadBack returns what the running process has. Profiles, server options and
+// certificate texts cannot be read; names stand for them, because names carry
+// a hash of everything fixed. Whether a backend is published cannot be read
+// either, so one that no key leads to counts as unpublished.
+func (r *Runtime) ReadBack() (*plan.State, error) {
+	st := plan.NewState()
+	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readCertificates, r.readLines} {
+		if err := read(st); err != nil {
+			return nil, fmt.Errorf("read back from HAProxy: %w", err)
+		}
+	}
+	return st, nil
+}
+
+func (r *Runtime) readMaps(st *plan.State) error {
+	for _, m := range plan.Maps() {
+		out, err := r.raw("show map " + r.layout.MapFile(m))
+		if err != nil {
+			return err
+		}
+		for l := range strings.Lines(out) {
+			// "0x55… key value with blanks"
+			ref, rest, ok := strings.Cut(strings.TrimRight(l, "\n"), " ")
+			if !ok || !strings.HasPrefix(ref, "0x") {
+				continue
+			}
+			key, value, _ := strings.Cut(rest, " ")
+			st.Entries[plan.Entry{Map: m, Key: key}] = value
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) readBackends(st *plan.State) error {
+	out, err := r.raw("show backend")
+	if err != nil {
+		return err
+	}
+	reached := map[string]bool{}
+	for e, v := range st.Entries {
+		if e.Map != plan.MapPolicy {
+			reached[v] = true
+		}
+	}
+	for l := range strings.Lines(out) {
+		name := strings.TrimSpace(l)
+		if strings.HasPrefix(name, "be_") {
+			st.Backends[name] = &plan.Backend{Servers: map[string]plan.Server{}, Unpublished: !reached[name]}
+		}
+	}
+	return nil
+}
+
+// Columns of "show servers state", format 1 (HAProxy management guide 9.3).
+const (
+	colBackend    = 1
+	colServer     = 3
+	colAddress    = 4
+	colAdminState = 6
+	colWeight     = 7
+	colPort       = 18
+	columns       = 19
+)
+
+// stoppedStates are the bits of srv_admin_state for forced maintenance and
+// forced drain.
+const stoppedStates = 0x01 | 0x08
+
+func (r *Runtime) readServers(st *plan.State) error {
+	out, err := r.raw("show servers state")
+	if err != nil {
+		return err
+	}
+	for l := range strings.Lines(out) {
+		f := strings.Fields(l)
+		if len(f) < columns || f[0] == "#" {
+			continue
+		}
+		be := st.Backends[f[colBackend]]
+		if be == nil {
+			continue
+		}
+		addr, err1 := netip.ParseAddr(f[colAddress])
+		port, err2 := strconv.ParseUint(f[colPort], 10, 16)
+		weight, err3 := strconv.Atoi(f[colWeight])
+		admin, err4 := strconv.Atoi(f[colAdminState])
+		if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+			return fmt.Errorf("server %s/%s: unexpected state %q", f[colBackend], f[colServer], l)
+		}
+		be.Servers[f[colServer]] = plan.Server{
+			Address: netip.AddrPortFrom(addr, uint16(port)),
+			Weight:  weight, Stopped: admin&stoppedStates != 0,
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) readCertificates(st *plan.State) error {
+	for _, c := range []struct {
+		command string
+		id      func(string) (string, bool)
+		into    map[string]string
+	}{
+		{"show ssl cert", r.layout.CertID, st.Certs},
+		{"show ssl ca-file", r.layout.CAID, st.CAs},
+	} {
+		out, err := r.raw(c.command)
+		if err != nil {
+			return err
+		}
+		for l := range strings.Lines(out) {
+			name := strings.TrimSpace(l)
+			if before, _, ok := strings.Cut(name, " - "); ok {
+				name = before // "… - 1 certificate(s)"
+			}
+			if strings.HasPrefix(name, "*") {
+				// A transaction that a former router left open.
+				if _, err := r.raw(strings.Replace(c.command, "show", "abort", 1) + " " + name[1:]); err != nil {
+					return err
+				}
+				continue
+			}
+			if id, ok := c.id(name); ok {
+				c.into[id] = ""
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) readLines(st *plan.State) error {
+	out, err := r.raw("show ssl crt-list -n " + r.layout.CrtList())
+	if err != nil {
+		return err
+	}
+	for l := range strings.Lines(out) {
+		f := strings.Fields(l)
+		if len(f) < 2 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		file := f[0]
+		if i := strings.LastIndexByte(file, ':'); i > strings.LastIndexByte(file, '.') {
+			file = file[:i] // "-n" appends the line number
+		}
+		id, ok := r.layout.CertID(file)
+		if !ok {
+			continue
+		}
+		// The first line of a filter answers, as in HAProxy.
+		if filter := f[len(f)-1]; st.Lines[filter] == "" {
+			st.Lines[filter] = id
+		}
+	}
+	return nil
+}

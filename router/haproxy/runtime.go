@@ -1,0 +1,134 @@
+// Package haproxy talks to HAProxy: it applies plans over the runtime socket,
+// reads back what a process has, writes the files that a process starts from,
+// and keeps the process alive. It holds no user intent.
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// ErrGone means that no HAProxy answers on its socket.
+var ErrGone = errors.New("HAProxy does not answer on its runtime socket")
+
+// RefusedError is HAProxy's refusal of a command.
+type RefusedError struct {
+	// Message is HAProxy's answer.
+	Message string
+	// Steps are those of the refused command line, most often one route's.
+	Steps []plan.Step
+}
+
+func (e *RefusedError) Error() string { return "HAProxy refused: " + e.Message }
+
+// Info identifies a running process.
+type Info struct {
+	PID         int
+	Version     string
+	Description string
+}
+
+// Runtime is the connection to one HAProxy worker. It is used by one
+// goroutine at a time.
+type Runtime struct {
+	layout render.Layout
+	caps   plan.Capabilities
+	socket runtime.SingleRuntime
+	// Commands counts the lines sent, for metrics and tests.
+	Commands int
+}
+
+// NewRuntime returns a client of the process that runs in a layout. It does
+// not connect.
+func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
+	r := &Runtime{layout: l, caps: caps}
+	if err := r.socket.Init(l.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		return nil, fmt.Errorf("prepare the HAProxy runtime client: %w", err)
+	}
+	return r, nil
+}
+
+// Info asks the process who it is.
+func (r *Runtime) Info() (Info, error) {
+	out, err := r.raw("show info")
+	if err != nil {
+		return Info{}, err
+	}
+	var info Info
+	for l := range strings.Lines(out) {
+		key, value, _ := strings.Cut(strings.TrimSpace(l), ": ")
+		switch key {
+		case "Pid":
+			info.PID, err = strconv.Atoi(value)
+		case "Version":
+			info.Version = value
+		case "description":
+			info.Description = value
+		}
+	}
+	if err != nil || info.PID == 0 {
+		return Info{}, fmt.Errorf("%w: unexpected answer to show info", ErrGone)
+	}
+	return info, nil
+}
+
+// Apply takes steps in order and reports each line's steps once they are done.
+// It stops at the first refusal.
+func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
+	for _, l := range encode(steps, r.layout, r.caps) {
+		out, err := r.raw(l.text.String())
+		if err != nil {
+			return err
+		}
+		if msg := failure(out); msg != "" {
+			return &RefusedError{Message: msg, Steps: l.steps}
+		}
+		for _, s := range l.steps {
+			done(s)
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) raw(command string) (string, error) {
+	r.Commands++
+	out, err := r.socket.ExecuteRaw(command)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return out, nil
+}
+
+// Reload makes the master start a new worker from the files, and waits until
+// it serves.
+func (r *Runtime) Reload(ctx context.Context) error {
+	client, err := runtime.New(ctx, options.MasterSocket(r.layout.RunDir()+"/master.sock", 1))
+	if err != nil {
+		return fmt.Errorf("%w: connect to the master socket: %w", ErrGone, err)
+	}
+	logs, err := client.Reload()
+	if err != nil {
+		return &RefusedError{Message: fmt.Sprintf("%v: %s", err, firstAlert(logs))}
+	}
+	return nil
+}
+
+var alert = regexp.MustCompile(`\[ALERT\][^\n]*`)
+
+// firstAlert returns the line of HAProxy's start-up log that says what is wrong.
+func firstAlert(logs string) string {
+	if a := alert.FindString(logs); a != "" {
+		return a
+	}
+	return strings.TrimSpace(logs)
+}

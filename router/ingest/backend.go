@@ -1,0 +1,146 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// backend chooses the servers of a claim and how they are used.
+func (b *builder) backend(c *model.Claim, refs []serviceRef) {
+	o := readAnnotations(b.route.Annotations, func(field string, reason api.Reason, message string) {
+		b.find(api.SeverityWarning, field, reason, message, effectDefault)
+	})
+	c.Exact = o.exact && c.Path != ""
+	tcp := c.Termination == model.Passthrough
+	if tcp {
+		refs = slices.DeleteFunc(refs, func(r serviceRef) bool { return r.weight == 0 })
+	}
+	perService := make([][]endpoint, len(refs))
+	weights, counts := make([]int, len(refs)), make([]int, len(refs))
+	weighted, checked, total := 0, 0, 0
+	for i, r := range refs {
+		perService[i] = b.endpoints(r)
+		weights[i], counts[i] = r.weight, len(perService[i])
+		total += counts[i]
+		if r.weight > 0 {
+			weighted++
+			checked += counts[i]
+		}
+	}
+	if total == 0 {
+		b.find(api.SeverityInfo, "spec.to", api.ReasonNoEndpoints, "no endpoint is ready", effect503)
+	}
+	c.Backend = model.Backend{
+		Kind: model.KindOf(c.Termination), Owner: c.Key, CA: b.ca,
+		Profile: model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, weighted > 1), Cookie: !tcp && !o.disableCookies},
+		Policy:  policy(c, o),
+	}
+	for i, w := range serverWeights(weights, counts) {
+		for _, e := range perService[i] {
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, w, checked > 1 && weights[i] > 0))
+		}
+	}
+	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
+}
+
+// balance returns what a route asks for, or what suits its services.
+func balance(asked model.Balance, tcp, several bool) model.Balance {
+	switch {
+	case asked != "":
+		return asked
+	case several:
+		return model.RoundRobin
+	case tcp:
+		return model.SourceHash
+	}
+	return model.Random
+}
+
+func policy(c *model.Claim, o options) model.Policy {
+	if c.Termination == model.Passthrough {
+		return model.Policy{}
+	}
+	p := model.Policy{TimeoutServer: milliseconds(o.timeout), TimeoutTunnel: milliseconds(o.tunnel)}
+	if o.disableCookies {
+		return p
+	}
+	p.CookieName = o.cookieName
+	if p.CookieName == "" {
+		p.CookieName = defaultCookieName(c.Key)
+	}
+	if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
+		p.CookieAttributes = "; Secure; SameSite=" + o.sameSite
+	}
+	return p
+}
+
+func (b *builder) server(c *model.Claim, o options, e endpoint, weight int, check bool) model.Server {
+	s := model.Server{ID: e.id, Address: e.address, Weight: weight, MaxConn: o.maxConn}
+	if c.Backend.Profile.Cookie {
+		s.Options.Cookie = md5Hex(e.id)
+	}
+	if check {
+		s.Options.CheckInterval = checkInterval(o.checkInterval)
+	}
+	switch c.Termination {
+	case model.Reencrypt:
+		s.Options.TLS = true
+		if b.ca != nil {
+			s.Options.CAID = b.ca.ID
+		}
+	case model.Plain, model.Edge:
+		s.Options.H2C = e.h2c
+	case model.Passthrough:
+	}
+	return s
+}
+
+func checkInterval(d time.Duration) string { return milliseconds(d) + "ms" }
+
+// endpoints returns the endpoints of one backend reference that match the
+// route's port.
+func (b *builder) endpoints(r serviceRef) []endpoint {
+	if b.src.Service(r.key) == nil {
+		b.find(api.SeverityWarning, r.field+".name", api.ReasonServiceNotFound, "Service "+r.key.Name+" does not exist", effectLeftOut)
+		return nil
+	}
+	all := endpoints(r.key.Name, b.src.Slices(r.key))
+	if len(all) == 0 {
+		return nil
+	}
+	if b.route.Spec.Port != nil {
+		port := b.route.Spec.Port.TargetPort.String()
+		selected := withPort(all, port)
+		if len(selected) == 0 {
+			b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonPortNotFound,
+				"no endpoint of Service "+r.key.Name+" has a port with the name or pod port number "+port+
+					"; it has "+describePorts(all), effectLeftOut)
+		}
+		return selected
+	}
+	names := portNames(all)
+	if len(names) > 1 {
+		b.find(api.SeverityWarning, "spec.port", api.ReasonAmbiguousPort,
+			"Service "+r.key.Name+" has several ports and the route names none", "port "+names[0]+" is used")
+		return withPort(all, names[0])
+	}
+	return all
+}
+
+func describePorts(all []endpoint) string {
+	var ports []string
+	for _, e := range all {
+		p := e.address.String()
+		p = p[strings.LastIndexByte(p, ':')+1:]
+		if e.portName != "" {
+			p = e.portName + " (" + p + ")"
+		}
+		ports = append(ports, p)
+	}
+	slices.Sort(ports)
+	return strings.Join(slices.Compact(ports), ", ")
+}

@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// endpoint is one address and port of a Service that may take requests.
+type endpoint struct {
+	id       string
+	address  netip.AddrPort
+	portName string
+	h2c      bool
+}
+
+// forbidden are addresses that no tenant may reach through the router: cloud
+// metadata services beyond the link-local range.
+var forbidden = []netip.Addr{
+	netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("fd00:ec2::254"),
+}
+
+// usable reports whether an endpoint address may be a server. An IPv4 address
+// in IPv6 clothes is judged as IPv4.
+func usable(a netip.Addr) bool {
+	a = a.Unmap()
+	if a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.Zone() != "" {
+		return false
+	}
+	if b := a.As16(); a.Is6() && bytes.Equal(b[:12], make([]byte, 12)) {
+		return usable(netip.AddrFrom4([4]byte(b[12:]))) // the deprecated form ::a.b.c.d
+	}
+	return !slices.Contains(forbidden, a)
+}
+
+// endpoints merges the slices of a Service. Ready endpoints count; when none
+// is ready, those that are about to stop but still serve count instead.
+func endpoints(service string, slicesOf []*discoveryv1.EndpointSlice) []endpoint {
+	ready := collect(service, slicesOf, func(c discoveryv1.EndpointConditions) bool {
+		return c.Ready == nil || *c.Ready
+	})
+	if len(ready) > 0 {
+		return ready
+	}
+	return collect(service, slicesOf, func(c discoveryv1.EndpointConditions) bool {
+		return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
+	})
+}
+
+func collect(service string, slicesOf []*discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []endpoint {
+	var all []endpoint
+	for _, s := range slicesOf {
+		if s.AddressType == discoveryv1.AddressTypeFQDN {
+			continue
+		}
+		for i := range s.Endpoints {
+			e := &s.Endpoints[i]
+			if !takes(e.Conditions) {
+				continue
+			}
+			for _, text := range e.Addresses {
+				addr, err := netip.ParseAddr(text)
+				if err != nil || !usable(addr) {
+					continue
+				}
+				for _, p := range s.Ports {
+					if p.Port == nil || *p.Port < 1 || *p.Port > 65535 || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
+						continue
+					}
+					all = append(all, newEndpoint(service, e, addr, p))
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b endpoint) int { return strings.Compare(a.id, b.id) })
+	return slices.CompactFunc(all, func(a, b endpoint) bool { return a.id == b.id })
+}
+
+func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) endpoint {
+	var name, protocol string
+	if p.Name != nil {
+		name = *p.Name
+	}
+	if p.AppProtocol != nil {
+		protocol = *p.AppProtocol
+	}
+	prefix := "ept"
+	if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
+		prefix = "pod:" + sanitize(e.TargetRef.Name)
+	}
+	ap := netip.AddrPortFrom(addr, uint16(*p.Port)) //nolint:gosec // checked by the caller
+	id := strings.Join([]string{prefix, service, sanitize(name), addr.String(), strconv.Itoa(int(*p.Port))}, ":")
+	return endpoint{id: id, address: ap, portName: name, h2c: protocol == "h2c" || protocol == "kubernetes.io/h2c"}
+}
+
+// sanitize keeps what the API server does not validate, such as the name in a
+// hand-written targetRef, from being anything but a word in a server's name.
+func sanitize(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// withPort selects the endpoints whose port has the name or, as decimal text,
+// the number.
+func withPort(all []endpoint, port string) []endpoint {
+	var out []endpoint
+	for _, e := range all {
+		if e.portName == port || strconv.Itoa(int(e.address.Port())) == port {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// portNames returns the distinct port names, sorted.
+func portNames(all []endpoint) []string {
+	var names []string
+	for _, e := range all {
+		names = append(names, e.portName)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// serverWeights computes HAProxy weights (0 to 256) for the endpoints of each
+// service, so that the services together get traffic in the ratio of their
+// weights, as OpenShift's router computes them.
+func serverWeights(weights []int, counts []int) []int {
+	out := make([]int, len(weights))
+	active := 0
+	var top float32
+	for i, w := range weights {
+		if w > 0 && counts[i] > 0 {
+			active++
+			top = max(top, float32(w)/float32(counts[i]))
+		}
+	}
+	for i, w := range weights {
+		switch {
+		case w == 0 || counts[i] == 0:
+		case active == 1:
+			out[i] = 1
+		default:
+			out[i] = max(int(float32(w)/float32(counts[i])*maxWeight/top), 1)
+		}
+	}
+	return out
+}
+
+// maxWeight is the largest weight of a HAProxy server.
+const maxWeight = 256
+
+// clampWeight bounds a route's own weights (route.openshift.io/v1).
+func clampWeight(w *int32) int {
+	if w == nil {
+		return 1
+	}
+	return int(min(max(*w, 0), maxWeight))
+}

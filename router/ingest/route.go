@@ -1,0 +1,220 @@
+// Package ingest turns one Route, with the Services, EndpointSlices and
+// Secrets that it names, into a claim for a host and path, or into the finding
+// that says why not. It is pure: all it needs comes from a Source.
+package ingest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Effects that findings name.
+const (
+	effectNotServed = "the route is not served"
+	effectDefault   = "the default is used"
+	effect503       = "requests get a 503 page"
+	effectLeftOut   = "this backend gets no requests"
+)
+
+// Result is what ingesting one route gives.
+type Result struct {
+	Key model.Key
+	UID string
+	// Claim is nil if the route is refused; then the first of Findings with
+	// severity Error says why.
+	Claim *model.Claim
+	// Host is the effective host, as far as it could be determined.
+	Host           string
+	WildcardPolicy string
+	Findings       []api.Finding
+	// Services and Secrets are the objects that the result depends on.
+	Services []model.Key
+	Secrets  []model.Key
+}
+
+// Route ingests one route.
+func Route(r *routev1.Route, src Source, s Settings) *Result {
+	b := &builder{route: r, src: src, settings: s, result: &Result{
+		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
+		UID:            string(r.UID),
+		WildcardPolicy: string(r.Spec.WildcardPolicy),
+	}}
+	// Dependencies come first: a refused route must notice their change, too.
+	refs := b.services()
+	claim := &model.Claim{
+		Key: b.result.Key, UID: b.result.UID, Version: r.ResourceVersion,
+		Created: r.CreationTimestamp.Time, Path: r.Spec.Path,
+	}
+	if b.host(claim) && b.path(claim) && b.tls(claim) {
+		b.backend(claim, refs)
+		b.result.Claim = claim
+	}
+	return b.result
+}
+
+type builder struct {
+	route    *routev1.Route
+	src      Source
+	settings Settings
+	result   *Result
+	ca       *model.CA
+}
+
+func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
+	b.result.Findings = append(b.result.Findings, api.Finding{
+		Object: RouteRef(b.result.Key), Field: field, Reason: reason,
+		Message: message, Severity: severity, Effect: effect,
+	})
+}
+
+// refuse reports an error that keeps the route from being served.
+func (b *builder) refuse(field string, reason api.Reason, message string) bool {
+	b.find(api.SeverityError, field, reason, message, effectNotServed)
+	return false
+}
+
+// RouteRef names a Route in findings.
+func RouteRef(k model.Key) api.ObjectRef {
+	return api.ObjectRef{Group: routev1.GroupName, Kind: "Route", Namespace: k.Namespace, Name: k.Name}
+}
+
+// services lists the backends that the route names.
+func (b *builder) services() []serviceRef {
+	var refs []serviceRef
+	add := func(t routev1.RouteTargetReference, field string) {
+		key := model.Key{Namespace: b.route.Namespace, Name: t.Name}
+		if t.Kind != "" && t.Kind != "Service" {
+			b.find(api.SeverityWarning, field+".kind", api.ReasonInvalidField, "must be Service", effectLeftOut)
+			return
+		}
+		if slices.ContainsFunc(refs, func(r serviceRef) bool { return r.key == key }) {
+			b.find(api.SeverityWarning, field+".name", api.ReasonInvalidField, "names the same Service again", effectLeftOut)
+			return
+		}
+		if t.Weight != nil && (*t.Weight < 0 || *t.Weight > maxWeight) {
+			b.find(api.SeverityWarning, field+".weight", api.ReasonInvalidField, "must be from 0 to 256", "the nearest of these is used")
+		}
+		refs = append(refs, serviceRef{key: key, field: field, weight: clampWeight(t.Weight)})
+		b.result.Services = append(b.result.Services, key)
+	}
+	add(b.route.Spec.To, "spec.to")
+	for i, t := range b.route.Spec.AlternateBackends {
+		add(t, "spec.alternateBackends["+string(rune('0'+i%10))+"]")
+	}
+	return refs
+}
+
+func (b *builder) path(c *model.Claim) bool {
+	p := c.Path
+	switch {
+	case p == "":
+	case p[0] != '/':
+		return b.refuse("spec.path", api.ReasonInvalidField, "must begin with /")
+	case c.Termination == model.Passthrough:
+		return b.refuse("spec.path", api.ReasonInvalidField, "passthrough termination does not support paths")
+	case len(p) > maxPath:
+		return b.refuse("spec.path", api.ReasonInvalidField, "is longer than 2048 characters")
+	case strings.ContainsFunc(p, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' || r == '?' }):
+		return b.refuse("spec.path", api.ReasonInvalidField, "may hold only visible ASCII characters without # and ?; percent-encode others as clients do")
+	}
+	return true
+}
+
+// maxPath keeps routing keys far below HAProxy's buffer.
+const maxPath = 2048
+
+func (b *builder) tls(c *model.Claim) bool {
+	t := b.route.Spec.TLS
+	if t == nil {
+		return true
+	}
+	c.Insecure = model.InsecurePolicy(t.InsecureEdgeTerminationPolicy)
+	switch c.Insecure {
+	case "":
+		c.Insecure = model.InsecureNone
+	case model.InsecureNone, model.InsecureAllow, model.InsecureRedirect:
+	default:
+		return b.refuse("spec.tls.insecureEdgeTerminationPolicy", api.ReasonExtendedValidationFailed, "must be None, Allow or Redirect")
+	}
+	switch c.Termination {
+	case model.Passthrough:
+		if t.Certificate != "" || t.Key != "" || t.CACertificate != "" || t.DestinationCACertificate != "" || t.ExternalCertificate != nil {
+			return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, "passthrough termination does not support certificates")
+		}
+		if c.Insecure == model.InsecureAllow {
+			return b.refuse("spec.tls.insecureEdgeTerminationPolicy", api.ReasonExtendedValidationFailed, "passthrough termination does not support Allow")
+		}
+		return true
+	case model.Edge:
+		if t.DestinationCACertificate != "" {
+			return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, "edge termination does not support destination certificates")
+		}
+	case model.Reencrypt:
+		if !b.destinationCA(t) {
+			return false
+		}
+	case model.Plain:
+	}
+	return b.certificate(c, t)
+}
+
+func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
+	if strings.TrimSpace(t.DestinationCACertificate) == "" {
+		b.find(api.SeverityInfo, "spec.tls.destinationCACertificate", api.ReasonUnverifiedBackend,
+			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")
+		return true
+	}
+	ca, err := bundle(b.result.Key, t.DestinationCACertificate)
+	if err != nil {
+		return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, err.Error())
+	}
+	b.ca = ca
+	return true
+}
+
+func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
+	if t.ExternalCertificate != nil && t.ExternalCertificate.Name != "" {
+		if t.Certificate != "" {
+			return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, "cannot specify both tls.certificate and tls.externalCertificate")
+		}
+	}
+	cert, secret, err := routeCertificate(c.Key, c.Host, t, b.src)
+	if secret != (model.Key{}) {
+		b.result.Secrets = append(b.result.Secrets, secret)
+	}
+	if err != nil {
+		var external *externalError
+		if errors.As(err, &external) {
+			return b.refuse("spec.tls.externalCertificate", api.ReasonExternalCertificateValidationFailed, err.Error())
+		}
+		return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, err.Error())
+	}
+	c.Certificate = cert
+	return true
+}
+
+// termination reads spec.tls.termination with the defaults of the API server.
+func termination(t *routev1.TLSConfig) (model.Termination, bool) {
+	if t == nil {
+		return model.Plain, true
+	}
+	switch strings.ToLower(string(t.Termination)) {
+	case "":
+		if t.DestinationCACertificate == "" {
+			return model.Edge, true
+		}
+	case "edge":
+		return model.Edge, true
+	case "reencrypt":
+		return model.Reencrypt, true
+	case "passthrough":
+		return model.Passthrough, true
+	}
+	return "", false
+}

@@ -1,0 +1,25 @@
+package ingest
+
+import (
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Settings are what an IngressController, or the command line, says about all
+// routes of one router.
+type Settings struct {
+	// RouterName is the name of the IngressController.
+	RouterName string
+	// Domain completes routes that have only a subdomain; may be empty.
+	Domain string
+	// WildcardsAllowed admits routes with wildcardPolicy Subdomain.
+	WildcardsAllowed bool
+	// InterNamespace lets several namespaces share a host with different paths.
+	InterNamespace bool
+}
+
+// serviceRef is one backend reference of a route.
+type serviceRef struct {
+	key    model.Key
+	field  string
+	weight int
+}

@@ -1,0 +1,143 @@
+package ingest
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// certificate checks a chain, its key and the CA certificates that complete
+// it, and returns them as HAProxy loads them. Errors never hold key material.
+func certificate(owner model.Key, host, chain, key, ca string) (*model.Certificate, error) {
+	certs, keys, err := blocks(chain)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	_, ownKeys, err := blocks(key)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	caCerts, _, err := blocks(ca)
+	if err != nil {
+		return nil, fmt.Errorf("caCertificate: %w", err)
+	}
+	keys = append(ownKeys, keys...)
+	switch {
+	case len(certs) == 0:
+		return nil, errors.New("certificate: no certificate found in the PEM text")
+	case len(keys) == 0:
+		return nil, errors.New("key: no key specified")
+	case ca != "" && len(caCerts) == 0:
+		return nil, errors.New("caCertificate: no certificate found in the PEM text")
+	}
+	all := append(certs, caCerts...)
+	pair, err := tls.X509KeyPair([]byte(strings.Join(all, "")), []byte(keys[0]))
+	if err != nil {
+		return nil, fmt.Errorf("certificate and key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	for i, der := range pair.Certificate {
+		if _, err := x509.ParseCertificate(der); err != nil {
+			return nil, fmt.Errorf("certificate %d of the chain: %s", i+1, strings.TrimPrefix(err.Error(), "x509: "))
+		}
+	}
+	text := strings.Join(all, "") + keys[0]
+	return &model.Certificate{ID: contentID(owner, host, text), PEM: text}, nil
+}
+
+// bundle checks a list of CA certificates.
+func bundle(owner model.Key, text string) (*model.CA, error) {
+	certs, _, err := blocks(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(certs) == 0 {
+		return nil, errors.New("no certificate found in the PEM text")
+	}
+	for i, c := range certs {
+		block, _ := pem.Decode([]byte(c))
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, fmt.Errorf("certificate %d: %s", i+1, strings.TrimPrefix(err.Error(), "x509: "))
+		}
+	}
+	clean := strings.Join(certs, "")
+	return &model.CA{ID: contentID(owner, "", clean), PEM: clean}, nil
+}
+
+// blocks splits PEM text into certificates and private keys, re-encoded so
+// that nothing but them remains. Text around the blocks is dropped.
+func blocks(text string) (certs, keys []string, err error) {
+	rest := []byte(text)
+	for {
+		var b *pem.Block
+		b, rest = pem.Decode(rest)
+		if b == nil {
+			break
+		}
+		b.Headers = nil
+		switch b.Type {
+		case "CERTIFICATE":
+			certs = append(certs, string(pem.EncodeToMemory(b)))
+		case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY":
+			keys = append(keys, string(pem.EncodeToMemory(b)))
+		case "PUBLIC KEY", "RSA PUBLIC KEY", "EC PARAMETERS":
+		default:
+			return nil, nil, fmt.Errorf("unrecognized PEM block %q", b.Type)
+		}
+	}
+	if len(certs) == 0 && len(keys) == 0 && strings.TrimSpace(text) != "" {
+		return nil, nil, errors.New("not PEM text")
+	}
+	return certs, keys, nil
+}
+
+// contentID is unique per owner, host and content. The host is part of it, so
+// that a moved certificate is a new one and each has one crt-list line.
+func contentID(owner model.Key, host, text string) string {
+	sum := sha256.Sum256([]byte(host + "\x00" + text))
+	return owner.Namespace + ":" + owner.Name + ":" + hex.EncodeToString(sum[:6])
+}
+
+// routeCertificate returns the certificate that a route brings, or nil.
+func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src Source) (*model.Certificate, model.Key, error) {
+	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
+		if t.Certificate == "" && t.Key == "" {
+			return nil, model.Key{}, nil
+		}
+		cert, err := certificate(owner, host, t.Certificate, t.Key, t.CACertificate)
+		return cert, model.Key{}, err
+	}
+	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
+	secret, err := src.Secret(name)
+	if err != nil {
+		return nil, name, &externalError{err.Error()}
+	}
+	if secret == nil {
+		return nil, name, &externalError{fmt.Sprintf("secret %q not found", name.Name)}
+	}
+	if secret.Type != corev1.SecretTypeTLS {
+		return nil, name, &externalError{fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
+	}
+	cert, err := certificate(owner, host, string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate)
+	return cert, name, err
+}
+
+// externalError is a Secret that cannot be used, as opposed to its content.
+type externalError struct{ message string }
+
+func (e *externalError) Error() string { return e.message }
+
+// DefaultCertificate checks the router's own certificate, which answers for
+// hosts without one and clients that name no host.
+func DefaultCertificate(chain, key string) (*model.Certificate, error) {
+	return certificate(model.Key{Namespace: "default", Name: "default"}, "*", chain, key, "")
+}

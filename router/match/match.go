@@ -1,0 +1,139 @@
+// Package match holds the routing tables and looks requests up in them, with
+// the same keys and the same answers as HAProxy's prefix maps. It is pure.
+//
+// A key is the host and the path of a rule, ended by a slash; a request is
+// looked up as host, path and "/#", and the longest key that begins the
+// look-up text wins. Whole path segments, exact paths and length order all
+// follow from that, without a regular expression:
+//
+//	rule               key            answers
+//	prefix "" or /     h/             everything
+//	prefix /foo        h/foo/         /foo, /foo/, /foo/x, not /foobar
+//	exact  /foo        h/foo/#        /foo
+//	prefix /foo/       h/foo/         /foo/, /foo/x; a shield h/foo/# gives
+//	                                  /foo to whoever would have it otherwise
+package match
+
+import "strings"
+
+// Values that are not the name of a backend.
+const (
+	// Redirect answers 302 to the https address.
+	Redirect = "!302"
+	// Refuse answers as if there were no route.
+	Refuse = "!none"
+	// Miss looks on in less specific tables.
+	Miss = "!miss"
+	// Terminate, in the server-name map, ends TLS at the router even where a
+	// wildcard passthrough route would take the connection.
+	Terminate = "!t"
+)
+
+// end closes a look-up text. It cannot be part of a request path: HAProxy
+// refuses a request target that holds it.
+const end = "/#"
+
+// Rule is one path of one host.
+type Rule struct {
+	// Path is as the route has it; "" and "/" mean every path.
+	Path  string
+	Exact bool
+	Value string
+}
+
+// Table maps keys of one host, or of many, to values.
+type Table map[string]string
+
+// NewTable returns the keys of one host. Of two rules with the same key, the
+// first wins.
+func NewTable(host string, rules []Rule) Table {
+	t := make(Table, len(rules))
+	for _, r := range rules {
+		t.add(key(host, r), r.Value)
+	}
+	for _, r := range rules {
+		// A rule that ends in a slash must not answer for the path without it.
+		if r.Exact || r.Path == "/" || !strings.HasSuffix(r.Path, "/") {
+			continue
+		}
+		shield := host + r.Path + "#"
+		if _, exact := t[shield]; !exact {
+			t[shield] = t.without(host, rules, strings.TrimSuffix(r.Path, "/"))
+		}
+	}
+	return t
+}
+
+func (t Table) add(k, v string) {
+	if _, taken := t[k]; !taken {
+		t[k] = v
+	}
+}
+
+func key(host string, r Rule) string {
+	switch {
+	case r.Exact:
+		return host + r.Path + end
+	case strings.HasSuffix(r.Path, "/"):
+		return host + r.Path
+	}
+	return host + r.Path + "/"
+}
+
+// without decides a path among the rules of a host that do not end in a slash
+// right after it.
+func (t Table) without(host string, rules []Rule, path string) string {
+	var rest []Rule
+	for _, r := range rules {
+		if r.Exact || r.Path != path+"/" {
+			rest = append(rest, r)
+		}
+	}
+	if len(rest) == 0 {
+		return Miss
+	}
+	if v := NewTable(host, rest).lookup(host + path + end); v != "" {
+		return v
+	}
+	return Miss
+}
+
+// lookup returns the value of the longest key that begins the text.
+func (t Table) lookup(text string) string {
+	for n := len(text); n > 0; n-- {
+		if v, ok := t[text[:n]]; ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// Host returns a Host header or server name as the tables know it: lower
+// case, without port and without a trailing dot.
+func Host(header string) string {
+	h := header
+	if i := strings.LastIndexByte(h, ':'); i > strings.LastIndexByte(h, ']') {
+		h = h[:i]
+	}
+	return strings.ToLower(strings.TrimRight(h, "."))
+}
+
+// Wildcard returns the wildcard host that covers a host, "*." and all but the
+// first label.
+func Wildcard(host string) string {
+	_, rest, _ := strings.Cut(host, ".")
+	return "*." + rest
+}
+
+// Request decides one request: the backend, or one of the values above, or ""
+// if nothing matches. Host is as the client sent it, path is the raw path
+// without query.
+func (t Table) Request(host, path string) string {
+	h := Host(host)
+	for _, candidate := range []string{h, Wildcard(h)} {
+		if v := t.lookup(candidate + path + end); v != "" && v != Miss {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Capabilities are what the running HAProxy can do. They are detected from its
+// version, never configured.
+type Capabilities struct {
+	// DynamicBackends: backends come and go at run time (3.4).
+	DynamicBackends bool
+	// AutoSNI: servers send SNI and verify it unless told not to (3.3).
+	AutoSNI bool
+	// MaxPayload is the largest payload of one command, in bytes.
+	MaxPayload int
+}
+
+// Plan is the way from one state to another.
+type Plan struct {
+	// Steps are to be taken at once and in order.
+	Steps []Step
+	// Removals are to be taken after a pause, when running requests have
+	// left. They may fail for as long as connections last.
+	Removals []Step
+	// Reload is why the change cannot be made at run time, or empty. Then
+	// Steps and Removals are empty: a new process reads the wanted state.
+	Reload string
+}
+
+// Empty reports whether there is nothing to do.
+func (p *Plan) Empty() bool {
+	return len(p.Steps) == 0 && len(p.Removals) == 0 && p.Reload == ""
+}
+
+// Diff returns the plan that makes live like want within a scope.
+func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
+	d := differ{live: live, want: want, caps: caps}
+	backends := sorted(scope.Backends)
+	entries := slices.SortedFunc(maps.Keys(scope.Entries), func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Map, b.Map), cmp.Compare(a.Key, b.Key))
+	})
+	d.newCertificates(scope)
+	for _, name := range backends {
+		d.backend(name)
+	}
+	d.entries(entries, func(e Entry) bool { return e.Map == MapPolicy })
+	d.steps = append(d.steps, d.publish...)
+	d.lines(scope)
+	d.entries(entries, func(e Entry) bool { return e.Map != MapPolicy })
+	d.steps = append(d.steps, d.drain...)
+	d.oldEntries(entries)
+	d.oldCertificates(scope)
+	if d.reload != "" {
+		return Plan{Reload: d.reload}
+	}
+	return Plan{Steps: d.steps, Removals: d.removals}
+}
+
+type differ struct {
+	live, want *State
+	caps       Capabilities
+	steps      []Step
+	publish    []Step
+	drain      []Step
+	removals   []Step
+	reload     string
+}
+
+func (d *differ) add(s ...Step) { d.steps = append(d.steps, s...) }
+
+func (d *differ) newCertificates(scope *Scope) {
+	for _, id := range sorted(scope.CAs) {
+		pem, wanted := d.want.CAs[id]
+		if _, have := d.live.CAs[id]; wanted && !have {
+			d.payload(pem, "CA bundle")
+			d.add(CAPut{ID: id, PEM: pem})
+		}
+	}
+	for _, id := range sorted(scope.Certs) {
+		pem, wanted := d.want.Certs[id]
+		if _, have := d.live.Certs[id]; wanted && !have {
+			d.payload(pem, "certificate")
+			d.add(CertPut{ID: id, PEM: pem})
+		}
+	}
+}
+
+func (d *differ) payload(pem, what string) {
+	if len(pem) > d.caps.MaxPayload {
+		d.reload = what + " larger than HAProxy takes at run time"
+	}
+}
+
+func (d *differ) backend(name string) {
+	have, want := d.live.Backends[name], d.want.Backends[name]
+	switch {
+	case want == nil && have == nil:
+	case want == nil && !d.caps.DynamicBackends:
+		// The empty backend stays until the next reload; no key leads to it.
+		d.servers(name, have, &Backend{})
+	case want == nil:
+		d.removals = append(d.removals, BackendDel{Name: name, Servers: sorted(have.Servers)})
+	case have == nil:
+		if !d.caps.DynamicBackends {
+			d.reload = "backend added, which HAProxy before 3.4 cannot do at run time"
+		}
+		d.add(BackendAdd{Name: name, Profile: want.Profile})
+		d.servers(name, &Backend{}, want)
+		d.publish = append(d.publish, BackendPublish{Name: name})
+	default:
+		d.servers(name, have, want)
+		if have.Unpublished && d.caps.DynamicBackends {
+			d.publish = append(d.publish, BackendPublish{Name: name})
+		}
+	}
+}
+
+func (d *differ) servers(backend string, have, want *Backend) {
+	for _, name := range sorted(want.Servers) {
+		w := want.Servers[name]
+		h, ok := have.Servers[name]
+		if !ok {
+			d.add(ServerAdd{Backend: backend, Name: name, Server: w})
+			continue
+		}
+		if h.Address != w.Address {
+			d.add(ServerAddr{Backend: backend, Name: name, Address: w.Address})
+		}
+		if h.Weight != w.Weight {
+			d.add(ServerWeight{Backend: backend, Name: name, Weight: w.Weight})
+		}
+		if h.MaxConn != w.MaxConn {
+			d.add(ServerMaxConn{Backend: backend, Name: name, MaxConn: w.MaxConn})
+		}
+		if h.Stopped {
+			d.add(ServerReady{Backend: backend, Name: name})
+		}
+	}
+	// New servers work before old ones are drained, so the backend is never empty.
+	for _, name := range sorted(have.Servers) {
+		if _, ok := want.Servers[name]; ok {
+			continue
+		}
+		if !have.Servers[name].Stopped {
+			d.drain = append(d.drain, ServerDrain{Backend: backend, Name: name})
+		}
+		d.removals = append(d.removals, ServerDel{Backend: backend, Name: name})
+	}
+}
+
+func (d *differ) entries(entries []Entry, in func(Entry) bool) {
+	for _, e := range entries {
+		if !in(e) {
+			continue
+		}
+		want, wanted := d.want.Entries[e]
+		have, ok := d.live.Entries[e]
+		switch {
+		case wanted && !ok:
+			d.add(EntryAdd{Entry: e, Value: want})
+		case wanted && have != want:
+			d.add(EntrySet{Entry: e, Value: want})
+		}
+	}
+}
+
+// oldEntries removes routing keys at once, so that nothing new reaches what is
+// about to go. A policy stays until its backend has gone.
+func (d *differ) oldEntries(entries []Entry) {
+	for _, e := range entries {
+		if _, wanted := d.want.Entries[e]; wanted {
+			continue
+		}
+		if _, have := d.live.Entries[e]; !have {
+			continue
+		}
+		if e.Map == MapPolicy {
+			d.removals = append(d.removals, EntryDel{Entry: e})
+		} else {
+			d.add(EntryDel{Entry: e})
+		}
+	}
+}
+
+func (d *differ) lines(scope *Scope) {
+	for _, filter := range sorted(scope.Lines) {
+		want, wanted := d.want.Lines[filter]
+		have, ok := d.live.Lines[filter]
+		switch {
+		case wanted && have != want:
+			d.add(LineSet{Filter: filter, CertID: want, Old: have})
+		case !wanted && ok:
+			d.add(LineDel{Filter: filter, CertID: have})
+		}
+	}
+}
+
+func (d *differ) oldCertificates(scope *Scope) {
+	for _, id := range sorted(scope.Certs) {
+		_, wanted := d.want.Certs[id]
+		if _, have := d.live.Certs[id]; have && !wanted {
+			d.removals = append(d.removals, CertDel{ID: id})
+		}
+	}
+	for _, id := range sorted(scope.CAs) {
+		_, wanted := d.want.CAs[id]
+		if _, have := d.live.CAs[id]; have && !wanted {
+			d.removals = append(d.removals, CADel{ID: id})
+		}
+	}
+}
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,131 @@
+// Package plan compares what HAProxy has with what it should have, and returns
+// the ordered steps that lead from one to the other.
+//
+// It is pure: it neither talks to HAProxy nor knows Routes. The order of the
+// steps is what keeps requests from failing while things change:
+//
+//	certificates → backends → servers → policies → publish → crt-list → routing keys
+//	routing keys gone → (pause) → unpublish → servers → backend → certificates
+package plan
+
+import (
+	"net/netip"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Map names one of the router's maps.
+type Map string
+
+// The maps, by the name of their file without ".map".
+const (
+	// MapHTTP leads host and path to a backend on the HTTP listener.
+	MapHTTP Map = "http"
+	// MapHTTPS does the same for connections whose TLS ended at the router.
+	MapHTTPS Map = "https"
+	// MapSNI leads a server name to a passthrough backend.
+	MapSNI Map = "sni"
+	// MapPolicy holds each backend's policy record.
+	MapPolicy Map = "policy"
+)
+
+// Maps returns all maps in a fixed order.
+func Maps() []Map { return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy} }
+
+// Entry names one key of one map.
+type Entry struct {
+	Map Map
+	Key string
+}
+
+// State is what HAProxy holds beyond its static skeleton, in HAProxy's terms.
+type State struct {
+	Backends map[string]*Backend
+	Entries  map[Entry]string
+	// Certs and CAs map the ID to the PEM text. A state that was read back
+	// from HAProxy has empty texts: the ID stands for the content.
+	Certs map[string]string
+	CAs   map[string]string
+	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
+	Lines map[string]string
+}
+
+// NewState returns an empty state.
+func NewState() *State {
+	return &State{
+		Backends: map[string]*Backend{},
+		Entries:  map[Entry]string{},
+		Certs:    map[string]string{},
+		CAs:      map[string]string{},
+		Lines:    map[string]string{},
+	}
+}
+
+// Backend is one backend with its servers by name.
+type Backend struct {
+	Profile string
+	Servers map[string]Server
+	// Unpublished backends get no request. Only live states have them.
+	Unpublished bool
+}
+
+// Server is one server of a backend.
+type Server struct {
+	Address netip.AddrPort
+	Weight  int
+	MaxConn int
+	// Options are fixed for the server's life; unset in a state read back.
+	Options model.ServerOptions
+	// Stopped servers are drained or in maintenance. Only live states have them.
+	Stopped bool
+}
+
+// WantBackend converts a route's backend to HAProxy's terms.
+func WantBackend(b *model.Backend) *Backend {
+	w := &Backend{Profile: b.Profile.Name(), Servers: make(map[string]Server, len(b.Servers))}
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		w.Servers[s.Name()] = Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options}
+	}
+	return w
+}
+
+// Scope lists the names that a comparison looks at. Everything else is taken
+// as equal, so the cost of a change is that of what changed.
+type Scope struct {
+	Backends map[string]struct{}
+	Entries  map[Entry]struct{}
+	Certs    map[string]struct{}
+	CAs      map[string]struct{}
+	Lines    map[string]struct{}
+}
+
+// NewScope returns a scope that looks at nothing.
+func NewScope() *Scope {
+	return &Scope{
+		Backends: map[string]struct{}{},
+		Entries:  map[Entry]struct{}{},
+		Certs:    map[string]struct{}{},
+		CAs:      map[string]struct{}{},
+		Lines:    map[string]struct{}{},
+	}
+}
+
+// FullScope returns the scope of everything that either state has.
+func FullScope(states ...*State) *Scope {
+	sc := NewScope()
+	for _, s := range states {
+		addKeys(sc.Backends, s.Backends)
+		addKeys(sc.Entries, s.Entries)
+		addKeys(sc.Certs, s.Certs)
+		addKeys(sc.CAs, s.CAs)
+		addKeys(sc.Lines, s.Lines)
+	}
+	return sc
+}
+
+func addKeys[K comparable, V any](to map[K]struct{}, from map[K]V) {
+	for k := range from {
+		to[k] = struct{}{}
+	}
+}

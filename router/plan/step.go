@@ -1,0 +1,144 @@
+package plan
+
+import "net/netip"
+
+// Step is one change to HAProxy. The router/haproxy package turns steps into
+// runtime commands; nothing else may.
+type Step interface {
+	// apply records in the live state that the step has succeeded.
+	apply(*State)
+}
+
+// The steps. Each is idempotent: "already there" and "already gone" count as
+// success.
+type (
+	// CertPut creates a certificate.
+	CertPut struct{ ID, PEM string }
+	// CertDel deletes one that no crt-list line uses.
+	CertDel struct{ ID string }
+	// CAPut creates a CA bundle.
+	CAPut struct{ ID, PEM string }
+	// CADel deletes one that no server uses.
+	CADel struct{ ID string }
+	// LineSet makes a crt-list filter answer with a certificate. Old is the
+	// certificate that answers until now, or empty.
+	LineSet struct{ Filter, CertID, Old string }
+	// LineDel removes a filter.
+	LineDel struct{ Filter, CertID string }
+	// BackendAdd creates an empty backend that gets no request yet.
+	BackendAdd struct{ Name, Profile string }
+	// BackendPublish lets a backend get requests.
+	BackendPublish struct{ Name string }
+	// BackendDel removes an unused backend with its servers. It fails while
+	// connections last, and is then tried again.
+	BackendDel struct {
+		Name    string
+		Servers []string
+	}
+	// ServerAdd creates a server and puts it to work.
+	ServerAdd struct {
+		Backend, Name string
+		Server        Server
+	}
+	// ServerAddr moves a server to another address.
+	ServerAddr struct {
+		Backend, Name string
+		Address       netip.AddrPort
+	}
+	// ServerWeight sets a weight from 0 to 256.
+	ServerWeight struct {
+		Backend, Name string
+		Weight        int
+	}
+	// ServerMaxConn sets the limit of concurrent connections; 0 is none.
+	ServerMaxConn struct {
+		Backend, Name string
+		MaxConn       int
+	}
+	// ServerReady puts a stopped server back to work.
+	ServerReady struct{ Backend, Name string }
+	// ServerDrain gives a server no new sessions.
+	ServerDrain struct{ Backend, Name string }
+	// ServerDel removes a drained server. It fails while requests last, and
+	// is then tried again.
+	ServerDel struct{ Backend, Name string }
+	// EntryAdd adds a key that the map does not have.
+	EntryAdd struct {
+		Entry
+		Value string
+	}
+	// EntrySet changes the value of a key.
+	EntrySet struct {
+		Entry
+		Value string
+	}
+	// EntryDel removes a key.
+	EntryDel struct{ Entry }
+)
+
+// Apply records the success of a step in the live state.
+func (s *State) Apply(st Step) { st.apply(s) }
+
+func (st CertPut) apply(s *State) { s.Certs[st.ID] = st.PEM }
+func (st CertDel) apply(s *State) { delete(s.Certs, st.ID) }
+func (st CAPut) apply(s *State)   { s.CAs[st.ID] = st.PEM }
+func (st CADel) apply(s *State)   { delete(s.CAs, st.ID) }
+func (st LineSet) apply(s *State) { s.Lines[st.Filter] = st.CertID }
+func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
+
+func (st BackendAdd) apply(s *State) {
+	s.Backends[st.Name] = &Backend{Profile: st.Profile, Servers: map[string]Server{}, Unpublished: true}
+}
+
+func (st BackendPublish) apply(s *State) {
+	if b := s.Backends[st.Name]; b != nil {
+		b.Unpublished = false
+	}
+}
+func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }
+
+func (st ServerAdd) apply(s *State) {
+	if b := s.Backends[st.Backend]; b != nil {
+		b.Servers[st.Name] = st.Server
+	}
+}
+
+func (s *State) changeServer(backend, name string, change func(*Server)) {
+	b := s.Backends[backend]
+	if b == nil {
+		return
+	}
+	if srv, ok := b.Servers[name]; ok {
+		change(&srv)
+		b.Servers[name] = srv
+	}
+}
+
+func (st ServerAddr) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Address = st.Address })
+}
+
+func (st ServerWeight) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Weight = st.Weight })
+}
+
+func (st ServerMaxConn) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.MaxConn = st.MaxConn })
+}
+
+func (st ServerReady) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Stopped = false })
+}
+
+func (st ServerDrain) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Stopped = true })
+}
+
+func (st ServerDel) apply(s *State) {
+	if b := s.Backends[st.Backend]; b != nil {
+		delete(b.Servers, st.Name)
+	}
+}
+func (st EntryAdd) apply(s *State) { s.Entries[st.Entry] = st.Value }
+func (st EntrySet) apply(s *State) { s.Entries[st.Entry] = st.Value }
+func (st EntryDel) apply(s *State) { delete(s.Entries, st.Entry) }

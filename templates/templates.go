@@ -1,0 +1,23 @@
+// Package templates holds the fixed text of the HAProxy configuration and the
+// pages that the router answers with. The templates have no logic beyond range
+// and if-present: package render computes every value.
+package templates
+
+import _ "embed"
+
+// Skeleton is the HAProxy configuration without routes: global settings, one
+// defaults section per profile, the frontends and the fixed backends.
+//
+//go:embed haproxy.cfg.tmpl
+var Skeleton string
+
+// Unavailable is the answer when a route has no server that could take the
+// request: a complete HTTP response, as HAProxy's errorfile wants it.
+//
+//go:embed 503.http
+var Unavailable []byte
+
+// NotFound is the body of the answer when no route matches.
+//
+//go:embed 404.html
+var NotFound []byte
