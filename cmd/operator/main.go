@@ -26,6 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
 )
 
@@ -137,6 +138,9 @@ func run(ctx context.Context, s settings) error {
 	}
 	if err := operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage}); err != nil {
 		return fmt.Errorf("set up IngressControllers: %w", err)
+	}
+	if err := controller.Setup(mgr, controller.Options{}); err != nil {
+		return fmt.Errorf("set up addresses: %w", err)
 	}
 	return mgr.Start(ctx)
 }
