@@ -93,8 +93,15 @@ func enableControllers(name string) error {
 
 // removeCgroup removes the group with all below it; its processes are gone, but the kernel may need a moment.
 func removeCgroup(ctx context.Context, name string) error {
-	for _, hierarchy := range hierarchies() {
+	folders := hierarchies()
+	if !unified() {
+		folders = append(folders, filepath.Join(cgroupFolder, "unified")) // runc adds a group there
+	}
+	for _, hierarchy := range folders {
 		top := filepath.Join(hierarchy, name)
+		if _, err := os.Stat(top); err != nil {
+			continue
+		}
 		err := poll(ctx, 20*time.Second, "control group "+top+" to be removable", func() (bool, error) {
 			var dirs []string
 			err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {

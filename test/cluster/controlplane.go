@@ -38,6 +38,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if err := c.writeIdentities(); err != nil {
 		return err
 	}
+	parent := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.startControlPlane(ctx) })
 	for _, node := range c.layout.nodes() {
@@ -57,7 +58,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := c.waitNodes(context.WithoutCancel(ctx), c.layout.nodes()); err != nil {
+	if err := c.WaitNodes(parent); err != nil {
 		return err
 	}
 	c.progress("nodes %s are ready", strings.Join(c.layout.nodes(), " "))
@@ -163,7 +164,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	pki := filepath.Join(c.dir, "pki")
 	args := append([]string{c.program("kube-apiserver")}, apiServerArguments(pki, "http://127.0.0.1:2379", c.Address(controlPlane), "6443")...)
-	args = append(args, "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+	args = append(args, "--authorization-mode=Node,RBAC", "--kubelet-preferred-address-types=InternalIP", "--enable-admission-plugins=NodeRestriction",
 		"--kubelet-client-certificate="+filepath.Join(pki, "admin.crt"), "--kubelet-client-key="+filepath.Join(pki, "admin.key"),
 		"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30")
 	if _, err := c.spawn(controlPlane, "kube-apiserver", args...); err != nil {

@@ -27,6 +27,10 @@ func (c *Cluster) StopNode(ctx context.Context, node string) error {
 	if err := c.hostState(node).Init.kill(ctx); err != nil {
 		return err
 	}
+	// The namespace's cable would go with it too, but some time later.
+	if err := command(ctx, "ip", "-n", c.layout.netns(controlPlane), "link", "del", port(node)); err != nil {
+		return err
+	}
 	if err := c.deleteNetns(ctx, node); err != nil {
 		return err
 	}
@@ -41,6 +45,7 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if !c.hostState(node).Off {
 		return fmt.Errorf("start %q: it is not a stopped node", node)
 	}
+	booted := time.Now().Truncate(time.Second).Add(time.Second) // heartbeats are in whole seconds, the last may be of this one
 	if err := c.createHost(ctx, node); err != nil {
 		return err
 	}
@@ -53,7 +58,7 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if err := c.startKubelet(node); err != nil {
 		return err
 	}
-	return c.waitNodes(ctx, []string{node})
+	return c.waitNodes(ctx, []string{node}, booted)
 }
 
 // Cut takes the host's LAN link down. The host itself does not see it: its end of the cable stays up.

@@ -196,12 +196,13 @@ func (c *Cluster) WaitNodes(ctx context.Context, nodes ...string) error {
 	if len(nodes) == 0 {
 		nodes = c.layout.nodes()
 	}
-	return c.waitNodes(ctx, nodes)
+	return c.waitNodes(ctx, nodes, time.Time{})
 }
 
-func (c *Cluster) waitNodes(ctx context.Context, nodes []string) error {
+// waitNodes waits until the nodes have said after since that they are ready: Kubernetes believes a dead node for a while.
+func (c *Cluster) waitNodes(ctx context.Context, nodes []string, since time.Time) error {
 	return poll(ctx, 60*time.Second, "nodes "+strings.Join(nodes, " ")+" to be ready", func() (bool, error) {
-		ready, err := c.readyNodes(ctx)
+		ready, err := c.readyNodes(ctx, since)
 		if err != nil {
 			return false, err
 		}
@@ -210,16 +211,25 @@ func (c *Cluster) waitNodes(ctx context.Context, nodes []string) error {
 	})
 }
 
-// readyNodes returns the names of the nodes that Kubernetes calls Ready.
-func (c *Cluster) readyNodes(ctx context.Context) ([]string, error) {
+// readyNodes returns the names of the nodes that Kubernetes calls Ready and that said so after since.
+func (c *Cluster) readyNodes(ctx context.Context, since time.Time) ([]string, error) {
+	const condition = `.status.conditions[?(@.type=="Ready")]`
 	out, err := c.Kubectl(ctx, "get", "nodes", "-o",
-		`jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+		`jsonpath={range .items[*]}{.metadata.name} {`+condition+`.status} {`+condition+`.lastHeartbeatTime}{"\n"}{end}`)
 	if err != nil {
 		return nil, err
 	}
 	var ready []string
 	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[1] == "True" {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[1] != "True" {
+			continue
+		}
+		heartbeat, err := time.Parse(time.RFC3339, fields[2])
+		if err != nil {
+			return nil, fmt.Errorf("read the heartbeat of %s: %w", fields[0], err)
+		}
+		if !heartbeat.Before(since) {
 			ready = append(ready, fields[0])
 		}
 	}

@@ -92,10 +92,12 @@ func poll(ctx context.Context, limit time.Duration, what string, ready func() (b
 
 // bootScript is the first process of a host. It is process 1 of the host's own process namespace, so that ending it ends
 // all that runs there, as a power cut does, and it reaps orphans. The host's own mounts cover the folders that kubelet,
-// containerd and CNI plugins write to at fixed places. It waits for a line on its input: if its starter dies before
+// containerd and CNI plugins write to at fixed places. It drops its copies of the mounts that name network namespaces, or
+// they would keep other hosts' namespaces and cables alive. It waits for a line on its input: if its starter dies before
 // having recorded it, it ends by itself.
 const bootScript = `
 set -e
+umount -R -l /run/netns
 mount --make-rshared /
 mount -t proc proc /proc
 for folder in /run /var/log /var/lib/cni; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done

@@ -35,10 +35,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	var exit *exec.ExitError
+	var exit exitError
 	switch {
 	case errors.As(err, &exit):
-		os.Exit(exit.ExitCode())
+		os.Exit(exit.code)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "fairlead-cluster:", err)
 		os.Exit(1)
@@ -149,8 +149,17 @@ func operate(ctx context.Context, c *cluster.Cluster, command string, args []str
 // attach runs the command on this process's terminal; Ctrl-C reaches both.
 func attach(cmd *exec.Cmd) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return cmd.Run()
+	err := cmd.Run()
+	if exit := cmd.ProcessState; err != nil && exit != nil {
+		return exitError{code: max(1, exit.ExitCode())}
+	}
+	return err
 }
+
+// exitError is the end of an attached command that has told its reason itself.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 func status(ctx context.Context, c *cluster.Cluster) error {
 	fmt.Printf("cluster %s in %s, addresses for load balancers %s\n", c.Name(), c.Dir(), c.AddressRange())
