@@ -1,0 +1,368 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// TestWatcher runs against a real API server. The parts use their own
+// namespaces and router names; the order matters where it is said.
+func TestWatcher(t *testing.T) {
+	t.Parallel()
+	e := startEnv(t)
+	// First, because the CRD of IngressControllers must not exist yet.
+	t.Run("ingress controller appears later", e.testControllerAppears)
+	t.Run("changes mark keys", e.testChanges)
+	t.Run("selectors apply live", e.testSelectors)
+	t.Run("invalid selector", e.testInvalidSelector)
+	t.Run("secrets", e.testSecrets)
+	// Last, because it stops the API server for a while.
+	t.Run("API server is killed and returns", e.testOutage)
+}
+
+func (e *env) testControllerAppears(t *testing.T) {
+	e.namespace(t, "operator", nil)
+	e.namespace(t, "appear", nil)
+	e.route(t, "appear", "web", nil)
+	w, _ := e.watcher(t, Options{RouterName: "late", ControllerNamespace: "operator"})
+	if !w.Take().All {
+		t.Error("the first changes do not ask for everything")
+	}
+	web := model.Key{Namespace: "appear", Name: "web"}
+	if w.IngressController() != nil || w.Route(web) == nil {
+		t.Errorf("without an IngressController: got %v, route %v", w.IngressController(), w.Route(web))
+	}
+	e.installCRD(t, "operator.openshift.io_ingresscontrollers.yaml", "ingresscontrollers.operator.openshift.io")
+	e.controller(t, "operator", "late", operatorv1.IngressControllerSpec{
+		RouteSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"type": "public"}},
+	})
+	changesUntil(t, w, "everything to change", func(c ingest.Changes) bool { return c.All && w.IngressController() != nil })
+	if w.Route(web) != nil || slices.Contains(w.Routes(), web) {
+		t.Error("the route selector has no effect")
+	}
+	// Its status must not make work, but its spec must.
+	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "status", `{"status":{"domain":"apps.example.com"}}`)
+	eventually(t, "the status", func() bool { return w.IngressController().Status.Domain != "" })
+	e.route(t, "appear", "sentinel", nil)
+	if c := changesUntil(t, w, "the sentinel", hasRoute(model.Key{Namespace: "appear", Name: "sentinel"})); c.All {
+		t.Error("a change of the IngressController's status made everything dirty")
+	}
+	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "", `{"spec":{"routeSelector":null}}`)
+	changesUntil(t, w, "everything to change", all)
+	if w.Route(web) == nil {
+		t.Error("the route is not selected although the selector is gone")
+	}
+}
+
+func (e *env) testChanges(t *testing.T) {
+	e.namespace(t, "changes", nil)
+	w, _ := e.watcher(t, Options{})
+	w.Take()
+	web := model.Key{Namespace: "changes", Name: "web"}
+
+	e.route(t, web.Namespace, web.Name, nil)
+	changesUntil(t, w, "the new route", hasRoute(web))
+	stored := w.Route(web)
+	if stored == nil || stored.Spec.Host != "web.changes.example.com" || stored.ManagedFields != nil {
+		t.Fatalf("stored route is %+v", stored)
+	}
+	e.patchRoute(t, web.Namespace, web.Name, "", `{"spec":{"path":"/a"}}`)
+	changesUntil(t, w, "the changed spec", hasRoute(web))
+	e.patchRoute(t, web.Namespace, web.Name, "", `{"metadata":{"annotations":{"a":"b"}}}`)
+	changesUntil(t, w, "the annotation", hasRoute(web))
+
+	e.patchRoute(t, web.Namespace, web.Name, "status", `{"status":{"ingress":[{"routerName":"other","host":"a"}]}}`)
+	eventually(t, "the status", func() bool { return len(w.Route(web).Status.Ingress) == 1 })
+	sentinel := model.Key{Namespace: "changes", Name: "sentinel"}
+	e.route(t, sentinel.Namespace, sentinel.Name, nil)
+	if c := changesUntil(t, w, "the sentinel", hasRoute(sentinel)); hasRoute(web)(c) {
+		t.Error("a change of the status made the route dirty")
+	}
+
+	e.testServices(t, w, web)
+
+	e.deleteRoute(t, web.Namespace, web.Name)
+	changesUntil(t, w, "the deletion", hasRoute(web))
+	if w.Route(web) != nil {
+		t.Error("the deleted route is still there")
+	}
+}
+
+func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
+	ctx := t.Context()
+	_, err := e.core.CoreV1().Services(web.Namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: web.Name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the new service", hasService(web))
+	port, name := int32(8080), "http"
+	slices := e.core.DiscoveryV1().EndpointSlices(web.Namespace)
+	made, err := slices.Create(ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: web.Name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the endpoints", hasService(web))
+	if got := w.Slices(web); len(got) != 1 || got[0].Endpoints[0].Addresses[0] != "198.18.0.1" {
+		t.Errorf("slices are %+v", got)
+	}
+	if w.Service(web) == nil {
+		t.Error("the service is not there")
+	}
+	made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{"198.18.0.2"}})
+	if _, err := slices.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "another endpoint", hasService(web))
+	if err := slices.Delete(ctx, "web-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "no endpoints", hasService(web))
+	if got := w.Slices(web); len(got) != 0 {
+		t.Errorf("slices are %+v", got)
+	}
+}
+
+func (e *env) testSelectors(t *testing.T) {
+	e.namespace(t, "select-a", map[string]string{"stage": "prod"})
+	e.namespace(t, "select-b", nil)
+	public := map[string]string{"type": "public"}
+	e.route(t, "select-a", "web", public)
+	e.route(t, "select-a", "admin", nil)
+	e.route(t, "select-b", "web", public)
+	a, b := model.Key{Namespace: "select-a", Name: "web"}, model.Key{Namespace: "select-b", Name: "web"}
+	e.controller(t, "operator", "shard", operatorv1.IngressControllerSpec{
+		RouteSelector:     &metav1.LabelSelector{MatchLabels: public},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"stage": "prod"}},
+	})
+	w, _ := e.watcher(t, Options{RouterName: "shard", ControllerNamespace: "operator"})
+	w.Take()
+	wantRoutes(t, w, a)
+
+	// A namespace starts and stops to match.
+	patch(t, e.core.CoreV1().RESTClient(), "namespaces", "", "select-b", "", `{"metadata":{"labels":{"stage":"prod"}}}`)
+	changesUntil(t, w, "the routes of the namespace", hasRoute(b))
+	wantRoutes(t, w, a, b)
+	patch(t, e.core.CoreV1().RESTClient(), "namespaces", "", "select-a", "", `{"metadata":{"labels":{"stage":"test"}}}`)
+	changesUntil(t, w, "the routes of the other namespace", hasRoute(a))
+	wantRoutes(t, w, b)
+	// A route stops and starts to match.
+	e.patchRoute(t, b.Namespace, b.Name, "", `{"metadata":{"labels":{"type":"private"}}}`)
+	changesUntil(t, w, "the route to leave", hasRoute(b))
+	wantRoutes(t, w)
+	e.patchRoute(t, b.Namespace, b.Name, "", `{"metadata":{"labels":{"type":"public"}}}`)
+	changesUntil(t, w, "the route to return", hasRoute(b))
+	wantRoutes(t, w, b)
+	// The selectors change, go away and come back.
+	edit := func(spec string) {
+		t.Helper()
+		patch(t, e.crds.operator, "ingresscontrollers", "operator", "shard", "", `{"spec":`+spec+`}`)
+		changesUntil(t, w, "everything to change", all)
+	}
+	edit(`{"namespaceSelector":{"matchLabels":{"stage":"test"}}}`)
+	wantRoutes(t, w, a)
+	edit(`{"namespaceSelector":null}`)
+	wantRoutes(t, w, a, b)
+	edit(`{"namespaceSelector":{"matchLabels":{"stage":"prod"}}}`)
+	eventually(t, "the namespaces to be read again", func() bool { return len(w.Routes()) == 1 })
+	wantRoutes(t, w, b)
+}
+
+func wantRoutes(t *testing.T, w *Watcher, want ...model.Key) {
+	t.Helper()
+	got := w.Routes()
+	compare := func(a, b model.Key) int { return strings.Compare(a.String(), b.String()) }
+	slices.SortFunc(got, compare)
+	slices.SortFunc(want, compare)
+	if !slices.Equal(got, want) {
+		t.Errorf("routes are %v, want %v", got, want)
+	}
+}
+
+func (e *env) testInvalidSelector(t *testing.T) {
+	e.controller(t, "operator", "invalid", operatorv1.IngressControllerSpec{
+		RouteSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}},
+	})
+	w, _ := e.watcher(t, Options{RouterName: "invalid", ControllerNamespace: "operator"})
+	if got := w.Routes(); len(got) != 0 {
+		t.Errorf("an invalid selector selects %v", got)
+	}
+	w.Take()
+	patch(t, e.crds.operator, "ingresscontrollers", "operator", "invalid", "", `{"spec":{"routeSelector":null}}`)
+	changesUntil(t, w, "everything to change", all)
+	if len(w.Routes()) == 0 {
+		t.Error("the corrected selector has no effect")
+	}
+	patch(t, e.crds.operator, "ingresscontrollers", "operator", "invalid", "",
+		`{"spec":{"routeSelector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}}`)
+	changesUntil(t, w, "everything to change", all)
+	if len(w.Routes()) == 0 {
+		t.Error("a selector that became invalid replaced the last valid one")
+	}
+}
+
+func (e *env) testSecrets(t *testing.T) {
+	ctx := t.Context()
+	e.namespace(t, "secrets", nil)
+	// A router that may watch all but Secrets, and one Secret only.
+	e.allow(t, "secrets", "router", "mine")
+	w, _ := e.watcher(t, Options{Config: e.as("router")})
+	w.Take()
+	mine, foreign := model.Key{Namespace: "secrets", Name: "mine"}, model.Key{Namespace: "secrets", Name: "foreign"}
+	if _, err := w.Secret(mine); !pending(err) {
+		t.Errorf("a secret that was not asked for: %v", err)
+	}
+	w.NeedSecrets(map[model.Key]struct{}{mine: {}, foreign: {}})
+	if !w.WaitForSecrets(ctx) {
+		t.Fatal("no answer about the secrets")
+	}
+	changesUntil(t, w, "the first answers", func(c ingest.Changes) bool { return hasSecret(mine)(c) && hasSecret(foreign)(c) })
+	if _, err := w.Secret(mine); err == nil || pending(err) || !strings.Contains(err.Error(), `"mine" does not exist`) {
+		t.Errorf("a missing secret: %v", err)
+	}
+	if _, err := w.Secret(foreign); err == nil || pending(err) || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("a forbidden secret: %v", err)
+	}
+
+	secrets := e.core.CoreV1().Secrets("secrets")
+	made, err := secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Data: map[string][]byte{"a": []byte("1")},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the new secret", hasSecret(mine))
+	made.Data["a"] = []byte("2")
+	if _, err := secrets.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the rotated secret", hasSecret(mine))
+	if got, err := w.Secret(mine); err != nil || string(got.Data["a"]) != "2" {
+		t.Errorf("the rotated secret is %v, %v", got, err)
+	}
+	if err := secrets.Delete(ctx, "mine", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the deleted secret", hasSecret(mine))
+	if got, err := w.Secret(mine); got != nil || err == nil {
+		t.Errorf("the deleted secret is %v, %v", got, err)
+	}
+	// The right is granted later.
+	e.grantSecret(t, "secrets", "router", "foreign")
+	changesUntil(t, w, "the right", hasSecret(foreign))
+	if _, err := w.Secret(foreign); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("the granted secret: %v", err)
+	}
+	w.NeedSecrets(nil)
+	if _, err := w.Secret(foreign); !pending(err) {
+		t.Errorf("a secret that is not needed any more: %v", err)
+	}
+}
+
+func pending(err error) bool {
+	var e *SecretError
+	return errors.As(err, &e) && e.Pending
+}
+
+// allow gives a user what a router needs, and one Secret.
+func (e *env) allow(t *testing.T, namespace, user, secret string) {
+	t.Helper()
+	watch := []string{"get", "list", "watch"}
+	_, err := e.core.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"services", "namespaces"}, Verbs: watch},
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: watch},
+			{APIGroups: []string{"route.openshift.io"}, Resources: []string{"routes"}, Verbs: watch},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.core.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.grantSecret(t, namespace, user, secret)
+}
+
+// grantSecret lets a user read one Secret, as the documentation tells owners of
+// routes to do.
+func (e *env) grantSecret(t *testing.T, namespace, user, secret string) {
+	t.Helper()
+	_, err := e.core.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "read-" + secret},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{secret},
+			Verbs: []string{"get", "list", "watch"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.core.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "read-" + secret},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "read-" + secret},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *env) testOutage(t *testing.T) {
+	e.namespace(t, "outage", nil)
+	e.route(t, "outage", "web", nil)
+	web := model.Key{Namespace: "outage", Name: "web"}
+	w, _ := e.watcher(t, Options{ControllerNamespace: "operator", RouterName: "late"})
+	w.Take()
+	before := len(w.Routes())
+	controller := w.IngressController()
+	if err := e.server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// Let the watches notice: all of them retry after that.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	<-ctx.Done()
+	if len(w.Routes()) != before || w.Route(web) == nil || w.IngressController() != controller {
+		t.Error("the last state got lost with the API server")
+	}
+	if err := e.server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	e.patchRoute(t, "outage", "web", "", `{"spec":{"path":"/after"}}`)
+	c := changesUntil(t, w, "the change after the outage", func(ingest.Changes) bool {
+		return w.Route(web) != nil && w.Route(web).Spec.Path == "/after"
+	})
+	t.Logf("noticed %v after the return", time.Since(back).Round(time.Millisecond))
+	delete(c.Routes, web)
+	if c.All || len(c.Routes) != 0 || len(w.Routes()) != before {
+		t.Errorf("an outage alone makes work: %+v", c)
+	}
+}
