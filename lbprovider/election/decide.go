@@ -1,0 +1,287 @@
+package election
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/lbprovider/config"
+)
+
+// Reason says why a node announces an address, or why not.
+type Reason string
+
+// The reasons. Each Decision has exactly one.
+const (
+	// Owner: this node announces the address.
+	Owner Reason = "owner"
+	// NotOwner: another node announces the address.
+	NotOwner Reason = "notOwner"
+	// NotLoadBalancer: the Service is not of type LoadBalancer, or its class
+	// belongs to another provider.
+	NotLoadBalancer Reason = "notLoadBalancer"
+	// NoIPAllocated: the Service has no address yet.
+	NoIPAllocated Reason = "noIPAllocated"
+	// InvalidIP: an entry in the Service's status has no address.
+	InvalidIP Reason = "invalidIP"
+	// IPNotAllowed: no pool holds the Service's addresses.
+	IPNotAllowed Reason = "ipNotAllowed"
+	// NoMatchingAdvertisement: no L2Advertisement selects the pool, or none
+	// that does selects the Service.
+	NoMatchingAdvertisement Reason = "noMatchingAdvertisement"
+	// SharedIPWithServiceSelector: the address may be shared, and an
+	// advertisement chooses by Service. The nodes could not agree.
+	SharedIPWithServiceSelector Reason = "sharedIPWithServiceSelector"
+	// NoReadyEndpoints: no pod of the Service is ready, anywhere.
+	NoReadyEndpoints Reason = "noReadyEndpoints"
+	// NoEligibleNode: every node is excluded; Decision.Excluded says why.
+	NoEligibleNode Reason = "noEligibleNode"
+	// NotSynced: this speaker does not know the other speakers yet.
+	NotSynced Reason = "notSynced"
+)
+
+// Exclusion says why a node is no candidate.
+type Exclusion string
+
+// The exclusions.
+const (
+	ExcludedLabel         Exclusion = "it has the label node.kubernetes.io/exclude-from-external-load-balancers"
+	ExcludedUnreachable   Exclusion = "its speaker is not reachable"
+	ExcludedNetwork       Exclusion = "its network is unavailable"
+	ExcludedNotReady      Exclusion = "it is not ready"
+	ExcludedDraining      Exclusion = "its speaker is about to stop"
+	ExcludedSettling      Exclusion = "its speaker has just started"
+	ExcludedNoLocal       Exclusion = "it has no ready endpoint, and externalTrafficPolicy is Local"
+	ExcludedAdvertisement Exclusion = "no advertisement selects it"
+	ExcludedInterface     Exclusion = "it has no interface that the advertisements allow"
+)
+
+// Node is what is known of a node.
+type Node struct {
+	Name   string
+	Labels labels.Set
+	// Ready and NetworkUnavailable are the node's conditions.
+	Ready, NetworkUnavailable bool
+	// Excluded says that the node has the label that keeps it out.
+	Excluded bool
+	// Alive says that its speaker is reachable.
+	Alive bool
+	// Draining and Settling are what its speaker says of itself.
+	Draining, Settling bool
+	// Interfaces are those on which its speaker can announce; nil if unknown.
+	Interfaces []string
+}
+
+// Request is one address to decide about.
+type Request struct {
+	// Addr is the first address of the Service; all of its addresses follow it.
+	Addr netip.Addr
+	// Pool holds the Service's addresses; nil if no pool does.
+	Pool   *config.Pool
+	Labels labels.Set
+	// Shared says that the Service may share its address.
+	Shared bool
+	// Local says that externalTrafficPolicy is Local.
+	Local bool
+	// Endpoints are the names of the nodes with usable endpoints. The empty
+	// name stands for endpoints that are on no node.
+	Endpoints map[string]bool
+}
+
+// Decision is the result for one address, as seen from one node.
+type Decision struct {
+	Announce bool   `json:"announce"`
+	Reason   Reason `json:"reason"`
+	// Order has the candidates, the owner first.
+	Order []string `json:"order,omitempty"`
+	// Excluded has the other nodes.
+	Excluded map[string]Exclusion `json:"excluded,omitempty"`
+	// Interfaces limit where this node announces; nil means everywhere.
+	Interfaces []string `json:"interfaces,omitempty"`
+}
+
+// String returns the decision in a sentence.
+func (d Decision) String() string {
+	switch {
+	case len(d.Order) > 0:
+		return fmt.Sprintf("%s: %s announces", d.Reason, d.Order[0])
+	case len(d.Excluded) > 0:
+		s := string(d.Reason)
+		for _, n := range slices.Sorted(maps.Keys(d.Excluded)) {
+			s += fmt.Sprintf("; %s: %s", n, d.Excluded[n])
+		}
+		return s
+	default:
+		return string(d.Reason)
+	}
+}
+
+// Decide says whether the node self announces the address of req.
+func Decide(req Request, nodes []Node, self string) Decision {
+	ads, reason := advertisements(req)
+	if reason != "" {
+		return Decision{Reason: reason}
+	}
+	if len(req.Endpoints) == 0 {
+		return Decision{Reason: NoReadyEndpoints}
+	}
+	d := Decision{Excluded: map[string]Exclusion{}}
+	eligible := exclude(req, ads, nodes, d.Excluded)
+	candidates := make([]Candidate, len(eligible))
+	for i, n := range eligible {
+		candidates[i] = Candidate{Node: n.Name, Score: score(ads, n)}
+	}
+	d.Order = Order(req.Addr, candidates)
+	switch {
+	case len(d.Order) == 0:
+		d.Reason = NoEligibleNode
+	case d.Order[0] != self:
+		d.Reason = NotOwner
+	default:
+		d.Announce, d.Reason = true, Owner
+		for _, n := range eligible {
+			if n.Name == self {
+				d.Interfaces = interfaces(ads, n)
+			}
+		}
+	}
+	return d
+}
+
+// advertisements returns those that apply to the Service on some node.
+func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
+	if req.Pool == nil {
+		return nil, IPNotAllowed
+	}
+	var ads []*config.L2Advertisement
+	byService := false
+	for _, ad := range req.Pool.L2 {
+		byService = byService || len(ad.Services) > 0
+		if config.MatchesAny(ad.Services, req.Labels) {
+			ads = append(ads, ad)
+		}
+	}
+	if len(ads) == 0 {
+		return nil, NoMatchingAdvertisement
+	}
+	if req.Shared && byService {
+		return nil, SharedIPWithServiceSelector
+	}
+	return ads, ""
+}
+
+// exclude returns the nodes that may own the address and notes why others may not.
+//
+// Three exclusions are soft: if they would leave no node at all, they are
+// dropped, because an address on a doubtful node is better than on none.
+func exclude(req Request, ads []*config.L2Advertisement, nodes []Node, excluded map[string]Exclusion) []Node {
+	var left []Node
+	for _, n := range nodes {
+		if why := hard(req, ads, n); why != "" {
+			excluded[n.Name] = why
+			continue
+		}
+		left = append(left, n)
+	}
+	for _, rule := range []struct {
+		why    Exclusion
+		except func(Node) bool
+	}{
+		{ExcludedDraining, func(n Node) bool { return n.Draining }},
+		{ExcludedNotReady, func(n Node) bool { return !n.Ready }},
+		{ExcludedSettling, func(n Node) bool { return n.Settling }},
+	} {
+		var kept []Node
+		for _, n := range left {
+			if !rule.except(n) {
+				kept = append(kept, n)
+			}
+		}
+		if len(kept) == 0 {
+			continue
+		}
+		for _, n := range left {
+			if rule.except(n) {
+				excluded[n.Name] = rule.why
+			}
+		}
+		left = kept
+	}
+	return left
+}
+
+func hard(req Request, ads []*config.L2Advertisement, n Node) Exclusion {
+	selected := covering(ads, n)
+	switch {
+	case n.Excluded:
+		return ExcludedLabel
+	case !n.Alive:
+		return ExcludedUnreachable
+	case n.NetworkUnavailable:
+		return ExcludedNetwork
+	case len(selected) == 0:
+		return ExcludedAdvertisement
+	case req.Local && !req.Endpoints[n.Name]:
+		return ExcludedNoLocal
+	case !reaches(selected, n):
+		return ExcludedInterface
+	}
+	return ""
+}
+
+func covering(ads []*config.L2Advertisement, n Node) []*config.L2Advertisement {
+	var out []*config.L2Advertisement
+	for _, ad := range ads {
+		if config.MatchesAny(ad.Nodes, n.Labels) {
+			out = append(out, ad)
+		}
+	}
+	return out
+}
+
+// reaches says whether n has an interface that one of its advertisements
+// allows. A node that does not tell its interfaces gets the benefit of the doubt.
+func reaches(ads []*config.L2Advertisement, n Node) bool {
+	if n.Interfaces == nil {
+		return true
+	}
+	for _, ad := range ads {
+		if len(ad.Interfaces) == 0 && len(n.Interfaces) > 0 {
+			return true
+		}
+		for _, name := range ad.Interfaces {
+			if slices.Contains(n.Interfaces, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// interfaces is the union over the advertisements that select n; nil means all.
+func interfaces(ads []*config.L2Advertisement, n Node) []string {
+	var out []string
+	for _, ad := range covering(ads, n) {
+		if len(ad.Interfaces) == 0 {
+			return nil
+		}
+		out = append(out, ad.Interfaces...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func score(ads []*config.L2Advertisement, n Node) int {
+	total := 0
+	for _, ad := range covering(ads, n) {
+		for _, p := range ad.Preferred {
+			if p.Nodes.Matches(n.Labels) {
+				total += p.Weight
+			}
+		}
+	}
+	return total
+}

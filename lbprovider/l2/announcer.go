@@ -1,0 +1,295 @@
+package l2
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// portRetry is how soon an interface that could not be opened is tried again.
+	portRetry = time.Second
+	// conflictPause bounds how often a foreign claim leads to a new burst.
+	conflictPause = 5 * time.Second
+	// DefaultRefresh keeps switches from forgetting where an idle address is.
+	DefaultRefresh = time.Minute
+)
+
+// Claim says where an address is announced.
+type Claim struct {
+	// Interfaces are the names of those to use; nil means all.
+	Interfaces []string
+}
+
+func (c Claim) on(name string) bool {
+	return c.Interfaces == nil || slices.Contains(c.Interfaces, name)
+}
+
+// Options configure an Announcer.
+type Options struct {
+	// Excluded are patterns of interface names never to use; nil means
+	// DefaultExcludedInterfaces.
+	Excluded []string
+	// Refresh is the pause between unasked announcements after the first
+	// seconds; 0 means that there are none.
+	Refresh time.Duration
+	// LinksChanged is called with the names of usable interfaces, at start and
+	// after each change.
+	LinksChanged func([]string)
+	Metrics      *Metrics
+	Log          *slog.Logger
+}
+
+// Announcer answers for addresses. Its methods may be called from any goroutine.
+type Announcer struct {
+	opts     Options
+	log      *slog.Logger
+	excluded []*regexp.Regexp
+	// claims is the whole set of announced addresses, read by the receivers.
+	claims atomic.Pointer[map[netip.Addr]Claim]
+	do     chan func(*state)
+}
+
+// state belongs to Run.
+type state struct {
+	*Announcer
+	ports  map[string]*port
+	bursts map[netip.Addr]*burst
+	// foreign is when a claim of another was last answered.
+	foreign map[netip.Addr]time.Time
+	hushed  bool
+	names   []string
+	retry   bool
+}
+
+// New returns an Announcer that announces nothing yet. It fails if a pattern of
+// opts.Excluded is no regular expression.
+func New(opts Options) (*Announcer, error) {
+	if opts.Excluded == nil {
+		opts.Excluded = DefaultExcludedInterfaces()
+	}
+	a := &Announcer{opts: opts, log: opts.Log.With("part", "l2"), do: make(chan func(*state), 64)}
+	for _, p := range opts.Excluded {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, fmt.Errorf("pattern of excluded interfaces %q: %w", p, err)
+		}
+		a.excluded = append(a.excluded, re)
+	}
+	a.claims.Store(&map[netip.Addr]Claim{})
+	return a, nil
+}
+
+// Announce replaces the set of announced addresses. Those that are new, or on
+// other interfaces than before, are announced at once; for those that are gone
+// nothing is sent. Addresses that are not IPv4 are not announced.
+func (a *Announcer) Announce(claims map[netip.Addr]Claim) {
+	next := make(map[netip.Addr]Claim, len(claims))
+	for addr, c := range claims {
+		if addr.Is4() {
+			next[addr] = c
+		}
+	}
+	a.do <- func(s *state) { s.replace(next) }
+}
+
+// Refresh announces every address again, as after a partition of the network.
+func (a *Announcer) Refresh() { a.do <- func(s *state) { s.again() } }
+
+// Hush ends unasked announcements. Requests are still answered. It is for a
+// speaker that stops and whose addresses others are taking over.
+func (a *Announcer) Hush() { a.do <- func(s *state) { s.hushed = true } }
+
+// conflict notes that another host claims addr.
+func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
+	select {
+	case a.do <- func(s *state) { s.contested(addr, by, on) }:
+	default: // a storm of claims: this one may be missed
+	}
+}
+
+// Run works until ctx ends; then it closes everything. It returns no error:
+// interfaces that cannot be used are tried again forever.
+func (a *Announcer) Run(ctx context.Context) {
+	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, foreign: map[netip.Addr]time.Time{}}
+	defer s.close()
+	changed := make(chan struct{}, 1)
+	go watchLinks(ctx, a.log, changed)
+	for {
+		timer := time.NewTimer(s.pause(time.Now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case f := <-a.do:
+			f(s)
+		case <-changed:
+			s.scan()
+		case <-timer.C:
+			if s.retry {
+				s.scan()
+			}
+		}
+		timer.Stop()
+		s.speak(time.Now())
+	}
+}
+
+// pause returns how long nothing is to be done.
+func (s *state) pause(now time.Time) time.Duration {
+	wait := time.Hour
+	if s.retry {
+		wait = portRetry
+	}
+	if s.hushed || len(s.ports) == 0 {
+		return wait
+	}
+	for _, b := range s.bursts {
+		if at, ok := b.due(); ok {
+			wait = min(wait, max(at.Sub(now), 0))
+		}
+	}
+	return wait
+}
+
+func (s *state) replace(next map[netip.Addr]Claim) {
+	old := *s.claims.Load()
+	s.claims.Store(&next)
+	now := time.Now()
+	for addr, c := range next {
+		was, known := old[addr]
+		if known && slices.Equal(was.Interfaces, c.Interfaces) && (was.Interfaces == nil) == (c.Interfaces == nil) {
+			continue
+		}
+		s.log.Info("announcing", "address", addr, "interfaces", c.Interfaces)
+		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh}
+	}
+	for addr := range old {
+		if _, still := next[addr]; !still {
+			s.log.Info("no longer announcing", "address", addr)
+			delete(s.bursts, addr)
+			delete(s.foreign, addr)
+			s.opts.Metrics.forget(addr)
+		}
+	}
+}
+
+func (s *state) again() {
+	now := time.Now()
+	for _, b := range s.bursts {
+		b.restart(now)
+	}
+}
+
+// contested answers the claim of another host with a new burst, but not too
+// often: while an address moves, its old owner may still speak for a moment.
+func (s *state) contested(addr netip.Addr, by mac, on string) {
+	b := s.bursts[addr]
+	if b == nil {
+		return
+	}
+	s.opts.Metrics.conflict(addr)
+	now := time.Now()
+	if now.Sub(s.foreign[addr]) < conflictPause {
+		return
+	}
+	s.foreign[addr] = now
+	s.log.Info("another host claims an address that is announced here", "address", addr, "mac", by.addr().String(), "interface", on)
+	b.restart(now)
+}
+
+// speak sends what is due.
+func (s *state) speak(now time.Time) {
+	if s.hushed || len(s.ports) == 0 {
+		return
+	}
+	claims := *s.claims.Load()
+	for addr, b := range s.bursts {
+		at, ok := b.due()
+		if !ok || at.After(now) {
+			continue
+		}
+		b.mark(now)
+		for _, p := range s.ports {
+			if !claims[addr].on(p.name) {
+				continue
+			}
+			if err := p.announce(addr); err != nil {
+				s.log.Debug("gratuitous ARP", "address", addr, "error", err)
+				continue
+			}
+			s.opts.Metrics.gratuitous(addr)
+		}
+	}
+}
+
+// scan opens what has appeared and closes what is gone.
+func (s *state) scan() {
+	s.retry = false
+	found, err := links(s.excluded)
+	if err != nil {
+		s.log.Error("interfaces", "error", err)
+		s.retry = true
+		return
+	}
+	want := map[string]link{}
+	for _, l := range found {
+		want[l.name] = l
+	}
+	for name, p := range s.ports {
+		if want[name] != p.link {
+			s.drop(p)
+		}
+	}
+	for _, l := range found {
+		if s.ports[l.name] == nil {
+			s.open(l)
+		}
+	}
+	names := slices.Sorted(maps.Keys(s.ports))
+	if s.names == nil || !slices.Equal(names, s.names) {
+		s.names = append([]string{}, names...)
+		s.log.Info("usable interfaces", "interfaces", names)
+		s.opts.LinksChanged(s.names)
+	}
+}
+
+func (s *state) open(l link) {
+	p, err := openPort(l)
+	if err != nil {
+		s.log.Error("interface", "error", err)
+		s.retry = true
+		return
+	}
+	s.ports[l.name] = p
+	go func() {
+		err := p.receive(s.Announcer)
+		s.do <- func(s *state) {
+			if s.ports[l.name] == p { // else it was closed on purpose
+				s.log.Info("interface lost", "interface", l.name, "error", err)
+				s.drop(p)
+				s.retry = true
+			}
+		}
+	}()
+	s.again()
+}
+
+func (s *state) drop(p *port) {
+	delete(s.ports, p.name)
+	if err := p.conn.Close(); err != nil {
+		s.log.Debug("close", "interface", p.name, "error", err)
+	}
+}
+
+func (s *state) close() {
+	for _, p := range s.ports {
+		s.drop(p)
+	}
+}

@@ -1,0 +1,183 @@
+// Package speaker joins the parts on a node: it reads Services, endpoints,
+// nodes and configuration, asks package election about each address, and tells
+// the announcer what to answer for. It writes nothing but events.
+//
+// When the API server is away, it goes on with the last state; which speakers
+// are reachable is known without it.
+package speaker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/election"
+	"github.com/fairlead/fairlead/lbprovider/l2"
+	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/service"
+)
+
+// Announcer answers for addresses.
+type Announcer interface {
+	// Announce replaces the set of addresses.
+	Announce(map[netip.Addr]l2.Claim)
+	// Refresh announces all of them again.
+	Refresh()
+}
+
+// Peers knows the other speakers.
+type Peers interface {
+	Snapshot() *liveness.Snapshot
+	// SetPeers says at which addresses other speakers should be.
+	SetPeers([]string)
+}
+
+// Options configure the speaker.
+type Options struct {
+	// NodeName is the node that the speaker is on.
+	NodeName string
+	// Namespace is where pools, advertisements and the speakers' pods live.
+	Namespace string
+	Classes   service.Classes
+	// IgnoreExcludeLabel lets nodes announce that have the label
+	// node.kubernetes.io/exclude-from-external-load-balancers.
+	IgnoreExcludeLabel bool
+	// Speakers selects the speakers' pods.
+	Speakers   labels.Selector
+	Announcer  Announcer
+	Peers      Peers
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// serviceIndex finds the EndpointSlices of a Service in the cache.
+const serviceIndex = "service"
+
+// allRequest recomputes everything. No Service has an empty namespace.
+var allRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+
+// Speaker decides for one node. Only Reconcile touches its mutable state.
+type Speaker struct {
+	client  client.Client
+	events  events.EventRecorder
+	opts    Options
+	log     *slog.Logger
+	metrics *gauges
+	queue   atomic.Pointer[func()]
+
+	cfg      *config.Config
+	nodes    []election.Node
+	members  int
+	synced   bool
+	services map[types.NamespacedName]verdict
+	table    atomic.Pointer[[]Row]
+}
+
+// Setup adds the speaker to mgr, which must not need leader election for it.
+func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
+	if err := v1beta1.AddToScheme(mgr.GetScheme()); err != nil {
+		return nil, fmt.Errorf("register metallb.io types: %w", err)
+	}
+	gauges, err := newGauges(opts.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register speaker metrics: %w", err)
+	}
+	s := &Speaker{
+		client: mgr.GetClient(), events: mgr.GetEventRecorder("fairlead-speaker"), opts: opts,
+		log: opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{},
+	}
+	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
+		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("index endpoint slices: %w", err)
+	}
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{allRequest}
+	})
+	toService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{
+			Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName],
+		}}}
+	})
+	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
+	err = ctrl.NewControllerManagedBy(mgr).Named("speaker").
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&discoveryv1.EndpointSlice{}, toService).
+		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged())).
+		Watches(&corev1.Pod{}, toAll, builder.WithPredicates(podMoved())).
+		Watches(&v1beta1.IPAddressPool{}, toAll, specOrLabels).
+		Watches(&v1beta1.L2Advertisement{}, toAll, specOrLabels).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			add := func() { q.Add(allRequest) }
+			s.queue.Store(&add)
+			add()
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(s)
+	if err != nil {
+		return nil, fmt.Errorf("set up speaker: %w", err)
+	}
+	return s, nil
+}
+
+// Changed makes the speaker decide anew; it is for changes among the peers.
+func (s *Speaker) Changed() {
+	if add := s.queue.Load(); add != nil {
+		(*add)()
+	}
+}
+
+// Ready says whether the speaker has decided about every Service at least once.
+func (s *Speaker) Ready() bool { return s.table.Load() != nil }
+
+// nodeChanged lets changes through that matter here, which heartbeats do not.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok1 || !ok2 || !labels.Equals(before.Labels, after.Labels) ||
+			condition(before, corev1.NodeReady) != condition(after, corev1.NodeReady) ||
+			condition(before, corev1.NodeNetworkUnavailable) != condition(after, corev1.NodeNetworkUnavailable)
+	}}
+}
+
+// podMoved lets changes of a speaker pod's address through.
+func podMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*corev1.Pod)
+		after, ok2 := e.ObjectNew.(*corev1.Pod)
+		return !ok1 || !ok2 || before.Status.HostIP != after.Status.HostIP
+	}}
+}
+
+func condition(n *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, c := range n.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
