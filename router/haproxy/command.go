@@ -32,6 +32,9 @@ type line struct {
 	steps []plan.Step
 	// cost counts commands, with those that take long counted more.
 	cost int
+	// removes is true if every command takes something away, so that what is
+	// already gone is no failure.
+	removes bool
 }
 
 // encoder packs steps into as few lines as is safe.
@@ -68,6 +71,13 @@ func sameMap(s plan.Step, m plan.Map) bool {
 // command appends commands to the open line, or opens one. The step counts as
 // done when the line that has its last command succeeded.
 func (e *encoder) command(cost int, step plan.Step, commands ...string) {
+	if e.open != nil && e.open.removes {
+		e.open = nil
+	}
+	e.append(cost, step, commands...)
+}
+
+func (e *encoder) append(cost int, step plan.Step, commands ...string) {
 	text := strings.Join(commands, ";")
 	if e.open != nil && (e.open.text.Len()+len(text) > maxLine || e.open.cost+cost > maxCommands) {
 		e.open = nil
@@ -84,6 +94,16 @@ func (e *encoder) command(cost int, step plan.Step, commands ...string) {
 	if step != nil {
 		e.open.steps = append(e.open.steps, step)
 	}
+}
+
+// remove appends commands that take something away. They never share a line
+// with others.
+func (e *encoder) remove(step plan.Step, commands ...string) {
+	if e.open != nil && !e.open.removes {
+		e.open = nil
+	}
+	e.append(len(commands), step, commands...)
+	e.open.removes = true
 }
 
 // payload appends a command with a payload, which ends the line.
@@ -114,10 +134,14 @@ func (e *encoder) step(s plan.Step) {
 		e.command(1, s, "add backend "+s.Name+" from "+s.Profile)
 	case plan.BackendPublish:
 		e.command(1, s, "publish backend "+s.Name)
+	case plan.BackendUnpublish:
+		e.command(1, s, "unpublish backend "+s.Name)
+	case plan.BackendDel:
+		e.remove(s, "del backend "+s.Name)
 	case plan.EntrySet:
 		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
 	case plan.EntryDel:
-		e.command(1, s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
+		e.remove(s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
 	default:
 		e.serverStep(s)
 	}
@@ -149,15 +173,8 @@ func (e *encoder) serverStep(s plan.Step) {
 	case plan.ServerDrain:
 		e.command(1, s, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name))
 	case plan.ServerDel:
-		e.command(2, s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
+		e.remove(s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
 			fmt.Sprintf("del server %s/%s", s.Backend, s.Name))
-	case plan.BackendDel:
-		commands := []string{"unpublish backend " + s.Name}
-		for _, srv := range s.Servers {
-			commands = append(commands, fmt.Sprintf("set server %s/%s state maint", s.Name, srv),
-				fmt.Sprintf("del server %s/%s", s.Name, srv))
-		}
-		e.command(2+len(s.Servers), s, append(commands, "del backend "+s.Name)...)
 	}
 }
 
@@ -176,14 +193,14 @@ func (e *encoder) certificateStep(s plan.Step) {
 		e.payload([]plan.Step{s}, "add ssl crt-list "+l.CrtList(), l.CertFile(s.CertID)+" "+s.Filter)
 		if s.Old != "" {
 			// The older line answers until it is gone.
-			e.command(1, nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
+			e.remove(nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
 		}
 	case plan.LineDel:
-		e.command(1, s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
+		e.remove(s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
 	case plan.CertDel:
-		e.command(1, s, "del ssl cert "+l.CertFile(s.ID))
+		e.remove(s, "del ssl cert "+l.CertFile(s.ID))
 	case plan.CADel:
-		e.command(1, s, "del ssl ca-file "+l.CAFile(s.ID))
+		e.remove(s, "del ssl ca-file "+l.CAFile(s.ID))
 	}
 }
 
@@ -193,9 +210,8 @@ func escape(s string) string {
 }
 
 // failure finds the first error in the answer to a line whose first command
-// was "set severity-output number": "[3]: …" and below are errors. Objects
-// that are already there or already gone are no failure.
-func failure(answer string) string {
+// was "set severity-output number": "[3]: …" and below are errors.
+func failure(answer string, removes bool) string {
 	for l := range strings.Lines(answer) {
 		l = strings.TrimSpace(l)
 		if len(l) < 4 || l[0] != '[' || l[2] != ']' {
@@ -206,7 +222,7 @@ func failure(answer string) string {
 			continue
 		}
 		text := strings.TrimSpace(l[4:])
-		if !gone(text) {
+		if !removes || !gone(text) {
 			return text
 		}
 	}

@@ -90,7 +90,7 @@ func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 		if err != nil {
 			return err
 		}
-		if msg := failure(out); msg != "" {
+		if msg := failure(out, l.removes); msg != "" {
 			return &RefusedError{Message: msg, Steps: l.steps}
 		}
 		for _, s := range l.steps {

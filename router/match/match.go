@@ -44,16 +44,23 @@ type Rule struct {
 // Table maps keys of one host, or of many, to values.
 type Table map[string]string
 
-// NewTable returns the keys of one host. Of two rules with the same key, the
+// NewTable returns the keys of one host. Of two rules for the same path, the
 // first wins.
 func NewTable(host string, rules []Rule) Table {
 	t := make(Table, len(rules))
+	// "/foo/" and "/foo" have the same key. The longer one owns it, and the
+	// shorter one gets what is left, by way of the shield.
+	for _, r := range rules {
+		if r.slashed() {
+			t.add(key(host, r), r.Value)
+		}
+	}
 	for _, r := range rules {
 		t.add(key(host, r), r.Value)
 	}
 	for _, r := range rules {
 		// A rule that ends in a slash must not answer for the path without it.
-		if r.Exact || r.Path == "/" || !strings.HasSuffix(r.Path, "/") {
+		if !r.slashed() {
 			continue
 		}
 		shield := host + r.Path + "#"
@@ -62,6 +69,11 @@ func NewTable(host string, rules []Rule) Table {
 		}
 	}
 	return t
+}
+
+// slashed reports whether a rule answers below its path, but not at it.
+func (r Rule) slashed() bool {
+	return !r.Exact && r.Path != "/" && strings.HasSuffix(r.Path, "/")
 }
 
 func (t Table) add(k, v string) {

@@ -34,6 +34,24 @@ func (p *Plan) Empty() bool {
 	return len(p.Steps) == 0 && len(p.Removals) == 0 && p.Reload == ""
 }
 
+// Removal returns the steps that a planned removal takes in a live state: a
+// backend goes after its servers, and after nothing new can reach it.
+func Removal(live *State, s Step) []Step {
+	del, ok := s.(BackendDel)
+	if !ok {
+		return []Step{s}
+	}
+	b := live.Backends[del.Name]
+	if b == nil {
+		return nil
+	}
+	steps := []Step{BackendUnpublish(del)}
+	for _, name := range sorted(b.Servers) {
+		steps = append(steps, ServerDel{Backend: del.Name, Name: name})
+	}
+	return append(steps, del)
+}
+
 // Diff returns the plan that makes live like want within a scope.
 func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	d := differ{live: live, want: want, caps: caps}
@@ -101,7 +119,7 @@ func (d *differ) backend(name string) {
 		// The empty backend stays until the next reload; no key leads to it.
 		d.servers(name, have, &Backend{})
 	case want == nil:
-		d.removals = append(d.removals, BackendDel{Name: name, Servers: sorted(have.Servers)})
+		d.removals = append(d.removals, BackendDel{Name: name})
 	case have == nil:
 		if !d.caps.DynamicBackends {
 			d.reload = "backend added, which HAProxy before 3.4 cannot do at run time"

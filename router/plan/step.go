@@ -29,12 +29,11 @@ type (
 	BackendAdd struct{ Name, Profile string }
 	// BackendPublish lets a backend get requests.
 	BackendPublish struct{ Name string }
-	// BackendDel removes an unused backend with its servers. It fails while
-	// connections last, and is then tried again.
-	BackendDel struct {
-		Name    string
-		Servers []string
-	}
+	// BackendUnpublish keeps new requests from a backend.
+	BackendUnpublish struct{ Name string }
+	// BackendDel removes an unpublished backend without servers. It fails
+	// while connections last, and is then tried again.
+	BackendDel struct{ Name string }
 	// ServerAdd creates a server and puts it to work.
 	ServerAdd struct {
 		Backend, Name string
@@ -93,6 +92,12 @@ func (st BackendAdd) apply(s *State) {
 func (st BackendPublish) apply(s *State) {
 	if b := s.Backends[st.Name]; b != nil {
 		b.Unpublished = false
+	}
+}
+
+func (st BackendUnpublish) apply(s *State) {
+	if b := s.Backends[st.Name]; b != nil {
+		b.Unpublished = true
 	}
 }
 func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// errUsage means that the flags were wrong and the user has been told.
+var errUsage = errors.New("usage")
+
+// config is the command line of the router.
+type config struct {
+	kubeconfig, name, domain    string
+	haproxy, workDir            string
+	httpPort, httpsPort         int
+	statsPort                   int
+	certificate, statsAuth      string
+	maxConnections, threads     int
+	supervise, ipv6             bool
+	canonicalHostname           string
+	namespace, controllersSpace string
+	shutdownDelay, grace        time.Duration
+}
+
+const usage = `router serves OpenShift Routes with HAProxy, without reloads.
+
+On a cluster the operator starts it. By hand, against any cluster:
+
+  router --kubeconfig ~/.kube/config --name default --domain apps.example.com \
+         --haproxy /usr/sbin/haproxy --work-dir /tmp/router \
+         --http-port 8080 --https-port 8443 --stats-port 1936
+
+then see http://localhost:1936/ for statistics and /healthz/ready for readiness.
+If an IngressController of that name exists, its settings apply, live.
+
+Only keep HAProxy running, for a container of its own:
+
+  router haproxy --haproxy /usr/sbin/haproxy --work-dir /var/lib/haproxy
+
+Flags:
+`
+
+func parseFlags(args []string, haproxyOnly bool) (*config, error) {
+	c := &config{}
+	fs := flag.NewFlagSet("router", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&c.haproxy, "haproxy", "haproxy", "path of the HAProxy binary, 3.0 or newer; 3.4 is needed to change routes without a reload")
+	fs.StringVar(&c.workDir, "work-dir", "/var/lib/haproxy", "directory for HAProxy's files and sockets")
+	fs.DurationVar(&c.grace, "drain-timeout", time.Hour, "how long running requests may take when the router stops")
+	if !haproxyOnly {
+		fs.StringVar(&c.kubeconfig, "kubeconfig", "", "file that leads to the API server; default is the pod's own account")
+		fs.StringVar(&c.name, "name", "default", "name of the IngressController, and routerName in the status of routes")
+		fs.StringVar(&c.domain, "domain", "", "domain of routes that have only a subdomain")
+		fs.IntVar(&c.httpPort, "http-port", 80, "port for HTTP")
+		fs.IntVar(&c.httpsPort, "https-port", 443, "port for HTTPS")
+		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for probes, metrics and the statistics page")
+		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
+		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
+		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections; default is 20000, less if the file limit is lower")
+		fs.IntVar(&c.threads, "threads", 1, "HAProxy's number of threads")
+		fs.BoolVar(&c.supervise, "supervise", true, "start HAProxy and keep it running; false if `router haproxy` does that")
+		fs.BoolVar(&c.ipv6, "ipv6", false, "listen on IPv6 addresses, too")
+		fs.StringVar(&c.canonicalHostname, "canonical-hostname", "", "host name to which users point their own DNS names; default is router-NAME.DOMAIN")
+		fs.StringVar(&c.namespace, "namespace", api.OperandNamespace, "namespace of the Lease that makes one replica write route status")
+		fs.StringVar(&c.controllersSpace, "ingresscontroller-namespace", api.OperatorNamespace, "namespace of the IngressController")
+		fs.DurationVar(&c.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to go on serving after a stop signal, so that load balancers notice")
+	}
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			os.Exit(0)
+		}
+		return nil, errUsage
+	}
+	return c, c.complete()
+}
+
+func (c *config) complete() error {
+	dir, err := filepath.Abs(c.workDir)
+	if err != nil {
+		return fmt.Errorf("--work-dir: %w", err)
+	}
+	c.workDir = dir
+	if c.canonicalHostname == "" && c.domain != "" {
+		c.canonicalHostname = "router-" + c.name + "." + c.domain
+	}
+	if c.maxConnections == 0 {
+		c.maxConnections = defaultMaxConnections()
+	}
+	return nil
+}
+
+// defaultMaxConnections leaves room below the file limit: a connection takes
+// two file descriptors, and HAProxy refuses to start with too few.
+func defaultMaxConnections() int {
+	const most, reserved = 20000, 1000
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 2*most+reserved {
+		return most
+	}
+	return max((int(limit.Max)-reserved)/2, 100) //nolint:gosec // below 41000 here
+}

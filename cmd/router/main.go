@@ -1,0 +1,40 @@
+// Command router serves Routes with HAProxy.
+//
+//	router --kubeconfig FILE --name default --domain apps.example.com --haproxy PATH --work-dir DIR
+//	router haproxy --haproxy PATH --work-dir DIR
+//
+// The second form only keeps HAProxy running; in a pod it is a container of its
+// own, so that the end of either process leaves the other.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// The first signal drains, the second ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	args := os.Args[1:]
+	run := runRouter
+	if len(args) > 0 && args[0] == "haproxy" {
+		args, run = args[1:], runHAProxy
+	}
+	err := run(ctx, args, log)
+	switch {
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "router:", err)
+		os.Exit(1)
+	}
+}

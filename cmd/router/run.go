@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/certfile"
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/health"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// runHAProxy only keeps HAProxy running.
+func runHAProxy(ctx context.Context, args []string, log *slog.Logger) error {
+	c, err := parseFlags(args, true)
+	if err != nil {
+		return err
+	}
+	layout := render.Layout{Dir: c.workDir}
+	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	if err != nil {
+		return err
+	}
+	if _, err := haproxy.NewFiles(layout, caps); err != nil {
+		return err
+	}
+	log.Info("keeping HAProxy running", "version", version, "dir", c.workDir)
+	s := &haproxy.Supervisor{Binary: c.haproxy, Layout: layout, Log: log}
+	return s.Run(ctx, c.grace)
+}
+
+func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
+	c, err := parseFlags(args, false)
+	if err != nil {
+		return err
+	}
+	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	if err != nil {
+		return err
+	}
+	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
+	restConfig, err := loadConfig(c.kubeconfig)
+	if err != nil {
+		return err
+	}
+	watcher, err := kube.New(kube.Options{Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log})
+	if err != nil {
+		return err
+	}
+	statuses, err := kube.NewStatusWriter(kube.StatusOptions{Watcher: watcher, CanonicalHostname: c.canonicalHostname, LeaseNamespace: c.namespace, Log: log})
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	kube.RegisterStats(registry, statuses)
+
+	// What serves lives on while the stop signal is being noticed elsewhere.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	cert, certs, err := defaultCertificate(serving, c, log)
+	if err != nil {
+		return err
+	}
+	engine, err := router.NewEngine(router.Options{
+		Cluster: watcher, Statuses: statuses, Layout: render.Layout{Dir: c.workDir}, Caps: caps,
+		Render:      render.Settings{HTTPPort: c.httpPort, HTTPSPort: c.httpsPort, MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6},
+		Settings:    func() ingest.Settings { return settings(c, watcher.IngressController()) },
+		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
+	})
+	if err != nil {
+		return err
+	}
+	server := &health.Server{Ready: engine.Ready, Metrics: registry, StatsSocket: render.Layout{Dir: c.workDir}.RunDir() + "/stats.sock", AuthDir: c.statsAuth}
+	p := parts{failed: make(chan error, 8)}
+	p.start("health", func() error { return server.Run(serving, c.statsPort) })
+	p.start("watch", func() error { return watcher.Run(serving) })
+	p.start("status", func() error { return statuses.Run(serving) })
+	p.start("engine", func() error {
+		if !watcher.WaitForSync(serving) {
+			return nil
+		}
+		return engine.Run(serving)
+	})
+	supervising, stopHAProxy := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHAProxy()
+	haproxyDone := make(chan struct{})
+	go func() {
+		defer close(haproxyDone)
+		if c.supervise {
+			s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Log: log}
+			if err := s.Run(supervising, c.grace); err != nil {
+				log.Error("stop HAProxy", "err", err)
+			}
+		}
+	}()
+	select {
+	case err := <-p.failed:
+		return err
+	case <-ctx.Done():
+	}
+	log.Info("stopping: not ready from now on, requests are served for a while", "delay", c.shutdownDelay)
+	server.Stop()
+	time.Sleep(c.shutdownDelay)
+	stopHAProxy()
+	<-haproxyDone
+	stopServing()
+	p.wait()
+	return nil
+}
+
+// parts are the goroutines of the process.
+type parts struct {
+	running sync.WaitGroup
+	failed  chan error
+}
+
+func (p *parts) start(name string, run func() error) {
+	p.running.Go(func() {
+		if err := run(); err != nil {
+			p.failed <- fmt.Errorf("%s: %w", name, err)
+		}
+	})
+}
+
+func (p *parts) wait() { p.running.Wait() }
+
+func loadConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		cfg, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("find the API server: %w; outside a cluster name a file with --kubeconfig", err)
+		}
+		return cfg, nil
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return cfg, nil
+}
+
+func defaultCertificate(ctx context.Context, c *config, log *slog.Logger) (*model.Certificate, <-chan *model.Certificate, error) {
+	if c.certificate == "" {
+		log.Info("no default certificate given; using a self-signed one", "domain", c.domain)
+		cert, err := certfile.SelfSigned(c.domain)
+		return cert, nil, err
+	}
+	cert, err := certfile.Load(c.certificate)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cert, certfile.Watch(ctx, c.certificate, cert, log), nil
+}
+
+// settings joins the command line with the IngressController, if there is one.
+func settings(c *config, ic *operatorv1.IngressController) ingest.Settings {
+	s := ingest.Settings{RouterName: c.name, Domain: c.domain}
+	if ic == nil {
+		return s
+	}
+	if s.Domain == "" {
+		s.Domain = ic.Status.Domain
+	}
+	if a := ic.Spec.RouteAdmission; a != nil {
+		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
+		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
+	}
+	return s
+}

@@ -1,0 +1,354 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+const (
+	// removalPause lets requests that are on their way arrive before what
+	// they go to is taken away.
+	removalPause = time.Second
+	// maxRemovalPause bounds the time between tries to remove what long
+	// connections still use.
+	maxRemovalPause = 30 * time.Second
+	// processCheck is how often the process behind the socket is looked at.
+	processCheck = 500 * time.Millisecond
+	// filesPause bounds how often the files follow the running process.
+	filesPause = 3 * time.Second
+	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
+	reloadPause = time.Second
+	// startTimeout is how long HAProxy may take to answer after its start.
+	startTimeout = 60 * time.Second
+)
+
+// Cluster is where objects and their changes come from.
+type Cluster interface {
+	ingest.Source
+	// Wake receives after something changed.
+	Wake() <-chan struct{}
+	// Take returns what changed since the last call.
+	Take() ingest.Changes
+	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
+	// each of them, or why it cannot be read, is known.
+	NeedSecrets(map[model.Key]struct{})
+	WaitForSecrets(context.Context) bool
+}
+
+// StatusSink is told what the router says about routes. Its methods do not block.
+type StatusSink interface {
+	Publish([]model.RouteStatus)
+	Forget([]model.Key)
+}
+
+// Options configure an Engine.
+type Options struct {
+	Cluster  Cluster
+	Statuses StatusSink
+	Layout   render.Layout
+	Caps     plan.Capabilities
+	// Render are the settings of the HAProxy skeleton.
+	Render render.Settings
+	// Settings returns the router-wide settings as they are now. It is asked
+	// at each change of everything.
+	Settings func() ingest.Settings
+	// Certificate answers for hosts that bring none. Updates come over
+	// Certificates, which may be nil.
+	Certificate  *model.Certificate
+	Certificates <-chan *model.Certificate
+	Log          *slog.Logger
+	Metrics      *Metrics
+}
+
+// Engine applies the pipeline's wanted state to HAProxy. One goroutine owns it.
+type Engine struct {
+	o        Options
+	log      *slog.Logger
+	pipeline *Pipeline
+	runtime  *haproxy.Runtime
+	files    *haproxy.Files
+
+	skeleton    string
+	fingerprint string
+
+	live *plan.State
+	// pid is the worker that live describes; 0 if none is known.
+	pid int
+	// pending is what may differ between live and want.
+	pending *plan.Scope
+	// reports are routes whose status is due once pending is applied.
+	reports  keySet
+	removals *removals
+	refused  map[model.Key]string
+
+	filesDirty  bool
+	filesAt     time.Time
+	reloadAfter time.Time
+	ready       readiness
+}
+
+// NewEngine prepares the work directory and the first wanted state.
+func NewEngine(o Options) (*Engine, error) {
+	files, err := haproxy.NewFiles(o.Layout, o.Caps)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := haproxy.NewRuntime(o.Layout, o.Caps)
+	if err != nil {
+		return nil, err
+	}
+	text, fingerprint, err := render.Skeleton(o.Render, o.Layout, o.Caps)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		o: o, log: o.Log, files: files, runtime: rt, skeleton: text, fingerprint: fingerprint,
+		pipeline: NewPipeline(o.Cluster, o.Settings(), o.Certificate),
+		live:     plan.NewState(), pending: plan.NewScope(), reports: keySet{},
+		removals: newRemovals(), refused: map[model.Key]string{},
+	}, nil
+}
+
+// Run serves until the context ends. The cluster must have delivered its first
+// state before.
+func (e *Engine) Run(ctx context.Context) error {
+	e.o.Cluster.Take()
+	e.update(ingest.Changes{All: true})
+	if len(e.pipeline.Secrets()) > 0 {
+		e.o.Cluster.WaitForSecrets(ctx)
+		e.update(e.o.Cluster.Take())
+	}
+	if err := e.attach(ctx); err != nil {
+		return err
+	}
+	for {
+		wait := e.sync(ctx)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-e.o.Cluster.Wake():
+			e.update(e.o.Cluster.Take())
+		case c := <-e.o.Certificates:
+			merge(e.pending, e.pipeline.SetDefaultCertificate(c))
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// update takes changes into the wanted state.
+func (e *Engine) update(ch ingest.Changes) {
+	if ch.Empty() {
+		return
+	}
+	began := time.Now()
+	if ch.All {
+		e.pipeline.SetSettings(e.o.Settings())
+	}
+	scope, touched := e.pipeline.Update(ch)
+	merge(e.pending, scope)
+	for k := range touched {
+		e.reports[k] = struct{}{}
+		delete(e.refused, k) // a changed route gets another try
+	}
+	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
+	e.o.Metrics.observeUpdate(time.Since(began), len(touched))
+}
+
+// attach starts from what is there: a HAProxy that serves keeps serving, and
+// one that does not run starts from files with everything in them.
+func (e *Engine) attach(ctx context.Context) error {
+	if _, err := e.runtime.Info(); err == nil {
+		return nil // sync reads it back
+	}
+	if err := e.writeFiles(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(startTimeout)
+	for {
+		if _, err := e.runtime.Info(); err == nil {
+			return nil
+		} else if time.Now().After(deadline) {
+			return fmt.Errorf("wait for HAProxy to start: %w; its messages stand above", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// sync makes HAProxy like the wanted state, and returns when to look again.
+func (e *Engine) sync(ctx context.Context) time.Duration {
+	if err := e.identify(ctx); err != nil {
+		e.lost(err)
+		return 100 * time.Millisecond
+	}
+	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
+	if p.Reload != "" {
+		if wait := time.Until(e.reloadAfter); wait > 0 {
+			return wait
+		}
+		if err := e.reload(ctx, p.Reload); err != nil {
+			e.lost(err)
+			return reloadPause
+		}
+	} else if err := e.apply(p); err != nil {
+		e.lost(err)
+		return 100 * time.Millisecond
+	}
+	e.pending = plan.NewScope()
+	e.ready.set(true)
+	e.report()
+	e.refreshFiles()
+	return e.remove()
+}
+
+// lost forgets what was known about the process.
+func (e *Engine) lost(err error) {
+	e.log.Error("cannot bring HAProxy up to date, trying again", "err", err)
+	e.pid = 0
+	e.ready.set(false)
+}
+
+// identify makes sure that live describes the process behind the socket.
+func (e *Engine) identify(ctx context.Context) error {
+	info, err := e.runtime.Info()
+	if err != nil {
+		return err
+	}
+	if info.PID == e.pid {
+		return nil
+	}
+	if info.Description != e.fingerprint {
+		e.log.Info("the running HAProxy has other router-wide settings", "have", info.Description, "want", e.fingerprint)
+		if err := e.reload(ctx, "router-wide settings changed"); err != nil {
+			return err
+		}
+		return nil
+	}
+	return e.readBack(info.PID)
+}
+
+// readBack learns what the process has and compares everything.
+func (e *Engine) readBack(pid int) error {
+	began := time.Now()
+	live, err := e.runtime.ReadBack()
+	if err != nil {
+		return err
+	}
+	e.live, e.pid = live, pid
+	e.removals = newRemovals()
+	e.pending = plan.FullScope(live, e.pipeline.Want())
+	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "dur", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// reload makes HAProxy start a new worker from files that have everything.
+func (e *Engine) reload(ctx context.Context, reason string) error {
+	began := time.Now()
+	if err := e.writeFiles(); err != nil {
+		return err
+	}
+	if err := e.runtime.Reload(ctx); err != nil {
+		e.o.Metrics.reloadFailures.Inc()
+		return err
+	}
+	e.reloadAfter = time.Now().Add(reloadPause)
+	e.o.Metrics.reloads.WithLabelValues(reason).Inc()
+	e.log.Info("reloaded HAProxy", "reason", reason, "dur", time.Since(began).Round(time.Millisecond))
+	info, err := e.runtime.Info()
+	if err != nil {
+		return err
+	}
+	return e.readBack(info.PID)
+}
+
+// apply takes the steps of a plan. A refused step does not stop those of
+// other routes.
+func (e *Engine) apply(p plan.Plan) error {
+	if p.Empty() {
+		return nil
+	}
+	began := time.Now()
+	e.filesDirty = true
+	e.removals.add(p.Removals, began.Add(removalPause))
+	err := e.runtime.Apply(p.Steps, e.live.Apply)
+	var refusal *haproxy.RefusedError
+	if errors.As(err, &refusal) {
+		e.log.Error("HAProxy refused a change; isolating it", "err", err)
+		err = e.isolate()
+	}
+	if err != nil {
+		return err
+	}
+	e.o.Metrics.observeApply(time.Since(began), len(p.Steps))
+	return nil
+}
+
+// writeFiles makes the files say what is wanted.
+func (e *Engine) writeFiles() error {
+	e.filesDirty, e.filesAt = false, time.Now()
+	return e.files.Write(e.skeleton, e.pipeline.Want())
+}
+
+// refreshFiles lets a HAProxy that dies start again from what it had.
+func (e *Engine) refreshFiles() {
+	if !e.filesDirty || time.Since(e.filesAt) < filesPause {
+		return
+	}
+	if err := e.writeFiles(); err != nil {
+		e.log.Error("cannot write HAProxy's files; a restart of it would begin with old ones", "err", err)
+	}
+}
+
+// report tells the status of the routes that the applied changes touched.
+func (e *Engine) report() {
+	if len(e.reports) == 0 {
+		return
+	}
+	var statuses []model.RouteStatus
+	var gone []model.Key
+	for k := range e.reports {
+		st, known := e.pipeline.Status(k)
+		if !known {
+			gone = append(gone, k)
+			delete(e.refused, k)
+			continue
+		}
+		if message, refused := e.refused[k]; refused {
+			st = refusedStatus(st, message)
+		}
+		statuses = append(statuses, st)
+	}
+	clear(e.reports)
+	e.o.Statuses.Publish(statuses)
+	e.o.Statuses.Forget(gone)
+	e.o.Metrics.setRoutes(e.pipeline.RouteCount())
+}
+
+func merge(into, from *plan.Scope) {
+	addAll(into.Backends, from.Backends)
+	addAll(into.Entries, from.Entries)
+	addAll(into.Certs, from.Certs)
+	addAll(into.CAs, from.CAs)
+	addAll(into.Lines, from.Lines)
+}
+
+func addAll[K comparable](into, from map[K]struct{}) {
+	for k := range from {
+		into[k] = struct{}{}
+	}
+}

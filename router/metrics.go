@@ -1,0 +1,55 @@
+package router
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are the router's own numbers; HAProxy's come from its own exporter.
+// Cardinality is fixed: the only label is the reason of a reload, of which
+// there are a handful.
+type Metrics struct {
+	reloads        *prometheus.CounterVec
+	reloadFailures prometheus.Counter
+	updates        prometheus.Histogram
+	applies        prometheus.Histogram
+	steps          prometheus.Counter
+	routes         *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	buckets := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+	m := &Metrics{
+		reloads:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_reloads_total", Help: "Reloads of HAProxy, by reason."}, []string{"reason"}),
+		reloadFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_reload_failures_total", Help: "Reloads that HAProxy refused; the old process keeps serving."}),
+		updates:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_update_seconds", Help: "Time to compute the wanted state after changes.", Buckets: buckets}),
+		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
+		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_steps_total", Help: "Runtime changes made to HAProxy."}),
+		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
+	}
+	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.routes)
+	return m
+}
+
+func (m *Metrics) observeUpdate(d time.Duration, _ int) { m.updates.Observe(d.Seconds()) }
+
+func (m *Metrics) observeApply(d time.Duration, steps int) {
+	m.applies.Observe(d.Seconds())
+	m.steps.Add(float64(steps))
+}
+
+func (m *Metrics) setRoutes(known, served int) {
+	m.routes.WithLabelValues("served").Set(float64(served))
+	m.routes.WithLabelValues("refused").Set(float64(known - served))
+}
+
+// readiness is true once every known route has been applied.
+type readiness struct{ ready atomic.Bool }
+
+func (r *readiness) set(v bool) { r.ready.Store(v) }
+
+// Ready reports whether HAProxy serves every route that the router knows.
+func (e *Engine) Ready() bool { return e.ready.ready.Load() }

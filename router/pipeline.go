@@ -1,0 +1,356 @@
+// Package router is the router's control loop: it keeps HAProxy serving what
+// the cluster's Routes ask for.
+//
+// This file is the whole way from objects to wanted state:
+//
+//	changes ─▶ ingest (route → claim) ─▶ admit (host → winners, table) ─▶ want
+//
+// engine.go takes it on from there: plan (live, want → steps) ─▶ HAProxy ─▶ status.
+package router
+
+import (
+	"maps"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/admit"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+type keySet = map[model.Key]struct{}
+
+// Pipeline computes the wanted state of HAProxy, and the status of each route,
+// from a source of objects. It recomputes only what a change touches; the
+// result always equals that of computing everything anew. It does no IO and is
+// used by one goroutine.
+type Pipeline struct {
+	src      ingest.Source
+	settings ingest.Settings
+	routes   map[model.Key]*route
+	// byService and bySecret lead from a dependency to the routes that name it.
+	byService map[model.Key]keySet
+	bySecret  map[model.Key]keySet
+	// claims are the claims of each host by route, hosts the decisions on them.
+	claims map[string]map[model.Key]*model.Claim
+	hosts  map[string]*admit.Host
+	want   *plan.State
+}
+
+// route is what the pipeline knows of one route.
+type route struct {
+	result *ingest.Result
+	// good is the last version of the object that could be served.
+	good *routev1.Route
+	// served is what the route adds to the wanted state, nil if it lost.
+	served *model.Claim
+}
+
+// NewPipeline returns a pipeline that wants nothing but a default certificate.
+func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certificate) *Pipeline {
+	p := &Pipeline{
+		src: src, settings: s,
+		routes: map[model.Key]*route{}, byService: map[model.Key]keySet{}, bySecret: map[model.Key]keySet{},
+		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
+		want: plan.NewState(),
+	}
+	p.SetDefaultCertificate(defaultCert)
+	return p
+}
+
+// Want returns the wanted state, which the next Update changes.
+func (p *Pipeline) Want() *plan.State { return p.want }
+
+// Secrets returns the Secrets that routes name.
+func (p *Pipeline) Secrets() keySet { return keysOf(p.bySecret) }
+
+// SetSettings changes the router-wide settings. The next Update must be one of
+// everything.
+func (p *Pipeline) SetSettings(s ingest.Settings) { p.settings = s }
+
+// Settings returns the router-wide settings.
+func (p *Pipeline) Settings() ingest.Settings { return p.settings }
+
+// SetDefaultCertificate changes the certificate of hosts that bring none, and
+// returns what to compare.
+func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
+	scope := plan.NewScope()
+	const anyName = "*"
+	if old, ok := p.want.Lines[anyName]; ok {
+		delete(p.want.Certs, old)
+		scope.Certs[old] = struct{}{}
+	}
+	p.want.Lines[anyName] = c.ID
+	p.want.Certs[c.ID] = c.PEM
+	scope.Certs[c.ID], scope.Lines[anyName] = struct{}{}, struct{}{}
+	return scope
+}
+
+// Update takes changes in. It returns what may now differ from before: the
+// names to compare with HAProxy, and the routes whose status to look at.
+func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, keySet) {
+	scope, touched, hosts := plan.NewScope(), keySet{}, map[string]struct{}{}
+	for key := range p.dirty(ch) {
+		touched[key] = struct{}{}
+		p.ingest(key, hosts)
+	}
+	for host := range hosts {
+		p.decide(host, scope, touched)
+	}
+	for key := range touched {
+		p.serve(key, scope)
+	}
+	return scope, touched
+}
+
+// dirty returns the routes that changes concern.
+func (p *Pipeline) dirty(ch ingest.Changes) keySet {
+	dirty := maps.Clone(ch.Routes)
+	if dirty == nil {
+		dirty = keySet{}
+	}
+	if ch.All {
+		for k := range p.routes {
+			dirty[k] = struct{}{}
+		}
+		for _, k := range p.src.Routes() {
+			dirty[k] = struct{}{}
+		}
+		return dirty
+	}
+	for s := range ch.Services {
+		maps.Copy(dirty, p.byService[s])
+	}
+	for s := range ch.Secrets {
+		maps.Copy(dirty, p.bySecret[s])
+	}
+	return dirty
+}
+
+// ingest reads one route again and notes the hosts that must be decided again.
+func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
+	r := p.routes[key]
+	var old *model.Claim
+	if r != nil {
+		old = r.result.Claim
+		p.index(key, r.result, false)
+	}
+	object := p.src.Route(key)
+	if object == nil {
+		if r != nil {
+			r.result = &ingest.Result{Key: key}
+			p.claim(key, old, nil, hosts)
+		}
+		return
+	}
+	if r == nil || r.result.UID != string(object.UID) {
+		if r != nil {
+			p.claim(key, old, nil, hosts)
+			old = nil
+			r.good = nil
+		} else {
+			r = &route{}
+			p.routes[key] = r
+		}
+	}
+	r.result = p.ingestOrKeep(r, object)
+	p.index(key, r.result, true)
+	p.claim(key, old, r.result.Claim, hosts)
+}
+
+// ingestOrKeep ingests an object. If it cannot be served as it is now, its
+// last good version is ingested instead, under the finding about the new one.
+func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
+	res := ingest.Route(object, p.src, p.settings)
+	if res.Claim != nil {
+		r.good = object
+		return res
+	}
+	if r.good == nil || r.good == object || !contentRefused(res) || r.good.Spec.Host != object.Spec.Host {
+		r.good = nil
+		return res
+	}
+	kept := ingest.Route(r.good, p.src, p.settings)
+	if kept.Claim == nil {
+		return res
+	}
+	for i := range res.Findings {
+		if res.Findings[i].Severity == api.SeverityError {
+			res.Findings[i].Effect = "the last good version keeps serving"
+		}
+	}
+	res.Claim, res.Services = kept.Claim, append(res.Services, kept.Services...)
+	return res
+}
+
+// contentRefused reports whether a route was refused for what its fields hold,
+// as opposed to a host that it may not have.
+func contentRefused(res *ingest.Result) bool {
+	for _, f := range res.Findings {
+		if f.Severity == api.SeverityError {
+			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField
+		}
+	}
+	return false
+}
+
+func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
+	for _, deps := range []struct {
+		keys []model.Key
+		by   map[model.Key]keySet
+	}{{res.Services, p.byService}, {res.Secrets, p.bySecret}} {
+		for _, d := range deps.keys {
+			if !add {
+				delete(deps.by[d], key)
+				if len(deps.by[d]) == 0 {
+					delete(deps.by, d)
+				}
+				continue
+			}
+			if deps.by[d] == nil {
+				deps.by[d] = keySet{}
+			}
+			deps.by[d][key] = struct{}{}
+		}
+	}
+}
+
+// claim replaces a route's claim.
+func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]struct{}) {
+	if old != nil && (c == nil || c.Host != old.Host) {
+		delete(p.claims[old.Host], key)
+		hosts[old.Host] = struct{}{}
+	}
+	if c == nil {
+		return
+	}
+	if p.claims[c.Host] == nil {
+		p.claims[c.Host] = map[model.Key]*model.Claim{}
+	}
+	p.claims[c.Host][key] = c
+	if old == nil || !sameRight(old, c) {
+		hosts[c.Host] = struct{}{}
+	}
+}
+
+// sameRight reports whether two claims of one route lead to the same decision
+// about their host, because they differ at most in servers and policy.
+func sameRight(a, b *model.Claim) bool {
+	return a.Host == b.Host && a.Path == b.Path && a.Exact == b.Exact && a.UID == b.UID && a.Created.Equal(b.Created) &&
+		a.Termination == b.Termination && a.Insecure == b.Insecure && a.Backend.Name() == b.Backend.Name() &&
+		certID(a.Certificate) == certID(b.Certificate)
+}
+
+func certID(c *model.Certificate) string {
+	if c == nil {
+		return ""
+	}
+	return c.ID
+}
+
+// decide decides one host again.
+func (p *Pipeline) decide(host string, scope *plan.Scope, touched keySet) {
+	old := p.hosts[host]
+	claims := make([]*model.Claim, 0, len(p.claims[host]))
+	for key, c := range p.claims[host] {
+		claims = append(claims, c)
+		touched[key] = struct{}{}
+	}
+	if len(claims) == 0 {
+		delete(p.claims, host)
+		delete(p.hosts, host)
+		p.replaceTable(host, old, &admit.Host{}, scope)
+		return
+	}
+	h := admit.Decide(claims, p.settings.InterNamespace)
+	p.hosts[host] = h
+	p.replaceTable(host, old, h, scope)
+}
+
+// replaceTable changes the wanted routing keys and certificate of a host.
+func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Scope) {
+	if old == nil {
+		old = &admit.Host{}
+	}
+	replace := func(m plan.Map, from, to match.Table) {
+		for k := range from {
+			e := plan.Entry{Map: m, Key: k}
+			scope.Entries[e] = struct{}{}
+			delete(p.want.Entries, e)
+		}
+		for k, v := range to {
+			e := plan.Entry{Map: m, Key: k}
+			scope.Entries[e] = struct{}{}
+			p.want.Entries[e] = v
+		}
+	}
+	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
+	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
+	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
+	scope.Lines[host] = struct{}{}
+	delete(p.want.Lines, host)
+	if c := old.Table.Certificate; c != nil {
+		delete(p.want.Certs, c.ID)
+		scope.Certs[c.ID] = struct{}{}
+	}
+	if c := h.Table.Certificate; c != nil {
+		p.want.Certs[c.ID], p.want.Lines[host] = c.PEM, c.ID
+		scope.Certs[c.ID] = struct{}{}
+	}
+}
+
+func sniTable(host string, h *admit.Host) match.Table {
+	if h.Table.SNI == "" {
+		return nil
+	}
+	return match.Table{host: h.Table.SNI}
+}
+
+// serve changes the wanted backend of a route to that of its claim, if it won.
+func (p *Pipeline) serve(key model.Key, scope *plan.Scope) {
+	r := p.routes[key]
+	if r == nil {
+		return
+	}
+	if c := r.served; c != nil {
+		name := c.Backend.Name()
+		scope.Backends[name] = struct{}{}
+		delete(p.want.Backends, name)
+		e := plan.Entry{Map: plan.MapPolicy, Key: name}
+		scope.Entries[e] = struct{}{}
+		delete(p.want.Entries, e)
+		if c.Backend.CA != nil {
+			scope.CAs[c.Backend.CA.ID] = struct{}{}
+			delete(p.want.CAs, c.Backend.CA.ID)
+		}
+		r.served = nil
+	}
+	c := r.result.Claim
+	if c != nil {
+		if _, lost := p.hosts[c.Host].Losers[key]; !lost {
+			p.addBackend(&c.Backend, scope)
+			r.served = c
+		}
+	}
+	if r.result.UID == "" {
+		delete(p.routes, key)
+	}
+}
+
+func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
+	name := b.Name()
+	scope.Backends[name] = struct{}{}
+	p.want.Backends[name] = plan.WantBackend(b)
+	if record := b.Policy.Record(); record != "" {
+		e := plan.Entry{Map: plan.MapPolicy, Key: name}
+		scope.Entries[e] = struct{}{}
+		p.want.Entries[e] = record
+	}
+	if b.CA != nil {
+		scope.CAs[b.CA.ID] = struct{}{}
+		p.want.CAs[b.CA.ID] = b.CA.PEM
+	}
+}

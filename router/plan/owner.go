@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Owner returns the route that a step serves, as far as names tell, so that a
+// refused step can be laid at its door. Steps of no single route report false.
+func Owner(s Step) (model.Key, bool) {
+	switch s := s.(type) {
+	case CertPut:
+		return idOwner(s.ID)
+	case CAPut:
+		return idOwner(s.ID)
+	case LineSet:
+		return idOwner(s.CertID)
+	case BackendAdd:
+		return backendOwner(s.Name)
+	case BackendPublish:
+		return backendOwner(s.Name)
+	case ServerAdd:
+		return backendOwner(s.Backend)
+	case ServerAddr:
+		return backendOwner(s.Backend)
+	case ServerWeight:
+		return backendOwner(s.Backend)
+	case ServerMaxConn:
+		return backendOwner(s.Backend)
+	case ServerReady:
+		return backendOwner(s.Backend)
+	case ServerDrain:
+		return backendOwner(s.Backend)
+	case EntryAdd:
+		return entryOwner(s.Entry, s.Value)
+	case EntrySet:
+		return entryOwner(s.Entry, s.Value)
+	}
+	return model.Key{}, false
+}
+
+func entryOwner(e Entry, value string) (model.Key, bool) {
+	if e.Map == MapPolicy {
+		return backendOwner(e.Key)
+	}
+	return backendOwner(value)
+}
+
+// backendOwner splits "be_http:namespace:name:hash".
+func backendOwner(name string) (model.Key, bool) {
+	p := strings.Split(name, ":")
+	if len(p) != 4 {
+		return model.Key{}, false
+	}
+	return model.Key{Namespace: p[1], Name: p[2]}, true
+}
+
+// idOwner splits "namespace:name:hash".
+func idOwner(id string) (model.Key, bool) {
+	p := strings.Split(id, ":")
+	if len(p) != 3 {
+		return model.Key{}, false
+	}
+	return model.Key{Namespace: p[0], Name: p[1]}, true
+}

@@ -1,0 +1,115 @@
+package router
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// removalSlice bounds how long removals keep changes waiting.
+const removalSlice = 5 * time.Millisecond
+
+// removals are steps that wait until nothing uses what they take away.
+type removals struct {
+	due map[plan.Step]*removal
+	// order keeps the steps as they were planned: servers before backends
+	// before certificates.
+	order []plan.Step
+}
+
+type removal struct {
+	at    time.Time
+	pause time.Duration
+}
+
+func newRemovals() *removals { return &removals{due: map[plan.Step]*removal{}} }
+
+func (r *removals) add(steps []plan.Step, at time.Time) {
+	for _, s := range steps {
+		if r.due[s] == nil {
+			r.due[s] = &removal{at: at, pause: removalPause}
+			r.order = append(r.order, s)
+		}
+	}
+}
+
+// remove tries the removals that are due and returns when to look again.
+func (e *Engine) remove() time.Duration {
+	began, next := time.Now(), processCheck
+	if e.filesDirty {
+		next = min(next, max(filesPause-time.Since(e.filesAt), time.Millisecond))
+	}
+	kept := e.removals.order[:0]
+	for _, s := range e.removals.order {
+		r := e.removals.due[s]
+		wait := r.at.Sub(began)
+		switch {
+		case wait > 0:
+			next = min(next, wait)
+		case time.Since(began) > removalSlice:
+			next = time.Millisecond
+		case e.tryRemove(s):
+			delete(e.removals.due, s)
+			continue
+		default:
+			r.pause = min(r.pause*2, maxRemovalPause)
+			r.at = began.Add(r.pause)
+		}
+		kept = append(kept, s)
+	}
+	clear(e.removals.order[len(kept):])
+	e.removals.order = kept
+	return next
+}
+
+// tryRemove reports whether a removal is done or no longer wanted. While
+// connections last HAProxy refuses it, which costs nothing.
+func (e *Engine) tryRemove(s plan.Step) bool {
+	if e.wanted(s) {
+		return true
+	}
+	e.filesDirty = true
+	for _, step := range plan.Removal(e.live, s) {
+		err := e.runtime.Apply([]plan.Step{step}, e.live.Apply)
+		if err == nil {
+			continue
+		}
+		if del, ok := step.(plan.ServerDel); ok {
+			e.live.Apply(plan.ServerDrain(del)) // it is in maintenance by now
+		}
+		var refusal *haproxy.RefusedError
+		if !errors.As(err, &refusal) {
+			e.log.Error("cannot remove from HAProxy, trying again", "err", err)
+		}
+		return false
+	}
+	return true
+}
+
+// wanted reports whether what a step would remove is wanted again, or gone
+// with something larger.
+func (e *Engine) wanted(s plan.Step) bool {
+	want := e.pipeline.Want()
+	switch s := s.(type) {
+	case plan.BackendDel:
+		return want.Backends[s.Name] != nil
+	case plan.ServerDel:
+		if b := want.Backends[s.Backend]; b != nil {
+			_, ok := b.Servers[s.Name]
+			return ok
+		}
+		return e.live.Backends[s.Backend] == nil
+	case plan.CertDel:
+		_, ok := want.Certs[s.ID]
+		return ok
+	case plan.CADel:
+		_, ok := want.CAs[s.ID]
+		return ok
+	case plan.EntryDel:
+		_, ok := want.Entries[s.Entry]
+		return ok
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package router
+
+import (
+	"maps"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Status returns what the router says about a route, and false if it knows no
+// such route.
+func (p *Pipeline) Status(key model.Key) (model.RouteStatus, bool) {
+	r := p.routes[key]
+	if r == nil {
+		return model.RouteStatus{}, false
+	}
+	res := r.result
+	st := model.RouteStatus{
+		Key: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
+		Admitted: true, Findings: res.Findings,
+	}
+	if c := res.Claim; c != nil {
+		if f, lost := p.hosts[c.Host].Losers[key]; lost {
+			st.Findings = append([]api.Finding{f}, st.Findings...)
+		}
+	}
+	for _, f := range st.Findings {
+		if f.Severity == api.SeverityError {
+			st.Admitted, st.Reason, st.Message = false, f.Reason, f.Text()
+			break
+		}
+	}
+	return st, true
+}
+
+// RouteCount returns how many routes the router knows, and how many it serves.
+func (p *Pipeline) RouteCount() (known, served int) {
+	for _, r := range p.routes {
+		if r.served != nil {
+			served++
+		}
+	}
+	return len(p.routes), served
+}
+
+func keysOf[K comparable, V any](m map[K]V) map[K]struct{} {
+	out := make(map[K]struct{}, len(m))
+	for k := range maps.Keys(m) {
+		out[k] = struct{}{}
+	}
+	return out
+}
