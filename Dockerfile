@@ -1,0 +1,38 @@
+# For those who have Docker: docker build --target operator -t fairlead.dev/operator:dev .   (also router, speaker, demo)
+# The project itself builds its images without Docker: make images
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+ENV CGO_ENABLED=0
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/ ./cmd/... \
+ && go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/demo ./test/demoapp
+
+# HAProxy 3.4 with the libraries of the suite that it was built for.
+FROM debian:sid-slim AS haproxy
+RUN echo "deb http://mirror.example/debian experimental main" > /etc/apt/sources.list.d/experimental.list \
+ && apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates \
+    "haproxy=$(apt-cache madison haproxy | awk '{print $3}' | sort -rV | head -1)" \
+ && rm -rf /var/lib/apt/lists/*
+
+FROM scratch AS operator
+COPY --from=haproxy /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/operator /usr/bin/operator
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/operator"]
+
+FROM scratch AS speaker
+COPY --from=build /out/speaker /usr/bin/speaker
+ENTRYPOINT ["/usr/bin/speaker"]
+
+FROM scratch AS demo
+COPY --from=build /out/demo /usr/bin/demo
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/demo"]
+
+FROM haproxy AS router
+COPY --from=build /out/router /usr/bin/router
+USER 0:0
+ENTRYPOINT ["/usr/bin/router"]

@@ -1,0 +1,86 @@
+# Fairlead. `make help` lists the targets; README.md says what a first run takes.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+TOOLS := $(or $(FAIRLEAD_TOOLS),$(CURDIR)/.tools)
+CLUSTER := go run ./test/cluster/cmd/fairlead-cluster
+export CGO_ENABLED := 0
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: tools ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1
+	go run ./test/demo $(if $(CHECK),-check)
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@mkdir -p bin
+	go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: images
+images: ## Build the container images into .tools/images (no Docker needed)
+	go run ./test/tools haproxy
+	go run ./test/image
+
+##@ Check
+
+.PHONY: test
+test: tools images ## All tests: unit, HAProxy, API server and a short run on a cluster; says what it skips
+	go run ./test/runner
+
+.PHONY: unit
+unit: ## Tests that need neither root nor Kubernetes
+	go run ./test/tools haproxy
+	go run ./test/runner -short
+
+.PHONY: e2e
+e2e: tools images ## All tests on a cluster (root)
+	go test -count=1 -v -timeout 40m ./test/e2e/...
+
+.PHONY: bench
+bench: tools images ## Measure latencies at 0 and 10,000 routes
+	go run ./test/bench
+
+.PHONY: lint
+lint: ## Run golangci-lint with the layer rules
+	go run ./test/tools lint
+	$(TOOLS)/bin/golangci-lint run ./...
+
+.PHONY: verify
+verify: ## Regenerate everything generated; fail if anything differs
+	@before=$$($(MAKE) -s generated-sums); $(MAKE) -s generate; after=$$($(MAKE) -s generated-sums); \
+	diff <(echo "$$before") <(echo "$$after") || { echo "generated files are not up to date: run 'make generate' and commit"; exit 1; }
+	go vet ./...
+	@test -z "$$(gofmt -l api cmd config lbprovider operator router templates test)" || { gofmt -l api cmd config lbprovider operator router templates test; echo "run gofmt -w on these"; exit 1; }
+
+.PHONY: generated-sums
+generated-sums:
+	@find api config docs -type f | LC_ALL=C sort | xargs sha256sum
+
+##@ Make
+
+.PHONY: generate
+generate: ## Generate CRDs, deepcopy, RBAC and reference pages
+	go generate ./...
+
+.PHONY: tools
+tools: ## Fetch or build what tests need into .tools (about 10 minutes the first time)
+	go run ./test/tools all
+
+.PHONY: cluster-up
+cluster-up: tools images ## Start a two-node cluster (root)
+	$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## End and remove it
+	$(CLUSTER) down
+
+.PHONY: clean
+clean: ## Remove what was built, but not the tools
+	rm -rf bin $(TOOLS)/images $(TOOLS)/stamps/image-*

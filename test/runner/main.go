@@ -1,0 +1,163 @@
+// Command runner runs the project's tests and reports them so that nothing hides: a line per package, the output of what
+// failed, and at the end every skipped test with its reason.
+//
+// First come the packages that need nothing but the Go toolchain and HAProxy, then, one by one, those below test/, which
+// start API servers and clusters and measure time.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const module = "github.com/fairlead/fairlead"
+
+func main() {
+	short := flag.Bool("short", false, "leave out tests that take long or need root")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *short)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, short bool) error {
+	out, err := exec.CommandContext(ctx, "go", "list", "./...").Output()
+	if err != nil {
+		return fmt.Errorf("list packages: %w", err)
+	}
+	var quick, heavy []string
+	for _, pkg := range strings.Fields(string(out)) {
+		if strings.HasPrefix(pkg, module+"/test/") {
+			heavy = append(heavy, pkg)
+		} else {
+			quick = append(quick, pkg)
+		}
+	}
+	r := &report{output: map[string][]string{}, start: time.Now()}
+	flags := []string{"-timeout", "20m"}
+	if short {
+		flags = append(flags, "-short")
+	}
+	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "1"), heavy))
+	r.finish()
+	return failed
+}
+
+// event is a line of `go test -json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Elapsed float64
+	Output  string
+}
+
+// report collects what the tests say. A test that neither failed nor skipped leaves nothing.
+type report struct {
+	start   time.Time
+	output  map[string][]string
+	skipped []string
+	passed  int
+	failed  int
+}
+
+func (r *report) test(ctx context.Context, flags, packages []string) error {
+	args := slices.Concat([]string{"test", "-json"}, flags, packages)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("run go test: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("run go test: %w", err)
+	}
+	r.read(stdout)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	return nil
+}
+
+func (r *report) read(in io.Reader) {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if json.Unmarshal(line, &e) == nil {
+			r.take(e)
+		} else if len(line) > 0 {
+			fmt.Print(string(line))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *report) take(e event) {
+	key := e.Package + " " + e.Test
+	name := strings.TrimPrefix(strings.TrimPrefix(e.Package, module), "/")
+	switch e.Action {
+	case "output", "build-output":
+		r.output[key] = append(r.output[key], e.Output)
+		if e.Action == "build-output" {
+			fmt.Print(e.Output)
+		}
+	case "skip":
+		if e.Test != "" {
+			r.skipped = append(r.skipped, fmt.Sprintf("%s: %s: %s", name, e.Test, reason(r.output[key])))
+		}
+		delete(r.output, key)
+	case "pass":
+		r.pass(e, name)
+		delete(r.output, key)
+	case "fail":
+		r.failed++
+		fmt.Printf("[%6.1fs] FAIL %s %s\n%s", time.Since(r.start).Seconds(), name, e.Test, strings.Join(r.output[key], ""))
+		delete(r.output, key)
+	}
+}
+
+func (r *report) pass(e event, name string) {
+	if e.Test != "" {
+		r.passed++
+		return
+	}
+	fmt.Printf("[%6.1fs] ok   %s (%.1fs)\n", time.Since(r.start).Seconds(), name, e.Elapsed)
+}
+
+// reason finds what the test said when it skipped itself: the line that names its file.
+func reason(output []string) string {
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if file, rest, ok := strings.Cut(line, ": "); ok && strings.Contains(path.Base(file), ".go:") {
+			return rest
+		}
+	}
+	return "no reason given"
+}
+
+func (r *report) finish() {
+	fmt.Printf("[%6.1fs] %d tests passed, %d failed, %d skipped\n", time.Since(r.start).Seconds(), r.passed, r.failed, len(r.skipped))
+	for _, line := range r.skipped {
+		fmt.Println("  skipped:", line)
+	}
+}
