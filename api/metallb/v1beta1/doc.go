@@ -10,4 +10,4 @@
 // +groupName=metallb.io
 package v1beta1
 
-//go:generate go tool controller-gen object paths=. crd output:crd:dir=../../../config/lbprovider/crd
+//go:generate go tool controller-gen object paths=. crd:headerFile=crd-header.txt output:crd:dir=../../../config/lbprovider/crd
