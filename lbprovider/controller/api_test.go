@@ -1,0 +1,334 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/controller"
+	"github.com/fairlead/fairlead/test/cluster"
+)
+
+// env is an API server with the provider's types, and a controller that the
+// test can stop and start.
+type env struct {
+	t    *testing.T
+	rest *rest.Config
+	client.Client
+	stop func()
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	ctx := t.Context()
+	server, err := cluster.StartAPIServer(ctx, t.TempDir())
+	if err != nil {
+		t.Skipf("no API server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Logf("stop API server: %v", err)
+		}
+	})
+	crds, err := filepath.Glob("../../config/lbprovider/crd/*.yaml")
+	if err != nil || len(crds) == 0 {
+		t.Fatalf("no CRDs: %v", err)
+	}
+	for _, crd := range crds {
+		must(t, server.Apply(ctx, crd))
+	}
+	for _, args := range [][]string{
+		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
+		{"create", "namespace", api.ProviderNamespace},
+	} {
+		if _, err := server.Kubectl(ctx, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &env{t: t}
+	e.rest, err = server.RESTConfig()
+	must(t, err)
+	e.Client, err = client.New(e.rest, client.Options{Scheme: scheme(t)})
+	must(t, err)
+	e.start()
+	t.Cleanup(func() { e.stop() })
+	return e
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(s))
+	must(t, v1beta1.AddToScheme(s))
+	return s
+}
+
+// start runs the controller until stop.
+func (e *env) start() {
+	e.t.Helper()
+	again := true
+	mgr, err := ctrl.NewManager(e.rest, ctrl.Options{
+		Scheme: scheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &again},
+	})
+	must(e.t, err)
+	must(e.t, controller.Setup(mgr, controller.Options{
+		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	e.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			e.t.Errorf("controller: %v", err)
+		}
+		e.stop = func() {}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually polls until check returns "", and fails with its last answer.
+func (e *env) eventually(check func() string) {
+	e.t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		why := check()
+		if why == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.t.Fatal(why)
+		}
+		<-tick.C
+	}
+}
+
+func (e *env) pool(name string, addresses ...string) *v1beta1.IPAddressPool {
+	e.t.Helper()
+	p := &v1beta1.IPAddressPool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name},
+		Spec:       v1beta1.IPAddressPoolSpec{Addresses: addresses},
+	}
+	must(e.t, e.Create(e.t.Context(), p))
+	return p
+}
+
+func (e *env) service(name string, change ...func(*corev1.Service)) {
+	e.t.Helper()
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}},
+			Selector: map[string]string{"app": name},
+		},
+	}
+	for _, f := range change {
+		f(svc)
+	}
+	must(e.t, e.Create(e.t.Context(), svc))
+}
+
+func (e *env) get(name string) *corev1.Service {
+	e.t.Helper()
+	var svc corev1.Service
+	must(e.t, e.Get(e.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, &svc))
+	return &svc
+}
+
+// has waits until the Service has exactly this address ("" for none), and the
+// condition Allocated with this reason.
+func (e *env) has(name, address string, reason api.Reason) {
+	e.t.Helper()
+	e.eventually(func() string {
+		svc := e.get(name)
+		got := ""
+		for _, in := range svc.Status.LoadBalancer.Ingress {
+			got += in.IP
+		}
+		c := meta.FindStatusCondition(svc.Status.Conditions, api.ConditionAllocated)
+		if got != address || c == nil || c.Reason != string(reason) {
+			return fmt.Sprintf("service %s: address %q, condition %+v; want %q, %s", name, got, c, address, reason)
+		}
+		return ""
+	})
+}
+
+func (e *env) update(name string, change func(*corev1.Service)) {
+	e.t.Helper()
+	e.eventually(func() string { // the controller may write at the same time
+		svc := e.get(name)
+		change(svc)
+		if err := e.Update(e.t.Context(), svc); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+func TestAddressesAgainstAPIServer(t *testing.T) {
+	e := newEnv(t)
+
+	t.Run("pending without a pool, then served", func(t *testing.T) {
+		e.service("first")
+		e.has("first", "", api.ReasonAllocationFailed)
+		e.pool("main", "198.18.1.1-198.18.1.4")
+		e.has("first", "198.18.1.1", api.ReasonIPAllocated)
+		if pool := e.get("first").Annotations[api.AnnotationAllocatedFromPool]; pool != "main" {
+			t.Errorf("annotation names pool %q", pool)
+		}
+	})
+	t.Run("requested address", func(t *testing.T) {
+		e.service("wish", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.1.3" })
+		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
+		e.service("outside", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.19.0.1" })
+		e.has("outside", "", api.ReasonAllocationFailed)
+		e.service("twice", func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "198.18.1.4"
+			s.Annotations[api.AnnotationLoadBalancerIPs] = "198.18.1.4"
+		})
+		e.has("twice", "", api.ReasonLoadBalancerFailed)
+	})
+	t.Run("class of another provider is left alone", func(t *testing.T) {
+		class := "example.com/other"
+		e.service("foreign", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class })
+		own := api.LoadBalancerClass
+		e.service("own", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &own })
+		e.has("own", "198.18.1.2", api.ReasonIPAllocated)
+		if svc := e.get("foreign"); len(svc.Status.Conditions) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 {
+			t.Errorf("foreign service was touched: %+v", svc.Status)
+		}
+	})
+	t.Run("exhausted, then released", func(t *testing.T) {
+		e.service("last")
+		e.has("last", "198.18.1.4", api.ReasonIPAllocated)
+		e.service("waiting")
+		e.has("waiting", "", api.ReasonAllocationFailed)
+		e.eventually(func() string {
+			c := meta.FindStatusCondition(e.get("waiting").Status.Conditions, api.ConditionAllocated)
+			if c == nil || !strings.Contains(c.Message, `pool "main": IPv4 full (4/4)`) {
+				return fmt.Sprintf("condition %+v does not say that the pool is full", c)
+			}
+			return ""
+		})
+		must(t, e.Delete(t.Context(), e.get("last")))
+		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
+	})
+	t.Run("no longer a load balancer", func(t *testing.T) {
+		e.update("own", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+			s.Spec.Ports[0].NodePort, s.Spec.AllocateLoadBalancerNodePorts = 0, nil
+		})
+		e.eventually(func() string {
+			svc := e.get("own")
+			if svc.Annotations[api.AnnotationAllocatedFromPool] != "" || len(svc.Status.Conditions) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 {
+				return fmt.Sprintf("traces are left: %v %+v", svc.Annotations, svc.Status)
+			}
+			return ""
+		})
+	})
+	t.Run("restart renumbers nobody", func(t *testing.T) {
+		// Delete the holder of the lowest address while nobody watches: a
+		// careless restart would move others down.
+		e.stop()
+		must(t, e.Delete(t.Context(), e.get("first")))
+		e.service("late")
+		e.start()
+		e.has("late", "198.18.1.1", api.ReasonIPAllocated)
+		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
+		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
+	})
+	t.Run("pool status, conditions and events", func(t *testing.T) { poolStatus(e) })
+	t.Run("secret of the speakers", func(t *testing.T) {
+		e.eventually(func() string {
+			var s corev1.Secret
+			if err := e.Get(t.Context(), types.NamespacedName{Namespace: api.ProviderNamespace, Name: "memberlist"}, &s); err != nil {
+				return err.Error()
+			}
+			if n := len(s.Data[controller.MemberlistKey]); n < 32 {
+				return fmt.Sprintf("key has %d bytes", n)
+			}
+			return ""
+		})
+	})
+	t.Run("writes only on change", func(t *testing.T) {
+		before := e.get("wish").ResourceVersion
+		e.stop()
+		e.start()
+		e.service("marker", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.1.2" })
+		e.has("marker", "198.18.1.2", api.ReasonIPAllocated)
+		if after := e.get("wish").ResourceVersion; after != before {
+			t.Errorf("service was written although nothing changed (%s, %s)", before, after)
+		}
+	})
+}
+
+func poolStatus(e *env) {
+	e.t.Helper()
+	ctx := e.t.Context()
+	status := func(name string) v1beta1.IPAddressPoolStatus {
+		var p v1beta1.IPAddressPool
+		must(e.t, e.Get(ctx, types.NamespacedName{Namespace: api.ProviderNamespace, Name: name}, &p))
+		return p.Status
+	}
+	wait := func(name, condition string, want metav1.ConditionStatus) {
+		e.t.Helper()
+		e.eventually(func() string {
+			s := status(name)
+			if !meta.IsStatusConditionPresentAndEqual(s.Conditions, condition, want) {
+				return fmt.Sprintf("pool %s: condition %s is not %s: %+v", name, condition, want, s.Conditions)
+			}
+			return ""
+		})
+	}
+	e.eventually(func() string {
+		if s := status("main"); s.AssignedIPv4 != 3 || s.AvailableIPv4 != 1 {
+			return fmt.Sprintf("counts: %+v", s)
+		}
+		return ""
+	})
+	wait("main", api.ConditionAdvertised, metav1.ConditionFalse)
+	must(e.t, e.Create(ctx, &v1beta1.L2Advertisement{ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "all"}}))
+	wait("main", api.ConditionAdvertised, metav1.ConditionTrue)
+	wait("main", api.ConditionValid, metav1.ConditionTrue)
+	e.pool("overlapping", "198.18.1.4/32", "198.18.2.0/24")
+	wait("overlapping", api.ConditionValid, metav1.ConditionFalse)
+	wait("main", api.ConditionValid, metav1.ConditionTrue)
+	e.eventually(func() string {
+		var list corev1.EventList
+		must(e.t, e.List(ctx, &list, client.InNamespace(api.ProviderNamespace)))
+		for _, ev := range list.Items {
+			if ev.InvolvedObject.Name == "overlapping" && ev.Reason == string(api.ReasonOverlap) {
+				return ""
+			}
+		}
+		return "no event about the overlap"
+	})
+}
