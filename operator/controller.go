@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,8 +35,20 @@ type Reconciler struct {
 	reported map[string]string
 }
 
+// conflictRetry is how soon a write is tried again that was based on an old
+// state of its object. That is no error, just the cache being behind.
+const conflictRetry = 50 * time.Millisecond
+
 // Reconcile brings one IngressController's children and status in line with it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ic := &operatorv1.IngressController{}
 	if err := r.client.Get(ctx, req.NamespacedName, ic); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -108,7 +121,9 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		if err == nil {
 			return true
 		}
-		in.problems = append(in.problems, err.Error())
+		if !apierrors.IsConflict(err) {
+			in.problems = append(in.problems, err.Error())
+		}
 		// A conflict with somebody's object is for the user to solve; its
 		// removal is an event, so trying again and again brings nothing.
 		if conflict := (*conflictError)(nil); !errors.As(err, &conflict) {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,8 +25,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/lbprovider/controller"
+	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
+	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
 const usage = `operator turns IngressControllers into running HAProxy routers, Ingresses into
@@ -126,21 +126,18 @@ func run(ctx context.Context, s settings) error {
 		LeaderElectionID:              "fairlead-operator",
 		LeaderElectionNamespace:       api.OperatorNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 new(15 * time.Second),
-		RenewDeadline:                 new(10 * time.Second),
-		RetryPeriod:                   new(2 * time.Second),
 	})
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-		return fmt.Errorf("add health checks: %w", err)
-	}
-	if err := operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage}); err != nil {
-		return fmt.Errorf("set up IngressControllers: %w", err)
-	}
-	if err := controller.Setup(mgr, controller.Options{}); err != nil {
-		return fmt.Errorf("set up addresses: %w", err)
+	if err := errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("ping", healthz.Ping),
+		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage}),
+		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
+		addresses.Setup(mgr, addresses.Options{}),
+	); err != nil {
+		return fmt.Errorf("set up: %w", err)
 	}
 	return mgr.Start(ctx)
 }

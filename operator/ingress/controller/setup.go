@@ -1,0 +1,174 @@
+// Package controller keeps the Routes and the status of Ingresses as
+// operator/ingress decides. It wakes an Ingress only for what it names: its
+// Services, Secrets and class, its Routes, and the addresses of the routers.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/operator/ingress"
+)
+
+// Indexes of the cache. Keys are names within the namespace of the object.
+const (
+	indexService = "fairlead.serviceName"
+	indexSecret  = "fairlead.secretName"
+	indexClass   = "fairlead.className"
+	indexOwner   = "fairlead.ingressOwner"
+)
+
+// workers is how many Ingresses are worked on at a time.
+const workers = 4
+
+// Options configure the controller.
+type Options struct {
+	// Classless says whether Ingresses that name no class are served.
+	Classless bool
+	// Log receives what the controller does; the default is slog.Default.
+	Log *slog.Logger
+}
+
+// Setup adds the controller to a manager whose scheme has operator.AddToScheme.
+func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	if err := addIndexes(mgr); err != nil {
+		return err
+	}
+	r := &reconciler{
+		client:  mgr.GetClient(),
+		live:    mgr.GetAPIReader(),
+		events:  mgr.GetEventRecorder("ingress-to-route-controller"),
+		options: options,
+		told:    newTold(),
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("ingress").
+		For(&networkingv1.Ingress{}).
+		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&corev1.Service{}, r.byIndex(indexService), builder.WithPredicates(portsMatter())).
+		Watches(&corev1.Secret{}, r.byIndex(indexSecret)).
+		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.list(ctx, client.MatchingFields{indexClass: o.GetName()})
+		})).
+		Watches(ingressController(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+			return r.list(ctx)
+		}), builder.WithPredicates(addressesMatter())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+func addIndexes(mgr ctrl.Manager) error {
+	indexer := mgr.GetFieldIndexer()
+	for name, of := range map[string]func(*networkingv1.Ingress) []string{
+		indexService: ingress.ServiceNames,
+		indexSecret:  ingress.SecretNames,
+		indexClass:   func(i *networkingv1.Ingress) []string { return []string{ingress.ClassOf(i)} },
+	} {
+		if err := indexer.IndexField(context.Background(), &networkingv1.Ingress{}, name, func(o client.Object) []string {
+			if i, ok := o.(*networkingv1.Ingress); ok {
+				return of(i)
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("index Ingresses by %s: %w", name, err)
+		}
+	}
+	if err := indexer.IndexField(context.Background(), &routev1.Route{}, indexOwner, func(o client.Object) []string {
+		if r, ok := o.(*routev1.Route); ok {
+			return []string{ingress.Owner(r)}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("index Routes by owner: %w", err)
+	}
+	return nil
+}
+
+// ingressController returns an empty IngressController. It is read without
+// OpenShift's Go type, which does not have status.addresses.
+func ingressController() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: operatorv1.GroupName, Version: "v1", Kind: "IngressController"})
+	return u
+}
+
+func ownerOf(_ context.Context, o client.Object) []reconcile.Request {
+	r, ok := o.(*routev1.Route)
+	if !ok {
+		return nil
+	}
+	if name := ingress.Owner(r); name != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: r.Namespace, Name: name}}}
+	}
+	return nil
+}
+
+// byIndex wakes the Ingresses of the namespace that name the object.
+func (r *reconciler) byIndex(index string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
+	})
+}
+
+func (r *reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &networkingv1.IngressList{}
+	if err := r.client.List(ctx, list, options...); err != nil {
+		r.options.Log.Error("cannot list Ingresses", "error", err)
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// portsMatter drops the many changes of Services that are not of their ports.
+func portsMatter() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*corev1.Service)
+		now, ok2 := e.ObjectNew.(*corev1.Service)
+		return !ok || !ok2 || !samePorts(old.Spec.Ports, now.Spec.Ports)
+	}}
+}
+
+func samePorts(a, b []corev1.ServicePort) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || a[i].Port != b[i].Port {
+			return false
+		}
+	}
+	return true
+}
+
+// addressesMatter drops changes of IngressControllers that are not of their addresses.
+func addressesMatter() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*unstructured.Unstructured)
+		now, ok2 := e.ObjectNew.(*unstructured.Unstructured)
+		return !ok || !ok2 || !slices.Equal(addressesOf(old), addressesOf(now))
+	}}
+}

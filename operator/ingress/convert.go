@@ -1,0 +1,279 @@
+package ingress
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// Annotations on Ingresses that OpenShift defines.
+const (
+	annotationTermination     = "route.openshift.io/termination"
+	annotationDestinationCA   = "route.openshift.io/destination-ca-certificate-secret"
+	annotationReconcileLabels = "route.openshift.io/reconcile-labels"
+)
+
+// annotationCopied on a Route lists the annotations that came from the Ingress,
+// so that they go when they go there, while those of others stay.
+const annotationCopied = "fairlead.dev/annotations-from-ingress"
+
+// defaultWeight is that of the API server.
+const defaultWeight = 100
+
+// Input is what the Routes of an Ingress depend on. All maps are by name,
+// within the namespace of the Ingress.
+type Input struct {
+	Ingress  *networkingv1.Ingress
+	Services map[string]*corev1.Service
+	Secrets  map[string]*corev1.Secret
+	// Routes are those that the Ingress owns now. What users may change by
+	// hand is taken from them, and the last good certificate.
+	Routes map[string]*routev1.Route
+}
+
+// Output is what an Ingress stands for.
+type Output struct {
+	// Routes are in the order of the paths in the Ingress.
+	Routes   []*routev1.Route
+	Findings []api.Finding
+}
+
+// Convert returns the Routes of an Ingress and what is wrong with it.
+func Convert(in Input) Output {
+	c := &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}}
+	if in.Ingress.Spec.DefaultBackend != nil {
+		c.warn("spec.defaultBackend", api.ReasonUnsupportedDefaultBackend, "a default backend is not supported yet", "it gets no traffic")
+	}
+	c.checkLabels()
+	for i, rule := range in.Ingress.Spec.Rules {
+		c.rule(i, rule)
+	}
+	return Output{Routes: c.routes, Findings: c.findings}
+}
+
+// claim is what a path asks for; two paths with equal claims mean the same.
+type claim struct {
+	host, path string
+	exact      bool
+}
+
+type conversion struct {
+	in       Input
+	routes   []*routev1.Route
+	spelled  []string // the path of each route as the Ingress spells it
+	fields   []string // the field of each route
+	findings []api.Finding
+	seen     map[api.Finding]bool
+	taken    map[claim]int
+}
+
+func (c *conversion) warn(field string, reason api.Reason, message, effect string) {
+	f := api.Finding{
+		Object: api.ObjectRef{
+			Group: networkingv1.GroupName, Kind: "Ingress",
+			Namespace: c.in.Ingress.Namespace, Name: c.in.Ingress.Name,
+		},
+		Field: field, Reason: reason, Message: message, Severity: api.SeverityWarning, Effect: effect,
+	}
+	if !c.seen[f] {
+		c.seen[f] = true
+		c.findings = append(c.findings, f)
+	}
+}
+
+func (c *conversion) rule(i int, rule networkingv1.IngressRule) {
+	field := fmt.Sprintf("spec.rules[%d]", i)
+	switch {
+	case rule.Host == "":
+		c.warn(field+".host", api.ReasonUnsupportedHostlessRule, "a rule without host is not supported yet", "the rule gets no traffic")
+		return
+	case rule.HTTP == nil:
+		c.warn(field+".http", api.ReasonUnsupportedDefaultBackend, "a rule without http needs a default backend, which is not supported yet", "the rule gets no traffic")
+		return
+	}
+	for j, p := range rule.HTTP.Paths {
+		c.path(fmt.Sprintf("%s.http.paths[%d]", field, j), rule.Host, p)
+	}
+}
+
+func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
+	if p.Backend.Service == nil {
+		message := "the backend is no Service"
+		if r := p.Backend.Resource; r != nil {
+			message = fmt.Sprintf("the backend is a %s, and only Services are supported", r.Kind)
+		}
+		c.warn(field+".backend", api.ReasonUnsupportedBackend, message, "the path is not served")
+		return
+	}
+	exact := p.PathType != nil && *p.PathType == networkingv1.PathTypeExact
+	path, err := routePath(p.Path, exact)
+	if err != nil {
+		c.warn(field+".path", api.ReasonUnsupportedPath, err.Error(), "the path is not served")
+		return
+	}
+	passthrough := c.in.Ingress.Annotations[annotationTermination] == string(routev1.TLSTerminationPassthrough)
+	if passthrough && (path != "/" || exact) {
+		c.warn(field+".path", api.ReasonUnsupportedPath, "with passthrough the router does not see paths; only Prefix / is possible", "the path is not served")
+		return
+	}
+	if passthrough {
+		path = ""
+	}
+	key := claim{host: host, path: path, exact: exact}
+	if at, dup := c.taken[key]; dup {
+		c.duplicate(at, field, p.Path)
+		if len(p.Path) <= len(c.spelled[at]) {
+			return
+		}
+		c.routes[at], c.spelled[at], c.fields[at] = c.route(field, key, p.Backend.Service), p.Path, field
+		return
+	}
+	c.taken[key] = len(c.routes)
+	c.routes = append(c.routes, c.route(field, key, p.Backend.Service))
+	c.spelled = append(c.spelled, p.Path)
+	c.fields = append(c.fields, field)
+}
+
+// duplicate reports which of two equal paths is served: the one that is
+// spelled longer (with a slash at the end), else the first.
+func (c *conversion) duplicate(at int, field, path string) {
+	loser, winner := field, c.fields[at]
+	if len(path) > len(c.spelled[at]) {
+		loser, winner = winner, loser
+	}
+	c.warn(loser+".path", api.ReasonDuplicatePath, "the path means the same as "+winner+".path", "that one is served instead")
+}
+
+// routePath returns the path of the Route. A Prefix path means the same with
+// and without a slash at its end; on a Route the shorter one has that meaning.
+func routePath(path string, exact bool) (string, error) {
+	if path == "" {
+		path = "/"
+	}
+	for _, r := range path {
+		if r <= ' ' || r == '#' || r == 0x7f {
+			return "", fmt.Errorf("the path has the character %s, which no request path can have", strconv.QuoteRune(r))
+		}
+	}
+	if exact || path == "/" {
+		return path, nil
+	}
+	if trimmed := strings.TrimRight(path, "/"); trimmed != "" {
+		return trimmed, nil
+	}
+	return "/", nil
+}
+
+// route makes the Route of one path.
+func (c *conversion) route(field string, key claim, backend *networkingv1.IngressServiceBackend) *routev1.Route {
+	ingress := c.in.Ingress
+	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
+		Namespace:   ingress.Namespace,
+		Name:        routeName(ingress.Name, key),
+		Labels:      maps.Clone(ingress.Labels),
+		Annotations: routeAnnotations(ingress, key.exact),
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: networkingv1.SchemeGroupVersion.String(),
+			Kind:       "Ingress",
+			Name:       ingress.Name,
+			UID:        ingress.UID,
+			Controller: new(true),
+		}},
+	}}
+	live := c.in.Routes[r.Name]
+	weight := int32(defaultWeight)
+	if live != nil && live.Spec.To.Weight != nil {
+		weight = *live.Spec.To.Weight
+	}
+	r.Spec = routev1.RouteSpec{
+		Host:           key.host,
+		Path:           key.path,
+		To:             routev1.RouteTargetReference{Kind: "Service", Name: backend.Name, Weight: &weight},
+		Port:           c.port(field+".backend.service", backend),
+		WildcardPolicy: routev1.WildcardPolicyNone,
+		TLS:            c.tls(key.host, live),
+	}
+	if parent, wildcard := strings.CutPrefix(key.host, "*."); wildcard {
+		r.Spec.Host = "wildcard." + parent
+		r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain
+	}
+	return r
+}
+
+// port returns the port of the Route. A Route names the port of the pods, an
+// Ingress that of the Service, so the Service must be asked. Without it the
+// Route exists all the same and answers 503 until the Service is there.
+func (c *conversion) port(field string, backend *networkingv1.IngressServiceBackend) *routev1.RoutePort {
+	const effect = "the path answers 503 until it does"
+	named := func(name string) *routev1.RoutePort { return &routev1.RoutePort{TargetPort: intstr.FromString(name)} }
+	service := c.in.Services[backend.Name]
+	if service == nil {
+		c.warn(field+".name", api.ReasonBackendNotFound, fmt.Sprintf("Service %s does not exist", backend.Name), effect)
+		if backend.Port.Name != "" {
+			return named(backend.Port.Name)
+		}
+		return nil
+	}
+	for _, p := range service.Spec.Ports {
+		switch {
+		case backend.Port.Name != "" && p.Name == backend.Port.Name, backend.Port.Name == "" && p.Port == backend.Port.Number && p.Name != "":
+			return named(p.Name)
+		case backend.Port.Name == "" && p.Port == backend.Port.Number:
+			return nil // Only the single port of a Service can be without a name.
+		}
+	}
+	wanted := backend.Port.Name
+	if wanted == "" {
+		wanted = strconv.Itoa(int(backend.Port.Number))
+	}
+	c.warn(field+".port", api.ReasonBackendNotFound, fmt.Sprintf("Service %s has no port %s", backend.Name, wanted), effect)
+	// The number of a Service's port could by chance be that of a pod's port.
+	// No port name can have an underscore, so this matches nothing.
+	return named("missing_" + wanted)
+}
+
+// routeAnnotations are all annotations of the Ingress but those of kubectl and
+// of classes, and the list of them.
+func routeAnnotations(i *networkingv1.Ingress, exact bool) map[string]string {
+	annotations := map[string]string{}
+	for k, v := range i.Annotations {
+		if k != corev1.LastAppliedConfigAnnotation && k != annotationClass && k != annotationCopied {
+			annotations[k] = v
+		}
+	}
+	delete(annotations, api.AnnotationPathType)
+	if exact {
+		annotations[api.AnnotationPathType] = "Exact"
+	}
+	annotations[annotationCopied] = joinKeys(annotations)
+	return annotations
+}
+
+func (c *conversion) checkLabels() {
+	if _, err := reconcileLabels(c.in.Ingress); err != nil {
+		c.warn("metadata.annotations["+annotationReconcileLabels+"]", api.ReasonInvalidAnnotation, err.Error(), "labels are copied at creation only")
+	}
+}
+
+// reconcileLabels reports whether labels of the Routes follow those of the
+// Ingress after creation.
+func reconcileLabels(i *networkingv1.Ingress) (bool, error) {
+	value, ok := i.Annotations[annotationReconcileLabels]
+	if !ok {
+		return false, nil
+	}
+	follow, err := strconv.ParseBool(strings.TrimSpace(value))
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", value)
+	}
+	return follow, nil
+}

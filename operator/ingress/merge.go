@@ -1,0 +1,59 @@
+package ingress
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// Merge returns the live Route brought in line with the desired one, and
+// whether that changes anything. Annotations that did not come from the
+// Ingress stay; so do labels, unless the Ingress asks for them to follow.
+func Merge(i *networkingv1.Ingress, live, desired *routev1.Route) (*routev1.Route, bool) {
+	updated := live.DeepCopy()
+	updated.Spec = *desired.Spec.DeepCopy()
+	updated.OwnerReferences = desired.OwnerReferences
+	updated.Annotations = mergeAnnotations(live.Annotations, desired.Annotations)
+	if follow, err := reconcileLabels(i); err == nil && follow {
+		updated.Labels = maps.Clone(desired.Labels)
+	}
+	changed := !equality.Semantic.DeepEqual(live.Spec, updated.Spec) ||
+		!equality.Semantic.DeepEqual(live.OwnerReferences, updated.OwnerReferences) ||
+		!equality.Semantic.DeepEqual(live.Annotations, updated.Annotations) ||
+		!equality.Semantic.DeepEqual(live.Labels, updated.Labels)
+	return updated, changed
+}
+
+func mergeAnnotations(live, desired map[string]string) map[string]string {
+	merged := maps.Clone(live)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	for key := range strings.SplitSeq(live[annotationCopied], ",") {
+		delete(merged, key)
+	}
+	delete(merged, api.AnnotationPathType)
+	maps.Copy(merged, desired)
+	return merged
+}
+
+func joinKeys(m map[string]string) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
+}
+
+// Owner returns the name of the Ingress that controls a Route, empty if none does.
+func Owner(r *routev1.Route) string {
+	for _, o := range r.OwnerReferences {
+		if o.Kind == "Ingress" && o.Controller != nil && *o.Controller &&
+			strings.HasPrefix(o.APIVersion, networkingv1.GroupName+"/") {
+			return o.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,27 @@
+package ingress
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxNameLength keeps names usable as labels.
+	maxNameLength = 63
+	hashLength    = 8
+)
+
+// routeName returns the name of the Route of a path: the same claim of the
+// same Ingress has the same name for ever, so that nothing needs to be
+// remembered to find it again, and manifests and dashboards can refer to it.
+func routeName(ingress string, key claim) string {
+	sum := sha256.Sum256([]byte(key.host + "\x00" + key.path + "\x00" + strconv.FormatBool(key.exact)))
+	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]
+	base := ingress
+	if limit := maxNameLength - hashLength - 1; len(base) > limit {
+		base = strings.TrimRight(base[:limit], "-.")
+	}
+	return base + "-" + hash
+}

@@ -1,0 +1,191 @@
+package ingress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/certificates"
+)
+
+// tls returns the TLS part of the Route of a host, nil for plain HTTP.
+//
+// TLS is on if a TLS entry of the Ingress is for the host, if there is an
+// entirely empty entry, or if the annotation route.openshift.io/termination
+// says so.
+func (c *conversion) tls(host string, live *routev1.Route) *routev1.TLSConfig {
+	termination, explicit := c.termination()
+	entry, index := c.tlsEntry(host)
+	if entry == nil && !explicit {
+		return nil
+	}
+	t := &routev1.TLSConfig{
+		Termination:                   termination,
+		InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyRedirect,
+	}
+	var liveTLS *routev1.TLSConfig
+	if live != nil && live.Spec.TLS != nil {
+		liveTLS = live.Spec.TLS
+		t.InsecureEdgeTerminationPolicy = liveTLS.InsecureEdgeTerminationPolicy
+	}
+	if termination == routev1.TLSTerminationPassthrough {
+		if t.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
+			t.InsecureEdgeTerminationPolicy = routev1.InsecureEdgeTerminationPolicyRedirect
+		}
+		return t
+	}
+	if liveTLS != nil && liveTLS.Termination != routev1.TLSTerminationPassthrough {
+		t.CACertificate = liveTLS.CACertificate
+	}
+	if entry != nil && entry.SecretName != "" {
+		c.certificate(t, fmt.Sprintf("spec.tls[%d].secretName", index), entry.SecretName, host, liveTLS)
+	}
+	if termination == routev1.TLSTerminationReencrypt {
+		t.DestinationCACertificate = c.destinationCA(liveTLS)
+	}
+	return t
+}
+
+// termination returns the termination, and whether the annotation asks for TLS.
+func (c *conversion) termination() (routev1.TLSTerminationType, bool) {
+	value, ok := c.in.Ingress.Annotations[annotationTermination]
+	switch t := routev1.TLSTerminationType(value); t {
+	case routev1.TLSTerminationEdge, routev1.TLSTerminationReencrypt, routev1.TLSTerminationPassthrough:
+		return t, true
+	}
+	if ok {
+		c.warn("metadata.annotations["+annotationTermination+"]", api.ReasonInvalidAnnotation,
+			fmt.Sprintf("%q is none of edge, reencrypt and passthrough", value), "edge is used where the Ingress has TLS")
+	}
+	return routev1.TLSTerminationEdge, false
+}
+
+// tlsEntry returns the entry for a host: one that names the host, else one
+// with a wildcard that covers it, else one without hosts whose certificate
+// covers it, else the empty entry, which means the router's own certificate.
+func (c *conversion) tlsEntry(host string) (*networkingv1.IngressTLS, int) {
+	entries := c.in.Ingress.Spec.TLS
+	_, parent, _ := strings.Cut(host, ".")
+	for _, name := range []string{host, "*." + parent} {
+		for i := range entries {
+			if slices.Contains(entries[i].Hosts, name) {
+				return &entries[i], i
+			}
+		}
+	}
+	for i := range entries {
+		if len(entries[i].Hosts) > 0 || entries[i].SecretName == "" {
+			continue
+		}
+		s := c.in.Secrets[entries[i].SecretName]
+		if s != nil && certificates.Covers(pairOf(s), anyHost(host)) == nil {
+			return &entries[i], i
+		}
+	}
+	for i := range entries {
+		if len(entries[i].Hosts) == 0 && entries[i].SecretName == "" {
+			return &entries[i], i
+		}
+	}
+	return nil, -1
+}
+
+// certificate copies the certificate of a Secret. If it cannot be used, the
+// last good one stays, and the router's default certificate serves if there
+// was none: the host stays reachable either way.
+func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string, live *routev1.TLSConfig) {
+	problem := ""
+	switch s := c.in.Secrets[name]; {
+	case s == nil:
+		problem = fmt.Sprintf("Secret %s does not exist", name)
+	case s.Type != corev1.SecretTypeTLS:
+		problem = fmt.Sprintf("Secret %s is of type %s instead of %s", name, s.Type, corev1.SecretTypeTLS)
+	default:
+		pair := pairOf(s)
+		if err := certificates.Check(pair); err != nil {
+			problem = fmt.Sprintf("Secret %s: %v", name, err)
+			break
+		}
+		t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
+		if err := certificates.Covers(pair, anyHost(host)); err != nil {
+			c.warn(field, api.ReasonCertificateHostMismatch, fmt.Sprintf("Secret %s: %v", name, err), "it is served, and clients will refuse it")
+		}
+		return
+	}
+	effect := "the router's default certificate is served"
+	if live != nil && live.Certificate != "" {
+		t.Certificate, t.Key = live.Certificate, live.Key
+		effect = "the last good certificate is served"
+	}
+	c.warn(field, api.ReasonCertificateInvalid, problem, effect)
+}
+
+// destinationCA returns the CA with which the router checks the pods: that of
+// the annotation, else what somebody wrote into the Route.
+func (c *conversion) destinationCA(live *routev1.TLSConfig) string {
+	name, ok := c.in.Ingress.Annotations[annotationDestinationCA]
+	kept := ""
+	if live != nil && live.Termination == routev1.TLSTerminationReencrypt {
+		kept = live.DestinationCACertificate
+	}
+	if !ok {
+		return kept
+	}
+	s := c.in.Secrets[name]
+	if s != nil && (s.Type == corev1.SecretTypeTLS || s.Type == corev1.SecretTypeOpaque) && len(s.Data[corev1.TLSCertKey]) > 0 {
+		return string(s.Data[corev1.TLSCertKey])
+	}
+	c.warn("metadata.annotations["+annotationDestinationCA+"]", api.ReasonCertificateInvalid,
+		fmt.Sprintf("Secret %s does not exist, or has no tls.crt, or is of another type than %s and %s", name, corev1.SecretTypeTLS, corev1.SecretTypeOpaque),
+		"the last good CA stays, if there was one")
+	return kept
+}
+
+// anyHost returns a host that a wildcard covers.
+func anyHost(host string) string {
+	if parent, ok := strings.CutPrefix(host, "*."); ok {
+		return "any." + parent
+	}
+	return host
+}
+
+func pairOf(s *corev1.Secret) certificates.Pair {
+	return certificates.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
+}
+
+// SecretNames returns the Secrets that an Ingress names, each once, sorted.
+func SecretNames(i *networkingv1.Ingress) []string {
+	var names []string
+	for _, t := range i.Spec.TLS {
+		if t.SecretName != "" {
+			names = append(names, t.SecretName)
+		}
+	}
+	if name := i.Annotations[annotationDestinationCA]; name != "" {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ServiceNames returns the Services that an Ingress names, each once, sorted.
+func ServiceNames(i *networkingv1.Ingress) []string {
+	var names []string
+	for _, rule := range i.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for _, p := range rule.HTTP.Paths {
+			if p.Backend.Service != nil {
+				names = append(names, p.Backend.Service.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
