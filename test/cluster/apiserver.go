@@ -72,7 +72,7 @@ func StartAPIServer(ctx context.Context, dir string) (*APIServer, error) {
 	if err := pki.issue(apiServerIdentity(net.IPv4(127, 0, 0, 1))); err != nil {
 		return nil, err
 	}
-	if _, err := pki.kubeconfig(identity{file: "admin", name: "admin", group: "system:masters"}, s.Server, dir); err != nil {
+	if err := pki.kubeconfig(identity{file: "admin", name: "admin", group: "system:masters"}, s.Server, dir); err != nil {
 		return nil, err
 	}
 	args := etcdArguments(filepath.Join(dir, "etcd"), "http://127.0.0.1:"+s.ports["client"], "http://127.0.0.1:"+s.ports["peer"])
@@ -212,8 +212,7 @@ func (s *APIServer) Apply(ctx context.Context, paths ...string) error {
 func output(cmd *exec.Cmd, args []string) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 		}
 		return string(out), fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)

@@ -83,7 +83,7 @@ func enableControllers(name string) error {
 		if err != nil {
 			return fmt.Errorf("list controllers of %s: %w", dir, err)
 		}
-		for _, controller := range strings.Fields(string(available)) {
+		for controller := range strings.FieldsSeq(string(available)) {
 			// One by one: a controller that cannot be turned on must not keep the others off; kubelet names what it misses.
 			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 		}
@@ -103,27 +103,29 @@ func removeCgroup(ctx context.Context, name string) error {
 			continue
 		}
 		err := poll(ctx, 20*time.Second, "control group "+top+" to be removable", func() (bool, error) {
-			var dirs []string
-			err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-				if err == nil && entry.IsDir() {
-					dirs = append(dirs, path)
-				}
-				return nil
-			})
-			if err != nil {
-				return false, err
-			}
-			var failed error
-			for _, dir := range slices.Backward(dirs) {
-				if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					failed = err
-				}
-			}
-			return failed == nil, failed
+			err := removeFolders(top)
+			return err == nil, err
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeFolders removes top and the folders below it. Files of a control group come and go with their folder.
+func removeFolders(top string) error {
+	var dirs []string
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil
+	})
+	for _, dir := range slices.Backward(dirs) {
+		if removeErr := os.Remove(dir); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = removeErr
+		}
+	}
+	return err
 }

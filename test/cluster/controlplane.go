@@ -31,7 +31,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		if err := c.createHost(ctx, host); err != nil {
 			return err
 		}
-		if _, err := c.boot(host); err != nil {
+		if err := c.boot(host); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Cluster) writeIdentities() error {
 		identities = append(identities, identity{file: node, name: "system:node:" + node, group: "system:nodes"})
 	}
 	for _, id := range identities {
-		if _, err := pki.kubeconfig(id, c.layout.server(), c.dir); err != nil {
+		if err := pki.kubeconfig(id, c.layout.server(), c.dir); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func apiServerArguments(pki, etcd, address, port string) []string {
 func (c *Cluster) startControlPlane(ctx context.Context) error {
 	const client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 	args := append([]string{c.program("etcd")}, etcdArguments(filepath.Join(c.dir, "etcd"), client, peer)...)
-	if _, err := c.spawn(controlPlane, "etcd", args...); err != nil {
+	if err := c.spawn(controlPlane, "etcd", args...); err != nil {
 		return err
 	}
 	if err := c.StartAPIServer(ctx); err != nil {
@@ -148,16 +148,15 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	pki := func(name string) string { return filepath.Join(c.dir, "pki", name) }
 	conf := func(name string) string { return "--kubeconfig=" + filepath.Join(c.dir, name+".conf") }
 	// A node that died is noticed after 10 s instead of Kubernetes' 50 s, to keep tests short.
-	_, err := c.spawn(controlPlane, "kube-controller-manager", c.program("kube-controller-manager"), conf("controller-manager"),
+	err := c.spawn(controlPlane, "kube-controller-manager", c.program("kube-controller-manager"), conf("controller-manager"),
 		"--service-account-private-key-file="+pki("sa.key"), "--root-ca-file="+pki("ca.crt"), "--use-service-account-credentials=true",
 		"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"),
 		"--bind-address=127.0.0.1", "--leader-elect=false", "--node-monitor-grace-period=10s", "--node-monitor-period=1s")
 	if err != nil {
 		return err
 	}
-	_, err = c.spawn(controlPlane, "kube-scheduler", c.program("kube-scheduler"), conf("scheduler"),
+	return c.spawn(controlPlane, "kube-scheduler", c.program("kube-scheduler"), conf("scheduler"),
 		"--bind-address=127.0.0.1", "--leader-elect=false")
-	return err
 }
 
 // StartAPIServer starts kube-apiserver, also again after KillAPIServer, and waits until it is ready.
@@ -167,7 +166,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	args = append(args, "--authorization-mode=Node,RBAC", "--kubelet-preferred-address-types=InternalIP", "--enable-admission-plugins=NodeRestriction",
 		"--kubelet-client-certificate="+filepath.Join(pki, "admin.crt"), "--kubelet-client-key="+filepath.Join(pki, "admin.key"),
 		"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30")
-	if _, err := c.spawn(controlPlane, "kube-apiserver", args...); err != nil {
+	if err := c.spawn(controlPlane, "kube-apiserver", args...); err != nil {
 		return err
 	}
 	if err := waitReady(ctx, c.layout.server(), pki, c.Dial(controlPlane)); err != nil {

@@ -49,7 +49,7 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if err := c.createHost(ctx, node); err != nil {
 		return err
 	}
-	if _, err := c.boot(node); err != nil {
+	if err := c.boot(node); err != nil {
 		return err
 	}
 	if err := c.startContainerd(ctx, node); err != nil {
@@ -204,7 +204,7 @@ func statusOf(pid int) (levels []int, program string) {
 		case "Name":
 			program = strings.TrimSpace(value)
 		case "NSpid":
-			for _, field := range strings.Fields(value) {
+			for field := range strings.FieldsSeq(value) {
 				if n, err := strconv.Atoi(field); err == nil {
 					levels = append(levels, n)
 				}

@@ -26,7 +26,7 @@ func (c *Cluster) startContainerd(ctx context.Context, node string) error {
 	if err := c.prepareNode(node); err != nil {
 		return err
 	}
-	if _, err := c.spawn(node, "containerd", "containerd", "--config", c.nodeFile(node, "containerd.toml")); err != nil {
+	if err := c.spawn(node, "containerd", "containerd", "--config", c.nodeFile(node, "containerd.toml")); err != nil {
 		return err
 	}
 	return poll(ctx, 30*time.Second, "containerd on "+node, func() (bool, error) {
@@ -37,18 +37,17 @@ func (c *Cluster) startContainerd(ctx context.Context, node string) error {
 
 // startKubelet starts kubelet and kube-proxy.
 func (c *Cluster) startKubelet(node string) error {
-	_, err := c.spawn(node, "kubelet", c.program("kubelet"), "--config="+c.nodeFile(node, "kubelet.yaml"),
+	err := c.spawn(node, "kubelet", c.program("kubelet"), "--config="+c.nodeFile(node, "kubelet.yaml"),
 		"--kubeconfig="+filepath.Join(c.dir, node+".conf"), "--hostname-override="+node, "--node-ip="+c.Address(node),
 		"--cert-dir="+c.nodeFile(node, "pki"), "--root-dir="+c.nodeFile(node, "kubelet"))
 	if err != nil {
 		return err
 	}
 	// Zero leaves connection tracking's settings alone; only the machine's own namespace may change them.
-	_, err = c.spawn(node, "kube-proxy", c.program("kube-proxy"), "--kubeconfig="+filepath.Join(c.dir, "proxy.conf"),
+	return c.spawn(node, "kube-proxy", c.program("kube-proxy"), "--kubeconfig="+filepath.Join(c.dir, "proxy.conf"),
 		"--hostname-override="+node, "--cluster-cidr="+podRange, "--proxy-mode=nftables", "--nodeport-addresses=primary",
 		"--conntrack-max-per-core=0", "--conntrack-min=0",
 		"--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s")
-	return err
 }
 
 // prepareNode writes the node's configuration and makes its control groups.

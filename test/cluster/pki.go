@@ -106,9 +106,9 @@ func (a *authority) issue(id identity) error {
 }
 
 // kubeconfig issues a client certificate and writes DIR/FILE.conf that uses it.
-func (a *authority) kubeconfig(id identity, server, dir string) (string, error) {
+func (a *authority) kubeconfig(id identity, server, dir string) error {
 	if err := a.issue(id); err != nil {
-		return "", err
+		return err
 	}
 	path := filepath.Join(dir, id.file+".conf")
 	text := fmt.Sprintf(`apiVersion: v1
@@ -125,9 +125,9 @@ contexts:
 current-context: context
 `, server, a.path("ca.crt"), a.path(id.file+".crt"), a.path(id.file+".key"))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return "", fmt.Errorf("write the kubeconfig of %s: %w", id.file, err)
+		return fmt.Errorf("write the kubeconfig of %s: %w", id.file, err)
 	}
-	return path, nil
+	return nil
 }
 
 func newTemplate(subject pkix.Name) (*x509.Certificate, error) {

@@ -110,25 +110,25 @@ set +e
 while :; do sleep 1000000 & wait $!; done
 `
 
-// boot starts the first process of a host and returns it.
-func (c *Cluster) boot(host string) (process, error) {
+// boot starts the first process of a host.
+func (c *Cluster) boot(host string) error {
 	cmd := exec.Command("nsenter", "--net="+filepath.Join(netnsFolder, c.layout.netns(host)),
 		"unshare", "--pid", "--mount", "--uts", "--ipc", "--propagation", "slave", "--fork", "--kill-child=KILL",
 		"bash", "-c", bootScript, "boot", host)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	log, err := os.Create(filepath.Join(c.dir, host+"-boot.log"))
 	if err != nil {
-		return process{}, fmt.Errorf("boot %s: %w", host, err)
+		return fmt.Errorf("boot %s: %w", host, err)
 	}
 	defer log.Close()
 	cmd.Stderr = log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return process{}, fmt.Errorf("boot %s: %w", host, err)
+		return fmt.Errorf("boot %s: %w", host, err)
 	}
 	defer stdin.Close()
 	if err := cmd.Start(); err != nil {
-		return process{}, fmt.Errorf("boot %s: %w", host, err)
+		return fmt.Errorf("boot %s: %w", host, err)
 	}
 	go func() { _ = cmd.Wait() }() // reaps; how it ends says nothing
 	var child process
@@ -137,15 +137,15 @@ func (c *Cluster) boot(host string) (process, error) {
 		return err == nil, err
 	})
 	if err != nil {
-		return process{}, err
+		return err
 	}
 	if err := c.recordInit(host, child); err != nil {
-		return process{}, err
+		return err
 	}
 	if _, err := stdin.Write([]byte("go\n")); err != nil {
-		return process{}, fmt.Errorf("boot %s: %w", host, err)
+		return fmt.Errorf("boot %s: %w", host, err)
 	}
-	return child, nil
+	return nil
 }
 
 func onlyChild(pid int) (process, error) {
@@ -175,24 +175,24 @@ func (c *Cluster) enter(host string, argv []string) ([]string, error) {
 }
 
 // spawn starts a lasting program on the host; it ends with the host at the latest. Its output goes to HOST-NAME.log.
-func (c *Cluster) spawn(host, name string, argv ...string) (*exec.Cmd, error) {
+func (c *Cluster) spawn(host, name string, argv ...string) error {
 	args, err := c.enter(host, argv)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log, err := os.OpenFile(c.logFile(host, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("start %s on %s: %w", name, host, err)
+		return fmt.Errorf("start %s on %s: %w", name, host, err)
 	}
 	defer log.Close()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s on %s: %w", name, host, err)
+		return fmt.Errorf("start %s on %s: %w", name, host, err)
 	}
 	go func() { _ = cmd.Wait() }() // reaps
-	return cmd, nil
+	return nil
 }
 
 func (c *Cluster) logFile(host, name string) string {
@@ -229,8 +229,7 @@ func (c *Cluster) Exec(ctx context.Context, host string, argv ...string) (string
 	}
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 		}
 		return string(out), fmt.Errorf("run %s on %s: %w", strings.Join(argv, " "), host, err)

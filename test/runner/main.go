@@ -43,7 +43,7 @@ func run(ctx context.Context, short bool) error {
 		return fmt.Errorf("list packages: %w", err)
 	}
 	var quick, heavy []string
-	for _, pkg := range strings.Fields(string(out)) {
+	for pkg := range strings.FieldsSeq(string(out)) {
 		if strings.HasPrefix(pkg, module+"/test/") {
 			heavy = append(heavy, pkg)
 		} else {
