@@ -1,0 +1,272 @@
+package l2_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/lbprovider/l2"
+)
+
+// asHost in the environment makes the test binary a host that announces.
+const asHost = "FAIRLEAD_L2_TEST_HOST"
+
+// TestMain lets the test start itself again inside a network namespace: the
+// sockets of an Announcer belong to the namespace of the thread that opens
+// them, and Go has many threads.
+func TestMain(m *testing.M) {
+	if os.Getenv(asHost) != "" {
+		if err := host(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// host announces what it reads, one set of claims per line, until its input ends.
+func host(in io.Reader, out io.Writer) error {
+	metrics, err := l2.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	a, err := l2.New(l2.Options{
+		Metrics: metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		LinksChanged: func(names []string) { fmt.Fprintln(out, "links", strings.Join(names, ",")) },
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		claims := map[netip.Addr]l2.Claim{}
+		if err := json.Unmarshal(lines.Bytes(), &claims); err != nil {
+			return err
+		}
+		a.Announce(claims)
+	}
+	cancel()
+	<-done
+	return lines.Err()
+}
+
+// segment is a client and two hosts on one bridge, each in its own namespace.
+type segment struct {
+	t      *testing.T
+	prefix string
+}
+
+func newSegment(t *testing.T) *segment {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	for _, program := range []string{"ip", "arping", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: %v", program, err)
+		}
+	}
+	s := &segment{t: t, prefix: fmt.Sprintf("fl2-%d-", os.Getpid())}
+	for _, ns := range []string{"lan", "client", "a", "b"} {
+		s.run("ip", "netns", "add", s.prefix+ns)
+		t.Cleanup(func() { s.run("ip", "netns", "del", s.prefix+ns) })
+	}
+	s.run("ip", "-n", s.prefix+"lan", "link", "add", "name", "lan0", "type", "bridge", "forward_delay", "0")
+	s.run("ip", "-n", s.prefix+"lan", "link", "set", "lan0", "up")
+	for i, ns := range []string{"client", "a", "b"} {
+		s.cable(ns, "eth0")
+		s.run("ip", "-n", s.prefix+ns, "addr", "add", fmt.Sprintf("198.18.77.%d/24", i+1), "dev", "eth0")
+	}
+	return s
+}
+
+// cable joins a host to the bridge by an interface of the given name.
+func (s *segment) cable(ns, name string) {
+	s.t.Helper()
+	s.run("ip", "-n", s.prefix+"lan", "link", "add", "p-"+ns+"-"+name, "type", "veth", "peer", "name", name, "netns", s.prefix+ns)
+	s.run("ip", "-n", s.prefix+"lan", "link", "set", "p-"+ns+"-"+name, "master", "lan0", "up")
+	s.run("ip", "-n", s.prefix+ns, "link", "set", name, "up")
+}
+
+func (s *segment) run(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *segment) link(ns, name string) string {
+	s.t.Helper()
+	var links []struct {
+		Address string `json:"address"`
+	}
+	if err := json.Unmarshal([]byte(s.run("ip", "-n", s.prefix+ns, "-json", "link", "show", name)), &links); err != nil || len(links) != 1 {
+		s.t.Fatalf("link %s of %s: %v", name, ns, err)
+	}
+	return links[0].Address
+}
+
+// announcer is a host that announces.
+type announcer struct {
+	s     *segment
+	input io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func (s *segment) announcer(ns string) *announcer {
+	s.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command("nsenter", "--net=/run/netns/"+s.prefix+ns, self)
+	cmd.Env = append(os.Environ(), asHost+"=1")
+	cmd.Stderr = s.t.Output()
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	a := &announcer{s: s, input: input, lines: bufio.NewScanner(output)}
+	s.t.Cleanup(func() {
+		input.Close()
+		if err := cmd.Wait(); err != nil {
+			s.t.Errorf("announcer in %s: %v", ns, err)
+		}
+	})
+	a.links("eth0")
+	return a
+}
+
+// links waits until the announcer reports these usable interfaces.
+func (a *announcer) links(want string) {
+	a.s.t.Helper()
+	for a.lines.Scan() {
+		if a.lines.Text() == "links "+want {
+			return
+		}
+	}
+	a.s.t.Fatalf("announcer ended before it reported the interfaces %q", want)
+}
+
+func (a *announcer) announce(claims map[string]l2.Claim) {
+	a.s.t.Helper()
+	line, err := json.Marshal(claims)
+	if err != nil {
+		a.s.t.Fatal(err)
+	}
+	if _, err := a.input.Write(append(line, '\n')); err != nil {
+		a.s.t.Fatal(err)
+	}
+}
+
+// who asks with the real arping which hardware addresses answer for addr.
+func (s *segment) who(addr string, count int) []string {
+	s.t.Helper()
+	cmd := exec.Command("nsenter", "--net=/run/netns/"+s.prefix+"client", "arping", "-r", "-c", fmt.Sprint(count), "-W", "0.1", "-w", fmt.Sprint(1+count/5), "-i", "eth0", addr)
+	out, _ := cmd.Output() // it fails where nobody answers
+	return strings.Fields(strings.ToLower(string(out)))
+}
+
+// owner polls until exactly the given hardware address answers ("" for nobody).
+func (s *segment) owner(addr, want string) {
+	s.t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		got := s.who(addr, 1)
+		if strings.Join(got, ",") == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s is at %v, want %q", addr, got, want)
+		}
+	}
+}
+
+// neighbour returns what the client's kernel believes about addr.
+func (s *segment) neighbour(addr string) string {
+	s.t.Helper()
+	return s.run("ip", "-n", s.prefix+"client", "neigh", "show", addr)
+}
+
+func TestAnnounceOnRealSegment(t *testing.T) {
+	s := newSegment(t)
+	const vip = "198.18.77.100"
+	a, b := s.announcer("a"), s.announcer("b")
+	macA, macB := s.link("a", "eth0"), s.link("b", "eth0")
+
+	s.owner(vip, "")
+	a.announce(map[string]l2.Claim{vip: {}})
+	s.owner(vip, macA)
+	if got := s.who(vip, 3); len(got) != 3 {
+		t.Errorf("3 requests had %d answers: %v", len(got), got)
+	}
+	s.owner("198.18.77.101", "")
+
+	t.Run("a neighbour learns at once that the address moved", func(t *testing.T) {
+		// The kernel of the client holds an entry, as if it had traffic.
+		s.run("ip", "-n", s.prefix+"client", "neigh", "replace", vip, "lladdr", macA, "dev", "eth0", "nud", "stale")
+		start := time.Now()
+		a.announce(nil)
+		b.announce(map[string]l2.Claim{vip: {}})
+		for !strings.Contains(s.neighbour(vip), macB) {
+			if time.Since(start) > 3*time.Second {
+				t.Fatalf("the client still believes %q", s.neighbour(vip))
+			}
+		}
+		t.Logf("the client's kernel learned it after %v", time.Since(start).Round(time.Millisecond))
+		s.owner(vip, macB)
+	})
+	t.Run("only on the interfaces that the claim names", func(t *testing.T) {
+		b.announce(map[string]l2.Claim{vip: {Interfaces: []string{"eth9"}}})
+		s.owner(vip, "")
+		b.announce(map[string]l2.Claim{vip: {Interfaces: []string{"eth0", "eth9"}}})
+		s.owner(vip, macB)
+	})
+	t.Run("an interface vanishes and comes back", func(t *testing.T) {
+		s.run("ip", "-n", s.prefix+"lan", "link", "set", "p-b-eth0", "down")
+		b.links("")
+		s.run("ip", "-n", s.prefix+"lan", "link", "set", "p-b-eth0", "up")
+		b.links("eth0")
+		s.owner(vip, macB)
+	})
+	t.Run("an interface appears", func(t *testing.T) {
+		s.cable("a", "eth1")
+		a.links("eth0,eth1")
+		a.announce(map[string]l2.Claim{"198.18.77.102": {Interfaces: []string{"eth1"}}})
+		s.owner("198.18.77.102", s.link("a", "eth1"))
+	})
+	t.Run("a changed hardware address is announced", func(t *testing.T) {
+		const changed = "02:00:00:00:77:01"
+		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "down")
+		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "address", changed)
+		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "up")
+		s.owner(vip, changed)
+	})
+}
