@@ -237,20 +237,21 @@ func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
 		return
 	}
 	wanted, err := newSelection(after)
-	switch {
-	case err == nil:
-		w.want(wanted)
-	case w.selection.Load() == nil:
+	if err != nil && w.selection.Load() == nil {
 		w.log.Error("ingress controller has an invalid selector, serving no route", "err", err)
-		w.want(&selection{invalid: true})
-	default:
+		wanted = &selection{invalid: true}
+	} else if err != nil {
 		w.log.Error("ingress controller has an invalid selector, keeping the last one", "err", err)
 	}
-	w.dirty.markAll()
+	// A new selection marks everything; the other settings need it as well.
+	if wanted == nil || !w.want(wanted) {
+		w.dirty.markAll()
+	}
 }
 
-// want makes s the active selection, after reading the namespaces if they matter.
-func (w *Watcher) want(s *selection) {
+// want makes s the active selection, after reading the namespaces if they
+// matter. It reports whether s is active on return.
+func (w *Watcher) want(s *selection) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wanted = s
@@ -260,15 +261,17 @@ func (w *Watcher) want(s *selection) {
 			w.forget, w.namespaces = nil, nil
 		}
 		w.activate(s)
-		return
+		return true
 	}
 	if w.namespaces == nil {
 		w.watchNamespaces()
 	}
 	s.known = w.namespaces
-	if s.known.isSynced() {
-		w.activate(s)
+	if !s.known.isSynced() {
+		return false
 	}
+	w.activate(s)
+	return true
 }
 
 // watchNamespaces starts the watch. The caller holds mu.
