@@ -165,6 +165,7 @@ func (e *env) testReplicas(t *testing.T) {
 	}
 	second.Publish([]model.RouteStatus{statusOf(routes[1], false)})
 	e.wantAdmitted(t, routes[1], "replicas", corev1.ConditionFalse)
+	idle(t, second)
 	if got := second.Stats().Writes; got != 1 {
 		t.Errorf("%d writes, want 1", got)
 	}
