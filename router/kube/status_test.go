@@ -2,13 +2,13 @@ package kube
 
 import (
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,6 +31,7 @@ func TestStatusWriter(t *testing.T) {
 	t.Run("events", e.testEvents)
 	t.Run("no namespace for the lease", e.testNoNamespace)
 	t.Run("forbidden", e.testForbidden)
+	t.Run("rights of the router's service account", e.testServiceAccount)
 	// Last, because it stops the API server for a while.
 	t.Run("API server is killed and returns", e.testStatusOutage)
 }
@@ -306,12 +307,6 @@ func (e *env) testNoNamespace(t *testing.T) {
 		e.wantAdmitted(t, r, "alone", want)
 		stop()
 	}
-	lease := &coordinationv1.Lease{}
-	err := e.core.CoordinationV1().RESTClient().Get().Namespace("routers").Resource("leases").
-		Name("router-writes-status").Do(t.Context()).Into(lease)
-	if err != nil {
-		t.Errorf("the lease of another router: %v", err)
-	}
 }
 
 func (e *env) testForbidden(t *testing.T) {
@@ -324,6 +319,35 @@ func (e *env) testForbidden(t *testing.T) {
 	eventually(t, "the refusal", func() bool { return s.Stats().Errors == 1 })
 	if got := e.entry(t, r, "forbidden"); got != nil {
 		t.Errorf("entry is %+v", got)
+	}
+}
+
+// testServiceAccount runs with no more rights than config/rbac gives.
+func (e *env) testServiceAccount(t *testing.T) {
+	const operand, operator = "openshift-ingress", "openshift-ingress-operator"
+	for _, namespace := range []string{operand, operator, "rights"} {
+		e.namespace(t, namespace, nil)
+	}
+	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "rbac", "router.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	e.controller(t, operator, "rights", operatorv1.IngressControllerSpec{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "rights"}},
+	})
+	r := e.route(t, "rights", "web", nil)
+	account := e.as("system:serviceaccount:" + operand + ":router")
+	w, s, _ := e.writer(t, Options{RouterName: "rights", ControllerNamespace: operator, Config: account}, operand)
+	wantRoutes(t, w, keyOf(r))
+	missing := api.Finding{Reason: api.ReasonServiceNotFound, Message: "no service", Severity: api.SeverityWarning}
+	s.Publish([]model.RouteStatus{statusOf(r, true, missing)})
+	e.wantAdmitted(t, r, "rights", corev1.ConditionTrue)
+	eventually(t, "the event", func() bool {
+		list, err := e.core.CoreV1().Events("rights").List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 1
+	})
+	lease, err := e.core.CoordinationV1().Leases(operand).Get(t.Context(), "router-rights-status", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.identity {
+		t.Errorf("the lease is %+v, %v", lease, err)
 	}
 }
 
