@@ -2,6 +2,9 @@ package operator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -77,8 +80,19 @@ func mergeMap(live *map[string]string, desired map[string]string) bool {
 	return changed
 }
 
+// fingerprint returns a short hash of a value.
+func fingerprint(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "" // API types can always be marshalled.
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
 // derives reports whether live has everything that desired sets. Fields that
-// desired leaves empty may have the defaults of the API server.
+// desired leaves empty may have the defaults of the API server, but for
+// numbers and booleans: they must be set wherever the default is not zero.
 func derives(desired, live any) bool {
 	return equality.Semantic.DeepDerivative(desired, live)
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,7 +37,7 @@ const (
 // desiredDeployment returns the Deployment of the routers.
 func desiredDeployment(s settings) *appsv1.Deployment {
 	selector := podLabels(s.name)
-	return &appsv1.Deployment{
+	d := &appsv1.Deployment{
 		ObjectMeta: childMeta(s.name, api.RouterName(s.name)),
 		Spec: appsv1.DeploymentSpec{
 			Replicas:                &s.replicas,
@@ -50,16 +51,21 @@ func desiredDeployment(s settings) *appsv1.Deployment {
 			},
 		},
 	}
+	// A wish that goes away, such as a toleration, leaves no trace in the
+	// desired object that the live one could be compared with. The fingerprint does.
+	d.Annotations = map[string]string{annotationFingerprint: fingerprint(d.Spec)}
+	return d
 }
+
+// annotationFingerprint tells apart what was desired at different times.
+const annotationFingerprint = "fairlead.dev/fingerprint"
 
 // changedDeployment returns the live Deployment brought in line with the
 // desired one, and whether that changes anything.
 func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bool) {
 	updated := live.DeepCopy()
 	metaChanged := mergeMeta(&updated.ObjectMeta, &desired.ObjectMeta)
-	if !metaChanged && derives(desired.Spec, live.Spec) &&
-		maps.Equal(desired.Spec.Template.Spec.NodeSelector, live.Spec.Template.Spec.NodeSelector) &&
-		len(desired.Spec.Template.Spec.Tolerations) == len(live.Spec.Template.Spec.Tolerations) {
+	if !metaChanged && derives(desired.Spec, live.Spec) && !added(live.Spec.Template.Spec, desired.Spec.Template.Spec) {
 		return live, false
 	}
 	updated.Spec = *desired.Spec.DeepCopy()
@@ -70,6 +76,22 @@ func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bo
 		updated.Spec.Template.Annotations = map[string]string{restartedAt: at}
 	}
 	return updated, true
+}
+
+// added reports whether somebody added to a pod what derives does not see.
+func added(live, desired corev1.PodSpec) bool {
+	if len(live.Containers) != len(desired.Containers) || len(live.InitContainers) != len(desired.InitContainers) ||
+		len(live.Volumes) != len(desired.Volumes) || len(live.Tolerations) != len(desired.Tolerations) ||
+		!maps.Equal(live.NodeSelector, desired.NodeSelector) {
+		return true
+	}
+	for i, c := range slices.Concat(live.InitContainers, live.Containers) {
+		d := slices.Concat(desired.InitContainers, desired.Containers)[i]
+		if len(c.Args) != len(d.Args) || len(c.Command) != len(d.Command) || len(c.Env) != len(d.Env) || len(c.VolumeMounts) != len(d.VolumeMounts) {
+			return true
+		}
+	}
+	return false
 }
 
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
@@ -208,6 +230,7 @@ func probe(s settings, path string, periodSeconds, failures int32) *corev1.Probe
 		PeriodSeconds:    periodSeconds,
 		FailureThreshold: failures,
 		TimeoutSeconds:   2,
+		SuccessThreshold: 1,
 	}
 }
 

@@ -33,9 +33,6 @@ import (
 const usage = `operator turns IngressControllers into running HAProxy routers, Ingresses into
 Routes, and gives addresses to Services of type LoadBalancer.
 
-Usage:
-  operator --router-image IMAGE [flags]
-
 Examples:
   # In a pod, as config/default runs it:
   operator --router-image fairlead.dev/router:dev --domain apps.example.com
@@ -47,7 +44,6 @@ Examples:
 Flags:
 `
 
-// settings are the flags.
 type settings struct {
 	kubeconfig     string
 	domain         string
@@ -77,10 +73,10 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	if f.NArg() > 0 {
+	switch {
+	case f.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
-	}
-	if s.routerImage == "" {
+	case s.routerImage == "":
 		return s, errors.New("--router-image is required; see --help")
 	}
 	return s, nil
@@ -104,7 +100,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, s); err != nil {
 		slog.Error("operator stopped", "error", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to clean up
+		os.Exit(1)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,29 +53,11 @@ func run(m *testing.M) (int, error) {
 		return m.Run(), nil
 	}
 	defer server.Stop() //nolint:errcheck // its files go with dir
-	crds, err := filepath.Glob("../../config/crd/*.yaml")
-	if err != nil {
+	if _, err := server.Kubectl(ctx, "apply", "--server-side", "-k", "../../config/default"); err != nil {
 		return 1, err
-	}
-	provider, err := filepath.Glob("../../config/lbprovider/crd/metallb*.yaml")
-	if err != nil {
-		return 1, err
-	}
-	for _, path := range append(crds, provider...) {
-		if strings.HasSuffix(path, "kustomization.yaml") {
-			continue
-		}
-		if _, err := server.Kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
-			return 1, err
-		}
 	}
 	if _, err := server.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"); err != nil {
 		return 1, err
-	}
-	for _, ns := range []string{"openshift-ingress-operator", "openshift-ingress", "metallb-system"} {
-		if _, err := server.Kubectl(ctx, "create", "namespace", ns); err != nil {
-			return 1, err
-		}
 	}
 	return m.Run(), nil
 }
