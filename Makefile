@@ -15,7 +15,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: tools ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1
+demo: ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1
 	go run ./test/demo $(if $(CHECK),-check)
 
 .PHONY: build

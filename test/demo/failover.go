@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// failoverLimit is how long the address may be silent after its node died.
+const failoverLimit = 15 * time.Second
+
+// failover cuts the power of the node that announces the address and measures how long the client waits.
+func (d *demo) failover(ctx context.Context) error {
+	owner, err := d.owner(ctx)
+	if err != nil {
+		return err
+	}
+	d.say("%s is announced by %s", d.address, owner)
+	if _, err := d.client(ctx, "ip neigh show "+d.address); err != nil {
+		return err
+	}
+	d.say("power off: %s", owner)
+	began := time.Now()
+	if err := d.cluster.StopNode(ctx, owner); err != nil {
+		return err
+	}
+	silence, err := d.silence(ctx, began)
+	if err != nil {
+		return errors.Join(err, d.cluster.StartNode(ctx, owner))
+	}
+	next, err := d.owner(ctx)
+	if err != nil {
+		return err
+	}
+	d.say("%s answers again after %.1f s, announced by %s", d.address, silence.Seconds(), next)
+	if next == owner {
+		return fmt.Errorf("%s is off and yet announces", owner)
+	}
+	if err := d.expect(ctx, d.curl("", "http", "plain.apps.example.com", "/text"), "demo v1"); err != nil {
+		return err
+	}
+	d.say("power on: %s", owner)
+	if err := d.cluster.StartNode(ctx, owner); err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "get", "nodes"); err != nil {
+		return err
+	}
+	return d.settle(ctx)
+}
+
+// silence asks on new connections until the first answer.
+func (d *demo) silence(ctx context.Context, began time.Time) (time.Duration, error) {
+	var last error
+	for time.Since(began) < failoverLimit && ctx.Err() == nil {
+		client := d.httpClient(300 * time.Millisecond)
+		status, err := d.statusOf(ctx, client, "plain.apps.example.com")
+		client.CloseIdleConnections()
+		if err == nil && status == http.StatusOK {
+			return time.Since(began), nil
+		}
+		last = err
+		if err == nil {
+			last = fmt.Errorf("status %d", status)
+		}
+	}
+	return 0, fmt.Errorf("%s is silent for %v: %w", d.address, failoverLimit, last)
+}
+
+// settle waits until both routers answer again, not only in the books of Kubernetes, which believes a dead node for a while.
+func (d *demo) settle(ctx context.Context) error {
+	return until(ctx, 90*time.Second, func() error {
+		pods, err := d.routerPods(ctx)
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			if _, err := d.cluster.Exec(ctx, "client", "curl", "-sSf", "-m", "1", "http://"+pod+":1936/healthz/ready"); err != nil {
+				return err
+			}
+		}
+		if len(pods) < 2 {
+			return errors.New("only one router is ready")
+		}
+		return nil
+	})
+}
+
+// owner finds the node whose card answers for the address, by what the client's ARP table holds.
+func (d *demo) owner(ctx context.Context) (string, error) {
+	if _, err := d.statusOf(ctx, d.httpClient(2*time.Second), "plain.apps.example.com"); err != nil {
+		return "", err
+	}
+	out, err := d.cluster.Exec(ctx, "client", "ip", "neigh", "show", d.address)
+	if err != nil {
+		return "", err
+	}
+	card := field(out, "lladdr")
+	for _, node := range d.cluster.Nodes() {
+		link, err := d.cluster.Exec(ctx, node, "ip", "-o", "link", "show", "eth0")
+		if err != nil {
+			continue // off
+		}
+		if card != "" && field(link, "link/ether") == card {
+			return node, nil
+		}
+	}
+	return "", fmt.Errorf("%s belongs to no running node: %s", d.address, strings.TrimSpace(out))
+}
+
+// field returns the word after the key.
+func field(text, key string) string {
+	words := strings.Fields(text)
+	for i, word := range words[:max(0, len(words)-1)] {
+		if word == key {
+			return words[i+1]
+		}
+	}
+	return ""
+}

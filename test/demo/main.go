@@ -1,0 +1,151 @@
+// Command demo shows the whole product at work on a real two-node cluster on this machine: it builds what is missing,
+// installs as a user would, sends real requests and prints the commands with their output. Then it stays up until Ctrl-C.
+// With -check it asserts everything it shows, cleans up and exits 0 or 1. `make demo` and `make demo CHECK=1` run it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/image/archive"
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+func main() {
+	check := flag.Bool("check", false, "assert everything, clean up and exit 0 or 1")
+	name := flag.String("name", cluster.DefaultName, "name of the cluster")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *name, *check)
+	stop()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "\ndemo:", err)
+		os.Exit(1)
+	}
+}
+
+// demo is one run: the cluster, where to print, and what was learnt on the way.
+type demo struct {
+	*screen
+	cluster *cluster.Cluster
+	root    string // of the clone
+	scratch string // for files that commands name
+	address string // of the router, announced by the speaker
+}
+
+func run(ctx context.Context, name string, check bool) error {
+	d := &demo{screen: newScreen(os.Stdout)}
+	var err error
+	if d.root, err = toolset.Root(); err != nil {
+		return err
+	}
+	if err := os.Chdir(d.root); err != nil {
+		return fmt.Errorf("go to the clone's root: %w", err)
+	}
+	if err := d.prepare(ctx, name); err != nil {
+		return err
+	}
+	defer d.cleanUp()
+	d.present(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case check:
+		return d.verdict(ctx)
+	default:
+		return d.stay(ctx)
+	}
+}
+
+// prepare builds what is missing and starts the cluster.
+func (d *demo) prepare(ctx context.Context, name string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the demo needs root for network namespaces and kubelets: run it with sudo -E env PATH=\"$PATH\" make demo")
+	}
+	d.title("Build what is missing")
+	b, err := toolset.New(os.Stdout)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{b.HostPackages, b.HAProxy, b.Kubernetes} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if err := archive.Build(ctx, b); err != nil {
+		return err
+	}
+	d.title("Start a Kubernetes cluster with two nodes")
+	images, err := filepath.Glob(filepath.Join(b.Dir(), "images", "*.tar"))
+	if err != nil {
+		return fmt.Errorf("list images: %w", err)
+	}
+	if d.cluster, err = cluster.Up(ctx, cluster.Options{Name: name, Images: images, Log: os.Stdout}); err != nil {
+		return err
+	}
+	if d.scratch, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
+		return errors.Join(fmt.Errorf("make a folder: %w", err), d.cluster.Down(ctx))
+	}
+	return nil
+}
+
+// present runs the acts in order. An act that fails is noted and the others go on, unless they could not work.
+func (d *demo) present(ctx context.Context) {
+	acts := []struct {
+		title    string
+		required bool
+		play     func(context.Context) error
+	}{
+		{"Install, as on any cluster", true, d.install},
+		{"Sample pods, Routes and an Ingress", true, d.samples},
+		{"A plain Route", false, d.plainRoute},
+		{"An edge Route with its own certificate", false, d.edgeRoute},
+		{"A weighted Route: 80 to 20", false, d.weightedRoute},
+		{"A passthrough Route: TLS ends in the pod", false, d.passthroughRoute},
+		{"An Ingress with TLS", false, d.ingress},
+		{"A host that nobody claimed", false, d.unknownHost},
+		{"A new Route goes live", false, d.newRoute},
+		{"A node loses power", false, d.failover},
+		{"HAProxy's own statistics", false, d.statistics},
+	}
+	for _, act := range acts {
+		if ctx.Err() != nil {
+			return
+		}
+		d.title(act.title)
+		began := time.Now()
+		err := act.play(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		d.result(act.title, time.Since(began), err)
+		if err != nil && act.required {
+			return
+		}
+	}
+}
+
+// verdict ends a run with -check.
+func (d *demo) verdict(ctx context.Context) error {
+	if len(d.failed) == 0 {
+		d.title("All checks passed")
+		return nil
+	}
+	return fmt.Errorf("%w\ndiagnosis in %s", errors.Join(d.failed...), d.diagnose(ctx))
+}
+
+func (d *demo) cleanUp() {
+	d.title("Clean up")
+	if err := errors.Join(d.cluster.Down(context.Background()), os.RemoveAll(d.scratch)); err != nil {
+		d.say("%v", err)
+	}
+	d.say("nothing is left: no process, no network namespace, no mount")
+}
