@@ -9,6 +9,8 @@
 // Run it from the root of the repository: go run ./config/generate
 package main
 
+//go:generate go run . -out ../crd
+
 import (
 	"bytes"
 	"embed"
