@@ -17,6 +17,9 @@ const (
 	portRetry = time.Second
 	// conflictPause bounds how often a foreign claim leads to a new burst.
 	conflictPause = 5 * time.Second
+	// conflictDelay is the time between such a claim and the burst. The other
+	// may be the new owner of which this node is about to hear.
+	conflictDelay = 500 * time.Millisecond
 	// DefaultRefresh keeps switches from forgetting where an idle address is.
 	DefaultRefresh = time.Minute
 )
@@ -187,8 +190,8 @@ func (s *state) again() {
 	}
 }
 
-// contested answers the claim of another host with a new burst, but not too
-// often: while an address moves, its old owner may still speak for a moment.
+// contested answers the claim of another host with a new burst, but neither at
+// once nor often: while an address moves, two nodes may claim it for a moment.
 func (s *state) contested(addr netip.Addr, by mac, on string) {
 	b := s.bursts[addr]
 	if b == nil {
@@ -196,12 +199,12 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	}
 	s.opts.Metrics.conflict(addr)
 	now := time.Now()
-	if now.Sub(s.foreign[addr]) < conflictPause {
+	if !b.over() || now.Sub(s.foreign[addr]) < conflictPause {
 		return
 	}
 	s.foreign[addr] = now
 	s.log.Info("another host claims an address that is announced here", "address", addr, "mac", by.addr().String(), "interface", on)
-	b.restart(now)
+	b.restart(now.Add(conflictDelay))
 }
 
 // speak sends what is due.

@@ -37,9 +37,12 @@ func (b *burst) mark(now time.Time) {
 	b.last = now
 }
 
-// restart begins a new burst at now, unless one has only just begun.
-func (b *burst) restart(now time.Time) {
-	if now.Sub(b.start) > offsets()[1] {
-		b.start, b.sent = now, 0
+// restart begins a new burst at the given time, unless one has only just begun.
+func (b *burst) restart(at time.Time) {
+	if at.Sub(b.start) > offsets()[1] {
+		b.start, b.sent = at, 0
 	}
 }
+
+// over says whether only refreshes are left.
+func (b *burst) over() bool { return b.sent >= len(offsets()) }

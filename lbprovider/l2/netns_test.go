@@ -50,6 +50,7 @@ func host(in io.Reader, out io.Writer) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

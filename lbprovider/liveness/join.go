@@ -56,7 +56,7 @@ func (g *Gossip) settle(activeAt *time.Time) {
 	}
 	g.synced.Store(true)
 	if activeAt.After(time.Now()) {
-		g.opts.Log.Info("settling beside other speakers", "dur", settleTime)
+		g.opts.Log.Info("settling beside other speakers", "dur", settleTime.String())
 		g.signal()
 	} else {
 		g.say(func(m *Member) { m.Phase = Active })
