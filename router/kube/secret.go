@@ -78,8 +78,21 @@ func (s *secretSet) need(keys map[model.Key]struct{}) {
 			delete(s.watches, key)
 		}
 	}
+	s.startAll(keys)
+}
+
+// add starts watches and stops none.
+func (s *secretSet) add(keys map[model.Key]struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.startAll(keys)
+}
+
+// startAll starts the watches that do not run yet. The caller holds mu.
+func (s *secretSet) startAll(keys map[model.Key]struct{}) {
 	for key := range keys {
-		if _, running := s.watches[key]; !running {
+		// Without a name the watch would be of all Secrets of the namespace.
+		if _, running := s.watches[key]; !running && key.Name != "" {
 			w := s.newWatch(key)
 			s.watches[key] = w
 			s.run(w)

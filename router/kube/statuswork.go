@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
@@ -32,8 +32,8 @@ type work struct {
 
 // process brings one route's status and events up to date.
 func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
-	w, any := s.plan(key)
-	if !any {
+	w, due := s.plan(key)
+	if !due {
 		q.Forget(key)
 		return
 	}
@@ -45,7 +45,7 @@ func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
 	q.Forget(key)
 	if w.opinion != nil && !s.tell(w) {
 		// The rate of events is used up; spread the rest.
-		q.AddAfter(key, 5*time.Second+rand.N(15*time.Second))
+		q.AddAfter(key, wait.Jitter(5*time.Second, 3))
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *StatusWriter) update(ctx context.Context, q queue, w work) bool {
 		// Only a person can change that; the route is served all the same.
 		s.failures.Add(1)
 		s.log.complain("route status refused", "route", w.key.String(), "err", err)
-		q.AddAfter(w.key, time.Minute+rand.N(time.Minute))
+		q.AddAfter(w.key, wait.Jitter(time.Minute, 1))
 	default:
 		s.failures.Add(1)
 		s.log.complain("cannot write route status, retrying", "route", w.key.String(), "err", err)

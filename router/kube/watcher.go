@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -50,6 +51,7 @@ type Watcher struct {
 	selection atomic.Pointer[selection]
 	selected  chan struct{}
 	once      sync.Once
+	readAhead sync.Once
 	// controller is the one last seen. It stays if the object is deleted.
 	controller atomic.Pointer[operatorv1.IngressController]
 	// routeSeen is told each route event, those without effect included.
@@ -151,9 +153,15 @@ func (w *Watcher) stop() {
 	w.secrets.mu.Unlock()
 }
 
+// readAheadLimit bounds how long the first state waits for Secrets.
+const readAheadLimit = 15 * time.Second
+
 // WaitForSync waits until the IngressController is known and all routes,
 // services, endpoints and, if they matter, namespaces have been read. It
 // returns false if ctx ends before.
+//
+// It also reads the Secrets that routes name, so that a router that starts does
+// not take them for missing. From then on NeedSecrets says which are watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced} {
 		select {
@@ -162,7 +170,28 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 			return false
 		}
 	}
-	return true
+	w.readAhead.Do(func() {
+		w.secrets.add(w.namedSecrets())
+		limited, cancel := context.WithTimeout(ctx, readAheadLimit)
+		defer cancel()
+		if !w.secrets.wait(limited) && ctx.Err() == nil {
+			w.log.Error("some secrets that routes name could not be read in time", "limit", readAheadLimit)
+		}
+	})
+	return ctx.Err() == nil
+}
+
+// namedSecrets are the Secrets that the selected routes name now.
+func (w *Watcher) namedSecrets() map[model.Key]struct{} {
+	keys := map[model.Key]struct{}{}
+	for _, key := range w.Routes() {
+		r := w.Route(key)
+		if r == nil || r.Spec.TLS == nil || r.Spec.TLS.ExternalCertificate == nil {
+			continue
+		}
+		keys[model.Key{Namespace: key.Namespace, Name: r.Spec.TLS.ExternalCertificate.Name}] = struct{}{}
+	}
+	return keys
 }
 
 // Wake returns the channel that receives a value when Take has something new.

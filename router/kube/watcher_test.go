@@ -273,6 +273,13 @@ func (e *env) testSecrets(t *testing.T) {
 	if _, err := w.Secret(foreign); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("the granted secret: %v", err)
 	}
+	// A router that starts has read the Secrets that routes name.
+	e.route(t, "secrets", "external", nil)
+	e.patchRoute(t, "secrets", "external", "", `{"spec":{"tls":{"termination":"edge","externalCertificate":{"name":"mine"}}}}`)
+	again, _ := e.watcher(t, Options{Config: e.as("router")})
+	if _, err := again.Secret(mine); err == nil || pending(err) {
+		t.Errorf("the first state of a named secret: %v", err)
+	}
 	w.NeedSecrets(nil)
 	if _, err := w.Secret(foreign); !pending(err) {
 		t.Errorf("a secret that is not needed any more: %v", err)
