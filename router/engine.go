@@ -131,7 +131,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	for {
-		wait := e.sync(ctx)
+		wait := e.sync()
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -191,8 +191,8 @@ func (e *Engine) attach(ctx context.Context) error {
 }
 
 // sync makes HAProxy like the wanted state, and returns when to look again.
-func (e *Engine) sync(ctx context.Context) time.Duration {
-	if err := e.identify(ctx); err != nil {
+func (e *Engine) sync() time.Duration {
+	if err := e.identify(); err != nil {
 		e.lost(err)
 		return 100 * time.Millisecond
 	}
@@ -201,7 +201,7 @@ func (e *Engine) sync(ctx context.Context) time.Duration {
 		if wait := time.Until(e.reloadAfter); wait > 0 {
 			return wait
 		}
-		if err := e.reload(ctx, p.Reload); err != nil {
+		if err := e.reload(p.Reload); err != nil {
 			e.lost(err)
 			return reloadPause
 		}
@@ -224,7 +224,7 @@ func (e *Engine) lost(err error) {
 }
 
 // identify makes sure that live describes the process behind the socket.
-func (e *Engine) identify(ctx context.Context) error {
+func (e *Engine) identify() error {
 	info, err := e.runtime.Info()
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (e *Engine) identify(ctx context.Context) error {
 	}
 	if info.Description != e.fingerprint {
 		e.log.Info("the running HAProxy has other router-wide settings", "have", info.Description, "want", e.fingerprint)
-		if err := e.reload(ctx, "router-wide settings changed"); err != nil {
+		if err := e.reload("router-wide settings changed"); err != nil {
 			return err
 		}
 		return nil
@@ -257,12 +257,12 @@ func (e *Engine) readBack(pid int) error {
 }
 
 // reload makes HAProxy start a new worker from files that have everything.
-func (e *Engine) reload(ctx context.Context, reason string) error {
+func (e *Engine) reload(reason string) error {
 	began := time.Now()
 	if err := e.writeFiles(); err != nil {
 		return err
 	}
-	if err := e.runtime.Reload(ctx); err != nil {
+	if err := e.runtime.Reload(); err != nil {
 		e.o.Metrics.reloadFailures.Inc()
 		return err
 	}
@@ -322,12 +322,16 @@ func (e *Engine) report() {
 	var statuses []model.RouteStatus
 	var gone []model.Key
 	for k := range e.reports {
-		st, known := e.pipeline.Status(k)
+		known, pending := e.pipeline.Known(k)
 		if !known {
 			gone = append(gone, k)
 			delete(e.refused, k)
 			continue
 		}
+		if pending {
+			continue
+		}
+		st := e.pipeline.Status(k)
 		if message, refused := e.refused[k]; refused {
 			st = refusedStatus(st, message)
 		}

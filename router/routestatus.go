@@ -7,13 +7,16 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Status returns what the router says about a route, and false if it knows no
-// such route.
-func (p *Pipeline) Status(key model.Key) (model.RouteStatus, bool) {
+// Known reports whether there is such a route, and Pending whether it is too
+// early to say anything about it.
+func (p *Pipeline) Known(key model.Key) (known, pending bool) {
 	r := p.routes[key]
-	if r == nil {
-		return model.RouteStatus{}, false
-	}
+	return r != nil, r != nil && r.result.Pending
+}
+
+// Status returns what the router says about a route that it knows.
+func (p *Pipeline) Status(key model.Key) model.RouteStatus {
+	r := p.routes[key]
 	res := r.result
 	st := model.RouteStatus{
 		Key: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
@@ -30,7 +33,7 @@ func (p *Pipeline) Status(key model.Key) (model.RouteStatus, bool) {
 			break
 		}
 	}
-	return st, true
+	return st
 }
 
 // RouteCount returns how many routes the router knows, and how many it serves.

@@ -115,7 +115,8 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 		return false, s.watch(ctx, pid, grace)
 	}
 	// The child gets our own stderr, not a pipe, so it can outlive us.
-	cmd := exec.Command(s.Binary, "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
+	// Quiet, because HAProxy would print a line for every runtime change.
+	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -127,6 +128,9 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
+		if why := s.check(); why != "" {
+			err = fmt.Errorf("%w: %s", err, why)
+		}
 		return true, err
 	case <-ctx.Done():
 	}
@@ -138,6 +142,15 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 			return false
 		}
 	})
+}
+
+// check returns what HAProxy has against its configuration, or nothing.
+func (s *Supervisor) check() string {
+	out, err := exec.Command(s.Binary, "-c", "-f", s.Layout.Config()).CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return firstAlert(string(out))
 }
 
 // watch waits for the end of a process that is not our child.

@@ -4,7 +4,6 @@
 package haproxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -111,14 +110,19 @@ func (r *Runtime) raw(command string) (string, error) {
 
 // Reload makes the master start a new worker from the files, and waits until
 // it serves.
-func (r *Runtime) Reload(ctx context.Context) error {
-	client, err := runtime.New(ctx, options.MasterSocket(r.layout.RunDir()+"/master.sock", 1))
-	if err != nil {
-		return fmt.Errorf("%w: connect to the master socket: %w", ErrGone, err)
+func (r *Runtime) Reload() error {
+	var master runtime.SingleRuntime
+	if err := master.Init(r.layout.RunDir()+"/master.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		return fmt.Errorf("prepare the HAProxy master client: %w", err)
 	}
-	logs, err := client.Reload()
+	// The library sends no newline to the master, which then waits for one.
+	out, err := master.ExecuteMaster("reload\n")
 	if err != nil {
-		return &RefusedError{Message: fmt.Sprintf("%v: %s", err, firstAlert(logs))}
+		return fmt.Errorf("%w: master socket: %w", ErrGone, err)
+	}
+	status, logs, _ := strings.Cut(out, "\n--\n")
+	if strings.TrimSpace(status) != "Success=1" {
+		return &RefusedError{Message: fmt.Sprintf("reload: %s: %s", strings.TrimSpace(status), firstAlert(logs))}
 	}
 	return nil
 }

@@ -33,6 +33,9 @@ type Result struct {
 	Host           string
 	WildcardPolicy string
 	Findings       []api.Finding
+	// Pending results wait for a Secret that is being fetched; it is too
+	// early to tell the user.
+	Pending bool
 	// Services and Secrets are the objects that the result depends on.
 	Services []model.Key
 	Secrets  []model.Key
@@ -191,6 +194,7 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 	if err != nil {
 		var external *externalError
 		if errors.As(err, &external) {
+			b.result.Pending = external.pending
 			return b.refuse("spec.tls.externalCertificate", api.ReasonExternalCertificateValidationFailed, err.Error())
 		}
 		return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, err.Error())

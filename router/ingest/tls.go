@@ -119,20 +119,25 @@ func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src So
 	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
 	secret, err := src.Secret(name)
 	if err != nil {
-		return nil, name, &externalError{err.Error()}
+		var p interface{ Pending() bool }
+		return nil, name, &externalError{err.Error(), errors.As(err, &p) && p.Pending()}
 	}
 	if secret == nil {
-		return nil, name, &externalError{fmt.Sprintf("secret %q not found", name.Name)}
+		return nil, name, &externalError{message: fmt.Sprintf("secret %q not found", name.Name)}
 	}
 	if secret.Type != corev1.SecretTypeTLS {
-		return nil, name, &externalError{fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
+		return nil, name, &externalError{message: fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
 	}
 	cert, err := certificate(owner, host, string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate)
 	return cert, name, err
 }
 
 // externalError is a Secret that cannot be used, as opposed to its content.
-type externalError struct{ message string }
+type externalError struct {
+	message string
+	// pending is true while the Secret is still being fetched.
+	pending bool
+}
 
 func (e *externalError) Error() string { return e.message }
 
