@@ -51,8 +51,11 @@ func desiredCertificateSecret(in certificateInput) (*corev1.Secret, []api.Findin
 		}), nil, nil
 	}
 	if in.live != nil && certificates.Check(pairOf(in.live)) == nil {
-		finding.Effect = fmt.Sprintf("the routers keep serving the last good certificate (from %s)", in.live.Annotations[api.AnnotationCertificateSource])
-		return certificateSecret(in.ic.Name, in.live.Annotations[api.AnnotationCertificateSource], in.live.Data), []api.Finding{*finding}, nil
+		source := in.live.Annotations[api.AnnotationCertificateSource]
+		if source != sourceGenerated {
+			finding.Effect = fmt.Sprintf("the routers keep serving the last good certificate (from %s)", source)
+			return certificateSecret(in.ic.Name, source, in.live.Data), []api.Finding{*finding}, nil
+		}
 	}
 	finding.Effect = "the routers serve a generated certificate"
 	secret, err := generatedCertificate(in)

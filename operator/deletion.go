@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -37,9 +38,13 @@ func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressControlle
 	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(podLabels(ic.Name))); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list router pods: %w", err)
 	}
-	if len(pods.Items) > 0 {
+	nodes := &corev1.NodeList{}
+	if err := r.client.List(ctx, nodes); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list nodes: %w", err)
+	}
+	if left := draining(pods.Items, nodes.Items); left > 0 {
 		// The end of a pod is an event, so there is no need to ask again.
-		r.logger(ic.Name).Info("deletion waits for router pods to drain", "pods", len(pods.Items))
+		r.logger(ic.Name).Info("deletion waits for router pods to drain", "pods", left)
 		return reconcile.Result{}, nil
 	}
 	for _, object := range remains(ic.Name) {
@@ -58,6 +63,25 @@ func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressControlle
 	delete(r.reported, ic.Name)
 	r.logger(ic.Name).Info("removed")
 	return reconcile.Result{}, nil
+}
+
+// draining counts the pods that may still serve. A pod on a node that is down
+// stays for as long as the node does, and nothing is to be waited for there.
+func draining(pods []corev1.Pod, nodes []corev1.Node) int {
+	count := 0
+	for _, p := range pods {
+		down := slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == p.Spec.NodeName && nodeDown(n) })
+		if !down {
+			count++
+		}
+	}
+	return count
+}
+
+func nodeDown(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
 }
 
 // remains are the children that go after the pods.
