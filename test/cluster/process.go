@@ -93,7 +93,8 @@ func poll(ctx context.Context, limit time.Duration, what string, ready func() (b
 // bootScript is the first process of a host. It is process 1 of the host's own process namespace, so that ending it ends
 // all that runs there, as a power cut does, and it reaps orphans. The host's own mounts cover the folders that kubelet,
 // containerd and CNI plugins write to at fixed places. It drops its copies of the mounts that name network namespaces, or
-// they would keep other hosts' namespaces and cables alive. It waits for a line on its input: if its starter dies before
+// they would keep other hosts' namespaces and cables alive. It covers the settings of the whole machine that kubelet wants to
+// change by files that already say so. It waits for a line on its input: if its starter dies before
 // having recorded it, it ends by itself.
 const bootScript = `
 set -e
@@ -101,7 +102,14 @@ umount -R -l /run/netns
 mount --make-rshared /
 mount -t proc proc /proc
 for folder in /run /var/log /var/lib/cni; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
-mkdir -p /run/lock
+mkdir -p /run/lock /run/sysctl
+cover() { echo "$2" >"/run/sysctl/${1//\//.}"; mount --bind "/run/sysctl/${1//\//.}" "/proc/sys/$1"; }
+cover vm/overcommit_memory 1
+cover vm/panic_on_oom 0
+cover kernel/panic 10
+cover kernel/panic_on_oops 1
+cover kernel/keys/root_maxkeys 1000000
+cover kernel/keys/root_maxbytes 25000000
 hostname "$1"
 read -r word
 [ "$word" = go ]
@@ -143,7 +151,8 @@ func (c *Cluster) boot(host string) error {
 		return err
 	}
 	if _, err := stdin.Write([]byte("go\n")); err != nil {
-		return fmt.Errorf("boot %s: %w", host, err)
+		said, _ := os.ReadFile(log.Name()) // why it ended, if it said so
+		return fmt.Errorf("boot %s: %w: %s", host, err, said)
 	}
 	return nil
 }

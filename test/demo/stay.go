@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,7 +86,7 @@ func pipe(ctx context.Context, near net.Conn, dial func(context.Context, string,
 		group.Go(func() error {
 			_, err := io.Copy(ends[0], ends[1])
 			if tcp, ok := ends[0].(*net.TCPConn); ok {
-				tcp.CloseWrite()
+				err = errors.Join(err, tcp.CloseWrite())
 			}
 			return err
 		})
