@@ -4,16 +4,62 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"net/netip"
+	"sync"
 
 	"github.com/hashicorp/memberlist"
 )
 
-// events wakes the loop at every change of membership.
+// roster is who is reachable, as memberlist tells it. Its own list cannot be
+// read while members change, because it hands out what it is writing to.
+type roster struct {
+	mu    sync.Mutex
+	known map[string]entry
+}
+
+type entry struct {
+	addr netip.Addr
+	meta []byte
+}
+
+func (r *roster) put(n *memberlist.Node) {
+	addr, _ := netip.AddrFromSlice(n.Addr)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[n.Name] = entry{addr: addr.Unmap(), meta: bytes.Clone(n.Meta)}
+}
+
+func (r *roster) remove(n *memberlist.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, n.Name)
+}
+
+func (r *roster) list() map[string]entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.known)
+}
+
+// events keeps the roster and wakes the loop. memberlist holds its lock during
+// these calls, so they must be short.
 type events struct{ g *Gossip }
 
-func (e events) NotifyJoin(*memberlist.Node)   { e.g.signal() }
-func (e events) NotifyLeave(*memberlist.Node)  { e.g.signal() }
-func (e events) NotifyUpdate(*memberlist.Node) { e.g.signal() }
+func (e events) NotifyJoin(n *memberlist.Node) {
+	e.g.roster.put(n)
+	e.g.signal()
+}
+
+func (e events) NotifyUpdate(n *memberlist.Node) {
+	e.g.roster.put(n)
+	e.g.signal()
+}
+
+func (e events) NotifyLeave(n *memberlist.Node) {
+	e.g.roster.remove(n)
+	e.g.signal()
+}
 
 // delegate says what this speaker says of itself; it sends no other data.
 type delegate struct{ g *Gossip }

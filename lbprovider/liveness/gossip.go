@@ -85,6 +85,7 @@ type Options struct {
 type Gossip struct {
 	opts     Options
 	list     *memberlist.Memberlist
+	roster   roster
 	snapshot atomic.Pointer[Snapshot]
 	self     atomic.Pointer[Member]
 	synced   atomic.Bool
@@ -97,7 +98,7 @@ type Gossip struct {
 // address or port cannot be used.
 func Start(opts Options) (*Gossip, error) {
 	g := &Gossip{
-		opts: opts, wake: make(chan struct{}, 1), peers: make(chan []string, 1), done: make(chan struct{}),
+		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), peers: make(chan []string, 1), done: make(chan struct{}),
 	}
 	g.self.Store(&Member{Phase: Settling})
 	g.snapshot.Store(&Snapshot{Members: map[string]Member{opts.NodeName: {Phase: Settling}}})
@@ -223,15 +224,15 @@ func (g *Gossip) loop() {
 	}
 }
 
-// members asks memberlist who is reachable.
+// members reads what the reachable speakers say of themselves.
 func (g *Gossip) members() map[string]Member {
 	out := map[string]Member{}
-	for _, n := range g.list.Members() {
+	for name, e := range g.roster.list() {
 		m := Member{Phase: Active}
-		if err := json.Unmarshal(n.Meta, &m); err != nil && len(n.Meta) > 0 {
-			g.opts.Log.Info("cannot read what a speaker says of itself", "node", n.Name, "error", err)
+		if err := json.Unmarshal(e.meta, &m); err != nil && len(e.meta) > 0 {
+			g.opts.Log.Info("cannot read what a speaker says of itself", "node", name, "error", err)
 		}
-		out[n.Name] = m
+		out[name] = m
 	}
 	out[g.opts.NodeName] = *g.self.Load()
 	return out

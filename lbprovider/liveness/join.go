@@ -66,10 +66,8 @@ func (g *Gossip) settle(activeAt *time.Time) {
 // missing returns the peers that are neither this speaker nor a member.
 func (g *Gossip) missing(peers []string) []string {
 	var have []netip.Addr
-	for _, n := range g.list.Members() {
-		if addr, ok := netip.AddrFromSlice(n.Addr); ok {
-			have = append(have, addr.Unmap())
-		}
+	for _, e := range g.roster.list() {
+		have = append(have, e.addr)
 	}
 	var out []string
 	for _, p := range peers {
