@@ -254,7 +254,9 @@ func routeAnnotations(i *networkingv1.Ingress, exact bool) map[string]string {
 	if exact {
 		annotations[api.AnnotationPathType] = "Exact"
 	}
-	annotations[annotationCopied] = joinKeys(annotations)
+	if len(annotations) > 0 {
+		annotations[annotationCopied] = joinKeys(annotations)
+	}
 	return annotations
 }
 

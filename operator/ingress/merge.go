@@ -38,6 +38,7 @@ func mergeAnnotations(live, desired map[string]string) map[string]string {
 	for key := range strings.SplitSeq(live[annotationCopied], ",") {
 		delete(merged, key)
 	}
+	delete(merged, annotationCopied)
 	delete(merged, api.AnnotationPathType)
 	maps.Copy(merged, desired)
 	return merged

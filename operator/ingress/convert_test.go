@@ -1,0 +1,180 @@
+package ingress
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	routev1 "github.com/openshift/api/route/v1"
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead/fairlead/operator/certificates"
+)
+
+var update = flag.Bool("update", false, "write what Convert does into the test cases")
+
+// TestConvert runs the cases of testdata. A case has in.yaml (an Ingress, and
+// what it names; Routes are those that it owns already) and want. In Secrets
+// and Routes, "@name" stands for a certificate for name and its key.
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			if err != nil || len(archive.Files) != 2 {
+				t.Fatalf("%d files, %v", len(archive.Files), err)
+			}
+			known := newKnownPairs(t)
+			got := known.describe(Convert(known.parse(t, archive.Files[0].Data)))
+			if *update {
+				archive.Files[1].Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(archive.Files[1].Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// knownPairs are the certificates of a case by name.
+type knownPairs struct {
+	t     *testing.T
+	ca    certificates.Pair
+	pairs map[string]certificates.Pair
+}
+
+func newKnownPairs(t *testing.T) *knownPairs {
+	t.Helper()
+	ca, err := certificates.NewCA(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &knownPairs{t: t, ca: ca, pairs: map[string]certificates.Pair{}}
+}
+
+func (k *knownPairs) get(name string) certificates.Pair {
+	if _, ok := k.pairs[name]; !ok {
+		p, err := certificates.NewWildcard(k.ca, name, time.Now())
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.pairs[name] = p
+	}
+	return k.pairs[name]
+}
+
+func (k *knownPairs) resolve(value string, key bool) string {
+	name, ok := strings.CutPrefix(value, "@")
+	switch {
+	case !ok:
+		return value
+	case key:
+		return string(k.get(name).Key)
+	}
+	return string(k.get(name).Certificate)
+}
+
+func (k *knownPairs) parse(t *testing.T, data []byte) Input {
+	t.Helper()
+	in := Input{Services: map[string]*corev1.Service{}, Secrets: map[string]*corev1.Secret{}, Routes: map[string]*routev1.Route{}}
+	for document := range strings.SplitSeq(string(data), "---\n") {
+		var head struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+			t.Fatal(err)
+		}
+		parse := func(into any) {
+			if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch head.Kind {
+		case "Ingress":
+			in.Ingress = &networkingv1.Ingress{}
+			parse(in.Ingress)
+		case "Service":
+			s := &corev1.Service{}
+			parse(s)
+			in.Services[s.Name] = s
+		case "Secret":
+			s := &corev1.Secret{}
+			parse(s)
+			s.Data = map[string][]byte{}
+			for key, value := range s.StringData {
+				s.Data[key] = []byte(k.resolve(value, key == corev1.TLSPrivateKeyKey))
+			}
+			in.Secrets[s.Name] = s
+		case "Route":
+			r := &routev1.Route{}
+			parse(r)
+			if r.Spec.TLS != nil {
+				r.Spec.TLS.Certificate, r.Spec.TLS.Key = k.resolve(r.Spec.TLS.Certificate, false), k.resolve(r.Spec.TLS.Key, true)
+			}
+			in.Routes[r.Name] = r
+		default:
+			t.Fatalf("kind %q", head.Kind)
+		}
+	}
+	return in
+}
+
+// describe writes routes and findings as people would tell them.
+func (k *knownPairs) describe(out Output) string {
+	var b strings.Builder
+	for _, r := range out.Routes {
+		fmt.Fprintf(&b, "%s: %s%s -> %s", r.Name, r.Spec.Host, r.Spec.Path, r.Spec.To.Name)
+		if r.Spec.Port != nil {
+			fmt.Fprintf(&b, ":%s", r.Spec.Port.TargetPort.String())
+		}
+		fmt.Fprintf(&b, " weight=%d", *r.Spec.To.Weight)
+		if r.Spec.WildcardPolicy != routev1.WildcardPolicyNone {
+			fmt.Fprintf(&b, " wildcard=%s", r.Spec.WildcardPolicy)
+		}
+		b.WriteString(k.describeTLS(r.Spec.TLS) + "\n")
+		for _, key := range slices.Sorted(maps.Keys(r.Annotations)) {
+			fmt.Fprintf(&b, "    %s=%s\n", key, r.Annotations[key])
+		}
+	}
+	for _, f := range out.Findings {
+		fmt.Fprintf(&b, "%s %s %s\n", f.Severity, f.Reason, f.Text())
+	}
+	return b.String()
+}
+
+func (k *knownPairs) describeTLS(t *routev1.TLSConfig) string {
+	if t == nil {
+		return ""
+	}
+	s := fmt.Sprintf(" tls=%s/%s", t.Termination, t.InsecureEdgeTerminationPolicy)
+	for name, p := range k.pairs {
+		if t.Certificate == string(p.Certificate) {
+			s += " certificate=@" + name
+		}
+		if t.Key != "" && t.Certificate == string(p.Certificate) && t.Key != string(p.Key) {
+			s += " with the key of another"
+		}
+	}
+	for name, value := range map[string]string{"ca": t.CACertificate, "destinationCA": t.DestinationCACertificate} {
+		if value != "" {
+			s += fmt.Sprintf(" %s=%s", name, value)
+		}
+	}
+	return s
+}
