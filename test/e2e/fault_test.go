@@ -127,6 +127,7 @@ func TestKillAPIServer(t *testing.T) {
 func TestBadRoute(t *testing.T) {
 	p := installed(t)
 	b := startProbe(t, p, plainHost)
+	observe(t, time.Second)
 	apply(t, p, routeYAML("broken", `  tls: {termination: edge, certificate: "nonsense", key: "nonsense"}`))
 	err := product.Until(t.Context(), 20*time.Second, func() error {
 		out, err := p.Kubectl(t.Context(), "-n", "demo", "get", "route", "broken", "-o",
