@@ -46,9 +46,6 @@ const (
 	// ReasonAmbiguousPort: the Service has several ports and the route names
 	// none, so the first by name is used.
 	ReasonAmbiguousPort Reason = "AmbiguousPort"
-)
-
-const (
 	// ReasonUnverifiedBackend: a re-encrypt route has no destination CA, so
 	// the router encrypts without knowing to whom.
 	ReasonUnverifiedBackend Reason = "UnverifiedBackend"

@@ -86,7 +86,7 @@ type Engine struct {
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
-	reports  keySet
+	reports  KeySet
 	removals *removals
 	refused  map[model.Key]string
 
@@ -113,7 +113,7 @@ func NewEngine(o Options) (*Engine, error) {
 	return &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: text, fingerprint: fingerprint,
 		pipeline: NewPipeline(o.Cluster, o.Settings(), o.Certificate),
-		live:     plan.NewState(), pending: plan.NewScope(), reports: keySet{},
+		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
 		removals: newRemovals(), refused: map[model.Key]string{},
 	}, nil
 }
@@ -286,8 +286,7 @@ func (e *Engine) apply(p plan.Plan) error {
 	e.filesDirty = true
 	e.removals.add(p.Removals, began.Add(removalPause))
 	err := e.runtime.Apply(p.Steps, e.live.Apply)
-	var refusal *haproxy.RefusedError
-	if errors.As(err, &refusal) {
+	if _, refused := errors.AsType[*haproxy.RefusedError](err); refused {
 		e.log.Error("HAProxy refused a change; isolating it", "err", err)
 		err = e.isolate()
 	}

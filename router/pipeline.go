@@ -21,7 +21,8 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-type keySet = map[model.Key]struct{}
+// KeySet is a set of object keys.
+type KeySet = map[model.Key]struct{}
 
 // Pipeline computes the wanted state of HAProxy, and the status of each route,
 // from a source of objects. It recomputes only what a change touches; the
@@ -32,8 +33,8 @@ type Pipeline struct {
 	settings ingest.Settings
 	routes   map[model.Key]*route
 	// byService and bySecret lead from a dependency to the routes that name it.
-	byService map[model.Key]keySet
-	bySecret  map[model.Key]keySet
+	byService map[model.Key]KeySet
+	bySecret  map[model.Key]KeySet
 	// claims are the claims of each host by route, hosts the decisions on them.
 	claims map[string]map[model.Key]*model.Claim
 	hosts  map[string]*admit.Host
@@ -53,7 +54,7 @@ type route struct {
 func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
 		src: src, settings: s,
-		routes: map[model.Key]*route{}, byService: map[model.Key]keySet{}, bySecret: map[model.Key]keySet{},
+		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
 		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
 		want: plan.NewState(),
 	}
@@ -65,7 +66,7 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 func (p *Pipeline) Want() *plan.State { return p.want }
 
 // Secrets returns the Secrets that routes name.
-func (p *Pipeline) Secrets() keySet { return keysOf(p.bySecret) }
+func (p *Pipeline) Secrets() KeySet { return keysOf(p.bySecret) }
 
 // SetSettings changes the router-wide settings. The next Update must be one of
 // everything.
@@ -91,8 +92,8 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 
 // Update takes changes in. It returns what may now differ from before: the
 // names to compare with HAProxy, and the routes whose status to look at.
-func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, keySet) {
-	scope, touched, hosts := plan.NewScope(), keySet{}, map[string]struct{}{}
+func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
+	scope, touched, hosts := plan.NewScope(), KeySet{}, map[string]struct{}{}
 	for key := range p.dirty(ch) {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
@@ -107,10 +108,10 @@ func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, keySet) {
 }
 
 // dirty returns the routes that changes concern.
-func (p *Pipeline) dirty(ch ingest.Changes) keySet {
+func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
 	dirty := maps.Clone(ch.Routes)
 	if dirty == nil {
-		dirty = keySet{}
+		dirty = KeySet{}
 	}
 	if ch.All {
 		for k := range p.routes {
@@ -200,7 +201,7 @@ func contentRefused(res *ingest.Result) bool {
 func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
 	for _, deps := range []struct {
 		keys []model.Key
-		by   map[model.Key]keySet
+		by   map[model.Key]KeySet
 	}{{res.Services, p.byService}, {res.Secrets, p.bySecret}} {
 		for _, d := range deps.keys {
 			if !add {
@@ -211,7 +212,7 @@ func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
 				continue
 			}
 			if deps.by[d] == nil {
-				deps.by[d] = keySet{}
+				deps.by[d] = KeySet{}
 			}
 			deps.by[d][key] = struct{}{}
 		}
@@ -252,7 +253,7 @@ func certID(c *model.Certificate) string {
 }
 
 // decide decides one host again.
-func (p *Pipeline) decide(host string, scope *plan.Scope, touched keySet) {
+func (p *Pipeline) decide(host string, scope *plan.Scope, touched KeySet) {
 	old := p.hosts[host]
 	claims := make([]*model.Claim, 0, len(p.claims[host]))
 	for key, c := range p.claims[host] {

@@ -79,8 +79,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 		if del, ok := step.(plan.ServerDel); ok {
 			e.live.Apply(plan.ServerDrain(del)) // it is in maintenance by now
 		}
-		var refusal *haproxy.RefusedError
-		if !errors.As(err, &refusal) {
+		if _, refused := errors.AsType[*haproxy.RefusedError](err); !refused {
 			e.log.Error("cannot remove from HAProxy, trying again", "err", err)
 		}
 		return false

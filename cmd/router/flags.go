@@ -107,5 +107,5 @@ func defaultMaxConnections() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 2*most+reserved {
 		return most
 	}
-	return max((int(limit.Max)-reserved)/2, 100) //nolint:gosec // below 41000 here
+	return max((int(limit.Max)-reserved)/2, 100)
 }

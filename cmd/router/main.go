@@ -20,7 +20,6 @@ import (
 func main() {
 	// The first signal drains, the second ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	context.AfterFunc(ctx, stop)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	slog.SetDefault(log)

@@ -47,66 +47,15 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	caps, version, err := haproxy.Detect(ctx, c.haproxy)
-	if err != nil {
-		return err
-	}
-	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
-	restConfig, err := loadConfig(c.kubeconfig)
-	if err != nil {
-		return err
-	}
-	watcher, err := kube.New(kube.Options{Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log})
-	if err != nil {
-		return err
-	}
-	statuses, err := kube.NewStatusWriter(kube.StatusOptions{Watcher: watcher, CanonicalHostname: c.canonicalHostname, LeaseNamespace: c.namespace, Log: log})
-	if err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	kube.RegisterStats(registry, statuses)
-
 	// What serves lives on while the stop signal is being noticed elsewhere.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	cert, certs, err := defaultCertificate(serving, c, log)
-	if err != nil {
-		return err
-	}
-	engine, err := router.NewEngine(router.Options{
-		Cluster: watcher, Statuses: statuses, Layout: render.Layout{Dir: c.workDir}, Caps: caps,
-		Render:      render.Settings{HTTPPort: c.httpPort, HTTPSPort: c.httpsPort, MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6},
-		Settings:    func() ingest.Settings { return settings(c, watcher.IngressController()) },
-		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
-	})
-	if err != nil {
-		return err
-	}
-	server := &health.Server{Ready: engine.Ready, Metrics: registry, StatsSocket: render.Layout{Dir: c.workDir}.RunDir() + "/stats.sock", AuthDir: c.statsAuth}
 	p := parts{failed: make(chan error, 8)}
-	p.start("health", func() error { return server.Run(serving, c.statsPort) })
-	p.start("watch", func() error { return watcher.Run(serving) })
-	p.start("status", func() error { return statuses.Run(serving) })
-	p.start("engine", func() error {
-		if !watcher.WaitForSync(serving) {
-			return nil
-		}
-		return engine.Run(serving)
-	})
-	supervising, stopHAProxy := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopHAProxy()
-	haproxyDone := make(chan struct{})
-	go func() {
-		defer close(haproxyDone)
-		if c.supervise {
-			s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Log: log}
-			if err := s.Run(supervising, c.grace); err != nil {
-				log.Error("stop HAProxy", "err", err)
-			}
-		}
-	}()
+	server, err := assemble(serving, c, log, &p)
+	if err != nil {
+		return err
+	}
+	stopHAProxy := supervise(context.WithoutCancel(ctx), c, log)
 	select {
 	case err := <-p.failed:
 		return err
@@ -114,12 +63,81 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	}
 	log.Info("stopping: not ready from now on, requests are served for a while", "delay", c.shutdownDelay)
 	server.Stop()
-	time.Sleep(c.shutdownDelay)
+	<-time.After(c.shutdownDelay)
 	stopHAProxy()
-	<-haproxyDone
 	stopServing()
 	p.wait()
 	return nil
+}
+
+// assemble connects and starts the parts of the router, save HAProxy.
+func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*health.Server, error) {
+	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
+	restConfig, err := loadConfig(c.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := kube.New(kube.Options{Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := kube.NewStatusWriter(kube.StatusOptions{Watcher: watcher, CanonicalHostname: c.canonicalHostname, LeaseNamespace: c.namespace, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	kube.RegisterStats(registry, statuses)
+	cert, certs, err := defaultCertificate(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	layout := render.Layout{Dir: c.workDir}
+	engine, err := router.NewEngine(router.Options{
+		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps,
+		Render:      render.Settings{HTTPPort: c.httpPort, HTTPSPort: c.httpsPort, MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6},
+		Settings:    func() ingest.Settings { return settings(c, watcher.IngressController()) },
+		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
+	})
+	if err != nil {
+		return nil, err
+	}
+	server := &health.Server{Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth}
+	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
+	p.start("watch", func() error { return watcher.Run(ctx) })
+	p.start("status", func() error { return statuses.Run(ctx) })
+	p.start("engine", func() error {
+		if !watcher.WaitForSync(ctx) {
+			return nil
+		}
+		return engine.Run(ctx)
+	})
+	return server, nil
+}
+
+// supervise keeps HAProxy running, unless another process does, and returns
+// the function that lets it finish its requests and waits for its end.
+func supervise(ctx context.Context, c *config, log *slog.Logger) (stop func()) {
+	if !c.supervise {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Log: log}
+		if err := s.Run(ctx, c.grace); err != nil {
+			log.Error("stop HAProxy", "err", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // parts are the goroutines of the process.

@@ -136,7 +136,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	}
 	return true, stop(cmd.Process.Pid, grace, func(wait time.Duration) bool {
 		select {
-		case <-done:
+		case err = <-done:
 			return true
 		case <-time.After(wait):
 			return false
@@ -161,7 +161,7 @@ func (s *Supervisor) watch(ctx context.Context, pid int, grace time.Duration) er
 			if time.Now().After(deadline) {
 				return false
 			}
-			time.Sleep(20 * time.Millisecond)
+			<-time.After(20 * time.Millisecond)
 		}
 		return true
 	}

@@ -64,22 +64,32 @@ func collect(service string, slicesOf []*discoveryv1.EndpointSlice, takes func(d
 			if !takes(e.Conditions) {
 				continue
 			}
-			for _, text := range e.Addresses {
-				addr, err := netip.ParseAddr(text)
-				if err != nil || !usable(addr) {
-					continue
-				}
+			for _, addr := range addresses(e) {
 				for _, p := range s.Ports {
-					if p.Port == nil || *p.Port < 1 || *p.Port > 65535 || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
-						continue
+					if tcp(p) {
+						all = append(all, newEndpoint(service, e, addr, p))
 					}
-					all = append(all, newEndpoint(service, e, addr, p))
 				}
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b endpoint) int { return strings.Compare(a.id, b.id) })
 	return slices.CompactFunc(all, func(a, b endpoint) bool { return a.id == b.id })
+}
+
+// addresses returns the usable addresses of an endpoint.
+func addresses(e *discoveryv1.Endpoint) []netip.Addr {
+	var out []netip.Addr
+	for _, text := range e.Addresses {
+		if addr, err := netip.ParseAddr(text); err == nil && usable(addr) {
+			out = append(out, addr)
+		}
+	}
+	return out
+}
+
+func tcp(p discoveryv1.EndpointPort) bool {
+	return p.Port != nil && *p.Port >= 1 && *p.Port <= 65535 && (p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP)
 }
 
 func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) endpoint {
@@ -94,7 +104,7 @@ func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p dis
 	if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
 		prefix = "pod:" + sanitize(e.TargetRef.Name)
 	}
-	ap := netip.AddrPortFrom(addr, uint16(*p.Port)) //nolint:gosec // checked by the caller
+	ap := netip.AddrPortFrom(addr, uint16(*p.Port))
 	id := strings.Join([]string{prefix, service, sanitize(name), addr.String(), strconv.Itoa(int(*p.Port))}, ":")
 	return endpoint{id: id, address: ap, portName: name, h2c: protocol == "h2c" || protocol == "kubernetes.io/h2c"}
 }

@@ -192,8 +192,7 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 		b.result.Secrets = append(b.result.Secrets, secret)
 	}
 	if err != nil {
-		var external *externalError
-		if errors.As(err, &external) {
+		if external, ok := errors.AsType[*externalError](err); ok {
 			b.result.Pending = external.pending
 			return b.refuse("spec.tls.externalCertificate", api.ReasonExternalCertificateValidationFailed, err.Error())
 		}

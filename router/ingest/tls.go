@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -40,7 +41,7 @@ func certificate(owner model.Key, host, chain, key, ca string) (*model.Certifica
 	case ca != "" && len(caCerts) == 0:
 		return nil, errors.New("caCertificate: no certificate found in the PEM text")
 	}
-	all := append(certs, caCerts...)
+	all := slices.Concat(certs, caCerts)
 	pair, err := tls.X509KeyPair([]byte(strings.Join(all, "")), []byte(keys[0]))
 	if err != nil {
 		return nil, fmt.Errorf("certificate and key: %s", strings.TrimPrefix(err.Error(), "tls: "))

@@ -1,6 +1,7 @@
 package match_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/fairlead/fairlead/router/match"
@@ -54,9 +55,7 @@ func TestRequest(t *testing.T) {
 func TestRequestWildcard(t *testing.T) {
 	t.Parallel()
 	table := match.NewTable("a.x.test", []match.Rule{{Path: "/foo/", Value: "exact"}})
-	for k, v := range match.NewTable("*.x.test", []match.Rule{{Value: "wild"}}) {
-		table[k] = v
-	}
+	maps.Copy(table, match.NewTable("*.x.test", []match.Rule{{Value: "wild"}}))
 	for request, want := range map[[2]string]string{
 		{"a.x.test", "/foo/"}: "exact",
 		{"a.x.test", "/foo"}:  "wild", // the shield says miss, so the search goes on

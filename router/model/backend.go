@@ -174,8 +174,7 @@ func (s *Server) Name() string {
 func shortHash(parts ...string) string {
 	h := fnv.New32a()
 	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
+		_, _ = h.Write([]byte(p + "\x00"))
 	}
 	return strconv.FormatUint(uint64(h.Sum32())|1<<32, 16)[1:]
 }

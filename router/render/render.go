@@ -106,9 +106,9 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (text, fingerprint s
 		return "", "", fmt.Errorf("render the HAProxy template: %w", err)
 	}
 	h := fnv.New64a()
-	h.Write(body.Bytes())
-	h.Write(templates.Unavailable)
-	h.Write(templates.NotFound)
+	for _, text := range [][]byte{body.Bytes(), templates.Unavailable, templates.NotFound} {
+		_, _ = h.Write(text)
+	}
 	fingerprint = descriptionPrefix + strconv.FormatUint(h.Sum64(), 16)
 	data.Description = fingerprint
 	body.Reset()

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	parser "github.com/haproxytech/config-parser/v5"
+	"github.com/haproxytech/config-parser/v5/options"
+
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/templates"
-	parser "github.com/haproxytech/config-parser/v5"
-	"github.com/haproxytech/config-parser/v5/options"
 )
 
 // TestSkeletonParses reads the skeleton with HAProxy's own configuration

@@ -94,7 +94,7 @@ func TestKillSpeaker(t *testing.T) {
 	}
 	cards := map[string]bool{}
 	for l := range strings.Lines(answers) {
-		for _, word := range strings.Fields(l) {
+		for word := range strings.FieldsSeq(l) {
 			if strings.Count(word, ":") == 5 {
 				cards[strings.ToLower(strings.Trim(word, "[]()"))] = true
 			}
