@@ -121,14 +121,17 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		if err == nil {
 			return true
 		}
-		if !apierrors.IsConflict(err) {
-			in.problems = append(in.problems, err.Error())
+		conflict := (*conflictError)(nil)
+		switch {
+		case errors.As(err, &conflict):
+			// For the user to solve, and no error of ours: it is looked at
+			// again every minute, as all that is degraded.
+			in.problems = append(in.problems, problem{api.ReasonConflictingObject, err.Error()})
+			return false
+		case !apierrors.IsConflict(err):
+			in.problems = append(in.problems, problem{"ReconcileFailed", err.Error()})
 		}
-		// A conflict with somebody's object is for the user to solve; its
-		// removal is an event, so trying again and again brings nothing.
-		if conflict := (*conflictError)(nil); !errors.As(err, &conflict) {
-			failed = append(failed, err)
-		}
+		failed = append(failed, err)
 		return false
 	}
 	s, owner := in.s, in.deployment

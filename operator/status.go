@@ -22,8 +22,8 @@ type statusInput struct {
 	faults []api.Finding
 	// certificate are the findings about the default certificate.
 	certificate []api.Finding
-	// problems are errors met while writing children.
-	problems []string
+	// problems were met while writing children.
+	problems []problem
 	// deployment and loadBalancer are nil if they do not exist.
 	deployment   *appsv1.Deployment
 	loadBalancer *corev1.Service
@@ -70,7 +70,7 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 func basicConditions(in statusInput) []condition {
 	list := []condition{
 		choose(conditionAdmitted, len(in.faults) == 0, api.ReasonValid, api.ReasonInvalid, messages(in.faults)),
-		choose(conditionChildren, len(in.problems) == 0, "AsExpected", "ReconcileFailed", strings.Join(in.problems, "; ")),
+		childrenCondition(in.problems),
 	}
 	certificate := isTrue(conditionCertificate, "AsExpected", "")
 	if len(in.certificate) > 0 {
@@ -79,6 +79,23 @@ func basicConditions(in statusInput) []condition {
 	list = append(list, certificate)
 	list = append(list, deploymentConditions(in)...)
 	return append(list, loadBalancerConditions(in)...)
+}
+
+// problem is why a child could not be written.
+type problem struct {
+	reason  api.Reason
+	message string
+}
+
+func childrenCondition(problems []problem) condition {
+	if len(problems) == 0 {
+		return isTrue(conditionChildren, "AsExpected", "")
+	}
+	texts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		texts = append(texts, p.message)
+	}
+	return isFalse(conditionChildren, problems[0].reason, strings.Join(texts, "; "))
 }
 
 func deploymentConditions(in statusInput) []condition {

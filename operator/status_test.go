@@ -105,7 +105,8 @@ func TestConditions(t *testing.T) {
 		{
 			name: "a conflicting object",
 			edit: func(in *statusInput) {
-				in.problems = []string{(&conflictError{kind: "Service", namespace: "openshift-ingress", name: "router-a"}).Error()}
+				conflict := &conflictError{kind: "Service", namespace: "openshift-ingress", name: "router-a"}
+				in.problems = []problem{{api.ReasonConflictingObject, conflict.Error()}}
 			},
 			want: []string{"ObjectsReconciled=False: a conflicting Service router-a", "Degraded=True: conflicting Service"},
 		},
