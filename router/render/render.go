@@ -52,12 +52,17 @@ func (l Layout) MapFile(m plan.Map) string {
 	return filepath.Join(l.MapsDir(), string(m)+".map")
 }
 
-// CertFile is the file, and HAProxy's name, of a certificate.
-func (l Layout) CertFile(id string) string { return filepath.Join(l.CertsDir(), id+".pem") }
+// CertFile is the file, and HAProxy's name, of a certificate. It has no colon,
+// after which "del ssl crt-list" would expect a line number (3.4.7).
+// Underscores stand for them, which names of Kubernetes objects do not have.
+func (l Layout) CertFile(id string) string {
+	return filepath.Join(l.CertsDir(), strings.ReplaceAll(id, ":", "_")+".pem")
+}
 
 // CertID returns the ID of the certificate that CertFile names.
 func (l Layout) CertID(file string) (string, bool) {
-	return cutAffixes(file, l.CertsDir()+"/", ".pem")
+	id, ok := cutAffixes(file, l.CertsDir()+"/", ".pem")
+	return strings.ReplaceAll(id, "_", ":"), ok
 }
 
 // CAFile is the file, and HAProxy's name, of a CA bundle.
