@@ -1,0 +1,130 @@
+package rig
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Answer is what a client sees of a response.
+type Answer struct {
+	Status int
+	Body   string
+	Header http.Header
+}
+
+// Probe asks the router over one connection that it keeps. It is used by one
+// goroutine.
+type Probe struct {
+	secure bool
+	conn   net.Conn
+	reader *bufio.Reader
+}
+
+// NewProbe returns a probe of the HTTP port, or of the HTTPS port.
+func NewProbe(secure bool) *Probe { return &Probe{secure: secure} }
+
+// Get asks for a path of a host. If the connection was closed, it tries once
+// more over a new one.
+func (p *Probe) Get(host, path string) (Answer, error) {
+	fresh := p.conn == nil
+	a, err := p.get(host, path)
+	if err != nil && !fresh {
+		a, err = p.get(host, path)
+	}
+	return a, err
+}
+
+func (p *Probe) get(host, path string) (Answer, error) {
+	if p.conn == nil {
+		if err := p.dial(host); err != nil {
+			return Answer{}, err
+		}
+	}
+	a, keep, err := p.exchange(host, path)
+	if err != nil || !keep {
+		p.Close()
+	}
+	return a, err
+}
+
+func (p *Probe) dial(host string) error {
+	port := HTTPPort
+	if p.secure {
+		port = HTTPSPort
+	}
+	conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 5*time.Second)
+	if err != nil {
+		return fmt.Errorf("connect to the router: %w", err)
+	}
+	if p.secure {
+		conn = tls.Client(conn, &tls.Config{ServerName: host, InsecureSkipVerify: true}) //nolint:gosec // the serial number is compared
+	}
+	p.conn, p.reader = conn, bufio.NewReader(conn)
+	return nil
+}
+
+func (p *Probe) exchange(host, path string) (Answer, bool, error) {
+	if err := p.conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return Answer{}, false, fmt.Errorf("ask the router: %w", err)
+	}
+	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+		return Answer{}, false, fmt.Errorf("ask the router: %w", err)
+	}
+	response, err := http.ReadResponse(p.reader, nil)
+	if err != nil {
+		return Answer{}, false, fmt.Errorf("read the router's answer: %w", err)
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // read to its end
+	if err != nil {
+		return Answer{}, false, fmt.Errorf("read the router's answer: %w", err)
+	}
+	return Answer{Status: response.StatusCode, Body: string(body), Header: response.Header}, !response.Close, nil
+}
+
+// Close closes the connection; the next request opens one.
+func (p *Probe) Close() {
+	if p.conn != nil {
+		_ = p.conn.Close() // nothing is lost
+		p.conn = nil
+	}
+}
+
+// Serial returns the serial number of the certificate that a new connection
+// with that server name gets.
+func Serial(host string) (string, error) {
+	p := NewProbe(true)
+	if err := p.dial(host); err != nil {
+		return "", err
+	}
+	defer p.Close()
+	conn, ok := p.conn.(*tls.Conn)
+	if !ok {
+		return "", errors.New("not a TLS connection")
+	}
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // a handshake without it still ends
+	if err := conn.Handshake(); err != nil {
+		return "", fmt.Errorf("handshake with the router: %w", err)
+	}
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
+}
+
+// Until calls seen, as fast as it goes, until it is true.
+func Until(limit time.Duration, what string, seen func() (bool, error)) error {
+	deadline := time.Now().Add(limit)
+	for {
+		ok, err := seen()
+		switch {
+		case ok && err == nil:
+			return nil
+		case time.Now().After(deadline):
+			return errors.Join(fmt.Errorf("not seen within %s: %s", limit, what), err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+// Ports of the router and the pods.
+const (
+	HTTPPort  = 8080
+	HTTPSPort = 8443
+	StatsPort = 1936
+	PodPort   = 9000
+)
+
+// Namespace holds all objects that a rig makes.
+const Namespace = "bench"
+
+// Rig is an API server, pods, and a place for routers. It must be used inside
+// the namespace that Enter makes.
+type Rig struct {
+	// Client talks to the API server without a rate limit.
+	Client client.Client
+	// HAProxy is the path of the binary that routers run.
+	HAProxy string
+	// Dir holds logs and the routers' work directories.
+	Dir string
+
+	server *cluster.APIServer
+	pods   *http.Server
+	CA     *Authority
+	router *Router
+}
+
+// Start starts the API server and the pods. The haproxy is a program of the
+// tools folder: "haproxy" or "haproxy-3.0".
+func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
+	path, err := toolset.Path(haproxy)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rig{Dir: dir, HAProxy: path}
+	if r.CA, err = NewAuthority(); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", PodPort))
+	if err != nil {
+		return nil, fmt.Errorf("start the pods: %w", err)
+	}
+	r.pods = &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Minute}
+	go func() { _ = r.pods.Serve(listener) }() // ends with Stop
+	if err := r.startAPI(ctx); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// answer tells which address was asked.
+func answer(w http.ResponseWriter, req *http.Request) {
+	local, ok := req.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		http.Error(w, "no local address", http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write([]byte(local.IP.String())) // fails only when the client left
+}
+
+func (r *Rig) startAPI(ctx context.Context) error {
+	root, err := toolset.Root()
+	if err != nil {
+		return err
+	}
+	api := filepath.Join(r.Dir, "api")
+	if err := os.MkdirAll(api, 0o700); err != nil {
+		return fmt.Errorf("make the API server's folder: %w", err)
+	}
+	if r.server, err = cluster.StartAPIServer(ctx, api); err != nil {
+		return err
+	}
+	if err := r.server.Apply(ctx, filepath.Join(root, "config", "crd")); err != nil {
+		return err
+	}
+	if _, err := r.server.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"); err != nil {
+		return err
+	}
+	config, err := r.server.RESTConfig()
+	if err != nil {
+		return err
+	}
+	if r.Client, err = newClient(config); err != nil {
+		return err
+	}
+	for _, name := range []string{Namespace, "openshift-ingress", "openshift-ingress-operator"} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := r.Client.Create(ctx, ns); err != nil {
+			return fmt.Errorf("create namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func newClient(config *rest.Config) (client.Client, error) {
+	types := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(types), routev1.AddToScheme(types)); err != nil {
+		return nil, fmt.Errorf("register types: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: types})
+	if err != nil {
+		return nil, fmt.Errorf("make an API client: %w", err)
+	}
+	return c, nil
+}
+
+// Stop ends the router, the pods and the API server.
+func (r *Rig) Stop() error {
+	var errs []error
+	if r.router != nil {
+		r.router.Kill()
+	}
+	if r.pods != nil {
+		errs = append(errs, r.pods.Close())
+	}
+	if r.server != nil {
+		errs = append(errs, r.server.Stop())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,192 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+// Router is a running router process.
+type Router struct {
+	// WorkDir is its work directory, Log the file with what it says.
+	WorkDir, Log string
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+// StartRouter starts a router with a new work directory, or with that of a
+// former one. It does not wait until it is ready.
+func (r *Rig) StartRouter(workDir string, args ...string) (*Router, error) {
+	binary := os.Getenv(routerVariable)
+	if binary == "" {
+		return nil, errors.New("start the router: not inside a namespace")
+	}
+	if err := os.MkdirAll(workDir, 0o700); err != nil {
+		return nil, fmt.Errorf("start the router: %w", err)
+	}
+	o := &Router{WorkDir: workDir, Log: filepath.Join(r.Dir, "router.log"), done: make(chan struct{})}
+	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start the router: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // the child has its own
+	o.cmd = exec.Command(binary, append([]string{
+		"--kubeconfig", r.server.Kubeconfig(), "--name", "default", "--domain", Domain,
+		"--haproxy", r.HAProxy, "--work-dir", workDir, "--shutdown-delay", "0s", "--drain-timeout", "5s",
+		"--http-port", strconv.Itoa(HTTPPort), "--https-port", strconv.Itoa(HTTPSPort), "--stats-port", strconv.Itoa(StatsPort),
+	}, args...)...)
+	o.cmd.Stdout, o.cmd.Stderr = log, log
+	if err := o.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the router: %w", err)
+	}
+	go func() {
+		o.err = o.cmd.Wait()
+		close(o.done)
+	}()
+	r.router = o
+	return o, nil
+}
+
+// WaitReady waits until the router says that it serves every route.
+func (o *Router) WaitReady(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz/ready", StatsPort)); err == nil {
+			_ = response.Body.Close() // only the status counts
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-o.done:
+			return fmt.Errorf("the router ended: %w\n%s", o.err, o.LogEnd())
+		case <-ctx.Done():
+			return fmt.Errorf("the router is not ready after %s\n%s", limit, o.LogEnd())
+		case <-tick.C:
+		}
+	}
+}
+
+// LogEnd returns the last lines of the router's log.
+func (o *Router) LogEnd() string {
+	text, err := os.ReadFile(o.Log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+}
+
+// Stop ends the router and its HAProxy as a pod's end does.
+func (o *Router) Stop() error {
+	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the router: %w", err)
+	}
+	select {
+	case <-o.done:
+		return nil
+	case <-time.After(30 * time.Second):
+		o.Kill()
+		return errors.New("the router did not stop within 30 s")
+	}
+}
+
+// Kill ends the router at once; its HAProxy lives on.
+func (o *Router) Kill() {
+	_ = o.cmd.Process.Kill() // it may have ended already
+	<-o.done
+}
+
+// Signal sends the router a signal.
+func (o *Router) Signal(s syscall.Signal) error { return o.cmd.Process.Signal(s) }
+
+// Metrics returns the router's own metrics by name and labels, such as
+// `fairlead_router_routes{state="served"}`.
+func (o *Router) Metrics() (map[string]float64, error) {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", StatsPort))
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	values := map[string]float64{}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		i := strings.LastIndexByte(lines.Text(), ' ')
+		if i < 0 || strings.HasPrefix(lines.Text(), "#") {
+			continue
+		}
+		if v, err := strconv.ParseFloat(lines.Text()[i+1:], 64); err == nil {
+			values[lines.Text()[:i]] = v
+		}
+	}
+	return values, lines.Err()
+}
+
+// Sum adds up the metrics whose name starts with a prefix.
+func Sum(metrics map[string]float64, prefix string) float64 {
+	total := 0.0
+	for name, v := range metrics {
+		if strings.HasPrefix(name, prefix) {
+			total += v
+		}
+	}
+	return total
+}
+
+// Memory returns the resident memory, in bytes, of the router and of the
+// largest HAProxy process.
+func (o *Router) Memory() (router, haproxy int64) {
+	router = resident(o.cmd.Process.Pid)
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return router, 0
+	}
+	for _, dir := range dirs {
+		name, err := os.ReadFile(filepath.Join(dir, "comm"))
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if err == nil && strings.HasPrefix(string(name), filepath.Base("haproxy")) {
+			haproxy = max(haproxy, resident(pid))
+		}
+	}
+	return router, haproxy
+}
+
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			kb, _ := strconv.ParseInt(f[1], 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// Tool returns the path of wrk, or why it is not there.
+func Tool(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		_, toolErr := toolset.Dir()
+		return "", errors.Join(fmt.Errorf("%w: %s is not installed: run `make tools`", ErrUnable, name), toolErr)
+	}
+	return path, nil
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+// writers is the number of concurrent writers to the API server.
+const writers = 8
+
+// addMany creates routes with their Services; every second one brings its own
+// certificate.
+func (b *bench) addMany(ctx context.Context, prefix string, n int) error {
+	var made atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range writers {
+		group.Go(func() error {
+			for i := w; i < n; i += writers {
+				name := fmt.Sprintf("%s%d", prefix, i)
+				if err := b.rig.CreateService(ctx, name, rig.Address(i)); err != nil {
+					return err
+				}
+				route := rig.Route(name)
+				if i%2 == 1 {
+					if _, err := b.rig.WithCertificate(route); err != nil {
+						return err
+					}
+				}
+				if err := b.rig.Create(ctx, route); err != nil {
+					return err
+				}
+				if done := made.Add(1); done%1000 == 0 {
+					b.progress("%d of %d routes created", done, n)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// served waits until the router serves that many routes and has written their
+// status.
+func (b *bench) served(ctx context.Context, routes, writes float64) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		m, err := b.router.Metrics()
+		if err == nil && m[`fairlead_router_routes{state="served"}`] >= routes && m["fairlead_router_status_writes_total"] >= writes {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %v routes: %w\n%s", routes, ctx.Err(), b.router.LogEnd())
+		case <-tick.C:
+		}
+	}
+}
+
+// known returns how many routes the router serves and how many statuses it wrote.
+func (b *bench) known() (routes, writes float64, err error) {
+	m, err := b.router.Metrics()
+	return m[`fairlead_router_routes{state="served"}`], m["fairlead_router_status_writes_total"], err
+}
+
+// fill adds the routes of the second half while the router runs.
+func (b *bench) fill(ctx context.Context) error {
+	b.progress("creating %d routes, half with their own certificate", b.routes)
+	routes, _, err := b.known()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := b.addMany(ctx, "fill", b.routes); err != nil {
+		return err
+	}
+	b.report.figure("creating the routes", time.Since(began).Seconds(), "s", "the API server's speed; the router follows live")
+	if err := b.served(ctx, routes+float64(b.routes), 0); err != nil {
+		return err
+	}
+	b.report.figure("all served", time.Since(began).Seconds(), "s", "")
+	b.progress("served; waiting for every status")
+	// The samples' routes have a status, too, less those deleted before.
+	if err := b.served(ctx, 0, float64(b.routes)); err != nil {
+		return err
+	}
+	b.memory("")
+	return nil
+}
+
+func (b *bench) memory(note string) {
+	router, haproxy := b.router.Memory()
+	b.report.figure("router memory"+note, float64(router)/(1<<20), "MiB", "resident")
+	b.report.figure("HAProxy memory"+note, float64(haproxy)/(1<<20), "MiB", "resident")
+}
+
+// burstOf creates many routes at once.
+func (b *bench) burstOf(ctx context.Context) error {
+	b.progress("burst of %d routes", b.burst)
+	routes, _, err := b.known()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := b.addMany(ctx, "burst", b.burst); err != nil {
+		return err
+	}
+	created := time.Now()
+	if err := b.served(ctx, routes+float64(b.burst), 0); err != nil {
+		return err
+	}
+	b.report.figure("burst: created", created.Sub(began).Seconds(), "s", fmt.Sprintf("%d routes", b.burst))
+	b.report.figure("burst: served after the last answer", time.Since(created).Seconds()*1000, "ms", "resolution 100 ms")
+	m, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	b.report.figure("reloads", rig.Sum(m, "fairlead_router_reloads_total"), "", "since the router's start")
+	b.report.figure("status writes", m["fairlead_router_status_writes_total"], "", "one for each route")
+	b.report.figure("status conflicts and errors", m["fairlead_router_status_conflicts_total"]+m["fairlead_router_status_errors_total"], "", "")
+	return nil
+}
+
+// restart measures a start from nothing with all routes there.
+func (b *bench) restart(ctx context.Context) error {
+	routes, _, err := b.known()
+	if err != nil {
+		return err
+	}
+	if err := b.router.Stop(); err != nil {
+		return err
+	}
+	b.progress("cold start with %v routes", routes)
+	began := time.Now()
+	if err := b.startRouter(ctx, "cold"); err != nil {
+		return err
+	}
+	b.report.figure("cold start to ready", time.Since(began).Seconds(), "s", fmt.Sprintf("%v routes", routes))
+	if err := b.served(ctx, routes, 0); err != nil {
+		return err
+	}
+	b.memory(" after a start")
+	return b.adopt(ctx, routes)
+}
+
+// adopt kills the router, whose HAProxy goes on, and starts another.
+func (b *bench) adopt(ctx context.Context, routes float64) error {
+	b.router.Kill()
+	b.progress("the router's restart beside its HAProxy")
+	began := time.Now()
+	var err error
+	if b.router, err = b.rig.StartRouter(filepath.Join(b.dir, "cold")); err != nil {
+		return err
+	}
+	if err := b.router.WaitReady(ctx, 3*time.Minute); err != nil {
+		return err
+	}
+	b.report.figure("router restart to ready", time.Since(began).Seconds(), "s", "HAProxy serves meanwhile")
+	if err := b.served(ctx, routes, 0); err != nil {
+		return err
+	}
+	// A writer that found a difference would write within this time: its
+	// Lease is free after 15 s at the latest.
+	timer := time.NewTimer(20 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	m, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	b.report.figure("status writes after restart", m["fairlead_router_status_writes_total"], "", fmt.Sprintf("leading: %v", m["fairlead_router_status_leading"] == 1))
+	b.report.figure("reloads after restart", rig.Sum(m, "fairlead_router_reloads_total"), "", "")
+	return nil
+}
