@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -27,8 +26,10 @@ const (
 	filesPause = 3 * time.Second
 	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
 	reloadPause = time.Second
-	// startTimeout is how long HAProxy may take to answer after its start.
-	startTimeout = 60 * time.Second
+	// goneLimit is how long HAProxy may be gone before the router takes the
+	// routes out of the files, lest one of them is the reason. They come back
+	// one by one over the runtime socket.
+	goneLimit = 15 * time.Second
 )
 
 // Cluster is where objects and their changes come from.
@@ -90,6 +91,10 @@ type Engine struct {
 	removals *removals
 	refused  map[model.Key]string
 
+	// goneSince is when HAProxy stopped answering, or zero.
+	goneSince time.Time
+	complaint string
+
 	filesDirty  bool
 	filesAt     time.Time
 	reloadAfter time.Time
@@ -127,7 +132,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.o.Cluster.WaitForSecrets(ctx)
 		e.update(e.o.Cluster.Take())
 	}
-	if err := e.attach(ctx); err != nil {
+	if err := e.attach(); err != nil {
 		return err
 	}
 	for {
@@ -168,26 +173,11 @@ func (e *Engine) update(ch ingest.Changes) {
 
 // attach starts from what is there: a HAProxy that serves keeps serving, and
 // one that does not run starts from files with everything in them.
-func (e *Engine) attach(ctx context.Context) error {
+func (e *Engine) attach() error {
 	if _, err := e.runtime.Info(); err == nil {
 		return nil // sync reads it back
 	}
-	if err := e.writeFiles(); err != nil {
-		return err
-	}
-	deadline := time.Now().Add(startTimeout)
-	for {
-		if _, err := e.runtime.Info(); err == nil {
-			return nil
-		} else if time.Now().After(deadline) {
-			return fmt.Errorf("wait for HAProxy to start: %w; its messages stand above", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return e.writeFiles()
 }
 
 // sync makes HAProxy like the wanted state, and returns when to look again.
@@ -211,6 +201,7 @@ func (e *Engine) sync() time.Duration {
 	}
 	e.pending = plan.NewScope()
 	e.ready.set(true)
+	e.goneSince, e.complaint = time.Time{}, ""
 	e.report()
 	e.refreshFiles()
 	return e.remove()
@@ -218,9 +209,24 @@ func (e *Engine) sync() time.Duration {
 
 // lost forgets what was known about the process.
 func (e *Engine) lost(err error) {
-	e.log.Error("cannot bring HAProxy up to date, trying again", "err", err)
+	if e.complaint != err.Error() {
+		e.complaint = err.Error()
+		e.log.Error("cannot bring HAProxy up to date, trying again", "err", err)
+	}
 	e.pid = 0
 	e.ready.set(false)
+	switch {
+	case !errors.Is(err, haproxy.ErrGone):
+		e.goneSince = time.Time{}
+	case e.goneSince.IsZero():
+		e.goneSince = time.Now()
+	case time.Since(e.goneSince) > goneLimit:
+		e.goneSince = time.Now()
+		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
+		if err := e.files.Write(e.skeleton, e.pipeline.Bare()); err != nil {
+			e.log.Error("cannot write HAProxy's files", "err", err)
+		}
+	}
 }
 
 // identify makes sure that live describes the process behind the socket.
@@ -297,10 +303,10 @@ func (e *Engine) apply(p plan.Plan) error {
 	return nil
 }
 
-// writeFiles makes the files say what is wanted.
+// writeFiles makes the files say what is wanted, less what HAProxy refuses.
 func (e *Engine) writeFiles() error {
 	e.filesDirty, e.filesAt = false, time.Now()
-	return e.files.Write(e.skeleton, e.pipeline.Want())
+	return e.files.Write(e.skeleton, e.pipeline.Want().Without(e.refused))
 }
 
 // refreshFiles lets a HAProxy that dies start again from what it had.

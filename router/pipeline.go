@@ -65,6 +65,14 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 // Want returns the wanted state, which the next Update changes.
 func (p *Pipeline) Want() *plan.State { return p.want }
 
+// Bare returns the wanted state without any route.
+func (p *Pipeline) Bare() *plan.State {
+	bare := plan.NewState()
+	id := p.want.Lines[anyName]
+	bare.Lines[anyName], bare.Certs[id] = id, p.want.Certs[id]
+	return bare
+}
+
 // Secrets returns the Secrets that routes name.
 func (p *Pipeline) Secrets() KeySet { return keysOf(p.bySecret) }
 
@@ -75,11 +83,13 @@ func (p *Pipeline) SetSettings(s ingest.Settings) { p.settings = s }
 // Settings returns the router-wide settings.
 func (p *Pipeline) Settings() ingest.Settings { return p.settings }
 
+// anyName is the crt-list filter of the default certificate.
+const anyName = "*"
+
 // SetDefaultCertificate changes the certificate of hosts that bring none, and
 // returns what to compare.
 func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 	scope := plan.NewScope()
-	const anyName = "*"
 	if old, ok := p.want.Lines[anyName]; ok {
 		delete(p.want.Certs, old)
 		scope.Certs[old] = struct{}{}

@@ -40,6 +40,32 @@ func Owner(s Step) (model.Key, bool) {
 	return model.Key{}, false
 }
 
+// Without returns the state less the backends of some routes and the keys that
+// lead to them.
+func (s *State) Without(owners map[model.Key]string) *State {
+	if len(owners) == 0 {
+		return s
+	}
+	out := &State{Certs: s.Certs, CAs: s.CAs, Lines: s.Lines, Backends: map[string]*Backend{}, Entries: map[Entry]string{}}
+	for name, b := range s.Backends {
+		if owner, ok := backendOwner(name); ok {
+			if _, out := owners[owner]; out {
+				continue
+			}
+		}
+		out.Backends[name] = b
+	}
+	for e, v := range s.Entries {
+		if owner, ok := entryOwner(e, v); ok {
+			if _, out := owners[owner]; out {
+				continue
+			}
+		}
+		out.Entries[e] = v
+	}
+	return out
+}
+
 func entryOwner(e Entry, value string) (model.Key, bool) {
 	if e.Map == MapPolicy {
 		return backendOwner(e.Key)
