@@ -24,6 +24,7 @@ func publishedAddresses(t operatorv1.EndpointPublishingStrategyType, loadBalance
 				found = append(found, nodeAddresses(n)...)
 			}
 		}
+	case operatorv1.PrivateStrategyType:
 	}
 	slices.SortFunc(found, compareAddresses)
 	return slices.Compact(found)
@@ -54,6 +55,7 @@ func nodeAddresses(n corev1.Node) []string {
 			external = append(external, a.Address)
 		case corev1.NodeInternalIP:
 			internal = append(internal, a.Address)
+		case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
 		}
 	}
 	if len(external) > 0 {

@@ -30,8 +30,7 @@ import (
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
-const usage = `operator turns IngressControllers into running HAProxy routers, Ingresses into
-Routes, and gives addresses to Services of type LoadBalancer.
+const usage = `operator makes routers of IngressControllers, Routes of Ingresses, and gives addresses to Services.
 
 Examples:
   # In a pod, as config/default runs it:
@@ -97,8 +96,9 @@ func main() {
 	klog.SetSlogLogger(slog.Default())
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, s); err != nil {
+	err = run(ctx, s)
+	stop()
+	if err != nil {
 		slog.Error("operator stopped", "error", err)
 		os.Exit(1)
 	}
