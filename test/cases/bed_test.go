@@ -1,0 +1,273 @@
+package cases
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+// versions are the programs of the HAProxy versions that the project supports.
+var versions = []string{"haproxy", "haproxy-3.0"}
+
+// patience bounds every wait of the tests.
+const patience = 20 * time.Second
+
+// bed is one router with its HAProxy.
+type bed struct {
+	t        testing.TB
+	cluster  *memory
+	layout   render.Layout
+	binary   string
+	caps     plan.Capabilities
+	http     int
+	https    int
+	registry *prometheus.Registry
+	engine   *router.Engine
+	log      *logBuffer
+
+	stopEngine     func()
+	stopSupervisor func()
+	sentinels      int
+}
+
+// logBuffer keeps the log of a bed, to be shown if the test fails.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := toolset.Path(name)
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// newBed prepares a router on a cluster; start runs it.
+func newBed(t testing.TB, version string, cluster *memory) *bed {
+	t.Helper()
+	needNetwork(t)
+	b := &bed{t: t, cluster: cluster, binary: program(t, version), log: &logBuffer{}, registry: prometheus.NewRegistry()}
+	dir, err := os.MkdirTemp("", "fl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	b.layout = render.Layout{Dir: dir}
+	if b.caps, _, err = haproxy.Detect(t.Context(), b.binary); err != nil {
+		t.Fatal(err)
+	}
+	b.http, b.https = freePort(t), freePort(t)
+	t.Cleanup(func() {
+		b.stop()
+		if t.Failed() {
+			t.Logf("log of the router:\n%s", b.log)
+		}
+	})
+	return b
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// start runs supervisor and engine, and waits until the router is ready.
+func (b *bed) start() {
+	b.t.Helper()
+	b.startSupervisor()
+	b.startEngine()
+	b.waitReady()
+}
+
+func (b *bed) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b.log, nil)) }
+
+func (b *bed) startSupervisor() {
+	b.t.Helper()
+	s := &haproxy.Supervisor{Binary: b.binary, Layout: b.layout, Log: b.logger()}
+	b.stopSupervisor = background(func(ctx context.Context) { _ = s.Run(ctx, time.Second) })
+}
+
+func (b *bed) startEngine() {
+	b.t.Helper()
+	cert, err := ingest.DefaultCertificate(pki().leaf(b.t, "default").certPEM, pki().leaf(b.t, "default").keyPEM)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.registry = prometheus.NewRegistry()
+	b.engine, err = router.NewEngine(router.Options{
+		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps,
+		Render:   render.Settings{HTTPPort: b.http, HTTPSPort: b.https, MaxConn: 500, Threads: 1},
+		Settings: b.cluster.Settings, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.stopEngine = background(func(ctx context.Context) {
+		if err := b.engine.Run(ctx); err != nil {
+			b.logger().Error("engine ended", "err", err)
+		}
+	})
+}
+
+// background runs a function and returns what stops it and waits for its end.
+func background(run func(context.Context)) func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+}
+
+func (b *bed) stop() {
+	if b.stopEngine != nil {
+		b.stopEngine()
+	}
+	if b.stopSupervisor != nil {
+		b.stopSupervisor()
+	}
+}
+
+func (b *bed) waitReady() {
+	b.t.Helper()
+	b.eventually("the router is ready", func() error {
+		if !b.engine.Ready() {
+			return fmt.Errorf("not ready")
+		}
+		return nil
+	})
+}
+
+// eventually polls until a condition holds.
+func (b *bed) eventually(what string, holds func() error) {
+	b.t.Helper()
+	poll(b.t, what, holds)
+}
+
+func poll(t testing.TB, what string, holds func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %v", what, patience, err)
+		}
+		<-tick.C
+	}
+}
+
+// apply makes a change and waits until HAProxy serves it. A route without host
+// goes along: it adds nothing to HAProxy, and its status comes after all else.
+func (b *bed) apply(c change) {
+	b.t.Helper()
+	for _, o := range c.put {
+		ensurePods(b.t, o)
+	}
+	b.sentinels++
+	sentinel := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "sentinel", Name: fmt.Sprintf("s%d", b.sentinels)}}
+	key := keyOf(sentinel)
+	c.put = append(c.put[:len(c.put):len(c.put)], sentinel)
+	b.cluster.apply(c)
+	deadline := time.After(patience)
+	for {
+		statuses, more := b.cluster.snapshot()
+		if _, ok := statuses[key]; ok {
+			break
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			b.t.Fatalf("the change was not applied within %s", patience)
+		}
+	}
+	b.cluster.apply(change{del: []ref{{"Route", key}}})
+}
+
+// reloads returns the number of reloads since the engine started.
+func (b *bed) reloads() int {
+	b.t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	n := 0
+	for _, f := range families {
+		if f.GetName() == "fairlead_router_reloads_total" {
+			for _, m := range f.GetMetric() {
+				n += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return n
+}
+
+// readBack asks HAProxy what it has, on a connection of the test's own.
+func (b *bed) readBack() *plan.State {
+	b.t.Helper()
+	rt, err := haproxy.NewRuntime(b.layout, b.caps)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	st, err := rt.ReadBack()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return st
+}
+
+// statusOf returns the last status published for a route.
+func (b *bed) statusOf(k model.Key) (model.RouteStatus, bool) {
+	statuses, _ := b.cluster.snapshot()
+	st, ok := statuses[k]
+	return st, ok
+}
+
+func (b *bed) file(name string) string { return filepath.Join(b.layout.Dir, name) }

@@ -1,0 +1,217 @@
+package cases
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// testCase is one file of testdata.
+type testCase struct {
+	name  string
+	about string
+	steps []*step
+	// history says that the state depends on former versions of objects, so
+	// that computing everything anew may give something else.
+	history bool
+	// reloads is how many reloads HAProxy 3.0 may need, -1 for any number.
+	only string
+}
+
+// step is a change and what holds after it.
+type step struct {
+	name   string
+	change change
+	checks map[string][]string // file name → lines
+}
+
+var kinds = map[string]func() metav1.Object{
+	"Route":         func() metav1.Object { return &routev1.Route{} },
+	"Service":       func() metav1.Object { return &corev1.Service{} },
+	"EndpointSlice": func() metav1.Object { return &discoveryv1.EndpointSlice{} },
+	"Secret":        func() metav1.Object { return &corev1.Secret{} },
+}
+
+// loadCases reads all cases, each anew, so that runs share no object.
+func loadCases(t *testing.T) []*testCase {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases in testdata: %v", err)
+	}
+	var all []*testCase
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, parseCase(t, strings.TrimSuffix(filepath.Base(f), ".txtar"), txtar.Parse(data)))
+	}
+	return all
+}
+
+func parseCase(t *testing.T, name string, a *txtar.Archive) *testCase {
+	t.Helper()
+	c := &testCase{name: name, about: strings.TrimSpace(string(a.Comment))}
+	var current *step
+	for _, f := range a.Files {
+		stepName, file, ok := strings.Cut(f.Name, "/")
+		if !ok {
+			stepName, file = "step1", f.Name
+		}
+		if current == nil || current.name != stepName {
+			current = &step{name: stepName, checks: map[string][]string{}}
+			c.steps = append(c.steps, current)
+		}
+		if err := c.file(t, current, file, string(f.Data)); err != nil {
+			t.Fatalf("%s: %s: %v", name, f.Name, err)
+		}
+	}
+	return c
+}
+
+func (c *testCase) file(t *testing.T, s *step, file, text string) error {
+	t.Helper()
+	switch file {
+	case "in.yaml":
+		return s.objects(pki().expand(t, text))
+	case "services":
+		return s.services(linesOf(text))
+	case "settings":
+		return s.settings(linesOf(text))
+	case "delete":
+		for _, l := range linesOf(text) {
+			kind, name, _ := strings.Cut(l, " ")
+			s.change.del = append(s.change.del, ref{kind, parseKey(name)})
+		}
+	case "history":
+		c.history = true
+	case "only":
+		c.only = strings.TrimSpace(text)
+	case "requests", "statuses", "servers", "shares":
+		s.checks[file] = linesOf(pki().expand(t, text))
+	default:
+		return fmt.Errorf("a case has no such file")
+	}
+	return nil
+}
+
+func linesOf(text string) []string {
+	var lines []string
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func parseKey(s string) model.Key {
+	ns, name, _ := strings.Cut(s, "/")
+	return model.Key{Namespace: ns, Name: name}
+}
+
+func (s *step) objects(text string) error {
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		var head metav1.TypeMeta
+		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+			return err
+		}
+		create := kinds[head.Kind]
+		if create == nil {
+			return fmt.Errorf("unknown kind %q", head.Kind)
+		}
+		o := create()
+		if err := yaml.UnmarshalStrict([]byte(doc), o); err != nil {
+			return err
+		}
+		s.change.put = append(s.change.put, o)
+	}
+	return nil
+}
+
+// services reads "ns/name PORT… POD@ADDRESS…", where PORT is "8080" or
+// "name=8080" or "name=8080/protocol". Without pods the Service has an empty
+// slice.
+func (s *step) services(lines []string) error {
+	for _, l := range lines {
+		f := strings.Fields(l)
+		k := parseKey(f[0])
+		slice := &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: k.Namespace, Name: k.Name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: k.Name},
+			},
+			AddressType: discoveryv1.AddressTypeIPv4,
+		}
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
+		for _, word := range f[1:] {
+			if pod, address, ok := strings.Cut(word, "@"); ok {
+				if strings.Contains(address, ":") {
+					slice.AddressType = discoveryv1.AddressTypeIPv6
+				}
+				slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+					Addresses: []string{address}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: k.Namespace, Name: pod},
+				})
+				continue
+			}
+			p, err := parsePort(word)
+			if err != nil {
+				return err
+			}
+			slice.Ports = append(slice.Ports, p)
+			service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: *p.Name, Port: *p.Port})
+		}
+		s.change.put = append(s.change.put, service, slice)
+	}
+	return nil
+}
+
+func parsePort(word string) (discoveryv1.EndpointPort, error) {
+	name, number, ok := strings.Cut(word, "=")
+	if !ok {
+		name, number = "", word
+	}
+	number, protocol, _ := strings.Cut(number, "/")
+	n, err := strconv.ParseInt(number, 10, 32)
+	if err != nil {
+		return discoveryv1.EndpointPort{}, err
+	}
+	port := int32(n)
+	p := discoveryv1.EndpointPort{Name: &name, Port: &port}
+	if protocol != "" {
+		p.AppProtocol = &protocol
+	}
+	return p, nil
+}
+
+func (s *step) settings(lines []string) error {
+	set := ingest.Settings{RouterName: "cases"}
+	for _, l := range lines {
+		word, value, _ := strings.Cut(l, " ")
+		switch word {
+		case "wildcards":
+			set.WildcardsAllowed = true
+		case "inter-namespace":
+			set.InterNamespace = true
+		case "domain":
+			set.Domain = value
+		default:
+			return fmt.Errorf("unknown setting %q", l)
+		}
+	}
+	s.change.settings = &set
+	return nil
+}

@@ -1,0 +1,104 @@
+package cases
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// request is one request as a case writes it. It is sent byte for byte: what
+// HAProxy makes of odd targets and hosts is part of what is tested.
+type request struct {
+	method string
+	tls    bool
+	host   string // Host header; "-" for none
+	target string // raw request target
+	sni    string // "-" for none
+	header []string
+	alpn   []string
+}
+
+// response is what the client got.
+type response struct {
+	status  int
+	header  http.Header
+	cookies []*http.Cookie
+	body    string
+	cert    string // common name of the served certificate
+	pod     *answer
+	err     error // the connection failed, or was closed without an answer
+}
+
+const clientTimeout = 10 * time.Second
+
+// do sends a request to one of the listeners of HAProxy.
+func (r *request) do(httpPort, httpsPort int) response {
+	port := httpPort
+	if r.tls {
+		port = httpsPort
+	}
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), clientTimeout)
+	if err != nil {
+		return response{err: err}
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
+	var out response
+	if r.tls {
+		c := &tls.Config{InsecureSkipVerify: true, NextProtos: r.alpn} //nolint:gosec // which certificate is served is what is asked
+		if r.sni != "-" {
+			c.ServerName = r.sni
+		}
+		secure := tls.Client(conn, c)
+		if err := secure.Handshake(); err != nil {
+			return response{err: err}
+		}
+		out.cert = secure.ConnectionState().PeerCertificates[0].Subject.CommonName
+		conn = secure
+	}
+	if _, err := io.WriteString(conn, r.text()); err != nil {
+		out.err = err
+		return out
+	}
+	out.read(conn, r.method)
+	return out
+}
+
+func (r *request) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.method, r.target)
+	if r.host != "-" {
+		fmt.Fprintf(&b, "Host: %s\r\n", r.host)
+	}
+	for _, h := range r.header {
+		b.WriteString(h + "\r\n")
+	}
+	b.WriteString("Connection: close\r\n\r\n")
+	return b.String()
+}
+
+func (p *response) read(from io.Reader, method string) {
+	res, err := http.ReadResponse(bufio.NewReader(from), &http.Request{Method: method})
+	if err != nil {
+		p.err = err
+		return
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.status, p.header, p.cookies, p.body = res.StatusCode, res.Header, res.Cookies(), string(body)
+	var a answer
+	if json.Unmarshal(body, &a) == nil && a.Pod != "" {
+		p.pod = &a
+	}
+}

@@ -1,0 +1,277 @@
+package cases
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// core is the deciding packages over a cluster of their own, fed with the same
+// changes as the real router. It says what ought to be served.
+type core struct {
+	cluster  *memory
+	pipeline *router.Pipeline
+}
+
+func newCore(t testing.TB) *core {
+	t.Helper()
+	m := newMemory()
+	return &core{m, freshPipeline(t, m)}
+}
+
+func freshPipeline(t testing.TB, m *memory) *router.Pipeline {
+	t.Helper()
+	cert, err := ingest.DefaultCertificate(pki().leaf(t, "default").certPEM, pki().leaf(t, "default").keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return router.NewPipeline(m, m.Settings(), cert)
+}
+
+// apply takes a copy of a change.
+func (c *core) apply(ch change) {
+	own := change{del: ch.del, settings: ch.settings}
+	for _, o := range ch.put {
+		own.put = append(own.put, clone(o))
+	}
+	c.cluster.apply(own)
+	changes := c.cluster.Take()
+	if changes.All {
+		c.pipeline.SetSettings(c.cluster.Settings())
+	}
+	c.pipeline.Update(changes)
+}
+
+func clone(o metav1.Object) metav1.Object {
+	switch o := o.(type) {
+	case *routev1.Route:
+		return o.DeepCopy()
+	case *corev1.Service:
+		return o.DeepCopy()
+	case *discoveryv1.EndpointSlice:
+		return o.DeepCopy()
+	case *corev1.Secret:
+		return o.DeepCopy()
+	}
+	panic(fmt.Sprintf("clone of a %T", o))
+}
+
+// equalsFull compares the incremental result with computing everything anew.
+func (c *core) equalsFull(t testing.TB) error {
+	t.Helper()
+	full := freshPipeline(t, c.cluster)
+	full.Update(ingest.Changes{All: true})
+	if d := cmp.Diff(full.Want(), c.pipeline.Want(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
+		return fmt.Errorf("the incremental state differs from the full one (-full +incremental):\n%s", d)
+	}
+	for _, k := range c.cluster.Routes() {
+		if d := cmp.Diff(full.Status(k), c.pipeline.Status(k)); d != "" {
+			return fmt.Errorf("status of %s (-full +incremental):\n%s", k, d)
+		}
+	}
+	return nil
+}
+
+// decision is where the tables send a request.
+type decision struct {
+	value   string // as in the maps; "" if nothing matches
+	backend *plan.Backend
+	cert    string // ID of the certificate that TLS ends with, "" for passthrough
+}
+
+// decide looks a request up as HAProxy does.
+func decide(want *plan.State, r *request) decision {
+	path, _, _ := strings.Cut(r.target, "?")
+	host := r.host
+	if host == "-" {
+		host = ""
+	}
+	if !r.tls {
+		return resolve(want, table(want, plan.MapHTTP).Request(host, path), "")
+	}
+	sni := strings.ToLower(strings.TrimRight(r.sni, "."))
+	if sni == "-" {
+		sni = ""
+	}
+	cert := want.Lines["*"]
+	if sni != "" {
+		names := table(want, plan.MapSNI)
+		v, ok := names[sni]
+		if !ok {
+			v = names[match.Wildcard(sni)]
+		}
+		if v != "" && !strings.HasPrefix(v, "!") {
+			return resolve(want, v, "")
+		}
+		for _, filter := range []string{match.Wildcard(sni), sni} {
+			if id, ok := want.Lines[filter]; ok {
+				cert = id
+			}
+		}
+	}
+	return resolve(want, table(want, plan.MapHTTPS).Request(host, path), cert)
+}
+
+func resolve(want *plan.State, value, cert string) decision {
+	return decision{value, want.Backends[value], cert}
+}
+
+func table(want *plan.State, m plan.Map) match.Table {
+	t := match.Table{}
+	for e, v := range want.Entries {
+		if e.Map == m {
+			t[e.Key] = v
+		}
+	}
+	return t
+}
+
+// podName returns the name of the pod at an address, by the servers of the
+// backend that ought to have answered.
+func (d decision) podName(at string) string {
+	if d.backend == nil {
+		return ""
+	}
+	for name, s := range d.backend.Servers {
+		if s.Address.String() == at {
+			return podOf(name)
+		}
+	}
+	return ""
+}
+
+// podOf returns the pod in a server's name, "pod:NAME:…".
+func podOf(server string) string {
+	f := strings.Split(server, ":")
+	if f[0] != "pod" {
+		return f[0]
+	}
+	return f[1]
+}
+
+// alive reports whether a server of the decided backend could answer.
+func (d decision) alive() bool {
+	for _, s := range d.backend.Servers {
+		if s.Weight > 0 && s.Address.Port() < firstDeadPort && ours(s.Address.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+// agrees compares a response with the decision, whatever the case says.
+func (d decision) agrees(e *expectation, r response) error {
+	switch {
+	case !strings.HasPrefix(e.request.target, "/") || e.status == 400:
+		return nil // HAProxy refuses it before any rule
+	case d.value == match.Redirect:
+		if r.status != 302 {
+			return fmt.Errorf("the tables redirect, HAProxy answers %d", r.status)
+		}
+	case d.backend == nil:
+		if r.status != 404 {
+			return fmt.Errorf("the tables have no route (%q), HAProxy answers %d", d.value, r.status)
+		}
+	case r.pod != nil:
+		if d.podName(r.pod.Pod) == "" {
+			return fmt.Errorf("the tables decide for %s, but pod %s answered", d.value, r.pod.Pod)
+		}
+	case d.alive() && e.status == 200:
+		return fmt.Errorf("the tables decide for %s, but no pod answered: status %d, %w", d.value, r.status, r.err)
+	}
+	return nil
+}
+
+// pure checks a line against the decision alone.
+func (d decision) pure(e *expectation) error {
+	got := "503"
+	switch {
+	case d.value == match.Redirect:
+		got = "302"
+	case d.backend == nil:
+		got = "404"
+	case d.alive():
+		got = "200"
+	}
+	want := fmt.Sprint(e.status)
+	if e.closed {
+		want = "503"
+	}
+	switch {
+	case !strings.HasPrefix(e.request.target, "/") || e.status == 400 || e.status == 0:
+		return nil
+	case got != want && !(want == "503" && d.backend != nil) && !(want == "200" && e.with != ""):
+		return fmt.Errorf("the tables give %s (%q)", got, d.value)
+	}
+	for _, w := range e.want {
+		if w[0] != "pod" || d.backend == nil {
+			continue
+		}
+		var names []string
+		for name := range d.backend.Servers {
+			names = append(names, podOf(name))
+		}
+		for p := range strings.SplitSeq(w[1], "|") {
+			if !slices.Contains(names, p) {
+				return fmt.Errorf("%s has no server %s, it has %v", d.value, p, names)
+			}
+		}
+	}
+	return nil
+}
+
+// checkStatus compares one line of "statuses".
+func checkStatus(line string, find func(model.Key) (model.RouteStatus, bool)) error {
+	f := strings.SplitN(line, " ", 4)
+	k := parseKey(f[0])
+	st, ok := find(k)
+	if !ok {
+		return fmt.Errorf("no status of %s", k)
+	}
+	switch f[1] {
+	case "admitted":
+		if !st.Admitted || st.Reason != "" || st.Message != "" {
+			return fmt.Errorf("%s: not admitted: %s: %s", k, st.Reason, st.Message)
+		}
+	case "quiet":
+		if len(st.Findings) > 0 {
+			return fmt.Errorf("%s: findings %v", k, st.Findings)
+		}
+	case "host":
+		if st.Host != f[2] {
+			return fmt.Errorf("%s: host %q, want %q", k, st.Host, f[2])
+		}
+	case "refused", "finding":
+		want := ""
+		if len(f) > 3 {
+			want = f[3]
+		}
+		if f[1] == "refused" && (st.Admitted || string(st.Reason) != f[2] || !strings.Contains(st.Message, want)) {
+			return fmt.Errorf("%s: admitted %v, %s: %s", k, st.Admitted, st.Reason, st.Message)
+		}
+		for _, finding := range st.Findings {
+			if string(finding.Reason) == f[2] && strings.Contains(finding.Field+": "+finding.Text(), want) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s: no finding %s with %q among %v", k, f[2], want, st.Findings)
+	default:
+		return fmt.Errorf("unknown word in %q", line)
+	}
+	return nil
+}

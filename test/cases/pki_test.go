@@ -1,0 +1,163 @@
+package cases
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// authority issues the certificates that cases name. Equal names give equal
+// certificates during one run.
+type authority struct {
+	mu     sync.Mutex
+	cas    map[string]*keyPair
+	issued map[string]*keyPair
+}
+
+type keyPair struct {
+	cert     *x509.Certificate
+	key      crypto.Signer
+	certPEM  string
+	keyPEM   string
+	servable tls.Certificate
+}
+
+func newAuthority() *authority {
+	return &authority{cas: map[string]*keyPair{}, issued: map[string]*keyPair{}}
+}
+
+// pki is shared by all tests of one run: certificates are values.
+var pki = sync.OnceValue(newAuthority)
+
+func makePair(t testing.TB, template *x509.Certificate, parent *keyPair, key crypto.Signer) *keyPair {
+	t.Helper()
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = serial
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	issuer, signer := template, key
+	if parent != nil {
+		issuer, signer = parent.cert, parent.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &keyPair{
+		cert: cert, key: key,
+		certPEM: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		keyPEM:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})),
+	}
+	if p.servable, err = tls.X509KeyPair([]byte(p.certPEM), []byte(p.keyPEM)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newKey(t testing.TB) crypto.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// ca returns an authority by name.
+func (a *authority) ca(t testing.TB, name string) *keyPair {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.cas[name]; p != nil {
+		return p
+	}
+	p := makePair(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil, newKey(t))
+	a.cas[name] = p
+	return p
+}
+
+// leaf returns a certificate whose common name is the given one. "weak/…" has
+// a key that is too short for TLS today.
+func (a *authority) leaf(t testing.TB, name string) *keyPair {
+	t.Helper()
+	ca := a.ca(t, "ca")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.issued[name]; p != nil {
+		return p
+	}
+	key := newKey(t)
+	if strings.HasPrefix(name, "weak/") {
+		var err error
+		if key, err = rsa.GenerateKey(rand.Reader, 1024); err != nil { //nolint:gosec // the weakness is the point
+			t.Fatal(err)
+		}
+	}
+	p := makePair(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, ca, key)
+	a.issued[name] = p
+	return p
+}
+
+// expand replaces "${cert NAME}", "${key NAME}" and "${ca NAME}" in YAML by
+// quoted PEM text, and "${base64 cert NAME}" alike for Secrets.
+func (a *authority) expand(t testing.TB, text string) string {
+	t.Helper()
+	for {
+		before, rest, ok := strings.Cut(text, "${")
+		if !ok {
+			return text
+		}
+		what, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			t.Fatalf("no } after ${%s", rest)
+		}
+		kind, name, _ := strings.Cut(what, " ")
+		var value string
+		switch kind {
+		case "cert":
+			value = a.leaf(t, name).certPEM
+		case "key":
+			value = a.leaf(t, name).keyPEM
+		case "ca":
+			value = a.ca(t, name).certPEM
+		case "repeat": // "${repeat 100 x}"
+			var n int
+			var s string
+			if _, err := fmt.Sscan(name, &n, &s); err != nil {
+				t.Fatalf("${%s}: %v", what, err)
+			}
+			text = before + strings.Repeat(s, n) + after
+			continue
+		default:
+			t.Fatalf("unknown ${%s}", what)
+		}
+		text = before + fmt.Sprintf("%q", value) + after
+	}
+}

@@ -1,0 +1,110 @@
+package cases
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// Ports say what a fake pod is: TLS ports speak TLS, dead ports refuse, every
+// other one speaks HTTP/1.1 and HTTP/2 without TLS.
+const (
+	firstTLSPort  = 8443
+	lastTLSPort   = 8499
+	firstDeadPort = 9000
+)
+
+// answer is what a pod says about a request.
+type answer struct {
+	Pod    string // address and port
+	Method string
+	Path   string // the request target as received
+	Host   string
+	Proto  string
+	Header http.Header
+	SNI    string
+}
+
+// fleet are the fake pods of a run, by address. They start when an
+// EndpointSlice names them and stay.
+type fleet struct {
+	mu      sync.Mutex
+	running map[netip.AddrPort]struct{}
+}
+
+var pods = &fleet{running: map[netip.AddrPort]struct{}{}}
+
+// ensure starts the pods that a slice names.
+func (f *fleet) ensure(t testing.TB, s *discoveryv1.EndpointSlice) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range s.Endpoints {
+		for _, a := range e.Addresses {
+			addr, err := netip.ParseAddr(a)
+			if err != nil || !ours(addr) {
+				continue
+			}
+			for _, p := range s.Ports {
+				if p.Port == nil || *p.Port >= firstDeadPort {
+					continue
+				}
+				f.start(t, netip.AddrPortFrom(addr, uint16(*p.Port)))
+			}
+		}
+	}
+}
+
+// ours reports whether a pod may listen at an address: cases also name
+// addresses that must never be asked.
+func ours(a netip.Addr) bool {
+	return netip.MustParsePrefix(podNet).Contains(a) || netip.MustParsePrefix(podNet6).Contains(a)
+}
+
+func (f *fleet) start(t testing.TB, at netip.AddrPort) {
+	t.Helper()
+	if _, ok := f.running[at]; ok {
+		return
+	}
+	l, err := net.Listen("tcp", at.String())
+	if err != nil {
+		t.Fatalf("start pod %s: %v", at, err)
+	}
+	f.running[at] = struct{}{}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		a := answer{Pod: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host, Proto: r.Proto, Header: r.Header}
+		if r.TLS != nil {
+			a.SNI = r.TLS.ServerName
+		}
+		if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(a)
+	}
+	// No ServeMux: it would clean the paths that the cases are about.
+	server := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP2(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	if p := at.Port(); p >= firstTLSPort && p <= lastTLSPort {
+		cert := pki().leaf(t, "pod-"+at.Addr().String()).servable
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		go func() { _ = server.ServeTLS(l, "", "") }()
+		return
+	}
+	go func() { _ = server.Serve(l) }()
+}
