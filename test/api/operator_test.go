@@ -25,6 +25,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	names "github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
@@ -57,11 +58,12 @@ func startOperator(t *testing.T) (client.Client, *logged) {
 		t.Fatal(err)
 	}
 	log := &logged{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
 	if err := errors.Join(
-		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", Log: slog.New(slog.NewTextHandler(log, nil))}),
-		ingress.Setup(mgr, ingress.Options{Classless: true}),
-		addresses.Setup(mgr, addresses.Options{Registerer: registry}),
+		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", Log: logger}),
+		ingress.Setup(mgr, ingress.Options{Classless: true, Log: logger}),
+		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +71,37 @@ func startOperator(t *testing.T) (client.Client, *logged) {
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	t.Cleanup(func() {
+		cleanUp(t, c)
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("operator: %v", err)
 		}
+		if t.Failed() {
+			t.Log(log.all())
+		}
 	})
 	return c, log
+}
+
+// cleanUp leaves no IngressController and no address to the next test. The
+// operator must still run.
+func cleanUp(t *testing.T, c client.Client) {
+	t.Helper()
+	ctx := context.Background()
+	if err := errors.Join(
+		c.DeleteAllOf(ctx, &v1beta1.IPAddressPool{}, client.InNamespace(names.ProviderNamespace)),
+		c.DeleteAllOf(ctx, &operatorv1.IngressController{}, client.InNamespace(names.OperatorNamespace)),
+	); err != nil {
+		t.Error(err)
+	}
+	eventually(t, func() error {
+		list := &operatorv1.IngressControllerList{}
+		err := c.List(ctx, list, client.InNamespace(names.OperatorNamespace))
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d IngressControllers are left", len(list.Items))
+		}
+		return err
+	})
 }
 
 // logged keeps what the operator logs.
@@ -94,6 +121,12 @@ func (l *logged) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), part)
+}
+
+func (l *logged) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func operandKey(name string) client.ObjectKey {
