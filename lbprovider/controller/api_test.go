@@ -195,8 +195,19 @@ func (e *env) update(name string, change func(*corev1.Service)) {
 
 func TestAddressesAgainstAPIServer(t *testing.T) {
 	e := newEnv(t)
+	step := func(name string, f func(t *testing.T)) {
+		t.Helper()
+		outer := e.t
+		ok := t.Run(name, func(t *testing.T) {
+			e.t = t
+			f(t)
+		})
+		if e.t = outer; !ok {
+			t.FailNow() // each step starts where the last one ended
+		}
+	}
 
-	t.Run("pending without a pool, then served", func(t *testing.T) {
+	step("pending without a pool, then served", func(t *testing.T) {
 		e.service("first")
 		e.has("first", "", api.ReasonAllocationFailed)
 		e.pool("main", "198.18.1.1-198.18.1.4")
@@ -205,7 +216,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			t.Errorf("annotation names pool %q", pool)
 		}
 	})
-	t.Run("requested address", func(t *testing.T) {
+	step("requested address", func(t *testing.T) {
 		e.service("wish", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.1.3" })
 		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
 		e.service("outside", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.19.0.1" })
@@ -216,7 +227,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		})
 		e.has("twice", "", api.ReasonLoadBalancerFailed)
 	})
-	t.Run("class of another provider is left alone", func(t *testing.T) {
+	step("class of another provider is left alone", func(t *testing.T) {
 		class := "example.com/other"
 		e.service("foreign", func(s *corev1.Service) { s.Spec.LoadBalancerClass = &class })
 		own := api.LoadBalancerClass
@@ -226,7 +237,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			t.Errorf("foreign service was touched: %+v", svc.Status)
 		}
 	})
-	t.Run("exhausted, then released", func(t *testing.T) {
+	step("exhausted, then released", func(t *testing.T) {
 		e.service("last")
 		e.has("last", "198.18.1.4", api.ReasonIPAllocated)
 		e.service("waiting")
@@ -241,7 +252,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		must(t, e.Delete(t.Context(), e.get("last")))
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
-	t.Run("no longer a load balancer", func(t *testing.T) {
+	step("no longer a load balancer", func(t *testing.T) {
 		e.update("own", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			s.Spec.Ports[0].NodePort, s.Spec.AllocateLoadBalancerNodePorts = 0, nil
@@ -254,7 +265,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			return ""
 		})
 	})
-	t.Run("restart renumbers nobody", func(t *testing.T) {
+	step("restart renumbers nobody", func(t *testing.T) {
 		// Delete the holder of the lowest address while nobody watches: a
 		// careless restart would move others down.
 		e.stop()
@@ -265,8 +276,9 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
-	t.Run("pool status, conditions and events", func(t *testing.T) { poolStatus(e) })
-	t.Run("secret of the speakers", func(t *testing.T) {
+	step("pool status, conditions and events", func(t *testing.T) { poolStatus(e) })
+	step("bad input is refused with the field's name", func(*testing.T) { refused(e) })
+	step("secret of the speakers", func(t *testing.T) {
 		e.eventually(func() string {
 			var s corev1.Secret
 			if err := e.Get(t.Context(), types.NamespacedName{Namespace: api.ProviderNamespace, Name: "memberlist"}, &s); err != nil {
@@ -278,7 +290,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			return ""
 		})
 	})
-	t.Run("writes only on change", func(t *testing.T) {
+	step("writes only on change", func(t *testing.T) {
 		before := e.get("wish").ResourceVersion
 		e.stop()
 		e.start()
@@ -331,4 +343,53 @@ func poolStatus(e *env) {
 		}
 		return "no event about the overlap"
 	})
+}
+
+func refused(e *env) {
+	e.t.Helper()
+	weight := func(w int32) v1beta1.L2AdvertisementSpec {
+		return v1beta1.L2AdvertisementSpec{PreferredNodeSelectors: []v1beta1.PreferredNodeSelector{{Weight: w}}}
+	}
+	meta := metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "bad"}
+	pool := func(addresses ...string) client.Object {
+		return &v1beta1.IPAddressPool{ObjectMeta: *meta.DeepCopy(), Spec: v1beta1.IPAddressPoolSpec{Addresses: addresses}}
+	}
+	for _, tt := range []struct {
+		object client.Object
+		want   []string
+	}{
+		{pool(), []string{"spec.addresses"}},
+		{pool(""), []string{"spec.addresses[0]"}},
+		{pool("198.18.9.1"), []string{"spec.addresses", "a single address is written with /32"}},
+		{pool("198.18.9.0/33"), []string{"spec.addresses", "each entry must be a network"}},
+		{pool("web"), []string{"spec.addresses", "each entry must be a network"}},
+		{pool("198.18.9.1-198.18.9"), []string{"spec.addresses", "a range must be two addresses"}},
+		{pool("198.18.9.1-"), []string{"spec.addresses", "a range must be two addresses"}},
+		{pool("198.18.9.1-198.18.9.2-198.18.9.3"), []string{"spec.addresses", "a range must be two addresses"}},
+		{pool("198.18.9.1-fd00::1"), []string{"spec.addresses", "same family"}},
+		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: weight(0)}, []string{"spec.preferredNodeSelectors[0].weight"}},
+		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: weight(101)}, []string{"spec.preferredNodeSelectors[0].weight"}},
+		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: v1beta1.L2AdvertisementSpec{IPAddressPools: []string{"a", "a"}}}, []string{"spec.ipAddressPools[1]", "Duplicate"}},
+		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: v1beta1.L2AdvertisementSpec{Interfaces: []string{"a-name-that-is-too-long"}}}, []string{"spec.interfaces[0]"}},
+	} {
+		err := e.Create(e.t.Context(), tt.object)
+		if err == nil {
+			e.t.Errorf("%+v was accepted", tt.object)
+			must(e.t, e.Delete(e.t.Context(), tt.object))
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				e.t.Errorf("message %q lacks %q", err, want)
+			}
+		}
+	}
+	for _, good := range []string{"198.18.9.0/24", "198.18.9.5/24", " 198.18.9.1 - 198.18.9.9 ", "fd00::/64", "fd00::1-fd00::5"} {
+		p := pool(good)
+		if err := e.Create(e.t.Context(), p); err != nil {
+			e.t.Errorf("%q: %v", good, err)
+			continue
+		}
+		must(e.t, e.Delete(e.t.Context(), p))
+	}
 }

@@ -110,7 +110,7 @@ func (r *reconciler) writeStatus(ctx context.Context, want client.Object, news [
 	}
 	for _, f := range news {
 		r.log.Info("configuration", "finding", f.String())
-		r.events.Eventf(want, nil, corev1.EventTypeWarning, string(f.Reason), "Validate", "%s", short(f.Text()))
+		r.events.Event(want, corev1.EventTypeWarning, string(f.Reason), short(f.Text()))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -90,7 +90,7 @@ var (
 // reconciler is the one worker. Only Reconcile touches its mutable state.
 type reconciler struct {
 	client  client.Client
-	events  events.EventRecorder
+	events  record.EventRecorder
 	opts    Options
 	log     *slog.Logger
 	metrics *gauges
@@ -121,8 +121,11 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("register address metrics: %w", err)
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), events: mgr.GetEventRecorder("fairlead-addresses"),
-		opts: opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
+		client: mgr.GetClient(),
+		// The newer recorder takes events for equal that differ in their text
+		// only, and so would hide why an allocation fails now.
+		events: mgr.GetEventRecorderFor("fairlead-addresses"), //nolint:staticcheck // see above
+		opts:   opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
 		alloc: allocator.New(), cfg: nil,
 		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
 		later: func(reconcile.Request, time.Duration) {},

@@ -78,7 +78,7 @@ func (r *reconciler) tell(svc *corev1.Service, notes []allocator.Note) {
 			kind = corev1.EventTypeWarning
 		}
 		r.log.Info("service", "service", svc.Namespace+"/"+svc.Name, "reason", n.Reason, "message", n.Message)
-		r.events.Eventf(svc, nil, kind, string(n.Reason), "Allocate", "%s", short(n.Message))
+		r.events.Event(svc, kind, string(n.Reason), short(n.Message))
 	}
 }
 

@@ -173,10 +173,10 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	}
 	switch {
 	case d.Announce && moved:
-		s.events.Eventf(svc, nil, corev1.EventTypeNormal, string(api.ReasonNodeAssigned), "Announce",
+		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q", s.opts.NodeName, "layer2")
 	case unserved(d.Reason) && (!known || old.decision.Reason != d.Reason) && s.spokesman():
-		s.events.Eventf(svc, nil, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed), "Announce",
+		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
 			"no node announces the address: %s", short(d.String()))
 	}
 	return nil

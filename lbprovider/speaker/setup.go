@@ -18,7 +18,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -80,7 +80,7 @@ var allRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "a
 // Speaker decides for one node. Only Reconcile touches its mutable state.
 type Speaker struct {
 	client  client.Client
-	events  events.EventRecorder
+	events  record.EventRecorder
 	opts    Options
 	log     *slog.Logger
 	metrics *gauges
@@ -104,8 +104,12 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		return nil, fmt.Errorf("register speaker metrics: %w", err)
 	}
 	s := &Speaker{
-		client: mgr.GetClient(), events: mgr.GetEventRecorder("fairlead-speaker"), opts: opts,
-		log: opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{},
+		client: mgr.GetClient(),
+		// The newer recorder takes events for equal that differ in their text
+		// only, and so would hide why nobody announces an address now.
+		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
+		opts:   opts,
+		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{},
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}

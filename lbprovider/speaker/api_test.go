@@ -1,0 +1,351 @@
+package speaker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/l2"
+	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/service"
+	"github.com/fairlead/fairlead/lbprovider/speaker"
+	"github.com/fairlead/fairlead/test/cluster"
+)
+
+// record remembers what the speaker wants announced.
+type record struct {
+	mu        sync.Mutex
+	claims    map[netip.Addr]l2.Claim
+	refreshed int
+}
+
+func (r *record) Announce(claims map[netip.Addr]l2.Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claims = claims
+}
+
+func (r *record) Refresh() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refreshed++
+}
+
+func (r *record) addresses() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	addrs := slices.SortedFunc(maps.Keys(r.claims), netip.Addr.Compare)
+	return strings.Trim(fmt.Sprint(addrs), "[]")
+}
+
+// peers says what the test wants to be known of other speakers.
+type peers struct {
+	mu        sync.Mutex
+	snapshot  *liveness.Snapshot
+	addresses []string
+}
+
+func (p *peers) Snapshot() *liveness.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.snapshot
+}
+
+func (p *peers) SetPeers(addresses []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addresses = addresses
+}
+
+func (p *peers) alive(names ...string) {
+	next := &liveness.Snapshot{Synced: true, Members: map[string]liveness.Member{}}
+	for _, n := range names {
+		next.Members[n] = liveness.Member{Phase: liveness.Active, Interfaces: []string{"eth0"}}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.snapshot = next
+}
+
+type env struct {
+	t *testing.T
+	client.Client
+	announced *record
+	peers     *peers
+	speaker   *speaker.Speaker
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newEnv starts an API server and the speaker of the node "node-a".
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	server, err := cluster.StartAPIServer(t.Context(), t.TempDir())
+	if err != nil {
+		t.Skipf("no API server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Logf("stop API server: %v", err)
+		}
+	})
+	crds, err := filepath.Glob("../../config/lbprovider/crd/*.yaml")
+	must(t, err)
+	for _, crd := range crds {
+		must(t, server.Apply(t.Context(), crd))
+	}
+	_, err = server.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	must(t, err)
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, v1beta1.AddToScheme(scheme))
+	rest, err := server.RESTConfig()
+	must(t, err)
+	e := &env{t: t, announced: &record{}, peers: &peers{snapshot: &liveness.Snapshot{}}}
+	e.Client, err = client.New(rest, client.Options{Scheme: scheme})
+	must(t, err)
+	mgr, err := ctrl.NewManager(rest, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	must(t, err)
+	e.speaker, err = speaker.Setup(mgr, speaker.Options{
+		NodeName: "node-a", Namespace: api.ProviderNamespace, Classes: service.DefaultClasses(),
+		Speakers: labels.SelectorFromSet(labels.Set{"app": "speaker"}), Announcer: e.announced, Peers: e.peers,
+		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("speaker: %v", err)
+		}
+	})
+	return e
+}
+
+// announces polls until the speaker announces exactly these addresses.
+func (e *env) announces(want string) {
+	e.t.Helper()
+	e.eventually(func() string {
+		if got := e.announced.addresses(); got != want {
+			return fmt.Sprintf("announced is %q, want %q", got, want)
+		}
+		return ""
+	})
+}
+
+// eventually polls until check returns "", and ends the test otherwise.
+func (e *env) eventually(check func() string) {
+	e.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); ; <-tick.C {
+		why := check()
+		if why == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.t.Fatal(why)
+		}
+	}
+}
+
+// reason polls until the debug page shows this reason for the address.
+func (e *env) reason(addr, want string) {
+	e.t.Helper()
+	e.eventually(func() string {
+		answer := httptest.NewRecorder()
+		e.speaker.ServeHTTP(answer, httptest.NewRequest("GET", "/debug/l2?ip="+addr, nil))
+		var rows []speaker.Row
+		if err := json.Unmarshal(answer.Body.Bytes(), &rows); err != nil || len(rows) != 1 || string(rows[0].Decision.Reason) != want {
+			return fmt.Sprintf("debug page of %s lacks the reason %s: %s", addr, want, answer.Body)
+		}
+		return ""
+	})
+}
+
+func (e *env) create(objects ...client.Object) {
+	e.t.Helper()
+	for _, o := range objects {
+		must(e.t, e.Create(e.t.Context(), o))
+	}
+}
+
+func (e *env) node(name string) {
+	e.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	e.create(n)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	must(e.t, e.Status().Update(e.t.Context(), n))
+}
+
+func (e *env) patch(o client.Object, patch string) {
+	e.t.Helper()
+	must(e.t, e.Patch(e.t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// TestSpeakerAgainstAPIServer walks one Service through its life. The address
+// 10.0.0.1 has the order node-b, node-a, node-c.
+func TestSpeakerAgainstAPIServer(t *testing.T) {
+	e := newEnv(t)
+	const vip = "10.0.0.1"
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name}
+	}
+	e.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.ProviderNamespace}})
+	e.node("node-a")
+	e.node("node-b")
+	pool := &v1beta1.IPAddressPool{ObjectMeta: meta("p"), Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"10.0.0.0/24"}}}
+	e.create(pool)
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	e.create(svc)
+	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: vip}}
+	must(t, e.Status().Update(t.Context(), svc))
+
+	e.reason(vip, "notSynced")
+	e.peers.alive("node-a", "node-b")
+	e.speaker.Changed()
+	e.reason(vip, "noMatchingAdvertisement")
+	ad := &v1beta1.L2Advertisement{ObjectMeta: meta("all")}
+	e.create(ad)
+	e.reason(vip, "noReadyEndpoints")
+
+	ready, nodeB := true, "node-b"
+	endpoints := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, NodeName: &nodeB, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+	}
+	e.create(endpoints)
+	e.reason(vip, "notOwner")
+	e.announces("")
+
+	step := func(name string, f func(t *testing.T)) {
+		t.Helper()
+		outer := e.t
+		ok := t.Run(name, func(t *testing.T) {
+			e.t = t
+			f(t)
+		})
+		if e.t = outer; !ok {
+			t.FailNow() // each step starts where the last one ended
+		}
+	}
+	step("the owner is lost, and returns", func(t *testing.T) {
+		e.peers.alive("node-a")
+		e.speaker.Changed()
+		e.announces(vip)
+		e.peers.alive("node-a", "node-b")
+		e.speaker.Changed()
+		e.announces("")
+	})
+	step("the owner is labelled", func(t *testing.T) {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}
+		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":""}}}`)
+		e.announces(vip)
+		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":null}}}`)
+		e.announces("")
+	})
+	step("the owner is not ready", func(t *testing.T) {
+		n := &corev1.Node{}
+		must(t, e.Get(t.Context(), client.ObjectKey{Name: "node-b"}, n))
+		n.Status.Conditions[0].Status = corev1.ConditionUnknown
+		must(t, e.Status().Update(t.Context(), n))
+		e.announces(vip)
+		n.Status.Conditions[0].Status = corev1.ConditionTrue
+		must(t, e.Status().Update(t.Context(), n))
+		e.announces("")
+	})
+	step("the advertisement chooses nodes and interfaces", func(t *testing.T) {
+		e.patch(ad, `{"spec":{"nodeSelectors":[{"matchLabels":{"kubernetes.io/hostname":"none"}}]}}`)
+		e.reason(vip, "noEligibleNode")
+		e.eventually(func() string { return e.event("web", "announceFailed", "no advertisement selects it") })
+		e.patch(ad, `{"spec":{"nodeSelectors":null,"interfaces":["eth7"]}}`)
+		e.reason(vip, "noEligibleNode")
+		e.patch(ad, `{"spec":{"interfaces":null}}`)
+		e.reason(vip, "notOwner")
+	})
+	step("policy Local follows the pods", func(t *testing.T) {
+		e.patch(svc, `{"spec":{"externalTrafficPolicy":"Local"}}`)
+		e.reason(vip, "notOwner")
+		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":true}}]}`)
+		e.announces(vip)
+		e.eventually(func() string {
+			return e.event("web", "nodeAssigned", `announcing from node "node-a" with protocol "layer2"`)
+		})
+		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false}}]}`)
+		e.announces("")
+		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false,"serving":true,"terminating":true}}]}`)
+		e.announces(vip)
+	})
+	step("speakers are found by their pods", func(t *testing.T) {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "speaker-b", Labels: map[string]string{"app": "speaker"}},
+			Spec:       corev1.PodSpec{NodeName: "node-b", Containers: []corev1.Container{{Name: "x", Image: "x:y"}}},
+		}
+		e.create(&corev1.ServiceAccount{ObjectMeta: meta("default")}, p)
+		p.Status.HostIP, p.Status.HostIPs = "198.18.0.2", []corev1.HostIP{{IP: "198.18.0.2"}}
+		must(t, e.Status().Update(t.Context(), p))
+		e.eventually(func() string {
+			e.peers.mu.Lock()
+			defer e.peers.mu.Unlock()
+			if !slices.Equal(e.peers.addresses, []string{"198.18.0.2"}) {
+				return fmt.Sprintf("peers: %v", e.peers.addresses)
+			}
+			return ""
+		})
+	})
+	step("the pool goes, the service goes", func(t *testing.T) {
+		must(t, e.Delete(t.Context(), pool))
+		e.reason(vip, "ipNotAllowed")
+		e.announces("")
+		e.create(&v1beta1.IPAddressPool{ObjectMeta: meta("again"), Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"10.0.0.1-10.0.0.9"}}})
+		e.announces(vip)
+		must(t, e.Delete(t.Context(), svc))
+		e.announces("")
+	})
+}
+
+// event says "" if the Service has an event of this reason with this text.
+func (e *env) event(name, reason, text string) string {
+	var list corev1.EventList
+	must(e.t, e.List(e.t.Context(), &list, client.InNamespace("default")))
+	for _, ev := range list.Items {
+		if ev.InvolvedObject.Name == name && ev.Reason == reason && strings.Contains(ev.Message, text) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("service %s has no event %s with %q", name, reason, text)
+}
