@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
+
+	"github.com/fairlead/fairlead/test/product"
 )
 
 // failoverLimit is how long the address may be silent after its node died.
@@ -14,12 +15,12 @@ const failoverLimit = 15 * time.Second
 
 // failover cuts the power of the node that announces the address and measures how long the client waits.
 func (d *demo) failover(ctx context.Context) error {
-	owner, err := d.owner(ctx)
+	owner, err := d.product.Owner(ctx)
 	if err != nil {
 		return err
 	}
-	d.say("%s is announced by %s", d.address, owner)
-	if _, err := d.client(ctx, "ip neigh show "+d.address); err != nil {
+	d.say("%s is announced by %s", d.product.Address, owner)
+	if _, err := d.client(ctx, "ip neigh show "+d.product.Address); err != nil {
 		return err
 	}
 	d.say("power off: %s", owner)
@@ -31,11 +32,11 @@ func (d *demo) failover(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, d.cluster.StartNode(ctx, owner))
 	}
-	next, err := d.owner(ctx)
+	next, err := d.product.Owner(ctx)
 	if err != nil {
 		return err
 	}
-	d.say("%s answers again after %.1f s, announced by %s", d.address, silence.Seconds(), next)
+	d.say("%s answers again after %.1f s, announced by %s", d.product.Address, silence.Seconds(), next)
 	if next == owner {
 		return fmt.Errorf("%s is off and yet announces", owner)
 	}
@@ -69,12 +70,12 @@ func (d *demo) silence(ctx context.Context, began time.Time) (time.Duration, err
 			last = fmt.Errorf("status %d", status)
 		}
 	}
-	return 0, fmt.Errorf("%s is silent for %v: %w", d.address, failoverLimit, last)
+	return 0, fmt.Errorf("%s is silent for %v: %w", d.product.Address, failoverLimit, last)
 }
 
 // settle waits until both routers answer again, not only in the books of Kubernetes, which believes a dead node for a while.
 func (d *demo) settle(ctx context.Context) error {
-	return until(ctx, 90*time.Second, func() error {
+	return product.Until(ctx, 90*time.Second, func() error {
 		pods, err := d.routerPods(ctx)
 		if err != nil {
 			return err
@@ -89,41 +90,4 @@ func (d *demo) settle(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// owner finds the node whose card answers for the address, by what the client's ARP table holds.
-func (d *demo) owner(ctx context.Context) (string, error) {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := d.cluster.Dial("client")(dialing, "tcp", d.address+":80") // fills the table
-	if err != nil {
-		return "", err
-	}
-	conn.Close()
-	out, err := d.cluster.Exec(ctx, "client", "ip", "neigh", "show", d.address)
-	if err != nil {
-		return "", err
-	}
-	card := field(out, "lladdr")
-	for _, node := range d.cluster.Nodes() {
-		link, err := d.cluster.Exec(ctx, node, "ip", "-o", "link", "show", "eth0")
-		if err != nil {
-			continue // off
-		}
-		if card != "" && field(link, "link/ether") == card {
-			return node, nil
-		}
-	}
-	return "", fmt.Errorf("%s belongs to no running node: %s", d.address, strings.TrimSpace(out))
-}
-
-// field returns the word after the key.
-func field(text, key string) string {
-	words := strings.Fields(text)
-	for i, word := range words[:max(0, len(words)-1)] {
-		if word == key {
-			return words[i+1]
-		}
-	}
-	return ""
 }

@@ -83,7 +83,7 @@ func (d *demo) httpClient(timeout time.Duration) *http.Client {
 }
 
 func (d *demo) statusOf(ctx context.Context, client *http.Client, host string) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.address+"/text", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.product.Address+"/text", nil)
 	if err != nil {
 		return 0, fmt.Errorf("ask %s: %w", host, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/image/archive"
+	"github.com/fairlead/fairlead/test/product"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -36,9 +37,9 @@ func main() {
 type demo struct {
 	*screen
 	cluster *cluster.Cluster
+	product *product.Product
 	root    string // of the clone
 	scratch string // for files that commands name
-	address string // of the router, announced by the speaker
 }
 
 func run(ctx context.Context, name string, check bool) error {
@@ -94,6 +95,7 @@ func (d *demo) prepare(ctx context.Context, name string) error {
 	if d.scratch, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
 		return errors.Join(fmt.Errorf("make a folder: %w", err), d.cluster.Down(ctx))
 	}
+	d.product = &product.Product{Cluster: d.cluster, Root: ".", Kubectl: d.kubectl, Scratch: d.scratch}
 	return nil
 }
 

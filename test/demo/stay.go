@@ -25,8 +25,8 @@ func (d *demo) stay(ctx context.Context) error {
 	defer cancel()
 	user, password, _ := d.statsUser(ctx) // empty if the operator made none; the act said so
 	pods, _ := d.routerPods(ctx)
-	http := d.forward(ctx, "8080", d.address+":80")
-	https := d.forward(ctx, "8443", d.address+":443")
+	http := d.forward(ctx, "8080", d.product.Address+":80")
+	https := d.forward(ctx, "8443", d.product.Address+":443")
 	stats := "none"
 	if len(pods) > 0 {
 		stats = d.forward(ctx, "1936", pods[0]+":1936")

@@ -16,7 +16,7 @@ func (d *demo) curl(options, scheme, host, path string) string {
 		options += " "
 	}
 	url := quote([]string{scheme + "://" + host + path})
-	return fmt.Sprintf("curl -sS -m 5 %s--resolve %s:%s:%s %s", options, host, port, d.address, url)
+	return fmt.Sprintf("curl -sS -m 5 %s--resolve %s:%s:%s %s", options, host, port, d.product.Address, url)
 }
 
 func (d *demo) plainRoute(ctx context.Context) error {
@@ -98,8 +98,8 @@ func (d *demo) ingress(ctx context.Context) error {
 		return err
 	}
 	out, err := d.kubectl(ctx, "-n", "demo", "get", "ingress")
-	if err == nil && !strings.Contains(out, d.address) {
-		err = fmt.Errorf("the Ingress does not show the address %s", d.address)
+	if err == nil && !strings.Contains(out, d.product.Address) {
+		err = fmt.Errorf("the Ingress does not show the address %s", d.product.Address)
 	}
 	return err
 }
@@ -135,7 +135,7 @@ func (d *demo) statsUser(ctx context.Context) (user, password string, err error)
 
 // routerPods returns the addresses of the router pods that are ready, the one on the announcing node first.
 func (d *demo) routerPods(ctx context.Context) ([]string, error) {
-	owner, err := d.owner(ctx)
+	owner, err := d.product.Owner(ctx)
 	if err != nil {
 		return nil, err
 	}
