@@ -22,8 +22,6 @@ const (
 	maxRemovalPause = 30 * time.Second
 	// processCheck is how often the process behind the socket is looked at.
 	processCheck = 500 * time.Millisecond
-	// filesPause bounds how often the files follow the running process.
-	filesPause = 3 * time.Second
 	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
 	reloadPause = time.Second
 	// goneLimit is how long HAProxy may be gone before the router takes the
@@ -82,8 +80,10 @@ type Engine struct {
 	fingerprint string
 
 	live *plan.State
-	// pid is the worker that live describes; 0 if none is known.
-	pid int
+	// pid is the worker that live describes, seen last at seenAt; 0 if none
+	// is known.
+	pid    int
+	seenAt time.Time
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
@@ -95,8 +95,7 @@ type Engine struct {
 	goneSince time.Time
 	complaint string
 
-	filesDirty  bool
-	filesAt     time.Time
+	refresh     refresh
 	reloadAfter time.Time
 	ready       readiness
 }
@@ -141,7 +140,10 @@ func (e *Engine) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
+			e.refreshed(e.refresh.wait())
 			return nil
+		case err := <-e.refresh.running:
+			e.refreshed(err)
 		case <-e.o.Cluster.Wake():
 			e.update(e.o.Cluster.Take())
 		case c := <-e.o.Certificates:
@@ -223,18 +225,25 @@ func (e *Engine) lost(err error) {
 	case time.Since(e.goneSince) > goneLimit:
 		e.goneSince = time.Now()
 		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
+		e.refreshed(e.refresh.wait())
 		if err := e.files.Write(e.skeleton, e.pipeline.Bare()); err != nil {
 			e.log.Error("cannot write HAProxy's files", "err", err)
 		}
 	}
 }
 
-// identify makes sure that live describes the process behind the socket.
+// identify makes sure that live describes the process behind the socket. It
+// does not ask before every change: one that reaches a process which has just
+// been replaced fails or is found out, and repaired, at the next look.
 func (e *Engine) identify() error {
+	if e.pid != 0 && time.Since(e.seenAt) < processCheck {
+		return nil
+	}
 	info, err := e.runtime.Info()
 	if err != nil {
 		return err
 	}
+	e.seenAt = time.Now()
 	if info.PID == e.pid {
 		return nil
 	}
@@ -289,7 +298,7 @@ func (e *Engine) apply(p plan.Plan) error {
 		return nil
 	}
 	began := time.Now()
-	e.filesDirty = true
+	e.refresh.due = true
 	e.removals.add(p.Removals, began.Add(removalPause))
 	err := e.runtime.Apply(p.Steps, e.live.Apply)
 	if _, refused := errors.AsType[*haproxy.RefusedError](err); refused {
@@ -301,22 +310,6 @@ func (e *Engine) apply(p plan.Plan) error {
 	}
 	e.o.Metrics.observeApply(time.Since(began), len(p.Steps))
 	return nil
-}
-
-// writeFiles makes the files say what is wanted, less what HAProxy refuses.
-func (e *Engine) writeFiles() error {
-	e.filesDirty, e.filesAt = false, time.Now()
-	return e.files.Write(e.skeleton, e.pipeline.Want().Without(e.refused))
-}
-
-// refreshFiles lets a HAProxy that dies start again from what it had.
-func (e *Engine) refreshFiles() {
-	if !e.filesDirty || time.Since(e.filesAt) < filesPause {
-		return
-	}
-	if err := e.writeFiles(); err != nil {
-		e.log.Error("cannot write HAProxy's files; a restart of it would begin with old ones", "err", err)
-	}
 }
 
 // report tells the status of the routes that the applied changes touched.

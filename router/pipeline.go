@@ -32,6 +32,8 @@ type Pipeline struct {
 	src      ingest.Source
 	settings ingest.Settings
 	routes   map[model.Key]*route
+	// served counts the routes that are part of the wanted state.
+	served int
 	// byService and bySecret lead from a dependency to the routes that name it.
 	byService map[model.Key]KeySet
 	bySecret  map[model.Key]KeySet
@@ -338,12 +340,14 @@ func (p *Pipeline) serve(key model.Key, scope *plan.Scope) {
 			delete(p.want.CAs, c.Backend.CA.ID)
 		}
 		r.served = nil
+		p.served--
 	}
 	c := r.result.Claim
 	if c != nil {
 		if _, lost := p.hosts[c.Host].Losers[key]; !lost {
 			p.addBackend(&c.Backend, scope)
 			r.served = c
+			p.served++
 		}
 	}
 	if r.result.UID == "" {

@@ -38,8 +38,8 @@ func (r *removals) add(steps []plan.Step, at time.Time) {
 // remove tries the removals that are due and returns when to look again.
 func (e *Engine) remove() time.Duration {
 	began, next := time.Now(), processCheck
-	if e.filesDirty {
-		next = min(next, max(filesPause-time.Since(e.filesAt), time.Millisecond))
+	if wait, due := e.refresh.in(began); due {
+		next = min(next, wait)
 	}
 	kept := e.removals.order[:0]
 	for _, s := range e.removals.order {
@@ -70,7 +70,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 	if e.wanted(s) {
 		return true
 	}
-	e.filesDirty = true
+	e.refresh.due = true
 	for _, step := range plan.Removal(e.live, s) {
 		err := e.runtime.Apply([]plan.Step{step}, e.live.Apply)
 		if err == nil {

@@ -37,14 +37,7 @@ func (p *Pipeline) Status(key model.Key) model.RouteStatus {
 }
 
 // RouteCount returns how many routes the router knows, and how many it serves.
-func (p *Pipeline) RouteCount() (known, served int) {
-	for _, r := range p.routes {
-		if r.served != nil {
-			served++
-		}
-	}
-	return len(p.routes), served
-}
+func (p *Pipeline) RouteCount() (known, served int) { return len(p.routes), p.served }
 
 func keysOf[K comparable, V any](m map[K]V) map[K]struct{} {
 	out := make(map[K]struct{}, len(m))

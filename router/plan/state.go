@@ -9,6 +9,7 @@
 package plan
 
 import (
+	"maps"
 	"net/netip"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -58,6 +59,14 @@ func NewState() *State {
 		Certs:    map[string]string{},
 		CAs:      map[string]string{},
 		Lines:    map[string]string{},
+	}
+}
+
+// Clone returns a state that shares the backends, but not the maps, with s.
+func (s *State) Clone() *State {
+	return &State{
+		Backends: maps.Clone(s.Backends), Entries: maps.Clone(s.Entries),
+		Certs: maps.Clone(s.Certs), CAs: maps.Clone(s.CAs), Lines: maps.Clone(s.Lines),
 	}
 }
 
