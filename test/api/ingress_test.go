@@ -86,10 +86,11 @@ func wantEvent(t *testing.T, c client.Client, namespace, name, event string) {
 // TestIngress follows an Ingress that comes before everything it names.
 func TestIngress(t *testing.T) {
 	c, _ := startOperator(t)
-	namespace := "ingress-test"
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ingress-"}}
+	if err := c.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
+	namespace := ns.Name
 	manifest := strings.ReplaceAll(shop, "NAMESPACE", namespace)
 	if err := apply(t, manifest); err != nil {
 		t.Fatal(err)
@@ -264,7 +265,8 @@ func classMoves(t *testing.T, c client.Client, namespace string) {
 			return c.Update(t.Context(), i)
 		})
 	}
-	setClass("later")
+	later := namespace + "-later"
+	setClass(later)
 	eventually(t, func() error {
 		routes, err := byPath(c, namespace)
 		if err == nil && len(routes) > 0 {
@@ -281,7 +283,7 @@ func classMoves(t *testing.T, c client.Client, namespace string) {
 		return err
 	})
 	if err := c.Create(t.Context(), &networkingv1.IngressClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "later"},
+		ObjectMeta: metav1.ObjectMeta{Name: later},
 		Spec:       networkingv1.IngressClassSpec{Controller: names.IngressClassController},
 	}); err != nil {
 		t.Fatal(err)

@@ -270,7 +270,7 @@ spec: {addresses: [198.18.77.1-198.18.77.3]}
 // leads to them, then everything else goes.
 func deletes(t *testing.T, c client.Client, children map[client.Object]client.ObjectKey) {
 	route := &routev1.Route{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "traced"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "traced-"},
 		Spec:       routev1.RouteSpec{Host: "traced.example.com", To: routev1.RouteTargetReference{Kind: "Service", Name: "a"}},
 	}
 	if err := c.Create(t.Context(), route); err != nil {

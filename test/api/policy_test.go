@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -25,6 +27,14 @@ func TestGeneratedHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() {
+		if err := errors.Join(
+			c.Delete(context.Background(), ic),
+			c.DeleteAllOf(context.Background(), &routev1.Route{}, client.InNamespace("default")),
+		); err != nil {
+			t.Error(err)
+		}
+	})
 	number := 0
 	// The API server follows policies and their parameters by watching them,
 	// so the first Routes may come too early.
