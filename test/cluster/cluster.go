@@ -92,7 +92,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	if err := c.start(ctx, o); err != nil {
-		kept := c.saveLogs()
+		kept := c.SaveLogs()
 		return nil, errors.Join(fmt.Errorf("start the cluster (logs in %s): %w", kept, err), c.Down(ctx))
 	}
 	return c, nil
@@ -226,8 +226,8 @@ func (c *Cluster) Dir() string { return c.dir }
 // cluster's hosts only: use Kubectl, RESTConfig or Dial.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "admin.conf") }
 
-// saveLogs moves the logs out of the folder that Down removes, and returns where they are.
-func (c *Cluster) saveLogs() string {
+// SaveLogs copies the logs out of the folder that Down removes, and returns where they are.
+func (c *Cluster) SaveLogs() string {
 	kept := filepath.Join(os.TempDir(), "fairlead-cluster-"+c.layout.Name+"-logs")
 	logs, err := filepath.Glob(filepath.Join(c.dir, "*.log"))
 	if err == nil {

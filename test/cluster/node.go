@@ -37,14 +37,14 @@ func (c *Cluster) startContainerd(ctx context.Context, node string) error {
 
 // startKubelet starts kubelet and kube-proxy.
 func (c *Cluster) startKubelet(node string) error {
-	err := c.spawn(node, "kubelet", c.program("kubelet"), "--config="+c.nodeFile(node, "kubelet.yaml"),
+	err := c.spawnService(node, "kubelet", c.program("kubelet"), "--config="+c.nodeFile(node, "kubelet.yaml"),
 		"--kubeconfig="+filepath.Join(c.dir, node+".conf"), "--hostname-override="+node, "--node-ip="+c.Address(node),
 		"--cert-dir="+c.nodeFile(node, "pki"), "--root-dir="+c.nodeFile(node, "kubelet"))
 	if err != nil {
 		return err
 	}
 	// Zero leaves connection tracking's settings alone; only the machine's own namespace may change them.
-	return c.spawn(node, "kube-proxy", c.program("kube-proxy"), "--kubeconfig="+filepath.Join(c.dir, "proxy.conf"),
+	return c.spawnService(node, "kube-proxy", c.program("kube-proxy"), "--kubeconfig="+filepath.Join(c.dir, "proxy.conf"),
 		"--hostname-override="+node, "--cluster-cidr="+podRange, "--proxy-mode=nftables", "--nodeport-addresses=primary",
 		"--conntrack-max-per-core=0", "--conntrack-min=0",
 		"--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s")
@@ -200,7 +200,7 @@ func (c *Cluster) WaitNodes(ctx context.Context, nodes ...string) error {
 
 // waitNodes waits until the nodes have said after since that they are ready: Kubernetes believes a dead node for a while.
 func (c *Cluster) waitNodes(ctx context.Context, nodes []string, since time.Time) error {
-	return poll(ctx, 60*time.Second, "nodes "+strings.Join(nodes, " ")+" to be ready", func() (bool, error) {
+	return poll(ctx, 2*time.Minute, "nodes "+strings.Join(nodes, " ")+" to be ready", func() (bool, error) {
 		ready, err := c.readyNodes(ctx, since)
 		if err != nil {
 			return false, err

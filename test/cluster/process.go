@@ -204,6 +204,11 @@ func (c *Cluster) spawn(host, name string, argv ...string) error {
 	return nil
 }
 
+// spawnService is spawn for a program that the host's init starts again when it ends, as systemd does.
+func (c *Cluster) spawnService(host, name string, argv ...string) error {
+	return c.spawn(host, name, append([]string{"bash", "-c", `while :; do "$@"; sleep 1; done`, name}, argv...)...)
+}
+
 func (c *Cluster) logFile(host, name string) string {
 	return filepath.Join(c.dir, host+"-"+name+".log")
 }

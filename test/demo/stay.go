@@ -96,6 +96,7 @@ func pipe(ctx context.Context, near net.Conn, dial func(context.Context, string,
 
 // diagnose writes what one wants to know after a failure and returns the folder.
 func (d *demo) diagnose(ctx context.Context) string {
+	d.say("logs of the cluster's programs: %s", d.cluster.SaveLogs())
 	dir := filepath.Join(d.root, ".tools", "demo-failure")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err.Error()

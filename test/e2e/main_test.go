@@ -70,7 +70,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	shared = p
-	return m.Run()
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "e2e: logs of the cluster's programs:", c.SaveLogs())
+	}
+	return code
 }
 
 // installed returns the product, or skips the test.
