@@ -92,14 +92,20 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return fmt.Errorf("start health server: %w", err)
 	}
 
-	// The announcer outlives the manager: it answers until others have taken over.
+	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
+	return serve(ctx, mgr, announcer, gossip)
+}
+
+// serve runs until ctx ends. The announcer outlives the manager: it answers
+// until others have taken over.
+func serve(ctx context.Context, mgr manager.Manager, announcer *l2.Announcer, gossip *liveness.Gossip) error {
 	announcing, silence := context.WithCancel(context.WithoutCancel(ctx))
+	defer silence()
 	silent := make(chan struct{})
 	go func() {
 		defer close(silent)
 		announcer.Run(announcing)
 	}()
-	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
 	runErr := mgr.Start(ctx)
 	announcer.Hush()
 	stopErr := gossip.Stop(handover)

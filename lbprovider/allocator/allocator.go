@@ -191,20 +191,7 @@ type Usage struct {
 func (a *Allocator) Usage() map[string]Usage {
 	out := make(map[string]Usage, len(a.cfg.Pools))
 	for i := range a.cfg.Pools {
-		p := &a.cfg.Pools[i]
-		var u Usage
-		for _, r := range p.Ranges {
-			total := &u.AvailableIPv4
-			if r.From.Is6() {
-				total = &u.AvailableIPv6
-			}
-			if n := r.Size(p.AvoidBuggyIPs); *total+n < *total { // does not fit
-				*total = maxCount
-			} else {
-				*total += n
-			}
-		}
-		out[p.Name] = u
+		out[a.cfg.Pools[i].Name] = size(&a.cfg.Pools[i])
 	}
 	for addr := range a.users {
 		p := a.cfg.PoolOf([]netip.Addr{addr})
@@ -229,4 +216,21 @@ func (a *Allocator) Usage() map[string]Usage {
 		}
 	}
 	return out
+}
+
+// size returns the use of a pool without users.
+func size(p *config.Pool) Usage {
+	var u Usage
+	for _, r := range p.Ranges {
+		total := &u.AvailableIPv4
+		if r.From.Is6() {
+			total = &u.AvailableIPv6
+		}
+		if n := r.Size(p.AvoidBuggyIPs); *total+n < *total { // does not fit
+			*total = maxCount
+		} else {
+			*total += n
+		}
+	}
+	return u
 }

@@ -216,7 +216,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			t.Errorf("annotation names pool %q", pool)
 		}
 	})
-	step("requested address", func(t *testing.T) {
+	step("requested address", func(*testing.T) {
 		e.service("wish", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.18.1.3" })
 		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
 		e.service("outside", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "198.19.0.1" })
@@ -252,7 +252,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		must(t, e.Delete(t.Context(), e.get("last")))
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
-	step("no longer a load balancer", func(t *testing.T) {
+	step("no longer a load balancer", func(*testing.T) {
 		e.update("own", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			s.Spec.Ports[0].NodePort, s.Spec.AllocateLoadBalancerNodePorts = 0, nil

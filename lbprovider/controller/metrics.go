@@ -30,9 +30,11 @@ func newGauges(reg prometheus.Registerer) (*gauges, error) {
 		v6:       vec("ipv6_addresses_total", "IPv6 addresses of the pool that can be used."),
 		v6InUse:  vec("ipv6_addresses_in_use_total", "Distinct IPv6 addresses of the pool in use."),
 		loaded: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "metallb_k8s_client_config_loaded_bool", Help: "1 if a configuration was loaded."}),
+			Name: "metallb_k8s_client_config_loaded_bool", Help: "1 if a configuration was loaded.",
+		}),
 		stale: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "metallb_k8s_client_config_stale_bool", Help: "1 if some object is not used as it is written."}),
+			Name: "metallb_k8s_client_config_stale_bool", Help: "1 if some object is not used as it is written.",
+		}),
 	}
 	for _, c := range []prometheus.Collector{g.total, g.inUse, g.services, g.v4, g.v4InUse, g.v6, g.v6InUse, g.loaded, g.stale} {
 		if err := reg.Register(c); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -109,11 +110,11 @@ func (d Decision) String() string {
 	case len(d.Order) > 0:
 		return fmt.Sprintf("%s: %s announces", d.Reason, d.Order[0])
 	case len(d.Excluded) > 0:
-		s := string(d.Reason)
+		parts := []string{string(d.Reason)}
 		for _, n := range slices.Sorted(maps.Keys(d.Excluded)) {
-			s += fmt.Sprintf("; %s: %s", n, d.Excluded[n])
+			parts = append(parts, fmt.Sprintf("%s: %s", n, d.Excluded[n]))
 		}
-		return s
+		return strings.Join(parts, "; ")
 	default:
 		return string(d.Reason)
 	}

@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 		t.Run(tt.nodes+" "+tt.addr, func(t *testing.T) {
 			t.Parallel()
 			var candidates []Candidate
-			for _, n := range strings.Fields(tt.nodes) {
+			for n := range strings.FieldsSeq(tt.nodes) {
 				candidates = append(candidates, Candidate{Node: n})
 			}
 			if got := strings.Join(Order(netip.MustParseAddr(tt.addr), candidates), " "); got != tt.want {

@@ -26,7 +26,7 @@ const asHost = "FAIRLEAD_L2_TEST_HOST"
 // sockets of an Announcer belong to the namespace of the thread that opens
 // them, and Go has many threads.
 func TestMain(m *testing.M) {
-	if os.Getenv(asHost) != "" {
+	if _, child := os.LookupEnv(asHost); child {
 		if err := host(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -244,26 +244,26 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		t.Logf("the client's kernel learned it after %v", time.Since(start).Round(time.Millisecond))
 		s.owner(vip, macB)
 	})
-	t.Run("only on the interfaces that the claim names", func(t *testing.T) {
+	t.Run("only on the interfaces that the claim names", func(*testing.T) {
 		b.announce(map[string]l2.Claim{vip: {Interfaces: []string{"eth9"}}})
 		s.owner(vip, "")
 		b.announce(map[string]l2.Claim{vip: {Interfaces: []string{"eth0", "eth9"}}})
 		s.owner(vip, macB)
 	})
-	t.Run("an interface vanishes and comes back", func(t *testing.T) {
+	t.Run("an interface vanishes and comes back", func(*testing.T) {
 		s.run("ip", "-n", s.prefix+"lan", "link", "set", "p-b-eth0", "down")
 		b.links("")
 		s.run("ip", "-n", s.prefix+"lan", "link", "set", "p-b-eth0", "up")
 		b.links("eth0")
 		s.owner(vip, macB)
 	})
-	t.Run("an interface appears", func(t *testing.T) {
+	t.Run("an interface appears", func(*testing.T) {
 		s.cable("a", "eth1")
 		a.links("eth0,eth1")
 		a.announce(map[string]l2.Claim{"198.18.77.102": {Interfaces: []string{"eth1"}}})
 		s.owner("198.18.77.102", s.link("a", "eth1"))
 	})
-	t.Run("a changed hardware address is announced", func(t *testing.T) {
+	t.Run("a changed hardware address is announced", func(*testing.T) {
 		const changed = "02:00:00:00:77:01"
 		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "down")
 		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "address", changed)

@@ -24,11 +24,11 @@ import (
 type Phase string
 
 const (
-	// Settling: the speaker has just started; it takes nothing from others yet.
+	// Settling means that the speaker has just started; it takes nothing from others yet.
 	Settling Phase = "settling"
-	// Active: the speaker takes part in every election.
+	// Active means that the speaker takes part in every election.
 	Active Phase = "active"
-	// Draining: the speaker is about to stop; others take over before it does.
+	// Draining means that the speaker is about to stop; others take over before it does.
 	Draining Phase = "draining"
 )
 

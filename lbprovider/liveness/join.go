@@ -75,7 +75,7 @@ func (g *Gossip) missing(peers []string) []string {
 		if err != nil || slices.Contains(have, addr.Unmap()) {
 			continue
 		}
-		out = append(out, netip.AddrPortFrom(addr, uint16(g.opts.BindPort)).String()) //nolint:gosec // a port fits
+		out = append(out, netip.AddrPortFrom(addr, uint16(g.opts.BindPort)).String())
 	}
 	return out
 }

@@ -103,14 +103,18 @@ type gauges struct {
 func newGauges(reg prometheus.Registerer) (*gauges, error) {
 	g := &gauges{
 		announced: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "metallb_speaker_announced", Help: "Addresses that this node announces."},
+			Name: "metallb_speaker_announced", Help: "Addresses that this node announces.",
+		},
 			[]string{"service", "protocol", "node", "ip"}),
 		memberCount: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lbprovider_liveness_members", Help: "Speakers that this one can reach, itself included."}),
+			Name: "lbprovider_liveness_members", Help: "Speakers that this one can reach, itself included.",
+		}),
 		loaded: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "metallb_k8s_client_config_loaded_bool", Help: "1 if a configuration was loaded."}),
+			Name: "metallb_k8s_client_config_loaded_bool", Help: "1 if a configuration was loaded.",
+		}),
 		stale: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "metallb_k8s_client_config_stale_bool", Help: "1 if some object is not used as it is written."}),
+			Name: "metallb_k8s_client_config_stale_bool", Help: "1 if some object is not used as it is written.",
+		}),
 	}
 	for _, c := range []prometheus.Collector{g.announced, g.memberCount, g.loaded, g.stale} {
 		if err := reg.Register(c); err != nil {
