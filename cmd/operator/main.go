@@ -54,8 +54,7 @@ type settings struct {
 	logLevel       slog.Level
 }
 
-func parse(args []string) (settings, error) {
-	var s settings
+func parse(args []string) (s settings, err error) {
 	f := flag.NewFlagSet("operator", flag.ContinueOnError)
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), usage)
@@ -69,7 +68,7 @@ func parse(args []string) (settings, error) {
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
-	if err := f.Parse(args); err != nil {
+	if err = f.Parse(args); err != nil {
 		return s, err
 	}
 	switch {
@@ -94,7 +93,6 @@ func main() {
 	slog.SetDefault(slog.New(logHandler))
 	ctrl.SetLogger(logr.FromSlogHandler(logHandler))
 	klog.SetSlogLogger(slog.Default())
-
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err = run(ctx, s)
 	stop()
@@ -138,12 +136,14 @@ func run(ctx context.Context, s settings) error {
 	return mgr.Start(ctx)
 }
 
-// restConfig reads the access to the cluster. Defaults of 20 queries per
-// second would make a cluster with thousands of Ingresses wait.
+// restConfig allows more than the default 20 queries per second, for thousands of Ingresses.
 func restConfig(kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := rest.InClusterConfig()
+	if kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, fmt.Errorf("find the cluster (outside of a pod, --kubeconfig is needed): %w", err)
 	}
 	config.QPS, config.Burst = 200, 400
 	return config, nil
