@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
 // Router is a running router process.
@@ -181,12 +179,21 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// Tool returns the path of wrk, or why it is not there.
-func Tool(name string) (string, error) {
-	path, err := exec.LookPath(name)
+// Backends returns how many route backends HAProxy has, by kind such as
+// "be_edge_http", from its own metrics.
+func (o *Router) Backends() (map[string]int, error) {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&filter=haproxy_backend_http_requests_total", StatsPort))
 	if err != nil {
-		_, toolErr := toolset.Dir()
-		return "", errors.Join(fmt.Errorf("%w: %s is not installed: run `make tools`", ErrUnable, name), toolErr)
+		return nil, fmt.Errorf("read HAProxy's metrics: %w", err)
 	}
-	return path, nil
+	defer response.Body.Close() //nolint:errcheck // read only
+	kinds := map[string]int{}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), `haproxy_backend_http_requests_total{proxy="be_`); ok {
+			kind, _, _ := strings.Cut(rest, ":")
+			kinds["be_"+kind]++
+		}
+	}
+	return kinds, lines.Err()
 }
