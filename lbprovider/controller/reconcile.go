@@ -124,6 +124,7 @@ func (r *reconciler) one(ctx context.Context, name types.NamespacedName) (releas
 	if err := r.client.Get(ctx, name, &svc); apierrors.IsNotFound(err) {
 		delete(r.pending, name)
 		delete(r.toldForeign, name)
+		delete(r.unsaid, name)
 		return r.alloc.Release(name.String()), nil
 	} else if err != nil {
 		return false, fmt.Errorf("get service %s: %w", name, err)

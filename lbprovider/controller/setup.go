@@ -42,6 +42,8 @@ const (
 	pendingRetry = 5 * time.Minute
 	// statusDelay lets many changes make one write of the pools' status.
 	statusDelay = 200 * time.Millisecond
+	// conflictDelay is how soon a write is repeated that met another one.
+	conflictDelay = 50 * time.Millisecond
 )
 
 // Options configure the controller. The zero value is what most clusters want.
@@ -104,6 +106,8 @@ type reconciler struct {
 	pending map[types.NamespacedName]bool
 	// toldForeign are Services that were left alone with an event.
 	toldForeign map[types.NamespacedName]bool
+	// unsaid are notes whose write has failed so far.
+	unsaid map[types.NamespacedName][]allocator.Note
 	// later wakes the worker with a request after a delay.
 	later func(reconcile.Request, time.Duration)
 }
@@ -128,7 +132,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		opts:   opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
 		alloc: allocator.New(), cfg: nil,
 		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
-		later: func(reconcile.Request, time.Duration) {},
+		unsaid: map[types.NamespacedName][]allocator.Note{},
+		later:  func(reconcile.Request, time.Duration) {},
 	}
 	toConfig := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{configRequest}

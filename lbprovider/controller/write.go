@@ -8,8 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
@@ -64,11 +67,24 @@ func (r *reconciler) update(ctx context.Context, svc, want *corev1.Service, note
 	if equality.Semantic.DeepEqual(svc.Status, want.Status) && equality.Semantic.DeepEqual(svc.Annotations, want.Annotations) {
 		return nil
 	}
-	if err := r.client.Status().Update(ctx, want); err != nil {
-		return fmt.Errorf("write status of service %s/%s: %w", svc.Namespace, svc.Name, err)
+	name := client.ObjectKeyFromObject(svc)
+	notes = append(r.unsaid[name], notes...)
+	delete(r.unsaid, name)
+	err := r.client.Status().Update(ctx, want)
+	switch {
+	case err == nil:
+		r.tell(svc, notes)
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil
 	}
-	r.tell(svc, notes)
-	return nil
+	r.unsaid[name] = notes // what was decided is to be told once it is written
+	if apierrors.IsConflict(err) {
+		// The cache is behind. What is decided stands; write it again soon.
+		r.later(reconcile.Request{NamespacedName: name}, conflictDelay)
+		return nil
+	}
+	return fmt.Errorf("write status of service %s: %w", name, err)
 }
 
 func (r *reconciler) tell(svc *corev1.Service, notes []allocator.Note) {

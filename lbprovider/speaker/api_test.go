@@ -96,6 +96,7 @@ type env struct {
 	announced *record
 	peers     *peers
 	speaker   *speaker.Speaker
+	metrics   *prometheus.Registry
 }
 
 func must(t *testing.T, err error) {
@@ -129,7 +130,7 @@ func newEnv(t *testing.T) *env {
 	must(t, v1beta1.AddToScheme(scheme))
 	rest, err := server.RESTConfig()
 	must(t, err)
-	e := &env{t: t, announced: &record{}, peers: &peers{snapshot: &liveness.Snapshot{}}}
+	e := &env{t: t, announced: &record{}, peers: &peers{snapshot: &liveness.Snapshot{}}, metrics: prometheus.NewRegistry()}
 	e.Client, err = client.New(rest, client.Options{Scheme: scheme})
 	must(t, err)
 	mgr, err := ctrl.NewManager(rest, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
@@ -137,7 +138,7 @@ func newEnv(t *testing.T) *env {
 	e.speaker, err = speaker.Setup(mgr, speaker.Options{
 		NodeName: "node-a", Namespace: api.ProviderNamespace, Classes: service.DefaultClasses(),
 		Speakers: labels.SelectorFromSet(labels.Set{"app": "speaker"}), Announcer: e.announced, Peers: e.peers,
-		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Registerer: e.metrics, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -235,7 +236,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 	must(t, e.Status().Update(t.Context(), svc))
 
 	e.reason(vip, "notSynced")
-	e.peers.alive("node-a", "node-b")
+	e.peers.alive("node-a")
 	e.speaker.Changed()
 	e.reason(vip, "noMatchingAdvertisement")
 	ad := &v1beta1.L2Advertisement{ObjectMeta: meta("all")}
@@ -249,8 +250,6 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, NodeName: &nodeB, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
 	}
 	e.create(endpoints)
-	e.reason(vip, "notOwner")
-	e.announces("")
 
 	step := func(name string, f func(t *testing.T)) {
 		t.Helper()
@@ -263,7 +262,29 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 			t.FailNow() // each step starts where the last one ended
 		}
 	}
-	step("the owner is lost, and returns", func(t *testing.T) {
+	step("a speaker that works but was never met is not taken for dead", func(t *testing.T) {
+		e.announces(vip) // no speaker is known on node-b
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "speaker-b", Labels: map[string]string{"app": "speaker"}},
+			Spec:       corev1.PodSpec{NodeName: "node-b", Containers: []corev1.Container{{Name: "x", Image: "x:y"}}},
+		}
+		e.create(&corev1.ServiceAccount{ObjectMeta: meta("default")}, p)
+		p.Status.HostIP, p.Status.HostIPs = "198.18.0.2", []corev1.HostIP{{IP: "198.18.0.2"}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		must(t, e.Status().Update(t.Context(), p))
+		e.reason(vip, "notOwner")
+		e.announces("")
+		e.peers.mu.Lock()
+		defer e.peers.mu.Unlock()
+		if !slices.Equal(e.peers.addresses, []string{"198.18.0.2"}) {
+			t.Errorf("the gossip looks for speakers at %v", e.peers.addresses)
+		}
+	})
+	step("the owner is met, is lost, and returns", func(t *testing.T) {
+		e.peers.alive("node-a", "node-b")
+		e.speaker.Changed()
+		e.reason(vip, "notOwner")
+		e.eventually(func() string { return e.reached(2) })
 		e.peers.alive("node-a")
 		e.speaker.Changed()
 		e.announces(vip)
@@ -310,23 +331,6 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false,"serving":true,"terminating":true}}]}`)
 		e.announces(vip)
 	})
-	step("speakers are found by their pods", func(t *testing.T) {
-		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "speaker-b", Labels: map[string]string{"app": "speaker"}},
-			Spec:       corev1.PodSpec{NodeName: "node-b", Containers: []corev1.Container{{Name: "x", Image: "x:y"}}},
-		}
-		e.create(&corev1.ServiceAccount{ObjectMeta: meta("default")}, p)
-		p.Status.HostIP, p.Status.HostIPs = "198.18.0.2", []corev1.HostIP{{IP: "198.18.0.2"}}
-		must(t, e.Status().Update(t.Context(), p))
-		e.eventually(func() string {
-			e.peers.mu.Lock()
-			defer e.peers.mu.Unlock()
-			if !slices.Equal(e.peers.addresses, []string{"198.18.0.2"}) {
-				return fmt.Sprintf("peers: %v", e.peers.addresses)
-			}
-			return ""
-		})
-	})
 	step("the pool goes, the service goes", func(t *testing.T) {
 		must(t, e.Delete(t.Context(), pool))
 		e.reason(vip, "ipNotAllowed")
@@ -336,6 +340,18 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		must(t, e.Delete(t.Context(), svc))
 		e.announces("")
 	})
+}
+
+// reached says "" if the speaker counts this many reachable speakers.
+func (e *env) reached(want int) string {
+	families, err := e.metrics.Gather()
+	must(e.t, err)
+	for _, f := range families {
+		if f.GetName() == "lbprovider_liveness_members" && int(f.GetMetric()[0].GetGauge().GetValue()) == want {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the metric of reachable speakers is not %d", want)
 }
 
 // event says "" if the Service has an event of this reason with this text.

@@ -111,16 +111,31 @@ func (s *Speaker) loadNodes(ctx context.Context) error {
 	if err := s.client.List(ctx, &list); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
+	working, err := s.findPeers(ctx)
+	if err != nil {
+		return err
+	}
 	peers := s.opts.Peers.Snapshot()
 	s.synced = peers.Synced
+	for name := range peers.Members {
+		s.met[name] = true
+	}
 	s.nodes = s.nodes[:0:0]
 	for i := range list.Items {
 		n := &list.Items[i]
 		member, alive := peers.Members[n.Name]
 		_, excluded := n.Labels[api.LabelExcludeFromLoadBalancers]
+		ready := condition(n, corev1.NodeReady) == corev1.ConditionTrue
+		if !alive && ready && working[n.Name] && !s.met[n.Name] {
+			// Kubernetes sees a speaker that this one has never met: the port is
+			// blocked, or the keys differ. To take its addresses would give each
+			// of them two owners. One that was met and is gone is dead.
+			alive = true
+			s.log.Error("a working speaker cannot be reached; are TCP and UDP of the gossip port open?", "node", n.Name)
+		}
 		s.nodes = append(s.nodes, election.Node{
 			Name: n.Name, Labels: labels.Set(n.Labels),
-			Ready:              condition(n, corev1.NodeReady) == corev1.ConditionTrue,
+			Ready:              ready,
 			NetworkUnavailable: condition(n, corev1.NodeNetworkUnavailable) == corev1.ConditionTrue,
 			Excluded:           excluded && !s.opts.IgnoreExcludeLabel,
 			Alive:              alive, Interfaces: member.Interfaces,
@@ -135,23 +150,29 @@ func (s *Speaker) loadNodes(ctx context.Context) error {
 	}
 	s.members = len(peers.Members)
 	s.metrics.members(s.members)
-	return s.findPeers(ctx)
+	return nil
 }
 
-func (s *Speaker) findPeers(ctx context.Context) error {
+// findPeers tells the gossip where speakers should be, and returns the nodes
+// whose speaker works as far as Kubernetes knows.
+func (s *Speaker) findPeers(ctx context.Context) (working map[string]bool, err error) {
 	var pods corev1.PodList
 	if err := s.client.List(ctx, &pods, client.InNamespace(s.opts.Namespace), client.MatchingLabelsSelector{Selector: s.opts.Speakers}); err != nil {
-		return fmt.Errorf("list speaker pods: %w", err)
+		return nil, fmt.Errorf("list speaker pods: %w", err)
 	}
+	working = map[string]bool{}
 	var addresses []string
 	for i := range pods.Items {
 		if ip := pods.Items[i].Status.HostIP; ip != "" {
 			addresses = append(addresses, ip)
 		}
+		if podReady(&pods.Items[i]) {
+			working[pods.Items[i].Spec.NodeName] = true
+		}
 	}
 	slices.Sort(addresses)
 	s.opts.Peers.SetPeers(slices.Compact(addresses))
-	return nil
+	return working, nil
 }
 
 // decide computes the verdict about svc and tells what is new.
@@ -193,6 +214,8 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 		return nil, election.Decision{Reason: election.InvalidIP}, nil
 	case len(addrs) == 0:
 		return nil, election.Decision{Reason: election.NoIPAllocated}, nil
+	case !addrs[0].Is4(): // sorted: then there is no IPv4 address at all
+		return addrs, election.Decision{Reason: election.NoProtocol}, nil
 	case !s.synced:
 		return addrs, election.Decision{Reason: election.NotSynced}, nil
 	}
@@ -238,7 +261,7 @@ func (s *Speaker) endpoints(ctx context.Context, svc *corev1.Service) (map[strin
 // the user expects it.
 func unserved(r election.Reason) bool {
 	return r == election.NoMatchingAdvertisement || r == election.SharedIPWithServiceSelector ||
-		r == election.NoEligibleNode || r == election.InvalidIP || r == election.IPNotAllowed
+		r == election.NoEligibleNode || r == election.InvalidIP || r == election.IPNotAllowed || r == election.NoProtocol
 }
 
 // spokesman says whether this node is the one to report what all see alike.

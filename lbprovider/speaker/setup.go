@@ -86,8 +86,10 @@ type Speaker struct {
 	metrics *gauges
 	queue   atomic.Pointer[func()]
 
-	cfg      *config.Config
-	nodes    []election.Node
+	cfg   *config.Config
+	nodes []election.Node
+	// met are the nodes whose speakers this one has ever reached.
+	met      map[string]bool
 	members  int
 	synced   bool
 	services map[types.NamespacedName]verdict
@@ -109,7 +111,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		// only, and so would hide why nobody announces an address now.
 		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
 		opts:   opts,
-		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{},
+		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{}, met: map[string]bool{},
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
@@ -168,13 +170,22 @@ func nodeChanged() predicate.Predicate {
 	}}
 }
 
-// podMoved lets changes of a speaker pod's address through.
+// podMoved lets changes of a speaker pod's address and readiness through.
 func podMoved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*corev1.Pod)
 		after, ok2 := e.ObjectNew.(*corev1.Pod)
-		return !ok1 || !ok2 || before.Status.HostIP != after.Status.HostIP
+		return !ok1 || !ok2 || before.Status.HostIP != after.Status.HostIP || podReady(before) != podReady(after)
 	}}
+}
+
+func podReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
+		}
+	}
+	return false
 }
 
 func condition(n *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
