@@ -195,7 +195,9 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 			res.Findings[i].Effect = "the last good version keeps serving"
 		}
 	}
-	res.Claim, res.Services = kept.Claim, append(res.Services, kept.Services...)
+	// What the served version depends on must be noticed, too.
+	res.Claim = kept.Claim
+	res.Services, res.Secrets = append(res.Services, kept.Services...), append(res.Secrets, kept.Secrets...)
 	return res
 }
 

@@ -210,10 +210,19 @@ func escape(s string) string {
 }
 
 // failure finds the first error in the answer to a line whose first command
-// was "set severity-output number": "[3]: …" and below are errors.
+// was "set severity-output number": "[3]: …" and below are errors. Commands on
+// certificates that take a while answer without numbers: what is wrong, and
+// then "Failed!".
 func failure(answer string, removes bool) string {
+	last := ""
 	for l := range strings.Lines(answer) {
 		l = strings.TrimSpace(l)
+		if l == "Failed!" {
+			return last
+		}
+		if l != "" {
+			last = l
+		}
 		if len(l) < 4 || l[0] != '[' || l[2] != ']' {
 			continue
 		}

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"bytes"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -47,12 +49,35 @@ func certificate(owner model.Key, host, chain, key, ca string) (*model.Certifica
 		return nil, fmt.Errorf("certificate and key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	for i, der := range pair.Certificate {
-		if _, err := x509.ParseCertificate(der); err != nil {
-			return nil, fmt.Errorf("certificate %d of the chain: %s", i+1, strings.TrimPrefix(err.Error(), "x509: "))
+		if err := checkCertificate(der); err != nil {
+			return nil, fmt.Errorf("certificate %d of the chain: %w", i+1, err)
 		}
 	}
 	text := strings.Join(all, "") + keys[0]
 	return &model.Certificate{ID: contentID(owner, host, text), PEM: text}, nil
+}
+
+// minRSABits is the shortest RSA key that TLS libraries still take.
+const minRSABits = 2048
+
+// checkCertificate refuses what HAProxy's TLS library would refuse: one such
+// certificate in its files would keep HAProxy from starting, for all routes.
+func checkCertificate(der []byte) error {
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "x509: "))
+	}
+	if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < minRSABits {
+		return fmt.Errorf("its RSA key has %d bits and needs %d", key.N.BitLen(), minRSABits)
+	}
+	if bytes.Equal(c.RawSubject, c.RawIssuer) {
+		return nil // nobody checks how a root has signed itself
+	}
+	switch c.SignatureAlgorithm {
+	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
+		return fmt.Errorf("it is signed with %s, which is too weak", c.SignatureAlgorithm)
+	}
+	return nil
 }
 
 // bundle checks a list of CA certificates.
