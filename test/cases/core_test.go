@@ -177,8 +177,8 @@ func (d decision) alive() bool {
 // agrees compares a response with the decision, whatever the case says.
 func (d decision) agrees(e *expectation, r response) error {
 	switch {
-	case !strings.HasPrefix(e.request.target, "/") || e.status == 400:
-		return nil // HAProxy refuses it before any rule
+	case !strings.HasPrefix(e.request.target, "/") || e.status == 400 || e.request.method == "HEAD":
+		return nil // HAProxy refuses it before any rule, or the pod cannot say who it is
 	case d.value == match.Redirect:
 		if r.status != 302 {
 			return fmt.Errorf("the tables redirect, HAProxy answers %d", r.status)
@@ -192,7 +192,7 @@ func (d decision) agrees(e *expectation, r response) error {
 			return fmt.Errorf("the tables decide for %s, but pod %s answered", d.value, r.pod.Pod)
 		}
 	case d.alive() && e.status == 200:
-		return fmt.Errorf("the tables decide for %s, but no pod answered: status %d, %w", d.value, r.status, r.err)
+		return fmt.Errorf("the tables decide for %s, but no pod answered: status %d, error %v", d.value, r.status, r.err)
 	}
 	return nil
 }

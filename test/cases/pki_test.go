@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -139,6 +140,10 @@ func (a *authority) expand(t testing.TB, text string) string {
 			t.Fatalf("no } after ${%s", rest)
 		}
 		kind, name, _ := strings.Cut(what, " ")
+		base64ed := kind == "base64"
+		if base64ed {
+			kind, name, _ = strings.Cut(name, " ")
+		}
 		var value string
 		switch kind {
 		case "cert":
@@ -157,6 +162,9 @@ func (a *authority) expand(t testing.TB, text string) string {
 			continue
 		default:
 			t.Fatalf("unknown ${%s}", what)
+		}
+		if base64ed {
+			value = base64.StdEncoding.EncodeToString([]byte(value))
 		}
 		text = before + fmt.Sprintf("%q", value) + after
 	}

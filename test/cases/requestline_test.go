@@ -94,14 +94,18 @@ func (e *expectation) readRequest(words []string) error {
 	return nil
 }
 
-// split splits at blanks outside double quotes. A quote may stand in a word.
+// split splits at blanks outside double quotes, which begin a word's value
+// ("h:X=\"a b\"") and end it. Quotes elsewhere are themselves.
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	quoted, some := false, false
+	last := ' '
 	for _, r := range line {
+		before := last
+		last = r
 		switch {
-		case r == '"':
+		case r == '"' && (quoted || before == '=' || before == '~' || before == ' '):
 			quoted, some = !quoted, true
 		case r == ' ' && !quoted:
 			if some {
@@ -216,4 +220,10 @@ func (e *expectation) word(key, want string, r response, pod string, jar map[str
 		return fmt.Errorf("%s %s is %q, want %q", key, name, got, want)
 	}
 	return nil
+}
+
+// usesCookies reports whether the line depends on earlier ones, or later ones
+// on it.
+func (e *expectation) usesCookies() bool {
+	return e.with != "" || slices.ContainsFunc(e.want, func(w [2]string) bool { return w[0] == "save" || w[0] == "samepod" })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,13 +167,9 @@ func runCase(t *testing.T, b *bed, c *testCase, grace time.Duration) {
 				t.Errorf("%s: %v", s.name, err)
 			}
 		}
-		for _, l := range s.checks["requests"] {
-			e, err := parseLine(l)
+		for i, err := range b.expectAll(s.checks["requests"], want, jar, grace) {
 			if err != nil {
-				t.Fatal(err)
-			}
-			if err := b.expect(e, want, jar, grace); err != nil {
-				t.Errorf("%s: %s: %v", s.name, l, err)
+				t.Errorf("%s: %s: %v", s.name, s.checks["requests"][i], err)
 			}
 		}
 		for _, l := range s.checks["shares"] {
@@ -191,6 +188,31 @@ func (b *bed) pid() int {
 		return err
 	})
 	return pid
+}
+
+// expectAll checks lines side by side, because some answers take seconds; those
+// with cookies follow in order.
+func (b *bed) expectAll(lines []string, want *plan.State, jar map[string]saved, grace time.Duration) []error {
+	errs := make([]error, len(lines))
+	var inOrder []func()
+	var running sync.WaitGroup
+	for i, l := range lines {
+		e, err := parseLine(l)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		if e.usesCookies() {
+			inOrder = append(inOrder, func() { errs[i] = b.expect(e, want, jar, grace) })
+			continue
+		}
+		running.Go(func() { errs[i] = b.expect(e, want, nil, grace) })
+	}
+	running.Wait()
+	for _, f := range inOrder {
+		f()
+	}
+	return errs
 }
 
 // expect sends a request until the answer is right, or the grace is over.
