@@ -23,7 +23,7 @@ type options struct {
 	routes, samples, burst int
 	haproxy, profile       string
 	limit                  time.Duration
-	threshold              bool
+	threshold, keep        bool
 }
 
 func main() {
@@ -52,6 +52,7 @@ func parseFlags() options {
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
 	flag.DurationVar(&o.limit, "limit", 25*time.Minute, "give up after this time")
 	flag.BoolVar(&o.threshold, "require", false, "fail unless p50 is at most 20 ms and p99 at most 100 ms")
+	flag.BoolVar(&o.keep, "keep", false, "keep the folder with logs and HAProxy's files")
 	flag.Parse()
 	return o
 }
@@ -71,7 +72,9 @@ func measure() error {
 	if err != nil {
 		return errors.Join(err, fmt.Errorf("logs are in %s", dir))
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if o.keep {
+		b.progress("logs are in %s", dir)
+	} else if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove the folder: %w", err)
 	}
 	out, err := rig.RunDir()
@@ -123,7 +126,8 @@ func (b *bench) phases(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
-	if err := b.latencies(ctx, b.routes); err != nil {
+	err := b.profiled(ctx, "changes", 20*time.Second, func() error { return b.latencies(ctx, b.routes) })
+	if err != nil {
 		return err
 	}
 	if err := b.burstOf(ctx); err != nil {
@@ -136,7 +140,7 @@ func (b *bench) phases(ctx context.Context) error {
 // waits until it is ready.
 func (b *bench) startRouter(ctx context.Context, name string) error {
 	var err error
-	b.router, err = b.rig.StartRouter(filepath.Join(b.dir, name))
+	b.router, err = b.rig.StartRouter(name)
 	if err != nil {
 		return err
 	}

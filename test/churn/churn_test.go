@@ -3,7 +3,6 @@ package churn
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -40,8 +39,7 @@ func newBed(t *testing.T, haproxy string) *bed {
 	})
 	b := &bed{Rig: r, probe: rig.NewProbe(false)}
 	t.Cleanup(b.probe.Close)
-	// A short path: sockets are below it.
-	if b.router, err = r.StartRouter(filepath.Join(r.Dir, "w")); err != nil {
+	if b.router, err = r.StartRouter("r"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -40,7 +41,8 @@ type Rig struct {
 	Client client.Client
 	// HAProxy is the path of the binary that routers run.
 	HAProxy string
-	// Dir holds logs and the routers' work directories.
+	// Dir holds logs, and in "w" the routers' work directories, which are
+	// in memory as in a pod.
 	Dir string
 
 	server *cluster.APIServer
@@ -60,6 +62,12 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 	if r.CA, err = NewAuthority(); err != nil {
 		return nil, err
 	}
+	if err := os.Mkdir(r.work(), 0o700); err != nil {
+		return nil, fmt.Errorf("make the work directory: %w", err)
+	}
+	if err := syscall.Mount("tmpfs", r.work(), "tmpfs", 0, ""); err != nil {
+		return nil, fmt.Errorf("mount the work directory: %w", err)
+	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", PodPort))
 	if err != nil {
 		return nil, fmt.Errorf("start the pods: %w", err)
@@ -71,6 +79,8 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 	}
 	return r, nil
 }
+
+func (r *Rig) work() string { return filepath.Join(r.Dir, "w") }
 
 // answer tells which address was asked.
 func answer(w http.ResponseWriter, req *http.Request) {
@@ -141,6 +151,9 @@ func (r *Rig) Stop() error {
 	}
 	if r.server != nil {
 		errs = append(errs, r.server.Stop())
+	}
+	if err := syscall.Unmount(r.work(), syscall.MNT_DETACH); err != nil {
+		errs = append(errs, fmt.Errorf("unmount the work directory: %w", err))
 	}
 	return errors.Join(errs...)
 }

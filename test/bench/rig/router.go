@@ -25,13 +25,14 @@ type Router struct {
 	err  error
 }
 
-// StartRouter starts a router with a new work directory, or with that of a
-// former one. It does not wait until it is ready.
-func (r *Rig) StartRouter(workDir string, args ...string) (*Router, error) {
+// StartRouter starts a router with a work directory of that name, which may be
+// that of a former one. It does not wait until it is ready.
+func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 	binary := os.Getenv(routerVariable)
 	if binary == "" {
 		return nil, errors.New("start the router: not inside a namespace")
 	}
+	workDir := filepath.Join(r.work(), name)
 	if err := os.MkdirAll(workDir, 0o700); err != nil {
 		return nil, fmt.Errorf("start the router: %w", err)
 	}
