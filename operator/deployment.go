@@ -268,7 +268,8 @@ func volumes(s settings) []corev1.Volume {
 		}}
 	}
 	return []corev1.Volume{
-		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
+		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 		secret("default-certificate", api.CertificateSecretName(s.name)),
 		secret("stats-auth", api.StatsSecretName(s.name)),
 		kubeAPIAccess(),
