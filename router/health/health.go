@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,7 @@ import (
 //	/healthz/ready    200 while every known route is served and no stop is under way
 //	/metrics          the router's metrics
 //	/metrics/haproxy  HAProxy's metrics, by its own exporter
+//	/debug/pprof/     profiles of the router process, with user and password
 //	/                 HAProxy's statistics page, with user and password
 type Server struct {
 	// Ready reports whether HAProxy serves all known routes.
@@ -51,6 +53,9 @@ func (s *Server) Run(ctx context.Context, port int) error {
 	mux.HandleFunc("/healthz/ready", s.ready)
 	mux.Handle("/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
 	mux.Handle("/metrics/haproxy", s.authorized(s.haproxy("/metrics")))
+	mux.Handle("/debug/pprof/", s.authorized(http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/profile", s.authorized(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/trace", s.authorized(http.HandlerFunc(pprof.Trace)))
 	mux.Handle("/", s.authorized(s.haproxy("")))
 	server := &http.Server{Addr: fmt.Sprintf(":%d", port), Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
