@@ -1,0 +1,16 @@
+package api
+
+// Reasons of findings about manifests that have not met an API server.
+const (
+	// ReasonUnknownField: the manifest has a field that its kind does not have.
+	ReasonUnknownField Reason = "UnknownField"
+	// ReasonUndecodable: the manifest is not YAML or JSON of its kind.
+	ReasonUndecodable Reason = "Undecodable"
+	// ReasonDuplicateObject: two manifests are about the same object; the
+	// later one counts.
+	ReasonDuplicateObject Reason = "DuplicateObject"
+	// ReasonServicePortMissing: the Service has no port that the route names.
+	ReasonServicePortMissing Reason = "ServicePortMissing"
+	// ReasonCertificateExpired: the certificate's time is over, or not begun.
+	ReasonCertificateExpired Reason = "CertificateExpired"
+)
