@@ -280,7 +280,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 			t.Errorf("the gossip looks for speakers at %v", e.peers.addresses)
 		}
 	})
-	step("the owner is met, is lost, and returns", func(t *testing.T) {
+	step("the owner is met, is lost, and returns", func(*testing.T) {
 		e.peers.alive("node-a", "node-b")
 		e.speaker.Changed()
 		e.reason(vip, "notOwner")
@@ -292,7 +292,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.speaker.Changed()
 		e.announces("")
 	})
-	step("the owner is labelled", func(t *testing.T) {
+	step("the owner is labelled", func(*testing.T) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":""}}}`)
 		e.announces(vip)
@@ -309,7 +309,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		must(t, e.Status().Update(t.Context(), n))
 		e.announces("")
 	})
-	step("the advertisement chooses nodes and interfaces", func(t *testing.T) {
+	step("the advertisement chooses nodes and interfaces", func(*testing.T) {
 		e.patch(ad, `{"spec":{"nodeSelectors":[{"matchLabels":{"kubernetes.io/hostname":"none"}}]}}`)
 		e.reason(vip, "noEligibleNode")
 		e.eventually(func() string { return e.event("web", "announceFailed", "no advertisement selects it") })

@@ -131,7 +131,12 @@ func (s *Speaker) loadNodes(ctx context.Context) error {
 			// blocked, or the keys differ. To take its addresses would give each
 			// of them two owners. One that was met and is gone is dead.
 			alive = true
-			s.log.Error("a working speaker cannot be reached; are TCP and UDP of the gossip port open?", "node", n.Name)
+			if !s.unmet[n.Name] {
+				s.log.Error("a working speaker cannot be reached; are TCP and UDP of the gossip port open?", "node", n.Name)
+			}
+			s.unmet[n.Name] = true
+		} else {
+			delete(s.unmet, n.Name)
 		}
 		s.nodes = append(s.nodes, election.Node{
 			Name: n.Name, Labels: labels.Set(n.Labels),

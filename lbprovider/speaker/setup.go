@@ -89,7 +89,9 @@ type Speaker struct {
 	cfg   *config.Config
 	nodes []election.Node
 	// met are the nodes whose speakers this one has ever reached.
-	met      map[string]bool
+	met map[string]bool
+	// unmet are the nodes whose speakers work and were never reached.
+	unmet    map[string]bool
 	members  int
 	synced   bool
 	services map[types.NamespacedName]verdict
@@ -111,7 +113,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		// only, and so would hide why nobody announces an address now.
 		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
 		opts:   opts,
-		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{}, met: map[string]bool{},
+		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{}, met: map[string]bool{}, unmet: map[string]bool{},
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}

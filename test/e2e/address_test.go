@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,28 @@ func TestAddressMoves(t *testing.T) {
 		observe(t, 7*time.Second) // until its speaker has settled
 		back.report(t, owner+" came back", plannedLimit)
 	})
+	t.Run("the speakers cannot reach each other", func(t *testing.T) {
+		for _, node := range p.Cluster.Nodes() {
+			block(t, p, node)
+		}
+		restart := []string{"-n", "metallb-system", "rollout", "restart", "daemonset/speaker"}
+		if _, err := p.Cluster.Kubectl(t.Context(), restart...); err != nil {
+			t.Fatal(err)
+		}
+		everyNodeReady(t, p)
+		err := product.Until(t.Context(), 20*time.Second, func() error { // an old speaker's last words may still be heard
+			out, err := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "3", "-W", "0.1", "-i", "eth0", echo.Address)
+			cards := strings.Fields(out)
+			slices.Sort(cards)
+			if answers, cards := len(cards), slices.Compact(cards); answers != 3 || len(cards) != 1 {
+				return fmt.Errorf("%d answers to 3 requests, by %v: %w", answers, cards, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("no pod is ready", func(t *testing.T) {
 		patch := `{"spec":{"template":{"spec":{"nodeSelector":{"nowhere":"yes"}}}}}`
 		if _, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "patch", "daemonset", "echo", "-p", patch); err != nil {
@@ -167,6 +190,23 @@ func TestAddressMoves(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// block drops what speakers say to each other on the way into the node, until the test ends.
+func block(t *testing.T, p *product.Product, node string) {
+	t.Helper()
+	nft := func(ctx context.Context, rule ...string) {
+		t.Helper()
+		if _, err := p.Cluster.Exec(ctx, node, append([]string{"nft"}, rule...)...); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	nft(t.Context(), "add", "table", "inet", "nogossip")
+	t.Cleanup(func() { nft(context.WithoutCancel(t.Context()), "delete", "table", "inet", "nogossip") })
+	nft(t.Context(), "add", "chain", "inet", "nogossip", "in", "{ type filter hook input priority -10; }")
+	for _, protocol := range []string{"tcp", "udp"} {
+		nft(t.Context(), "add", "rule", "inet", "nogossip", "in", protocol, "dport", "7946", "drop")
+	}
 }
 
 func ownerOf(t *testing.T, p *product.Product) string {
