@@ -276,7 +276,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		e.has("wish", "198.18.1.3", api.ReasonIPAllocated)
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
-	step("pool status, conditions and events", func(t *testing.T) { poolStatus(e) })
+	step("pool status, conditions and events", func(*testing.T) { poolStatus(e) })
 	step("bad input is refused with the field's name", func(*testing.T) { refused(e) })
 	step("secret of the speakers", func(t *testing.T) {
 		e.eventually(func() string {

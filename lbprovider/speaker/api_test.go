@@ -318,7 +318,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.patch(ad, `{"spec":{"interfaces":null}}`)
 		e.reason(vip, "notOwner")
 	})
-	step("policy Local follows the pods", func(t *testing.T) {
+	step("policy Local follows the pods", func(*testing.T) {
 		e.patch(svc, `{"spec":{"externalTrafficPolicy":"Local"}}`)
 		e.reason(vip, "notOwner")
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":true}}]}`)
