@@ -33,6 +33,17 @@ const (
 	AnnotationTimeoutTunnel  = "haproxy.router.openshift.io/timeout-tunnel"
 	AnnotationPodConnections = "haproxy.router.openshift.io/pod-concurrent-connections"
 	AnnotationCheckInterval  = "router.openshift.io/haproxy.health.check.interval"
+	AnnotationAllowlist      = "haproxy.router.openshift.io/ip_allowlist"
+	// AnnotationWhitelist is the older name of AnnotationAllowlist, read only
+	// where that one is missing.
+	AnnotationWhitelist       = "haproxy.router.openshift.io/ip_whitelist"
+	AnnotationLimit           = "haproxy.router.openshift.io/rate-limit-connections"
+	AnnotationLimitConcurrent = AnnotationLimit + ".concurrent-tcp"
+	AnnotationLimitRateTCP    = AnnotationLimit + ".rate-tcp"
+	AnnotationLimitRateHTTP   = AnnotationLimit + ".rate-http"
+	AnnotationHSTS            = "haproxy.router.openshift.io/hsts_header"
+	AnnotationRewrite         = "haproxy.router.openshift.io/rewrite-target"
+	AnnotationForwarded       = "haproxy.router.openshift.io/set-forwarded-headers"
 )
 
 // RouteAnnotations returns the registry of annotations that the router reads.
@@ -48,6 +59,15 @@ func RouteAnnotations() []Annotation {
 		{AnnotationTimeoutTunnel, "time", "1h", http, "How long an upgraded connection, such as a WebSocket, may be idle."},
 		{AnnotationPodConnections, "whole number, 0 for no limit", "0", all, "Concurrent connections to one endpoint, for each router replica; more wait in a queue."},
 		{AnnotationCheckInterval, "time", "5s", all, "Time between health checks of a route with several endpoints."},
+		{AnnotationAllowlist, "addresses and CIDRs, parted by blanks", "everybody", all, "Only these clients are served; others get 403 (passthrough: a closed connection)."},
+		{AnnotationWhitelist, "as ip_allowlist", "", all, "Older name of ip_allowlist."},
+		{AnnotationLimit, "true or false", "false", all, "Turns the three limits below on. They count per client address and router replica."},
+		{AnnotationLimitConcurrent, "whole number", "no limit", all, "Requests at the same time (passthrough: connections)."},
+		{AnnotationLimitRateTCP, "whole number", "no limit", all, "New connections in 3 seconds."},
+		{AnnotationLimitRateHTTP, "whole number", "no limit", http, "Requests in 10 seconds; more get 429."},
+		{AnnotationHSTS, "max-age=SECONDS, with includeSubDomains and preload if wanted", "none", []string{"edge", "reencrypt"}, "Strict-Transport-Security header of answers over TLS (RFC 6797)."},
+		{AnnotationRewrite, "path", "none", http, "Replaces spec.path at the beginning of the request's path."},
+		{AnnotationForwarded, "append, replace, if-none or never", "that of the IngressController, else append", http, "What happens to Forwarded and X-Forwarded headers."},
 		{AnnotationPathType, "Prefix or Exact", "Prefix", http, "How spec.path matches."},
 	}
 }

@@ -91,14 +91,10 @@ const anyName = "*"
 // SetDefaultCertificate changes the certificate of hosts that bring none, and
 // returns what to compare.
 func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
+	const id = plan.DefaultCertID
+	p.want.Lines[anyName], p.want.Certs[id] = id, c.PEM
 	scope := plan.NewScope()
-	if old, ok := p.want.Lines[anyName]; ok {
-		delete(p.want.Certs, old)
-		scope.Certs[old] = struct{}{}
-	}
-	p.want.Lines[anyName] = c.ID
-	p.want.Certs[c.ID] = c.PEM
-	scope.Certs[c.ID], scope.Lines[anyName] = struct{}{}, struct{}{}
+	scope.Certs[id], scope.Lines[anyName] = struct{}{}, struct{}{}
 	return scope
 }
 
@@ -109,6 +105,11 @@ func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
 	for key := range p.dirty(ch) {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
+	}
+	if ch.All { // the settings may decide otherwise
+		for host := range p.claims {
+			hosts[host] = struct{}{}
+		}
 	}
 	for host := range hosts {
 		p.decide(host, scope, touched)
@@ -206,7 +207,11 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 func contentRefused(res *ingest.Result) bool {
 	for _, f := range res.Findings {
 		if f.Severity == api.SeverityError {
-			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField
+			switch f.Reason {
+			case api.ReasonExtendedValidationFailed, api.ReasonInvalidField, api.ReasonInvalidAnnotation:
+				return true
+			}
+			return false
 		}
 	}
 	return false
@@ -334,9 +339,10 @@ func (p *Pipeline) serve(key model.Key, scope *plan.Scope) {
 		name := c.Backend.Name()
 		scope.Backends[name] = struct{}{}
 		delete(p.want.Backends, name)
-		e := plan.Entry{Map: plan.MapPolicy, Key: name}
-		scope.Entries[e] = struct{}{}
-		delete(p.want.Entries, e)
+		for e := range plan.PolicyEntries(&c.Backend) {
+			scope.Entries[e] = struct{}{}
+			delete(p.want.Entries, e)
+		}
 		if c.Backend.CA != nil {
 			scope.CAs[c.Backend.CA.ID] = struct{}{}
 			delete(p.want.CAs, c.Backend.CA.ID)
@@ -361,10 +367,9 @@ func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
 	name := b.Name()
 	scope.Backends[name] = struct{}{}
 	p.want.Backends[name] = plan.WantBackend(b)
-	if record := b.Policy.Record(); record != "" {
-		e := plan.Entry{Map: plan.MapPolicy, Key: name}
+	for e, v := range plan.PolicyEntries(b) {
 		scope.Entries[e] = struct{}{}
-		p.want.Entries[e] = record
+		p.want.Entries[e] = v
 	}
 	if b.CA != nil {
 		scope.CAs[b.CA.ID] = struct{}{}

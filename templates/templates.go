@@ -17,6 +17,11 @@ var Skeleton string
 //go:embed 503.http
 var Unavailable []byte
 
+// HeadersLua changes headers as a route's httpHeaders.actions say.
+//
+//go:embed headers.lua
+var HeadersLua []byte
+
 // NotFound is the body of the answer when no route matches.
 //
 //go:embed 404.html

@@ -128,7 +128,7 @@ func (e *encoder) addEntries(steps []plan.Step) {
 
 func (e *encoder) step(s plan.Step) {
 	switch s := s.(type) {
-	case plan.CertPut, plan.CertDel, plan.CAPut, plan.CADel, plan.LineSet, plan.LineDel:
+	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CADel, plan.LineSet, plan.LineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
 		e.command(1, s, "add backend "+s.Name+" from "+s.Profile)
@@ -183,6 +183,9 @@ func (e *encoder) certificateStep(s plan.Step) {
 	switch s := s.(type) {
 	case plan.CertPut:
 		e.command(1, nil, "new ssl cert "+l.CertFile(s.ID))
+		e.payload(nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
+		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
+	case plan.CertSet:
 		e.payload(nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
 		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
 	case plan.CAPut:

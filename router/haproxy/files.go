@@ -55,6 +55,7 @@ func (f *Files) Write(skeleton string, st *plan.State) error {
 	}{
 		{filepath.Join(l.PagesDir(), "503.http"), func(w io.Writer) error { _, err := w.Write(templates.Unavailable); return err }},
 		{filepath.Join(l.PagesDir(), "404.html"), func(w io.Writer) error { _, err := w.Write(templates.NotFound); return err }},
+		{l.LuaFile(), func(w io.Writer) error { _, err := w.Write(templates.HeadersLua); return err }},
 		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
 		{l.Config(), func(w io.Writer) error {
 			if _, err := io.WriteString(w, skeleton); err != nil {
@@ -81,6 +82,13 @@ func (f *Files) writeCertificates(st *plan.State) error {
 		return replace(path, func(w io.Writer) error { _, err := io.WriteString(w, pem); return err })
 	}
 	for id, pem := range st.Certs {
+		if id == plan.DefaultCertID {
+			err := replace(f.layout.CertFile(id), func(w io.Writer) error { _, err := io.WriteString(w, pem); return err })
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := write(f.layout.CertFile(id), pem); err != nil {
 			return err
 		}
@@ -121,7 +129,7 @@ func replace(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }()
-	w := bufio.NewWriterSize(tmp, 256<<10)
+	w := bufio.NewWriterSize(tmp, 16<<10)
 	err = write(w)
 	if err == nil {
 		err = w.Flush()

@@ -3,6 +3,7 @@ package haproxy_test
 import (
 	"net/netip"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"github.com/fairlead/fairlead/router/certfile"
@@ -59,7 +60,7 @@ func everything(t *testing.T) *plan.State {
 	st.CAs["ns:ca:1"] = cert.PEM // the blocks that are not certificates do not count
 	addr := netip.MustParseAddrPort("198.18.9.1:80")
 	for i, p := range model.Profiles() {
-		b := &model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "ns", Name: string(rune('a' + i))}, Profile: p}
+		b := &model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "ns", Name: "r" + strconv.Itoa(i)}, Profile: p}
 		for _, o := range []model.ServerOptions{
 			{}, {CheckInterval: "5000ms"}, {TLS: true}, {TLS: true, CAID: "ns:ca:1", CheckInterval: "1000ms"},
 			{TLS: true, CAID: "ns:ca:1", VerifyHost: "svc.ns.svc", CheckInterval: "1000ms"},

@@ -51,6 +51,11 @@ func Detect(ctx context.Context, binary string) (plan.Capabilities, string, erro
 	if v >= 304 {
 		caps.MaxPayload = 900 << 10
 	}
+	build, err := exec.CommandContext(ctx, binary, "-vv").Output()
+	if err != nil {
+		return plan.Capabilities{}, version, fmt.Errorf("run %s -vv: %w", binary, err)
+	}
+	caps.Lua = strings.Contains(string(build), "+LUA")
 	return caps, version, nil
 }
 

@@ -49,7 +49,7 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	}
 	reached := map[string]bool{}
 	for e, v := range st.Entries {
-		if e.Map != plan.MapPolicy {
+		if e.Map.Routes() {
 			reached[v] = true
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/api"
@@ -24,14 +26,25 @@ type options struct {
 	maxConn        int
 	checkInterval  time.Duration
 	exact          bool
+	forwarded      model.Forwarded
+	hsts           string
+	rewrite        string
+	restricted     bool
+	allow          []netip.Prefix
+	limit          bool
+	limits         model.Limits
 }
 
-// setters parse one annotation each. An error leaves the default in place.
-var setters = []struct {
-	key string
-	set func(*options, string) error
-}{
-	{api.AnnotationBalance, func(o *options, v string) error {
+// setter parses one annotation. An error leaves the default in place, unless
+// the annotation protects something: then the route is refused.
+type setter struct {
+	key        string
+	set        func(*options, string) error
+	protective bool
+}
+
+var setters = []setter{
+	{key: api.AnnotationBalance, set: func(o *options, v string) error {
 		switch b := model.Balance(v); b {
 		case model.RoundRobin, model.LeastConn, model.SourceHash, model.Random:
 			o.balance = b
@@ -39,18 +52,18 @@ var setters = []struct {
 		}
 		return errors.New("must be roundrobin, leastconn, source or random")
 	}},
-	{api.AnnotationDisableCookies, func(o *options, v string) (err error) {
+	{key: api.AnnotationDisableCookies, set: func(o *options, v string) (err error) {
 		o.disableCookies, err = parseBool(v)
 		return err
 	}},
-	{api.AnnotationCookieName, func(o *options, v string) error {
+	{key: api.AnnotationCookieName, set: func(o *options, v string) error {
 		if !cookieName.MatchString(v) {
 			return errors.New("must consist of letters, digits, _ and -")
 		}
 		o.cookieName = v
 		return nil
 	}},
-	{api.AnnotationCookieSameSite, func(o *options, v string) error {
+	{key: api.AnnotationCookieSameSite, set: func(o *options, v string) error {
 		switch v {
 		case "Lax", "Strict", "None":
 			o.sameSite = v
@@ -58,15 +71,15 @@ var setters = []struct {
 		}
 		return errors.New("must be Lax, Strict or None")
 	}},
-	{api.AnnotationTimeout, func(o *options, v string) (err error) {
+	{key: api.AnnotationTimeout, set: func(o *options, v string) (err error) {
 		o.timeout, err = api.ParseTime(v)
 		return err
 	}},
-	{api.AnnotationTimeoutTunnel, func(o *options, v string) (err error) {
+	{key: api.AnnotationTimeoutTunnel, set: func(o *options, v string) (err error) {
 		o.tunnel, err = api.ParseTime(v)
 		return err
 	}},
-	{api.AnnotationPodConnections, func(o *options, v string) error {
+	{key: api.AnnotationPodConnections, set: func(o *options, v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 || n > maxMaxConn {
 			return fmt.Errorf("must be a whole number from 0 to %d", maxMaxConn)
@@ -74,11 +87,11 @@ var setters = []struct {
 		o.maxConn = n
 		return nil
 	}},
-	{api.AnnotationCheckInterval, func(o *options, v string) (err error) {
+	{key: api.AnnotationCheckInterval, set: func(o *options, v string) (err error) {
 		o.checkInterval, err = api.ParseTime(v)
 		return err
 	}},
-	{api.AnnotationPathType, func(o *options, v string) error {
+	{key: api.AnnotationPathType, set: func(o *options, v string) error {
 		switch v {
 		case "Exact":
 			o.exact = true
@@ -88,6 +101,82 @@ var setters = []struct {
 		}
 		return errors.New("must be Prefix or Exact")
 	}},
+	{key: api.AnnotationForwarded, set: func(o *options, v string) error {
+		switch f := model.Forwarded(v); f {
+		case model.ForwardedAppend, model.ForwardedReplace, model.ForwardedIfNone, model.ForwardedNever:
+			o.forwarded = f
+			return nil
+		}
+		return errors.New("must be append, replace, if-none or never")
+	}},
+	{key: api.AnnotationHSTS, set: func(o *options, v string) error {
+		if !hstsText.MatchString(v) {
+			return errors.New("must have max-age=SECONDS and may have includeSubDomains and preload, parted by ;")
+		}
+		o.hsts = strings.TrimSpace(v)
+		return nil
+	}},
+	{key: api.AnnotationRewrite, set: func(o *options, v string) error {
+		if len(v) > maxPath || !rewriteText.MatchString(v) {
+			return errors.New("must be a path that begins with / and holds only visible ASCII characters without \" ' # ? | and backslash")
+		}
+		o.rewrite = v
+		return nil
+	}},
+	{key: api.AnnotationLimit, protective: true, set: func(o *options, v string) (err error) {
+		o.limit, err = parseBool(v)
+		return err
+	}},
+	{key: api.AnnotationLimitConcurrent, protective: true, set: func(o *options, v string) (err error) {
+		o.limits.Concurrent, err = parseLimit(v)
+		return err
+	}},
+	{key: api.AnnotationLimitRateTCP, protective: true, set: func(o *options, v string) (err error) {
+		o.limits.Connections, err = parseLimit(v)
+		return err
+	}},
+	{key: api.AnnotationLimitRateHTTP, protective: true, set: func(o *options, v string) (err error) {
+		o.limits.Requests, err = parseLimit(v)
+		return err
+	}},
+}
+
+var (
+	// hstsText is the value that OpenShift's router takes.
+	hstsText = regexp.MustCompile(`(?i)^\s*(?:(?:includeSubDomains|preload)\s*;\s*)*max-age\s*=\s*(?:[0-9]{1,10}|"[0-9]{1,10}")\s*(?:;\s*(?:includeSubDomains|preload)\s*)*;?\s*$`)
+	// rewriteText keeps out what cannot stand in a path, and "|", which parts
+	// the fields of a policy record.
+	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
+)
+
+func parseLimit(v string) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > maxMaxConn || v[0] == '+' {
+		return 0, fmt.Errorf("must be a whole number from 1 to %d", maxMaxConn)
+	}
+	return n, nil
+}
+
+// parseAllowlist reads addresses and CIDRs. Bad items are returned apart: each
+// admits nobody.
+func parseAllowlist(v string) (allow []netip.Prefix, bad []string) {
+	for item := range strings.FieldsSeq(v) {
+		prefix, err := netip.ParsePrefix(item)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(item)
+			if addrErr != nil || addr.Zone() != "" {
+				bad = append(bad, item)
+				continue
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if prefix.Addr().Is4In6() {
+			bad = append(bad, item)
+			continue
+		}
+		allow = append(allow, prefix.Masked())
+	}
+	return allow, bad
 }
 
 // maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
@@ -103,23 +192,64 @@ func parseBool(v string) (bool, error) {
 	return b, nil
 }
 
-// readAnnotations parses the annotations that the router knows. Invalid ones
-// keep their default and are reported.
-func readAnnotations(annotations map[string]string, report func(field string, reason api.Reason, message string)) options {
-	o := options{sameSite: "None", checkInterval: 5 * time.Second}
+// readAnnotations parses the annotations that the router knows. It reports
+// false if one that protects something cannot be used.
+func (b *builder) readAnnotations() (options, bool) {
+	o := options{sameSite: "None", checkInterval: 5 * time.Second, forwarded: b.settings.Forwarded}
+	ok := true
 	for _, s := range setters {
-		v, ok := annotations[s.key]
-		if !ok {
+		v, set := b.route.Annotations[s.key]
+		if !set {
 			continue
 		}
 		keep := o
-		if err := s.set(&o, v); err != nil {
+		err := s.set(&o, v)
+		switch {
+		case err == nil:
+		case s.protective:
+			ok = b.refuse("metadata.annotations["+s.key+"]", api.ReasonInvalidAnnotation, err.Error())
+		default:
 			o = keep
-			report("metadata.annotations["+s.key+"]", api.ReasonInvalidAnnotation, err.Error())
+			b.find(api.SeverityWarning, "metadata.annotations["+s.key+"]", api.ReasonInvalidAnnotation, err.Error(), effectDefault)
 		}
 	}
-	return o
+	if !o.limit {
+		o.limits = model.Limits{}
+	}
+	return o, b.allowlist(&o) && ok
 }
+
+// allowlist reads the addresses that a route admits. What it cannot read
+// admits nobody; a list of nothing else is refused.
+func (b *builder) allowlist(o *options) bool {
+	key := api.AnnotationAllowlist
+	v, set := b.route.Annotations[key]
+	if strings.TrimSpace(v) == "" {
+		if w, ok := b.route.Annotations[api.AnnotationWhitelist]; ok && strings.TrimSpace(w) != "" {
+			key, v, set = api.AnnotationWhitelist, w, true
+		}
+	}
+	if !set || v == "" {
+		return true
+	}
+	var bad []string
+	o.restricted = true
+	o.allow, bad = parseAllowlist(v)
+	field := "metadata.annotations[" + key + "]"
+	switch {
+	case len(o.allow) == 0:
+		return b.refuse(field, api.ReasonInvalidAnnotation, "holds no IP address or CIDR; remove it to admit everybody")
+	case len(o.allow) > maxAllow:
+		return b.refuse(field, api.ReasonInvalidAnnotation, fmt.Sprintf("holds more than %d addresses", maxAllow))
+	case len(bad) > 0:
+		b.find(api.SeverityWarning, field, api.ReasonInvalidAnnotation,
+			fmt.Sprintf("%q is not an IP address or CIDR", bad[0]), "it admits nobody; the other items count")
+	}
+	return true
+}
+
+// maxAllow bounds the map entries of one route: up to eight for each item.
+const maxAllow = 2000
 
 // defaultCookieName is what OpenShift's router calls a route's cookie.
 func defaultCookieName(k model.Key) string {
@@ -129,11 +259,4 @@ func defaultCookieName(k model.Key) string {
 func md5Hex(s string) string {
 	sum := md5.Sum([]byte(s)) //nolint:gosec // an identity, not a secret
 	return hex.EncodeToString(sum[:])
-}
-
-func milliseconds(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }

@@ -1,7 +1,9 @@
 package ingest
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,12 +11,18 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// backend chooses the servers of a claim and how they are used.
-func (b *builder) backend(c *model.Claim, refs []serviceRef) {
-	o := readAnnotations(b.route.Annotations, func(field string, reason api.Reason, message string) {
-		b.find(api.SeverityWarning, field, reason, message, effectDefault)
-	})
+// backend chooses the servers of a claim and how they are used. It reports
+// false if the route must not be served.
+func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
+	o, ok := b.readAnnotations()
+	if !ok {
+		return false
+	}
 	c.Exact = o.exact && c.Path != ""
+	policy, ok := b.policy(c, o)
+	if !ok {
+		return false
+	}
 	tcp := c.Termination == model.Passthrough
 	if tcp {
 		refs = slices.DeleteFunc(refs, func(r serviceRef) bool { return r.weight == 0 })
@@ -36,8 +44,8 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) {
 	}
 	c.Backend = model.Backend{
 		Kind: model.KindOf(c.Termination), Owner: c.Key, CA: b.ca,
-		Profile: model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, weighted > 1), Cookie: !tcp && !o.disableCookies},
-		Policy:  policy(c, o),
+		Profile: profile(o, tcp, weighted > 1),
+		Policy:  policy,
 	}
 	for i, w := range serverWeights(weights, counts) {
 		for _, e := range perService[i] {
@@ -45,6 +53,15 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) {
 		}
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
+	return true
+}
+
+func profile(o options, tcp, several bool) model.Profile {
+	p := model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, several), Cookie: !tcp && !o.disableCookies}
+	if tcp {
+		p.Tunnel = model.TunnelClass(cmp.Or(o.tunnel, o.timeout, model.DefaultTunnel))
+	}
+	return p
 }
 
 // balance returns what a route asks for, or what suits its services.
@@ -58,24 +75,6 @@ func balance(asked model.Balance, tcp, several bool) model.Balance {
 		return model.SourceHash
 	}
 	return model.Random
-}
-
-func policy(c *model.Claim, o options) model.Policy {
-	if c.Termination == model.Passthrough {
-		return model.Policy{}
-	}
-	p := model.Policy{TimeoutServer: milliseconds(o.timeout), TimeoutTunnel: milliseconds(o.tunnel)}
-	if o.disableCookies {
-		return p
-	}
-	p.CookieName = o.cookieName
-	if p.CookieName == "" {
-		p.CookieName = defaultCookieName(c.Key)
-	}
-	if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
-		p.CookieAttributes = "; Secure; SameSite=" + o.sameSite
-	}
-	return p
 }
 
 func (b *builder) server(c *model.Claim, o options, e endpoint, weight int, check bool) model.Server {
@@ -99,7 +98,9 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, weight int, chec
 	return s
 }
 
-func checkInterval(d time.Duration) string { return milliseconds(d) + "ms" }
+func checkInterval(d time.Duration) string {
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
+}
 
 // endpoints returns the endpoints of one backend reference that match the
 // route's port.

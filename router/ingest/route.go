@@ -54,8 +54,7 @@ func Route(r *routev1.Route, src Source, s Settings) *Result {
 		Key: b.result.Key, UID: b.result.UID, Version: r.ResourceVersion,
 		Created: r.CreationTimestamp.Time, Path: r.Spec.Path,
 	}
-	if b.host(claim) && b.path(claim) && b.tls(claim) {
-		b.backend(claim, refs)
+	if b.host(claim) && b.path(claim) && b.tls(claim) && b.backend(claim, refs) {
 		b.result.Claim = claim
 	}
 	return b.result

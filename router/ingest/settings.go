@@ -15,6 +15,9 @@ type Settings struct {
 	WildcardsAllowed bool
 	// InterNamespace lets several namespaces share a host with different paths.
 	InterNamespace bool
+	// Forwarded is what happens to forwarded headers unless a route says
+	// otherwise; empty means append.
+	Forwarded model.Forwarded
 }
 
 // serviceRef is one backend reference of a route.

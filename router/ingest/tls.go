@@ -130,8 +130,20 @@ func blocks(text string) (certs, keys []string, err error) {
 // that a moved certificate is a new one and each has one crt-list line.
 func contentID(owner model.Key, host, text string) string {
 	sum := sha256.Sum256([]byte(host + "\x00" + text))
-	return owner.Namespace + ":" + owner.Name + ":" + hex.EncodeToString(sum[:6])
+	name := owner.Name
+	if len(owner.Namespace)+len(name) > maxFileName {
+		long := sha256.Sum256([]byte(name))
+		name = LongName + hex.EncodeToString(long[:8])
+	}
+	return owner.Namespace + ":" + name + ":" + hex.EncodeToString(sum[:6])
 }
+
+// maxFileName leaves room for a hash and an ending below the 255 bytes of a
+// file's name.
+const maxFileName = 200
+
+// LongName begins the stand-in for a name that is too long for a file.
+const LongName = "~"
 
 // routeCertificate returns the certificate that a route brings, or nil.
 func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src Source) (*model.Certificate, model.Key, error) {

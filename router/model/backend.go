@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"strconv"
-	"strings"
+	"time"
 )
 
 // Kind is the prefix of a backend's name, as users know it from the stats page
@@ -54,6 +54,29 @@ type Profile struct {
 	Balance Balance
 	// Cookie profiles set a sticky cookie. Only for HTTP.
 	Cookie bool
+	// Tunnel is one of TunnelClasses, only for TCP: HAProxy cannot change the
+	// timeout of a TCP backend at run time.
+	Tunnel time.Duration
+}
+
+// DefaultTunnel is the idle timeout of upgraded and passthrough connections.
+const DefaultTunnel = time.Hour
+
+// TunnelClasses returns the idle timeouts that passthrough routes can have. A
+// route gets the shortest one that is not below what it asks for.
+func TunnelClasses() []time.Duration {
+	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, DefaultTunnel, 6 * time.Hour, 24 * time.Hour, 24 * 24 * time.Hour}
+}
+
+// TunnelClass returns the class for a timeout.
+func TunnelClass(d time.Duration) time.Duration {
+	classes := TunnelClasses()
+	for _, c := range classes {
+		if d <= c {
+			return c
+		}
+	}
+	return classes[len(classes)-1]
 }
 
 // Name returns the name of the profile's defaults section.
@@ -66,6 +89,9 @@ func (p Profile) Name() string {
 	if p.Cookie {
 		name += "_cookie"
 	}
+	if p.TCP {
+		name += "_" + p.Tunnel.String()
+	}
 	return name
 }
 
@@ -73,10 +99,10 @@ func (p Profile) Name() string {
 func Profiles() []Profile {
 	var all []Profile
 	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash} {
-		all = append(all,
-			Profile{Balance: b},
-			Profile{Balance: b, Cookie: true},
-			Profile{Balance: b, TCP: true})
+		all = append(all, Profile{Balance: b}, Profile{Balance: b, Cookie: true})
+		for _, t := range TunnelClasses() {
+			all = append(all, Profile{Balance: b, TCP: true, Tunnel: t})
+		}
 	}
 	return all
 }
@@ -98,30 +124,6 @@ type Backend struct {
 // present means content that is right.
 func (b *Backend) Name() string {
 	return string(b.Kind) + ":" + b.Owner.Namespace + ":" + b.Owner.Name + ":" + shortHash(b.Profile.Name())
-}
-
-// Policy is the data that rules in a profile read at run time, keyed by the
-// backend's name.
-type Policy struct {
-	// CookieName is the name that clients see, or empty without stickiness.
-	CookieName string
-	// CookieAttributes follow the cookie's value, such as "; Secure".
-	CookieAttributes string
-	// TimeoutServer is HAProxy's time text for "timeout server", or empty
-	// for the router's default.
-	TimeoutServer string
-	// TimeoutTunnel is the same for "timeout tunnel".
-	TimeoutTunnel string
-}
-
-// Record returns the policy as the one line that profiles split at "|". An
-// empty policy has no record. The field order is part of the skeleton in
-// templates/.
-func (p Policy) Record() string {
-	if p == (Policy{}) {
-		return ""
-	}
-	return strings.Join([]string{p.TimeoutServer, p.TimeoutTunnel, p.CookieName, p.CookieAttributes}, "|")
 }
 
 // Server is one endpoint in a backend.

@@ -13,6 +13,8 @@ type Capabilities struct {
 	DynamicBackends bool
 	// AutoSNI: servers send SNI and verify it unless told not to (3.3).
 	AutoSNI bool
+	// Lua: header actions work.
+	Lua bool
 	// MaxPayload is the largest payload of one command, in bytes.
 	MaxPayload int
 }
@@ -63,10 +65,10 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	for _, name := range backends {
 		d.backend(name)
 	}
-	d.entries(entries, func(e Entry) bool { return e.Map == MapPolicy })
+	d.entries(entries, func(e Entry) bool { return e.Map.isPolicy() })
 	d.steps = append(d.steps, d.publish...)
 	d.lines(scope)
-	d.entries(entries, func(e Entry) bool { return e.Map != MapPolicy })
+	d.entries(entries, func(e Entry) bool { return !e.Map.isPolicy() })
 	d.steps = append(d.steps, d.drain...)
 	d.oldEntries(entries)
 	d.oldCertificates(scope)
@@ -98,9 +100,15 @@ func (d *differ) newCertificates(scope *Scope) {
 	}
 	for _, id := range sorted(scope.Certs) {
 		pem, wanted := d.want.Certs[id]
-		if _, have := d.live.Certs[id]; wanted && !have {
+		have, ok := d.live.Certs[id]
+		switch {
+		case !wanted:
+		case !ok:
 			d.payload(pem, "certificate")
 			d.add(CertPut{ID: id, PEM: pem})
+		case id == DefaultCertID && have != pem:
+			d.payload(pem, "certificate")
+			d.add(CertSet{ID: id, PEM: pem})
 		}
 	}
 }
@@ -194,7 +202,8 @@ func (d *differ) oldEntries(entries []Entry) {
 		if _, have := d.live.Entries[e]; !have {
 			continue
 		}
-		if e.Map == MapPolicy {
+		// An address that is no longer admitted goes at once.
+		if e.Map.isPolicy() && d.want.Backends[e.policyBackend()] == nil {
 			d.removals = append(d.removals, EntryDel{Entry: e})
 		} else {
 			d.add(EntryDel{Entry: e})

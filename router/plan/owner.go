@@ -67,8 +67,8 @@ func (s *State) Without(owners map[model.Key]string) *State {
 }
 
 func entryOwner(e Entry, value string) (model.Key, bool) {
-	if e.Map == MapPolicy {
-		return backendOwner(e.Key)
+	if e.Map.isPolicy() {
+		return backendOwner(e.policyBackend())
 	}
 	return backendOwner(value)
 }
@@ -85,7 +85,7 @@ func backendOwner(name string) (model.Key, bool) {
 // idOwner splits "namespace:name:hash".
 func idOwner(id string) (model.Key, bool) {
 	p := strings.Split(id, ":")
-	if len(p) != 3 {
+	if len(p) != 3 || strings.HasPrefix(p[1], "~") { // a hash stands for a long name
 		return model.Key{}, false
 	}
 	return model.Key{Namespace: p[0], Name: p[1]}, true

@@ -28,10 +28,17 @@ const (
 	MapSNI Map = "sni"
 	// MapPolicy holds each backend's policy record.
 	MapPolicy Map = "policy"
+	// MapAllow holds the addresses that restricted backends admit.
+	MapAllow Map = "allow"
+	// MapRequestHeaders and MapResponseHeaders hold changes of headers.
+	MapRequestHeaders  Map = "headers-request"
+	MapResponseHeaders Map = "headers-response"
 )
 
 // Maps returns all maps in a fixed order.
-func Maps() []Map { return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy} }
+func Maps() []Map {
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapRequestHeaders, MapResponseHeaders}
+}
 
 // Entry names one key of one map.
 type Entry struct {
@@ -50,6 +57,11 @@ type State struct {
 	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
 	Lines map[string]string
 }
+
+// DefaultCertID names the router's default certificate. It is the one ID that
+// does not stand for a content: HAProxy never lets go of the first certificate
+// of a listener, so its content is replaced instead.
+const DefaultCertID = "default:router:certificate"
 
 // NewState returns an empty state.
 func NewState() *State {

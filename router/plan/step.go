@@ -14,6 +14,8 @@ type Step interface {
 type (
 	// CertPut creates a certificate.
 	CertPut struct{ ID, PEM string }
+	// CertSet replaces the content of one that is in use.
+	CertSet struct{ ID, PEM string }
 	// CertDel deletes one that no crt-list line uses.
 	CertDel struct{ ID string }
 	// CAPut creates a CA bundle.
@@ -79,6 +81,7 @@ type (
 func (s *State) Apply(st Step) { st.apply(s) }
 
 func (st CertPut) apply(s *State) { s.Certs[st.ID] = st.PEM }
+func (st CertSet) apply(s *State) { s.Certs[st.ID] = st.PEM }
 func (st CertDel) apply(s *State) { delete(s.Certs, st.ID) }
 func (st CAPut) apply(s *State)   { s.CAs[st.ID] = st.PEM }
 func (st CADel) apply(s *State)   { delete(s.CAs, st.ID) }

@@ -47,6 +47,9 @@ func (l Layout) Config() string { return filepath.Join(l.Dir, "haproxy.cfg") }
 // CrtList is the list that leads a server name to a certificate.
 func (l Layout) CrtList() string { return filepath.Join(l.Dir, "crt.list") }
 
+// LuaFile holds the actions that HAProxy has no words for.
+func (l Layout) LuaFile() string { return filepath.Join(l.Dir, "headers.lua") }
+
 // MapFile is the file, and HAProxy's name, of a map.
 func (l Layout) MapFile(m plan.Map) string {
 	return filepath.Join(l.MapsDir(), string(m)+".map")
@@ -111,7 +114,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (text, fingerprint s
 		return "", "", fmt.Errorf("render the HAProxy template: %w", err)
 	}
 	h := fnv.New64a()
-	for _, text := range [][]byte{body.Bytes(), templates.Unavailable, templates.NotFound} {
+	for _, text := range [][]byte{body.Bytes(), templates.Unavailable, templates.NotFound, templates.HeadersLua} {
 		_, _ = h.Write(text)
 	}
 	fingerprint = descriptionPrefix + strconv.FormatUint(h.Sum64(), 16)
@@ -129,13 +132,15 @@ type skeleton struct {
 	RunDir, MapsDir, PagesDir  string
 	CrtList                    string
 	GlobalExtra, HTTPBinds     []string
-	HTTPSBinds, ForwardedRules []string
+	FrontExtra                 []string
+	HTTPSBinds                 []string
+	PolicyRules, ResponseRules []string
 	HTTPProfiles, TCPProfiles  []profile
 }
 
 type profile struct {
-	Name, Balance string
-	Cookie        bool
+	Name, Balance, Tunnel string
+	Cookie                bool
 }
 
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
@@ -144,13 +149,22 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		MaxConn: s.MaxConn, Threads: max(s.Threads, 1),
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		HTTPBinds: binds(s.HTTPPort, s.IPv6), HTTPSBinds: binds(s.HTTPSPort, s.IPv6),
-		ForwardedRules: forwardedRules(),
+		PolicyRules: policyRules(l, caps), ResponseRules: responseRules(l, caps),
+	}
+	if caps.Lua {
+		d.GlobalExtra = append(d.GlobalExtra, "lua-load-per-thread "+l.LuaFile())
 	}
 	if caps.DynamicBackends {
 		d.GlobalExtra = append(d.GlobalExtra, "tune.cli.max-payload-size 1048576")
+	} else {
+		// Reloads are part of every day here: a client whose connection is idle
+		// hears of its end with the next answer, because a plain close could
+		// cross its next request. The price is that the old process, also at
+		// the end of a pod, stays until idle clients have left.
+		d.FrontExtra = append(d.FrontExtra, "option idle-close-on-response")
 	}
 	for _, p := range model.Profiles() {
-		r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie}
+		r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: strconv.Itoa(int(p.Tunnel.Seconds())) + "s"}
 		if p.TCP {
 			d.TCPProfiles = append(d.TCPProfiles, r)
 			continue
@@ -172,19 +186,6 @@ func binds(port int, ipv6 bool) []string {
 		b = append(b, fmt.Sprintf(":::%d v6only", port))
 	}
 	return b
-}
-
-// forwardedRules append the headers that tell a pod who asked and how.
-func forwardedRules() []string {
-	return []string{
-		`http-request add-header X-Forwarded-For %[src]`,
-		`http-request add-header X-Forwarded-Host %[req.hdr(host)]`,
-		`http-request add-header X-Forwarded-Port %[dst_port]`,
-		`http-request add-header X-Forwarded-Proto %[var(txn.proto)]`,
-		`http-request add-header X-Forwarded-Proto-Version h2 if { ssl_fc_alpn -i h2 }`,
-		`http-request add-header Forwarded for=%[src];host=%[req.hdr(host)];proto=%[var(txn.proto)] if !{ src -m sub : }`,
-		`http-request add-header Forwarded "for=\"[%[src]]\";host=%[req.hdr(host)];proto=%[var(txn.proto)]" if { src -m sub : }`,
-	}
 }
 
 // Backends writes the route backends of a state as configuration text.

@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"strings"
+
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// decision is where HAProxy's tables send a request.
+type decision struct {
+	listener Listener
+	// value is a backend's name, one of match's values, or "" if nothing matches.
+	value string
+	// certLine is the crt-list filter that answers TLS, empty without TLS.
+	certLine string
+	certID   string
+}
+
+// decide looks a request up as HAProxy does, in the tables of the wanted state.
+func (w *World) decide(r *Request) decision {
+	if !r.Secure {
+		return decision{listener: Listener{"http", 80}, value: w.lookup(plan.MapHTTP, r)}
+	}
+	sni := serverName(r.SNI)
+	if sni != "" {
+		v, ok := w.tables[plan.MapSNI][sni]
+		if !ok {
+			v = w.tables[plan.MapSNI][match.Wildcard(sni)]
+		}
+		if v != "" && !strings.HasPrefix(v, "!") {
+			return decision{listener: Listener{"passthrough", 443}, value: v}
+		}
+	}
+	d := decision{listener: Listener{"https", 443}, value: w.lookup(plan.MapHTTPS, r)}
+	lines := w.pipeline.Want().Lines
+	for _, filter := range []string{sni, match.Wildcard(sni), "*"} {
+		if id, ok := lines[filter]; ok && (sni != "" || filter == "*") {
+			d.certLine, d.certID = filter, id
+			break
+		}
+	}
+	return d
+}
+
+func (w *World) lookup(m plan.Map, r *Request) string { return w.tables[m].Request(r.Host, r.Path) }
+
+// serverName returns a server name as the tables know it.
+func serverName(sni string) string { return strings.ToLower(strings.TrimRight(sni, ".")) }
+
+// name is the host that decides: the server name for passthrough, else the
+// Host header.
+func (d decision) name(r *Request) string {
+	if d.listener.Name == "passthrough" {
+		return serverName(r.SNI)
+	}
+	return match.Host(r.Host)
+}
+
+// routed reports whether the value is a backend.
+func (d decision) routed() bool { return d.value != "" && !strings.HasPrefix(d.value, "!") }
+
+// owner returns the claim that put the value there, or nil.
+func (w *World) owner(d decision, r *Request) *model.Claim {
+	if d.routed() {
+		if key, ok := w.byBackend[d.value]; ok {
+			c, _ := w.pipeline.Claim(key)
+			return c
+		}
+		return nil
+	}
+	if d.value == "" {
+		return nil
+	}
+	// Redirects and refusals have no name: the most specific rule is it.
+	var best *model.Claim
+	for _, c := range w.claimsFor(d.name(r)) {
+		if c.Termination == model.Plain || !matches(c, d.name(r), r.Path) || refusal(c) != d.value {
+			continue
+		}
+		if best == nil || moreSpecific(c, best) {
+			best = c
+		}
+	}
+	return best
+}
+
+// refusal is the value of a TLS route on the HTTP listener.
+func refusal(c *model.Claim) string {
+	switch c.Insecure {
+	case model.InsecureRedirect:
+		return match.Redirect
+	case model.InsecureAllow:
+		return ""
+	case model.InsecureNone:
+	}
+	return match.Refuse
+}
+
+// claimsFor returns the served claims of a host, the wildcard's last.
+func (w *World) claimsFor(host string) []*model.Claim {
+	var exact, wild []*model.Claim
+	for _, key := range w.source.keys() {
+		c, served := w.pipeline.Claim(key)
+		switch {
+		case !served:
+		case c.Host == host:
+			exact = append(exact, c)
+		case c.Host == match.Wildcard(host):
+			wild = append(wild, c)
+		}
+	}
+	return append(exact, wild...)
+}
+
+// matches reports whether a claim alone would answer for a path of a host.
+func matches(c *model.Claim, host, path string) bool {
+	if c.Termination == model.Passthrough {
+		return true
+	}
+	rule := match.Rule{Path: c.Path, Exact: c.Exact, Value: "+"}
+	v := match.NewTable(c.Host, []match.Rule{rule}).Request(host, path)
+	return v == "+"
+}
+
+// moreSpecific reports whether a goes before b where both match.
+func moreSpecific(a, b *model.Claim) bool {
+	wildA, wildB := strings.HasPrefix(a.Host, "*."), strings.HasPrefix(b.Host, "*.")
+	switch {
+	case wildA != wildB:
+		return wildB
+	case a.Exact != b.Exact:
+		return a.Exact
+	case len(a.Path) != len(b.Path):
+		return len(a.Path) > len(b.Path)
+	}
+	return a.Older(b)
+}

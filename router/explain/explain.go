@@ -1,0 +1,170 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Explain says what becomes of a request, and why.
+func (w *World) Explain(r *Request) *Explanation {
+	d := w.decide(r)
+	e := &Explanation{
+		Schema: SchemaExplain, URL: r.URL, Router: w.options.Router, Listener: d.listener,
+		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(w.notes),
+	}
+	if r.Secure {
+		e.SNI = serverName(r.SNI)
+		e.Certificate = w.certificate(d, r)
+	}
+	c := w.owner(d, r)
+	if c != nil {
+		info := w.info(c.Key)
+		e.Route = &info
+		e.Findings = w.findingsOf(c.Key)
+	}
+	switch {
+	case d.value == match.Redirect:
+		e.redirect(d, r)
+	case !d.routed():
+		w.notServed(e, d, c)
+	default:
+		w.routed(e, r, c)
+	}
+	e.Others = w.others(d, r, c)
+	w.addNotes(e, r, c)
+	if !e.Served && d.value == "" {
+		w.nothingMatches(e, d, r)
+	}
+	return e
+}
+
+func (e *Explanation) redirect(d decision, r *Request) {
+	location := "https://" + d.name(r) + r.Path + r.Query
+	e.Result = Result{Status: 302, Location: location, Text: "redirect 302 to " + location}
+	e.Next = append(e.Next, "see what happens there: kubectl fairlead explain "+quote(location))
+}
+
+// notServed is the answer of the default backend.
+func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
+	e.Result = Result{Status: 404, Text: "404 page of the router"}
+	if d.value != match.Refuse {
+		return
+	}
+	e.Result.Text += ": the route takes no plain HTTP"
+	if c != nil {
+		e.Next = append(e.Next,
+			"ask the https:// address instead",
+			fmt.Sprintf("or set spec.tls.insecureEdgeTerminationPolicy of route %s to Redirect", c.Key))
+	}
+}
+
+// routed describes the backend of a request that a route takes.
+func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
+	if c == nil {
+		return // cannot happen: every backend in the tables is a claim's
+	}
+	e.Backend = c.Backend.Name()
+	e.Policies = w.policies(c)
+	e.Endpoints = endpoints(c, r)
+	if denied := w.denied(c, r); denied != "" {
+		e.Result = Result{Text: denied}
+		e.Next = append(e.Next, "ask from an address on the list, or add the client's to it")
+		return
+	}
+	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
+	switch unknown := w.unknownServices(c.Key); {
+	case live:
+		e.Served = true
+		e.Result = Result{Text: "served by the route's endpoints"}
+	case len(unknown) > 0:
+		e.Served, e.EndpointsKnown = true, false
+		e.Result = Result{Text: "goes to the endpoints of Service " + strings.Join(unknown, ", ")}
+	default:
+		w.unavailable(e, c)
+	}
+}
+
+// unavailable is the answer of a route without usable endpoint.
+func (w *World) unavailable(e *Explanation, c *model.Claim) {
+	why := "no endpoint is ready"
+	if len(e.Endpoints) > 0 {
+		why = "all endpoints have weight 0"
+	}
+	e.Result = Result{Status: 503, Text: "503 page of the router: " + why}
+	if c.Termination == model.Passthrough {
+		e.Result = Result{Text: "the connection is closed: " + why}
+	}
+	if len(e.Endpoints) > 0 {
+		e.Next = append(e.Next, fmt.Sprintf("give a backend of route %s a weight above 0", c.Key))
+		return
+	}
+	for _, s := range w.pipeline.RouteServices(c.Key) {
+		e.Next = append(e.Next, fmt.Sprintf("see what is behind the Service: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name))
+	}
+}
+
+// unknownServices returns the route's Services whose endpoints are not known.
+func (w *World) unknownServices(key model.Key) []string {
+	var names []string
+	for _, s := range w.pipeline.RouteServices(key) {
+		if w.source.Service(s) != nil && !w.source.endpointsKnown(s) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// addNotes says what the answer leaves open.
+func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
+	note := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
+	if r.Secure && e.Listener.Name == "https" && e.SNI != "" && e.SNI != e.Host {
+		note("the server name %s chose the certificate, the Host header %s chose the route", e.SNI, e.Host)
+	}
+	if !e.EndpointsKnown {
+		if w.objects.Offline {
+			note("the manifests have no EndpointSlice, so endpoints are not known")
+		} else {
+			note("endpoints could not be read")
+		}
+	}
+	if c == nil {
+		return
+	}
+	if why := w.source.unreadable[c.Key]; why != "" {
+		note("%s", why)
+	}
+	w.compareStatus(e, c)
+}
+
+// compareStatus says where the router's own word differs.
+func (w *World) compareStatus(e *Explanation, c *model.Claim) {
+	route := w.source.routes[c.Key]
+	if w.objects.Offline || route == nil {
+		return
+	}
+	admitted, known := admittedBy(route, w.options.Router)
+	switch {
+	case !known:
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s has not written a status for route %s; is it running?", w.options.Router, c.Key))
+	case !admitted.ok:
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s itself says of route %s: not admitted, %s: %s", w.options.Router, c.Key, admitted.reason, admitted.message))
+		if remedy, ok := api.RemedyOf(api.Reason(admitted.reason)); ok {
+			e.Next = append(e.Next, remedy.Remedy)
+		}
+	}
+}
+
+// quote makes an argument safe to paste into a shell.
+func quote(s string) string {
+	if !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._~:/%+=,@", c))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

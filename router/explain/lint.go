@@ -1,0 +1,7 @@
+package explain
+
+import (
+	"github.com/fairlead/fairlead/router/model"
+)
+
+func (w *World) extraFindings(model.Key) []Finding { return nil }

@@ -1,0 +1,163 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Objects are what the answers are made from.
+type Objects struct {
+	Routes      map[model.Key]*routev1.Route
+	Ingresses   map[model.Key]*networkingv1.Ingress
+	Services    map[model.Key]*corev1.Service
+	Slices      map[model.Key][]*discoveryv1.EndpointSlice // by Service
+	Secrets     map[model.Key]*corev1.Secret
+	Controllers map[string]*operatorv1.IngressController
+	Classes     map[string]*networkingv1.IngressClass
+	Namespaces  map[string]*corev1.Namespace
+
+	// Offline is true for manifests: then a missing object is one that the
+	// manifests do not have, and Ingresses are yet to be converted.
+	Offline bool
+	// Gaps say what could not be read, and why.
+	Gaps []Gap
+	// Problems were found while decoding manifests.
+	Problems []Problem
+	// Files say where a manifest stands, as "file:line".
+	Files map[api.ObjectRef]string
+
+	order map[api.ObjectRef]int
+}
+
+// Problem is a finding about a manifest.
+type Problem struct {
+	api.Finding
+	// File is where the manifest stands, as "file:line".
+	File string
+}
+
+// Gap is a kind of object that could not be read in a namespace, or in all
+// namespaces if that is empty.
+type Gap struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Except is the one namespace that could be read.
+	Except string `json:"except,omitempty"`
+	Why       string `json:"why"`
+}
+
+// String returns the gap as a sentence.
+func (g Gap) String() string {
+	what := g.Kind + "s of all namespaces"
+	switch {
+	case g.Name != "":
+		what = g.Kind + " " + g.Namespace + "/" + g.Name
+	case g.Namespace != "":
+		what = g.Kind + "s of namespace " + g.Namespace
+	}
+	return what + " could not be read: " + g.Why
+}
+
+// NewObjects returns an empty set.
+func NewObjects() *Objects {
+	return &Objects{
+		Routes: map[model.Key]*routev1.Route{}, Ingresses: map[model.Key]*networkingv1.Ingress{},
+		Services: map[model.Key]*corev1.Service{}, Slices: map[model.Key][]*discoveryv1.EndpointSlice{},
+		Secrets: map[model.Key]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
+		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
+		Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
+	}
+}
+
+// Add takes an object in. Kinds that play no part are ignored. Of two
+// manifests of one object the later one counts, as with kubectl apply.
+func (o *Objects) Add(object metav1.Object) {
+	key := keyOf(object)
+	ref := refOf(object)
+	if _, known := o.order[ref]; !known {
+		o.order[ref] = len(o.order)
+	}
+	switch v := object.(type) {
+	case *routev1.Route:
+		o.Routes[key] = v
+	case *networkingv1.Ingress:
+		o.Ingresses[key] = v
+	case *corev1.Service:
+		o.Services[key] = v
+	case *discoveryv1.EndpointSlice:
+		service := model.Key{Namespace: v.Namespace, Name: v.Labels[discoveryv1.LabelServiceName]}
+		o.Slices[service] = append(slices.DeleteFunc(o.Slices[service], func(s *discoveryv1.EndpointSlice) bool { return s.Name == v.Name }), v)
+	case *corev1.Secret:
+		o.Secrets[key] = v
+	case *operatorv1.IngressController:
+		o.Controllers[v.Name] = v
+	case *networkingv1.IngressClass:
+		o.Classes[v.Name] = v
+	case *corev1.Namespace:
+		o.Namespaces[v.Name] = v
+	}
+}
+
+// readable reports whether it is known which objects of a kind a namespace has.
+func (o *Objects) readable(kind, namespace string) bool {
+	return !slices.ContainsFunc(o.Gaps, func(g Gap) bool {
+		return g.Kind == kind && g.Name == "" && (namespace == "" || g.Except != namespace) && (g.Namespace == "" || g.Namespace == namespace)
+	})
+}
+
+// secretGap returns why a Secret could not be read, or "".
+func (o *Objects) secretGap(key model.Key) string {
+	for _, g := range o.Gaps {
+		if g.Kind == "Secret" && (g.Namespace == "" || g.Namespace == key.Namespace) && (g.Name == "" || g.Name == key.Name) {
+			return g.Why
+		}
+	}
+	return ""
+}
+
+// ControllerNames returns the names of the IngressControllers, sorted.
+func (o *Objects) ControllerNames() []string { return slices.Sorted(maps.Keys(o.Controllers)) }
+
+func keyOf(o metav1.Object) model.Key {
+	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// Ref names an object as findings do.
+func Ref(o metav1.Object) api.ObjectRef { return refOf(o) }
+
+func refOf(o metav1.Object) api.ObjectRef {
+	r := api.ObjectRef{Namespace: o.GetNamespace(), Name: o.GetName()}
+	switch o.(type) {
+	case *routev1.Route:
+		r.Group, r.Kind = routev1.GroupName, "Route"
+	case *networkingv1.Ingress:
+		r.Group, r.Kind = networkingv1.GroupName, "Ingress"
+	case *networkingv1.IngressClass:
+		r.Group, r.Kind = networkingv1.GroupName, "IngressClass"
+	case *corev1.Service:
+		r.Kind = "Service"
+	case *discoveryv1.EndpointSlice:
+		r.Group, r.Kind = discoveryv1.GroupName, "EndpointSlice"
+	case *corev1.Secret:
+		r.Kind = "Secret"
+	case *operatorv1.IngressController:
+		r.Group, r.Kind = operatorv1.GroupName, "IngressController"
+	case *corev1.Namespace:
+		r.Kind = "Namespace"
+	default:
+		r.Kind = fmt.Sprintf("%T", o)
+	}
+	return r
+}

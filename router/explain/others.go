@@ -1,0 +1,179 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// others lists the other routes of the host, and why they do not decide.
+func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
+	host := d.name(r)
+	var out []Other
+	for _, key := range w.source.keys() {
+		if winner != nil && key == winner.Key || !w.concerns(key, host) {
+			continue
+		}
+		code, why := w.lost(key, d, r, winner)
+		out = append(out, Other{Route: w.info(key), Code: code, Why: why})
+	}
+	slices.SortStableFunc(out, func(a, b Other) int {
+		return cmp.Compare(len(b.Route.Path), len(a.Route.Path))
+	})
+	return out
+}
+
+// concerns reports whether a route is about a host, even if it is refused.
+func (w *World) concerns(key model.Key, host string) bool {
+	if c, _ := w.pipeline.Claim(key); c != nil {
+		return c.Host == host || c.Host == match.Wildcard(host)
+	}
+	if known, _ := w.pipeline.Known(key); known {
+		return match.Host(w.pipeline.Status(key).Host) == host
+	}
+	r := w.source.routes[key]
+	return r != nil && match.Host(r.Spec.Host) == host
+}
+
+// lost says why a route does not decide a request.
+func (w *World) lost(key model.Key, d decision, r *Request, winner *model.Claim) (code, why string) {
+	if why := w.source.unselected[key]; why != "" {
+		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
+			why += "; it is served by router " + strings.Join(names, ", ")
+		}
+		return LostNotSelected, why
+	}
+	c, served := w.pipeline.Claim(key)
+	if !served {
+		st := w.pipeline.Status(key)
+		return string(st.Reason), st.Message
+	}
+	switch {
+	case d.listener.Name == "https" && c.Termination == model.Plain:
+		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
+	case d.listener.Name == "https" && c.Termination == model.Passthrough:
+		return LostPassthrough, "passthrough goes by the server name of the TLS hello, and that was " + cmp.Or(serverName(r.SNI), "not sent")
+	case d.listener.Name == "passthrough" && c.Termination == model.Plain:
+		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
+	case d.listener.Name == "passthrough" && !wild(c):
+		return LostPassthrough, "the connection goes to the pods of a passthrough route, unopened"
+	case !matches(c, d.name(r), r.Path):
+		return LostOtherPath, fmt.Sprintf("its path %s does not match", pathText(c))
+	case winner == nil:
+		return LostOtherPath, "it does not answer here"
+	}
+	return beaten(c, winner)
+}
+
+// beaten says why a matching claim is not the one that decides.
+func beaten(c, winner *model.Claim) (code, why string) {
+	switch {
+	case wild(c) && !wild(winner):
+		return LostWildcard, fmt.Sprintf("an exact host goes before the wildcard %s", c.Host)
+	case winner.Exact && !c.Exact:
+		return LostPrefix, fmt.Sprintf("the exact path %s goes before a prefix", winner.Path)
+	case len(c.Path) < len(winner.Path):
+		return LostShorterPath, fmt.Sprintf("its path %s is shorter than %s", pathText(c), pathText(winner))
+	}
+	return string(api.ReasonHostAlreadyClaimed), fmt.Sprintf("route %s has the same path and goes first", winner.Key.Name)
+}
+
+func wild(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
+
+func pathText(c *model.Claim) string {
+	p := c.Path
+	if p == "" {
+		p = "/"
+	}
+	if c.Exact {
+		p += " (exact)"
+	}
+	return p
+}
+
+// nothingMatches says what to do where no route takes the request.
+func (w *World) nothingMatches(e *Explanation, d decision, r *Request) {
+	next := func(format string, args ...any) { e.Next = append(e.Next, fmt.Sprintf(format, args...)) }
+	if len(e.Others) == 0 {
+		e.Result.Text += ": no route has host " + e.Host
+		if near := w.nearest(e.Host); near != "" {
+			next("a route exists for %s; was that meant?", near)
+		}
+		next("create a route: kubectl fairlead lint checks its manifest before")
+		return
+	}
+	byCode := map[string]Other{}
+	for _, o := range e.Others {
+		if _, have := byCode[o.Code]; !have {
+			byCode[o.Code] = o
+		}
+	}
+	if o, ok := byCode[LostNoTLS]; ok {
+		e.Result.Text += ": the host has no route with TLS for this path"
+		next("add spec.tls with termination: edge to route %s/%s, or ask the http:// address", o.Route.Namespace, o.Route.Name)
+	}
+	if o, ok := byCode[LostPassthrough]; ok && r.Secure {
+		next("send server name %s", o.Route.Host)
+	}
+	if _, ok := byCode[LostOtherPath]; ok {
+		e.Result.Text += ": no route of the host has a path that matches " + r.Path
+		next("give a route of the host path / or %s", firstSegment(r.Path))
+	}
+	if o, ok := byCode[LostNotSelected]; ok {
+		next("label route %s/%s as the router's selectors ask, or ask another router with --router", o.Route.Namespace, o.Route.Name)
+	}
+	for _, o := range e.Others {
+		if remedy, ok := api.RemedyOf(api.Reason(o.Code)); ok && remedy.Remedy != "" {
+			next("route %s/%s is refused: %s", o.Route.Namespace, o.Route.Name, remedy.Remedy)
+		}
+	}
+	_ = d
+}
+
+func firstSegment(path string) string {
+	seg, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return "/" + seg
+}
+
+// nearest returns a known host that differs by at most two letters.
+func (w *World) nearest(host string) string {
+	best, distance := "", 3
+	for _, key := range w.source.keys() {
+		c, served := w.pipeline.Claim(key)
+		if !served || wild(c) {
+			continue
+		}
+		if n := editDistance(c.Host, host, distance); n < distance {
+			best, distance = c.Host, n
+		}
+	}
+	return best
+}
+
+// editDistance counts inserted, deleted and changed letters, up to a limit.
+func editDistance(a, b string, limit int) int {
+	if diff := len(a) - len(b); diff >= limit || -diff >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		left := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			left, row[j] = row[j], min(row[j]+1, row[j-1]+1, left+cost)
+		}
+	}
+	return min(row[len(b)], limit)
+}

@@ -1,0 +1,215 @@
+package explain
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// info describes a route and what it claims.
+func (w *World) info(key model.Key) RouteInfo {
+	info := RouteInfo{Namespace: key.Namespace, Name: key.Name, Ingress: w.source.ingress[key]}
+	r := w.source.routes[key]
+	if r == nil {
+		return info
+	}
+	info.File = w.objects.Files[refOf(r)]
+	info.Host, info.Path = r.Spec.Host, r.Spec.Path
+	if t := r.Spec.TLS; t != nil {
+		info.Termination, info.Insecure = string(t.Termination), string(t.InsecureEdgeTerminationPolicy)
+	}
+	if c, _ := w.pipeline.Claim(key); c != nil {
+		info.Host, info.Path, info.Exact = c.Host, c.Path, c.Exact
+		info.Termination, info.Insecure = string(c.Termination), string(c.Insecure)
+	}
+	if t := r.CreationTimestamp; !t.IsZero() && !(w.objects.Offline && t.Time.Equal(w.options.Now)) {
+		utc := t.UTC()
+		info.Created = &utc
+	}
+	return info
+}
+
+// endpoints lists the servers with their shares of requests.
+func endpoints(c *model.Claim, r *Request) []Endpoint {
+	total := 0
+	for _, s := range c.Backend.Servers {
+		total += s.Weight
+	}
+	cookie := cookieValue(r, c.Backend.Policy.CookieName)
+	out := make([]Endpoint, 0, len(c.Backend.Servers))
+	for i := range c.Backend.Servers {
+		s := &c.Backend.Servers[i]
+		e := Endpoint{Name: s.Name(), Address: s.Address.String(), Weight: s.Weight}
+		if total > 0 {
+			e.Share = math.Round(1000*float64(s.Weight)/float64(total)) / 10
+		}
+		e.Sticky = cookie != "" && cookie == s.Options.Cookie
+		out = append(out, e)
+	}
+	return out
+}
+
+// cookieValue returns the value of a request's cookie.
+func cookieValue(r *Request, name string) string {
+	if name == "" {
+		return ""
+	}
+	for _, h := range r.Headers {
+		if !strings.EqualFold(h.Name, "Cookie") {
+			continue
+		}
+		for pair := range strings.SplitSeq(h.Value, ";") {
+			if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k == name {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// certificate describes what a TLS client is shown.
+func (w *World) certificate(d decision, r *Request) *Certificate {
+	if d.listener.Name == "passthrough" {
+		return &Certificate{Source: "pod", Note: "the pod ends TLS and shows its own certificate"}
+	}
+	sni := serverName(r.SNI)
+	if d.certLine == "*" || d.certLine == "" {
+		return w.servedDefault(sni, r)
+	}
+	c := w.describe(w.pipeline.Want().Certs[d.certID], sni)
+	c.Source = "route"
+	if owner := strings.Split(d.certID, ":"); len(owner) > 1 {
+		c.Route = owner[0] + "/" + owner[1]
+	}
+	return c
+}
+
+// servedDefault describes the router's own certificate, and says why it is used.
+func (w *World) servedDefault(sni string, r *Request) *Certificate {
+	why := "no route of " + sni + " brings a certificate"
+	if sni == "" {
+		why = "the client sends no server name"
+	}
+	for _, c := range w.claimsFor(sni) {
+		if w.source.unreadable[c.Key] != "" {
+			return &Certificate{Source: "unknown", Note: "that of a Secret which could not be read"}
+		}
+	}
+	if w.defaultCert == nil {
+		return &Certificate{Source: "default", Note: why + "; the default certificate itself is not known here"}
+	}
+	name := sni
+	if name == "" {
+		name = strings.Trim(hostOnly(strings.ToLower(r.Host)), "[]")
+	}
+	c := w.describe(w.defaultCert.PEM, name)
+	c.Source, c.Note = "default", why
+	return c
+}
+
+// describe reads the leaf of a PEM text.
+func (w *World) describe(text, name string) *Certificate {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return &Certificate{}
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return &Certificate{}
+	}
+	expires := leaf.NotAfter.UTC()
+	covers := leaf.VerifyHostname(name) == nil
+	c := &Certificate{Subject: leaf.Subject.String(), Expires: &expires, Covers: &covers}
+	c.Expired = w.options.Now.After(leaf.NotAfter)
+	c.Names = slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		c.Names = append(c.Names, ip.String())
+	}
+	return c
+}
+
+// findingsOf returns what the router has to say about a route.
+func (w *World) findingsOf(key model.Key) []Finding {
+	if known, _ := w.pipeline.Known(key); !known {
+		return nil
+	}
+	var out []Finding
+	for _, f := range w.pipeline.Status(key).Findings {
+		if f.Reason == api.ReasonNoEndpoints && len(w.unknownServices(key)) > 0 {
+			continue
+		}
+		out = append(out, w.finding(f))
+	}
+	return append(out, w.extraFindings(key)...)
+}
+
+// finding adds what a finding means and where its manifest stands.
+func (w *World) finding(f api.Finding) Finding {
+	out := Finding{
+		Object: objectText(f.Object), File: w.objects.Files[f.Object], Field: f.Field, Reason: f.Reason,
+		Severity: f.Severity, Message: f.Message, Effect: f.Effect,
+	}
+	if remedy, ok := api.RemedyOf(f.Reason); ok {
+		out.Cause, out.Remedy = remedy.Cause, remedy.Remedy
+	}
+	return out
+}
+
+// objectText names an object as users type it.
+func objectText(r api.ObjectRef) string {
+	r.Kind = strings.ToLower(r.Kind)
+	return r.String()
+}
+
+// word is what a router says in a route's status.
+type word struct {
+	ok              bool
+	reason, message string
+}
+
+// admittedBy reads the Admitted condition that a router wrote.
+func admittedBy(r *routev1.Route, router string) (word, bool) {
+	for _, i := range r.Status.Ingress {
+		if i.RouterName != router {
+			continue
+		}
+		for _, c := range i.Conditions {
+			if c.Type == routev1.RouteAdmitted {
+				return word{c.Status == corev1.ConditionTrue, c.Reason, c.Message}, true
+			}
+		}
+	}
+	return word{}, false
+}
+
+// admittingRouters returns the routers that admitted a route, sorted.
+func admittingRouters(r *routev1.Route) []string {
+	var names []string
+	for _, i := range r.Status.Ingress {
+		if a, ok := admittedBy(r, i.RouterName); ok && a.ok {
+			names = append(names, i.RouterName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// claimText writes host and path as users read them.
+func claimText(host, path string, exact bool) string {
+	if path == "" {
+		path = "/"
+	}
+	if exact {
+		return fmt.Sprintf("%s%s (exact)", host, path)
+	}
+	return host + path
+}

@@ -1,0 +1,143 @@
+package explain
+
+import (
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+var _ ingest.Source = (*source)(nil)
+
+// Routes implements ingest.Source.
+func (s *source) Routes() []model.Key {
+	var keys []model.Key
+	for k := range s.selected {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// Route implements ingest.Source.
+func (s *source) Route(key model.Key) *routev1.Route {
+	if !s.selected[key] {
+		return nil
+	}
+	return s.routes[key]
+}
+
+// Service implements ingest.Source. Services that could not be read are taken
+// as there.
+func (s *source) Service(key model.Key) *corev1.Service {
+	if found := s.Objects.Services[key]; found != nil {
+		return found
+	}
+	if !s.readable("Service", key.Namespace) {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	}
+	return nil
+}
+
+// Slices implements ingest.Source.
+func (s *source) Slices(service model.Key) []*discoveryv1.EndpointSlice {
+	return s.Objects.Slices[service]
+}
+
+// Secret implements ingest.Source.
+func (s *source) Secret(key model.Key) (*corev1.Secret, error) { return s.Objects.Secrets[key], nil }
+
+// endpointsKnown reports whether a Service's endpoints could be read. Manifests
+// of an application have none: pods do not exist yet.
+func (s *source) endpointsKnown(service model.Key) bool {
+	if !s.readable("EndpointSlice", service.Namespace) {
+		return false
+	}
+	return !s.Offline || len(s.Objects.Slices[service]) > 0
+}
+
+// convertIngresses makes the routes that Ingresses stand for. In a cluster the
+// operator has made them, and only its findings are repeated.
+func (w *World) convertIngresses() error {
+	for key, i := range w.objects.Ingresses {
+		name := ingress.ClassOf(i)
+		class := w.objects.Classes[name]
+		if class == nil && name != "" && (w.objects.Offline || !w.objects.readable("IngressClass", "")) {
+			// Manifests seldom have the class.
+			class = &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}
+			w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
+		}
+		if !ingress.Managed(i, class, true) {
+			continue
+		}
+		out := ingress.Convert(w.ingressInput(key, i))
+		w.findings = append(w.findings, w.withoutUnknown(key.Namespace, out.Findings)...)
+		if !w.objects.Offline {
+			continue
+		}
+		for _, r := range out.Routes {
+			r.CreationTimestamp = i.CreationTimestamp
+			w.objects.order[refOf(r)] = w.objects.order[refOf(i)]
+			w.objects.Files[refOf(r)] = w.objects.Files[refOf(i)]
+			rkey := keyOf(r)
+			if _, taken := w.objects.Routes[rkey]; taken {
+				return fmt.Errorf("Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
+			}
+			w.source.add(rkey, r)
+		}
+	}
+	return nil
+}
+
+// ingressInput gathers what an Ingress depends on.
+func (w *World) ingressInput(key model.Key, i *networkingv1.Ingress) ingress.Input {
+	in := ingress.Input{
+		Ingress: i, Services: map[string]*corev1.Service{}, Secrets: map[string]*corev1.Secret{}, Routes: map[string]*routev1.Route{},
+	}
+	for k, s := range w.objects.Services {
+		if k.Namespace == key.Namespace {
+			in.Services[k.Name] = s
+		}
+	}
+	for k, s := range w.objects.Secrets {
+		if k.Namespace == key.Namespace {
+			in.Secrets[k.Name] = s
+		}
+	}
+	for k, r := range w.objects.Routes {
+		if k.Namespace == key.Namespace && ingress.Owner(r) == i.Name {
+			in.Routes[k.Name] = r
+		}
+	}
+	return in
+}
+
+// withoutUnknown drops findings that only say that the user may not read.
+func (w *World) withoutUnknown(namespace string, findings []api.Finding) []api.Finding {
+	var kept []api.Finding
+	for _, f := range findings {
+		switch {
+		case f.Reason == api.ReasonBackendNotFound && !w.objects.readable("Service", namespace):
+		case f.Reason == api.ReasonCertificateInvalid && w.anySecretGap(namespace):
+		default:
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func (w *World) anySecretGap(namespace string) bool {
+	for _, g := range w.objects.Gaps {
+		if g.Kind == "Secret" && (g.Namespace == "" || g.Namespace == namespace) {
+			return true
+		}
+	}
+	return false
+}

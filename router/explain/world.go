@@ -1,0 +1,261 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// Options say from which router's view answers are given.
+type Options struct {
+	// Router is the name of the IngressController; default "default".
+	Router string
+	// Domain completes routes without host; default is the IngressController's.
+	Domain string
+	// Now is the time at which certificates are judged, and that of manifests
+	// without creation time.
+	Now time.Time
+}
+
+// World is everything decided: what one router serves from a set of objects.
+type World struct {
+	objects    *Objects
+	options    Options
+	controller *operatorv1.IngressController
+	settings   ingest.Settings
+	pipeline   *router.Pipeline
+	source     *source
+	tables     map[plan.Map]match.Table
+	// byBackend finds the route of a backend's name.
+	byBackend map[string]model.Key
+	// defaultCert is the router's own certificate, or nil if it is not known.
+	defaultCert *model.Certificate
+	findings    []api.Finding
+	notes       []string
+}
+
+// unknownCertificate stands for a default certificate that could not be read.
+const unknownCertificate = "default:default:unknown"
+
+// NewWorld decides everything that the objects say about one router.
+func NewWorld(o *Objects, opts Options) (*World, error) {
+	w := &World{objects: o, options: opts, byBackend: map[string]model.Key{}, tables: map[plan.Map]match.Table{}}
+	if err := w.chooseController(); err != nil {
+		return nil, err
+	}
+	w.settings = settingsOf(w.options.Router, w.options.Domain, w.controller)
+	w.source = newSource(w)
+	if err := w.convertIngresses(); err != nil {
+		return nil, err
+	}
+	for key, r := range o.Routes {
+		w.source.add(key, r)
+	}
+	if err := w.source.selectRoutes(w.controller); err != nil {
+		return nil, err
+	}
+	w.defaultCertificate()
+	cert := w.defaultCert
+	if cert == nil {
+		cert = &model.Certificate{ID: unknownCertificate}
+	}
+	w.pipeline = router.NewPipeline(w.source, w.settings, cert)
+	w.pipeline.Update(ingest.Changes{All: true})
+	for key := range w.pipeline.RouteKeys() {
+		if c, served := w.pipeline.Claim(key); served {
+			w.byBackend[c.Backend.Name()] = key
+		}
+	}
+	for e, v := range w.pipeline.Want().Entries {
+		if w.tables[e.Map] == nil {
+			w.tables[e.Map] = match.Table{}
+		}
+		w.tables[e.Map][e.Key] = v
+	}
+	for _, g := range o.Gaps {
+		if g.Kind != "Secret" {
+			w.note("%s", g)
+		}
+	}
+	return w, nil
+}
+
+func (w *World) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(w.notes, n) {
+		w.notes = append(w.notes, n)
+	}
+}
+
+// chooseController finds the IngressController that the answers are about.
+func (w *World) chooseController() error {
+	names := w.objects.ControllerNames()
+	if w.options.Router == "" {
+		w.options.Router = api.DefaultIngressController
+		if w.objects.Controllers[w.options.Router] == nil && len(names) == 1 {
+			w.options.Router = names[0]
+		}
+	}
+	w.controller = w.objects.Controllers[w.options.Router]
+	switch {
+	case w.controller != nil:
+	case len(names) > 0:
+		return fmt.Errorf("there is no router %q; choose with --router one of %s", w.options.Router, strings.Join(names, ", "))
+	case w.objects.Offline:
+		// Manifests of an application seldom have the IngressController.
+	case w.objects.readable("IngressController", api.OperatorNamespace):
+		w.note("there is no IngressController; answers are for a router with default settings")
+	default:
+		w.note("selectors and settings of router %s are not known; answers are for default settings", w.options.Router)
+	}
+	return nil
+}
+
+// settingsOf reads the settings of an IngressController, which may be nil.
+func settingsOf(name, domain string, ic *operatorv1.IngressController) ingest.Settings {
+	s := ingest.Settings{RouterName: name, Domain: domain}
+	if ic == nil {
+		return s
+	}
+	if s.Domain == "" {
+		s.Domain = cmp.Or(ic.Status.Domain, ic.Spec.Domain)
+	}
+	if a := ic.Spec.RouteAdmission; a != nil {
+		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
+		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
+	}
+	return s
+}
+
+// defaultCertificate finds the router's own certificate among the Secrets.
+func (w *World) defaultCertificate() {
+	key := model.Key{Namespace: api.OperandNamespace, Name: api.CertificateSecretName(w.options.Router)}
+	secret := w.objects.Secrets[key]
+	if secret == nil {
+		return
+	}
+	cert, err := ingest.DefaultCertificate(string(secret.Data["tls.crt"]), string(secret.Data["tls.key"]))
+	if err != nil {
+		w.note("default certificate %s: %v", key, err)
+		return
+	}
+	w.defaultCert = cert
+}
+
+// source gives the pipeline the routes that the router's selectors match.
+type source struct {
+	*Objects
+	world    *World
+	routes   map[model.Key]*routev1.Route
+	selected map[model.Key]bool
+	// unselected says why a route is none of this router's.
+	unselected map[model.Key]string
+	// ingress names the Ingress that a route was made of.
+	ingress map[model.Key]string
+	// unreadable routes name a Secret that the user may not read.
+	unreadable map[model.Key]string
+}
+
+func newSource(w *World) *source {
+	return &source{
+		Objects: w.objects, world: w, routes: map[model.Key]*routev1.Route{}, selected: map[model.Key]bool{},
+		unselected: map[model.Key]string{}, ingress: map[model.Key]string{}, unreadable: map[model.Key]string{},
+	}
+}
+
+// add takes a route in as the API server would store it.
+func (s *source) add(key model.Key, r *routev1.Route) {
+	r = r.DeepCopy()
+	w := s.world
+	if w.objects.Offline {
+		s.complete(r)
+	}
+	// The router may read Secrets that the user may not: without them, the
+	// rest of the route is explained.
+	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
+		secret := model.Key{Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
+		if why := w.objects.secretGap(secret); why != "" {
+			s.unreadable[key] = fmt.Sprintf("Secret %s could not be read: %s", secret, why)
+			t.ExternalCertificate = nil
+		}
+	}
+	s.routes[key] = r
+	for _, o := range r.OwnerReferences {
+		if o.Kind == "Ingress" && o.Controller != nil && *o.Controller {
+			s.ingress[key] = o.Name
+		}
+	}
+}
+
+// complete adds to a manifest what the API server adds. Manifests without age
+// are younger than those with one, and among them the order counts.
+func (s *source) complete(r *routev1.Route) {
+	if r.CreationTimestamp.IsZero() {
+		r.CreationTimestamp = metav1.NewTime(s.world.options.Now)
+	}
+	if r.UID == "" {
+		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.world.objects.order[refOf(r)], r.Name))
+	}
+	domain := s.world.settings.Domain
+	if r.Spec.Host == "" && r.Spec.Subdomain == "" && r.Spec.WildcardPolicy != routev1.WildcardPolicySubdomain && domain != "" {
+		r.Spec.Host = strings.ReplaceAll(r.Name, ".", "-") + "-" + r.Namespace + "." + domain
+	}
+}
+
+// selectRoutes applies the router's selectors.
+func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
+	routes, namespaces := labels.Everything(), labels.Everything()
+	var err error
+	if ic != nil && ic.Spec.RouteSelector != nil {
+		if routes, err = metav1.LabelSelectorAsSelector(ic.Spec.RouteSelector); err != nil {
+			return fmt.Errorf("IngressController %s: spec.routeSelector: %w", ic.Name, err)
+		}
+	}
+	if ic != nil && ic.Spec.NamespaceSelector != nil {
+		if namespaces, err = metav1.LabelSelectorAsSelector(ic.Spec.NamespaceSelector); err != nil {
+			return fmt.Errorf("IngressController %s: spec.namespaceSelector: %w", ic.Name, err)
+		}
+	}
+	for key, r := range s.routes {
+		ns := s.Namespaces[key.Namespace]
+		switch {
+		case !routes.Matches(labels.Set(r.Labels)):
+			s.unselected[key] = fmt.Sprintf("router %s takes only routes with labels %s", s.world.options.Router, routes)
+		case namespaces.Empty():
+			s.selected[key] = true
+		case ns == nil:
+			s.world.note("labels of namespace %s are not known; its routes are taken as selected by router %s", key.Namespace, s.world.options.Router)
+			s.selected[key] = true
+		case !namespaces.Matches(labels.Set(ns.Labels)):
+			s.unselected[key] = fmt.Sprintf("router %s takes only routes of namespaces with labels %s", s.world.options.Router, namespaces)
+		default:
+			s.selected[key] = true
+		}
+	}
+	return nil
+}
+
+// keys returns all routes, those that are not selected included, in order.
+func (s *source) keys() []model.Key {
+	return slices.SortedFunc(maps.Keys(s.routes), compareKeys)
+}
+
+func compareKeys(a, b model.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

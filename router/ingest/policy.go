@@ -1,0 +1,111 @@
+package ingest
+
+import (
+	"regexp"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// policy turns annotations and header actions into what HAProxy's rules read.
+func (b *builder) policy(c *model.Claim, o options) (model.Policy, bool) {
+	p := model.Policy{Restricted: o.restricted, Allow: o.allow, Limits: o.limits}
+	if c.Termination == model.Passthrough {
+		p.Limits.Requests = 0
+		return p, true
+	}
+	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = o.timeout, o.tunnel, o.forwarded
+	p.Rewrite = rewrite(c.Path, o.rewrite)
+	if c.Termination != model.Plain {
+		p.HSTS = o.hsts
+	}
+	if !o.disableCookies {
+		p.CookieName = o.cookieName
+		if p.CookieName == "" {
+			p.CookieName = defaultCookieName(c.Key)
+		}
+		if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
+			p.CookieAttributes = "; Secure; SameSite=" + o.sameSite
+		}
+	}
+	h := b.route.Spec.HTTPHeaders
+	if h == nil {
+		return p, true
+	}
+	var ok1, ok2 bool
+	p.RequestHeaders, ok1 = b.headers("request", "req", h.Actions.Request)
+	p.ResponseHeaders, ok2 = b.headers("response", "res", h.Actions.Response)
+	return p, ok1 && ok2
+}
+
+// rewrite replaces spec.path by the target, on whole segments: what is left of
+// the path always begins with a slash.
+func rewrite(path, target string) *model.Rewrite {
+	if target == "" {
+		return nil
+	}
+	return &model.Rewrite{
+		Strip: len(strings.TrimRight(path, "/")),
+		To:    strings.TrimRight(target, "/"),
+		Empty: target,
+	}
+}
+
+// Grammar of header actions (route.openshift.io/v1, spec.httpHeaders).
+var (
+	headerName  = regexp.MustCompile("^[-!#$%&'*+.0-9A-Z^_`a-z|~]{1,255}$")
+	headerValue = map[string]*regexp.Regexp{
+		"req": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:req\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
+		"res": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:res\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
+	}
+)
+
+// reservedHeaders may not be changed by routes: they belong to the router or
+// would undo what protects it.
+var reservedHeaders = []string{"strict-transport-security", "proxy", "cookie", "set-cookie"}
+
+// maxHeaderBytes bounds what a route's actions add up to in one direction, so
+// that they fit beside the request in HAProxy's buffer.
+const maxHeaderBytes = 4096
+
+// headers checks the header actions of one direction.
+func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHeader) ([]model.HeaderAction, bool) {
+	field := "spec.httpHeaders.actions." + direction
+	var out []model.HeaderAction
+	total := 0
+	for _, a := range actions {
+		item := field + "[" + a.Name + "]"
+		h := model.HeaderAction{Name: a.Name, Delete: a.Action.Type == routev1.Delete}
+		if a.Action.Set != nil {
+			h.Value = a.Action.Set.Value
+		}
+		total += len(h.Name) + len(h.Value)
+		switch {
+		case !headerName.MatchString(h.Name):
+			return nil, b.refuse(item+".name", api.ReasonInvalidField, "is not the name of a header")
+		case reserved(h.Name):
+			return nil, b.refuse(item+".name", api.ReasonInvalidField, "may not be changed by routes: "+strings.Join(reservedHeaders, ", "))
+		case h.Delete:
+		case a.Action.Type != routev1.Set || !headerValue[fetch].MatchString(h.Value):
+			return nil, b.refuse(item+".action", api.ReasonInvalidField,
+				"must be Delete, or Set with text that may hold %["+fetch+".hdr(NAME)] and %[ssl_c_der], each with ,lower and ,base64, and %% for a percent sign")
+		}
+		out = append(out, h)
+	}
+	if total > maxHeaderBytes {
+		return nil, b.refuse(field, api.ReasonInvalidField, "adds up to more than 4096 bytes, which may not fit in a request")
+	}
+	return out, true
+}
+
+func reserved(name string) bool {
+	for _, r := range reservedHeaders {
+		if strings.EqualFold(r, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"encoding/base64"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// isPolicy tells the maps that hold what backends ask for from those that lead
+// requests to them.
+func (m Map) isPolicy() bool {
+	switch m {
+	case MapPolicy, MapAllow, MapRequestHeaders, MapResponseHeaders:
+		return true
+	case MapHTTP, MapHTTPS, MapSNI:
+	}
+	return false
+}
+
+// Routes tells the maps whose values are backends.
+func (m Map) Routes() bool { return !m.isPolicy() }
+
+// policyBackend returns the backend that a key of a policy map belongs to.
+func (e Entry) policyBackend() string {
+	name, _, _ := strings.Cut(e.Key, "/")
+	return name
+}
+
+// PolicyEntries returns what the maps hold for a backend.
+func PolicyEntries(b *model.Backend) map[Entry]string {
+	name, p := b.Name(), &b.Policy
+	entries := map[Entry]string{}
+	if record := p.Record(); record != "" {
+		entries[Entry{MapPolicy, name}] = record
+	}
+	for _, prefix := range p.Allow {
+		for _, key := range allowKeys(prefix) {
+			entries[Entry{MapAllow, name + "/" + key}] = "1"
+		}
+	}
+	if len(p.RequestHeaders) > 0 {
+		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(p.RequestHeaders)
+	}
+	if len(p.ResponseHeaders) > 0 {
+		entries[Entry{MapResponseHeaders, name}] = encodeHeaders(p.ResponseHeaders)
+	}
+	return entries
+}
+
+// allowKeys writes a prefix as the beginnings of "<digits>/<address in
+// hexadecimal>", 1 to 8 of them, because a digit holds four bits. The number
+// of digits keeps IPv4 and IPv6 apart.
+func allowKeys(p netip.Prefix) []string {
+	p = p.Masked()
+	hex := strings.ToUpper(hexDigits(p.Addr().AsSlice()))
+	whole, rest := p.Bits()/4, p.Bits()%4
+	family := strconv.Itoa(len(hex)) + "/"
+	if rest == 0 {
+		return []string{family + hex[:whole]}
+	}
+	first, _ := strconv.ParseUint(hex[whole:whole+1], 16, 8)
+	var keys []string
+	for d := range uint64(1) << (4 - rest) {
+		keys = append(keys, family+hex[:whole]+strings.ToUpper(strconv.FormatUint(first+d, 16)))
+	}
+	return keys
+}
+
+func hexDigits(b []byte) string {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, 2*len(b))
+	for _, c := range b {
+		out = append(out, digits[c>>4], digits[c&15])
+	}
+	return string(out)
+}
+
+// encodeHeaders writes header actions as templates/headers.lua reads them:
+// fields parted by 0x1f, actions by 0x1e, in base64.
+func encodeHeaders(actions []model.HeaderAction) string {
+	var items []string
+	for _, a := range actions {
+		if a.Delete {
+			items = append(items, "D\x1f"+a.Name)
+		} else {
+			items = append(items, "S\x1f"+a.Name+"\x1f"+strings.Join(valueParts(a.Value), "\x1f"))
+		}
+	}
+	return base64.StdEncoding.EncodeToString([]byte(strings.Join(items, "\x1e")))
+}
+
+// valueParts splits a header value into literals ("L…") and fetches
+// ("F<fetch>,<converter>,…"). Ingest has checked the grammar.
+func valueParts(v string) []string {
+	var parts []string
+	literal := func(s string) {
+		if s == "" {
+			return
+		}
+		if n := len(parts); n > 0 && parts[n-1][0] == 'L' {
+			parts[n-1] += s
+			return
+		}
+		parts = append(parts, "L"+s)
+	}
+	for v != "" {
+		before, after, found := strings.Cut(v, "%")
+		literal(before)
+		if !found {
+			break
+		}
+		if rest, ok := strings.CutPrefix(after, "%"); ok {
+			literal("%")
+			v = rest
+			continue
+		}
+		_, fetch, _ := strings.Cut(after, "[") // skips {flags}, which only quote
+		fetch, rest, _ := strings.Cut(fetch, "]")
+		parts = append(parts, "F"+fetch)
+		v = rest
+	}
+	return parts
+}

@@ -1,0 +1,107 @@
+-- Changes of headers that a route asks for (spec.httpHeaders.actions), as data:
+-- actions parted by 0x1e, fields by 0x1f:
+--   D name
+--   S name part...     a part is "L" and literal text, or "F" and a fetch with
+--                      its converters, "req.hdr(name),lower"
+-- What a text means is kept, because the same few texts come with each request.
+local known, count = {}, 0
+
+local function split(text, separator)
+  local out, from = {}, 1
+  while true do
+    local at = string.find(text, separator, from, true)
+    if not at then
+      out[#out + 1] = string.sub(text, from)
+      return out
+    end
+    out[#out + 1] = string.sub(text, from, at - 1)
+    from = at + 1
+  end
+end
+
+local function parse(text)
+  local actions = known[text]
+  if actions then
+    return actions
+  end
+  actions = {}
+  for _, item in ipairs(split(text, "\30")) do
+    local fields = split(item, "\31")
+    local action = { delete = fields[1] == "D", name = fields[2], parts = {} }
+    for i = 3, #fields do
+      local rest = string.sub(fields[i], 2)
+      if string.sub(fields[i], 1, 1) == "L" then
+        action.parts[#action.parts + 1] = { literal = rest }
+      else
+        local words = split(rest, ",")
+        local part = { converters = {} }
+        part.header = string.match(words[1], "^re[qs]%.hdr%((.*)%)$")
+        for j = 2, #words do
+          part.converters[#part.converters + 1] = words[j]
+        end
+        action.parts[#action.parts + 1] = part
+      end
+    end
+    actions[#actions + 1] = action
+  end
+  if count > 10000 then -- texts of routes that are long gone
+    known, count = {}, 0
+  end
+  known[text], count = actions, count + 1
+  return actions
+end
+
+-- value returns the text of a part: the last value of a header, or the client
+-- certificate.
+local function value(txn, response, part)
+  if part.literal then
+    return part.literal
+  end
+  local v
+  if not part.header then
+    v = txn.f:ssl_c_der()
+  elseif response then
+    v = txn.f:res_hdr(part.header)
+  else
+    v = txn.f:req_hdr(part.header)
+  end
+  v = v or ""
+  for _, name in ipairs(part.converters) do
+    if name == "lower" then
+      v = txn.c:lower(v)
+    elseif name == "base64" then
+      v = txn.c:base64(v)
+    end
+  end
+  return v
+end
+
+local function change(txn, response, text)
+  for _, action in ipairs(parse(text)) do
+    if action.delete then
+      if response then
+        txn.http:res_del_header(action.name)
+      else
+        txn.http:req_del_header(action.name)
+      end
+    else
+      local out = {}
+      for i, part in ipairs(action.parts) do
+        out[i] = value(txn, response, part)
+      end
+      if response then
+        txn.http:res_set_header(action.name, table.concat(out))
+      else
+        txn.http:req_set_header(action.name, table.concat(out))
+      end
+    end
+  end
+end
+
+core.register_action("fairlead_request_headers", { "http-req" }, function(txn)
+  change(txn, false, txn:get_var("txn.hq"))
+end)
+
+core.register_action("fairlead_response_headers", { "http-res" }, function(txn)
+  change(txn, true, txn:get_var("txn.hs"))
+end)
