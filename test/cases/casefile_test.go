@@ -89,7 +89,7 @@ func (c *testCase) file(t *testing.T, s *step, file, text string) error {
 	case "in.yaml":
 		return s.objects(pki().expand(t, text))
 	case "services":
-		return s.services(linesOf(text))
+		return s.services(linesOf(pki().expand(t, text)))
 	case "settings":
 		return s.settings(linesOf(text))
 	case "delete":

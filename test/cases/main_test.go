@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		{"ip", "link", "set", "lo", "up"},
 		{"ip", "route", "add", "local", podNet, "dev", "lo"},
 		{"ip", "-6", "route", "add", "local", podNet6, "dev", "lo"},
+		// Routes suffice for IPv4; listening on IPv6 takes addresses.
+		{"ip", "-6", "addr", "add", "fd00:198:18::1/128", "dev", "lo", "nodad"},
+		{"ip", "-6", "addr", "add", "fd00:198:18::2/128", "dev", "lo", "nodad"},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "prepare the network namespace: %v: %v\n%s", args, err, out)
