@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -44,19 +44,31 @@ func main() {
 // run starts the parts in the order in which they need each other, and stops
 // them so that others take over before this speaker falls silent.
 func run(ctx context.Context, opts *options, log *slog.Logger) error {
+	if err := opts.validate(); err != nil {
+		return err
+	}
 	selector, err := labels.Parse(opts.speakers)
 	if err != nil {
 		return fmt.Errorf("flag -speaker-selector: %w", err)
 	}
-	mgr, err := newManager(opts, selector)
+	restConfig, err := ctrl.GetConfig()
 	if err != nil {
-		return err
+		return fmt.Errorf("find the API server: %w", err)
 	}
-	secret, err := readSecret(ctx, mgr.GetAPIReader(), opts, log)
+	mgr, err := ctrl.NewManager(restConfig, speaker.ManagerOptions(opts.namespace, selector, opts.metricsAddress))
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to the API server: %w", err)
 	}
 	var decider atomic.Pointer[speaker.Speaker]
+	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, log)
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
+	secret, err := speaker.ReadKey(ctx, mgr.GetAPIReader(), types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}, log)
+	if err != nil {
+		return err
+	}
 	gossip, err := liveness.Start(liveness.Options{
 		NodeName: opts.nodeName, BindAddress: opts.bindAddress, BindPort: opts.bindPort, Secret: secret,
 		Changed: func() {
@@ -88,9 +100,6 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return fmt.Errorf("start speaker: %w", err)
 	}
 	decider.Store(s)
-	if err := mgr.Add(healthServer(opts.healthAddress, s)); err != nil {
-		return fmt.Errorf("start health server: %w", err)
-	}
 
 	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
 	return serve(ctx, mgr, announcer, gossip)
@@ -112,25 +121,6 @@ func serve(ctx context.Context, mgr manager.Manager, announcer *l2.Announcer, go
 	silence()
 	<-silent
 	return errors.Join(runErr, stopErr)
-}
-
-// healthServer serves probes and the debug page. It listens on the node's
-// loopback address only, which the kubelet reaches as well.
-func healthServer(address string, s *speaker.Speaker) manager.Runnable {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !s.Ready() {
-			http.Error(w, "not every service is decided about", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	mux.Handle("/debug/l2", s)
-	return &manager.Server{
-		Name:   "health",
-		Server: &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second},
-	}
 }
 
 func flags() *options {

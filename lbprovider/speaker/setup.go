@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -22,10 +23,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -96,6 +99,22 @@ type Speaker struct {
 	synced   bool
 	services map[types.NamespacedName]verdict
 	table    atomic.Pointer[[]Row]
+}
+
+// ManagerOptions returns the options of a manager for a speaker. Of all pods, it
+// caches the speakers' only.
+func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress string) ctrl.Options {
+	grace := 2 * time.Second
+	return ctrl.Options{
+		Metrics:                 metricsserver.Options{BindAddress: metricsAddress},
+		GracefulShutdownTimeout: &grace,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Pod{}: {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
+			},
+		},
+	}
 }
 
 // Setup adds the speaker to mgr, which must not need leader election for it.
