@@ -9,6 +9,9 @@ const (
 	// ReasonDuplicateObject: two manifests are about the same object; the
 	// later one counts.
 	ReasonDuplicateObject Reason = "DuplicateObject"
+	// ReasonUnknownAnnotation: the annotation has the prefix of the router's,
+	// but the router does not read it.
+	ReasonUnknownAnnotation Reason = "UnknownAnnotation"
 	// ReasonServicePortMissing: the Service has no port that the route names.
 	ReasonServicePortMissing Reason = "ServicePortMissing"
 	// ReasonCertificateExpired: the certificate's time is over, or not begun.

@@ -60,6 +60,8 @@ func manifestRemedies() map[Reason]Remedy {
 			"correct it where the message points"},
 		ReasonDuplicateObject: {"two manifests are about the same object, and the later one counts",
 			"remove one of the two, or give one another name"},
+		ReasonUnknownAnnotation: {"the annotation has the prefix of the router's, but is none of them",
+			"correct the spelling, or remove the annotation; docs/routes lists all"},
 		ReasonServicePortMissing: {"the Service has no port of that name or number",
 			"set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort"},
 		ReasonCertificateExpired: {"the certificate is used outside of the time that it is made for",

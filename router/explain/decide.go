@@ -132,8 +132,16 @@ func moreSpecific(a, b *model.Claim) bool {
 		return wildB
 	case a.Exact != b.Exact:
 		return a.Exact
-	case len(a.Path) != len(b.Path):
-		return len(a.Path) > len(b.Path)
+	case pathLength(a) != pathLength(b):
+		return pathLength(a) > pathLength(b)
 	}
 	return a.Older(b)
+}
+
+// pathLength takes "" and "/" as what they are: the same.
+func pathLength(c *model.Claim) int {
+	if c.Path == "/" && !c.Exact {
+		return 0
+	}
+	return len(c.Path)
 }

@@ -38,7 +38,7 @@ func (w *World) Explain(r *Request) *Explanation {
 	e.Others = w.others(d, r, c)
 	w.addNotes(e, r, c)
 	if !e.Served && d.value == "" {
-		w.nothingMatches(e, d, r)
+		w.nothingMatches(e, r)
 	}
 	return e
 }

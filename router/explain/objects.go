@@ -55,17 +55,17 @@ type Gap struct {
 	Name      string `json:"name,omitempty"`
 	// Except is the one namespace that could be read.
 	Except string `json:"except,omitempty"`
-	Why       string `json:"why"`
+	Why    string `json:"why"`
 }
 
 // String returns the gap as a sentence.
 func (g Gap) String() string {
-	what := g.Kind + "s of all namespaces"
+	what := plural(g.Kind) + " of all namespaces"
 	switch {
 	case g.Name != "":
 		what = g.Kind + " " + g.Namespace + "/" + g.Name
 	case g.Namespace != "":
-		what = g.Kind + "s of namespace " + g.Namespace
+		what = plural(g.Kind) + " of namespace " + g.Namespace
 	}
 	return what + " could not be read: " + g.Why
 }

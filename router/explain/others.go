@@ -97,7 +97,7 @@ func pathText(c *model.Claim) string {
 }
 
 // nothingMatches says what to do where no route takes the request.
-func (w *World) nothingMatches(e *Explanation, d decision, r *Request) {
+func (w *World) nothingMatches(e *Explanation, r *Request) {
 	next := func(format string, args ...any) { e.Next = append(e.Next, fmt.Sprintf(format, args...)) }
 	if len(e.Others) == 0 {
 		e.Result.Text += ": no route has host " + e.Host
@@ -132,7 +132,6 @@ func (w *World) nothingMatches(e *Explanation, d decision, r *Request) {
 			next("route %s/%s is refused: %s", o.Route.Namespace, o.Route.Name, remedy.Remedy)
 		}
 	}
-	_ = d
 }
 
 func firstSegment(path string) string {

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ func endpoints(c *model.Claim, r *Request) []Endpoint {
 		s := &c.Backend.Servers[i]
 		e := Endpoint{Name: s.Name(), Address: s.Address.String(), Weight: s.Weight}
 		if total > 0 {
-			e.Share = math.Round(1000*float64(s.Weight)/float64(total)) / 10
+			e.Share = percent(s.Weight, total)
 		}
 		e.Sticky = cookie != "" && cookie == s.Options.Cookie
 		out = append(out, e)

@@ -72,7 +72,9 @@ func (w *World) convertIngresses() error {
 		if class == nil && name != "" && (w.objects.Offline || !w.objects.readable("IngressClass", "")) {
 			// Manifests seldom have the class.
 			class = &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}
-			w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
+			if name != api.IngressClassName(w.options.Router) {
+				w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
+			}
 		}
 		if !ingress.Managed(i, class, true) {
 			continue

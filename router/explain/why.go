@@ -1,13 +1,310 @@
 package explain
 
-import ("io"; "errors")
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-type Why struct { Served bool }
-func (y *Why) Text(io.Writer) error { return nil }
-func (w *World) Why(kind, ns, name string) (*Why, error) { return nil, errors.New("not yet") }
-type Lint struct { Errors int }
-func (y *Lint) Text(io.Writer) error { return nil }
-func (w *World) Lint(ns string) *Lint { return nil }
-type Rendered struct { Served bool }
-func (y *Rendered) Text(io.Writer) error { return nil }
-func (w *World) Render(version string) (*Rendered, error) { return nil, errors.New("not yet") }
+	routev1 "github.com/openshift/api/route/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Why is the answer to "what does this object do, and why not more".
+type Why struct {
+	Schema string `json:"schema"`
+	// Object is "route/ns/name", "ingress/ns/name" or "service/ns/name".
+	Object string `json:"object"`
+	Router string `json:"router"`
+	// Served is true if a request can reach an endpoint by way of the object.
+	Served bool `json:"served"`
+	// Endpoints is the number of ready endpoints of a service, -1 if unknown.
+	Endpoints *int       `json:"endpoints,omitempty"`
+	Routes    []WhyRoute `json:"routes,omitempty"`
+	// Findings are those about the object itself, if it is not a route.
+	Findings []Finding `json:"findings,omitempty"`
+	Next     []string  `json:"next,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+// WhyRoute is one route of the object.
+type WhyRoute struct {
+	Route   RouteInfo `json:"route"`
+	Served  bool      `json:"served"`
+	Backend string    `json:"backend,omitempty"`
+	// Share is the percentage of requests that the service asked for gets.
+	Share *float64 `json:"share,omitempty"`
+	Reach []Reach  `json:"reach,omitempty"`
+	// Shadows are routes that take a part of what the route claims, or all.
+	Shadows  []Other   `json:"shadows,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Reach is a set of URLs and what becomes of it.
+type Reach struct {
+	URL string `json:"url"`
+	// Below is true if all paths below are meant, too.
+	Below  bool   `json:"below,omitempty"`
+	Served bool   `json:"served"`
+	Result string `json:"result"`
+}
+
+// Why explains an object. The error says what to ask instead.
+func (w *World) Why(kind, namespace, name string) (*Why, error) {
+	key := model.Key{Namespace: namespace, Name: name}
+	y := &Why{Schema: SchemaWhy, Router: w.options.Router, Notes: slices.Clone(w.notes)}
+	var err error
+	switch strings.ToLower(kind) {
+	case "route", "routes", "route.route.openshift.io":
+		y.Object, err = "route/"+key.String(), w.whyRoute(y, key)
+	case "ingress", "ingresses", "ing", "ingress.networking.k8s.io":
+		y.Object, err = "ingress/"+key.String(), w.whyIngress(y, key)
+	case "service", "services", "svc":
+		y.Object, err = "service/"+key.String(), w.whyService(y, key)
+	default:
+		return nil, fmt.Errorf("kind %q is not one of route, ingress and service", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range y.Routes {
+		y.Served = y.Served || r.Served
+		for _, f := range r.Findings {
+			if f.Severity == api.SeverityError {
+				y.next("route %s/%s: %s", r.Route.Namespace, r.Route.Name, f.Remedy)
+			}
+		}
+	}
+	return y, nil
+}
+
+func (y *Why) next(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(y.Next, n) {
+		y.Next = append(y.Next, n)
+	}
+}
+
+// missing says that an object is not there, or that it cannot be known.
+func (w *World) missing(kind string, key model.Key) error {
+	switch {
+	case !w.objects.readable(kind, key.Namespace):
+		return fmt.Errorf("%s %s could not be read: you have no right to list %s of namespace %s", kind, key, plural(kind), key.Namespace)
+	case w.objects.Offline:
+		return fmt.Errorf("the manifests have no %s %s; another namespace is named with -n", kind, key)
+	}
+	return fmt.Errorf("there is no %s %s; another namespace is named with -n", kind, key)
+}
+
+func (w *World) whyRoute(y *Why, key model.Key) error {
+	if w.source.routes[key] == nil {
+		return w.missing("Route", key)
+	}
+	y.Routes = []WhyRoute{w.oneRoute(key)}
+	r := y.Routes[0]
+	if why := w.source.unselected[key]; why != "" {
+		y.next("%s: change the labels, or ask that router with --router", why)
+		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
+			y.next("it is served by router %s: kubectl fairlead why route/%s --router %s", strings.Join(names, ", "), key.Name, names[0])
+		}
+	}
+	if !r.Served && len(r.Findings) == 0 && len(r.Reach) > 0 {
+		y.next("see one request in full: kubectl fairlead explain %s", quote(strings.ReplaceAll(r.Reach[0].URL, "*", anyLabel)))
+	}
+	w.routerWord(y, key)
+	return nil
+}
+
+// routerWord adds what the running router says, where it differs.
+func (w *World) routerWord(y *Why, key model.Key) {
+	if w.objects.Offline || w.source.unselected[key] != "" {
+		return
+	}
+	said, known := admittedBy(w.source.routes[key], w.options.Router)
+	if !known {
+		y.Notes = append(y.Notes, fmt.Sprintf("router %s has not written a status for route %s yet", w.options.Router, key))
+		return
+	}
+	if st := w.pipeline.Status(key); said.ok != st.Admitted {
+		y.Notes = append(y.Notes, fmt.Sprintf("router %s itself says of route %s: admitted %v %s %s", w.options.Router, key, said.ok, said.reason, said.message))
+		if remedy, ok := api.RemedyOf(api.Reason(said.reason)); ok {
+			y.next("route %s: %s", key, remedy.Remedy)
+		}
+	}
+}
+
+// anyLabel stands for any first label of a wildcard host.
+const anyLabel = "any-host"
+
+// oneRoute says what a route does.
+func (w *World) oneRoute(key model.Key) WhyRoute {
+	out := WhyRoute{Route: w.info(key), Findings: w.findingsOf(key)}
+	c, served := w.pipeline.Claim(key)
+	if !served {
+		return out
+	}
+	out.Backend = c.Backend.Name()
+	for _, url := range urls(c) {
+		r, err := ParseRequest(RequestArgs{URL: strings.ReplaceAll(url, "*", anyLabel)})
+		if err != nil {
+			continue
+		}
+		e := w.Explain(r)
+		reach := Reach{URL: url, Below: !c.Exact && c.Termination != model.Passthrough, Served: e.Served, Result: strings.ReplaceAll(e.Result.Text, anyLabel, "*")}
+		if e.Route == nil || e.Route.Namespace != key.Namespace || e.Route.Name != key.Name {
+			reach.Served, reach.Result = false, "goes elsewhere: "+e.Result.Text
+			if e.Route != nil {
+				reach.Result = fmt.Sprintf("goes to route %s/%s, which goes first", e.Route.Namespace, e.Route.Name)
+			}
+		}
+		out.Served = out.Served || reach.Served
+		out.Reach = append(out.Reach, reach)
+	}
+	out.Shadows = w.shadows(c)
+	return out
+}
+
+// urls are those that a claim is about, on both listeners.
+func urls(c *model.Claim) []string {
+	path := c.Path
+	if path == "" {
+		path = "/"
+	}
+	if c.Termination == model.Plain {
+		return []string{"http://" + c.Host + path}
+	}
+	return []string{"https://" + c.Host + path, "http://" + c.Host + path}
+}
+
+// shadows lists the served claims that take a part of a claim's requests.
+func (w *World) shadows(c *model.Claim) []Other {
+	var out []Other
+	for _, key := range w.source.keys() {
+		o, served := w.pipeline.Claim(key)
+		if !served || key == c.Key || !overlaps(c, o) {
+			continue
+		}
+		where := "takes " + claimText(o.Host, o.Path, false) + " and all below"
+		if o.Exact {
+			where = "takes exactly " + o.Host + o.Path
+		}
+		if o.Termination == model.Plain && c.Termination != model.Plain {
+			where += ", without TLS"
+		}
+		code := LostShorterPath
+		switch {
+		case wild(c) && !wild(o):
+			code = LostWildcard
+		case o.Exact:
+			code = LostPrefix
+		}
+		out = append(out, Other{Route: w.info(key), Code: code, Why: where})
+	}
+	return out
+}
+
+// overlaps reports whether o takes requests that would else be c's.
+func overlaps(c, o *model.Claim) bool {
+	covered := o.Host == c.Host || wild(c) && match.Wildcard(o.Host) == c.Host
+	return covered && moreSpecific(o, c) && (matches(c, sample(o.Host), samplePath(o)) || o.Termination == model.Passthrough)
+}
+
+func sample(host string) string { return strings.ReplaceAll(host, "*", anyLabel) }
+
+func samplePath(c *model.Claim) string {
+	if c.Path == "" {
+		return "/"
+	}
+	return c.Path
+}
+
+func (w *World) whyIngress(y *Why, key model.Key) error {
+	i := w.objects.Ingresses[key]
+	if i == nil {
+		return w.missing("Ingress", key)
+	}
+	for _, k := range w.source.keys() {
+		if k.Namespace == key.Namespace && w.source.ingress[k] == key.Name {
+			y.Routes = append(y.Routes, w.oneRoute(k))
+		}
+	}
+	ref := Ref(i)
+	for _, f := range w.findings {
+		if f.Object == ref {
+			y.Findings = append(y.Findings, w.finding(f))
+			if remedy, ok := api.RemedyOf(f.Reason); ok {
+				y.next("%s: %s", f.Field, remedy.Remedy)
+			}
+		}
+	}
+	if len(y.Routes) == 0 {
+		w.noRoutes(y, i)
+	}
+	return nil
+}
+
+// noRoutes says why an Ingress has no Route.
+func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
+	class := ingress.ClassOf(i)
+	switch {
+	case class == "":
+		y.next("the Ingress names no class; set spec.ingressClassName: %s", api.IngressClassName(w.options.Router))
+	case !ingress.Managed(i, w.objects.Classes[class], true):
+		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", class, api.IngressClassName(w.options.Router))
+	default:
+		y.next("no Route was made of the Ingress: see its events with kubectl -n %s describe ingress %s", i.Namespace, i.Name)
+	}
+}
+
+func (w *World) whyService(y *Why, key model.Key) error {
+	if w.source.Service(key) == nil {
+		return w.missing("Service", key)
+	}
+	for _, k := range w.source.keys() {
+		share, named := serviceShare(w.source.routes[k], key)
+		if !named {
+			continue
+		}
+		r := w.oneRoute(k)
+		r.Share = &share
+		r.Served = r.Served && share > 0
+		y.Routes = append(y.Routes, r)
+	}
+	count := -1
+	if w.source.endpointsKnown(key) {
+		count = readyEndpoints(w.source.Slices(key))
+	}
+	y.Endpoints = &count
+	if len(y.Routes) == 0 {
+		y.next("no route names the Service; create one with spec.to.name: %s", key.Name)
+	}
+	if count == 0 {
+		y.next("no endpoint is ready: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", key.Namespace, key.Name)
+	}
+	return nil
+}
+
+// serviceShare returns the percentage of a route's requests for a Service.
+func serviceShare(r *routev1.Route, service model.Key) (share float64, named bool) {
+	if r.Namespace != service.Namespace {
+		return 0, false
+	}
+	total, own := 0, 0
+	for _, t := range append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...) {
+		weight := 1 // as the router takes it; the API server sets 100
+		if t.Weight != nil {
+			weight = int(*t.Weight)
+		}
+		total += weight
+		if t.Name == service.Name {
+			own, named = own+weight, true
+		}
+	}
+	if total == 0 {
+		return 0, named
+	}
+	return percent(own, total), named
+}

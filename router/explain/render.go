@@ -1,0 +1,127 @@
+package explain
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// Rendered is what HAProxy would start from, by file name.
+type Rendered struct {
+	Schema  string `json:"schema"`
+	Router  string `json:"router"`
+	HAProxy string `json:"haproxy"`
+	// Files hold the text of each file, relative to the work directory.
+	// Private keys are left out.
+	Files map[string]string `json:"files"`
+	Notes []string          `json:"notes,omitempty"`
+}
+
+// Capabilities of the HAProxy versions, as the router finds them.
+func capabilities(version string) (plan.Capabilities, error) {
+	switch version {
+	case "3.0", "3.2":
+		return plan.Capabilities{}, nil
+	case "3.4":
+		return plan.Capabilities{DynamicBackends: true, AutoSNI: true}, nil
+	}
+	return plan.Capabilities{}, fmt.Errorf("--haproxy %q is not one of 3.0, 3.2 and 3.4", version)
+}
+
+// workDir is where the router's containers have HAProxy's files.
+const workDir = "/var/lib/haproxy"
+
+// Render returns HAProxy's files for a version such as "3.4".
+func (w *World) Render(version string) (*Rendered, error) {
+	caps, err := capabilities(version)
+	if err != nil {
+		return nil, err
+	}
+	l := render.Layout{Dir: workDir}
+	want := w.pipeline.Want()
+	skeleton, _, err := render.Skeleton(render.Settings{HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1}, l, caps)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rendered{Schema: SchemaRender, Router: w.options.Router, HAProxy: version, Files: map[string]string{}, Notes: slices.Clone(w.notes)}
+	writers := map[string]func(io.Writer) error{
+		l.CrtList(): func(out io.Writer) error { return render.CrtList(out, want, l) },
+		l.Config(): func(out io.Writer) error {
+			if _, err := io.WriteString(out, skeleton); err != nil {
+				return err
+			}
+			return render.Backends(out, want, l, caps)
+		},
+	}
+	for _, m := range plan.Maps() {
+		writers[l.MapFile(m)] = func(out io.Writer) error { return render.MapFile(out, want, m) }
+	}
+	for path, write := range writers {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return nil, fmt.Errorf("render %s: %w", path, err)
+		}
+		r.Files[relative(path)] = b.String()
+	}
+	for id, text := range want.Certs {
+		r.Files[relative(l.CertFile(id))] = redact(text)
+	}
+	for id, text := range want.CAs {
+		r.Files[relative(l.CAFile(id))] = text
+	}
+	return r, nil
+}
+
+func relative(path string) string { return strings.TrimPrefix(path, workDir+"/") }
+
+// redact leaves the private keys out of a PEM text.
+func redact(text string) string {
+	if text == "" {
+		return "# the router's default certificate is not known here\n"
+	}
+	var b strings.Builder
+	rest := []byte(text)
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return b.String()
+		}
+		if strings.Contains(block.Type, "PRIVATE KEY") {
+			b.WriteString("# " + block.Type + " is left out\n")
+			continue
+		}
+		b.Write(pem.EncodeToMemory(block))
+	}
+}
+
+// Text writes the files one after the other, the configuration first, each
+// under a line with its name (the form of golang.org/x/tools/txtar).
+func (r *Rendered) Text(w io.Writer) error {
+	p := &printer{w: w}
+	names := slices.SortedFunc(maps.Keys(r.Files), func(a, b string) int {
+		return strings.Compare(order(a), order(b))
+	})
+	for _, name := range names {
+		p.line("-- %s --", name)
+		p.line("%s", strings.TrimSuffix(r.Files[name], "\n"))
+	}
+	return p.err
+}
+
+// order puts the configuration first and certificates last.
+func order(name string) string {
+	switch {
+	case name == "haproxy.cfg":
+		return "0"
+	case strings.HasPrefix(name, "certs/"):
+		return "2" + name
+	}
+	return "1" + name
+}

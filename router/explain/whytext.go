@@ -1,0 +1,77 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Text writes the answer for a terminal.
+func (y *Why) Text(w io.Writer) error {
+	p := &printer{w: w}
+	verdict := "NOT SERVED"
+	if y.Served {
+		verdict = "SERVED"
+	}
+	p.line("%s  %s by router %s", verdict, y.Object, y.Router)
+	if y.Endpoints != nil {
+		switch n := *y.Endpoints; n {
+		case -1:
+			p.line("  endpoints are not known")
+		default:
+			p.line("  %s ready", count(n, "endpoint"))
+		}
+	}
+	for i := range y.Routes {
+		y.Routes[i].print(p)
+	}
+	p.findings(y.Findings)
+	p.list("Next:", y.Next)
+	p.list("Notes:", y.Notes)
+	return p.err
+}
+
+func (r *WhyRoute) print(p *printer) {
+	p.line("\nRoute %s", r.Route.text())
+	if r.Backend != "" {
+		p.line("  backend %s", r.Backend)
+	}
+	if r.Share != nil {
+		p.line("  the service gets %.1f %% of its requests", *r.Share)
+	}
+	var rows [][]string
+	for _, reach := range r.Reach {
+		url := reach.URL
+		if reach.Below {
+			url += " and all below"
+		}
+		rows = append(rows, []string{"  " + url, reach.Result})
+	}
+	p.table(rows)
+	if len(r.Shadows) > 0 {
+		p.line("  Shadowed by:")
+		rows = nil
+		for _, s := range r.Shadows {
+			rows = append(rows, []string{"    " + s.Route.Namespace + "/" + s.Route.Name, s.Why})
+		}
+		p.table(rows)
+	}
+	for _, f := range r.Findings {
+		p.finding(f)
+	}
+}
+
+func percent(part, total int) float64 {
+	return math.Round(1000*float64(part)/float64(total)) / 10
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func plural(kind string) string {
+	if kind[len(kind)-1] == 's' {
+		return kind + "es"
+	}
+	return fmt.Sprint(kind, "s")
+}
