@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/admit"
 	"github.com/fairlead/fairlead/router/ingest"
-	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -40,7 +39,9 @@ type Pipeline struct {
 	// claims are the claims of each host by route, hosts the decisions on them.
 	claims map[string]map[model.Key]*model.Claim
 	hosts  map[string]*admit.Host
-	want   *plan.State
+	// covered are the hosts with claims below each wildcard host.
+	covered map[string]map[string]struct{}
+	want    *plan.State
 }
 
 // route is what the pipeline knows of one route.
@@ -58,7 +59,8 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		src: src, settings: s,
 		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
 		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
-		want: plan.NewState(),
+		covered: map[string]map[string]struct{}{},
+		want:    plan.NewState(),
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -111,8 +113,8 @@ func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
 			hosts[host] = struct{}{}
 		}
 	}
-	for host := range hosts {
-		p.decide(host, scope, touched)
+	for _, family := range p.families(hosts) {
+		p.decide(family, scope, touched)
 	}
 	for key := range touched {
 		p.serve(key, scope)
@@ -249,6 +251,7 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 	}
 	if p.claims[c.Host] == nil {
 		p.claims[c.Host] = map[model.Key]*model.Claim{}
+		p.cover(c.Host, true)
 	}
 	p.claims[c.Host][key] = c
 	if old == nil || !sameRight(old, c) {
@@ -269,64 +272,6 @@ func certID(c *model.Certificate) string {
 		return ""
 	}
 	return c.ID
-}
-
-// decide decides one host again.
-func (p *Pipeline) decide(host string, scope *plan.Scope, touched KeySet) {
-	old := p.hosts[host]
-	claims := make([]*model.Claim, 0, len(p.claims[host]))
-	for key, c := range p.claims[host] {
-		claims = append(claims, c)
-		touched[key] = struct{}{}
-	}
-	if len(claims) == 0 {
-		delete(p.claims, host)
-		delete(p.hosts, host)
-		p.replaceTable(host, old, &admit.Host{}, scope)
-		return
-	}
-	h := admit.Decide(claims, p.settings.InterNamespace)
-	p.hosts[host] = h
-	p.replaceTable(host, old, h, scope)
-}
-
-// replaceTable changes the wanted routing keys and certificate of a host.
-func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Scope) {
-	if old == nil {
-		old = &admit.Host{}
-	}
-	replace := func(m plan.Map, from, to match.Table) {
-		for k := range from {
-			e := plan.Entry{Map: m, Key: k}
-			scope.Entries[e] = struct{}{}
-			delete(p.want.Entries, e)
-		}
-		for k, v := range to {
-			e := plan.Entry{Map: m, Key: k}
-			scope.Entries[e] = struct{}{}
-			p.want.Entries[e] = v
-		}
-	}
-	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
-	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
-	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
-	scope.Lines[host] = struct{}{}
-	delete(p.want.Lines, host)
-	if c := old.Table.Certificate; c != nil {
-		delete(p.want.Certs, c.ID)
-		scope.Certs[c.ID] = struct{}{}
-	}
-	if c := h.Table.Certificate; c != nil {
-		p.want.Certs[c.ID], p.want.Lines[host] = c.PEM, c.ID
-		scope.Certs[c.ID] = struct{}{}
-	}
-}
-
-func sniTable(host string, h *admit.Host) match.Table {
-	if h.Table.SNI == "" {
-		return nil
-	}
-	return match.Table{host: h.Table.SNI}
 }
 
 // serve changes the wanted backend of a route to that of its claim, if it won.

@@ -35,25 +35,64 @@ type Table struct {
 	Certificate *model.Certificate
 }
 
-// Decide decides one host. Claims may come in any order.
-func Decide(claims []*model.Claim, interNamespace bool) *Host {
-	claims = slices.Clone(claims)
-	slices.SortFunc(claims, func(a, b *model.Claim) int {
+// Decide decides hosts whose claims touch each other: one host, or a wildcard
+// host with the hosts that it covers. Claims may come in any order.
+//
+// The older claim wins, whatever the order in which they appeared, so routers
+// that see the same routes agree.
+func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*Host {
+	var all []*model.Claim
+	hosts := make(map[string]*Host, len(claims))
+	for host, cs := range claims {
+		all = append(all, cs...)
+		hosts[host] = &Host{Losers: map[model.Key]api.Finding{}}
+	}
+	slices.SortFunc(all, func(a, b *model.Claim) int {
 		if a.Older(b) {
 			return -1
 		}
 		return 1
 	})
-	h := &Host{Losers: map[model.Key]api.Finding{}}
-	for _, c := range claims {
+	covered := map[string][]*model.Claim{} // winners below a wildcard host, by that host
+	for _, c := range all {
+		h := hosts[c.Host]
 		if winner := conflict(h.Winners, c, interNamespace); winner != nil {
 			h.Losers[c.Key] = lost(c, winner)
 			continue
 		}
+		if !interNamespace {
+			// A wildcard and the hosts that it covers belong to one namespace.
+			others := covered[c.Host]
+			if wild := hosts[match.Wildcard(c.Host)]; !wildcard(c) && wild != nil {
+				others = wild.Winners
+			}
+			if winner := foreign(others, c); winner != nil {
+				h.Losers[c.Key] = blocked(c, winner)
+				continue
+			}
+		}
 		h.Winners = append(h.Winners, c)
+		if !wildcard(c) {
+			w := match.Wildcard(c.Host)
+			covered[w] = append(covered[w], c)
+		}
 	}
-	h.Table = table(h.Winners)
-	return h
+	for _, h := range hosts {
+		h.Table = table(h.Winners)
+	}
+	return hosts
+}
+
+func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
+
+// foreign returns the first claim of another namespace.
+func foreign(winners []*model.Claim, c *model.Claim) *model.Claim {
+	for _, w := range winners {
+		if w.Key.Namespace != c.Key.Namespace {
+			return w
+		}
+	}
+	return nil
 }
 
 // conflict returns the older winner that keeps a claim from being served.
@@ -72,11 +111,23 @@ func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *mode
 
 func tls(c *model.Claim) bool { return c.Termination != model.Plain }
 
-func lost(c, winner *model.Claim) api.Finding {
-	f := api.Finding{
+// blocked is the finding of a claim whose wildcard, or a host that it covers,
+// belongs to another namespace.
+func blocked(c, winner *model.Claim) api.Finding {
+	f := claimed(c)
+	f.Message = fmt.Sprintf("a route in another namespace holds host %s, which blocks %s", winner.Host, c.Host)
+	return f
+}
+
+func claimed(c *model.Claim) api.Finding {
+	return api.Finding{
 		Object: ingest.RouteRef(c.Key), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
 		Severity: api.SeverityError, Effect: "the route is not served",
 	}
+}
+
+func lost(c, winner *model.Claim) api.Finding {
+	f := claimed(c)
 	if winner.Key.Namespace == c.Key.Namespace {
 		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Key.Name, c.NamedHost)
 	} else {

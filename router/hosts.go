@@ -1,0 +1,115 @@
+package router
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/admit"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// families returns the hosts to decide, in groups that must be decided
+// together: a host alone, or with the wildcard host that covers it and all
+// others that this one covers.
+func (p *Pipeline) families(hosts map[string]struct{}) [][]string {
+	var out [][]string
+	wild := map[string]struct{}{}
+	for host := range hosts {
+		w := host
+		if !strings.HasPrefix(host, "*.") {
+			w = match.Wildcard(host)
+		}
+		if _, decided := p.hosts[w]; p.settings.InterNamespace || len(p.claims[w]) == 0 && !decided {
+			out = append(out, []string{host})
+			continue
+		}
+		wild[w] = struct{}{}
+	}
+	for w := range wild {
+		out = append(out, append(slices.Collect(maps.Keys(p.covered[w])), w))
+	}
+	return out
+}
+
+// decide decides a family of hosts again.
+func (p *Pipeline) decide(family []string, scope *plan.Scope, touched KeySet) {
+	claims := make(map[string][]*model.Claim, len(family))
+	for _, host := range family {
+		claims[host] = nil
+		for key, c := range p.claims[host] {
+			claims[host] = append(claims[host], c)
+			touched[key] = struct{}{}
+		}
+	}
+	for host, h := range admit.Decide(claims, p.settings.InterNamespace) {
+		old := p.hosts[host]
+		p.hosts[host] = h
+		if len(claims[host]) == 0 {
+			delete(p.claims, host)
+			delete(p.hosts, host)
+			p.cover(host, false)
+		}
+		p.replaceTable(host, old, h, scope)
+	}
+}
+
+// cover notes that a host has claims, for the wildcard host above it.
+func (p *Pipeline) cover(host string, claimed bool) {
+	if strings.HasPrefix(host, "*.") {
+		return
+	}
+	w := match.Wildcard(host)
+	if !claimed {
+		delete(p.covered[w], host)
+		if len(p.covered[w]) == 0 {
+			delete(p.covered, w)
+		}
+		return
+	}
+	if p.covered[w] == nil {
+		p.covered[w] = map[string]struct{}{}
+	}
+	p.covered[w][host] = struct{}{}
+}
+
+// replaceTable changes the wanted routing keys and certificate of a host.
+func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Scope) {
+	if old == nil {
+		old = &admit.Host{}
+	}
+	replace := func(m plan.Map, from, to match.Table) {
+		for k := range from {
+			e := plan.Entry{Map: m, Key: k}
+			scope.Entries[e] = struct{}{}
+			delete(p.want.Entries, e)
+		}
+		for k, v := range to {
+			e := plan.Entry{Map: m, Key: k}
+			scope.Entries[e] = struct{}{}
+			p.want.Entries[e] = v
+		}
+	}
+	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
+	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
+	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
+	scope.Lines[host] = struct{}{}
+	delete(p.want.Lines, host)
+	if c := old.Table.Certificate; c != nil {
+		delete(p.want.Certs, c.ID)
+		scope.Certs[c.ID] = struct{}{}
+	}
+	if c := h.Table.Certificate; c != nil {
+		p.want.Certs[c.ID], p.want.Lines[host] = c.PEM, c.ID
+		scope.Certs[c.ID] = struct{}{}
+	}
+}
+
+func sniTable(host string, h *admit.Host) match.Table {
+	if h.Table.SNI == "" {
+		return nil
+	}
+	return match.Table{host: h.Table.SNI}
+}
