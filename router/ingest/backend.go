@@ -49,7 +49,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	}
 	for i, w := range serverWeights(weights, counts) {
 		for _, e := range perService[i] {
-			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, w, checked > 1 && weights[i] > 0))
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, w, checked > 1 && weights[i] > 0 && !e.idle))
 		}
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
@@ -105,11 +105,15 @@ func checkInterval(d time.Duration) string {
 // endpoints returns the endpoints of one backend reference that match the
 // route's port.
 func (b *builder) endpoints(r serviceRef) []endpoint {
-	if b.src.Service(r.key) == nil {
+	service := b.src.Service(r.key)
+	if service == nil {
 		b.find(api.SeverityWarning, r.field+".name", api.ReasonServiceNotFound, "Service "+r.key.Name+" does not exist", effectLeftOut)
 		return nil
 	}
 	all := endpoints(r.key.Name, b.src.Slices(r.key))
+	if len(all) == 0 {
+		all = idled(service)
+	}
 	if len(all) == 0 {
 		return nil
 	}

@@ -17,6 +17,10 @@ type endpoint struct {
 	address  netip.AddrPort
 	portName string
 	h2c      bool
+	// idle endpoints stand for pods that are asleep; targetPort is the pods'
+	// port, since the address has the Service's.
+	idle       bool
+	targetPort string
 }
 
 // forbidden are addresses that no tenant may reach through the router: cloud
@@ -109,6 +113,34 @@ func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p dis
 	return endpoint{id: id, address: ap, portName: name, h2c: protocol == "h2c" || protocol == "kubernetes.io/h2c"}
 }
 
+// annotationIdledAt on a Service says that its pods were scaled to zero and
+// wake at the first request to its cluster address.
+const annotationIdledAt = "idling.alpha.openshift.io/idled-at"
+
+// idled returns the cluster address of an idled Service, one endpoint for each
+// port: a request that goes there wakes the pods. A health check would, too,
+// so these are never checked.
+func idled(s *corev1.Service) []endpoint {
+	if s.Annotations[annotationIdledAt] == "" {
+		return nil
+	}
+	addr, err := netip.ParseAddr(s.Spec.ClusterIP)
+	if err != nil {
+		return nil // headless
+	}
+	var all []endpoint
+	for i := range s.Spec.Ports {
+		p := &s.Spec.Ports[i]
+		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		e := newEndpoint(s.Name, &discoveryv1.Endpoint{}, addr, discoveryv1.EndpointPort{Name: &p.Name, Port: &p.Port, AppProtocol: p.AppProtocol})
+		e.idle, e.targetPort = true, p.TargetPort.String()
+		all = append(all, e)
+	}
+	return all
+}
+
 // sanitize keeps what the API server does not validate, such as the name in a
 // hand-written targetRef, from being anything but a word in a server's name.
 func sanitize(s string) string {
@@ -125,7 +157,7 @@ func sanitize(s string) string {
 func withPort(all []endpoint, port string) []endpoint {
 	var out []endpoint
 	for _, e := range all {
-		if e.portName == port || strconv.Itoa(int(e.address.Port())) == port {
+		if e.portName == port || strconv.Itoa(int(e.address.Port())) == port || e.idle && e.targetPort == port {
 			out = append(out, e)
 		}
 	}
