@@ -27,7 +27,7 @@ func (e *Engine) isolate() error {
 		return errors.New("a reload is needed after a refused change")
 	}
 	for _, s := range p.Steps {
-		owner, owned := plan.Owner(s)
+		owner, owned := plan.OwnerIn(e.live, s)
 		if _, refused := e.refused[owner]; refused && owned {
 			continue
 		}
@@ -45,7 +45,12 @@ func (e *Engine) isolate() error {
 			e.reports[owner] = struct{}{}
 		}
 	}
-	e.removals.add(p.Removals, time.Now().Add(removalPause))
+	for _, s := range p.Removals {
+		// What a refused route used before is what it goes on with.
+		if owner, _ := plan.OwnerIn(e.live, s); e.refused[owner] == "" {
+			e.removals.add([]plan.Step{s}, time.Now().Add(removalPause))
+		}
+	}
 	return nil
 }
 

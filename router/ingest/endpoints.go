@@ -141,9 +141,16 @@ func idled(s *corev1.Service) []endpoint {
 	return all
 }
 
+// maxName is the longest name that a pod can have.
+const maxName = 253
+
 // sanitize keeps what the API server does not validate, such as the name in a
-// hand-written targetRef, from being anything but a word in a server's name.
+// hand-written targetRef, from being anything but a word in a server's name,
+// and from being longer than HAProxy takes in one command.
 func sanitize(s string) string {
+	if len(s) > maxName {
+		s = s[:maxName-32] + md5Hex(s)
+	}
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
 			return r

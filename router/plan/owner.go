@@ -37,7 +37,42 @@ func Owner(s Step) (model.Key, bool) {
 	case EntrySet:
 		return entryOwner(s.Entry, s.Value)
 	}
+	return removalOwner(s)
+}
+
+func removalOwner(s Step) (model.Key, bool) {
+	switch s := s.(type) {
+	case LineDel:
+		return idOwner(s.CertID)
+	case CertDel:
+		return idOwner(s.ID)
+	case CADel:
+		return idOwner(s.ID)
+	case BackendUnpublish:
+		return backendOwner(s.Name)
+	case BackendDel:
+		return backendOwner(s.Name)
+	case ServerDel:
+		return backendOwner(s.Backend)
+	case EntryDel:
+		if s.Map == MapPolicy {
+			return backendOwner(s.Key)
+		}
+	}
 	return model.Key{}, false
+}
+
+// OwnerIn is Owner, and for a key that goes, the route that it leads to until
+// now. A key that redirects or refuses belongs to the TLS route of that key.
+func OwnerIn(live *State, s Step) (model.Key, bool) {
+	del, ok := s.(EntryDel)
+	if !ok || del.Map == MapPolicy {
+		return Owner(s)
+	}
+	if owner, ok := backendOwner(live.Entries[del.Entry]); ok {
+		return owner, true
+	}
+	return backendOwner(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
 }
 
 // Without returns the state less the backends of some routes and the keys that
