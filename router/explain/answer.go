@@ -34,6 +34,8 @@ type Explanation struct {
 	// Backend is the name on HAProxy's statistics page.
 	Backend  string   `json:"backend,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
+	// PodPath is the path that the pod sees, if it is another one.
+	PodPath string `json:"podPath,omitempty"`
 	// EndpointsKnown is false if the endpoints could not be read, or the
 	// manifests have none.
 	EndpointsKnown bool       `json:"endpointsKnown"`

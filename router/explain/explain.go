@@ -71,8 +71,11 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 	e.Backend = c.Backend.Name()
 	e.Policies = w.policies(c)
 	e.Endpoints = endpoints(c, r)
-	if denied := w.denied(c, r); denied != "" {
-		e.Result = Result{Text: denied}
+	if p := &c.Backend.Policy; p.Rewrite != nil {
+		e.PodPath = rewritten(p, r.Path)
+	}
+	if result, refused := denied(c, r); refused {
+		e.Result = result
 		e.Next = append(e.Next, "ask from an address on the list, or add the client's to it")
 		return
 	}
@@ -137,6 +140,9 @@ func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	}
 	if why := w.source.unreadable[c.Key]; why != "" {
 		note("%s", why)
+	}
+	if p := &c.Backend.Policy; p.Restricted && !r.ClientIP.IsValid() && e.Backend != "" {
+		note("the route admits only some clients; name one with --client-ip")
 	}
 	w.compareStatus(e, c)
 }

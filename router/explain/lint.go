@@ -137,7 +137,7 @@ type finder func(severity api.Severity, field string, reason api.Reason, message
 
 // unknownAnnotations finds annotations that look like the router's, but are not.
 func (w *World) unknownAnnotations(key model.Key, find finder) {
-	known := map[string]bool{annotationAllowList: true, annotationAllowListOld: true}
+	known := map[string]bool{}
 	for _, a := range api.RouteAnnotations() {
 		known[a.Key] = true
 	}

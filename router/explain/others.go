@@ -50,8 +50,7 @@ func (w *World) lost(key model.Key, d decision, r *Request, winner *model.Claim)
 	}
 	c, served := w.pipeline.Claim(key)
 	if !served {
-		st := w.pipeline.Status(key)
-		return string(st.Reason), st.Message
+		return w.refusedFor(key)
 	}
 	switch {
 	case d.listener.Name == "https" && c.Termination == model.Plain:
@@ -68,6 +67,16 @@ func (w *World) lost(key model.Key, d decision, r *Request, winner *model.Claim)
 		return LostOtherPath, "it does not answer here"
 	}
 	return beaten(c, winner)
+}
+
+// refusedFor returns the finding that keeps a route from being served.
+func (w *World) refusedFor(key model.Key) (code, why string) {
+	for _, f := range w.pipeline.Status(key).Findings {
+		if f.Severity == api.SeverityError {
+			return string(f.Reason), f.Message
+		}
+	}
+	return "", "it is not served"
 }
 
 // beaten says why a matching claim is not the one that decides.

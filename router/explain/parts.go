@@ -146,6 +146,9 @@ func (w *World) findingsOf(key model.Key) []Finding {
 		if f.Reason == api.ReasonNoEndpoints && len(w.unknownServices(key)) > 0 {
 			continue
 		}
+		if f.Reason == api.ReasonPortNotFound && w.source.ingress[key] != "" {
+			continue // a finding of the Ingress says it better
+		}
 		out = append(out, w.finding(f))
 	}
 	return append(out, w.extraFindings(key)...)
@@ -165,6 +168,9 @@ func (w *World) finding(f api.Finding) Finding {
 
 // objectText names an object as users type it.
 func objectText(r api.ObjectRef) string {
+	if r == (api.ObjectRef{}) {
+		return ""
+	}
 	r.Kind = strings.ToLower(r.Kind)
 	return r.String()
 }

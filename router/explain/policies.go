@@ -1,7 +1,7 @@
 package explain
 
 import (
-	"net/netip"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +44,7 @@ func (w *World) policies(c *model.Claim) []Policy {
 		}
 		out = append(out, p)
 	}
-	return out
+	return append(out, headerPolicies(&c.Backend.Policy)...)
 }
 
 // shortName is an annotation's key without its domain.
@@ -56,38 +56,53 @@ func shortName(key string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// Annotations that admit only some clients. The old name counts if the new one
-// is not there.
-const (
-	annotationAllowList    = "haproxy.router.openshift.io/ip_allowlist"
-	annotationAllowListOld = "haproxy.router.openshift.io/ip_whitelist"
-)
-
-// denied says why the route's allow-list refuses the client, or returns "".
-func (w *World) denied(c *model.Claim, r *Request) string {
-	if !r.ClientIP.IsValid() {
-		return ""
+// denied says what a client gets that the route's allow-list does not have.
+func denied(c *model.Claim, r *Request) (Result, bool) {
+	p := &c.Backend.Policy
+	if !p.Restricted || !r.ClientIP.IsValid() {
+		return Result{}, false
 	}
-	annotations := w.source.routes[c.Key].Annotations
-	list, ok := annotations[annotationAllowList]
-	if !ok {
-		list, ok = annotations[annotationAllowListOld]
-	}
-	if !ok || !w.enforced() {
-		return ""
-	}
-	for word := range strings.FieldsSeq(list) {
-		if p, err := netip.ParsePrefix(word); err == nil && p.Contains(r.ClientIP) {
-			return ""
-		}
-		if a, err := netip.ParseAddr(word); err == nil && a.Unmap() == r.ClientIP {
-			return ""
+	for _, prefix := range p.Allow {
+		if prefix.Contains(r.ClientIP) {
+			return Result{}, false
 		}
 	}
-	return "the connection is closed: the route's allow-list does not have " + r.ClientIP.String()
+	why := "the route's allow-list does not have " + r.ClientIP.String()
+	if c.Termination == model.Passthrough {
+		return Result{Text: "the connection is closed: " + why}, true
+	}
+	return Result{Status: 403, Text: "403 of the router: " + why}, true
 }
 
-// enforced reports whether this version of the router reads allow-lists.
-func (w *World) enforced() bool {
-	return slices.ContainsFunc(api.RouteAnnotations(), func(a api.Annotation) bool { return a.Key == annotationAllowList })
+// rewritten returns the path that the pod sees.
+func rewritten(p *model.Policy, path string) string {
+	if p.Rewrite == nil {
+		return path
+	}
+	rest := path[min(p.Rewrite.Strip, len(path)):]
+	if rest == "" {
+		return p.Rewrite.Empty
+	}
+	return p.Rewrite.To + rest
+}
+
+// headerPolicies lists the header actions of spec.httpHeaders.
+func headerPolicies(p *model.Policy) []Policy {
+	var out []Policy
+	for _, list := range []struct {
+		name    string
+		actions []model.HeaderAction
+	}{{"request", p.RequestHeaders}, {"response", p.ResponseHeaders}} {
+		for i, a := range list.actions {
+			value := "set " + a.Name + ": " + a.Value
+			if a.Delete {
+				value = "delete " + a.Name
+			}
+			out = append(out, Policy{
+				Name: list.name + " header", Value: value,
+				Source: fmt.Sprintf("spec.httpHeaders.actions.%s[%d]", list.name, i),
+			})
+		}
+	}
+	return out
 }

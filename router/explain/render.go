@@ -28,9 +28,9 @@ type Rendered struct {
 func capabilities(version string) (plan.Capabilities, error) {
 	switch version {
 	case "3.0", "3.2":
-		return plan.Capabilities{}, nil
+		return plan.Capabilities{Lua: true}, nil
 	case "3.4":
-		return plan.Capabilities{DynamicBackends: true, AutoSNI: true}, nil
+		return plan.Capabilities{DynamicBackends: true, AutoSNI: true, Lua: true}, nil
 	}
 	return plan.Capabilities{}, fmt.Errorf("--haproxy %q is not one of 3.0, 3.2 and 3.4", version)
 }

@@ -66,6 +66,7 @@ func (e *Explanation) rows() [][]string {
 		}
 		rows = append(rows, []string{"  " + name, fmt.Sprintf("%s = %s (%s)", policy.Name, policy.Value, policy.Source)})
 	}
+	add("pod sees", e.PodPath)
 	add("result", e.Result.Text)
 	return rows
 }

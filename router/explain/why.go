@@ -106,7 +106,7 @@ func (w *World) whyRoute(y *Why, key model.Key) error {
 	y.Routes = []WhyRoute{w.oneRoute(key)}
 	r := y.Routes[0]
 	if why := w.source.unselected[key]; why != "" {
-		y.next("%s: change the labels, or ask that router with --router", why)
+		y.next("%s: change the labels, or ask another router with --router", why)
 		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
 			y.next("it is served by router %s: kubectl fairlead why route/%s --router %s", strings.Join(names, ", "), key.Name, names[0])
 		}
@@ -270,7 +270,10 @@ func (w *World) whyService(y *Why, key model.Key) error {
 		}
 		r := w.oneRoute(k)
 		r.Share = &share
-		r.Served = r.Served && share > 0
+		if share == 0 && r.Served {
+			r.Served = false
+			y.next("route %s gives the Service weight 0, so only clients with its sticky cookie get there; give it a weight above 0", k)
+		}
 		y.Routes = append(y.Routes, r)
 	}
 	count := -1

@@ -8,7 +8,10 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -70,13 +73,21 @@ func (r *Reader) Objects() *explain.Objects { return r.objects }
 // wrong in it becomes a finding.
 func (r *Reader) Read(file string, data []byte) {
 	for _, doc := range documents(data) {
-		r.document(fmt.Sprintf("%s:%d", file, doc.line), doc.text)
+		at := fmt.Sprintf("%s:%d", file, doc.line)
+		data, err := yaml.YAMLToJSONStrict(doc.text)
+		if err != nil {
+			r.undecodable(at, api.ObjectRef{}, errors.New(inFile(err.Error(), doc.base)))
+			continue
+		}
+		r.object(at, data)
 	}
 }
 
+// document is one YAML document of a file.
 type document struct {
-	line int
-	text []byte
+	// line is that of the first content, base that of the text.
+	line, base int
+	text       []byte
 }
 
 // documents splits YAML at its "---" lines. The line is that of the first
@@ -84,13 +95,13 @@ type document struct {
 func documents(data []byte) []document {
 	var docs []document
 	var text bytes.Buffer
-	start, number := 0, 0
+	start, base, number := 0, 1, 0
 	flush := func() {
 		if start > 0 {
-			docs = append(docs, document{start, bytes.Clone(text.Bytes())})
+			docs = append(docs, document{start, base, bytes.Clone(text.Bytes())})
 		}
 		text.Reset()
-		start = 0
+		start, base = 0, number+1
 	}
 	for line := range bytes.Lines(data) {
 		number++
@@ -108,14 +119,19 @@ func documents(data []byte) []document {
 	return docs
 }
 
-func (r *Reader) document(at string, text []byte) {
-	data, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		r.undecodable(at, api.ObjectRef{}, err)
-		return
-	}
-	r.object(at, data)
+// inFile counts the lines in a message of the YAML parser from the file's
+// beginning.
+func inFile(message string, base int) string {
+	return yamlLine.ReplaceAllStringFunc(message, func(m string) string {
+		n, err := strconv.Atoi(strings.TrimPrefix(m, "line "))
+		if err != nil {
+			return m
+		}
+		return fmt.Sprintf("line %d", n+base-1)
+	})
 }
+
+var yamlLine = regexp.MustCompile(`line [0-9]+`)
 
 func (r *Reader) object(at string, data []byte) {
 	var head struct {
@@ -163,7 +179,7 @@ func (r *Reader) add(at string, k kind, object metav1.Object, problems []error) 
 	}
 	ref := explain.Ref(object)
 	if object.GetName() == "" {
-		r.undecodable(at, ref, fmt.Errorf("metadata.name is missing"))
+		r.undecodable(at, ref, errors.New("metadata.name is missing"))
 		return
 	}
 	if secret, ok := object.(*corev1.Secret); ok {
@@ -176,7 +192,7 @@ func (r *Reader) add(at string, k kind, object metav1.Object, problems []error) 
 	r.objects.Files[ref] = at
 	for _, p := range problems {
 		field, message := fieldOf(p)
-		r.find(at, ref, field, api.ReasonUnknownField, api.SeverityError, message, "the API server drops it")
+		r.find(at, ref, field, api.ReasonUnknownField, api.SeverityError, message, "kubectl refuses it, or the API server drops it")
 	}
 	r.objects.Add(object)
 }
