@@ -106,9 +106,9 @@ func (s *subject) service(kind string) func(context.Context, int) error {
 }
 
 // body is true once a host answers 200 with that body.
-func (s *subject) body(host, path, body string) seen {
+func (s *subject) body(host, body string) seen {
 	return func() (bool, error) {
-		a, err := s.probe.Get(host, path)
+		a, err := s.probe.Get(host, "/")
 		return a.Status == 200 && a.Body == body, err
 	}
 }
@@ -116,7 +116,7 @@ func (s *subject) body(host, path, body string) seen {
 func (s *subject) addRoute(ctx context.Context, i int) (seen, error) {
 	name := s.name("add", i)
 	err := s.rig.Create(ctx, rig.Route(name))
-	return s.body(rig.Host(name), "/", rig.Address(i)), err
+	return s.body(rig.Host(name), rig.Address(i)), err
 }
 
 func serial(host, want string) seen {
@@ -139,7 +139,7 @@ func (s *subject) addTLSRoute(ctx context.Context, i int) (seen, error) {
 func (s *subject) setEndpoint(ctx context.Context, i int) (seen, error) {
 	name, address := s.name("add", i%pool), rig.Address(5000+i)
 	err := s.rig.SetEndpoint(ctx, name, address)
-	return s.body(rig.Host(name), "/", address), err
+	return s.body(rig.Host(name), address), err
 }
 
 // weighted makes routes to two Services, of which the second gets nothing.
@@ -159,7 +159,7 @@ func (s *subject) weighted(ctx context.Context, i int) error {
 	if err := s.rig.PatchRoute(ctx, name, weights(name, 100, 0)); err != nil {
 		return err
 	}
-	return rig.Until(sampleLimit, "a weighted route", s.body(rig.Host(name), "/", rig.Address(2*i)))
+	return rig.Until(sampleLimit, "a weighted route", s.body(rig.Host(name), rig.Address(2*i)))
 }
 
 func weights(name string, a, b int) string {
@@ -176,7 +176,7 @@ func (s *subject) setWeights(ctx context.Context, i int) (seen, error) {
 		document, target = weights(name, 0, 100), rig.Address(2*n+1)
 	}
 	err := s.rig.PatchRoute(ctx, name, document)
-	return s.body(rig.Host(name), "/", target), err
+	return s.body(rig.Host(name), target), err
 }
 
 // annotate changes the name of the sticky cookie.

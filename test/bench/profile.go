@@ -40,7 +40,7 @@ func (b *bench) takeProfile(ctx context.Context, name string, lasting time.Durat
 	if err != nil {
 		return fmt.Errorf("take a profile: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	file, err := os.Create(b.profile + "-" + name + ".pprof")
 	if err != nil {
 		return fmt.Errorf("take a profile: %w", err)

@@ -83,7 +83,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // no secret
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the router: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own
+	defer log.Close()
 	o.cmd = exec.Command(binary, append([]string{
 		"--kubeconfig", r.server.Kubeconfig(), "--name", "default", "--domain", Domain,
 		"--haproxy", r.HAProxy, "--work-dir", workDir, "--shutdown-delay", "0s", "--drain-timeout", "5s",
@@ -122,7 +122,7 @@ func (o *Router) Metrics() (map[string]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	values := map[string]float64{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
@@ -187,7 +187,7 @@ func (o *Router) Backends() (map[string]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read HAProxy's metrics: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	kinds := map[string]int{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
