@@ -17,4 +17,7 @@ const (
 	// default: whole path segments) or "Exact". The operator sets it on
 	// Routes that it makes of an Ingress with pathType Exact.
 	AnnotationPathType = "fairlead.dev/path-type"
+	// AnnotationHTTP2 on an IngressController, with the value "true", offers
+	// HTTP/2 to clients.
+	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"
 )

@@ -95,16 +95,58 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
 	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
 	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
+	p.use(old.Table.Certificate, host, false, scope)
+	p.use(h.Table.Certificate, host, true, scope)
+	p.line(host, h.Table.Certificate, scope)
+}
+
+// use notes which hosts share a chain. While only one host has it, the host may
+// speak HTTP/2: browsers send requests for other hosts over a connection whose
+// certificate covers them, which would reach a passthrough or client-certificate
+// host by the wrong door.
+func (p *Pipeline) use(c *model.Certificate, host string, used bool, scope *plan.Scope) {
+	if c == nil {
+		return
+	}
+	hosts := p.chains[c.Chain]
+	if hosts == nil {
+		hosts = map[string]struct{}{}
+		p.chains[c.Chain] = hosts
+	}
+	if used {
+		hosts[host] = struct{}{}
+	} else {
+		delete(hosts, host)
+	}
+	switch {
+	case len(hosts) == 0:
+		delete(p.chains, c.Chain)
+	case len(hosts) <= 2: // one became two or two became one
+		for other := range hosts {
+			if h := p.hosts[other]; other != host && h != nil {
+				p.line(other, h.Table.Certificate, scope)
+			}
+		}
+	}
+}
+
+// line sets the wanted certificate of a host.
+func (p *Pipeline) line(host string, c *model.Certificate, scope *plan.Scope) {
+	if old, ok := p.want.Lines[host]; ok {
+		delete(p.want.Lines, host)
+		delete(p.want.Certs, old)
+		scope.Certs[old] = struct{}{}
+	}
 	scope.Lines[host] = struct{}{}
-	delete(p.want.Lines, host)
-	if c := old.Table.Certificate; c != nil {
-		delete(p.want.Certs, c.ID)
-		scope.Certs[c.ID] = struct{}{}
+	if c == nil {
+		return
 	}
-	if c := h.Table.Certificate; c != nil {
-		p.want.Certs[c.ID], p.want.Lines[host] = c.PEM, c.ID
-		scope.Certs[c.ID] = struct{}{}
+	id := c.ID
+	if p.settings.HTTP2 && len(p.chains[c.Chain]) == 1 && c.Chain != p.defaultChain {
+		id = plan.WithHTTP2(id)
 	}
+	p.want.Certs[id], p.want.Lines[host] = c.PEM, id
+	scope.Certs[id] = struct{}{}
 }
 
 func sniTable(host string, h *admit.Host) match.Table {

@@ -41,7 +41,10 @@ type Pipeline struct {
 	hosts  map[string]*admit.Host
 	// covered are the hosts with claims below each wildcard host.
 	covered map[string]map[string]struct{}
-	want    *plan.State
+	// chains are the hosts that bring each certificate chain.
+	chains       map[string]map[string]struct{}
+	defaultChain string
+	want         *plan.State
 }
 
 // route is what the pipeline knows of one route.
@@ -59,8 +62,8 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		src: src, settings: s,
 		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
 		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
-		covered: map[string]map[string]struct{}{},
-		want:    plan.NewState(),
+		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{},
+		want: plan.NewState(),
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -95,6 +98,7 @@ const anyName = "*"
 func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 	const id = plan.DefaultCertID
 	p.want.Lines[anyName], p.want.Certs[id] = id, c.PEM
+	p.defaultChain = c.Chain
 	scope := plan.NewScope()
 	scope.Certs[id], scope.Lines[anyName] = struct{}{}, struct{}{}
 	return scope

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/haproxy"
@@ -193,6 +194,7 @@ func settings(c *config, ic *operatorv1.IngressController) ingest.Settings {
 	if s.Domain == "" {
 		s.Domain = ic.Status.Domain
 	}
+	s.HTTP2 = ic.Annotations[api.AnnotationHTTP2] == "true"
 	if a := ic.Spec.RouteAdmission; a != nil {
 		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
 		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed

@@ -193,7 +193,7 @@ func (e *encoder) certificateStep(s plan.Step) {
 		e.payload(nil, "set ssl ca-file "+l.CAFile(s.ID), s.PEM)
 		e.command(1, s, "commit ssl ca-file "+l.CAFile(s.ID))
 	case plan.LineSet:
-		e.payload([]plan.Step{s}, "add ssl crt-list "+l.CrtList(), l.CertFile(s.CertID)+" "+s.Filter)
+		e.payload([]plan.Step{s}, "add ssl crt-list "+l.CrtList(), render.CrtLine(l, s.CertID, s.Filter))
 		if s.Old != "" {
 			// The older line answers until it is gone.
 			e.remove(nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))

@@ -18,6 +18,9 @@ type Settings struct {
 	// Forwarded is what happens to forwarded headers unless a route says
 	// otherwise; empty means append.
 	Forwarded model.Forwarded
+	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
+	// has.
+	HTTP2 bool
 }
 
 // serviceRef is one backend reference of a route.

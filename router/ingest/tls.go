@@ -54,7 +54,8 @@ func certificate(owner model.Key, host, chain, key, ca string) (*model.Certifica
 		}
 	}
 	text := strings.Join(all, "") + keys[0]
-	return &model.Certificate{ID: contentID(owner, host, text), PEM: text}, nil
+	sum := sha256.Sum256([]byte(strings.Join(all, "")))
+	return &model.Certificate{ID: contentID(owner, host, text), Chain: hex.EncodeToString(sum[:12]), PEM: text}, nil
 }
 
 // minRSABits is the shortest RSA key that TLS libraries still take.

@@ -90,6 +90,8 @@ func (c *Claim) Older(o *Claim) bool {
 type Certificate struct {
 	// ID is unique per owner and content: the same ID means the same PEM.
 	ID string
+	// Chain identifies the certificates without the key and the owner.
+	Chain string
 	// PEM holds the leaf first, then the chain, then the key.
 	PEM string
 }

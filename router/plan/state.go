@@ -11,6 +11,7 @@ package plan
 import (
 	"maps"
 	"net/netip"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -62,6 +63,16 @@ type State struct {
 // does not stand for a content: HAProxy never lets go of the first certificate
 // of a listener, so its content is replaced instead.
 const DefaultCertID = "default:router:certificate"
+
+// http2Suffix ends the ID of a certificate whose line offers HTTP/2, so that
+// the options of a line are in the name of its certificate, too.
+const http2Suffix = "-h2"
+
+// WithHTTP2 returns the ID of a certificate whose line offers HTTP/2.
+func WithHTTP2(id string) string { return id + http2Suffix }
+
+// HTTP2 reports whether the line of a certificate offers HTTP/2.
+func HTTP2(id string) bool { return strings.HasSuffix(id, http2Suffix) }
 
 // NewState returns an empty state.
 func NewState() *State {

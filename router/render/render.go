@@ -270,6 +270,14 @@ func MapFile(w io.Writer, st *plan.State, m plan.Map) error {
 	return nil
 }
 
+// CrtLine is one line of the list: a certificate, its options, a filter.
+func CrtLine(l Layout, certID, filter string) string {
+	if plan.HTTP2(certID) {
+		return l.CertFile(certID) + " [alpn h2,http/1.1] " + filter
+	}
+	return l.CertFile(certID) + " " + filter
+}
+
 // CrtList writes the list of certificates. The default certificate stands
 // first, because it also answers clients that send no name, and under the
 // filter "*", so that its own names do not win over a route's certificate.
@@ -284,7 +292,7 @@ func CrtList(w io.Writer, st *plan.State, l Layout) error {
 		return strings.Compare(a, b)
 	})
 	for _, f := range filters {
-		if _, err := fmt.Fprintf(w, "%s %s\n", l.CertFile(st.Lines[f]), f); err != nil {
+		if _, err := io.WriteString(w, CrtLine(l, st.Lines[f], f)+"\n"); err != nil {
 			return fmt.Errorf("write crt-list: %w", err)
 		}
 	}

@@ -204,6 +204,8 @@ func (s *step) settings(lines []string) error {
 		switch word {
 		case "wildcards":
 			set.WildcardsAllowed = true
+		case "http2":
+			set.HTTP2 = true
 		case "inter-namespace":
 			set.InterNamespace = true
 		case "domain":

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // request is one request as a case writes it. It is sent byte for byte: what
@@ -62,6 +64,10 @@ func (r *request) do(httpPort, httpsPort int) response {
 		}
 		out.cert = secure.ConnectionState().PeerCertificates[0].Subject.CommonName
 		conn = secure
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			out.http2(r, secure)
+			return out
+		}
 	}
 	if _, err := io.WriteString(conn, r.text()); err != nil {
 		out.err = err
@@ -69,6 +75,30 @@ func (r *request) do(httpPort, httpsPort int) response {
 	}
 	out.read(conn, r.method)
 	return out
+}
+
+// http2 sends the request over a connection that agreed on HTTP/2.
+func (p *response) http2(r *request, conn net.Conn) {
+	c, err := (&http2.Transport{}).NewClientConn(conn)
+	if err != nil {
+		p.err = err
+		return
+	}
+	req, err := http.NewRequest(r.method, "https://"+r.host+r.target, nil)
+	if err != nil {
+		p.err = err
+		return
+	}
+	for _, h := range r.header {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+	}
+	res, err := c.RoundTrip(req)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.take(res)
 }
 
 func (r *request) text() string {
@@ -90,6 +120,10 @@ func (p *response) read(from io.Reader, method string) {
 		p.err = err
 		return
 	}
+	p.take(res)
+}
+
+func (p *response) take(res *http.Response) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
