@@ -11,6 +11,10 @@ import (
 // removalSlice bounds how long removals keep changes waiting.
 const removalSlice = 5 * time.Millisecond
 
+// removalRetry is half the time to the second try. The first one often fails
+// just because HAProxy closes a server's idle connections a moment later.
+const removalRetry = 50 * time.Millisecond
+
 // removals are steps that wait until nothing uses what they take away.
 type removals struct {
 	due map[plan.Step]*removal
@@ -29,7 +33,7 @@ func newRemovals() *removals { return &removals{due: map[plan.Step]*removal{}} }
 func (r *removals) add(steps []plan.Step, at time.Time) {
 	for _, s := range steps {
 		if r.due[s] == nil {
-			r.due[s] = &removal{at: at, pause: removalPause}
+			r.due[s] = &removal{at: at, pause: removalRetry}
 			r.order = append(r.order, s)
 		}
 	}
