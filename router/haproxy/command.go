@@ -49,11 +49,8 @@ type encoder struct {
 func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities) []*line {
 	e := &encoder{layout: l, caps: caps}
 	for i := 0; i < len(steps); i++ {
-		if add, ok := steps[i].(plan.EntryAdd); ok {
-			n := 1
-			for i+n < len(steps) && n < maxEntries && sameMap(steps[i+n], add.Map) {
-				n++
-			}
+		if _, ok := steps[i].(plan.EntryAdd); ok {
+			n := e.entriesFrom(steps[i:])
 			e.addEntries(steps[i : i+n])
 			i += n - 1
 			continue
@@ -63,9 +60,18 @@ func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities) []*line 
 	return e.lines
 }
 
-func sameMap(s plan.Step, m plan.Map) bool {
-	a, ok := s.(plan.EntryAdd)
-	return ok && a.Map == m
+// entriesFrom returns how many steps from the first one on add keys to its map
+// and fit one payload together.
+func (e *encoder) entriesFrom(steps []plan.Step) int {
+	m, size := steps[0].(plan.EntryAdd).Map, 0
+	for n, s := range steps {
+		add, ok := s.(plan.EntryAdd)
+		size += len(add.Key) + len(add.Value) + 2
+		if !ok || add.Map != m || n == maxEntries || n > 0 && size > e.caps.MaxPayload {
+			return n
+		}
+	}
+	return len(steps)
 }
 
 // command appends commands to the open line, or opens one. The step counts as
@@ -249,4 +255,24 @@ func gone(text string) bool {
 		}
 	}
 	return false
+}
+
+// Describe returns the first steps as words, without the texts of certificates.
+func Describe(steps []plan.Step, most int) []string {
+	var out []string
+	for _, s := range steps[:min(most, len(steps))] {
+		words := strings.TrimPrefix(fmt.Sprintf("%T", s), "plan.") + " "
+		switch s := s.(type) {
+		case plan.CertPut:
+			words += s.ID
+		case plan.CertSet:
+			words += s.ID
+		case plan.CAPut:
+			words += s.ID
+		default:
+			words += strings.Trim(fmt.Sprintf("%v", s), "{}")
+		}
+		out = append(out, words)
+	}
+	return out
 }
