@@ -7,13 +7,11 @@ import (
 	"sync"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/haproxy"
@@ -101,7 +99,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	engine, err := router.NewEngine(router.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps,
 		Render:      render.Settings{HTTPPort: c.httpPort, HTTPSPort: c.httpsPort, MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6},
-		Settings:    func() ingest.Settings { return settings(c, watcher.IngressController()) },
+		Settings:    func() ingest.Settings { return router.SettingsOf(c.name, c.domain, watcher.IngressController()) },
 		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
 	})
 	if err != nil {
@@ -183,21 +181,4 @@ func defaultCertificate(ctx context.Context, c *config, log *slog.Logger) (*mode
 		return nil, nil, err
 	}
 	return cert, certfile.Watch(ctx, c.certificate, cert, log), nil
-}
-
-// settings joins the command line with the IngressController, if there is one.
-func settings(c *config, ic *operatorv1.IngressController) ingest.Settings {
-	s := ingest.Settings{RouterName: c.name, Domain: c.domain}
-	if ic == nil {
-		return s
-	}
-	if s.Domain == "" {
-		s.Domain = ic.Status.Domain
-	}
-	s.HTTP2 = ic.Annotations[api.AnnotationHTTP2] == "true"
-	if a := ic.Spec.RouteAdmission; a != nil {
-		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
-		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
-	}
-	return s
 }

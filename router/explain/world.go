@@ -59,7 +59,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
-	w.settings = settingsOf(w.options.Router, w.options.Domain, w.controller)
+	w.settings = router.SettingsOf(w.options.Router, domainOf(w.options.Domain, w.controller), w.controller)
 	w.source = newSource(w)
 	if err := w.convertIngresses(); err != nil {
 		return nil, err
@@ -127,20 +127,13 @@ func (w *World) chooseController() error {
 	return nil
 }
 
-// settingsOf reads the settings of an IngressController, which may be nil.
-func settingsOf(name, domain string, ic *operatorv1.IngressController) ingest.Settings {
-	s := ingest.Settings{RouterName: name, Domain: domain}
-	if ic == nil {
-		return s
+// domainOf returns the domain asked for, or that of a manifest, which has no
+// status yet.
+func domainOf(domain string, ic *operatorv1.IngressController) string {
+	if domain == "" && ic != nil {
+		return cmp.Or(ic.Status.Domain, ic.Spec.Domain)
 	}
-	if s.Domain == "" {
-		s.Domain = cmp.Or(ic.Status.Domain, ic.Spec.Domain)
-	}
-	if a := ic.Spec.RouteAdmission; a != nil {
-		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
-		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
-	}
-	return s
+	return domain
 }
 
 // defaultCertificate finds the router's own certificate among the Secrets.
