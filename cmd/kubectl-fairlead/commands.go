@@ -41,10 +41,8 @@ func (c *command) why(ctx context.Context, args []string) (int, error) {
 	if !ok || name == "" {
 		return 0, &usageError{fmt.Sprintf("%q names no object; write route/NAME, ingress/NAME or service/NAME", rest[0]), "why"}
 	}
-	if o.namespace == "" {
-		if o.namespace, err = defaultNamespace(o); err != nil {
-			return 0, err
-		}
+	if o.namespace, err = o.ownNamespace(); err != nil {
+		return 0, err
 	}
 	w, err := c.world(ctx, o)
 	if err != nil {

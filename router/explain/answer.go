@@ -29,6 +29,8 @@ type Explanation struct {
 	SNI string `json:"sni,omitempty"`
 	// Certificate is what a TLS client is shown.
 	Certificate *Certificate `json:"certificate,omitempty"`
+	// HTTP2 says whether the client is offered HTTP/2.
+	HTTP2 bool `json:"http2,omitempty"`
 	// Route decides the request; nil if none does.
 	Route *RouteInfo `json:"route,omitempty"`
 	// Backend is the name on HAProxy's statistics page.

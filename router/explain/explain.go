@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 )
 
 // Explain says what becomes of a request, and why.
@@ -19,7 +20,7 @@ func (w *World) Explain(r *Request) *Explanation {
 	}
 	if r.Secure {
 		e.SNI = serverName(r.SNI)
-		e.Certificate = w.certificate(d, r)
+		e.Certificate, e.HTTP2 = w.certificate(d, r), plan.HTTP2(d.certID)
 	}
 	c := w.owner(d, r)
 	if c != nil {

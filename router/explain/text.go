@@ -51,6 +51,9 @@ func (e *Explanation) rows() [][]string {
 		add("server name", sni)
 	}
 	add("certificate", e.Certificate.text())
+	if e.HTTP2 {
+		add("HTTP/2", "is offered")
+	}
 	add("host", e.Host)
 	if e.Listener.Name != "passthrough" {
 		add("path", e.Path)

@@ -38,7 +38,7 @@ func (r *WhyRoute) print(p *printer) {
 	if r.Backend != "" {
 		p.line("  backend %s", r.Backend)
 	}
-	if r.Share != nil {
+	if r.Share != nil && r.Backend != "" {
 		p.line("  the service gets %.1f %% of its requests", *r.Share)
 	}
 	var rows [][]string

@@ -1,0 +1,169 @@
+// Package cluster reads the objects that explain works on from a cluster, as far
+// as the user's rights go. What they do not allow is noted as a gap.
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/explain"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// reader reads what the user's rights allow, and notes the rest.
+type reader struct {
+	client  client.Client
+	objects *explain.Objects
+	// own is the namespace to look into if all of them may not be listed.
+	own string
+}
+
+// Read reads a cluster. Own is the namespace to look into where not all of them
+// may be listed.
+func Read(ctx context.Context, config *rest.Config, own string) (*explain.Objects, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 50, 100
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, routev1.AddToScheme, operatorv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	r := &reader{client: c, objects: explain.NewObjects(), own: own}
+	if err := r.read(ctx); err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", config.Host, err)
+	}
+	return r.objects, nil
+}
+
+func (r *reader) read(ctx context.Context) error {
+	for _, k := range []struct {
+		kind      string
+		list      client.ObjectList
+		clustered bool
+		in        string
+	}{
+		{"Route", &routev1.RouteList{}, false, ""},
+		{"Ingress", &networkingv1.IngressList{}, false, ""},
+		{"Service", &corev1.ServiceList{}, false, ""},
+		{"EndpointSlice", &discoveryv1.EndpointSliceList{}, false, ""},
+		{"IngressClass", &networkingv1.IngressClassList{}, true, ""},
+		{"IngressController", &operatorv1.IngressControllerList{}, false, api.OperatorNamespace},
+	} {
+		if err := r.list(ctx, k.kind, k.list, k.clustered, k.in); err != nil {
+			return err
+		}
+	}
+	for _, ic := range r.objects.Controllers {
+		if ic.Spec.NamespaceSelector != nil {
+			if err := r.list(ctx, "Namespace", &corev1.NamespaceList{}, true, ""); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return r.secrets(ctx)
+}
+
+// list reads all objects of a kind; if that is forbidden, those of the user's
+// own namespace.
+func (r *reader) list(ctx context.Context, kind string, list client.ObjectList, clustered bool, in string) error {
+	err := r.client.List(ctx, list, client.InNamespace(in))
+	switch {
+	case err == nil:
+		return r.add(list)
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+		if kind == "Route" {
+			return fmt.Errorf("the cluster has no Routes: is Fairlead installed? %w", err)
+		}
+		return nil
+	case !apierrors.IsForbidden(err):
+		return fmt.Errorf("list %ss: %w", kind, err)
+	}
+	if clustered || in != "" {
+		r.gap(kind, in, "")
+		return nil
+	}
+	if err := r.client.List(ctx, list, client.InNamespace(r.own)); err != nil {
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("list %ss: %w", kind, err)
+		}
+		r.gap(kind, "", "")
+		return nil
+	}
+	r.objects.Gaps = append(r.objects.Gaps, explain.Gap{
+		Kind: kind, Except: r.own, Why: "you have no right to; those of namespace " + r.own + " were read",
+	})
+	return r.add(list)
+}
+
+func (r *reader) add(list client.ObjectList) error {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("read list: %w", err)
+	}
+	for _, i := range items {
+		if o, ok := i.(metav1.Object); ok {
+			r.objects.Add(o)
+		}
+	}
+	return nil
+}
+
+// secrets reads the Secrets that matter: those that routes and Ingresses name,
+// and the routers' default certificates.
+func (r *reader) secrets(ctx context.Context) error {
+	keys := map[model.Key]struct{}{}
+	for k, route := range r.objects.Routes {
+		if t := route.Spec.TLS; t != nil && t.ExternalCertificate != nil {
+			keys[model.Key{Namespace: k.Namespace, Name: t.ExternalCertificate.Name}] = struct{}{}
+		}
+	}
+	for k, i := range r.objects.Ingresses {
+		for _, t := range i.Spec.TLS {
+			if t.SecretName != "" {
+				keys[model.Key{Namespace: k.Namespace, Name: t.SecretName}] = struct{}{}
+			}
+		}
+	}
+	for name := range r.objects.Controllers {
+		keys[model.Key{Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
+	}
+	for k := range keys {
+		s := &corev1.Secret{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, s)
+		switch {
+		case err == nil:
+			r.objects.Add(s)
+		case apierrors.IsForbidden(err):
+			r.gap("Secret", k.Namespace, k.Name)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("read Secret %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// gap notes what could not be read.
+func (r *reader) gap(kind, namespace, name string) {
+	r.objects.Gaps = append(r.objects.Gaps, explain.Gap{Kind: kind, Namespace: namespace, Name: name, Why: "you have no right to"})
+}
