@@ -77,8 +77,9 @@ func checkCertificate(der []byte) error {
 	switch c.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
 		return fmt.Errorf("it is signed with %s, which is too weak", c.SignatureAlgorithm)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // bundle checks a list of CA certificates.

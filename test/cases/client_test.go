@@ -54,7 +54,7 @@ func (r *request) do(httpPort, httpsPort int) response {
 	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
 	var out response
 	if r.tls {
-		c := &tls.Config{InsecureSkipVerify: true, NextProtos: r.alpn} //nolint:gosec // which certificate is served is what is asked
+		c := &tls.Config{InsecureSkipVerify: true, NextProtos: r.alpn} // which certificate is served is what is asked
 		if r.sni != "-" {
 			c.ServerName = r.sni
 		}

@@ -192,7 +192,7 @@ func (d decision) agrees(e *expectation, r response) error {
 			return fmt.Errorf("the tables decide for %s, but pod %s answered", d.value, r.pod.Pod)
 		}
 	case d.alive() && e.status == 200:
-		return fmt.Errorf("the tables decide for %s, but no pod answered: status %d, error %v", d.value, r.status, r.err)
+		return fmt.Errorf("the tables decide for %s, but no pod answered: status %d, error %q", d.value, r.status, fmt.Sprint(r.err))
 	}
 	return nil
 }

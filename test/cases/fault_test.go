@@ -280,7 +280,7 @@ func TestDetect(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -322,13 +322,13 @@ func (b *bed) refuse(text string) {
 			_, _ = io.WriteString(client, "\n[3]: refused by the test\n\n")
 			return
 		}
-		real, err := net.Dial("unix", path+".real")
+		server, err := net.Dial("unix", path+".real")
 		if err != nil {
 			return
 		}
-		defer real.Close()
-		_, _ = real.Write(buffer[:n])
-		_, _ = io.Copy(client, real)
+		defer server.Close()
+		_, _ = server.Write(buffer[:n])
+		_, _ = io.Copy(client, server)
 	}
 	go func() {
 		for {

@@ -236,7 +236,7 @@ func (b *bed) expect(e *expectation, want *plan.State, jar map[string]saved, gra
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // a poll with a deadline
+		time.Sleep(10 * time.Millisecond) // a poll with a deadline
 	}
 }
 
