@@ -18,11 +18,14 @@ import (
 )
 
 func main() {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	if isInit() {
+		os.Exit(respawn(log))
+	}
 	// The first signal drains, the second ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	slog.SetDefault(log)
 	args := os.Args[1:]
 	run := runRouter
 	if len(args) > 0 && args[0] == "haproxy" {

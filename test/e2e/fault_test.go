@@ -4,20 +4,27 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/test/product"
 )
 
-const plainHost = "plain.apps.example.com"
+const (
+	plainHost  = "plain.apps.example.com"
+	routerPods = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"
+)
 
 // TestKillHAProxy kills HAProxy in every router pod in turn. The container's
 // own supervisor starts it again from the files in the pod.
 func TestKillHAProxy(t *testing.T) {
 	p := installed(t)
-	for _, pod := range pods(t, p, "openshift-ingress", "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default") {
+	for _, pod := range pods(t, p, "openshift-ingress", routerPods) {
 		b := startProbe(t, p, plainHost)
 		observe(t, time.Second)
 		if err := p.Cluster.KillContainer(t.Context(), "openshift-ingress", pod, "haproxy", "haproxy"); err != nil {
@@ -34,7 +41,7 @@ func TestKillHAProxy(t *testing.T) {
 // and a new connection may meet the moment in which its node has no other.
 func TestKillRouter(t *testing.T) {
 	p := installed(t)
-	for _, pod := range pods(t, p, "openshift-ingress", "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default") {
+	for _, pod := range pods(t, p, "openshift-ingress", routerPods) {
 		b := startProbe(t, p, plainHost)
 		observe(t, time.Second)
 		if err := p.Cluster.KillContainer(t.Context(), "openshift-ingress", pod, "router", ""); err != nil {
@@ -45,6 +52,53 @@ func TestKillRouter(t *testing.T) {
 		b.report(t, 2*time.Second)
 	}
 	newRoute(t, p, "after-router")
+}
+
+// TestCrashRouter kills the process that does the router's work in every pod
+// at once. The first process of the container starts it again, and nobody
+// notices.
+func TestCrashRouter(t *testing.T) {
+	p := installed(t)
+	b := startProbe(t, p, plainHost)
+	observe(t, time.Second)
+	for _, container := range []string{"router", "haproxy"} {
+		for _, pod := range pods(t, p, "openshift-ingress", routerPods) {
+			pid, _, err := p.Cluster.PodPID(t.Context(), "openshift-ingress", pod, container)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(childOf(t, pid), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		observe(t, 3*time.Second)
+	}
+	available(t, p)
+	b.report(t, 0)
+	newRoute(t, p, "after-crash")
+}
+
+// childOf returns the one child of a process; the kernel lists children by the
+// thread that started them.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
+		if err != nil || len(strings.Fields(string(children))) == 0 {
+			continue
+		}
+		child, err := strconv.Atoi(strings.Fields(string(children))[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return child
+	}
+	t.Fatalf("process %d has no child", pid)
+	return 0
 }
 
 // TestKillOperator kills the operator: no request and no route needs it.
