@@ -139,7 +139,7 @@ func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	if c == nil {
 		return
 	}
-	if why := w.source.unreadable[c.Key]; why != "" {
+	if why := w.source.unreadable[c.Key]; why != "" && !slices.Contains(e.Notes, why) {
 		note("%s", why)
 	}
 	if p := &c.Backend.Policy; p.Restricted && !r.ClientIP.IsValid() && e.Backend != "" {

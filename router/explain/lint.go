@@ -49,6 +49,9 @@ func (w *World) Lint(namespace string) *Lint {
 		if here(key.Namespace) {
 			l.Routes++
 			l.Findings = append(l.Findings, w.findingsOf(key)...)
+			if why := w.source.unreadable[key]; why != "" {
+				l.Notes = append(l.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
+			}
 		}
 	}
 	slices.SortStableFunc(l.Findings, func(a, b Finding) int {

@@ -117,11 +117,15 @@ func (o *Objects) readable(kind, namespace string) bool {
 	})
 }
 
-// secretGap returns why a Secret could not be read, or "".
+// secretGap returns why a Secret is not known, or "". Manifests seldom have
+// Secrets, so a missing one is no fault of theirs.
 func (o *Objects) secretGap(key model.Key) string {
+	if o.Offline && o.Secrets[key] == nil {
+		return "is not among the manifests"
+	}
 	for _, g := range o.Gaps {
 		if g.Kind == "Secret" && (g.Namespace == "" || g.Namespace == key.Namespace) && (g.Name == "" || g.Name == key.Name) {
-			return g.Why
+			return "could not be read: " + g.Why
 		}
 	}
 	return ""

@@ -99,8 +99,8 @@ func (w *World) servedDefault(sni string, r *Request) *Certificate {
 		why = "the client sends no server name"
 	}
 	for _, c := range w.claimsFor(sni) {
-		if w.source.unreadable[c.Key] != "" {
-			return &Certificate{Source: "unknown", Note: "that of a Secret which could not be read"}
+		if why := w.source.unreadable[c.Key]; why != "" {
+			return &Certificate{Source: "unknown", Note: why}
 		}
 	}
 	if w.defaultCert == nil {

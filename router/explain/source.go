@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -80,7 +81,7 @@ func (w *World) convertIngresses() error {
 			continue
 		}
 		out := ingress.Convert(w.ingressInput(key, i))
-		w.findings = append(w.findings, w.withoutUnknown(key.Namespace, out.Findings)...)
+		w.findings = append(w.findings, w.withoutUnknown(i, out.Findings)...)
 		if !w.objects.Offline {
 			continue
 		}
@@ -93,6 +94,9 @@ func (w *World) convertIngresses() error {
 				return fmt.Errorf("Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
 			}
 			w.source.add(rkey, r)
+			if why := w.unknownCertificate(i, r); why != "" {
+				w.source.unreadable[rkey] = why
+			}
 		}
 	}
 	return nil
@@ -121,13 +125,13 @@ func (w *World) ingressInput(key model.Key, i *networkingv1.Ingress) ingress.Inp
 	return in
 }
 
-// withoutUnknown drops findings that only say that the user may not read.
-func (w *World) withoutUnknown(namespace string, findings []api.Finding) []api.Finding {
+// withoutUnknown drops findings that only say that something is not known.
+func (w *World) withoutUnknown(i *networkingv1.Ingress, findings []api.Finding) []api.Finding {
 	var kept []api.Finding
 	for _, f := range findings {
 		switch {
-		case f.Reason == api.ReasonBackendNotFound && !w.objects.readable("Service", namespace):
-		case f.Reason == api.ReasonCertificateInvalid && w.anySecretGap(namespace):
+		case f.Reason == api.ReasonBackendNotFound && !w.objects.readable("Service", i.Namespace):
+		case f.Reason == api.ReasonCertificateInvalid && w.unknownSecret(i, f.Field):
 		default:
 			kept = append(kept, f)
 		}
@@ -135,11 +139,36 @@ func (w *World) withoutUnknown(namespace string, findings []api.Finding) []api.F
 	return kept
 }
 
-func (w *World) anySecretGap(namespace string) bool {
-	for _, g := range w.objects.Gaps {
-		if g.Kind == "Secret" && (g.Namespace == "" || g.Namespace == namespace) {
+// unknownSecret reports whether the Secret of a field "spec.tls[0].secretName"
+// is not known.
+func (w *World) unknownSecret(i *networkingv1.Ingress, field string) bool {
+	for n, t := range i.Spec.TLS {
+		if field != fmt.Sprintf("spec.tls[%d].secretName", n) {
+			continue
+		}
+		key := model.Key{Namespace: i.Namespace, Name: t.SecretName}
+		if why := w.objects.secretGap(key); why != "" {
+			w.note("Secret %s of Ingress %s %s", key, i.Name, why)
 			return true
 		}
 	}
 	return false
+}
+
+// unknownCertificate says why the certificate of a route that was made of an
+// Ingress is not known, or returns "".
+func (w *World) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) string {
+	if r.Spec.TLS == nil || r.Spec.TLS.Certificate != "" || r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
+		return ""
+	}
+	for _, t := range i.Spec.TLS {
+		key := model.Key{Namespace: i.Namespace, Name: t.SecretName}
+		if t.SecretName == "" || !slices.Contains(t.Hosts, r.Spec.Host) {
+			continue
+		}
+		if why := w.objects.secretGap(key); why != "" {
+			return "Secret " + key.String() + " " + why
+		}
+	}
+	return ""
 }
