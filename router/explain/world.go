@@ -184,7 +184,7 @@ func (s *source) add(key model.Key, r *routev1.Route) {
 	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
 		secret := model.Key{Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
 		if why := w.objects.secretGap(secret); why != "" {
-			s.unreadable[key] = fmt.Sprintf("Secret %s could not be read: %s", secret, why)
+			s.unreadable[key] = fmt.Sprintf("Secret %s %s", secret, why)
 			t.ExternalCertificate = nil
 		}
 	}
