@@ -180,11 +180,13 @@ func refusal(err error, texts ...string) error {
 	return nil
 }
 
-// ingressDomain makes the IngressController "default" have a domain, as its operator does.
-func ingressDomain(t *testing.T, admin client.Client, domain string) {
+// ingressDomain makes the IngressController "default" anew, which asks for one
+// domain and was given another by its operator; either may be empty.
+func ingressDomain(t *testing.T, admin client.Client, asked, given string) {
 	t.Helper()
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default"}}
-	if err := client.IgnoreAlreadyExists(admin.Create(t.Context(), ic)); err != nil {
+	ic.Spec.Domain = asked
+	if err := admin.Create(t.Context(), ic); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -192,7 +194,10 @@ func ingressDomain(t *testing.T, admin client.Client, domain string) {
 			t.Error(err)
 		}
 	})
-	ic.Status.Domain = domain
+	if given == "" {
+		return
+	}
+	ic.Status.Domain = given
 	if err := admin.Status().Update(t.Context(), ic); err != nil {
 		t.Fatal(err)
 	}

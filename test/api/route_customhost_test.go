@@ -2,11 +2,13 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -163,6 +165,48 @@ func TestRouteRoles(t *testing.T) {
 	checkUpdate(t, c, old, parseRoute(t, ns, "mine", "spec: {host: yours.example.com, to: {name: a}}"), []string{"spec.host", noHost})
 }
 
+// TestRouteOperator: what the operator makes of Ingresses passes, and so do
+// its changes, with the permissions that config/rbac gives.
+func TestRouteOperator(t *testing.T) {
+	t.Parallel()
+	admin := newClient(t)
+	policiesInForce(t, admin)
+	ns := routeNamespace(t, admin)
+	operator := clientWith(t, func(config *rest.Config) {
+		config.Impersonate.UserName = "system:serviceaccount:openshift-ingress-operator:ingress-operator"
+	})
+	old := parseRoute(t, ns, "made", "spec: {host: a.b, to: {name: a}, tls: {termination: edge, certificate: x, key: x}}")
+	if err := operator.Create(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	checkUpdate(t, operator, old, parseRoute(t, ns, "made", "spec: {host: b.b, to: {name: a}, tls: {termination: edge, certificate: z, key: z}}"), nil)
+}
+
+// TestRouteGeneratedHostBeforeOperator: the domain that an IngressController
+// asks for counts until its operator has seen it.
+func TestRouteGeneratedHostBeforeOperator(t *testing.T) {
+	admin := newClient(t)
+	policiesInForce(t, admin)
+	ns := routeNamespace(t, admin)
+	ingressDomain(t, admin, "early.example.com", "")
+	eventually(t, func() error {
+		r := parseRoute(t, ns, "my.shop", "spec: {to: {name: a}}")
+		if err := admin.Create(t.Context(), r, client.DryRunAll); err != nil {
+			return err
+		}
+		if host, _, _ := unstructured.NestedString(r.Object, "spec", "host"); host != "my-shop-"+ns+".early.example.com" {
+			return fmt.Errorf("host %q", host)
+		}
+		return nil
+	})
+	r := parseRoute(t, ns, "", "metadata: {generateName: shop-}\nspec: {to: {name: a}}")
+	if err := admin.Create(t.Context(), r, client.DryRunAll); err != nil {
+		t.Errorf("generateName: %v", err)
+	}
+	long := parseRoute(t, ns, strings.Repeat("n", 60), "spec: {to: {name: a}}")
+	checkRule(t, admin, long, []string{"spec.host", "must be no more than 63 characters"})
+}
+
 // TestRouteGeneratedHostRights: a generated host needs no permission, one that
 // only looks so does. Not parallel: it owns the IngressController "default".
 func TestRouteGeneratedHostRights(t *testing.T) {
@@ -170,7 +214,7 @@ func TestRouteGeneratedHostRights(t *testing.T) {
 	policiesInForce(t, admin)
 	ns := routeNamespace(t, admin)
 	nobody := userWith(t, admin, ns, "nobody")
-	ingressDomain(t, admin, "apps.example.com")
+	ingressDomain(t, admin, "", "apps.example.com")
 	want := "shop-" + ns + ".apps.example.com"
 	eventually(t, func() error {
 		r := parseRoute(t, ns, "shop", "spec: {to: {name: a}}")
