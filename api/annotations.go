@@ -43,6 +43,7 @@ const (
 	AnnotationLimitRateHTTP   = AnnotationLimit + ".rate-http"
 	AnnotationHSTS            = "haproxy.router.openshift.io/hsts_header"
 	AnnotationRewrite         = "haproxy.router.openshift.io/rewrite-target"
+	AnnotationAdjustCase      = "haproxy.router.openshift.io/h1-adjust-case"
 	AnnotationForwarded       = "haproxy.router.openshift.io/set-forwarded-headers"
 )
 
@@ -67,6 +68,7 @@ func RouteAnnotations() []Annotation {
 		{AnnotationLimitRateHTTP, "whole number", "no limit", http, "Requests in 10 seconds; more get 429."},
 		{AnnotationHSTS, "max-age=SECONDS, with includeSubDomains and preload if wanted", "none", []string{"edge", "reencrypt"}, "Strict-Transport-Security header of answers over TLS (RFC 6797)."},
 		{AnnotationRewrite, "path", "none", http, "Replaces spec.path at the beginning of the request's path."},
+		{AnnotationAdjustCase, "true or false", "false", http, "Writes header names to pods as the IngressController's spec.httpHeaders.headerNameCaseAdjustments lists them (HTTP/1 only)."},
 		{AnnotationForwarded, "append, replace, if-none or never", "that of the IngressController, else append", http, "What happens to Forwarded and X-Forwarded headers."},
 		{AnnotationPathType, "Prefix or Exact", "Prefix", http, "How spec.path matches."},
 	}

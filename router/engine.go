@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
 )
 
 const (
@@ -55,17 +56,19 @@ type Options struct {
 	Statuses StatusSink
 	Layout   render.Layout
 	Caps     plan.Capabilities
-	// Render are the settings of the HAProxy skeleton.
-	Render render.Settings
 	// Settings returns the router-wide settings as they are now. It is asked
-	// at each change of everything.
-	Settings func() ingest.Settings
+	// at each change of everything, and when SettingsChanged, which may be
+	// nil, receives.
+	Settings        func() settings.Settings
+	SettingsChanged <-chan struct{}
 	// Certificate answers for hosts that bring none. Updates come over
 	// Certificates, which may be nil.
 	Certificate  *model.Certificate
 	Certificates <-chan *model.Certificate
-	Log          *slog.Logger
-	Metrics      *Metrics
+	// DriftCheck is how often HAProxy is read back; default DefaultDriftCheck.
+	DriftCheck time.Duration
+	Log        *slog.Logger
+	Metrics    *Metrics
 }
 
 // Engine applies the pipeline's wanted state to HAProxy. One goroutine owns it.
@@ -76,10 +79,11 @@ type Engine struct {
 	runtime  *haproxy.Runtime
 	files    *haproxy.Files
 
-	skeleton    string
-	fingerprint string
+	skeleton *skeleton
 
 	live *plan.State
+	// driftAt is when live was last compared with HAProxy itself.
+	driftAt time.Time
 	// pid is the worker that live describes, seen last at seenAt; 0 if none
 	// is known.
 	pid    int
@@ -93,6 +97,8 @@ type Engine struct {
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time
+	// bare is true if the files have no routes because HAProxy did not start.
+	bare      bool
 	complaint string
 
 	refresh     refresh
@@ -102,6 +108,9 @@ type Engine struct {
 
 // NewEngine prepares the work directory and the first wanted state.
 func NewEngine(o Options) (*Engine, error) {
+	if o.DriftCheck == 0 {
+		o.DriftCheck = DefaultDriftCheck
+	}
 	files, err := haproxy.NewFiles(o.Layout, o.Caps)
 	if err != nil {
 		return nil, err
@@ -110,13 +119,14 @@ func NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, fingerprint, err := render.Skeleton(o.Render, o.Layout, o.Caps)
+	first := o.Settings()
+	skeleton, err := newSkeleton(first.Render, o.Layout, o.Caps)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		o: o, log: o.Log, files: files, runtime: rt, skeleton: text, fingerprint: fingerprint,
-		pipeline: NewPipeline(o.Cluster, o.Settings(), o.Certificate),
+		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
+		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
 		removals: newRemovals(), refused: map[model.Key]string{},
 	}, nil
@@ -148,6 +158,8 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.update(e.o.Cluster.Take())
 		case c := <-e.o.Certificates:
 			merge(e.pending, e.pipeline.SetDefaultCertificate(c))
+		case <-e.o.SettingsChanged:
+			e.update(ingest.Changes{All: true})
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -161,7 +173,9 @@ func (e *Engine) update(ch ingest.Changes) {
 	}
 	began := time.Now()
 	if ch.All {
-		e.pipeline.SetSettings(e.o.Settings())
+		s := e.o.Settings()
+		e.pipeline.SetSettings(s.Ingest)
+		e.aim(s.Render)
 	}
 	scope, touched := e.pipeline.Update(ch)
 	merge(e.pending, scope)
@@ -203,7 +217,7 @@ func (e *Engine) sync() time.Duration {
 	}
 	e.pending = plan.NewScope()
 	e.ready.set(true)
-	e.goneSince, e.complaint = time.Time{}, ""
+	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
 	e.refreshFiles()
 	return e.remove()
@@ -223,12 +237,26 @@ func (e *Engine) lost(err error) {
 	case e.goneSince.IsZero():
 		e.goneSince = time.Now()
 	case time.Since(e.goneSince) > goneLimit:
-		e.goneSince = time.Now()
-		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
-		e.refreshed(e.refresh.wait())
-		if err := e.files.Write(e.skeleton, e.pipeline.Bare()); err != nil {
-			e.log.Error("cannot write HAProxy's files", "err", err)
+		e.startBare()
+	}
+}
+
+// startBare takes out of the files what may keep HAProxy from starting: first
+// the routes, and next time the router-wide settings as well.
+func (e *Engine) startBare() {
+	e.goneSince = time.Now()
+	e.refreshed(e.refresh.wait())
+	if e.bare {
+		e.log.Error("HAProxy does not start without routes either; taking the router-wide settings out of its files until they are changed", "fields", e.skeleton.reason())
+		if err := e.skeleton.fallBack(""); err != nil {
+			e.log.Error("cannot render the plain settings", "err", err)
 		}
+	} else {
+		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
+	}
+	e.bare = true
+	if err := e.files.Write(e.skeleton.target.base, e.pipeline.Bare()); err != nil {
+		e.log.Error("cannot write HAProxy's files", "err", err)
 	}
 }
 
@@ -245,14 +273,13 @@ func (e *Engine) identify() error {
 	}
 	e.seenAt = time.Now()
 	if info.PID == e.pid {
-		return nil
+		return e.repairDrift()
 	}
-	if info.Description != e.fingerprint {
-		e.log.Info("the running HAProxy has other router-wide settings", "have", info.Description, "want", e.fingerprint)
-		if err := e.reload("router-wide settings changed"); err != nil {
-			return err
-		}
-		return nil
+	if !e.skeleton.is(info.Description) {
+		return e.replaceSkeleton(info)
+	}
+	if info.Description == e.skeleton.target.base.Fingerprint {
+		e.skeleton.started()
 	}
 	return e.readBack(info.PID)
 }
@@ -264,7 +291,7 @@ func (e *Engine) readBack(pid int) error {
 	if err != nil {
 		return err
 	}
-	e.live, e.pid = live, pid
+	e.live, e.pid, e.driftAt = live, pid, time.Now()
 	e.removals = newRemovals()
 	e.pending = plan.FullScope(live, e.pipeline.Want())
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "dur", time.Since(began).Round(time.Millisecond))
@@ -288,6 +315,7 @@ func (e *Engine) reload(reason string) error {
 	if err != nil {
 		return err
 	}
+	e.skeleton.started()
 	return e.readBack(info.PID)
 }
 

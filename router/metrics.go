@@ -16,6 +16,7 @@ type Metrics struct {
 	updates        prometheus.Histogram
 	applies        prometheus.Histogram
 	steps          prometheus.Counter
+	drift          prometheus.Counter
 	routes         *prometheus.GaugeVec
 }
 
@@ -28,9 +29,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		updates:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_update_seconds", Help: "Time to compute the wanted state after changes.", Buckets: buckets}),
 		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
 		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_steps_total", Help: "Runtime changes made to HAProxy."}),
+		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that somebody else made in HAProxy and the router put right."}),
 		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
 	}
-	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.routes)
+	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.routes)
 	return m
 }
 

@@ -54,7 +54,8 @@ func (r *refresh) end() {
 func (e *Engine) writeFiles() error {
 	e.refreshed(e.refresh.wait())
 	state := e.pipeline.Want().Without(e.refused)
-	e.refresh.start(func() error { return e.files.Write(e.skeleton, state) })
+	base := e.skeleton.target.base
+	e.refresh.start(func() error { return e.files.Write(base, state) })
 	err := e.refresh.wait()
 	e.refresh.end()
 	return err
@@ -67,7 +68,8 @@ func (e *Engine) refreshFiles() {
 	}
 	// The engine goes on to change its own maps, but never what they hold.
 	state := e.pipeline.Want().Without(e.refused).Clone()
-	e.refresh.start(func() error { return e.files.Write(e.skeleton, state) })
+	base := e.skeleton.target.base
+	e.refresh.start(func() error { return e.files.Write(base, state) })
 }
 
 // refreshed takes the end of a write in.

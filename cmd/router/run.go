@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/health"
-	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
@@ -98,8 +97,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	layout := render.Layout{Dir: c.workDir}
 	engine, err := router.NewEngine(router.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps,
-		Render:      render.Settings{HTTPPort: c.httpPort, HTTPSPort: c.httpsPort, MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6},
-		Settings:    func() ingest.Settings { return router.SettingsOf(c.name, c.domain, watcher.IngressController()) },
+		Settings:    settingsSource(c, watcher, log),
 		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func (w *World) Render(version string) (*Rendered, error) {
 	}
 	l := render.Layout{Dir: workDir}
 	want := w.pipeline.Want()
-	skeleton, _, err := render.Skeleton(render.Settings{HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1}, l, caps)
+	base, err := render.Skeleton(w.render, l, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (w *World) Render(version string) (*Rendered, error) {
 	writers := map[string]func(io.Writer) error{
 		l.CrtList(): func(out io.Writer) error { return render.CrtList(out, want, l) },
 		l.Config(): func(out io.Writer) error {
-			if _, err := io.WriteString(out, skeleton); err != nil {
+			if _, err := io.WriteString(out, base.Text); err != nil {
 				return err
 			}
 			return render.Backends(out, want, l, caps)

@@ -20,6 +20,8 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
 )
 
 // Options say from which router's view answers are given.
@@ -39,6 +41,7 @@ type World struct {
 	options    Options
 	controller *operatorv1.IngressController
 	settings   ingest.Settings
+	render     render.Settings
 	pipeline   *router.Pipeline
 	source     *source
 	tables     map[plan.Map]match.Table
@@ -59,7 +62,11 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
-	w.settings = router.SettingsOf(w.options.Router, domainOf(w.options.Domain, w.controller), w.controller)
+	wide, _ := settings.From(w.controller, settings.Flags{
+		RouterName: w.options.Router, Domain: domainOf(w.options.Domain, w.controller),
+		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1,
+	})
+	w.settings, w.render = wide.Ingest, wide.Render
 	w.source = newSource(w)
 	if err := w.convertIngresses(); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
-	"github.com/fairlead/fairlead/templates"
 )
 
 // maxSocketPath is the length that the kernel allows for a socket's path (108)
@@ -39,7 +38,7 @@ func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
 
 // Write makes the files say what the state says. Each file is replaced whole,
 // the configuration last, so a process that starts meanwhile finds nothing torn.
-func (f *Files) Write(skeleton string, st *plan.State) error {
+func (f *Files) Write(base render.Base, st *plan.State) error {
 	l := f.layout
 	if err := f.writeCertificates(st); err != nil {
 		return err
@@ -49,16 +48,18 @@ func (f *Files) Write(skeleton string, st *plan.State) error {
 			return err
 		}
 	}
+	for path, text := range base.Files {
+		if err := replace(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return err
+		}
+	}
 	files := []struct {
 		path  string
 		write func(io.Writer) error
 	}{
-		{filepath.Join(l.PagesDir(), "503.http"), func(w io.Writer) error { _, err := w.Write(templates.Unavailable); return err }},
-		{filepath.Join(l.PagesDir(), "404.html"), func(w io.Writer) error { _, err := w.Write(templates.NotFound); return err }},
-		{l.LuaFile(), func(w io.Writer) error { _, err := w.Write(templates.HeadersLua); return err }},
 		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
 		{l.Config(), func(w io.Writer) error {
-			if _, err := io.WriteString(w, skeleton); err != nil {
+			if _, err := io.WriteString(w, base.Text); err != nil {
 				return err
 			}
 			return render.Backends(w, st, l, f.caps)

@@ -30,7 +30,7 @@ func TestFilesCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			layout := render.Layout{Dir: t.TempDir()}
-			text, _, err := render.Skeleton(render.Settings{HTTPPort: 8080, HTTPSPort: 8443, MaxConn: 100, IPv6: true}, layout, caps)
+			base, err := render.Skeleton(render.Settings{HTTPPort: 8080, HTTPSPort: 8443, MaxConn: 100, IPv6: true}, layout, caps)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestFilesCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := files.Write(text, everything(t)); err != nil {
+			if err := files.Write(base, everything(t)); err != nil {
 				t.Fatal(err)
 			}
 			if out, err := exec.CommandContext(t.Context(), path, "-c", "-f", layout.Config()).CombinedOutput(); err != nil {

@@ -28,6 +28,12 @@ type RefusedError struct {
 	Steps []plan.Step
 }
 
+// Refused reports whether an error is HAProxy's refusal.
+func Refused(err error) bool {
+	_, refused := errors.AsType[*RefusedError](err)
+	return refused
+}
+
 func (e *RefusedError) Error() string { return "HAProxy refused: " + e.Message }
 
 // Info identifies a running process.

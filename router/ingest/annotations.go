@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // the cookie name that OpenShift's clients know; no secret
 	"encoding/hex"
 	"errors"
@@ -26,6 +27,7 @@ type options struct {
 	maxConn        int
 	checkInterval  time.Duration
 	exact          bool
+	adjustCase     bool
 	forwarded      model.Forwarded
 	hsts           string
 	rewrite        string
@@ -108,6 +110,10 @@ var setters = []setter{
 			return nil
 		}
 		return errors.New("must be append, replace, if-none or never")
+	}},
+	{key: api.AnnotationAdjustCase, set: func(o *options, v string) (err error) {
+		o.adjustCase, err = parseBool(v)
+		return err
 	}},
 	{key: api.AnnotationHSTS, set: func(o *options, v string) error {
 		if !hstsText.MatchString(v) {
@@ -195,7 +201,7 @@ func parseBool(v string) (bool, error) {
 // readAnnotations parses the annotations that the router knows. It reports
 // false if one that protects something cannot be used.
 func (b *builder) readAnnotations() (options, bool) {
-	o := options{sameSite: "None", checkInterval: 5 * time.Second, forwarded: b.settings.Forwarded}
+	o := options{sameSite: "None", checkInterval: cmp.Or(b.settings.CheckInterval, 5*time.Second), forwarded: b.settings.Forwarded}
 	ok := true
 	for _, s := range setters {
 		v, set := b.route.Annotations[s.key]

@@ -57,9 +57,10 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 }
 
 func profile(o options, tcp, several bool) model.Profile {
-	p := model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, several), Cookie: !tcp && !o.disableCookies}
+	p := model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, several), Cookie: !tcp && !o.disableCookies, AdjustCase: !tcp && o.adjustCase}
 	if tcp {
-		p.Tunnel = model.TunnelClass(cmp.Or(o.tunnel, o.timeout, model.DefaultTunnel))
+		// Without a wish it is the router's default, the zero class.
+		p.Tunnel = model.TunnelClass(cmp.Or(o.tunnel, o.timeout))
 	}
 	return p
 }

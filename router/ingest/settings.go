@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"time"
+
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -18,6 +20,9 @@ type Settings struct {
 	// Forwarded is what happens to forwarded headers unless a route says
 	// otherwise; empty means append.
 	Forwarded model.Forwarded
+	// CheckInterval is the time between health checks unless a route says
+	// otherwise; zero means 5s.
+	CheckInterval time.Duration
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has.
 	HTTP2 bool

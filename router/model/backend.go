@@ -54,8 +54,11 @@ type Profile struct {
 	Balance Balance
 	// Cookie profiles set a sticky cookie. Only for HTTP.
 	Cookie bool
+	// AdjustCase profiles write header names to servers as the
+	// IngressController lists them. Only for HTTP.
+	AdjustCase bool
 	// Tunnel is one of TunnelClasses, only for TCP: HAProxy cannot change the
-	// timeout of a TCP backend at run time.
+	// timeout of a TCP backend at run time. Zero is the router's default.
 	Tunnel time.Duration
 }
 
@@ -68,8 +71,11 @@ func TunnelClasses() []time.Duration {
 	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, DefaultTunnel, 6 * time.Hour, 24 * time.Hour, 24 * 24 * time.Hour}
 }
 
-// TunnelClass returns the class for a timeout.
+// TunnelClass returns the class for a timeout, and zero for zero.
 func TunnelClass(d time.Duration) time.Duration {
+	if d == 0 {
+		return 0
+	}
 	classes := TunnelClasses()
 	for _, c := range classes {
 		if d <= c {
@@ -89,6 +95,9 @@ func (p Profile) Name() string {
 	if p.Cookie {
 		name += "_cookie"
 	}
+	if p.AdjustCase {
+		name += "_case"
+	}
 	if p.TCP {
 		name += "_" + p.Tunnel.String()
 	}
@@ -99,8 +108,9 @@ func (p Profile) Name() string {
 func Profiles() []Profile {
 	var all []Profile
 	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash} {
-		all = append(all, Profile{Balance: b}, Profile{Balance: b, Cookie: true})
-		for _, t := range TunnelClasses() {
+		all = append(all, Profile{Balance: b}, Profile{Balance: b, Cookie: true},
+			Profile{Balance: b, AdjustCase: true}, Profile{Balance: b, Cookie: true, AdjustCase: true})
+		for _, t := range append([]time.Duration{0}, TunnelClasses()...) {
 			all = append(all, Profile{Balance: b, TCP: true, Tunnel: t})
 		}
 	}

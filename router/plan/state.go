@@ -161,3 +161,28 @@ func addKeys[K comparable, V any](to map[K]struct{}, from map[K]V) {
 		to[k] = struct{}{}
 	}
 }
+
+// Recall takes over from a former state what cannot be read back from HAProxy:
+// server options and limits, texts of certificates, and which backends are
+// published.
+func (s *State) Recall(former *State) {
+	for name, b := range s.Backends {
+		old := former.Backends[name]
+		if old == nil {
+			continue
+		}
+		b.Unpublished, b.Profile = old.Unpublished, old.Profile
+		for id, srv := range b.Servers {
+			if o, ok := old.Servers[id]; ok {
+				srv.MaxConn, srv.Options = o.MaxConn, o.Options
+				b.Servers[id] = srv
+			}
+		}
+	}
+	for id := range s.Certs {
+		s.Certs[id] = former.Certs[id]
+	}
+	for id := range s.CAs {
+		s.CAs[id] = former.CAs[id]
+	}
+}

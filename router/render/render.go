@@ -9,18 +9,14 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
-	"github.com/fairlead/fairlead/templates"
 )
 
 // Layout says where the files of one router are.
@@ -82,110 +78,6 @@ func cutAffixes(s, prefix, suffix string) (string, bool) {
 		return "", false
 	}
 	return strings.CutSuffix(s, suffix)
-}
-
-// Settings are the router-wide values that need a reload to change.
-type Settings struct {
-	// HTTPPort and HTTPSPort are the ports of the listeners.
-	HTTPPort, HTTPSPort int
-	// MaxConn is the limit of concurrent connections; default 20000, less
-	// where the file limit does not allow that.
-	MaxConn int
-	// Threads is HAProxy's number of threads; default 1.
-	Threads int
-	// IPv6 also listens on IPv6 addresses.
-	IPv6 bool
-}
-
-// descriptionPrefix marks, in "show info", a process that runs our skeleton.
-const descriptionPrefix = "fairlead-"
-
-// Skeleton returns the configuration text without route backends, and its
-// fingerprint, which a running process shows as its description. A process
-// with another fingerprint needs a reload.
-func Skeleton(s Settings, l Layout, caps plan.Capabilities) (text, fingerprint string, err error) {
-	tmpl, err := template.New("haproxy.cfg").Parse(templates.Skeleton)
-	if err != nil {
-		return "", "", fmt.Errorf("parse the HAProxy template: %w", err)
-	}
-	data := skeletonData(s, l, caps)
-	var body bytes.Buffer
-	if err := tmpl.Execute(&body, data); err != nil {
-		return "", "", fmt.Errorf("render the HAProxy template: %w", err)
-	}
-	h := fnv.New64a()
-	for _, text := range [][]byte{body.Bytes(), templates.Unavailable, templates.NotFound, templates.HeadersLua} {
-		_, _ = h.Write(text)
-	}
-	fingerprint = descriptionPrefix + strconv.FormatUint(h.Sum64(), 16)
-	data.Description = fingerprint
-	body.Reset()
-	if err := tmpl.Execute(&body, data); err != nil {
-		return "", "", fmt.Errorf("render the HAProxy template: %w", err)
-	}
-	return body.String(), fingerprint, nil
-}
-
-type skeleton struct {
-	Description, HardStopAfter string
-	MaxConn, Threads           int
-	RunDir, MapsDir, PagesDir  string
-	CrtList                    string
-	GlobalExtra, HTTPBinds     []string
-	FrontExtra                 []string
-	HTTPSBinds                 []string
-	PolicyRules, ResponseRules []string
-	HTTPProfiles, TCPProfiles  []profile
-}
-
-type profile struct {
-	Name, Balance, Tunnel string
-	Cookie                bool
-}
-
-func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
-	d := &skeleton{
-		Description: "fairlead", HardStopAfter: "1h",
-		MaxConn: s.MaxConn, Threads: max(s.Threads, 1),
-		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
-		HTTPBinds: binds(s.HTTPPort, s.IPv6), HTTPSBinds: binds(s.HTTPSPort, s.IPv6),
-		PolicyRules: policyRules(l, caps), ResponseRules: responseRules(l, caps),
-	}
-	if caps.Lua {
-		d.GlobalExtra = append(d.GlobalExtra, "lua-load-per-thread "+l.LuaFile())
-	}
-	if caps.DynamicBackends {
-		d.GlobalExtra = append(d.GlobalExtra, "tune.cli.max-payload-size 1048576")
-	} else {
-		// Reloads are part of every day here: a client whose connection is idle
-		// hears of its end with the next answer, because a plain close could
-		// cross its next request. The price is that the old process, also at
-		// the end of a pod, stays until idle clients have left.
-		d.FrontExtra = append(d.FrontExtra, "option idle-close-on-response")
-	}
-	for _, p := range model.Profiles() {
-		r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: strconv.Itoa(int(p.Tunnel.Seconds())) + "s"}
-		if p.TCP {
-			d.TCPProfiles = append(d.TCPProfiles, r)
-			continue
-		}
-		if p.Balance == model.SourceHash {
-			// The map-based hash refuses servers that come and go.
-			r.Balance += "\n  hash-type consistent"
-		}
-		d.HTTPProfiles = append(d.HTTPProfiles, r)
-	}
-	return d
-}
-
-// binds listens on IPv4 and, separately, on IPv6: on one socket for both, an
-// IPv4 client would look like an IPv6 one to allow-lists.
-func binds(port int, ipv6 bool) []string {
-	b := []string{fmt.Sprintf("*:%d", port)}
-	if ipv6 {
-		b = append(b, fmt.Sprintf(":::%d v6only", port))
-	}
-	return b
 }
 
 // Backends writes the route backends of a state as configuration text.

@@ -19,12 +19,12 @@ func TestSkeletonParses(t *testing.T) {
 		"3.0": {MaxPayload: 15000},
 		"3.4": {DynamicBackends: true, AutoSNI: true, MaxPayload: 1 << 20},
 	} {
-		text, fingerprint, err := render.Skeleton(render.Settings{HTTPPort: 80, HTTPSPort: 443, MaxConn: 100, IPv6: true},
+		base, err := render.Skeleton(render.Settings{HTTPPort: 80, HTTPSPort: 443, MaxConn: 100, IPv6: true},
 			render.Layout{Dir: "/var/lib/haproxy"}, caps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := parser.New(options.String(text))
+		p, err := parser.New(options.String(base.Text))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -35,7 +35,7 @@ func TestSkeletonParses(t *testing.T) {
 			}
 		}
 		if d, err := p.Get(parser.Global, parser.GlobalSectionName, "description"); err != nil {
-			t.Errorf("%s: no description %s: %v %v", name, fingerprint, d, err)
+			t.Errorf("%s: no description %s: %v %v", name, base.Fingerprint, d, err)
 		}
 	}
 }

@@ -7,21 +7,25 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -43,6 +47,15 @@ type bed struct {
 	registry *prometheus.Registry
 	engine   *router.Engine
 	log      *logBuffer
+
+	// controller and flags are what the settings come from; controller may be
+	// nil. findings are those of the last reading.
+	controller atomic.Pointer[operatorv1.IngressController]
+	flags      settings.Flags
+	findings   atomic.Pointer[[]api.Finding]
+
+	// driftCheck is how often the engine looks for foreign changes.
+	driftCheck time.Duration
 
 	stopEngine     func()
 	stopSupervisor func()
@@ -81,7 +94,7 @@ func newBed(t testing.TB, version string, cluster *memory) *bed {
 	t.Helper()
 	needNetwork(t)
 	b := &bed{t: t, cluster: cluster, binary: program(t, version), log: &logBuffer{}, registry: prometheus.NewRegistry()}
-	dir, err := os.MkdirTemp("", "fl")
+	dir, err := os.MkdirTemp("", "fl") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +148,7 @@ func (b *bed) startEngine() {
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = router.NewEngine(router.Options{
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps,
-		Render:   render.Settings{HTTPPort: b.http, HTTPSPort: b.https, MaxConn: 500, Threads: 1},
-		Settings: b.cluster.Settings, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry),
+		Settings: b.settings, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -146,6 +158,19 @@ func (b *bed) startEngine() {
 			b.logger().Error("engine ended", "err", err)
 		}
 	})
+}
+
+// settings are those of the cluster, or of the bed's IngressController if it
+// has one.
+func (b *bed) settings() settings.Settings {
+	flags := b.flags
+	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
+	s, findings := settings.From(b.controller.Load(), flags)
+	b.findings.Store(&findings)
+	if b.controller.Load() == nil {
+		s.Ingest = b.cluster.Settings()
+	}
+	return s
 }
 
 // background runs a function and returns what stops it and waits for its end.
@@ -214,7 +239,7 @@ func (b *bed) apply(c change) {
 	b.sentinels++
 	sentinel := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "sentinel", Name: fmt.Sprintf("s%d", b.sentinels)}}
 	key := keyOf(sentinel)
-	c.put = append(c.put[:len(c.put):len(c.put)], sentinel)
+	c.put = append(slices.Clip(c.put), sentinel)
 	b.cluster.apply(c)
 	deadline := time.After(patience)
 	for {
@@ -234,13 +259,19 @@ func (b *bed) apply(c change) {
 // reloads returns the number of reloads since the engine started.
 func (b *bed) reloads() int {
 	b.t.Helper()
+	return b.count("fairlead_router_reloads_total")
+}
+
+// count adds up a counter of the router over its labels.
+func (b *bed) count(name string) int {
+	b.t.Helper()
 	families, err := b.registry.Gather()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	n := 0
 	for _, f := range families {
-		if f.GetName() == "fairlead_router_reloads_total" {
+		if f.GetName() == name {
 			for _, m := range f.GetMetric() {
 				n += int(m.GetCounter().GetValue())
 			}
@@ -269,5 +300,3 @@ func (b *bed) statusOf(k model.Key) (model.RouteStatus, bool) {
 	st, ok := statuses[k]
 	return st, ok
 }
-
-func (b *bed) file(name string) string { return filepath.Join(b.layout.Dir, name) }

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/settings"
+)
+
+// settingsSource joins the command line with the IngressController as it is
+// when asked. Findings are logged when they change.
+func settingsSource(c *config, w *kube.Watcher, log *slog.Logger) func() settings.Settings {
+	var logged []api.Finding
+	return func() settings.Settings {
+		s, findings := settings.From(w.IngressController(), c.flags())
+		if !slices.Equal(logged, findings) {
+			for _, f := range findings {
+				log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
+			}
+			logged = findings
+		}
+		return s
+	}
+}
+
+func (c *config) flags() settings.Flags {
+	return settings.Flags{
+		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
+		MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6,
+	}
+}

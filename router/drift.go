@@ -1,0 +1,37 @@
+package router
+
+import (
+	"time"
+
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// DefaultDriftCheck is how often HAProxy is read back in full to find what
+// somebody else has changed in it.
+const DefaultDriftCheck = 45 * time.Second
+
+// repairDrift compares what HAProxy has with what the engine believes it has,
+// and takes every difference as something to put right. Reading takes about
+// 0.1 s at 10,000 routes.
+func (e *Engine) repairDrift() error {
+	if time.Since(e.driftAt) < e.o.DriftCheck {
+		return nil
+	}
+	e.driftAt = time.Now()
+	found, err := e.runtime.ReadBack()
+	if err != nil {
+		return err
+	}
+	found.Recall(e.live)
+	p := plan.Diff(found, e.live, plan.FullScope(found, e.live), e.o.Caps)
+	if p.Empty() {
+		return nil
+	}
+	e.o.Metrics.drift.Add(float64(max(len(p.Steps)+len(p.Removals), 1)))
+	e.log.Error("somebody changed HAProxy by its socket; putting it right", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps), "leftovers", len(p.Removals))
+	e.live = found
+	e.removals = newRemovals()
+	e.pending = plan.FullScope(found, e.pipeline.Want())
+	return nil
+}

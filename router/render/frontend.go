@@ -1,0 +1,160 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+func lower(s string) string { return strings.ToLower(s) }
+
+// quote makes one word of a text, whatever it holds: within single quotes
+// HAProxy gives no character a meaning.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// httpOptions begin the frontends that route HTTP.
+func httpOptions(s Settings) []string {
+	lines := logOptions(s.Log, "option httplog")
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if s.Log.Target != "" {
+		if s.Log.Format != "" {
+			add("log-format %s", quote(s.Log.Format))
+		}
+		for _, c := range s.Log.RequestHeaders {
+			add("capture request header %s len %d", quote(c.Name), c.Length)
+		}
+		for _, c := range s.Log.ResponseHeaders {
+			add("capture response header %s len %d", quote(c.Name), c.Length)
+		}
+		if c := s.Log.Cookie; c.Name != "" {
+			add("capture cookie %s len %d", quote(c.Name), c.Length)
+		}
+	}
+	if s.HTTP.IgnoreProbes {
+		add("option http-ignore-probes")
+	}
+	if len(s.HTTP.CaseAdjustments) > 0 {
+		add("option h1-case-adjust-bogus-client")
+	}
+	if len(s.HTTP.Compress) > 0 {
+		add("compression algo gzip")
+		types := make([]string, len(s.HTTP.Compress))
+		for i, t := range s.HTTP.Compress {
+			types[i] = quote(t)
+		}
+		add("compression type %s", strings.Join(types, " "))
+	}
+	if s.HTTP.UniqueIDName != "" {
+		add("unique-id-format %s", quote(s.HTTP.UniqueIDFormat))
+		add("unique-id-header %s", quote(s.HTTP.UniqueIDName))
+	}
+	return lines
+}
+
+func logOptions(l Log, form string) []string {
+	if l.Target == "" {
+		return nil
+	}
+	lines := []string{"log global", form}
+	if l.IgnoreEmpty {
+		lines = append(lines, "option dontlognull")
+	}
+	return lines
+}
+
+// sortOptions begin the frontend that sorts TLS connections.
+func sortOptions(s Settings) []string { return logOptions(s.Log, "option tcplog") }
+
+// sortRules log passthrough connections only: the others are logged request by
+// request where their TLS ends.
+func sortRules(s Settings) []string {
+	if s.Log.Target == "" {
+		return nil
+	}
+	return []string{
+		"tcp-request content set-log-level silent if !{ var(sess.p) -m found }",
+		"tcp-request content set-log-level silent if { var(sess.p) -m beg ! }",
+	}
+}
+
+// tlsBind asks clients for certificates.
+func tlsBind(s Settings, l Layout) string {
+	c := s.ClientTLS
+	if c.Verify == "" || c.CA == "" {
+		return ""
+	}
+	bind := " verify " + c.Verify + " ca-file " + l.clientCAFile()
+	if c.CRL != "" {
+		bind += " crl-file " + l.clientCRLFile()
+	}
+	return bind
+}
+
+func tlsOptions(s Settings) []string {
+	if !s.ClientTLS.Closed {
+		return nil
+	}
+	return []string{"tcp-request connection reject"}
+}
+
+// cleanRules take away what only the router may say about certificates.
+func cleanRules(s Settings) []string {
+	if s.ClientTLS.KeepHeaders {
+		return nil
+	}
+	return []string{
+		"http-request del-header x-ssl",
+		"http-request del-header x-ssl-client- -m beg",
+		"http-request del-header x-ssl-issuer",
+	}
+}
+
+// certificateRules check the certificate of a client and tell pods about it.
+func certificateRules(s Settings) []string {
+	var rules []string
+	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
+	if s.ClientTLS.Subject != "" {
+		add("deny deny_status 403 if !{ ssl_c_used } || !{ ssl_c_s_dn -m reg %s }", quote(s.ClientTLS.Subject))
+	}
+	if s.ClientTLS.Verify == "" {
+		return rules
+	}
+	for _, h := range []struct{ name, value string }{
+		{"X-SSL", "%[ssl_fc]"},
+		{"X-SSL-Client-Verify", "%[ssl_c_verify]"},
+		{"X-SSL-Client-Serial", "%{+Q}[ssl_c_serial,hex]"},
+		{"X-SSL-Client-Version", "%{+Q}[ssl_c_version]"},
+		{"X-SSL-Client-SHA1", "%{+Q}[ssl_c_sha1,hex]"},
+		{"X-SSL-Client-DN", "%{+Q}[ssl_c_s_dn]"},
+		{"X-SSL-Client-CN", "%{+Q}[ssl_c_s_dn(cn)]"},
+		{"X-SSL-Issuer", "%{+Q}[ssl_c_i_dn]"},
+		{"X-SSL-Client-NotBefore", "%{+Q}[ssl_c_notbefore]"},
+		{"X-SSL-Client-NotAfter", "%{+Q}[ssl_c_notafter]"},
+		{"X-SSL-Client-DER", "%{+Q}[ssl_c_der,base64]"},
+	} {
+		add("set-header %s %s", h.name, h.value)
+	}
+	return rules
+}
+
+// headerRules are the header changes of the IngressController.
+func headerRules(direction string, actions []model.HeaderAction) []string {
+	var rules []string
+	for _, a := range actions {
+		if a.Delete {
+			rules = append(rules, direction+" del-header "+quote(a.Name))
+			continue
+		}
+		rules = append(rules, direction+" set-header "+quote(a.Name)+" "+quote(a.Value))
+	}
+	return rules
+}
+
+func notFoundRule(s Settings, l Layout) string {
+	if s.Pages.NotFound != "" {
+		return "http-request return status 404 errorfile " + l.notFoundFile()
+	}
+	return `http-request return status 404 content-type "text/html; charset=utf-8" file ` + l.PagesDir() +
+		`/404.html hdr Cache-Control "private, max-age=0, no-cache, no-store"`
+}

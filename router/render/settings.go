@@ -1,0 +1,228 @@
+package render
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Settings are the router-wide values that HAProxy fixes at start, so that a
+// change of them is a reload. A zero value means the default that its field
+// names.
+type Settings struct {
+	// HTTPPort and HTTPSPort are the ports of the listeners.
+	HTTPPort, HTTPSPort int
+	// MaxConn is the limit of concurrent connections; -1, or 0, leaves it to
+	// HAProxy, which goes by the file limit.
+	MaxConn int
+	// Threads is HAProxy's number of threads; default 1.
+	Threads int
+	// IPv6 also listens on IPv6 addresses.
+	IPv6 bool
+	// ProxyProtocol demands a PROXY protocol header of every client.
+	ProxyProtocol bool
+	Timeouts      Timeouts
+	// BufferBytes bounds the headers of a message; default 32768.
+	// RewriteBytes of it are kept free for header changes; default 8192.
+	BufferBytes, RewriteBytes int
+	TLS                       TLS
+	ClientTLS                 ClientTLS
+	Log                       Log
+	HTTP                      HTTP
+	Pages                     Pages
+}
+
+// Timeouts are HAProxy's of the same names (HAProxy manual, "timeout").
+type Timeouts struct {
+	// Connect is 5s, Client and Server are 30s, ClientFin and ServerFin 1s,
+	// Tunnel is 1h, KeepAlive 5m and Inspect 5s by default.
+	Connect, Client, ClientFin, Server, ServerFin, Tunnel, KeepAlive, Inspect time.Duration
+}
+
+// TLS says which TLS clients can speak.
+type TLS struct {
+	// MinVersion is HAProxy's name of the lowest version; default TLSv1.2.
+	MinVersion string
+	// Ciphers are for TLS up to 1.2, Suites for 1.3, each with colons between
+	// them; empty means HAProxy's own where MinVersion is given, else those of
+	// the Intermediate profile.
+	Ciphers, Suites string
+	// Curves, with colons between them; empty means OpenSSL's own.
+	Curves string
+}
+
+// ClientTLS asks clients for certificates.
+type ClientTLS struct {
+	// Verify is "required", "optional" or empty for no question.
+	Verify string
+	// CA and CRL are PEM texts. CRL may be empty.
+	CA, CRL string
+	// Subject is a regular expression that the subject of the certificate
+	// must match; empty means any, a client without one included.
+	Subject string
+	// Closed refuses every TLS connection that ends here, because what should
+	// protect it is not there.
+	Closed bool
+	// KeepHeaders leaves the headers alone by which the router tells pods
+	// about certificates, so that clients can send them.
+	KeepHeaders bool
+}
+
+// Log writes a line for each request.
+type Log struct {
+	// Target is HAProxy's log address, such as "192.0.2.1:514" or "stdout", or
+	// empty for no log.
+	Target string
+	// MaxLength bounds a line, in bytes; default 1024.
+	MaxLength int
+	// Facility is the syslog facility; default local1.
+	Facility string
+	// Format is HAProxy's log format; empty means "option httplog".
+	Format string
+	// RequestHeaders and ResponseHeaders are logged up to a length.
+	RequestHeaders, ResponseHeaders []Capture
+	// Cookie is logged up to a length. Its name ends in "=" to mean the whole
+	// name of a cookie; otherwise it is the beginning of one.
+	Cookie Capture
+	// IgnoreEmpty leaves out connections without a request.
+	IgnoreEmpty bool
+}
+
+// Capture is what to log of a header or cookie.
+type Capture struct {
+	Name string
+	// Length is in bytes.
+	Length int
+}
+
+// HTTP is how requests and answers are changed for all routes.
+type HTTP struct {
+	// UniqueIDName is the request header that gets a text of UniqueIDFormat.
+	UniqueIDName, UniqueIDFormat string
+	// CaseAdjustments are header names as HTTP/1 clients, and pods of routes
+	// that ask for it, shall see them.
+	CaseAdjustments []string
+	// RequestHeaders change before those of a route, ResponseHeaders after.
+	RequestHeaders, ResponseHeaders []model.HeaderAction
+	// Compress are the media types of answers to compress.
+	Compress []string
+	// IgnoreProbes closes connections without a request silently.
+	IgnoreProbes bool
+	// DeferClose closes idle connections only with the next answer.
+	DeferClose bool
+	// AbortOnClose ends a request whose client has left.
+	AbortOnClose bool
+}
+
+// Pages are whole HTTP responses that take the place of the router's own, or
+// empty texts.
+type Pages struct {
+	Unavailable, NotFound string
+}
+
+// withDefaults fills in what is not given.
+func (s Settings) withDefaults() Settings {
+	t := &s.Timeouts
+	for d, value := range map[*time.Duration]time.Duration{
+		&t.Connect: 5 * time.Second, &t.Client: 30 * time.Second, &t.ClientFin: time.Second,
+		&t.Server: 30 * time.Second, &t.ServerFin: time.Second, &t.Tunnel: model.DefaultTunnel,
+		&t.KeepAlive: 5 * time.Minute, &t.Inspect: 5 * time.Second,
+	} {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	s.Threads = max(s.Threads, 1)
+	if s.BufferBytes == 0 {
+		s.BufferBytes = 32768
+	}
+	if s.RewriteBytes == 0 {
+		s.RewriteBytes = 8192
+	}
+	if s.TLS.MinVersion == "" {
+		s.TLS = TLS{MinVersion: "TLSv1.2", Ciphers: intermediateCiphers, Suites: s.TLS.Suites, Curves: s.TLS.Curves}
+	}
+	if s.Log.MaxLength == 0 {
+		s.Log.MaxLength = 1024
+	}
+	if s.Log.Facility == "" {
+		s.Log.Facility = "local1"
+	}
+	return s
+}
+
+// intermediateCiphers are those of Mozilla's intermediate configuration.
+const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" +
+	"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384"
+
+// Safe returns the settings without everything that HAProxy could refuse. If
+// clients should show certificates, TLS connections are refused instead of
+// served without that.
+func (s Settings) Safe() Settings {
+	return Settings{
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol,
+		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
+	}
+}
+
+// Changed returns the fields of an IngressController by which two settings
+// differ, for people to read.
+func Changed(a, b Settings) []string {
+	var changed []string
+	for _, f := range fields {
+		if !f.same(&a, &b) {
+			changed = append(changed, f.name)
+		}
+	}
+	return changed
+}
+
+type field struct {
+	name string
+	same func(a, b *Settings) bool
+}
+
+func same[T comparable](get func(*Settings) T) func(a, b *Settings) bool {
+	return func(a, b *Settings) bool { return get(a) == get(b) }
+}
+
+func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
+	return func(a, b *Settings) bool { return slices.Equal(get(a), get(b)) }
+}
+
+var fields = []field{
+	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
+	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
+	{"spec.endpointPublishingStrategy.protocol", same(func(s *Settings) bool { return s.ProxyProtocol })},
+	{"spec.tuningOptions.maxConnections", same(func(s *Settings) int { return s.MaxConn })},
+	{"spec.tuningOptions.threadCount", same(func(s *Settings) int { return s.Threads })},
+	{"spec.tuningOptions.headerBufferBytes", same(func(s *Settings) int { return s.BufferBytes })},
+	{"spec.tuningOptions.headerBufferMaxRewriteBytes", same(func(s *Settings) int { return s.RewriteBytes })},
+	{"spec.tuningOptions.connectTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.Connect })},
+	{"spec.tuningOptions.clientTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.Client })},
+	{"spec.tuningOptions.clientFinTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.ClientFin })},
+	{"spec.tuningOptions.serverTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.Server })},
+	{"spec.tuningOptions.serverFinTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.ServerFin })},
+	{"spec.tuningOptions.tunnelTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.Tunnel })},
+	{"spec.tuningOptions.httpKeepAliveTimeout", same(func(s *Settings) time.Duration { return s.Timeouts.KeepAlive })},
+	{"spec.tuningOptions.tlsInspectDelay", same(func(s *Settings) time.Duration { return s.Timeouts.Inspect })},
+	{"spec.tlsSecurityProfile", same(func(s *Settings) TLS { return s.TLS })},
+	{"spec.clientTLS", same(func(s *Settings) ClientTLS { return s.ClientTLS })},
+	{"spec.logging.access", func(a, b *Settings) bool { return a.Log.equal(&b.Log) }},
+	{"spec.httpHeaders.uniqueId", same(func(s *Settings) [2]string { return [2]string{s.HTTP.UniqueIDName, s.HTTP.UniqueIDFormat} })},
+	{"spec.httpHeaders.headerNameCaseAdjustments", sameList(func(s *Settings) []string { return s.HTTP.CaseAdjustments })},
+	{"spec.httpHeaders.actions.request", sameList(func(s *Settings) []model.HeaderAction { return s.HTTP.RequestHeaders })},
+	{"spec.httpHeaders.actions.response", sameList(func(s *Settings) []model.HeaderAction { return s.HTTP.ResponseHeaders })},
+	{"spec.httpCompression", sameList(func(s *Settings) []string { return s.HTTP.Compress })},
+	{"spec.httpEmptyRequestsPolicy", same(func(s *Settings) bool { return s.HTTP.IgnoreProbes })},
+	{"spec.idleConnectionTerminationPolicy", same(func(s *Settings) bool { return s.HTTP.DeferClose })},
+	{"spec.closedClientConnectionPolicy", same(func(s *Settings) bool { return s.HTTP.AbortOnClose })},
+	{"spec.httpErrorCodePages", same(func(s *Settings) Pages { return s.Pages })},
+}
+
+func (l *Log) equal(o *Log) bool {
+	return l.Target == o.Target && l.MaxLength == o.MaxLength && l.Facility == o.Facility && l.Format == o.Format &&
+		slices.Equal(l.RequestHeaders, o.RequestHeaders) && slices.Equal(l.ResponseHeaders, o.ResponseHeaders) &&
+		l.Cookie == o.Cookie && l.IgnoreEmpty == o.IgnoreEmpty
+}

@@ -1,0 +1,240 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"text/template"
+	"time"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/templates"
+)
+
+// descriptionPrefix marks, in "show info", a process that runs our skeleton.
+const descriptionPrefix = "fairlead-"
+
+// Base is everything that HAProxy starts from, save what routes ask for.
+type Base struct {
+	// Text is the configuration without route backends.
+	Text string
+	// Fingerprint is shown by a running process as its description. A process
+	// with another fingerprint needs a reload.
+	Fingerprint string
+	// Files are further files that Text names, by path.
+	Files map[string]string
+}
+
+// Skeleton returns the base of some settings.
+func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
+	tmpl, err := template.New("haproxy.cfg").Parse(templates.Skeleton)
+	if err != nil {
+		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
+	}
+	s = s.withDefaults()
+	data, base := skeletonData(s, l, caps), Base{Files: baseFiles(s, l)}
+	var body bytes.Buffer
+	if err := tmpl.Execute(&body, data); err != nil {
+		return Base{}, fmt.Errorf("render the HAProxy template: %w", err)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(body.Bytes())
+	for _, path := range slices.Sorted(maps.Keys(base.Files)) {
+		_, _ = h.Write([]byte(base.Files[path]))
+	}
+	base.Fingerprint = descriptionPrefix + strconv.FormatUint(h.Sum64(), 16)
+	data.Description = base.Fingerprint
+	body.Reset()
+	if err := tmpl.Execute(&body, data); err != nil {
+		return Base{}, fmt.Errorf("render the HAProxy template: %w", err)
+	}
+	base.Text = body.String()
+	return base, nil
+}
+
+// baseFiles are the files that the skeleton names.
+func baseFiles(s Settings, l Layout) map[string]string {
+	files := map[string]string{
+		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
+		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
+		l.LuaFile():                             string(templates.HeadersLua),
+	}
+	for path, text := range map[string]string{
+		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,
+		l.notFoundFile():                        s.Pages.NotFound,
+		l.clientCAFile():                        s.ClientTLS.CA,
+		l.clientCRLFile():                       s.ClientTLS.CRL,
+	} {
+		if text != "" {
+			files[path] = text
+		}
+	}
+	return files
+}
+
+func (l Layout) notFoundFile() string  { return filepath.Join(l.PagesDir(), "404.http") }
+func (l Layout) clientCAFile() string  { return filepath.Join(l.Dir, "client-ca.pem") }
+func (l Layout) clientCRLFile() string { return filepath.Join(l.Dir, "client-crl.pem") }
+
+// skeleton is what the template prints. The lists are lines.
+type skeleton struct {
+	Description, HardStopAfter string
+	RunDir, MapsDir            string
+	PagesDir                   string
+	CrtList, Inspect           string
+	Global, Timeouts, Front    []string
+	HTTPBinds, HTTPSBinds      []string
+	// HTTPOptions and SortOptions begin the frontends that route HTTP and the
+	// one that sorts TLS connections; SortRules end the latter's rules.
+	HTTPOptions, SortOptions, SortRules []string
+	// TLSBind ends the bind line of the frontend that ends TLS, TLSOptions
+	// stand before its rules.
+	TLSBind               string
+	TLSOptions            []string
+	CleanRules, CertRules []string
+	RequestRules          []string
+	PolicyRules           []string
+	ResponseRules         []string
+	NotFound              string
+	ProfileOptions        []string
+	Tunnel                string
+	HTTPProfiles          []profile
+	TCPProfiles           []profile
+}
+
+type profile struct {
+	Name, Balance, Tunnel string
+	Cookie                bool
+	Options               []string
+}
+
+func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
+	d := &skeleton{
+		Description: "fairlead", HardStopAfter: "1h",
+		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
+		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
+		Global: globalLines(s, l, caps), Timeouts: timeoutLines(s.Timeouts),
+		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
+		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
+		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
+		RequestRules: headerRules("http-request", s.HTTP.RequestHeaders), PolicyRules: policyRules(l, caps),
+		ResponseRules: slices.Concat(responseRules(l, caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
+		NotFound:      notFoundRule(s, l),
+	}
+	if s.HTTP.AbortOnClose {
+		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")
+	}
+	if !caps.DynamicBackends || s.HTTP.DeferClose {
+		// A client whose connection is idle hears of its end with the next
+		// answer, because a plain close could cross its next request. Where
+		// reloads are part of every day, this is always so. The price is that
+		// the old process, also at the end of a pod, stays until idle clients
+		// have left.
+		d.Front = append(d.Front, "option idle-close-on-response")
+	}
+	for _, p := range model.Profiles() {
+		d.addProfile(p, s)
+	}
+	return d
+}
+
+func (d *skeleton) addProfile(p model.Profile, s Settings) {
+	r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: milliseconds(p.Tunnel)}
+	if p.TCP {
+		if p.Tunnel == 0 {
+			r.Tunnel = d.Tunnel
+		}
+		d.TCPProfiles = append(d.TCPProfiles, r)
+		return
+	}
+	if p.AdjustCase && len(s.HTTP.CaseAdjustments) > 0 {
+		r.Options = append(r.Options, "option h1-case-adjust-bogus-server")
+	}
+	if p.Balance == model.SourceHash {
+		// The map-based hash refuses servers that come and go.
+		r.Options = append(r.Options, "hash-type consistent")
+	}
+	d.HTTPProfiles = append(d.HTTPProfiles, r)
+}
+
+// binds listens on IPv4 and, separately, on IPv6: on one socket for both, an
+// IPv4 client would look like an IPv6 one to allow-lists.
+func binds(s Settings, port int) []string {
+	b := []string{fmt.Sprintf("*:%d", port)}
+	if s.IPv6 {
+		b = append(b, fmt.Sprintf(":::%d v6only", port))
+	}
+	if s.ProxyProtocol {
+		for i := range b {
+			b[i] += " accept-proxy"
+		}
+	}
+	return b
+}
+
+// milliseconds is a time as HAProxy reads it. Its longest one is 24 days.
+func milliseconds(d time.Duration) string {
+	const most = 2147483647
+	return strconv.FormatInt(min(max(d.Milliseconds(), 1), most), 10) + "ms"
+}
+
+func timeoutLines(t Timeouts) []string {
+	return []string{
+		"timeout connect " + milliseconds(t.Connect),
+		"timeout client " + milliseconds(t.Client),
+		"timeout client-fin " + milliseconds(t.ClientFin),
+		"timeout server " + milliseconds(t.Server),
+		"timeout server-fin " + milliseconds(t.ServerFin),
+		"timeout http-request 10s",
+		"timeout http-keep-alive " + milliseconds(t.KeepAlive),
+	}
+}
+
+func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if s.MaxConn > 0 {
+		add("maxconn %d", s.MaxConn)
+	}
+	add("nbthread %d", s.Threads)
+	add("tune.bufsize %d", s.BufferBytes)
+	add("tune.maxrewrite %d", s.RewriteBytes)
+	if caps.Lua {
+		add("lua-load-per-thread %s", l.LuaFile())
+	}
+	if caps.DynamicBackends {
+		add("tune.cli.max-payload-size 1048576")
+	}
+	add("ssl-default-bind-options ssl-min-ver %s", s.TLS.MinVersion)
+	for _, option := range []struct{ name, value string }{
+		{"ciphers", s.TLS.Ciphers}, {"ciphersuites", s.TLS.Suites}, {"curves", s.TLS.Curves},
+	} {
+		if option.value != "" {
+			add("ssl-default-bind-%s %s", option.name, option.value)
+		}
+	}
+	for _, name := range s.HTTP.CaseAdjustments {
+		add("h1-case-adjust %s %s", quote(lower(name)), quote(name))
+	}
+	if s.Log.Target != "" {
+		add("log-send-hostname")
+		add("log %s len %d %s%s info", s.Log.Target, s.Log.MaxLength, logForm(s.Log.Target), s.Log.Facility)
+		if n := s.Log.Cookie.Length; n > 62 {
+			add("tune.http.cookielen %d", n+1)
+		}
+	}
+	return lines
+}
+
+// logForm is how lines are framed where no syslog server reads them.
+func logForm(target string) string {
+	if target == "stdout" {
+		return "format raw "
+	}
+	return ""
+}

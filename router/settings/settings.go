@@ -1,0 +1,116 @@
+// Package settings turns an IngressController into the router-wide settings:
+// those that HAProxy fixes at start (render.Settings) and those that are data
+// or decide about routes (ingest.Settings). It is pure. A value that cannot be
+// used is left out, with a finding that names its field.
+//
+//	IngressController + command line + files ─ From ─▶ Settings, findings
+package settings
+
+import (
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// Settings are all router-wide settings.
+type Settings struct {
+	Render render.Settings
+	Ingest ingest.Settings
+}
+
+// Flags are what the command line and mounted files say.
+type Flags struct {
+	// RouterName is the name of the IngressController, Domain that of routes
+	// that have only a subdomain, or empty for the IngressController's.
+	RouterName, Domain string
+	// HTTPPort and HTTPSPort are the ports of the listeners.
+	HTTPPort, HTTPSPort int
+	// MaxConn and Threads apply unless the IngressController says otherwise.
+	MaxConn, Threads int
+	// MostConn is what the file limit allows, or 0 if that is not known.
+	MostConn int
+	// IPv6 also listens on IPv6 addresses.
+	IPv6 bool
+	// ClientCA and ClientCRL are the PEM texts of the files that come with
+	// spec.clientTLS, or empty if there are none.
+	ClientCA, ClientCRL string
+	// PageUnavailable and PageNotFound are the files that come with
+	// spec.httpErrorCodePages, or empty.
+	PageUnavailable, PageNotFound string
+}
+
+// reader collects settings and findings about one IngressController.
+type reader struct {
+	ref      api.ObjectRef
+	spec     *operatorv1.IngressControllerSpec
+	flags    Flags
+	out      Settings
+	findings []api.Finding
+}
+
+// From returns the settings of an IngressController, which may be nil, under a
+// command line.
+func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
+	r := &reader{flags: flags}
+	r.out.Ingest = ingest.Settings{RouterName: flags.RouterName, Domain: flags.Domain}
+	r.out.Render = render.Settings{
+		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, IPv6: flags.IPv6,
+		MaxConn: flags.MaxConn, Threads: flags.Threads,
+	}
+	if ic == nil {
+		return r.out, nil
+	}
+	r.ref = api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: ic.Namespace, Name: ic.Name}
+	r.spec = &ic.Spec
+	if r.out.Ingest.Domain == "" {
+		r.out.Ingest.Domain = ic.Status.Domain
+	}
+	r.out.Ingest.HTTP2 = ic.Annotations[api.AnnotationHTTP2] == "true"
+	r.admission()
+	r.tuning()
+	r.publishing()
+	r.http()
+	r.pages()
+	r.logging()
+	r.tlsProfile()
+	r.clientTLS()
+	return r.out, r.findings
+}
+
+// admission reads what decides about routes.
+func (r *reader) admission() {
+	s := &r.out.Ingest
+	if a := r.spec.RouteAdmission; a != nil {
+		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
+		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
+	}
+	if h := r.spec.HTTPHeaders; h != nil {
+		switch h.ForwardedHeaderPolicy {
+		case operatorv1.AppendHTTPHeaderPolicy, "":
+		case operatorv1.ReplaceHTTPHeaderPolicy:
+			s.Forwarded = model.ForwardedReplace
+		case operatorv1.IfNoneHTTPHeaderPolicy:
+			s.Forwarded = model.ForwardedIfNone
+		case operatorv1.NeverHTTPHeaderPolicy:
+			s.Forwarded = model.ForwardedNever
+		default:
+			r.find("spec.httpHeaders.forwardedHeaderPolicy", "must be Append, Replace, IfNone or Never", "Append is used")
+		}
+	}
+}
+
+func (r *reader) find(field, message, effect string) {
+	r.findings = append(r.findings, api.Finding{
+		Object: r.ref, Field: field, Reason: api.ReasonInvalidField, Severity: api.SeverityWarning, Message: message, Effect: effect,
+	})
+}
+
+// refuse is a finding about a value that is not used.
+func (r *reader) refuse(field, format string, args ...any) {
+	r.find(field, fmt.Sprintf(format, args...), "the value is not used")
+}

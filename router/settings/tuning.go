@@ -1,0 +1,123 @@
+package settings
+
+import (
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Limits of spec.tuningOptions, those of the API.
+const (
+	minBuffer      = 16384
+	maxBuffer      = 1 << 24
+	minRewrite     = 4096
+	maxThreads     = 64
+	minConnections = 2000
+	maxConnections = 2000000
+	maxKeepAlive   = 15 * time.Minute
+	// maxTime is HAProxy's longest.
+	maxTime = 2147483647 * time.Millisecond
+)
+
+// tuning reads spec.tuningOptions.
+func (r *reader) tuning() {
+	const field = "spec.tuningOptions."
+	o, s := &r.spec.TuningOptions, &r.out.Render
+	t := &s.Timeouts
+	for _, d := range []struct {
+		name string
+		from *metav1.Duration
+		to   *time.Duration
+		most time.Duration
+	}{
+		{"connectTimeout", o.ConnectTimeout, &t.Connect, maxTime},
+		{"clientTimeout", o.ClientTimeout, &t.Client, maxTime},
+		{"clientFinTimeout", o.ClientFinTimeout, &t.ClientFin, maxTime},
+		{"serverTimeout", o.ServerTimeout, &t.Server, maxTime},
+		{"serverFinTimeout", o.ServerFinTimeout, &t.ServerFin, maxTime},
+		{"tunnelTimeout", o.TunnelTimeout, &t.Tunnel, maxTime},
+		{"httpKeepAliveTimeout", o.HTTPKeepAliveTimeout, &t.KeepAlive, maxKeepAlive},
+		{"tlsInspectDelay", o.TLSInspectDelay, &t.Inspect, maxTime},
+		{"healthCheckInterval", o.HealthCheckInterval, &r.out.Ingest.CheckInterval, maxTime},
+	} {
+		r.duration(field+d.name, d.from, d.to, d.most)
+	}
+	if i := &r.out.Ingest.CheckInterval; *i != 0 && *i < time.Second {
+		r.refuse(field+"healthCheckInterval", "must be at least 1s")
+		*i = 0
+	}
+	r.number(field+"threadCount", o.ThreadCount, &s.Threads, 1, maxThreads)
+	r.number(field+"headerBufferBytes", o.HeaderBufferBytes, &s.BufferBytes, minBuffer, maxBuffer)
+	r.number(field+"headerBufferMaxRewriteBytes", o.HeaderBufferMaxRewriteBytes, &s.RewriteBytes, minRewrite, maxBuffer/2)
+	r.connections(field + "maxConnections")
+}
+
+// duration takes a time over. Zero and less mean the default, as they do on
+// OpenShift.
+func (r *reader) duration(field string, from *metav1.Duration, to *time.Duration, most time.Duration) {
+	switch {
+	case from == nil || from.Duration == 0:
+	case from.Duration < 0:
+		r.refuse(field, "must not be negative")
+	case from.Duration > most:
+		r.find(field, "is longer than "+most.String(), "that is used")
+		*to = most
+	default:
+		*to = max(from.Duration, time.Millisecond)
+	}
+}
+
+func (r *reader) number(field string, from int32, to *int, least, most int) {
+	switch n := int(from); {
+	case n == 0:
+	case n < least || n > most:
+		r.refuse(field, "must be a whole number from %d to %d", least, most)
+	default:
+		*to = n
+	}
+}
+
+// connections reads the limit of connections. More than the file limit allows
+// would keep HAProxy from starting.
+func (r *reader) connections(field string) {
+	s, n := &r.out.Render, int(r.spec.TuningOptions.MaxConnections)
+	switch {
+	case n == 0:
+	case n == -1:
+		s.MaxConn = -1
+	case n < minConnections || n > maxConnections:
+		r.refuse(field, "must be -1 or a whole number from %d to %d", minConnections, maxConnections)
+	case r.flags.MostConn > 0 && n > r.flags.MostConn:
+		r.find(field, "is more than the limit of open files of this node allows", "as many as possible are used")
+		s.MaxConn = r.flags.MostConn
+	default:
+		s.MaxConn = n
+	}
+}
+
+// publishing reads whether clients come with a PROXY protocol header.
+func (r *reader) publishing() {
+	p := r.spec.EndpointPublishingStrategy
+	if p == nil {
+		return
+	}
+	var protocol string
+	switch {
+	case p.Type == operatorv1.HostNetworkStrategyType && p.HostNetwork != nil:
+		protocol = string(p.HostNetwork.Protocol)
+	case p.Type == operatorv1.NodePortServiceStrategyType && p.NodePort != nil:
+		protocol = string(p.NodePort.Protocol)
+	case p.Type == operatorv1.PrivateStrategyType && p.Private != nil:
+		protocol = string(p.Private.Protocol)
+	case p.Type == operatorv1.LoadBalancerServiceStrategyType && p.LoadBalancer != nil && p.LoadBalancer.ProviderParameters != nil:
+		if aws := p.LoadBalancer.ProviderParameters.AWS; aws != nil && aws.NetworkLoadBalancerParameters != nil {
+			protocol = string(aws.NetworkLoadBalancerParameters.Protocol)
+		}
+		if ibm := p.LoadBalancer.ProviderParameters.IBM; ibm != nil {
+			protocol = string(ibm.Protocol)
+		}
+	}
+	r.out.Render.ProxyProtocol = strings.EqualFold(protocol, string(operatorv1.ProxyProtocol))
+}

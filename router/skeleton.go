@@ -1,0 +1,122 @@
+package router
+
+import (
+	"strings"
+
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// skeleton is what HAProxy starts from, save the routes. Its settings change
+// with the IngressController; a change is a reload, which HAProxy may refuse.
+type skeleton struct {
+	layout render.Layout
+	caps   plan.Capabilities
+
+	// target is what HAProxy should run, running what it is known to run.
+	target, running skeletonVersion
+	// refused is the fingerprint that HAProxy refused, tried again only after
+	// another one; tolerated that of the process which goes on instead.
+	refused, tolerated string
+}
+
+// skeletonVersion is a base with the settings that it was made of.
+type skeletonVersion struct {
+	settings render.Settings
+	base     render.Base
+}
+
+func newSkeleton(s render.Settings, l render.Layout, caps plan.Capabilities) (*skeleton, error) {
+	k := &skeleton{layout: l, caps: caps}
+	base, err := render.Skeleton(s, l, caps)
+	k.target = skeletonVersion{s, base}
+	return k, err
+}
+
+// aim changes the target, and reports whether it is another one now.
+func (k *skeleton) aim(s render.Settings) (bool, error) {
+	base, err := render.Skeleton(s, k.layout, k.caps)
+	if err != nil {
+		return false, err
+	}
+	if base.Fingerprint == k.refused {
+		return false, nil
+	}
+	k.refused = ""
+	if base.Fingerprint == k.target.base.Fingerprint {
+		return false, nil
+	}
+	k.target, k.tolerated = skeletonVersion{s, base}, ""
+	return true, nil
+}
+
+// is reports whether a process may go on with what it runs.
+func (k *skeleton) is(fingerprint string) bool {
+	return fingerprint == k.target.base.Fingerprint || fingerprint == k.tolerated
+}
+
+// reason says why a reload is needed, for log and metric.
+func (k *skeleton) reason() string {
+	if k.running.base.Fingerprint == "" {
+		return "router-wide settings changed"
+	}
+	changed := render.Changed(k.running.settings, k.target.settings)
+	switch len(changed) {
+	case 0:
+		return "router-wide settings changed"
+	case 1, 2, 3:
+		return strings.Join(changed, ", ")
+	}
+	return strings.Join(changed[:3], ", ") + " and others"
+}
+
+// started notes that HAProxy runs the target.
+func (k *skeleton) started() { k.running, k.tolerated = k.target, "" }
+
+// fallBack makes the target what certainly works: the last version that ran,
+// if that is what the process still runs, else one without anything that could
+// be refused.
+func (k *skeleton) fallBack(fingerprint string) error {
+	k.refused, k.tolerated = k.target.base.Fingerprint, fingerprint
+	if k.running.base.Fingerprint != "" && k.running.base.Fingerprint == fingerprint {
+		k.target = k.running
+		return nil
+	}
+	safe := k.target.settings.Safe()
+	base, err := render.Skeleton(safe, k.layout, k.caps)
+	if err == nil {
+		k.target = skeletonVersion{safe, base}
+	}
+	return err
+}
+
+// aim takes router-wide settings; the next sync applies them.
+func (e *Engine) aim(s render.Settings) {
+	changed, err := e.skeleton.aim(s)
+	if err != nil {
+		e.log.Error("cannot render router-wide settings, the last ones stay", "err", err)
+	}
+	if changed {
+		e.pid = 0 // compare with the process at once
+	}
+}
+
+// replaceSkeleton makes a process that runs another skeleton run the wanted
+// one. If HAProxy refuses it, the process goes on as it is.
+func (e *Engine) replaceSkeleton(info haproxy.Info) error {
+	reason := e.skeleton.reason()
+	e.log.Info("router-wide settings differ from those of the running HAProxy", "reason", reason, "have", info.Description, "want", e.skeleton.target.base.Fingerprint)
+	err := e.reload(reason)
+	if !haproxy.Refused(err) {
+		return err
+	}
+	e.log.Error("HAProxy refused router-wide settings; the last ones stay until they are changed", "fields", reason, "err", err)
+	if err := e.skeleton.fallBack(info.Description); err != nil {
+		return err
+	}
+	if err := e.writeFiles(); err != nil {
+		return err
+	}
+	return e.readBack(info.PID)
+}
