@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 			line, want, _ := strings.Cut(strings.TrimPrefix(text, "$ "), "\n")
 			got := invoke(t, line)
 			got = got[:strings.LastIndex(got, "exit ")]
-			if d := cmp.Diff(want, got); d != "" && !*update {
+			if d := cmp.Diff(plain(want), plain(got)); d != "" && !*update {
 				t.Errorf("%s (-docs +now):\n%s", line, d)
 			}
 			part = "console\n$ " + line + "\n" + got + "```"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func golden(t *testing.T, path string) {
 		case "cmd":
 			ran++
 			got := invoke(t, strings.TrimSpace(string(f.Data)))
-			if d := cmp.Diff(outs[name], got); d != "" && !*update {
+			if d := cmp.Diff(plain(outs[name]), plain(got)); d != "" && !*update {
 				t.Errorf("%s: %s(-want +got):\n%s", name, f.Data, d)
 			}
 			fresh.Files = append(fresh.Files, f, txtar.File{Name: "out " + name, Data: []byte(got)})
@@ -71,6 +72,17 @@ func golden(t *testing.T, path string) {
 		writeFile(t, path, txtar.Format(fresh))
 	}
 }
+
+// contentHash ends the names of backends and servers. It changes with what
+// HAProxy fixes at their birth, which is none of these tests' business.
+var contentHash = regexp.MustCompile(`:[0-9a-f]{8}\b`)
+
+// plain returns an output without hashes and column widths.
+func plain(out string) string {
+	return blanks.ReplaceAllString(contentHash.ReplaceAllString(out, ":HASH"), " ")
+}
+
+var blanks = regexp.MustCompile(` +`)
 
 func writeFile(t *testing.T, path string, data []byte) {
 	t.Helper()
