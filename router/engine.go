@@ -225,7 +225,12 @@ func (e *Engine) sync() time.Duration {
 
 // lost forgets what was known about the process.
 func (e *Engine) lost(err error) {
-	if e.complaint != err.Error() {
+	switch {
+	case e.complaint == err.Error():
+	case errors.Is(err, haproxy.ErrGone) && e.pid == 0 && e.complaint == "":
+		e.complaint = err.Error()
+		e.log.Info("waiting for HAProxy to start")
+	default:
 		e.complaint = err.Error()
 		e.log.Error("cannot bring HAProxy up to date, trying again", "err", err)
 	}

@@ -56,6 +56,14 @@ type route struct {
 	served *model.Claim
 }
 
+// certificate returns the one that the route has brought so far, or nil.
+func (r *route) certificate() *model.Certificate {
+	if r.result == nil || r.result.Claim == nil {
+		return nil
+	}
+	return r.result.Claim.Certificate
+}
+
 // NewPipeline returns a pipeline that wants nothing but a default certificate.
 func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
@@ -170,7 +178,7 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 		if r != nil {
 			p.claim(key, old, nil, hosts)
 			old = nil
-			r.good = nil
+			r.good, r.result = nil, nil
 		} else {
 			r = &route{}
 			p.routes[key] = r
@@ -184,7 +192,7 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 // ingestOrKeep ingests an object. If it cannot be served as it is now, its
 // last good version is ingested instead, under the finding about the new one.
 func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
-	res := ingest.Route(object, p.src, p.settings)
+	res := ingest.Route(object, p.src, p.settings, r.certificate())
 	if res.Claim != nil {
 		r.good = object
 		return res
@@ -193,7 +201,7 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 		r.good = nil
 		return res
 	}
-	kept := ingest.Route(r.good, p.src, p.settings)
+	kept := ingest.Route(r.good, p.src, p.settings, r.certificate())
 	if kept.Claim == nil {
 		return res
 	}

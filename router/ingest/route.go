@@ -16,10 +16,11 @@ import (
 
 // Effects that findings name.
 const (
-	effectNotServed = "the route is not served"
-	effectDefault   = "the default is used"
-	effect503       = "requests get a 503 page"
-	effectLeftOut   = "this backend gets no requests"
+	effectNotServed       = "the route is not served"
+	effectLastCertificate = "the last good certificate keeps serving"
+	effectDefault         = "the default is used"
+	effect503             = "requests get a 503 page"
+	effectLeftOut         = "this backend gets no requests"
 )
 
 // Result is what ingesting one route gives.
@@ -41,9 +42,10 @@ type Result struct {
 	Secrets  []model.Key
 }
 
-// Route ingests one route.
-func Route(r *routev1.Route, src Source, s Settings) *Result {
-	b := &builder{route: r, src: src, settings: s, result: &Result{
+// Route ingests one route. The certificate served last, which may be nil, goes
+// on serving where the Secret that the route names has come to hold nonsense.
+func Route(r *routev1.Route, src Source, s Settings, last *model.Certificate) *Result {
+	b := &builder{route: r, src: src, settings: s, last: last, result: &Result{
 		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -66,6 +68,7 @@ type builder struct {
 	settings Settings
 	result   *Result
 	ca       *model.CA
+	last     *model.Certificate
 }
 
 func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
@@ -194,6 +197,11 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 		if external, ok := errors.AsType[*externalError](err); ok {
 			b.result.Pending = external.pending
 			return b.refuse("spec.tls.externalCertificate", api.ReasonExternalCertificateValidationFailed, err.Error())
+		}
+		if secret != (model.Key{}) && b.last != nil {
+			b.find(api.SeverityError, "spec.tls.externalCertificate", api.ReasonExtendedValidationFailed, err.Error(), effectLastCertificate)
+			c.Certificate = b.last
+			return true
 		}
 		return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, err.Error())
 	}
