@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -135,6 +137,9 @@ func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
 		} else {
 			note("endpoints could not be read")
 		}
+	}
+	if ic := w.controller; ic != nil && ic.Spec.ClientTLS.ClientCertificatePolicy == operatorv1.ClientCertificatePolicyRequired && e.Listener.Name == "https" {
+		note("the router asks every TLS client for a certificate (spec.clientTLS), and refuses those without")
 	}
 	if c == nil {
 		return

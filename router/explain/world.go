@@ -62,11 +62,16 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
-	wide, _ := settings.From(w.controller, settings.Flags{
+	wide, findings := settings.From(w.controller, settings.Flags{
 		RouterName: w.options.Router, Domain: domainOf(w.options.Domain, w.controller),
 		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1,
 	})
 	w.settings, w.render = wide.Ingest, wide.Render
+	for _, f := range findings {
+		if !needsFiles(f.Field) {
+			w.findings = append(w.findings, f)
+		}
+	}
 	w.source = newSource(w)
 	if err := w.convertIngresses(); err != nil {
 		return nil, err
@@ -132,6 +137,12 @@ func (w *World) chooseController() error {
 		w.note("selectors and settings of router %s are not known; answers are for default settings", w.options.Router)
 	}
 	return nil
+}
+
+// needsFiles reports whether a field of an IngressController names files that
+// the operator mounts into the router, and that are not known here.
+func needsFiles(field string) bool {
+	return strings.HasPrefix(field, "spec.clientTLS") || strings.HasPrefix(field, "spec.httpErrorCodePages")
 }
 
 // domainOf returns the domain asked for, or that of a manifest, which has no
