@@ -95,7 +95,7 @@ func (a *authority) ca(t testing.TB, name string) *keyPair {
 		return p
 	}
 	p := makePair(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}, nil, newKey(t))
 	a.cas[name] = p
 	return p
