@@ -11,7 +11,8 @@ RUN go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/ ./cmd/... \
 
 # HAProxy 3.4 with the libraries of the suite that it was built for.
 FROM debian:sid-slim AS haproxy
-RUN echo "deb http://mirror.example/debian experimental main" > /etc/apt/sources.list.d/experimental.list \
+RUN mirror=$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -1) \
+ && echo "deb $mirror experimental main" > /etc/apt/sources.list.d/experimental.list \
  && apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
     "haproxy=$(apt-cache madison haproxy | awk '{print $3}' | sort -rV | head -1)" \

@@ -2,6 +2,7 @@ package toolset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,9 +59,9 @@ func (a privateAPT) update(ctx context.Context) error {
 	if _, err := os.Stat(debianKeyring); err != nil {
 		return fmt.Errorf("check Debian's signatures: %w (apt-get install debian-archive-keyring)", err)
 	}
-	mirror := os.Getenv("FAIRLEAD_DEBIAN_MIRROR")
-	if mirror == "" {
-		mirror = "http://mirror.example/debian"
+	mirror, err := debianMirror()
+	if err != nil {
+		return err
 	}
 	var list strings.Builder
 	for _, suite := range a.suites {
@@ -72,8 +73,36 @@ func (a privateAPT) update(ctx context.Context) error {
 		}
 	}
 	a.builder.Progress("  read the package lists of Debian %s", strings.Join(a.suites, " + "))
-	_, err := a.run(ctx, "apt-get", "-q", "update")
+	_, err = a.run(ctx, "apt-get", "-q", "update")
 	return err
+}
+
+// debianMirror returns the mirror that FAIRLEAD_DEBIAN_MIRROR names, or else the one that this system's own APT uses.
+func debianMirror() (string, error) {
+	if mirror := os.Getenv("FAIRLEAD_DEBIAN_MIRROR"); mirror != "" {
+		return mirror, nil
+	}
+	lists, err := filepath.Glob("/etc/apt/sources.list.d/*")
+	if err != nil {
+		return "", fmt.Errorf("find a Debian mirror: %w", err)
+	}
+	for _, list := range append([]string{"/etc/apt/sources.list"}, lists...) {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // a folder, or none
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				continue
+			}
+			for word := range strings.FieldsSeq(line) {
+				if strings.Contains(word, "://") && strings.HasSuffix(strings.TrimRight(word, "/"), "/debian") {
+					return word, nil
+				}
+			}
+		}
+	}
+	return "", errors.New("find a Debian mirror: this system's APT names none; set FAIRLEAD_DEBIAN_MIRROR to one of https://www.debian.org/mirror/list")
 }
 
 // versions returns the versions of the package that the suites offer, newest first.
