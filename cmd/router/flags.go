@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,6 +23,8 @@ type config struct {
 	httpPort, httpsPort         int
 	statsPort                   int
 	certificate, statsAuth      string
+	clientCA, errorPages        string
+	mostConnections             int
 	maxConnections, threads     int
 	supervise, ipv6             bool
 	canonicalHostname           string
@@ -65,6 +68,8 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.IntVar(&c.httpsPort, "https-port", 443, "port for HTTPS")
 		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for probes, metrics and the statistics page")
 		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
+		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")
+		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
 		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections; default is 20000, less if the file limit is lower")
 		fs.IntVar(&c.threads, "threads", 1, "HAProxy's number of threads")
@@ -93,19 +98,24 @@ func (c *config) complete() error {
 	if c.canonicalHostname == "" && c.domain != "" {
 		c.canonicalHostname = "router-" + c.name + "." + c.domain
 	}
+	c.mostConnections = mostConnections()
 	if c.maxConnections == 0 {
-		c.maxConnections = defaultMaxConnections()
+		c.maxConnections = min(defaultMaxConnections, c.mostConnections)
 	}
 	return nil
 }
 
-// defaultMaxConnections leaves room below the file limit: a connection takes
-// two file descriptors, and HAProxy refuses to start with too few.
-func defaultMaxConnections() int {
-	const most, reserved = 20000, 1000
+// defaultMaxConnections is the limit where neither flag nor IngressController
+// has one.
+const defaultMaxConnections = 20000
+
+// mostConnections leaves room below the file limit: a connection takes two
+// file descriptors, and HAProxy refuses to start with too few.
+func mostConnections() int {
+	const reserved = 1000
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 2*most+reserved {
-		return most
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > math.MaxInt32 {
+		return math.MaxInt32
 	}
 	return max((int(limit.Max)-reserved)/2, 100)
 }

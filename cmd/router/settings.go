@@ -14,7 +14,7 @@ import (
 func settingsSource(c *config, w *kube.Watcher, log *slog.Logger) func() settings.Settings {
 	var logged []api.Finding
 	return func() settings.Settings {
-		s, findings := settings.From(w.IngressController(), c.flags())
+		s, findings := settings.From(w.IngressController(), c.flags(log))
 		if !slices.Equal(logged, findings) {
 			for _, f := range findings {
 				log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
@@ -25,9 +25,11 @@ func settingsSource(c *config, w *kube.Watcher, log *slog.Logger) func() setting
 	}
 }
 
-func (c *config) flags() settings.Flags {
+func (c *config) flags(log *slog.Logger) settings.Flags {
+	f := c.read(log)
 	return settings.Flags{
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
-		MaxConn: c.maxConnections, Threads: c.threads, IPv6: c.ipv6,
+		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
+		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound,
 	}
 }

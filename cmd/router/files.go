@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// mountedFiles are texts that the IngressController names in ConfigMaps, which
+// the operator mounts: spec.clientTLS.clientCA and spec.httpErrorCodePages.
+type mountedFiles struct {
+	clientCA, clientCRL           string
+	pageUnavailable, pageNotFound string
+}
+
+// mountPoll is how often mounted files are looked at. ConfigMaps in pods
+// change by a symlink swap, which every way of watching sees late or not at
+// all, save this.
+const mountPoll = 2 * time.Second
+
+// read returns the files as they are. One that cannot be read is empty, which
+// for client certificates means that nobody gets in.
+func (c *config) read(log *slog.Logger) mountedFiles {
+	text := func(dir, name string) string {
+		if dir == "" {
+			return ""
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !os.IsNotExist(err) {
+			log.Error("cannot read a mounted file", "err", err)
+		}
+		return string(b)
+	}
+	return mountedFiles{
+		clientCA: text(c.clientCA, "ca-bundle.pem"), clientCRL: text(c.clientCA, "crls.pem"),
+		pageUnavailable: text(c.errorPages, "error-page-503.http"), pageNotFound: text(c.errorPages, "error-page-404.http"),
+	}
+}
+
+// watchFiles sends after a mounted file has changed.
+func watchFiles(ctx context.Context, c *config, log *slog.Logger) <-chan struct{} {
+	if c.clientCA == "" && c.errorPages == "" {
+		return nil
+	}
+	changed := make(chan struct{}, 1)
+	last := c.read(log)
+	go func() {
+		tick := time.NewTicker(mountPoll)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now := c.read(log)
+			if now == last {
+				continue
+			}
+			last = now
+			log.Info("mounted files changed")
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return changed
+}
