@@ -194,6 +194,9 @@ func newSource(w *World) *source {
 func (s *source) add(key model.Key, r *routev1.Route) {
 	r = r.DeepCopy()
 	w := s.world
+	if r.UID == "" { // the pipeline knows an object by it
+		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", w.objects.order[refOf(r)], r.Name))
+	}
 	if w.objects.Offline {
 		s.complete(r)
 	}
@@ -219,9 +222,6 @@ func (s *source) add(key model.Key, r *routev1.Route) {
 func (s *source) complete(r *routev1.Route) {
 	if r.CreationTimestamp.IsZero() {
 		r.CreationTimestamp = metav1.NewTime(s.world.options.Now)
-	}
-	if r.UID == "" {
-		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.world.objects.order[refOf(r)], r.Name))
 	}
 	domain := s.world.settings.Domain
 	if r.Spec.Host == "" && r.Spec.Subdomain == "" && r.Spec.WildcardPolicy != routev1.WildcardPolicySubdomain && domain != "" {
