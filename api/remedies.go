@@ -21,76 +21,136 @@ func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 
 func routeRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonRouteNotAdmitted: {"the router's policy does not allow the host or the wildcard policy",
-			"choose another host, or ask the owner of the IngressController to change spec.routeAdmission"},
-		ReasonNoHostValue: {"the route has no host, and none could be made from a subdomain",
-			"set spec.host"},
-		ReasonInvalidHost: {"the host is not a DNS name",
-			"correct spec.host: lower-case letters, digits and -, labels of at most 63 characters"},
-		ReasonHostAlreadyClaimed: {"an older route holds the same host and path, or another namespace holds the host",
-			"choose another host or path, delete the older route, or ask for routeAdmission.namespaceOwnership: InterNamespaceAllowed"},
-		ReasonExtendedValidationFailed: {"a certificate, key or other TLS field cannot be used",
-			"correct the field of spec.tls that the message names"},
-		ReasonExternalCertificateValidationFailed: {"the Secret that spec.tls.externalCertificate names is missing, of the wrong type, or the router may not read it",
-			"create a Secret of type kubernetes.io/tls, and let ServiceAccount router of namespace openshift-ingress get, list and watch it"},
-		ReasonRefusedByHAProxy: {"HAProxy did not take the configuration of this route",
-			"undo the last change of the route, and report the message: the router should have refused it earlier"},
-		ReasonServiceNotFound: {"the Service does not exist in the namespace of the object",
-			"create the Service, or correct its name"},
-		ReasonPortNotFound: {"no endpoint of the Service has the port that the route names",
-			"set spec.port.targetPort to the name of a Service port, or to the number of a pod port"},
-		ReasonNoEndpoints: {"no pod behind the Service is ready",
-			"look at the pods that the Service selects, and at their readiness probes"},
-		ReasonInvalidAnnotation: {"the annotation's value cannot be used",
-			"correct the value as the message says, or remove the annotation"},
-		ReasonInvalidField: {"the field has a value that the API server normally refuses",
-			"correct the field, and install the newest CRDs"},
-		ReasonAmbiguousPort: {"the Service has several ports and the route names none",
-			"set spec.port.targetPort"},
-		ReasonUnverifiedBackend: {"the re-encrypt route has no destination CA, so it is not checked who answers",
-			"set spec.tls.destinationCACertificate to the CA of the pod's certificate"},
+		ReasonRouteNotAdmitted: {
+			"the router's policy does not allow the host or the wildcard policy",
+			"choose another host, or ask the owner of the IngressController to change spec.routeAdmission",
+		},
+		ReasonNoHostValue: {
+			"the route has no host, and none could be made from a subdomain",
+			"set spec.host",
+		},
+		ReasonInvalidHost: {
+			"the host is not a DNS name",
+			"correct spec.host: lower-case letters, digits and -, labels of at most 63 characters",
+		},
+		ReasonHostAlreadyClaimed: {
+			"an older route holds the same host and path, or another namespace holds the host",
+			"choose another host or path, delete the older route, or ask for routeAdmission.namespaceOwnership: InterNamespaceAllowed",
+		},
+		ReasonExtendedValidationFailed: {
+			"a certificate, key or other TLS field cannot be used",
+			"correct the field of spec.tls that the message names",
+		},
+		ReasonExternalCertificateValidationFailed: {
+			"the Secret that spec.tls.externalCertificate names is missing, of the wrong type, or the router may not read it",
+			"create a Secret of type kubernetes.io/tls, and let ServiceAccount router of namespace openshift-ingress get, list and watch it",
+		},
+		ReasonRefusedByHAProxy: {
+			"HAProxy did not take the configuration of this route",
+			"undo the last change of the route, and report the message: the router should have refused it earlier",
+		},
+		ReasonServiceNotFound: {
+			"the Service does not exist in the namespace of the object",
+			"create the Service, or correct its name",
+		},
+		ReasonPortNotFound: {
+			"no endpoint of the Service has the port that the route names",
+			"set spec.port.targetPort to the name of a Service port, or to the number of a pod port",
+		},
+		ReasonNoEndpoints: {
+			"no pod behind the Service is ready",
+			"look at the pods that the Service selects, and at their readiness probes",
+		},
+		ReasonInvalidAnnotation: {
+			"the annotation's value cannot be used",
+			"correct the value as the message says, or remove the annotation",
+		},
+		ReasonInvalidField: {
+			"the field has a value that the API server normally refuses",
+			"correct the field, and install the newest CRDs",
+		},
+		ReasonAmbiguousPort: {
+			"the Service has several ports and the route names none",
+			"set spec.port.targetPort",
+		},
+		ReasonUnverifiedBackend: {
+			"the re-encrypt route has no destination CA, so it is not checked who answers",
+			"set spec.tls.destinationCACertificate to the CA of the pod's certificate",
+		},
 	}
 }
 
 func manifestRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonUnknownField: {"the kind has no such field; the API server would drop it",
-			"correct the spelling or the indentation; kubectl explain lists the fields"},
-		ReasonUndecodable: {"the text is not a manifest of its kind",
-			"correct it where the message points"},
-		ReasonDuplicateObject: {"two manifests are about the same object, and the later one counts",
-			"remove one of the two, or give one another name"},
-		ReasonUnknownAnnotation: {"the annotation has the prefix of the router's, but is none of them",
-			"correct the spelling, or remove the annotation; docs/routes lists all"},
-		ReasonServicePortMissing: {"the Service has no port of that name or number",
-			"set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort"},
-		ReasonCertificateExpired: {"the certificate is used outside of the time that it is made for",
-			"renew the certificate"},
+		ReasonUnknownField: {
+			"the kind has no such field; the API server would drop it",
+			"correct the spelling or the indentation; kubectl explain lists the fields",
+		},
+		ReasonUndecodable: {
+			"the text is not a manifest of its kind",
+			"correct it where the message points",
+		},
+		ReasonDuplicateObject: {
+			"two manifests are about the same object, and the later one counts",
+			"remove one of the two, or give one another name",
+		},
+		ReasonUnknownAnnotation: {
+			"the annotation has the prefix of the router's, but is none of them",
+			"correct the spelling, or remove the annotation; docs/routes lists all",
+		},
+		ReasonServicePortMissing: {
+			"the Service has no port of that name or number",
+			"set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort",
+		},
+		ReasonCertificateExpired: {
+			"the certificate is used outside of the time that it is made for",
+			"renew the certificate",
+		},
 	}
 }
 
 func ingressRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonBackendNotFound: {"the Service of a path, or its port, does not exist",
-			"create the Service, or correct name and port of the backend"},
-		ReasonUnsupportedBackend: {"the backend is no Service",
-			"name a Service as backend"},
-		ReasonUnsupportedHostlessRule: {"a rule has no host",
-			"give the rule a host"},
-		ReasonUnsupportedDefaultBackend: {"a default backend is not served",
-			"add a rule with host and path / instead"},
-		ReasonUnsupportedPath: {"a Route cannot have the path, or its termination allows no path",
-			"percent-encode the path; with passthrough use only Prefix /"},
-		ReasonDuplicatePath: {"two paths of the Ingress mean the same",
-			"remove one of the two"},
-		ReasonCertificateInvalid: {"the TLS Secret is missing or has no usable certificate and key",
-			"create the Secret with tls.crt and tls.key, type kubernetes.io/tls"},
-		ReasonCertificateHostMismatch: {"the certificate is not made for the host, so clients will complain",
-			"get a certificate that covers the host"},
-		ReasonRouteNameTaken: {"a Route of the name that is needed belongs to somebody else",
-			"delete or rename that Route"},
-		ReasonRouteRefused: {"the API server refused the Route made of the Ingress",
-			"correct the Ingress as the message says"},
+		ReasonBackendNotFound: {
+			"the Service of a path, or its port, does not exist",
+			"create the Service, or correct name and port of the backend",
+		},
+		ReasonUnsupportedBackend: {
+			"the backend is no Service",
+			"name a Service as backend",
+		},
+		ReasonUnsupportedHostlessRule: {
+			"a rule has no host",
+			"give the rule a host",
+		},
+		ReasonUnsupportedDefaultBackend: {
+			"a default backend is not served",
+			"add a rule with host and path / instead",
+		},
+		ReasonUnsupportedPath: {
+			"a Route cannot have the path, or its termination allows no path",
+			"percent-encode the path; with passthrough use only Prefix /",
+		},
+		ReasonDuplicatePath: {
+			"two paths of the Ingress mean the same",
+			"remove one of the two",
+		},
+		ReasonCertificateInvalid: {
+			"the TLS Secret is missing or has no usable certificate and key",
+			"create the Secret with tls.crt and tls.key, type kubernetes.io/tls",
+		},
+		ReasonCertificateHostMismatch: {
+			"the certificate is not made for the host, so clients will complain",
+			"get a certificate that covers the host",
+		},
+		ReasonRouteNameTaken: {
+			"a Route of the name that is needed belongs to somebody else",
+			"delete or rename that Route",
+		},
+		ReasonRouteRefused: {
+			"the API server refused the Route made of the Ingress",
+			"correct the Ingress as the message says",
+		},
 	}
 }
 
@@ -98,23 +158,39 @@ func controllerRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonValid:    {"the IngressController passed validation", ""},
 		ReasonAdmitted: {"the IngressController was accepted", ""},
-		ReasonInvalid: {"the IngressController cannot be used as it is",
-			"correct the fields that the message names; routers that it already has keep running"},
-		ReasonRejected: {"the IngressController cannot be used as it is",
-			"correct the fields that the message names"},
-		ReasonDefaultCertificateNotFound: {"the Secret that spec.defaultCertificate names is missing in namespace openshift-ingress",
-			"create the Secret there, type kubernetes.io/tls"},
-		ReasonDefaultCertificateInvalid: {"the Secret of spec.defaultCertificate has no usable tls.crt and tls.key",
-			"put a certificate and its key into the Secret"},
-		ReasonConflictingObject: {"an object of the name that the operator needs belongs to somebody else",
-			"delete or rename that object"},
+		ReasonInvalid: {
+			"the IngressController cannot be used as it is",
+			"correct the fields that the message names; routers that it already has keep running",
+		},
+		ReasonRejected: {
+			"the IngressController cannot be used as it is",
+			"correct the fields that the message names",
+		},
+		ReasonDefaultCertificateNotFound: {
+			"the Secret that spec.defaultCertificate names is missing in namespace openshift-ingress",
+			"create the Secret there, type kubernetes.io/tls",
+		},
+		ReasonDefaultCertificateInvalid: {
+			"the Secret of spec.defaultCertificate has no usable tls.crt and tls.key",
+			"put a certificate and its key into the Secret",
+		},
+		ReasonConflictingObject: {
+			"an object of the name that the operator needs belongs to somebody else",
+			"delete or rename that object",
+		},
 		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
-		ReasonLoadBalancerPending: {"no address has been assigned yet",
-			"look at the events of the Service router-NAME in namespace openshift-ingress; create an IPAddressPool if there is none"},
-		ReasonSyncLoadBalancerFailed: {"who assigns addresses reported an error",
-			"look at the events of the Service router-NAME in namespace openshift-ingress"},
-		ReasonLoadBalancerServiceNotFound: {"the Service router-NAME does not exist yet",
-			"wait for the operator; look at its log if that takes more than a minute"},
+		ReasonLoadBalancerPending: {
+			"no address has been assigned yet",
+			"look at the events of the Service router-NAME in namespace openshift-ingress; create an IPAddressPool if there is none",
+		},
+		ReasonSyncLoadBalancerFailed: {
+			"who assigns addresses reported an error",
+			"look at the events of the Service router-NAME in namespace openshift-ingress",
+		},
+		ReasonLoadBalancerServiceNotFound: {
+			"the Service router-NAME does not exist yet",
+			"wait for the operator; look at its log if that takes more than a minute",
+		},
 	}
 }
 
@@ -124,29 +200,53 @@ func addressRemedies() map[Reason]Remedy {
 		ReasonAdvertised:   {"an advertisement selects the pool", ""},
 		ReasonIPAllocated:  {"the Service has its address", ""},
 		ReasonNodeAssigned: {"a node began to announce the address", ""},
-		ReasonInvalidAddresses: {"an entry of spec.addresses is no network or range",
-			"write it as 192.0.2.0/24 or 192.0.2.10-192.0.2.20"},
-		ReasonOverlap: {"two entries or pools hold the same addresses",
-			"remove them from one of the two"},
-		ReasonInvalidSelector: {"a label selector cannot be used",
-			"correct the selector as the message says"},
-		ReasonWrongNamespace: {"the object is not in the provider's namespace, so it has no effect",
-			"create it in namespace metallb-system"},
-		ReasonNoAdvertisement: {"no advertisement selects the pool, so nobody answers for its addresses",
-			"create an L2Advertisement that selects the pool"},
-		ReasonClearAssignment: {"the Service lost its address, for example because its pool went",
-			"look at the IPAddressPools; the message says why"},
-		ReasonAllocationFailed: {"no pool has an address for the Service",
-			"add addresses to a pool, or free some; the message says why for each pool"},
-		ReasonLoadBalancerFailed: {"the request for an address cannot be read, or contradicts itself",
-			"correct the annotation or spec.loadBalancerIP"},
-		ReasonAdditionalAssignFailed: {"the pool has no free address of the other IP family",
-			"add addresses of that family to the pool"},
-		ReasonDeprecatedAnnotation: {"the Service uses an annotation with prefix metallb.universe.tf/",
-			"use prefix metallb.io/"},
-		ReasonNotOurAddress: {"the Service has an address that no pool holds; somebody else gave it",
-			"remove the other load balancer, or give one of the two a loadBalancerClass"},
-		ReasonAnnounceFailed: {"the node that should announce has none of the interfaces that the advertisement names",
-			"correct spec.interfaces of the L2Advertisement"},
+		ReasonInvalidAddresses: {
+			"an entry of spec.addresses is no network or range",
+			"write it as 192.0.2.0/24 or 192.0.2.10-192.0.2.20",
+		},
+		ReasonOverlap: {
+			"two entries or pools hold the same addresses",
+			"remove them from one of the two",
+		},
+		ReasonInvalidSelector: {
+			"a label selector cannot be used",
+			"correct the selector as the message says",
+		},
+		ReasonWrongNamespace: {
+			"the object is not in the provider's namespace, so it has no effect",
+			"create it in namespace metallb-system",
+		},
+		ReasonNoAdvertisement: {
+			"no advertisement selects the pool, so nobody answers for its addresses",
+			"create an L2Advertisement that selects the pool",
+		},
+		ReasonClearAssignment: {
+			"the Service lost its address, for example because its pool went",
+			"look at the IPAddressPools; the message says why",
+		},
+		ReasonAllocationFailed: {
+			"no pool has an address for the Service",
+			"add addresses to a pool, or free some; the message says why for each pool",
+		},
+		ReasonLoadBalancerFailed: {
+			"the request for an address cannot be read, or contradicts itself",
+			"correct the annotation or spec.loadBalancerIP",
+		},
+		ReasonAdditionalAssignFailed: {
+			"the pool has no free address of the other IP family",
+			"add addresses of that family to the pool",
+		},
+		ReasonDeprecatedAnnotation: {
+			"the Service uses an annotation with prefix metallb.universe.tf/",
+			"use prefix metallb.io/",
+		},
+		ReasonNotOurAddress: {
+			"the Service has an address that no pool holds; somebody else gave it",
+			"remove the other load balancer, or give one of the two a loadBalancerClass",
+		},
+		ReasonAnnounceFailed: {
+			"the node that should announce has none of the interfaces that the advertisement names",
+			"correct spec.interfaces of the L2Advertisement",
+		},
 	}
 }

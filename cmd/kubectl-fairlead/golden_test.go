@@ -123,26 +123,26 @@ func invoke(t *testing.T, line string) string {
 func words(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder
-	quoted, any := false, false
+	quoted, begun := false, false
 	for _, c := range line {
 		switch {
 		case c == '\'':
-			quoted, any = !quoted, true
+			quoted, begun = !quoted, true
 		case c == ' ' && !quoted:
-			if any {
+			if begun {
 				out = append(out, word.String())
 			}
 			word.Reset()
-			any = false
+			begun = false
 		default:
 			word.WriteRune(c)
-			any = true
+			begun = true
 		}
 	}
 	if quoted {
 		return nil, fmt.Errorf("%s: a quote is open", line)
 	}
-	if any {
+	if begun {
 		out = append(out, word.String())
 	}
 	return out, nil

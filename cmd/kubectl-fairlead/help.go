@@ -44,6 +44,7 @@ Flags
 Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be read.
 `
 
+//nolint:gosec // a text without credentials
 const helpWhy = `kubectl fairlead why KIND/NAME says which URLs reach an object, what shadows it and what its findings mean.
 
 Examples

@@ -151,11 +151,9 @@ func (w *World) unknownAnnotations(key model.Key, find finder) {
 			continue
 		}
 		message := "the router does not read this annotation"
-		for _, candidate := range sortedKeys(known) {
-			if editDistance(k, candidate, 3) < 3 {
-				message += "; " + candidate + " may be meant"
-				break
-			}
+		near := slices.IndexFunc(sortedKeys(known), func(candidate string) bool { return editDistance(k, candidate, 3) < 3 })
+		if near >= 0 {
+			message += "; " + sortedKeys(known)[near] + " may be meant"
 		}
 		find(api.SeverityWarning, "metadata.annotations["+k+"]", api.ReasonUnknownAnnotation, message, "it has no effect")
 	}

@@ -30,7 +30,7 @@ func (w *World) info(key model.Key) RouteInfo {
 		info.Host, info.Path, info.Exact = c.Host, c.Path, c.Exact
 		info.Termination, info.Insecure = string(c.Termination), string(c.Insecure)
 	}
-	if t := r.CreationTimestamp; !t.IsZero() && !(w.objects.Offline && t.Time.Equal(w.options.Now)) {
+	if t := r.CreationTimestamp; !t.IsZero() && (!w.objects.Offline || !t.Time.Equal(w.options.Now)) {
 		utc := t.UTC()
 		info.Created = &utc
 	}

@@ -38,7 +38,7 @@ func (s *source) Route(key model.Key) *routev1.Route {
 // Service implements ingest.Source. Services that could not be read are taken
 // as there.
 func (s *source) Service(key model.Key) *corev1.Service {
-	if found := s.Objects.Services[key]; found != nil {
+	if found := s.Services[key]; found != nil {
 		return found
 	}
 	if !s.readable("Service", key.Namespace) {
@@ -53,7 +53,7 @@ func (s *source) Slices(service model.Key) []*discoveryv1.EndpointSlice {
 }
 
 // Secret implements ingest.Source.
-func (s *source) Secret(key model.Key) (*corev1.Secret, error) { return s.Objects.Secrets[key], nil }
+func (s *source) Secret(key model.Key) (*corev1.Secret, error) { return s.Secrets[key], nil }
 
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests
 // of an application have none: pods do not exist yet.
@@ -91,7 +91,7 @@ func (w *World) convertIngresses() error {
 			w.objects.Files[refOf(r)] = w.objects.Files[refOf(i)]
 			rkey := keyOf(r)
 			if _, taken := w.objects.Routes[rkey]; taken {
-				return fmt.Errorf("Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
+				return fmt.Errorf("two objects meet: Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
 			}
 			w.source.add(rkey, r)
 			if why := w.unknownCertificate(i, r); why != "" {
