@@ -1,0 +1,161 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
+)
+
+type spec = operatorv1.IngressControllerSpec
+
+func from(edit func(*spec), f settings.Flags) (settings.Settings, []string) {
+	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default"}}
+	edit(&ic.Spec)
+	s, findings := settings.From(ic, f)
+	var fields []string
+	for _, f := range findings {
+		fields = append(fields, f.Field)
+	}
+	return s, fields
+}
+
+func set(name, value string) operatorv1.IngressControllerHTTPHeader {
+	return operatorv1.IngressControllerHTTPHeader{Name: name, Action: operatorv1.IngressControllerHTTPHeaderActionUnion{
+		Type: operatorv1.Set, Set: &operatorv1.IngressControllerSetHTTPHeader{Value: value},
+	}}
+}
+
+func syslog(edit func(*operatorv1.AccessLogging)) func(*spec) {
+	a := &operatorv1.AccessLogging{Destination: operatorv1.LoggingDestination{
+		Type: operatorv1.SyslogLoggingDestinationType, Syslog: &operatorv1.SyslogLoggingDestinationParameters{Address: "192.0.2.1", Port: 514},
+	}}
+	edit(a)
+	return func(s *spec) { s.Logging = &operatorv1.IngressControllerLogging{Access: a} }
+}
+
+// TestUnusable: a value that cannot be used is not, and a finding names it.
+func TestUnusable(t *testing.T) {
+	t.Parallel()
+	const lines = "a\nb"
+	for field, edit := range map[string]func(*spec){
+		"spec.tuningOptions.clientTimeout":        func(s *spec) { s.TuningOptions.ClientTimeout = &metav1.Duration{Duration: -1} },
+		"spec.tuningOptions.httpKeepAliveTimeout": func(s *spec) { s.TuningOptions.HTTPKeepAliveTimeout = &metav1.Duration{Duration: time.Hour} },
+		"spec.tuningOptions.healthCheckInterval":  func(s *spec) { s.TuningOptions.HealthCheckInterval = &metav1.Duration{Duration: time.Millisecond} },
+		"spec.tuningOptions.threadCount":          func(s *spec) { s.TuningOptions.ThreadCount = 65 },
+		"spec.tuningOptions.headerBufferBytes":    func(s *spec) { s.TuningOptions.HeaderBufferBytes = 100 },
+		"spec.tuningOptions.maxConnections":       func(s *spec) { s.TuningOptions.MaxConnections = 100000 },
+		"spec.httpHeaders.forwardedHeaderPolicy":  func(s *spec) { s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{ForwardedHeaderPolicy: "x"} },
+		"spec.httpHeaders.uniqueId.format": func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{UniqueId: operatorv1.IngressControllerHTTPUniqueIdHeaderPolicy{Name: "X", Format: "%Tr"}}
+		},
+		"spec.httpHeaders.uniqueId.name": func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{UniqueId: operatorv1.IngressControllerHTTPUniqueIdHeaderPolicy{Name: lines}}
+		},
+		"spec.httpHeaders.headerNameCaseAdjustments": func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{HeaderNameCaseAdjustments: []operatorv1.IngressControllerHTTPHeaderNameCaseAdjustment{"A", "a"}}
+		},
+		"spec.httpHeaders.actions.request[Host].name": func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{Actions: operatorv1.IngressControllerHTTPHeaderActions{Request: []operatorv1.IngressControllerHTTPHeader{set("Host", "x")}}}
+		},
+		"spec.httpHeaders.actions.response[X].action": func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{Actions: operatorv1.IngressControllerHTTPHeaderActions{Response: []operatorv1.IngressControllerHTTPHeader{set("X", "%[req.hdr(a)]")}}}
+		},
+		"spec.httpCompression.mimeTypes":                  func(s *spec) { s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{"text"} },
+		"spec.tlsSecurityProfile.type":                    func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "x"} },
+		"spec.tlsSecurityProfile.custom":                  func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom"} },
+		"spec.logging.access.destination.syslog":          syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Address = "host" }),
+		"spec.logging.access.destination.syslog.facility": syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Facility = lines }),
+		"spec.logging.access.destination.maxLength":       syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.MaxLength = 5 }),
+		"spec.logging.access.httpLogFormat":               syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat = lines }),
+		"spec.clientTLS.clientCertificatePolicy":          func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "x" },
+		"spec.clientTLS.clientCA":                         func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "Required" },
+		"spec.httpErrorCodePages":                         func(s *spec) { s.HttpErrorCodePages.Name = "pages" },
+	} {
+		_, fields := from(edit, settings.Flags{MostConn: 50000, PageNotFound: "no response"})
+		if len(fields) != 1 || fields[0] != field {
+			t.Errorf("%s: findings about %v", field, fields)
+		}
+	}
+}
+
+// TestClosed: what should protect and cannot closes the door.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	for _, p := range []operatorv1.ClientCertificatePolicy{"Required", "Optional", "x"} {
+		s, _ := from(func(s *spec) { s.ClientTLS.ClientCertificatePolicy = p }, settings.Flags{ClientCA: "broken"})
+		if !s.Render.ClientTLS.Closed {
+			t.Errorf("%s: open", p)
+		}
+	}
+	if safe := (render.Settings{ClientTLS: render.ClientTLS{Verify: "required"}}).Safe(); !safe.ClientTLS.Closed {
+		t.Error("the settings to fall back to are open")
+	}
+}
+
+// FuzzText: no text of an IngressController becomes more than one line of
+// configuration, or breaks out of its word.
+func FuzzText(f *testing.F) {
+	f.Add("a b'c\"d\\e#f%%g{h}")
+	f.Add("x\nglobal")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, _ := from(func(s *spec) {
+			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{
+				UniqueId: operatorv1.IngressControllerHTTPUniqueIdHeaderPolicy{Name: "X-Id", Format: text},
+				Actions: operatorv1.IngressControllerHTTPHeaderActions{
+					Request: []operatorv1.IngressControllerHTTPHeader{set(text, "x"), set("X-Text", text)},
+				},
+			}
+			s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{operatorv1.CompressionMIMEType(text)}
+			s.ClientTLS.AllowedSubjectPatterns = []string{text}
+			s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom", Custom: &configv1.CustomTLSProfile{TLSProfileSpec: configv1.TLSProfileSpec{Ciphers: []string{text}}}}
+			syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat, a.Destination.Syslog.Facility = text, text })(s)
+		}, settings.Flags{})
+		base, err := render.Skeleton(s.Render, render.Layout{Dir: "/d"}, plan.Capabilities{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := render.Skeleton(render.Settings{}, render.Layout{Dir: "/d"}, plan.Capabilities{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Each text adds the few lines that are due.
+		const most = 40
+		if more := strings.Count(base.Text, "\n") - strings.Count(plain.Text, "\n"); more > most {
+			t.Errorf("%d more lines", more)
+		}
+		for l := range strings.Lines(base.Text) {
+			if strings.HasPrefix(l, "global") && strings.TrimSpace(l) != "global" {
+				t.Errorf("line %q", l)
+			}
+		}
+		if strings.Count(base.Text, "\nglobal") != strings.Count(plain.Text, "\nglobal") {
+			t.Error("a section more")
+		}
+	})
+}
+
+// TestData: what is data is no reason for a reload.
+func TestData(t *testing.T) {
+	t.Parallel()
+	s, fields := from(func(s *spec) {
+		s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{ForwardedHeaderPolicy: operatorv1.IfNoneHTTPHeaderPolicy}
+		s.RouteAdmission = &operatorv1.RouteAdmissionPolicy{NamespaceOwnership: "InterNamespaceAllowed", WildcardPolicy: "WildcardsAllowed"}
+		s.TuningOptions.HealthCheckInterval = &metav1.Duration{Duration: 9 * time.Second}
+	}, settings.Flags{})
+	i := s.Ingest
+	if len(fields) != 0 || i.Forwarded != model.ForwardedIfNone || !i.InterNamespace || !i.WildcardsAllowed || i.CheckInterval != 9*time.Second {
+		t.Errorf("%+v, findings %v", i, fields)
+	}
+	if changed := render.Changed(render.Settings{}, s.Render); len(changed) != 0 {
+		t.Errorf("needs a reload: %v", changed)
+	}
+}
