@@ -78,7 +78,7 @@ func everySetting(s *operatorv1.IngressControllerSpec, syslogPort int) {
 		HeaderNameCaseAdjustments: []operatorv1.IngressControllerHTTPHeaderNameCaseAdjustment{"X-WEIRD", "Host"},
 		Actions: operatorv1.IngressControllerHTTPHeaderActions{
 			Request: []operatorv1.IngressControllerHTTPHeader{
-				set("X-Set", `it's $HOME \n #1 %%`), set("X-Copy", "%[req.hdr(X-In),lower]"), set("X-Both", "controller"),
+				set("X-Set", `it's $HOME \n #1 %%`), set("X-Copy", "%[req.hdr(X-In),lower]"), set("X-Both", "controller"), set("X-Long", strings.Repeat("long ", 2000)+"end"),
 				{Name: "X-Drop", Action: operatorv1.IngressControllerHTTPHeaderActionUnion{Type: operatorv1.Delete}},
 			},
 			Response: []operatorv1.IngressControllerHTTPHeader{set("X-Answer", "controller")},
