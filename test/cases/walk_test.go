@@ -125,17 +125,28 @@ func TestHAProxy34(t *testing.T) {
 	}
 }
 
-// TestHAProxy30 starts a router for every case: the first step is in the files
-// that HAProxy starts from, the others are run time changes and reloads.
+// TestHAProxy30 and TestHAProxy32 start a router for every case: the first step
+// is in the files that HAProxy starts from, the others are run time changes and
+// reloads.
 func TestHAProxy30(t *testing.T) {
 	t.Parallel()
+	reloading(t, "haproxy-3.0")
+}
+
+func TestHAProxy32(t *testing.T) {
+	t.Parallel()
+	reloading(t, "haproxy-3.2")
+}
+
+func reloading(t *testing.T, version string) {
+	t.Helper()
 	for _, c := range loadCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.only == "3.4" {
 				t.Skip("a case of HAProxy 3.4 only")
 			}
 			t.Parallel()
-			b := newBed(t, "haproxy-3.0", newMemory())
+			b := newBed(t, version, newMemory())
 			for _, o := range c.steps[0].change.put {
 				ensurePods(t, o)
 			}

@@ -29,9 +29,11 @@ type haproxyWant struct {
 	atLeast string // Debian version, inclusive
 	below   string // Debian version, exclusive; empty for no limit
 	sources []source
+	// optional ones may be gone from the archive: their tests are skipped.
+	optional bool
 }
 
-// haproxyWants lists the newest line (3.4 LTS or later) and 3.0 LTS, on which the router must fall back to reloads.
+// haproxyWants lists the newest line (3.4 LTS or later), 3.0 LTS, on which the router must fall back to reloads, and 3.2 LTS.
 // The names keep "3.4" even where a later one was found: they are paths that tests rely on.
 func haproxyWants() []haproxyWant {
 	return []haproxyWant{
@@ -48,10 +50,16 @@ func haproxyWants() []haproxyWant {
 				{suite: "bookworm-backports", suites: []string{"bookworm", "bookworm-backports"}},
 			},
 		},
+		{
+			program: "haproxy-3.2", folder: "haproxy-3.2", atLeast: "3.2", below: "3.3", optional: true, sources: []source{
+				{suite: "sid", suites: []string{"sid"}},
+				{suite: "trixie-backports", suites: []string{"trixie", "trixie-backports"}},
+			},
+		},
 	}
 }
 
-// HAProxy puts HAProxy ≥ 3.4 and 3.0 into the tools folder. Where no suite offers ≥ 3.4 any more, 3.0 stands in for it.
+// HAProxy puts HAProxy ≥ 3.4, 3.0 and 3.2 into the tools folder. Where no suite offers ≥ 3.4 any more, 3.0 stands in for it.
 func (b *Builder) HAProxy(ctx context.Context) error {
 	wants := haproxyWants()
 	for _, want := range wants {
@@ -72,6 +80,10 @@ func (b *Builder) HAProxy(ctx context.Context) error {
 				return b.unpackHAProxy(ctx, fallback)
 			},
 		})
+		if err != nil && want.optional {
+			b.Progress("%s: %v; its tests are skipped", want.folder, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
