@@ -47,6 +47,14 @@ func NodePortServiceName(ic string) string { return "router-nodeport-" + ic }
 // certificate that the routers serve.
 func CertificateSecretName(ic string) string { return "router-certs-" + ic }
 
+// ClientCAConfigMapName returns the name of the ConfigMap in the namespace of
+// the routers with ca-bundle.pem, and crls.pem, for spec.clientTLS.
+func ClientCAConfigMapName(ic string) string { return "router-client-ca-" + ic }
+
+// ErrorPagesConfigMapName returns the name of the ConfigMap in the namespace
+// of the routers with the pages of spec.httpErrorCodePages.
+func ErrorPagesConfigMapName(ic string) string { return ic + "-errorpages" }
+
 // StatsSecretName returns the name of the Secret with user and password of
 // HAProxy's stats page (keys statsUsername and statsPassword).
 func StatsSecretName(ic string) string { return "router-stats-" + ic }

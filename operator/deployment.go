@@ -22,6 +22,8 @@ const (
 	workDir            = "/var/lib/haproxy"
 	certificateDir     = "/etc/pki/tls/private"
 	statsAuthDir       = "/etc/fairlead/stats-auth"
+	clientCADir        = "/etc/pki/tls/client-ca"
+	errorPagesDir      = "/etc/fairlead/error-pages"
 	serviceAccountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
@@ -179,6 +181,8 @@ func routerContainer(s settings) corev1.Container {
 			{Name: "work", MountPath: workDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
 			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
+			{Name: "client-ca", MountPath: clientCADir, ReadOnly: true},
+			{Name: "error-pages", MountPath: errorPagesDir, ReadOnly: true},
 			{Name: "kube-api-access", MountPath: serviceAccountPath, ReadOnly: true},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -203,6 +207,8 @@ func routerArgs(s settings) []string {
 		"--stats-port", port(s.ports.stats),
 		"--default-certificate", certificateDir,
 		"--stats-auth", statsAuthDir,
+		"--client-ca", clientCADir,
+		"--error-pages", errorPagesDir,
 	}
 }
 
@@ -267,11 +273,19 @@ func volumes(s settings) []corev1.Volume {
 			Secret: &corev1.SecretVolumeSource{SecretName: name, DefaultMode: new(int32(0o400))},
 		}}
 	}
+	// Optional, so that a ConfigMap may come and go without a rollout.
+	configMap := func(volume, name string) corev1.Volume {
+		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, DefaultMode: new(int32(0o400)), Optional: new(true),
+		}}}
+	}
 	return []corev1.Volume{
 		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
 		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 		secret("default-certificate", api.CertificateSecretName(s.name)),
 		secret("stats-auth", api.StatsSecretName(s.name)),
+		configMap("client-ca", api.ClientCAConfigMapName(s.name)),
+		configMap("error-pages", api.ErrorPagesConfigMapName(s.name)),
 		kubeAPIAccess(),
 	}
 }
