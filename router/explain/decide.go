@@ -100,18 +100,13 @@ func refusal(c *model.Claim) string {
 
 // claimsFor returns the served claims of a host, the wildcard's last.
 func (w *World) claimsFor(host string) []*model.Claim {
-	var exact, wild []*model.Claim
-	for _, key := range w.source.keys() {
-		c, served := w.pipeline.Claim(key)
-		switch {
-		case !served:
-		case c.Host == host:
-			exact = append(exact, c)
-		case c.Host == match.Wildcard(host):
-			wild = append(wild, c)
+	var served []*model.Claim
+	for _, key := range w.about(host) {
+		if c, ok := w.pipeline.Claim(key); ok {
+			served = append(served, c)
 		}
 	}
-	return append(exact, wild...)
+	return served
 }
 
 // matches reports whether a claim alone would answer for a path of a host.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -15,29 +14,17 @@ import (
 func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
 	host := d.name(r)
 	var out []Other
-	for _, key := range w.source.keys() {
-		if winner != nil && key == winner.Key || !w.concerns(key, host) {
+	for _, key := range w.about(host) {
+		if winner != nil && key == winner.Key {
 			continue
 		}
 		code, why := w.lost(key, d, r, winner)
 		out = append(out, Other{Route: w.info(key), Code: code, Why: why})
 	}
 	slices.SortStableFunc(out, func(a, b Other) int {
-		return cmp.Compare(len(b.Route.Path), len(a.Route.Path))
+		return cmp.Or(cmp.Compare(len(b.Route.Path), len(a.Route.Path)), cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
 	})
 	return out
-}
-
-// concerns reports whether a route is about a host, even if it is refused.
-func (w *World) concerns(key model.Key, host string) bool {
-	if c, _ := w.pipeline.Claim(key); c != nil {
-		return c.Host == host || c.Host == match.Wildcard(host)
-	}
-	if known, _ := w.pipeline.Known(key); known {
-		return match.Host(w.pipeline.Status(key).Host) == host
-	}
-	r := w.source.routes[key]
-	return r != nil && match.Host(r.Spec.Host) == host
 }
 
 // lost says why a route does not decide a request.

@@ -182,7 +182,11 @@ func urls(c *model.Claim) []string {
 // shadows lists the served claims that take a part of a claim's requests.
 func (w *World) shadows(c *model.Claim) []Other {
 	var out []Other
-	for _, key := range w.source.keys() {
+	candidates := w.byHost[c.Host]
+	if wild(c) { // hosts below it take their part
+		candidates = w.source.keys()
+	}
+	for _, key := range candidates {
 		o, served := w.pipeline.Claim(key)
 		if !served || key == c.Key || !overlaps(c, o) {
 			continue

@@ -47,6 +47,9 @@ type World struct {
 	tables     map[plan.Map]match.Table
 	// byBackend finds the route of a backend's name.
 	byBackend map[string]model.Key
+	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
+	// refused routes where they would be.
+	byHost map[string][]model.Key
 	// defaultCert is the router's own certificate, or nil if it is not known.
 	defaultCert *model.Certificate
 	findings    []api.Finding
@@ -58,7 +61,7 @@ const unknownCertificate = "default:default:unknown"
 
 // NewWorld decides everything that the objects say about one router.
 func NewWorld(o *Objects, opts Options) (*World, error) {
-	w := &World{objects: o, options: opts, byBackend: map[string]model.Key{}, tables: map[plan.Map]match.Table{}}
+	w := &World{objects: o, options: opts, byBackend: map[string]model.Key{}, byHost: map[string][]model.Key{}, tables: map[plan.Map]match.Table{}}
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
@@ -94,6 +97,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 			w.byBackend[c.Backend.Name()] = key
 		}
 	}
+	w.indexHosts()
 	for e, v := range w.pipeline.Want().Entries {
 		if w.tables[e.Map] == nil {
 			w.tables[e.Map] = match.Table{}
@@ -260,6 +264,26 @@ func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
 		}
 	}
 	return nil
+}
+
+// indexHosts notes under which host each route is to be found.
+func (w *World) indexHosts() {
+	for _, key := range w.source.keys() {
+		host := ""
+		if c, _ := w.pipeline.Claim(key); c != nil {
+			host = c.Host
+		} else if known, _ := w.pipeline.Known(key); known {
+			host = match.Host(w.pipeline.Status(key).Host)
+		} else {
+			host = match.Host(w.source.routes[key].Spec.Host)
+		}
+		w.byHost[host] = append(w.byHost[host], key)
+	}
+}
+
+// about returns the routes of a host and of the wildcard that covers it.
+func (w *World) about(host string) []model.Key {
+	return slices.Concat(w.byHost[host], w.byHost[match.Wildcard(host)])
 }
 
 // keys returns all routes, those that are not selected included, in order.
