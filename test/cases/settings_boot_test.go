@@ -1,0 +1,62 @@
+package cases
+
+import (
+	"crypto/tls"
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+)
+
+// TestSettingsBoot: settings that HAProxy cannot start with do not keep routes
+// from being served for long, and what they should protect stays closed.
+func TestSettingsBoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes most of a minute")
+	}
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+		c := parseStep(t, map[string]string{"services": "s/web http=8080 web@198.18.250.90", "in.yaml": `
+kind: Route
+metadata: {namespace: s, name: plain}
+spec: {host: plain.set.test, to: {kind: Service, name: web}}
+---
+kind: Route
+metadata: {namespace: s, name: edge}
+spec: {host: edge.set.test, to: {kind: Service, name: web}, tls: {termination: edge}}
+`})
+		for _, o := range c.put {
+			ensurePods(t, o)
+		}
+		b.cluster.apply(c)
+		ic := &operatorv1.IngressController{}
+		everySetting(&ic.Spec, 514)
+		ic.Spec.Logging.Access.HttpLogFormat = "%[no_such_fetch]"
+		ic.Spec.ClientTLS.ClientCertificatePolicy = operatorv1.ClientCertificatePolicyRequired
+		b.flags.ClientCA = pki().ca(t, "clients").certPEM
+		b.controller.Store(ic)
+		b.startSupervisor()
+		b.startEngine()
+		deadline := time.Now().Add(2 * time.Minute)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for !b.engine.Ready() {
+			if time.Now().After(deadline) {
+				t.Fatal("not ready")
+			}
+			<-tick.C
+		}
+		b.expectLine("GET http://plain.set.test/ -> 200")
+		b.eventually("TLS is refused", func() error {
+			text, _, err := b.handshake(&tls.Config{MinVersion: tls.VersionTLS12})
+			if err == nil {
+				return fmt.Errorf("answered %.60q", text)
+			}
+			return nil
+		})
+		b.configure(func(s *operatorv1.IngressControllerSpec) {})
+		b.expectLine("GET https://edge.set.test/ -> 200")
+	})
+}
