@@ -20,4 +20,7 @@ const (
 	// AnnotationHTTP2 on an IngressController, with the value "true", offers
 	// HTTP/2 to clients.
 	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"
+	// AnnotationHardStopAfter on an IngressController is how long HAProxy may
+	// finish its requests after a reload, such as "30m".
+	AnnotationHardStopAfter = "ingress.operator.openshift.io/hard-stop-after"
 )

@@ -20,6 +20,9 @@ type Settings struct {
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
 	IPv6 bool
+	// HardStopAfter is how long an old worker may finish its requests;
+	// default 1h.
+	HardStopAfter time.Duration
 	// ProxyProtocol demands a PROXY protocol header of every client.
 	ProxyProtocol bool
 	Timeouts      Timeouts
@@ -134,6 +137,9 @@ func (s Settings) withDefaults() Settings {
 		}
 	}
 	s.Threads = max(s.Threads, 1)
+	if s.HardStopAfter == 0 {
+		s.HardStopAfter = time.Hour
+	}
 	if s.BufferBytes == 0 {
 		s.BufferBytes = 32768
 	}
@@ -194,6 +200,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
+	{"hard-stop-after", same(func(s *Settings) time.Duration { return s.HardStopAfter })},
 	{"spec.endpointPublishingStrategy.protocol", same(func(s *Settings) bool { return s.ProxyProtocol })},
 	{"spec.tuningOptions.maxConnections", same(func(s *Settings) int { return s.MaxConn })},
 	{"spec.tuningOptions.threadCount", same(func(s *Settings) int { return s.Threads })},

@@ -115,7 +115,7 @@ type profile struct {
 
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	d := &skeleton{
-		Description: "fairlead", HardStopAfter: "1h",
+		Description: "fairlead", HardStopAfter: milliseconds(s.HardStopAfter),
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
 		Global: globalLines(s, l, caps), Timeouts: timeoutLines(s.Timeouts),

@@ -71,6 +71,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 		r.out.Ingest.Domain = ic.Status.Domain
 	}
 	r.out.Ingest.HTTP2 = ic.Annotations[api.AnnotationHTTP2] == "true"
+	r.hardStop(ic.Annotations)
 	r.admission()
 	r.tuning()
 	r.publishing()

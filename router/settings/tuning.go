@@ -6,6 +6,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 // Limits of spec.tuningOptions, those of the API.
@@ -52,6 +54,20 @@ func (r *reader) tuning() {
 	r.number(field+"headerBufferBytes", o.HeaderBufferBytes, &s.BufferBytes, minBuffer, maxBuffer)
 	r.number(field+"headerBufferMaxRewriteBytes", o.HeaderBufferMaxRewriteBytes, &s.RewriteBytes, minRewrite, maxBuffer/2)
 	r.connections(field + "maxConnections")
+}
+
+// hardStop reads an annotation, because the API has no field for it.
+func (r *reader) hardStop(annotations map[string]string) {
+	text, set := annotations[api.AnnotationHardStopAfter]
+	if !set {
+		return
+	}
+	d, err := api.ParseTime(text)
+	if err != nil || d <= 0 {
+		r.find("metadata.annotations["+api.AnnotationHardStopAfter+"]", "must be a time such as 30m or 1h", "1h is used")
+		return
+	}
+	r.out.Render.HardStopAfter = min(d, maxTime)
 }
 
 // duration takes a time over. Zero and less mean the default, as they do on
