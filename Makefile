@@ -47,6 +47,10 @@ e2e: tools images ## All tests on a cluster (root)
 bench: tools images ## Measure latencies at 0 and 10,000 routes
 	go run ./test/bench
 
+.PHONY: soak
+soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one
+	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 $(if $(SEED),-seed $(SEED))
+
 .PHONY: lint
 lint: ## Run golangci-lint with the layer rules
 	go run ./test/tools lint

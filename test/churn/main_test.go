@@ -7,9 +7,7 @@
 package churn
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 
@@ -25,24 +23,9 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() {
-		unable = errors.New("needs root and takes a minute")
-		os.Exit(m.Run())
-	}
-	inside, err := rig.Inside()
-	if inside && err == nil {
-		os.Exit(m.Run())
-	}
-	code := 1
-	if err == nil {
-		code, err = rig.Enter()
-	}
-	if errors.Is(err, rig.ErrUnable) {
-		unable = err
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	run, code, err := rig.EnterTests(testing.Short())
+	if unable = err; run {
+		code = m.Run()
 	}
 	os.Exit(code)
 }

@@ -44,6 +44,11 @@ func NewAuthority() (*Authority, error) {
 	return a, nil
 }
 
+// PEM returns the authority's own certificate.
+func (a *Authority) PEM() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
+}
+
 // Issue returns a new certificate for a host, its key and its serial number.
 func (a *Authority) Issue(host string) (cert, key, serial string, err error) {
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -107,3 +107,27 @@ func buildRouter() (string, error) {
 	}
 	return path, nil
 }
+
+// EnterTests is Enter for a TestMain. If run is true the tests are to run in
+// this process, and those that need a rig to skip themselves if unable is not
+// nil. Otherwise they have run in a namespace, and code is their exit code.
+func EnterTests(short bool) (run bool, code int, unable error) {
+	if short {
+		return true, 0, errors.New("needs root and takes its time")
+	}
+	inside, err := Inside()
+	if inside && err == nil {
+		return true, 0, nil
+	}
+	code = 1
+	if err == nil {
+		code, err = Enter()
+	}
+	if errors.Is(err, ErrUnable) {
+		return true, 0, err
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return false, code, nil
+}

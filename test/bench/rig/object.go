@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -113,10 +114,14 @@ func (r *Rig) PatchRoute(ctx context.Context, name, document string) error {
 	return r.Patch(ctx, &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}, document)
 }
 
-// SetEndpoint makes one address the only endpoint of a Service.
-func (r *Rig) SetEndpoint(ctx context.Context, service, address string) error {
+// SetEndpoint makes these addresses the only endpoints of a Service.
+func (r *Rig) SetEndpoint(ctx context.Context, service string, addresses ...string) error {
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: service}}
-	return r.Patch(ctx, slice, fmt.Sprintf(`{"endpoints":[{"addresses":[%q],"conditions":{"ready":true}}]}`, address))
+	var endpoints []string
+	for _, a := range addresses {
+		endpoints = append(endpoints, fmt.Sprintf(`{"addresses":[%q],"conditions":{"ready":true}}`, a))
+	}
+	return r.Patch(ctx, slice, `{"endpoints":[`+strings.Join(endpoints, ",")+`]}`)
 }
 
 // DeleteRoute deletes a Route.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,10 +22,11 @@ import (
 
 // Ports of the router and the pods.
 const (
-	HTTPPort  = 8080
-	HTTPSPort = 8443
-	StatsPort = 1936
-	PodPort   = 9000
+	HTTPPort   = 8080
+	HTTPSPort  = 8443
+	StatsPort  = 1936
+	PodPort    = 9000
+	PodTLSPort = 9443
 )
 
 // Namespace holds all objects that a rig makes.
@@ -46,7 +44,7 @@ type Rig struct {
 	Dir string
 
 	server *cluster.APIServer
-	pods   *http.Server
+	pods   pods
 	CA     *Authority
 	router *Router
 }
@@ -68,12 +66,9 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 	if err := syscall.Mount("tmpfs", r.work(), "tmpfs", 0, ""); err != nil {
 		return nil, fmt.Errorf("mount the work directory: %w", err)
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", PodPort))
-	if err != nil {
-		return nil, fmt.Errorf("start the pods: %w", err)
+	if r.pods, err = startPods(r.CA); err != nil {
+		return nil, err
 	}
-	r.pods = &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Minute}
-	go func() { _ = r.pods.Serve(listener) }() // ends with Stop
 	if err := r.startAPI(ctx); err != nil {
 		return nil, errors.Join(err, r.Stop())
 	}
@@ -81,16 +76,6 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 }
 
 func (r *Rig) work() string { return filepath.Join(r.Dir, "w") }
-
-// answer tells which address was asked.
-func answer(w http.ResponseWriter, req *http.Request) {
-	local, ok := req.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok {
-		http.Error(w, "no local address", http.StatusInternalServerError)
-		return
-	}
-	_, _ = w.Write([]byte(local.IP.String())) // fails only when the client left
-}
 
 func (r *Rig) startAPI(ctx context.Context) error {
 	root, err := toolset.Root()
@@ -146,9 +131,7 @@ func (r *Rig) Stop() error {
 	if r.router != nil {
 		r.router.Kill()
 	}
-	if r.pods != nil {
-		errs = append(errs, r.pods.Close())
-	}
+	errs = append(errs, r.pods.close())
 	if r.server != nil {
 		errs = append(errs, r.server.Stop())
 	}

@@ -148,42 +148,10 @@ func Sum(metrics map[string]float64, prefix string) float64 {
 	return total
 }
 
-// Memory returns the resident memory, in bytes, of the router and of the
-// largest HAProxy process.
-func (o *Router) Memory() (router, haproxy int64) {
-	router = resident(o.cmd.Process.Pid)
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return router, 0
-	}
-	for _, dir := range dirs {
-		name, err := os.ReadFile(filepath.Join(dir, "comm"))
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		if err == nil && strings.HasPrefix(string(name), filepath.Base("haproxy")) {
-			haproxy = max(haproxy, resident(pid))
-		}
-	}
-	return router, haproxy
-}
-
-func resident(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kb, _ := strconv.ParseInt(f[1], 10, 64)
-			return kb << 10
-		}
-	}
-	return 0
-}
-
 // Backends returns how many route backends HAProxy has, by kind such as
 // "be_edge_http", from its own metrics.
 func (o *Router) Backends() (map[string]int, error) {
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&filter=haproxy_backend_http_requests_total", StatsPort))
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&filter=haproxy_backend_sessions_total", StatsPort))
 	if err != nil {
 		return nil, fmt.Errorf("read HAProxy's metrics: %w", err)
 	}
@@ -191,7 +159,7 @@ func (o *Router) Backends() (map[string]int, error) {
 	kinds := map[string]int{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), `haproxy_backend_http_requests_total{proxy="be_`); ok {
+		if rest, ok := strings.CutPrefix(lines.Text(), `haproxy_backend_sessions_total{proxy="be_`); ok {
 			kind, _, _ := strings.Cut(rest, ":")
 			kinds["be_"+kind]++
 		}

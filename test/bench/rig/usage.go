@@ -1,0 +1,64 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Usage is what a process uses.
+type Usage struct {
+	PID int
+	// Memory is the resident memory in bytes, Files the number of open file
+	// descriptors.
+	Memory int64
+	Files  int
+}
+
+// Usage returns that of the router and of the largest HAProxy process, the
+// worker.
+func (o *Router) Usage() (router, haproxy Usage) {
+	router = usage(o.cmd.Process.Pid)
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return router, haproxy
+	}
+	for _, dir := range dirs {
+		name, err := os.ReadFile(filepath.Join(dir, "comm"))
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if err != nil || !strings.HasPrefix(string(name), "haproxy") {
+			continue
+		}
+		if u := usage(pid); u.Memory > haproxy.Memory {
+			haproxy = u
+		}
+	}
+	return router, haproxy
+}
+
+// Memory returns the resident memory, in bytes, of the router and of the
+// largest HAProxy process.
+func (o *Router) Memory() (router, haproxy int64) {
+	r, h := o.Usage()
+	return r.Memory, h.Memory
+}
+
+func usage(pid int) Usage {
+	u := Usage{PID: pid}
+	if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil {
+		u.Files = len(files)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return u
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			kb, _ := strconv.ParseInt(f[1], 10, 64)
+			u.Memory = kb << 10
+		}
+	}
+	return u
+}

@@ -1,0 +1,334 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+const (
+	// changers is how many changes are on their way at once.
+	changers = 4
+	visitors = 2
+	stables  = 10
+	// goneShare is the share of routes, in percent, that do not exist: where
+	// deletions and creations are equally frequent.
+	goneShare = 7
+	// warmUp is how long HAProxy takes to have as many idle connections to pods
+	// as it closes: it looks at them every 5 s.
+	warmUp = 7 * time.Second
+)
+
+// bed is a rig with a router, routes and everything that looks at them.
+type bed struct {
+	*rig.Rig
+	router   *rig.Router
+	seed     uint64
+	subjects []*subject
+	stable   []*state
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	if unable != nil {
+		t.Skip(unable)
+	}
+	r, err := rig.Start(t.Context(), t.TempDir(), "haproxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := r.Create(t.Context(), settings()); err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{Rig: r, seed: size.seed}
+	if b.router, err = r.StartRouter("r"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.router.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(b.router.LogEnd())
+		}
+	})
+	if err := b.router.WaitReady(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// settings turn HTTP/2 on, which is off by default.
+func settings() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"domain": rig.Domain}}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"})
+	u.SetNamespace("openshift-ingress-operator")
+	u.SetName("default")
+	u.SetAnnotations(map[string]string{api.AnnotationHTTP2: "true"})
+	return u
+}
+
+// populate creates the Services that routes share, routes that stay as they
+// are, and those that change, and waits until all are served.
+func (b *bed) populate(ctx context.Context) error {
+	for i := range others {
+		svc, slice := service(otherName(i), otherAddress(i))
+		if err := b.Create(ctx, svc, slice); err != nil {
+			return err
+		}
+	}
+	d := newDice(b.CA, b.seed, 0)
+	for i := range stables {
+		s := &state{exists: true, name: fmt.Sprintf("stable%d", i), weight: 100, other: -1, termination: "edge", serial: "wanted"}
+		d.endpoints(s)
+		if err := d.host(s); err != nil {
+			return err
+		}
+		b.stable = append(b.stable, s)
+	}
+	for i := range size.routes {
+		s, err := d.route(fmt.Sprintf("route%d", i))
+		if err != nil {
+			return err
+		}
+		s.exists = d.IntN(100) >= goneShare
+		b.subjects = append(b.subjects, &subject{versions: []version{{state: s}}})
+	}
+	all := slices.Clone(b.stable)
+	for _, s := range b.subjects {
+		all = append(all, s.now())
+	}
+	return parallel(changers, func(n int) error {
+		c := &changer{Rig: b.Rig, probe: rig.NewProbe(false)}
+		defer c.probe.Close()
+		for i := n; i < len(all); i += changers {
+			if !all[i].exists {
+				continue
+			}
+			if err := c.create(ctx, all[i]); err != nil {
+				return err
+			}
+		}
+		for i := n; i < len(all); i += changers {
+			if err := c.see(all[i], all[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func parallel(n int, work func(int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = work(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// connect opens the lasting connections, half of them to routes that change.
+func (b *bed) connect(ctx context.Context, l *lasting) error {
+	streams := 0
+	for i := 0; l.opened < size.sockets; i++ {
+		if i > 50*size.sockets {
+			return errors.New("too few routes can have lasting connections")
+		}
+		s := b.stable[i%len(b.stable)]
+		if i%2 == 0 {
+			s = b.subjects[i/2%len(b.subjects)].now()
+		}
+		if !s.exists || s.denied() {
+			continue
+		}
+		h2 := streams*5 < l.opened && s.serial != ""
+		if err := l.open(ctx, s, h2); err != nil {
+			return err
+		}
+		if h2 {
+			streams++
+		}
+	}
+	return nil
+}
+
+// load starts wrk on the stable routes, plain and over TLS.
+func (b *bed) load() (map[string]*rig.Load, error) {
+	var hosts []string
+	for _, s := range b.stable {
+		hosts = append(hosts, s.host)
+	}
+	loads := map[string]*rig.Load{}
+	for _, url := range []string{fmt.Sprintf("http://127.0.0.1:%d/", rig.HTTPPort), fmt.Sprintf("https://127.0.0.1:%d/", rig.HTTPSPort)} {
+		l, err := b.StartLoad(url, 2, hosts...)
+		if err != nil {
+			return nil, err
+		}
+		loads[url] = l
+	}
+	return loads, nil
+}
+
+// TestSoak is the whole of it.
+func TestSoak(t *testing.T) {
+	b := newBed(t)
+	t.Logf("seed %d: %d changes of %d routes, %d lasting connections", b.seed, size.changes, size.routes, size.sockets)
+	began := time.Now()
+	if err := b.populate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d routes served after %s", len(b.subjects)+len(b.stable), time.Since(began).Round(time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &lasting{}
+	if err := b.connect(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	loads, err := b.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visitor{subjects: b.subjects}
+	var wg sync.WaitGroup
+	for i := range visitors {
+		wg.Go(func() { v.run(ctx, rand.New(rand.NewPCG(b.seed, 1000+uint64(i)))) })
+	}
+	<-time.After(warmUp)
+	usage := b.soak(t, v, l)
+	b.leftovers(t, l.opened)
+	cancel()
+	wg.Wait()
+	for url, load := range loads {
+		result, err := load.Stop()
+		if err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s: %d requests, %d failed: %+v", url, result.Requests, result.Failed(), result)
+		if result.Failed() > 0 || result.Requests == 0 {
+			t.Errorf("%d of %d requests to routes that stayed as they were failed", result.Failed(), result.Requests)
+		}
+	}
+	report(t, fmt.Sprintf("of %d requests to changing routes", v.asked.Load()), v.failed)
+	report(t, fmt.Sprintf("of %d lasting connections with %d echoes", l.opened, l.echoes.Load()), l.close())
+	b.reloads(t, usage)
+	usage.compare(t)
+}
+
+// report fails the test if something broke, and shows the first of it.
+func report(t *testing.T, of string, broken []error) {
+	t.Helper()
+	t.Logf("%d %s failed", len(broken), of)
+	for i, err := range broken {
+		if i == 15 {
+			break
+		}
+		t.Error(err)
+	}
+}
+
+// soak makes the changes and measures meanwhile.
+func (b *bed) soak(t *testing.T, v *visitor, l *lasting) *usage {
+	t.Helper()
+	var done atomic.Int64
+	ended := make(chan error, 1)
+	kinds := make([]map[string]int, changers)
+	go func() {
+		ended <- parallel(changers, func(n int) error {
+			kinds[n] = map[string]int{}
+			c := &changer{Rig: b.Rig, dice: newDice(b.CA, b.seed, n+1), probe: rig.NewProbe(false), done: &done, kinds: kinds[n]}
+			c.n = (n + 1) << 24 // names of its own
+			for i := n; i < len(b.subjects); i += changers {
+				c.subjects = append(c.subjects, b.subjects[i])
+			}
+			return c.run(t.Context(), (size.changes+n)/changers)
+		})
+	}()
+	began, said := time.Now(), 0
+	u := &usage{}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			total := map[string]int{}
+			for _, k := range kinds {
+				for name, n := range k {
+					total[name] += n
+				}
+			}
+			t.Logf("%d changes in %s: %v", done.Load(), time.Since(began).Round(time.Millisecond), total)
+			return u
+		case <-tick.C:
+		}
+		tenth := min(int(done.Load())*10/size.changes, 9)
+		u.sample(b.router, tenth)
+		if tenth > said {
+			said = tenth
+			t.Logf("%s: %d changes, %d requests, %d echoes; %s", time.Since(began).Round(time.Second), done.Load(), v.asked.Load(), l.echoes.Load(), u)
+		}
+	}
+}
+
+// leftovers waits until HAProxy has no more backends than there are routes and
+// lasting connections, which keep what they use.
+func (b *bed) leftovers(t *testing.T, connections int) {
+	t.Helper()
+	exist := len(b.stable)
+	for _, s := range b.subjects {
+		if s.now().exists {
+			exist++
+		}
+	}
+	have := 0
+	err := rig.Until(limit, "removal of what is not needed any more", func() (bool, error) {
+		kinds, err := b.router.Backends()
+		have = 0
+		for _, n := range kinds {
+			have += n
+		}
+		return err == nil && have <= exist+connections, err
+	})
+	t.Logf("%d backends for %d routes", have, exist)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// reloads demands that HAProxy is the process that it was.
+func (b *bed) reloads(t *testing.T, u *usage) {
+	t.Helper()
+	m, err := b.router.Metrics()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	n := int(rig.Sum(m, "fairlead_router_reloads_total"))
+	t.Logf("%d reloads, %d repairs of drift, %.0f steps", n, int(m["fairlead_router_drift_total"]), m["fairlead_router_steps_total"])
+	if n != 0 || u.processes() > 1 {
+		t.Errorf("%d reloads, %d HAProxy processes; none was needed", n, u.processes())
+	}
+	if n := m["fairlead_router_drift_total"]; n != 0 {
+		t.Errorf("the router repaired %.0f differences, but nobody else changed HAProxy", n)
+	}
+}
