@@ -56,6 +56,9 @@ type Options struct {
 	Statuses StatusSink
 	Layout   render.Layout
 	Caps     plan.Capabilities
+	// Binary is HAProxy's program, to ask what it has against its files when
+	// it does not start. Empty leaves that question out.
+	Binary string
 	// Settings returns the router-wide settings as they are now. It is asked
 	// at each change of everything, and when SettingsChanged, which may be
 	// nil, receives.
@@ -97,6 +100,7 @@ type Engine struct {
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time
+	blamedAt  time.Time
 	// bare is true if the files have no routes because HAProxy did not start.
 	bare      bool
 	complaint string
@@ -203,6 +207,10 @@ func (e *Engine) sync() time.Duration {
 		return 100 * time.Millisecond
 	}
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
+	if p.Reload != "" && len(e.refused) > 0 {
+		// What HAProxy refused is not worth another reload.
+		p = plan.Diff(e.live, e.pipeline.Want().Without(e.refused), e.pending, e.o.Caps)
+	}
 	if p.Reload != "" {
 		if wait := time.Until(e.reloadAfter); wait > 0 {
 			return wait
@@ -243,6 +251,8 @@ func (e *Engine) lost(err error) {
 		e.goneSince = time.Now()
 	case time.Since(e.goneSince) > goneLimit:
 		e.startBare()
+	case time.Since(e.goneSince) > blameAfter && !e.bare:
+		e.blameFiles()
 	}
 }
 
@@ -311,6 +321,9 @@ func (e *Engine) reload(reason string) error {
 	}
 	if err := e.runtime.Reload(); err != nil {
 		e.o.Metrics.reloadFailures.Inc()
+		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && e.blame(refusal.Log) {
+			return e.reload(reason) // each turn leaves out at least one route more
+		}
 		return err
 	}
 	e.reloadAfter = time.Now().Add(reloadPause)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -52,6 +53,46 @@ func (e *Engine) isolate() error {
 		}
 	}
 	return nil
+}
+
+// blameAfter is how long HAProxy may take to start before it is asked why not.
+const blameAfter = 2 * time.Second
+
+// blame lays the alerts of HAProxy's start at the doors of the routes that they
+// name. It reports whether one of them was not refused before.
+func (e *Engine) blame(messages string) bool {
+	found := false
+	for _, b := range haproxy.Blame(e.o.Layout, messages) {
+		owner, owned := plan.Owner(b.Step)
+		if _, known := e.refused[owner]; !owned || known {
+			continue
+		}
+		e.log.Error("HAProxy refuses a route; leaving it out", "route", owner, "err", b.Message)
+		e.refused[owner], e.reports[owner], found = b.Message, struct{}{}, true
+	}
+	return found
+}
+
+// blameFiles finds out why HAProxy does not start, and writes files without
+// the routes that keep it from starting.
+func (e *Engine) blameFiles() {
+	if e.o.Binary == "" || time.Since(e.blamedAt) < blameAfter {
+		return
+	}
+	e.blamedAt = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
+	defer cancel()
+	messages, err := haproxy.Check(ctx, e.o.Binary, e.o.Layout)
+	if err != nil {
+		e.log.Error("cannot ask HAProxy why it does not start", "err", err)
+		return
+	}
+	if e.blame(messages) {
+		if err := e.writeFiles(); err != nil {
+			e.log.Error("cannot write HAProxy's files", "err", err)
+		}
+		e.blamedAt, e.goneSince = time.Time{}, time.Now()
+	}
 }
 
 // refusedStatus is the status of a route that HAProxy refused.

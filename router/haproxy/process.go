@@ -133,8 +133,8 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
-		if why := s.check(); why != "" {
-			err = fmt.Errorf("%w: %s", err, why)
+		if why, checkErr := Check(context.WithoutCancel(ctx), s.Binary, s.Layout); checkErr == nil && why != "" {
+			err = fmt.Errorf("%w: %s", err, firstAlert(why))
 		}
 		return true, err
 	case <-ctx.Done():
@@ -147,15 +147,6 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 			return false
 		}
 	})
-}
-
-// check returns what HAProxy has against its configuration, or nothing.
-func (s *Supervisor) check() string {
-	out, err := exec.Command(s.Binary, "-c", "-f", s.Layout.Config()).CombinedOutput()
-	if err == nil {
-		return ""
-	}
-	return firstAlert(string(out))
 }
 
 // watch waits for the end of a process that is not our child.

@@ -6,7 +6,6 @@ package haproxy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -26,6 +25,8 @@ type RefusedError struct {
 	Message string
 	// Steps are those of the refused command line, most often one route's.
 	Steps []plan.Step
+	// Log is all that HAProxy said, if it refused to reload.
+	Log string
 }
 
 // Refused reports whether an error is HAProxy's refusal.
@@ -128,16 +129,14 @@ func (r *Runtime) Reload() error {
 	}
 	status, logs, _ := strings.Cut(out, "\n--\n")
 	if strings.TrimSpace(status) != "Success=1" {
-		return &RefusedError{Message: fmt.Sprintf("reload: %s: %s", strings.TrimSpace(status), firstAlert(logs))}
+		return &RefusedError{Message: fmt.Sprintf("reload: %s: %s", strings.TrimSpace(status), firstAlert(logs)), Log: logs}
 	}
 	return nil
 }
 
-var alert = regexp.MustCompile(`\[ALERT\][^\n]*`)
-
 // firstAlert returns the line of HAProxy's start-up log that says what is wrong.
 func firstAlert(logs string) string {
-	if a := alert.FindString(logs); a != "" {
+	if a := alertLine.FindString(logs); a != "" {
 		return a
 	}
 	return strings.TrimSpace(logs)

@@ -75,28 +75,38 @@ func OwnerIn(live *State, s Step) (model.Key, bool) {
 	return backendOwner(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
 }
 
-// Without returns the state less the backends of some routes and the keys that
-// lead to them.
+// Without returns the state less what some routes bring: backends, the keys
+// that lead to them, and certificates.
 func (s *State) Without(owners map[model.Key]string) *State {
 	if len(owners) == 0 {
 		return s
 	}
-	out := &State{Certs: s.Certs, CAs: s.CAs, Lines: s.Lines, Backends: map[string]*Backend{}, Entries: map[Entry]string{}}
+	kept := func(owner model.Key, owned bool) bool {
+		_, out := owners[owner]
+		return !owned || !out
+	}
+	out := NewState()
 	for name, b := range s.Backends {
-		if owner, ok := backendOwner(name); ok {
-			if _, out := owners[owner]; out {
-				continue
-			}
+		if kept(backendOwner(name)) {
+			out.Backends[name] = b
 		}
-		out.Backends[name] = b
 	}
 	for e, v := range s.Entries {
-		if owner, ok := entryOwner(e, v); ok {
-			if _, out := owners[owner]; out {
-				continue
+		if kept(entryOwner(e, v)) {
+			out.Entries[e] = v
+		}
+	}
+	for filter, id := range s.Lines {
+		if kept(idOwner(id)) {
+			out.Lines[filter] = id
+		}
+	}
+	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {
+		for id, pem := range texts.from {
+			if kept(idOwner(id)) {
+				texts.to[id] = pem
 			}
 		}
-		out.Entries[e] = v
 	}
 	return out
 }

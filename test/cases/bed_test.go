@@ -147,7 +147,7 @@ func (b *bed) startEngine() {
 	}
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = router.NewEngine(router.Options{
-		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps,
+		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
 		Settings: b.settings, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
 	if err != nil {
