@@ -64,7 +64,7 @@ func RouteAnnotations() []Annotation {
 		{AnnotationWhitelist, "as ip_allowlist", "", all, "Older name of ip_allowlist."},
 		{AnnotationLimit, "true or false", "false", all, "Turns the three limits below on. They count per client address and router replica."},
 		{AnnotationLimitConcurrent, "whole number", "no limit", all, "Requests at the same time (passthrough: connections)."},
-		{AnnotationLimitRateTCP, "whole number", "no limit", all, "New connections in 3 seconds."},
+		{AnnotationLimitRateTCP, "whole number", "no limit", all, "Requests in 3 seconds (passthrough: connections)."},
 		{AnnotationLimitRateHTTP, "whole number", "no limit", http, "Requests in 10 seconds; more get 429."},
 		{AnnotationHSTS, "max-age=SECONDS, with includeSubDomains and preload if wanted", "none", []string{"edge", "reencrypt"}, "Strict-Transport-Security header of answers over TLS (RFC 6797)."},
 		{AnnotationRewrite, "path", "none", http, "Replaces spec.path at the beginning of the request's path."},

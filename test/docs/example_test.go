@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +45,7 @@ func decide(t *testing.T, e example, ofPage *explain.Objects) int {
 	r := manifest.NewReader("demo")
 	r.Read(e.page, []byte(e.text))
 	o := r.Objects()
-	for key, s := range ofPage.Secrets {
-		o.Secrets[key] = s
-	}
+	maps.Copy(o.Secrets, ofPage.Secrets)
 	for _, route := range o.Routes {
 		addServices(o, route)
 	}

@@ -23,7 +23,7 @@ type page struct {
 func pages(t *testing.T) []page {
 	t.Helper()
 	paths := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			paths = append(paths, path)
 		}
