@@ -56,7 +56,7 @@ spec: {host: edge.set.test, to: {kind: Service, name: web}, tls: {termination: e
 			}
 			return nil
 		})
-		b.configure(func(s *operatorv1.IngressControllerSpec) {})
+		b.configure(func(*operatorv1.IngressControllerSpec) {})
 		b.expectLine("GET https://edge.set.test/ -> 200")
 	})
 }

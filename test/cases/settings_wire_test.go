@@ -94,7 +94,7 @@ func (b *bed) raw(request, want string) error {
 	}
 	text, err := io.ReadAll(conn)
 	if !strings.Contains(string(text), want) {
-		return fmt.Errorf("%q lacks %q (%v)", text, want, err)
+		return fmt.Errorf("%q lacks %q (%s)", text, want, fmt.Sprint(err))
 	}
 	return nil
 }
