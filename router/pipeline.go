@@ -221,11 +221,7 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 func contentRefused(res *ingest.Result) bool {
 	for _, f := range res.Findings {
 		if f.Severity == api.SeverityError {
-			switch f.Reason {
-			case api.ReasonExtendedValidationFailed, api.ReasonInvalidField, api.ReasonInvalidAnnotation:
-				return true
-			}
-			return false
+			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField || f.Reason == api.ReasonInvalidAnnotation
 		}
 	}
 	return false

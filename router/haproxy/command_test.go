@@ -38,7 +38,8 @@ func TestEncode(t *testing.T) {
 			plan.BackendAdd{Name: "b", Profile: "p"}, plan.ServerAdd{Backend: "b", Name: "s", Server: server}, plan.BackendPublish{Name: "b"},
 		}, "add backend b from p;add server b/s 198.18.0.1:80 weight 5 cookie c check inter 5000ms;enable server b/s;enable health b/s;publish backend b\n--\n"},
 		{"keys of one map in one payload", []plan.Step{
-			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: `h/a;b\`}, Value: "b"}, plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/c"}, Value: "b"},
+			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: `h/a;b\`}, Value: "b"},
+			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/c"}, Value: "b"},
 			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapSNI, Key: "h"}, Value: "b"},
 		}, "add map /d/maps/http.map <<%FL%\nh/a;b\\ b\nh/c b\n%FL%\n--\nadd map /d/maps/sni.map <<%FL%\nh b\n%FL%\n--\n"},
 		{"what separates commands is escaped", []plan.Step{

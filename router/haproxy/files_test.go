@@ -62,7 +62,10 @@ func everything(t *testing.T) *plan.State {
 	for i, p := range model.Profiles() {
 		b := &model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "ns", Name: "r" + strconv.Itoa(i)}, Profile: p}
 		for _, o := range []model.ServerOptions{
-			{}, {CheckInterval: "5000ms"}, {TLS: true}, {TLS: true, CAID: "ns:ca:1", CheckInterval: "1000ms"},
+			{},
+			{CheckInterval: "5000ms"},
+			{TLS: true},
+			{TLS: true, CAID: "ns:ca:1", CheckInterval: "1000ms"},
 			{TLS: true, CAID: "ns:ca:1", VerifyHost: "svc.ns.svc", CheckInterval: "1000ms"},
 		} {
 			if p.Cookie {

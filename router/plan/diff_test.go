@@ -109,31 +109,37 @@ later EntryDel {Entry:{Map:policy Key:be:a:r:1}}
 later CertDel {ID:a:r:crt}
 later CADel {ID:a:r:ca}
 `},
-		{"an endpoint is replaced: the new one works before the old one is drained",
+		{
+			"an endpoint is replaced: the new one works before the old one is drained",
 			"backend b p s1@198.18.0.1:80*1", "backend b p s2@198.18.0.2:80*1", caps34, `
 ServerAdd {Backend:b Name:s2 Server:{Address:198.18.0.2:80 Weight:1}}
 ServerDrain {Backend:b Name:s1}
 later ServerDel {Backend:b Name:s1}
-`},
-		{"weights and addresses change in place",
+`,
+		},
+		{
+			"weights and addresses change in place",
 			"backend b p s1@198.18.0.1:80*1", "backend b p s1@198.18.0.2:81*256", caps34, `
 ServerAddr {Backend:b Name:s1 Address:198.18.0.2:81}
 ServerWeight {Backend:b Name:s1 Weight:256}
-`},
+`,
+		},
 		{"a server that was on its way out comes back", "backend b p -s1@198.18.0.1:80*1", "backend b p s1@198.18.0.1:80*1", caps34, `
 ServerReady {Backend:b Name:s1}
 `},
 		{"a backend that was on its way out comes back", "backend b - s1@198.18.0.1:80*1", "backend b p s1@198.18.0.1:80*1", caps34, `
 BackendPublish {Name:b}
 `},
-		{"another profile: a new backend, then the key, then the old one goes",
+		{
+			"another profile: a new backend, then the key, then the old one goes",
 			"backend b1 p s@198.18.0.1:80*1\nentry http h/ b1", "backend b2 q s@198.18.0.1:80*1\nentry http h/ b2", caps34, `
 BackendAdd {Name:b2 Profile:q}
 ServerAdd {Backend:b2 Name:s Server:{Address:198.18.0.1:80 Weight:1}}
 BackendPublish {Name:b2}
 EntrySet {Entry:{Map:http Key:h/} Value:b2}
 later BackendDel {Name:b1}
-`},
+`,
+		},
 		{"a host is renamed: the new key before the old one goes", "backend b p\nentry http old/ b", "backend b p\nentry http new/ b", caps34, `
 EntryAdd {Entry:{Map:http Key:new/} Value:b}
 EntryDel {Entry:{Map:http Key:old/}}

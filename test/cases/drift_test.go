@@ -66,7 +66,7 @@ func TestDrift(t *testing.T) {
 			}
 			// What is as it should be is not drift.
 			count := b.count("fairlead_router_drift_total")
-			time.Sleep(3 * b.driftCheck) //nolint:forbidigo // nothing must happen
+			time.Sleep(3 * b.driftCheck)
 			if n := b.count("fairlead_router_drift_total"); n != count {
 				t.Errorf("drift went from %d to %d by itself", count, n)
 			}

@@ -160,11 +160,11 @@ func happened(e *explain.Explanation, r response) error {
 	closed := r.err != nil && r.status == 0
 	switch {
 	case e.Served && r.pod == nil:
-		return fmt.Errorf("explain: %s; HAProxy: status %d, %v", e.Result.Text, r.status, r.err)
+		return fmt.Errorf("explain: %s; HAProxy: status %d, %w", e.Result.Text, r.status, r.err)
 	case !e.Served && r.pod != nil:
 		return fmt.Errorf("explain: %s; HAProxy: pod %s", e.Result.Text, r.pod.Pod)
 	case !e.Served && e.Result.Status != r.status && (e.Result.Status != 0 || !closed):
-		return fmt.Errorf("explain: %s; HAProxy: status %d, %v", e.Result.Text, r.status, r.err)
+		return fmt.Errorf("explain: %s; HAProxy: status %d, %w", e.Result.Text, r.status, r.err)
 	case e.Result.Location != "" && r.header.Get("Location") != e.Result.Location:
 		return fmt.Errorf("explain: to %s; HAProxy: to %s", e.Result.Location, r.header.Get("Location"))
 	case e.Listener.Name == "https" && !closed && !strings.Contains(e.Certificate.Subject, "CN="+r.cert):

@@ -116,7 +116,7 @@ func TestHAProxy34(t *testing.T) {
 			}
 			b.t = t
 			runCase(t, b, c, 0)
-			b.apply(change{del: b.cluster.everything(), settings: &(newMemory().settings)})
+			b.apply(change{del: b.cluster.everything(), settings: &newMemory().settings})
 		})
 		b.t = t
 	}
