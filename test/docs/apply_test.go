@@ -17,6 +17,9 @@ import (
 // so that examples do not meet; what they need, such as Roles, is.
 func TestExamplesApply(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: takes an API server")
+	}
 	server := startServer(t)
 	applied := 0
 	for _, p := range pages(t) {
