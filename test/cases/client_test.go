@@ -79,7 +79,7 @@ func (r *request) do(httpPort, httpsPort int) response {
 
 // http2 sends the request over a connection that agreed on HTTP/2.
 func (p *response) http2(r *request, conn net.Conn) {
-	c, err := (&http2.Transport{}).NewClientConn(conn)
+	c, err := (&http2.Transport{}).NewClientConn(conn) //nolint:staticcheck // its successor dials by itself
 	if err != nil {
 		p.err = err
 		return
