@@ -96,7 +96,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	}
 	layout := render.Layout{Dir: c.workDir}
 	engine, err := router.NewEngine(router.Options{
-		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps,
+		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps, Binary: c.haproxy,
 		Settings: settingsSource(c, watcher, log, registry), SettingsChanged: watchFiles(ctx, c, log),
 		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
 	})
