@@ -113,6 +113,17 @@ type profile struct {
 	Options               []string
 }
 
+// wrongProtocol repeats requests that HAProxy sent in the wrong protocol. From
+// 3.3 on it remembers the one that a server chose last: after a websocket,
+// which takes HTTP/1.1, it writes the next request to a pod with HTTP/2 in
+// HTTP/1.1 as well (github.com/haproxy/haproxy/issues/3473). Such a pod does
+// nothing, sends an HTTP/2 frame and closes. Only GET and HEAD are repeated,
+// since nonsense or nothing does not tell whether another server did something.
+var wrongProtocol = []string{
+	"retry-on conn-failure empty-response junk-response",
+	"http-request disable-l7-retry if !METH_GET or !{ be_name -m beg " + string(model.KindSecure) + ": }",
+}
+
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	d := &skeleton{
 		Description: "fairlead", HardStopAfter: milliseconds(s.HardStopAfter),
@@ -128,6 +139,9 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	}
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")
+	}
+	if caps.AutoSNI {
+		d.ProfileOptions = append(d.ProfileOptions, wrongProtocol...)
 	}
 	if !caps.DynamicBackends || s.HTTP.DeferClose {
 		// A client whose connection is idle hears of its end with the next
