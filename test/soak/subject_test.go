@@ -250,7 +250,7 @@ func (v *visitor) run(ctx context.Context, random *rand.Rand) {
 		v.asked.Add(1)
 		if err != nil {
 			v.mu.Lock()
-			v.failed = append(v.failed, fmt.Errorf("%s, asked at %s for %s, %s: %w", t, at.Format("15:04:05.000"), time.Since(at).Round(time.Millisecond), now.name, err))
+			v.failed = append(v.failed, fmt.Errorf("%s, asked at %s for %s, %s %q %v: %w", t, at.Format("15:04:05.000"), time.Since(at).Round(time.Millisecond), now.name, now.termination, now.annotations, err))
 			v.mu.Unlock()
 		}
 	}
