@@ -24,6 +24,7 @@ const (
 	statsAuthDir       = "/etc/fairlead/stats-auth"
 	clientCADir        = "/etc/pki/tls/client-ca"
 	errorPagesDir      = "/etc/fairlead/error-pages"
+	serviceCADir       = "/var/run/configmaps/service-ca"
 	serviceAccountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
@@ -183,6 +184,7 @@ func routerContainer(s settings) corev1.Container {
 			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
 			{Name: "client-ca", MountPath: clientCADir, ReadOnly: true},
 			{Name: "error-pages", MountPath: errorPagesDir, ReadOnly: true},
+			{Name: "service-ca", MountPath: serviceCADir, ReadOnly: true},
 			{Name: "kube-api-access", MountPath: serviceAccountPath, ReadOnly: true},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -209,6 +211,7 @@ func routerArgs(s settings) []string {
 		"--stats-auth", statsAuthDir,
 		"--client-ca", clientCADir,
 		"--error-pages", errorPagesDir,
+		"--destination-ca", serviceCADir,
 	}
 }
 
@@ -286,6 +289,7 @@ func volumes(s settings) []corev1.Volume {
 		secret("stats-auth", api.StatsSecretName(s.name)),
 		configMap("client-ca", api.ClientCAConfigMapName(s.name)),
 		configMap("error-pages", api.ErrorPagesConfigMapName(s.name)),
+		configMap("service-ca", api.ServiceCAConfigMap),
 		kubeAPIAccess(),
 	}
 }

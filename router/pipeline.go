@@ -44,7 +44,9 @@ type Pipeline struct {
 	// chains are the hosts that bring each certificate chain.
 	chains       map[string]map[string]struct{}
 	defaultChain string
-	want         *plan.State
+	// caUses counts the backends that each CA verifies.
+	caUses map[string]int
+	want   *plan.State
 }
 
 // route is what the pipeline knows of one route.
@@ -70,7 +72,7 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		src: src, settings: s,
 		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
 		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
-		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{},
+		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
 		want: plan.NewState(),
 	}
 	p.SetDefaultCertificate(defaultCert)
@@ -297,8 +299,7 @@ func (p *Pipeline) serve(key model.Key, scope *plan.Scope) {
 			delete(p.want.Entries, e)
 		}
 		if c.Backend.CA != nil {
-			scope.CAs[c.Backend.CA.ID] = struct{}{}
-			delete(p.want.CAs, c.Backend.CA.ID)
+			p.useCA(c.Backend.CA, -1, scope)
 		}
 		r.served = nil
 		p.served--
@@ -325,7 +326,17 @@ func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
 		p.want.Entries[e] = v
 	}
 	if b.CA != nil {
-		scope.CAs[b.CA.ID] = struct{}{}
-		p.want.CAs[b.CA.ID] = b.CA.PEM
+		p.useCA(b.CA, 1, scope)
 	}
+}
+
+// useCA counts the backends that a CA verifies: the router's own verifies many.
+func (p *Pipeline) useCA(ca *model.CA, n int, scope *plan.Scope) {
+	p.caUses[ca.ID] += n
+	p.want.CAs[ca.ID] = ca.PEM
+	if p.caUses[ca.ID] == 0 {
+		delete(p.caUses, ca.ID)
+		delete(p.want.CAs, ca.ID)
+	}
+	scope.CAs[ca.ID] = struct{}{}
 }

@@ -87,7 +87,16 @@ func (e *Engine) blameFiles() {
 		e.log.Error("cannot ask HAProxy why it does not start", "err", err)
 		return
 	}
-	if e.blame(messages) {
+	found := e.blame(messages)
+	if messages != "" && !found {
+		e.log.Error("HAProxy refuses its files for no route's sake; taking the router-wide settings out until they are changed", "fields", e.skeleton.reason())
+		if err := e.skeleton.fallBack(""); err != nil {
+			e.log.Error("cannot render the plain settings", "err", err)
+			return
+		}
+		found = true
+	}
+	if found {
 		if err := e.writeFiles(); err != nil {
 			e.log.Error("cannot write HAProxy's files", "err", err)
 		}

@@ -13,6 +13,7 @@ import (
 type mountedFiles struct {
 	clientCA, clientCRL           string
 	pageUnavailable, pageNotFound string
+	destinationCA                 string
 }
 
 // mountPoll is how often mounted files are looked at. ConfigMaps in pods
@@ -36,12 +37,13 @@ func (c *config) read(log *slog.Logger) mountedFiles {
 	return mountedFiles{
 		clientCA: text(c.clientCA, "ca-bundle.pem"), clientCRL: text(c.clientCA, "crls.pem"),
 		pageUnavailable: text(c.errorPages, "error-page-503.http"), pageNotFound: text(c.errorPages, "error-page-404.http"),
+		destinationCA: text(c.destinationCA, "service-ca.crt"),
 	}
 }
 
 // watchFiles sends after a mounted file has changed.
 func watchFiles(ctx context.Context, c *config, log *slog.Logger) <-chan struct{} {
-	if c.clientCA == "" && c.errorPages == "" {
+	if c.clientCA == "" && c.errorPages == "" && c.destinationCA == "" {
 		return nil
 	}
 	changed := make(chan struct{}, 1)

@@ -24,6 +24,7 @@ type config struct {
 	statsPort                   int
 	certificate, statsAuth      string
 	clientCA, errorPages        string
+	destinationCA               string
 	mostConnections             int
 	maxConnections, threads     int
 	supervise, ipv6             bool
@@ -68,6 +69,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.IntVar(&c.httpsPort, "https-port", 443, "port for HTTPS")
 		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for probes, metrics and the statistics page")
 		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
+		fs.StringVar(&c.destinationCA, "destination-ca", "", "directory with service-ca.crt: who must have signed the certificates of pods, for SERVICE.NAMESPACE.svc, behind re-encrypt routes without a CA of their own; default is not to verify those")
 		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")

@@ -49,7 +49,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	}
 	for i, w := range serverWeights(weights, counts) {
 		for _, e := range perService[i] {
-			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, w, checked > 1 && weights[i] > 0 && !e.idle))
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.idle))
 		}
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
@@ -78,7 +78,7 @@ func balance(asked model.Balance, tcp, several bool) model.Balance {
 	return model.Random
 }
 
-func (b *builder) server(c *model.Claim, o options, e endpoint, weight int, check bool) model.Server {
+func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Key, weight int, check bool) model.Server {
 	s := model.Server{ID: e.id, Address: e.address, Weight: weight, MaxConn: o.maxConn}
 	if c.Backend.Profile.Cookie {
 		s.Options.Cookie = md5Hex(e.id)
@@ -91,6 +91,9 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, weight int, chec
 		s.Options.TLS = true
 		if b.ca != nil {
 			s.Options.CAID = b.ca.ID
+		}
+		if b.serviceCA {
+			s.Options.VerifyHost = service.Name + "." + service.Namespace + ".svc"
 		}
 	case model.Plain, model.Edge:
 		s.Options.H2C = e.h2c

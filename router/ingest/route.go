@@ -69,6 +69,8 @@ type builder struct {
 	result   *Result
 	ca       *model.CA
 	last     *model.Certificate
+	// serviceCA is true if ca is the router's own, which knows services by name.
+	serviceCA bool
 }
 
 func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
@@ -170,6 +172,13 @@ func (b *builder) tls(c *model.Claim) bool {
 }
 
 func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
+	if strings.TrimSpace(t.DestinationCACertificate) == "" && b.settings.DestinationCA != nil {
+		if b.settings.DestinationCA.ID == "" {
+			return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, "is not set, and the router's own CA for pods cannot be read")
+		}
+		b.ca, b.serviceCA = b.settings.DestinationCA, true
+		return true
+	}
 	if strings.TrimSpace(t.DestinationCACertificate) == "" {
 		b.find(api.SeverityInfo, "spec.tls.destinationCACertificate", api.ReasonUnverifiedBackend,
 			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")

@@ -26,6 +26,11 @@ type Settings struct {
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has.
 	HTTP2 bool
+	// DestinationCA must have signed the certificates of pods behind
+	// re-encrypt routes that bring no CA of their own, for the name
+	// SERVICE.NAMESPACE.svc. Without it such pods are not verified; one with
+	// an empty ID could not be read, and such routes are refused.
+	DestinationCA *model.CA
 }
 
 // serviceRef is one backend reference of a route.

@@ -42,6 +42,8 @@ type Flags struct {
 	// PageUnavailable and PageNotFound are the files that come with
 	// spec.httpErrorCodePages, or empty.
 	PageUnavailable, PageNotFound string
+	// DestinationCA is the PEM text of --destination-ca, or empty.
+	DestinationCA string
 }
 
 // reader collects settings and findings about one IngressController.
@@ -62,8 +64,9 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}
+	r.destinationCA()
 	if ic == nil {
-		return r.out, nil
+		return r.out, r.findings
 	}
 	r.ref = api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: ic.Namespace, Name: ic.Name}
 	r.spec = &ic.Spec
@@ -81,6 +84,20 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.tlsProfile()
 	r.clientTLS()
 	return r.out, r.findings
+}
+
+// destinationCA reads the CA of pods whose routes bring none. Where it cannot
+// be read such routes are refused, lest pods that were verified are trusted.
+func (r *reader) destinationCA() {
+	if r.flags.DestinationCA == "" {
+		return
+	}
+	ca, err := ingest.DestinationCA(r.flags.DestinationCA)
+	if err != nil {
+		r.find("--destination-ca", err.Error(), "re-encrypt routes without a CA of their own are not served")
+		ca = &model.CA{}
+	}
+	r.out.Ingest.DestinationCA = ca
 }
 
 // admission reads what decides about routes.

@@ -91,7 +91,7 @@ func (c *testCase) file(t *testing.T, s *step, file, text string) error {
 	case "services":
 		return s.services(linesOf(pki().expand(t, text)))
 	case "settings":
-		return s.settings(linesOf(text))
+		return s.settings(t, linesOf(text))
 	case "delete":
 		for _, l := range linesOf(text) {
 			kind, name, _ := strings.Cut(l, " ")
@@ -197,13 +197,22 @@ func parsePort(word string) (discoveryv1.EndpointPort, error) {
 	return p, nil
 }
 
-func (s *step) settings(lines []string) error {
+func (s *step) settings(t *testing.T, lines []string) error {
+	t.Helper()
 	set := ingest.Settings{RouterName: "cases"}
 	for _, l := range lines {
 		word, value, _ := strings.Cut(l, " ")
 		switch word {
 		case "wildcards":
 			set.WildcardsAllowed = true
+		case "destination-ca": // of the name that follows; without one it is unreadable
+			set.DestinationCA = &model.CA{}
+			if value != "" {
+				var err error
+				if set.DestinationCA, err = ingest.DestinationCA(pki().ca(t, value).certPEM); err != nil {
+					return err
+				}
+			}
 		case "http2":
 			set.HTTP2 = true
 		case "inter-namespace":

@@ -119,7 +119,7 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 		}
 	}
 	p := makePair(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test"},
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test", "named.rs.svc"},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, ca, key)
 	a.issued[name] = p
