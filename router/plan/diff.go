@@ -137,7 +137,7 @@ func (d *differ) backend(name string) {
 		d.publish = append(d.publish, BackendPublish{Name: name})
 	default:
 		d.servers(name, have, want)
-		if have.Unpublished && d.caps.DynamicBackends {
+		if have.Unpublished && !want.Unpublished && d.caps.DynamicBackends {
 			d.publish = append(d.publish, BackendPublish{Name: name})
 		}
 	}
@@ -160,8 +160,13 @@ func (d *differ) servers(backend string, have, want *Backend) {
 		if h.MaxConn != w.MaxConn {
 			d.add(ServerMaxConn{Backend: backend, Name: name, MaxConn: w.MaxConn})
 		}
-		if h.Stopped {
+		// Only a live state that is compared with HAProxy itself wants servers
+		// stopped: those that lasting connections still use.
+		switch {
+		case h.Stopped && !w.Stopped:
 			d.add(ServerReady{Backend: backend, Name: name})
+		case w.Stopped && !h.Stopped:
+			d.drain = append(d.drain, ServerDrain{Backend: backend, Name: name})
 		}
 	}
 	// New servers work before old ones are drained, so the backend is never empty.

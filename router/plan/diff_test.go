@@ -127,6 +127,10 @@ ServerWeight {Backend:b Name:s1 Weight:256}
 		{"a server that was on its way out comes back", "backend b p -s1@198.18.0.1:80*1", "backend b p s1@198.18.0.1:80*1", caps34, `
 ServerReady {Backend:b Name:s1}
 `},
+		{"what is on its way out is no drift", "backend b p -s1@198.18.0.1:80*1\nbackend c - -s@198.18.0.2:80*1", "backend b p -s1@198.18.0.1:80*1\nbackend c - -s@198.18.0.2:80*1", caps34, ""},
+		{"somebody enabled a server that was on its way out", "backend b p s1@198.18.0.1:80*1", "backend b p -s1@198.18.0.1:80*1", caps34, `
+ServerDrain {Backend:b Name:s1}
+`},
 		{"a backend that was on its way out comes back", "backend b - s1@198.18.0.1:80*1", "backend b p s1@198.18.0.1:80*1", caps34, `
 BackendPublish {Name:b}
 `},
