@@ -88,7 +88,7 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Ke
 	}
 	switch c.Termination {
 	case model.Reencrypt:
-		s.Options.TLS = true
+		s.Options.TLS, s.Options.HTTP2 = true, b.settings.HTTP2
 		if b.ca != nil {
 			s.Options.CAID = b.ca.ID
 		}

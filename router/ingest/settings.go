@@ -24,7 +24,7 @@ type Settings struct {
 	// otherwise; zero means 5s.
 	CheckInterval time.Duration
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
-	// has.
+	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool
 	// DestinationCA must have signed the certificates of pods behind
 	// re-encrypt routes that bring no CA of their own, for the name

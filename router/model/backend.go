@@ -160,8 +160,9 @@ type ServerOptions struct {
 	CheckInterval string
 	// H2C speaks HTTP/2 without TLS to the server.
 	H2C bool
-	// TLS speaks TLS to the server.
-	TLS bool
+	// TLS speaks TLS to the server, and with HTTP2 offers HTTP/2 in it.
+	TLS   bool
+	HTTP2 bool
 	// CAID names the CA that must have signed the server's certificate.
 	// Empty with TLS means that any certificate will do.
 	CAID string
@@ -179,7 +180,7 @@ func (s *Server) Name() string {
 		return s.ID
 	}
 	return s.ID + ":" + shortHash(o.CheckInterval, strconv.FormatBool(o.H2C),
-		strconv.FormatBool(o.TLS), o.CAID, o.VerifyHost)
+		strconv.FormatBool(o.TLS), strconv.FormatBool(o.HTTP2), o.CAID, o.VerifyHost)
 }
 
 // shortHash returns eight hexadecimal digits that identify the parts.

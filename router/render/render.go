@@ -124,7 +124,10 @@ func ServerArgs(s plan.Server, l Layout, caps plan.Capabilities) string {
 // tlsArgs names SNI and verification outright: from 3.3 on HAProxy would
 // otherwise send the Host as SNI and refuse certificates that lack it.
 func tlsArgs(o model.ServerOptions, l Layout, caps plan.Capabilities) string {
-	args := " ssl alpn h2,http/1.1"
+	args := " ssl"
+	if o.HTTP2 {
+		args += " alpn h2,http/1.1"
+	}
 	if o.CAID == "" {
 		args += " verify none"
 	} else {
