@@ -1,8 +1,8 @@
 // Command runner runs the project's tests and reports them so that nothing hides: a line per package, the output of what
 // failed, and at the end every skipped test with its reason.
 //
-// First come the packages that need nothing but the Go toolchain and HAProxy, then, one by one, those below test/, which
-// start API servers and clusters and measure time.
+// First come the packages that need nothing but the Go toolchain and HAProxy, then those below test/, which start API servers
+// and clusters, and at last, one by one, those that put load on the machine.
 package main
 
 import (
@@ -42,12 +42,16 @@ func run(ctx context.Context, short bool) error {
 	if err != nil {
 		return fmt.Errorf("list packages: %w", err)
 	}
-	var quick, heavy []string
+	var quick, heavy, alone []string
 	for pkg := range strings.FieldsSeq(string(out)) {
-		if strings.HasPrefix(pkg, module+"/test/") {
-			heavy = append(heavy, pkg)
-		} else {
+		name, below := strings.CutPrefix(pkg, module+"/test/")
+		switch {
+		case !below:
 			quick = append(quick, pkg)
+		case slices.Contains([]string{"bench", "churn", "e2e", "soak"}, name):
+			alone = append(alone, pkg)
+		default:
+			heavy = append(heavy, pkg)
 		}
 	}
 	r := &report{output: map[string][]string{}, start: time.Now()}
@@ -55,7 +59,7 @@ func run(ctx context.Context, short bool) error {
 	if short {
 		flags = append(flags, "-short")
 	}
-	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "1"), heavy))
+	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "2"), heavy), r.test(ctx, append(flags, "-p", "1"), alone))
 	r.finish()
 	return failed
 }
