@@ -51,7 +51,7 @@ func CertificateSecretName(ic string) string { return "router-certs-" + ic }
 // the routers with ca-bundle.pem, and crls.pem, for spec.clientTLS.
 func ClientCAConfigMapName(ic string) string { return "router-client-ca-" + ic }
 
-// ServiceCAConfigMap, in the namespace of the routers, may hold service-ca.crt:
+// ServiceCAConfigMap may hold, in the namespace of the routers, service-ca.crt:
 // the CA of pods behind re-encrypt routes that bring none.
 const ServiceCAConfigMap = "service-ca-bundle"
 
