@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"regexp"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -54,15 +53,6 @@ func rewrite(path, target string) *model.Rewrite {
 	}
 }
 
-// Grammar of header actions (route.openshift.io/v1, spec.httpHeaders).
-var (
-	headerName  = regexp.MustCompile("^[-!#$%&'*+.0-9A-Z^_`a-z|~]{1,255}$")
-	headerValue = map[string]*regexp.Regexp{
-		"req": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:req\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
-		"res": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:res\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
-	}
-)
-
 // reservedHeaders may not be changed by routes: they belong to the router or
 // would undo what protects it.
 var reservedHeaders = []string{"strict-transport-security", "proxy", "cookie", "set-cookie"}
@@ -83,15 +73,8 @@ func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHe
 			h.Value = a.Action.Set.Value
 		}
 		total += len(h.Name) + len(h.Value)
-		switch {
-		case !headerName.MatchString(h.Name):
-			return nil, b.refuse(item+".name", api.ReasonInvalidField, "is not the name of a header")
-		case reserved(h.Name):
-			return nil, b.refuse(item+".name", api.ReasonInvalidField, "may not be changed by routes: "+strings.Join(reservedHeaders, ", "))
-		case h.Delete:
-		case a.Action.Type != routev1.Set || !headerValue[fetch].MatchString(h.Value):
-			return nil, b.refuse(item+".action", api.ReasonInvalidField,
-				"must be Delete, or Set with text that may hold %["+fetch+".hdr(NAME)] and %[ssl_c_der], each with ,lower and ,base64, and %% for a percent sign")
+		if f, problem := h.Problem(fetch, a.Action.Type == routev1.Set, reservedHeaders); problem != "" {
+			return nil, b.refuse(item+f, api.ReasonInvalidField, problem)
 		}
 		out = append(out, h)
 	}
@@ -99,13 +82,4 @@ func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHe
 		return nil, b.refuse(field, api.ReasonInvalidField, "adds up to more than 4096 bytes, which may not fit in a request")
 	}
 	return out, true
-}
-
-func reserved(name string) bool {
-	for _, r := range reservedHeaders {
-		if strings.EqualFold(r, name) {
-			return true
-		}
-	}
-	return false
 }

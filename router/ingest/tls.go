@@ -140,7 +140,7 @@ func contentID(owner model.Key, host, text string) string {
 	name := owner.Name
 	if len(owner.Namespace)+len(name) > maxFileName {
 		long := sha256.Sum256([]byte(name))
-		name = LongName + hex.EncodeToString(long[:8])
+		name = model.LongName + hex.EncodeToString(long[:8])
 	}
 	return owner.Namespace + ":" + name + ":" + hex.EncodeToString(sum[:6])
 }
@@ -148,9 +148,6 @@ func contentID(owner model.Key, host, text string) string {
 // maxFileName leaves room for a hash and an ending below the 255 bytes of a
 // file's name.
 const maxFileName = 200
-
-// LongName begins the stand-in for a name that is too long for a file.
-const LongName = "~"
 
 // routeCertificate returns the certificate that a route brings, or nil.
 func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src Source) (*model.Certificate, model.Key, error) {

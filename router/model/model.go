@@ -86,6 +86,10 @@ func (c *Claim) Older(o *Claim) bool {
 	return c.UID < o.UID
 }
 
+// LongName begins the hash that stands, in the ID of a certificate or CA, for
+// a name that is too long for a file.
+const LongName = "~"
+
 // Certificate is a chain with its private key, as HAProxy loads it.
 type Certificate struct {
 	// ID is unique per owner and content: the same ID means the same PEM.

@@ -130,7 +130,7 @@ func backendOwner(name string) (model.Key, bool) {
 // idOwner splits "namespace:name:hash".
 func idOwner(id string) (model.Key, bool) {
 	p := strings.Split(id, ":")
-	if len(p) != 3 || strings.HasPrefix(p[1], "~") { // a hash stands for a long name
+	if len(p) != 3 || strings.HasPrefix(p[1], model.LongName) {
 		return model.Key{}, false
 	}
 	return model.Key{Namespace: p[0], Name: p[1]}, true

@@ -16,11 +16,7 @@ var (
 	// fields such as %ci, %{+X}ID and %[src].
 	formatText  = regexp.MustCompile(`^(%(%|(\{[-+]?[QXE](,[-+]?[QXE])*\})?([A-Za-z]+|\[[.0-9A-Z_a-z]+(\([^)]*\))?(,[.0-9A-Z_a-z]+(\([^)]*\))?)*\]))|[^%[:cntrl:]])*$`)
 	formatField = regexp.MustCompile(`%(?:\{[^}]*\})?([A-Za-z]+)`)
-	headerText  = map[string]*regexp.Regexp{
-		"req": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:req\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
-		"res": regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:res\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`),
-	}
-	mediaType = regexp.MustCompile(`^(?i)(x-[^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+|application|audio|image|message|multipart|text|video|font|model)/[^][ ()\\<>@,;:"/?=\x00-\x1F\x7F]+(; *[^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+=([^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+|"([^"\\\x00-\x1F\x7F]|\\.)*"))?$`)
+	mediaType   = regexp.MustCompile(`^(?i)(x-[^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+|application|audio|image|message|multipart|text|video|font|model)/[^][ ()\\<>@,;:"/?=\x00-\x1F\x7F]+(; *[^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+=([^][ ()\\<>@,;:"/?.=\x00-\x1F\x7F]+|"([^"\\\x00-\x1F\x7F]|\\.)*"))?$`)
 )
 
 // uniqueIDFields are the fields of HAProxy's log format that are known when a
@@ -34,7 +30,6 @@ const (
 	defaultUniqueIDFormat = "%{+X}o %ci:%cp_%fi:%fp_%Ts_%rt:%pid"
 	maxFormat             = 1024
 	maxActions            = 20
-	maxHeaderValue        = 16384
 )
 
 // reserved are headers that no action may change: the router's own.
@@ -107,33 +102,17 @@ func (r *reader) actions(direction, fetch string, list []operatorv1.IngressContr
 		if a.Action.Set != nil {
 			action.Value = a.Action.Set.Value
 		}
-		switch {
-		case i >= maxActions:
+		if i >= maxActions {
 			r.refuse(field, "is beyond the limit of %d actions", maxActions)
 			continue
-		case !token.MatchString(a.Name) || len(a.Name) > 255:
-			r.refuse(field+".name", "is not the name of a header")
-			continue
-		case isReserved(a.Name):
-			r.refuse(field+".name", "may not be changed: %s", strings.Join(reserved, ", "))
-			continue
-		case action.Delete:
-		case a.Action.Type != operatorv1.Set || len(action.Value) > maxHeaderValue || !headerText[fetch].MatchString(action.Value):
-			r.refuse(field+".action", "must be Delete, or Set with text that may hold %%[%s.hdr(NAME)] and %%[ssl_c_der], each with ,lower and ,base64, and %%%% for a percent sign", fetch)
+		}
+		if f, problem := action.Problem(fetch, a.Action.Type == operatorv1.Set, reserved); problem != "" {
+			r.refuse(field+f, "%s", problem)
 			continue
 		}
 		out = append(out, action)
 	}
 	return out
-}
-
-func isReserved(name string) bool {
-	for _, n := range reserved {
-		if strings.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // pages reads the error pages of spec.httpErrorCodePages, which come as files.

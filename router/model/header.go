@@ -1,0 +1,47 @@
+package model
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The grammar of header actions, the same for Routes (route.openshift.io/v1)
+// and IngressControllers (operator.openshift.io/v1): literal text, "%%", and
+// fetches of a header or of the client's certificate with their converters.
+var (
+	headerName  = regexp.MustCompile("^[-!#$%&'*+.0-9A-Z^_`a-z|~]{1,255}$")
+	headerValue = map[string]*regexp.Regexp{
+		"req": headerGrammar("req"),
+		"res": headerGrammar("res"),
+	}
+)
+
+func headerGrammar(fetch string) *regexp.Regexp {
+	return regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:` + fetch +
+		`\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`)
+}
+
+// maxHeaderValue is the API's limit of a value, in bytes.
+const maxHeaderValue = 16384
+
+// Problem returns what is wrong with an action and the field below the action
+// that has it, or two empty texts. Fetch is "req" for requests and "res" for
+// responses, known says whether the action is one of Set and Delete, and
+// reserved lists the headers that it may not change, in lower case.
+func (a HeaderAction) Problem(fetch string, known bool, reserved []string) (field, problem string) {
+	if !headerName.MatchString(a.Name) {
+		return ".name", "is not the name of a header"
+	}
+	for _, name := range reserved {
+		if strings.EqualFold(name, a.Name) {
+			return ".name", "may not be changed: " + strings.Join(reserved, ", ")
+		}
+	}
+	if a.Delete {
+		return "", ""
+	}
+	if !known || len(a.Value) > maxHeaderValue || !headerValue[fetch].MatchString(a.Value) {
+		return ".action", "must be Delete, or Set with text that may hold %[" + fetch + ".hdr(NAME)] and %[ssl_c_der], each with ,lower and ,base64, and %% for a percent sign"
+	}
+	return "", ""
+}
