@@ -188,7 +188,7 @@ func (e *Engine) update(ch ingest.Changes) {
 		delete(e.refused, k) // a changed route gets another try
 	}
 	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
-	e.o.Metrics.observeUpdate(time.Since(began), len(touched))
+	e.o.Metrics.observeUpdate(time.Since(began))
 }
 
 // attach starts from what is there: a HAProxy that serves keeps serving, and

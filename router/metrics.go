@@ -36,7 +36,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observeUpdate(d time.Duration, _ int) { m.updates.Observe(d.Seconds()) }
+func (m *Metrics) observeUpdate(d time.Duration) { m.updates.Observe(d.Seconds()) }
 
 func (m *Metrics) observeApply(d time.Duration, steps int) {
 	m.applies.Observe(d.Seconds())
