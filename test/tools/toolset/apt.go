@@ -167,6 +167,8 @@ func hostPackages(purpose string) []hostPackage {
 			{"util-linux", []string{"nsenter"}},
 			{"arping", []string{"arping"}},
 			{"tcpdump", []string{"tcpdump"}},
+			{"ndisc6", []string{"ndisc6"}},
+			{"frr", []string{"/usr/lib/frr/bfdd"}},
 		},
 		"load": {
 			{"wrk", []string{"wrk"}},
