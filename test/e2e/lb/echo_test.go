@@ -1,0 +1,119 @@
+package lb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/product"
+)
+
+// echoYAML is a Service with an address of its own and a pod on every node.
+func echoYAML(name, policy string) string {
+	return fmt.Sprintf(`apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: %[1]s, namespace: default}
+spec:
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      tolerations: [{operator: Exists}]
+      containers:
+      - {name: echo, image: "fairlead.dev/demo:dev", imagePullPolicy: IfNotPresent}
+---
+%[2]s`, name, serviceYAML(name, name, policy))
+}
+
+// serviceYAML is another Service for the pods of an echo.
+func serviceYAML(name, app, policy string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Service
+metadata: {name: %s, namespace: default}
+spec:
+  type: LoadBalancer
+  externalTrafficPolicy: %s
+  selector: {app: %s}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+`, name, policy, app)
+}
+
+// apply applies the manifests until the test ends.
+func apply(t *testing.T, p *product.Product, yaml string) {
+	t.Helper()
+	kubectl := func(ctx context.Context, args ...string) ([]byte, error) {
+		cmd := p.Cluster.KubectlCommand(ctx, args...)
+		cmd.Stdin = strings.NewReader(yaml)
+		return cmd.CombinedOutput()
+	}
+	eventually(t, 20*time.Second, func() error {
+		out, err := kubectl(t.Context(), "apply", "-f", "-")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	t.Cleanup(func() {
+		if out, err := kubectl(context.WithoutCancel(t.Context()), "delete", "--ignore-not-found", "-f", "-"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// eventually polls until try succeeds, and ends the test when the limit has passed.
+func eventually(t *testing.T, limit time.Duration, try func() error) {
+	t.Helper()
+	if err := product.Until(t.Context(), limit, try); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kubectl runs a command that must succeed.
+func kubectl(t *testing.T, p *product.Product, args ...string) string {
+	t.Helper()
+	out, err := p.Cluster.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// addressOf waits until the Service has an address.
+func addressOf(t *testing.T, p *product.Product, service string) string {
+	t.Helper()
+	address := ""
+	eventually(t, 30*time.Second, func() error {
+		out, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "get", "service", service, "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+		if err == nil && out == "" {
+			err = fmt.Errorf("service %s has no address", service)
+		}
+		address = out
+		return err
+	})
+	return address
+}
+
+// ownerOf waits until a node answers for the address and returns its name.
+func ownerOf(t *testing.T, p *product.Product, address string) string {
+	t.Helper()
+	at, owner := *p, ""
+	at.Address = address
+	eventually(t, 20*time.Second, func() error {
+		var err error
+		owner, err = at.Owner(t.Context())
+		return err
+	})
+	return owner
+}
+
+// observe lets some time pass.
+func observe(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(d):
+	}
+}

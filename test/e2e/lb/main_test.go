@@ -1,0 +1,120 @@
+// Package lb tests on a real cluster of three nodes who answers for an address,
+// while nodes, speakers, cables and the API server fail, and while addresses
+// are moved on purpose.
+//
+//	go test -v ./test/e2e/lb                                # short form, as in make test
+//	go test -v ./test/e2e/lb -args -full -cluster mylb      # everything, on a cluster of its own
+package lb
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+var (
+	// clusterName lets several people run these tests on one machine.
+	clusterName = flag.String("cluster", "e2elb", "name of the cluster to start: up to 12 lower-case letters and digits")
+	full        = flag.Bool("full", false, "also run what takes long")
+	keep        = flag.Bool("keep", false, "leave the cluster up, and use it if it is")
+)
+
+// shared is the one cluster of all tests, nil with the reason in skipped.
+var (
+	shared  *product.Product
+	skipped string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	images, err := filepath.Glob("../../../.tools/images/*.tar")
+	_, missing := toolset.Path("kubelet")
+	switch {
+	case testing.Short():
+		skipped = "a cluster takes long; run without -short"
+	case os.Geteuid() != 0:
+		skipped = "a cluster of network namespaces needs root"
+	case missing != nil:
+		skipped = missing.Error()
+	case err != nil || len(images) < 5:
+		skipped = "images are missing: run make images"
+	}
+	if skipped != "" {
+		return m.Run()
+	}
+	scratch, err := os.MkdirTemp("", "fairlead-e2e-lb-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e/lb:", err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	c, err := start(ctx, images, scratch)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e/lb:", err)
+		return 1
+	}
+	if !*keep {
+		defer func() {
+			if err := c.Down(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintln(os.Stderr, "e2e/lb:", err)
+			}
+		}()
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "e2e/lb: logs of the cluster's programs:", c.SaveLogs())
+	}
+	return code
+}
+
+// start returns the cluster with the product on it, in shared as well.
+func start(ctx context.Context, images []string, scratch string) (*cluster.Cluster, error) {
+	c, err := cluster.Open(*clusterName)
+	if !*keep || err != nil {
+		c, err = cluster.Up(ctx, cluster.Options{Name: *clusterName, Nodes: 3, Images: images, Log: os.Stderr})
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &product.Product{Cluster: c, Root: "../../..", Kubectl: c.Kubectl, Scratch: scratch}
+	if err := p.Install(ctx); err != nil {
+		kept := c.SaveLogs()
+		if !*keep {
+			err = fmt.Errorf("%w (logs in %s; %w)", err, kept, c.Down(context.WithoutCancel(ctx)))
+		}
+		return nil, err
+	}
+	shared = p
+	return c, nil
+}
+
+// installed returns the product, or skips the test.
+func installed(t *testing.T) *product.Product {
+	t.Helper()
+	if shared == nil {
+		t.Skip(skipped)
+	}
+	return shared
+}
+
+// long skips a test that takes long, unless everything is asked for.
+func long(t *testing.T) {
+	t.Helper()
+	if !*full {
+		t.Skip("takes long; run with -args -full")
+	}
+}
