@@ -7,6 +7,9 @@ const (
 	OperatorNamespace = "openshift-ingress-operator"
 	// OperandNamespace holds the router Deployments and their Services.
 	OperandNamespace = "openshift-ingress"
+	// ConfigNamespace holds the ConfigMaps that IngressControllers name:
+	// client CAs and error pages.
+	ConfigNamespace = "openshift-config"
 	// ProviderNamespace holds the speaker and the address configuration.
 	ProviderNamespace = "metallb-system"
 )

@@ -16,6 +16,9 @@ const (
 	// AnnotationCertificateSource is on the Secret router-certs-NAME and says
 	// where its certificate is from: "generated" or "secret/NAME".
 	AnnotationCertificateSource = "fairlead.dev/certificate-source"
+	// AnnotationCopiedFrom is on a copied ConfigMap and says which one it is a
+	// copy of, as NAMESPACE/NAME.
+	AnnotationCopiedFrom = "fairlead.dev/copied-from"
 	// IngressClassController is spec.controller of the IngressClasses whose
 	// Ingresses Fairlead serves.
 	IngressClassController = "openshift.io/ingress-to-route"

@@ -20,6 +20,9 @@ const (
 	// ReasonConflictingObject: an object of the name that the operator needs
 	// exists, but does not belong to the IngressController. Delete or rename it.
 	ReasonConflictingObject Reason = "ConflictingObject"
+	// ReasonConfigMapNotFound: a ConfigMap that the IngressController names is
+	// missing in namespace openshift-config. Its last copy stays in use.
+	ReasonConfigMapNotFound Reason = "ConfigMapNotFound"
 	// ReasonLoadBalancerProvisioned: the load balancer has an address.
 	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
 	// ReasonLoadBalancerPending: no address has been assigned yet.

@@ -178,6 +178,10 @@ func controllerRemedies() map[Reason]Remedy {
 			"an object of the name that the operator needs belongs to somebody else",
 			"delete or rename that object",
 		},
+		ReasonConfigMapNotFound: {
+			"a ConfigMap that the IngressController names is missing in namespace openshift-config",
+			"create the ConfigMap there; its last copy, if there was one, stays in use",
+		},
 		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
 		ReasonLoadBalancerPending: {
 			"no address has been assigned yet",

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
@@ -30,6 +33,10 @@ type Reconciler struct {
 	metrics  *metrics
 	options  Options
 	provider func() bool
+	// clusterProfile is the cluster's TLS profile, nil if it has none; wake
+	// asks to look at every IngressController again.
+	clusterProfile atomic.Pointer[configv1.TLSSecurityProfile]
+	wake           chan event.GenericEvent
 	// reported has the addresses last written to the status of each
 	// IngressController; only Reconcile, which runs alone, uses it.
 	reported map[string]string
@@ -101,6 +108,8 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 		pods:  pods.Items,
 		nodes: nodes.Items,
 		now:   r.options.Now(),
+
+		clusterProfile: r.clusterProfile.Load(),
 	}
 	in.faults = validate(ic, in.s, ics.Items)
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
@@ -121,12 +130,15 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		if err == nil {
 			return true
 		}
-		conflict := (*conflictError)(nil)
+		conflict, missing := (*conflictError)(nil), (*missingConfigMapError)(nil)
 		switch {
+		// For the user to solve, and no error of ours: it is looked at again
+		// every minute, as all that is degraded.
 		case errors.As(err, &conflict):
-			// For the user to solve, and no error of ours: it is looked at
-			// again every minute, as all that is degraded.
 			in.problems = append(in.problems, problem{api.ReasonConflictingObject, err.Error()})
+			return false
+		case errors.As(err, &missing):
+			in.problems = append(in.problems, problem{api.ReasonConfigMapNotFound, err.Error()})
 			return false
 		case !apierrors.IsConflict(err):
 			in.problems = append(in.problems, problem{"ReconcileFailed", err.Error()})
@@ -151,6 +163,9 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	}
 	in.deployment = d
 
+	for _, c := range configMapCopies(in.ic) {
+		note(r.ensureConfigMap(ctx, in, c))
+	}
 	loadBalancer, wanted := desiredLoadBalancerService(s)
 	lb, err := ensure(ctx, r, serviceChild(s.name, loadBalancer, wanted))
 	if in.loadBalancer = nil; note(err) && wanted {

@@ -12,6 +12,10 @@ type Options struct {
 	Domain string
 	// RouterImage is the container image of the routers.
 	RouterImage string
+	// ClusterPoll is how often the cluster's TLS profile is read; the default
+	// is 15 seconds. It is not watched, because its kind need not exist, and may
+	// come later.
+	ClusterPoll time.Duration
 	// Now returns the time; the default is time.Now.
 	Now func() time.Time
 	// Log receives what the operator does; the default is slog.Default.
@@ -19,6 +23,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.ClusterPoll == 0 {
+		o.ClusterPoll = defaultClusterPoll
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

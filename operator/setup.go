@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
 )
@@ -35,10 +37,12 @@ import (
 // AddToScheme registers the types that the operator reads and writes, besides
 // those of Kubernetes itself.
 func AddToScheme(scheme *runtime.Scheme) error {
-	if err := operatorv1.Install(scheme); err != nil {
-		return err
+	for _, add := range []func(*runtime.Scheme) error{operatorv1.Install, routev1.Install, configv1.Install} {
+		if err := add(scheme); err != nil {
+			return err
+		}
 	}
-	return routev1.Install(scheme)
+	return nil
 }
 
 // CacheOptions limit what the operator keeps in memory: of Secrets in foreign
@@ -57,6 +61,10 @@ func CacheOptions() cache.Options {
 				api.OperandNamespace:  {},
 				api.OperatorNamespace: {},
 				cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))},
+			}},
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+				api.OperandNamespace: {},
+				api.ConfigNamespace:  {},
 			}},
 			&corev1.Node{}: {Transform: slimNode},
 		},
@@ -88,7 +96,11 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		metrics:  m,
 		options:  options.withDefaults(),
 		provider: func() bool { return providerInstalled(mgr) },
+		wake:     make(chan event.GenericEvent),
 		reported: map[string]string{},
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.followClusterProfile)); err != nil {
+		return fmt.Errorf("add the reader of the cluster's TLS profile: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.createDefault)); err != nil {
 		return fmt.Errorf("add the default IngressController: %w", err)
@@ -105,6 +117,8 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		Watches(&networkingv1.IngressClass{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&corev1.Pod{}, byLabel(api.LabelDeploymentIngressController)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).
+		WatchesRawSource(source.Channel(r.wake, everyIC)).
 		Watches(&corev1.Node{}, everyIC, builder.WithPredicates(nodeMatters())).
 		Complete(r)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,8 @@ type statusInput struct {
 	nodes        []corev1.Node
 	// events are those about the load-balancer Service.
 	events []corev1.Event
+	// clusterProfile is the cluster's TLS profile; may be nil.
+	clusterProfile *configv1.TLSSecurityProfile
 	// addresses are where clients reach the routers.
 	addresses []string
 	now       time.Time
@@ -51,6 +54,7 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 				lb.AllowedSourceRanges = append(lb.AllowedSourceRanges, operatorv1.CIDR(r))
 			}
 		}
+		status.TLSProfile = effectiveProfile(in.ic, in.clusterProfile)
 		status.NamespaceSelector = in.ic.Spec.NamespaceSelector.DeepCopy()
 		status.RouteSelector = in.ic.Spec.RouteSelector.DeepCopy()
 	}

@@ -51,12 +51,14 @@ func secretChanged(a, b *corev1.Secret) bool {
 }
 
 // controllerChanged compares the generation, which the API server raises with
-// each change of the spec, and the annotations, some of which are settings.
+// each change of the spec, the annotations, some of which are settings, and
+// what the operator decided.
 func controllerChanged(a, b *operatorv1.IngressController) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
-	return a.UID != b.UID || a.Generation != b.Generation || !maps.Equal(a.Annotations, b.Annotations)
+	return a.UID != b.UID || a.Generation != b.Generation || !maps.Equal(a.Annotations, b.Annotations) ||
+		a.Status.Domain != b.Status.Domain || !equality.Semantic.DeepEqual(a.Status.TLSProfile, b.Status.TLSProfile)
 }
 
 func metaChanged(a, b metav1.Object) bool {

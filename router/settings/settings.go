@@ -81,7 +81,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.http()
 	r.pages()
 	r.logging()
-	r.tlsProfile()
+	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
 	return r.out, r.findings
 }

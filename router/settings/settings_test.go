@@ -101,6 +101,38 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+// TestInheritedProfile: where the IngressController has no TLS profile, that
+// of the cluster holds, which the operator writes to the status.
+func TestInheritedProfile(t *testing.T) {
+	t.Parallel()
+	old, custom := configv1.TLSProfiles[configv1.TLSProfileOldType], &configv1.TLSProfileSpec{
+		MinTLSVersion: configv1.VersionTLS13, Ciphers: []string{"TLS_AES_256_GCM_SHA384"}, Groups: []configv1.TLSGroup{configv1.TLSGroupSecP384r1},
+	}
+	for _, test := range []struct {
+		name      string
+		spec      *configv1.TLSSecurityProfile
+		inherited *configv1.TLSProfileSpec
+		want      render.TLS
+	}{
+		{"none", nil, nil, render.TLS{}},
+		{"the default is no change", nil, configv1.TLSProfiles[configv1.TLSProfileIntermediateType], render.TLS{}},
+		{"the cluster's", nil, custom, render.TLS{MinVersion: "TLSv1.3", Suites: "TLS_AES_256_GCM_SHA384", Curves: "secp384r1"}},
+		{"its own wins", &configv1.TLSSecurityProfile{Type: configv1.TLSProfileIntermediateType}, old, render.TLS{}},
+	} {
+		ic := &operatorv1.IngressController{Spec: spec{TLSSecurityProfile: test.spec}}
+		ic.Status.TLSProfile = test.inherited
+		s, findings := settings.From(ic, settings.Flags{})
+		if s.Render.TLS != test.want || len(findings) > 0 {
+			t.Errorf("%s: %+v, findings %v", test.name, s.Render.TLS, findings)
+		}
+	}
+	ic := &operatorv1.IngressController{}
+	ic.Status.TLSProfile = old
+	if s, _ := settings.From(ic, settings.Flags{}); s.Render.TLS.MinVersion != "TLSv1.1" || s.Render.TLS.Curves != "" {
+		t.Errorf("the cluster's Old: %+v", s.Render.TLS)
+	}
+}
+
 // FuzzText: no text of an IngressController becomes more than one line of
 // configuration, or breaks out of its word.
 func FuzzText(f *testing.F) {

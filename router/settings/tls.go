@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -28,11 +29,16 @@ var (
 	}
 )
 
-// tlsProfile reads spec.tlsSecurityProfile.
-func (r *reader) tlsProfile() {
-	const field = "spec.tlsSecurityProfile"
+// tlsProfile reads spec.tlsSecurityProfile, or where it says nothing the
+// cluster's profile, which the operator writes to status.tlsProfile.
+func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
+	field := "spec.tlsSecurityProfile"
 	p := r.spec.TLSSecurityProfile
-	if p == nil || p.Type == "" || p.Type == configv1.TLSProfileIntermediateType {
+	if p == nil || p.Type == "" {
+		p = inheritedProfile(inherited)
+		field = "status.tlsProfile"
+	}
+	if p == nil || p.Type == configv1.TLSProfileIntermediateType {
 		return
 	}
 	named := configv1.TLSProfiles[p.Type]
@@ -77,6 +83,22 @@ func (r *reader) tlsProfile() {
 	}
 	out.Ciphers, out.Suites, out.Curves = strings.Join(ciphers, ":"), strings.Join(suites, ":"), strings.Join(curves, ":")
 	r.out.Render.TLS = out
+}
+
+// inheritedProfile returns the profile of the cluster by the name that it has,
+// nil if there is none.
+func inheritedProfile(p *configv1.TLSProfileSpec) *configv1.TLSSecurityProfile {
+	if p == nil || p.MinTLSVersion == "" {
+		return nil
+	}
+	for name, named := range configv1.TLSProfiles {
+		if equality.Semantic.DeepEqual(p, named) {
+			return &configv1.TLSSecurityProfile{Type: name}
+		}
+	}
+	return &configv1.TLSSecurityProfile{
+		Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{TLSProfileSpec: *p},
+	}
 }
 
 // clientTLS reads spec.clientTLS. It fails closed: without what should protect

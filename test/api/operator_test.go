@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -61,7 +62,7 @@ func startOperator(t *testing.T) (client.Client, *logged) {
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
 	if err := errors.Join(
-		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", Log: logger}),
+		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", ClusterPoll: 200 * time.Millisecond, Log: logger}),
 		ingress.Setup(mgr, ingress.Options{Classless: true, Log: logger}),
 		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
 	); err != nil {
