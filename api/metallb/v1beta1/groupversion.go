@@ -22,6 +22,14 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&IPAddressPool{}, &IPAddressPoolList{},
 		&L2Advertisement{}, &L2AdvertisementList{},
+		&BGPAdvertisement{}, &BGPAdvertisementList{},
+		&BGPPeer{}, &BGPPeerList{},
+		&BFDProfile{}, &BFDProfileList{},
+		&Community{}, &CommunityList{},
+		&ServiceL2Status{}, &ServiceL2StatusList{},
+		&ServiceBGPStatus{}, &ServiceBGPStatusList{},
+		&BGPSessionState{}, &BGPSessionStateList{},
+		&ConfigurationState{}, &ConfigurationStateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return nil

@@ -1,0 +1,158 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
+	"github.com/fairlead/fairlead/test/lbapi"
+)
+
+// object reads "Kind name {spec}" in the flow style of YAML.
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	kind, spec, ok := strings.Cut(text, " ")
+	if !ok {
+		t.Fatalf("%q has no spec", text)
+	}
+	version := "v1beta1"
+	if before, after, ok := strings.Cut(kind, "/"); ok {
+		version, kind = before, after
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("{metadata: {namespace: metallb-system, name: x}, spec: "+spec+"}"), &u.Object); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	u.SetAPIVersion("metallb.io/" + version)
+	u.SetKind(kind)
+	return u
+}
+
+// TestAPIServerChecks gives objects to a real API server: what is wrong in one
+// object alone is refused there, with the field's name.
+func TestAPIServerChecks(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: takes an API server")
+	}
+	a := lbapi.Start(t, "../..")
+	const peer = "myASN: 64512, peerASN: 64513, peerAddress: 198.18.0.1"
+	for _, text := range []string{
+		"v1beta2/BGPPeer {" + peer + "}",
+		"v1beta2/BGPPeer {" + peer + ", peerPort: 1179, holdTime: 3s, keepaliveTime: 1s, connectTime: 10s, routerID: 198.18.0.9, sourceAddress: 198.18.0.8}",
+		"v1beta2/BGPPeer {" + peer + ", holdTime: 0s}",
+		"v1beta2/BGPPeer {" + peer + ", holdTime: 1m30s, ebgpMultiHop: true, vrf: red, localASN: 4200000000, dualStackAddressFamily: true}",
+		"v1beta2/BGPPeer {myASN: 4200000000, dynamicASN: external, interface: eth0, passwordSecret: {name: s}}",
+		"v1beta2/BGPPeer {myASN: 1, peerASN: 1, peerAddress: 'fd00::1', password: x, nodeSelectors: [{matchLabels: {a: b}}]}",
+		"v1beta1/BGPPeer {" + peer + ", peerPort: 0, nodeSelectors: [{matchExpressions: [{key: a, operator: In, values: [b]}]}]}",
+		"v1beta1/BGPPeer {" + peer + ", bfdProfile: b, holdTime: 90s, keepaliveTime: 0s}",
+		"BGPAdvertisement {}",
+		"BGPAdvertisement {aggregationLength: 24, aggregationLengthV6: 64, localPref: 4294967295, communities: ['65535:0', 'large:4294967295:0:1', no-export], peers: [a]}",
+		"BGPAdvertisement {serviceSelectors: [{matchLabels: {a: b}}]}",
+		"BGPAdvertisement {serviceSelectors: [{matchLabels: {a: b}}], aggregationLength: 32, aggregationLengthV6: 128}",
+		"BFDProfile {}",
+		"BFDProfile {receiveInterval: 10, transmitInterval: 60000, detectMultiplier: 255, echoInterval: 10, echoMode: true, passiveMode: true, minimumTtl: 254}",
+		"Community {communities: [{name: a, value: '1:2'}, {name: b, value: 'large:1:2:3'}]}",
+	} {
+		o := object(t, text)
+		if err := a.Create(t.Context(), o); err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		a.Must(a.Delete(t.Context(), o))
+	}
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{
+		{"v1beta2/BGPPeer {peerASN: 1, peerAddress: 198.18.0.1}", []string{"spec.myASN"}},
+		{"v1beta2/BGPPeer {myASN: 0, peerASN: 1, peerAddress: 198.18.0.1}", []string{"spec.myASN", "missing local ASN"}},
+		{"v1beta2/BGPPeer {myASN: 4294967296, peerASN: 1, peerAddress: 198.18.0.1}", []string{"spec.myASN"}},
+		{"v1beta2/BGPPeer {myASN: 1, peerAddress: 198.18.0.1}", []string{"exactly one of peerASN and dynamicASN"}},
+		{"v1beta2/BGPPeer {myASN: 1, dynamicASN: external, peerASN: 2, peerAddress: 198.18.0.1}", []string{"exactly one of peerASN and dynamicASN"}},
+		{"v1beta2/BGPPeer {myASN: 1, dynamicASN: any, peerAddress: 198.18.0.1}", []string{"spec.dynamicASN"}},
+		{"v1beta2/BGPPeer {myASN: 1, peerASN: 2}", []string{"exactly one of peerAddress and interface"}},
+		{"v1beta2/BGPPeer {" + peer + ", interface: eth0}", []string{"exactly one of peerAddress and interface"}},
+		{"v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 1.1.1}", []string{"spec.peerAddress", "must be an IP address"}},
+		{"v1beta2/BGPPeer {" + peer + ", sourceAddress: x}", []string{"spec.sourceAddress"}},
+		{"v1beta2/BGPPeer {" + peer + ", routerID: 'fd00::1'}", []string{"spec.routerID"}},
+		{"v1beta2/BGPPeer {" + peer + ", peerPort: 16385}", []string{"spec.peerPort"}},
+		{"v1beta2/BGPPeer {" + peer + ", holdTime: 2s}", []string{"spec.holdTime", "must be 0 or >=3s"}},
+		{"v1beta2/BGPPeer {" + peer + ", holdTime: 500ms}", []string{"spec.holdTime", "must be 0 or >=3s"}},
+		{"v1beta2/BGPPeer {" + peer + ", holdTime: soon}", []string{"spec.holdTime"}},
+		{"v1beta2/BGPPeer {" + peer + ", holdTime: 9s, keepaliveTime: 10s}", []string{"keepaliveTime must not be longer"}},
+		{"v1beta2/BGPPeer {" + peer + ", connectTime: 0s}", []string{"spec.connectTime"}},
+		{"v1beta2/BGPPeer {" + peer + ", connectTime: 1500ms}", []string{"spec.connectTime", "whole number of seconds"}},
+		{"v1beta2/BGPPeer {" + peer + ", password: x, passwordSecret: {name: s}}", []string{"password and passwordSecret"}},
+		{"v1beta2/BGPPeer {myASN: 1, peerASN: 1, peerAddress: 198.18.0.1, ebgpMultiHop: true}", []string{"invalid ebgp-multihop"}},
+		{"v1beta2/BGPPeer {myASN: 1, dynamicASN: internal, peerAddress: 198.18.0.1, ebgpMultiHop: true}", []string{"invalid ebgp-multihop"}},
+		{"v1beta2/BGPPeer {" + peer + ", localASN: 0}", []string{"spec.localASN"}},
+		{"v1beta1/BGPPeer {myASN: 0, peerASN: 1, peerAddress: 198.18.0.1}", []string{"missing local ASN"}},
+		{"BGPAdvertisement {aggregationLength: 33}", []string{"spec.aggregationLength"}},
+		{"BGPAdvertisement {aggregationLength: 0}", []string{"spec.aggregationLength"}},
+		{"BGPAdvertisement {aggregationLengthV6: 129}", []string{"spec.aggregationLengthV6"}},
+		{"BGPAdvertisement {serviceSelectors: [{}], aggregationLength: 24}", []string{"mutually exclusive"}},
+		{"BGPAdvertisement {communities: ['65536:1']}", []string{"spec.communities", "64512:100"}},
+		{"BGPAdvertisement {communities: ['a:b']}", []string{"spec.communities"}},
+		{"BGPAdvertisement {communities: ['large:1:2']}", []string{"spec.communities"}},
+		{"BGPAdvertisement {communities: ['large:1:2:4294967296']}", []string{"spec.communities"}},
+		{"BGPAdvertisement {communities: ['1:2', '1:2']}", []string{"spec.communities[1]", "Duplicate"}},
+		{"BGPAdvertisement {peers: [a, a]}", []string{"spec.peers[1]", "Duplicate"}},
+		{"BFDProfile {receiveInterval: 9}", []string{"spec.receiveInterval"}},
+		{"BFDProfile {transmitInterval: 60001}", []string{"spec.transmitInterval"}},
+		{"BFDProfile {detectMultiplier: 1}", []string{"spec.detectMultiplier"}},
+		{"BFDProfile {minimumTtl: 255}", []string{"spec.minimumTtl"}},
+		{"Community {communities: [{name: a, value: '1:2'}, {name: a, value: '1:3'}]}", []string{"spec.communities[1]", "Duplicate"}},
+		{"Community {communities: [{name: 'a:b', value: '1:2'}]}", []string{"a name cannot contain"}},
+		{"Community {communities: [{name: a, value: b}]}", []string{"spec.communities[0].value"}},
+	} {
+		o := object(t, tt.text)
+		err := a.Create(t.Context(), o)
+		if err == nil {
+			t.Errorf("%s: accepted", tt.text)
+			a.Must(a.Delete(t.Context(), o))
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: message %q lacks %q", tt.text, err, want)
+			}
+		}
+	}
+	t.Run("versions of BGPPeer", func(t *testing.T) { versions(t, a) })
+}
+
+// versions writes a peer as v1beta1 and reads it as v1beta2.
+func versions(t *testing.T, a *lbapi.API) {
+	t.Helper()
+	old := object(t, "BGPPeer {myASN: 64512, peerASN: 64513, peerAddress: 198.18.0.1, holdTime: 90s, password: p, ebgpMultiHop: true, nodeSelectors: [{matchExpressions: [{key: a, operator: In, values: [b]}]}]}")
+	a.Must(a.Create(t.Context(), old))
+	var now v1beta2.BGPPeer
+	a.Must(a.Get(t.Context(), client.ObjectKeyFromObject(old), &now))
+	s := now.Spec
+	if s.ASN != 64513 || s.HoldTime == nil || s.HoldTime.Duration != 90*time.Second || !s.EBGPMultiHop || s.Password != "p" ||
+		s.Port != 179 || len(s.NodeSelectors) != 1 || s.NodeSelectors[0].MatchExpressions[0].Values[0] != "b" {
+		t.Errorf("as v1beta2: %+v", s)
+	}
+	now.Spec.EnableGracefulRestart = true
+	if err := a.Update(t.Context(), &now); err == nil || !strings.Contains(err.Error(), "cannot be changed after creation") {
+		t.Errorf("enableGracefulRestart was changed: %v", err)
+	}
+	now.Spec.EnableGracefulRestart, now.Spec.VRFName = false, "red"
+	a.Must(a.Update(t.Context(), &now))
+	var again v1beta1.BGPPeer
+	a.Must(a.Get(t.Context(), client.ObjectKeyFromObject(old), &again))
+	again.Spec.Password = "q"
+	a.Must(a.Update(t.Context(), &again)) // by the old version, fields of the new one stay
+	a.Must(a.Get(t.Context(), client.ObjectKeyFromObject(old), &now))
+	if now.Spec.VRFName != "red" || now.Spec.Password != "q" {
+		t.Errorf("after an update as v1beta1: %+v", now.Spec)
+	}
+}
