@@ -41,9 +41,9 @@ type BGPPeer struct {
 
 // BGPPeerSpec is one session per selected node.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.peerASN) && self.peerASN != 0) != (has(self.dynamicASN) && self.dynamicASN != ”)",message="exactly one of peerASN and dynamicASN must be set"
-// +kubebuilder:validation:XValidation:rule="(has(self.peerAddress) && self.peerAddress != ”) != (has(self.interface) && self.interface != ”)",message="exactly one of peerAddress and interface must be set"
-// +kubebuilder:validation:XValidation:rule="!(has(self.password) && self.password != ” && has(self.passwordSecret) && has(self.passwordSecret.name) && self.passwordSecret.name != ”)",message="password and passwordSecret cannot both be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.peerASN) && self.peerASN != 0) != (has(self.dynamicASN) && self.dynamicASN.size() > 0)",message="exactly one of peerASN and dynamicASN must be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.peerAddress) && self.peerAddress.size() > 0) != (has(self.interface) && self.interface.size() > 0)",message="exactly one of peerAddress and interface must be set"
+// +kubebuilder:validation:XValidation:rule="!(has(self.password) && self.password.size() > 0 && has(self.passwordSecret) && has(self.passwordSecret.name) && self.passwordSecret.name.size() > 0)",message="password and passwordSecret cannot both be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.keepaliveTime) || !has(self.holdTime) || duration(self.keepaliveTime) <= duration(self.holdTime)",message="keepaliveTime must not be longer than holdTime"
 // +kubebuilder:validation:XValidation:rule="!(has(self.ebgpMultiHop) && self.ebgpMultiHop) || !((has(self.dynamicASN) && self.dynamicASN == 'internal') || (has(self.peerASN) && self.peerASN == self.myASN))",message="invalid ebgp-multihop parameter set for an ibgp peer"
 type BGPPeerSpec struct {
