@@ -24,6 +24,10 @@ const (
 	IngressClassController = "openshift.io/ingress-to-route"
 )
 
+// ConditionSettingsApplied of an IngressController says whether its routers use
+// all settings as they are written. The routers write it themselves.
+const ConditionSettingsApplied = "SettingsApplied"
+
 // Names of the children of an IngressController.
 const (
 	// RouterServiceAccount is the ServiceAccount of all routers. Users grant

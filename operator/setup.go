@@ -108,7 +108,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 	everyIC := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.every(ctx) })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingresscontroller").
-		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, settingsTold()))).
 		// A domain that one IngressController frees may be what another waits for.
 		Watches(&operatorv1.IngressController{}, everyIC, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, byLabel(api.LabelOwningIngressController)).
@@ -174,6 +174,19 @@ func (r *Reconciler) every(ctx context.Context) []reconcile.Request {
 		all = append(all, request(ic.Name))
 	}
 	return all
+}
+
+// settingsTold passes what routers say about their settings.
+func settingsTold() predicate.Predicate {
+	told := func(o client.Object) operatorv1.OperatorCondition {
+		if ic, ok := o.(*operatorv1.IngressController); ok {
+			if c := findCondition(ic.Status.Conditions, api.ConditionSettingsApplied); c != nil {
+				return *c
+			}
+		}
+		return operatorv1.OperatorCondition{}
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return told(e.ObjectOld) != told(e.ObjectNew) }}
 }
 
 // nodeMatters drops the heartbeats of nodes.

@@ -64,9 +64,17 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 	}
 	basic := basicConditions(in)
 	timed := withTimes(in.ic.Status.Conditions, basic, in.now)
+	// The routers' own word is not the operator's to change.
+	settings := findCondition(in.ic.Status.Conditions, api.ConditionSettingsApplied)
+	if settings != nil {
+		timed = append(timed, *settings)
+	}
 	degraded, again := degradedCondition(timed, in.now)
 	basic = append(basic, availableCondition(timed), progressingCondition(timed), degraded)
 	status.Conditions = withTimes(in.ic.Status.Conditions, basic, in.now)
+	if settings != nil {
+		status.Conditions = append(status.Conditions, *settings)
+	}
 	return status, again
 }
 

@@ -110,6 +110,16 @@ func TestConditions(t *testing.T) {
 			},
 			want: []string{"ObjectsReconciled=False: a conflicting Service router-a", "Degraded=True: conflicting Service"},
 		},
+		{
+			name: "routers have a setting that they cannot use",
+			edit: func(in *statusInput) {
+				in.ic.Status.Conditions = []operatorv1.OperatorCondition{{
+					Type: api.ConditionSettingsApplied, Status: operatorv1.ConditionFalse, Reason: "InvalidField",
+					Message: "spec.clientTLS.clientCA: no certificate", LastTransitionTime: metav1.NewTime(testTime.Add(-time.Minute)),
+				}}
+			},
+			want: []string{"SettingsApplied=False: no certificate", "Degraded=True: no certificate", "Available=True"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 // expectation is a condition that must be True for the routers to be well.
@@ -32,6 +34,7 @@ func health() []expectation {
 		{kind: conditionAdmitted},
 		{kind: conditionChildren},
 		{kind: conditionCertificate},
+		{kind: api.ConditionSettingsApplied, grace: 30 * time.Second},
 		{kind: conditionDeploymentAvailable, grace: 30 * time.Second},
 		{kind: conditionMinAvailable, grace: time.Minute},
 		{kind: conditionAllAvailable, grace: time.Hour},

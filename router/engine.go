@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
@@ -64,6 +65,9 @@ type Options struct {
 	// nil, receives.
 	Settings        func() settings.Settings
 	SettingsChanged <-chan struct{}
+	// SettingsRefused, if set, is told when HAProxy refuses the settings, and
+	// with nil when others are tried instead.
+	SettingsRefused func(*api.Finding)
 	// Certificate answers for hosts that bring none. Updates come over
 	// Certificates, which may be nil.
 	Certificate  *model.Certificate
@@ -128,6 +132,7 @@ func NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	skeleton.told = o.SettingsRefused
 	return &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),

@@ -3,6 +3,7 @@ package router
 import (
 	"strings"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -19,6 +20,11 @@ type skeleton struct {
 	// refused is the fingerprint that HAProxy refused, tried again only after
 	// another one; tolerated that of the process which goes on instead.
 	refused, tolerated string
+
+	// words are HAProxy's about what it refused last.
+	words string
+	// told, if not nil, hears of a refusal, and of its end as nil.
+	told func(*api.Finding)
 }
 
 // skeletonVersion is a base with the settings that it was made of.
@@ -43,7 +49,8 @@ func (k *skeleton) aim(s render.Settings) (bool, error) {
 	if base.Fingerprint == k.refused {
 		return false, nil
 	}
-	k.refused = ""
+	k.tell("")
+	k.refused, k.words = "", ""
 	if base.Fingerprint == k.target.base.Fingerprint {
 		return false, nil
 	}
@@ -71,6 +78,21 @@ func (k *skeleton) reason() string {
 	return strings.Join(changed[:3], ", ") + " and others"
 }
 
+// tell says that HAProxy refuses the target, or with an empty message that
+// another one is tried.
+func (k *skeleton) tell(message string) {
+	switch {
+	case k.told == nil:
+	case message != "":
+		k.told(&api.Finding{
+			Field: k.reason(), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
+			Message: message, Effect: "none of them is used until they are changed",
+		})
+	case k.refused != "":
+		k.told(nil)
+	}
+}
+
 // started notes that HAProxy runs the target.
 func (k *skeleton) started() { k.running, k.tolerated = k.target, "" }
 
@@ -78,6 +100,7 @@ func (k *skeleton) started() { k.running, k.tolerated = k.target, "" }
 // if that is what the process still runs, else one without anything that could
 // be refused.
 func (k *skeleton) fallBack(fingerprint string) error {
+	k.tell("HAProxy refuses the settings" + k.words)
 	k.refused, k.tolerated = k.target.base.Fingerprint, fingerprint
 	if k.running.base.Fingerprint != "" && k.running.base.Fingerprint == fingerprint {
 		k.target = k.running
@@ -112,6 +135,7 @@ func (e *Engine) replaceSkeleton(info haproxy.Info) error {
 		return err
 	}
 	e.log.Error("HAProxy refused router-wide settings; the last ones stay until they are changed", "fields", reason, "err", err)
+	e.skeleton.words = ": " + err.Error()
 	if err := e.skeleton.fallBack(info.Description); err != nil {
 		return err
 	}

@@ -95,9 +95,10 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	layout := render.Layout{Dir: c.workDir}
+	teller := newSettingsTeller(c, log, registry, statuses.PublishSettings)
 	engine, err := router.NewEngine(router.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps, Binary: c.haproxy,
-		Settings: settingsSource(c, watcher, log, registry), SettingsChanged: watchFiles(ctx, c, log),
+		Settings: teller.source(c, watcher), SettingsChanged: watchFiles(ctx, c, log), SettingsRefused: teller.refused,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/api"
@@ -11,23 +12,56 @@ import (
 	"github.com/fairlead/fairlead/router/settings"
 )
 
-// settingsSource joins the command line with the IngressController as it is
-// when asked. Findings are logged when they change, and counted.
-func settingsSource(c *config, w *kube.Watcher, log *slog.Logger, registry prometheus.Registerer) func() settings.Settings {
+// settingsTeller hands on what is wrong with the settings: to the log when it
+// changes, to a metric, and to the status of the IngressController.
+type settingsTeller struct {
+	log      *slog.Logger
+	object   api.ObjectRef
+	unusable prometheus.Gauge
+	publish  func([]api.Finding)
+	// found are the findings about values, refusal is HAProxy's, or nil.
+	found, last []api.Finding
+	refusal     *api.Finding
+}
+
+func newSettingsTeller(c *config, log *slog.Logger, registry prometheus.Registerer, publish func([]api.Finding)) *settingsTeller {
 	unusable := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; the log names them.",
+		Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; its condition SettingsApplied names them.",
 	})
 	registry.MustRegister(unusable)
-	var logged []api.Finding
-	return func() settings.Settings {
-		s, findings := settings.From(w.IngressController(), c.flags(log))
-		if !slices.Equal(logged, findings) {
-			for _, f := range findings {
-				log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
-			}
-			logged = findings
-			unusable.Set(float64(len(findings)))
+	object := api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: c.controllersSpace, Name: c.name}
+	return &settingsTeller{log: log, object: object, unusable: unusable, publish: publish}
+}
+
+func (t *settingsTeller) tell() {
+	all := slices.Clone(t.found)
+	if t.refusal != nil {
+		all = append(all, *t.refusal)
+	}
+	for _, f := range all {
+		if !slices.Contains(t.last, f) {
+			t.log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
 		}
+	}
+	t.last = all
+	t.unusable.Set(float64(len(all)))
+	t.publish(all)
+}
+
+// refused takes HAProxy's refusal of the settings, nil if there is none.
+func (t *settingsTeller) refused(f *api.Finding) {
+	if t.refusal = f; f != nil {
+		f.Object = t.object
+	}
+	t.tell()
+}
+
+// source joins the command line with the IngressController as it is when asked.
+func (t *settingsTeller) source(c *config, w *kube.Watcher) func() settings.Settings {
+	return func() settings.Settings {
+		s, findings := settings.From(w.IngressController(), c.flags(t.log))
+		t.found = findings
+		t.tell()
 		return s
 	}
 }

@@ -76,7 +76,8 @@ type StatusWriter struct {
 	desired map[model.Key]*desired
 	ahead   map[model.Key]ahead
 	// queue is nil unless this replica writes.
-	queue queue
+	queue    queue
+	settings settingsReport
 
 	writes, conflicts, failures, told atomic.Uint64
 }
@@ -139,9 +140,11 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		lease: defaultLeaseTimes, log: newComplainer(o.Log), leases: leases, events: events,
 		eventRate: flowcontrol.NewTokenBucketRateLimiter(5, 50),
 		desired:   map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
+		settings: settingsReport{wake: make(chan struct{}, 1)},
 	}
-	seen := s.routeSeen
+	seen, controllerSeen := s.routeSeen, s.settings.ring
 	o.Watcher.routeSeen.Store(&seen)
+	o.Watcher.controllerSeen.Store(&controllerSeen)
 	return s, nil
 }
 
@@ -219,6 +222,7 @@ func (s *StatusWriter) write(ctx context.Context) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Key](10*time.Millisecond, 15*time.Second))
 	s.begin(q)
 	var workers sync.WaitGroup
+	workers.Go(func() { s.writeSettings(ctx) })
 	for range statusWorkers {
 		workers.Go(func() {
 			for {

@@ -349,6 +349,7 @@ func (e *env) testServiceAccount(t *testing.T) {
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.identity {
 		t.Errorf("the lease is %+v, %v", lease, err)
 	}
+	e.testSettings(t, s, operator)
 }
 
 func (e *env) testStatusOutage(t *testing.T) {

@@ -56,6 +56,8 @@ type Watcher struct {
 	controller atomic.Pointer[operatorv1.IngressController]
 	// routeSeen is told each route event, those without effect included.
 	routeSeen atomic.Pointer[func(model.Key)]
+	// controllerSeen is told each event of the IngressController.
+	controllerSeen atomic.Pointer[func()]
 
 	mu sync.Mutex
 	// run starts a feed; nil before Run and after its end.
@@ -257,6 +259,9 @@ func (w *Watcher) controllerAbsent() {
 }
 
 func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
+	if seen := w.controllerSeen.Load(); seen != nil {
+		(*seen)()
+	}
 	if after == nil {
 		w.log.Info("ingress controller deleted, keeping its settings", "ingresscontroller", keyOf(before).String())
 		return

@@ -53,6 +53,8 @@ type bed struct {
 	controller atomic.Pointer[operatorv1.IngressController]
 	flags      settings.Flags
 	findings   atomic.Pointer[[]api.Finding]
+	// refusal is what HAProxy has against the settings, or nil.
+	refusal atomic.Pointer[api.Finding]
 
 	// driftCheck is how often the engine looks for foreign changes.
 	driftCheck time.Duration
@@ -148,7 +150,7 @@ func (b *bed) startEngine() {
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = router.NewEngine(router.Options{
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
-		Settings: b.settings, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
+		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -144,9 +144,15 @@ func TestSettingsRefused(t *testing.T) {
 		if n := strings.Count(b.log.String(), "HAProxy refused router-wide settings"); n != 1 {
 			t.Errorf("tried %d times", n)
 		}
+		if f := b.refusal.Load(); f == nil || f.Field != "spec.logging.access" || !strings.Contains(f.Message, "no_such_fetch") {
+			t.Errorf("the refusal is told as %+v", f)
+		}
 		b.configure(func(s *operatorv1.IngressControllerSpec) {
 			s.TuningOptions.ServerTimeout = &metav1.Duration{Duration: 200 * time.Millisecond}
 		})
+		if f := b.refusal.Load(); f != nil {
+			t.Errorf("still told: %+v", f)
+		}
 		b.expectLine("GET http://plain.set.test/?sleep=700ms -> 504")
 		b.expectLine("GET https://edge.set.test/ -> 200")
 	})
