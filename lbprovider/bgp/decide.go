@@ -1,0 +1,202 @@
+package bgp
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/election"
+)
+
+// Reason says why a node announces a Service's addresses by BGP, or why not.
+type Reason string
+
+// The reasons. Each Decision has exactly one.
+const (
+	// Announced: this node announces the addresses.
+	Announced Reason = "announced"
+	// NoAdvertisement: no BGPAdvertisement selects the pool. That is normal
+	// where addresses are announced by ARP only.
+	NoAdvertisement Reason = "noAdvertisement"
+	// NoMatchingAdvertisement: those that select the pool do not select the Service.
+	NoMatchingAdvertisement Reason = "noMatchingAdvertisement"
+	// ConflictingAdvertisements: two that select the Service disagree about
+	// localPref for one prefix and peer.
+	ConflictingAdvertisements Reason = "conflictingAdvertisements"
+	// NoReadyEndpoints: no pod of the Service is ready, anywhere.
+	NoReadyEndpoints Reason = "noReadyEndpoints"
+	// NotEligible: this node does not announce, but others do; Decision.Excluded says why.
+	NotEligible Reason = "notEligible"
+	// NoEligibleNode: every node is excluded; Decision.Excluded says why.
+	NoEligibleNode Reason = "noEligibleNode"
+)
+
+// Request is a Service to decide about.
+type Request struct {
+	Addrs []netip.Addr
+	// Ads are those that select the pool of the addresses.
+	Ads    []*config.BGPAdvertisement
+	Labels labels.Set
+	// Local says that externalTrafficPolicy is Local.
+	Local bool
+	// Endpoints are the names of the nodes with usable endpoints. The empty
+	// name stands for endpoints that are on no node.
+	Endpoints map[string]bool
+	// Doubts are reasons to avoid the endpoints on a node, by its name. They
+	// matter only where externalTrafficPolicy is Local.
+	Doubts map[string]election.Exclusion
+}
+
+// Offer is a route before it is known what else a peer is told of the prefix.
+type Offer struct {
+	Route
+	// Peers are the names of the peers that get it; empty means all.
+	Peers []string
+}
+
+// Decision is the result for one Service, as seen from one node.
+type Decision struct {
+	Announce bool   `json:"announce"`
+	Reason   Reason `json:"reason"`
+	// Detail names what the reason does not, or is empty.
+	Detail string `json:"detail,omitempty"`
+	// Nodes are all that announce, sorted.
+	Nodes []string `json:"nodes,omitempty"`
+	// Excluded has the other nodes.
+	Excluded map[string]election.Exclusion `json:"excluded,omitempty"`
+	// Offers are what this node announces.
+	Offers []Offer `json:"-"`
+}
+
+// String returns the decision in a sentence.
+func (d Decision) String() string {
+	parts := []string{string(d.Reason)}
+	if d.Detail != "" {
+		parts = append(parts, d.Detail)
+	}
+	if d.Reason == NoEligibleNode || d.Reason == NotEligible {
+		for _, name := range sortedKeys(d.Excluded) {
+			parts = append(parts, fmt.Sprintf("%s: %s", name, d.Excluded[name]))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Decide says which nodes announce the addresses of req, and what the node self
+// tells its peers.
+func Decide(req Request, nodes []election.Node, self string) Decision {
+	if len(req.Ads) == 0 {
+		return Decision{Reason: NoAdvertisement}
+	}
+	var ads []*config.BGPAdvertisement
+	for _, ad := range req.Ads {
+		if config.MatchesAny(ad.Services, req.Labels) {
+			ads = append(ads, ad)
+		}
+	}
+	switch {
+	case len(ads) == 0:
+		return Decision{Reason: NoMatchingAdvertisement}
+	case len(req.Endpoints) == 0:
+		return Decision{Reason: NoReadyEndpoints}
+	}
+	d := Decision{Excluded: map[string]election.Exclusion{}}
+	for _, n := range exclude(req, ads, nodes, self, d.Excluded) {
+		d.Nodes = append(d.Nodes, n.Name)
+		if n.Name == self {
+			d.Offers, d.Detail = offer(covering(ads, n), req.Addrs)
+			d.Announce = d.Detail == ""
+		}
+	}
+	slices.Sort(d.Nodes)
+	switch {
+	case d.Announce:
+		d.Reason = Announced
+	case d.Detail != "":
+		d.Reason = ConflictingAdvertisements
+	case len(d.Nodes) == 0:
+		d.Reason = NoEligibleNode
+	default:
+		d.Reason = NotEligible
+	}
+	return d
+}
+
+// exclude returns the nodes that announce, and notes why others do not. Nodes
+// that had better not announce stand back, unless they are all there is.
+func exclude(req Request, ads []*config.BGPAdvertisement, nodes []election.Node, self string, excluded map[string]election.Exclusion) []election.Node {
+	var left []election.Node
+	for _, n := range nodes {
+		why := election.Exclusion("")
+		switch {
+		case n.Excluded:
+			why = election.ExcludedLabel
+		case n.NetworkUnavailable:
+			why = election.ExcludedNetwork
+		case n.Name != self && !n.Alive: // of itself, a speaker knows that it lives
+			why = election.ExcludedUnreachable
+		case len(covering(ads, n)) == 0:
+			why = election.ExcludedAdvertisement
+		case req.Local && !req.Endpoints[n.Name]:
+			why = election.ExcludedNoLocal
+		}
+		if why != "" {
+			excluded[n.Name] = why
+			continue
+		}
+		left = append(left, n)
+	}
+	doubts := req.Doubts
+	if !req.Local {
+		doubts = nil
+	}
+	return election.StandBack(left, doubts, excluded)
+}
+
+func covering(ads []*config.BGPAdvertisement, n election.Node) []*config.BGPAdvertisement {
+	var out []*config.BGPAdvertisement
+	for _, ad := range ads {
+		if config.MatchesAny(ad.Nodes, n.Labels) {
+			out = append(out, ad)
+		}
+	}
+	return out
+}
+
+// offer returns what the advertisements make of the addresses, or which two of
+// them cannot both be followed.
+func offer(ads []*config.BGPAdvertisement, addrs []netip.Addr) (offers []Offer, conflict string) {
+	type from struct {
+		offer Offer
+		ad    string
+	}
+	var all []from
+	for _, addr := range addrs {
+		for i := range ads {
+			ad := ads[i]
+			o := Offer{Route: Route{Prefix: ad.Prefix(addr), LocalPref: ad.LocalPref, Communities: ad.Communities}, Peers: ad.Peers}
+			for _, other := range all {
+				if other.offer.Prefix == o.Prefix && other.offer.LocalPref != o.LocalPref && meet(other.offer.Peers, o.Peers) {
+					return nil, fmt.Sprintf("BGPAdvertisements %q and %q want localPref %d and %d for %s",
+						other.ad, ad.Name, other.offer.LocalPref, o.LocalPref, o.Prefix)
+				}
+			}
+			all = append(all, from{o, ad.Name})
+			offers = append(offers, o)
+		}
+	}
+	return offers, ""
+}
+
+// meet says whether two lists of peers, of which an empty one means all, have
+// one in common.
+func meet(a, b []string) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(a, func(p string) bool { return slices.Contains(b, p) })
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/osrg/gobgp/v3/pkg/log"
+	packet "github.com/osrg/gobgp/v3/pkg/packet/bgp"
+
+	"github.com/fairlead/fairlead/lbprovider/bgp"
+)
+
+// ear listens to what gobgp logs about a session, for why it is not up is told
+// nowhere else. Everything is passed on at level debug.
+type ear struct {
+	log *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	peer    bgp.Peer
+	problem string
+	changed func()
+}
+
+// attend makes the ear listen to another peer's session. Changed is called when
+// the problem is another one.
+func (e *ear) attend(peer bgp.Peer, changed func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.peer, e.problem, e.changed = peer, "", changed
+}
+
+func (e *ear) attended() bgp.Peer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.peer
+}
+
+// heard returns why the session is not up, as far as gobgp told.
+func (e *ear) heard() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.problem
+}
+
+func (e *ear) note(problem string) {
+	e.mu.Lock()
+	differs := e.problem != problem
+	e.problem = problem
+	changed := e.changed
+	e.mu.Unlock()
+	if differs {
+		changed()
+	}
+}
+
+func (e *ear) listen(level slog.Level, msg string, fields log.Fields) {
+	switch msg {
+	case "failed to connect":
+		if err, ok := fields["Error"].(error); ok {
+			e.note(dialProblem(e.attended(), err))
+		}
+	case "received notification":
+		code, _ := fields["Code"].(uint8)
+		subcode, _ := fields["Subcode"].(uint8)
+		text, _ := fields["Communicated-Reason"].(string)
+		e.note(receivedProblem(e.attended(), code, subcode, text))
+	case "sent notification":
+		if err, ok := fields["Data"].(*packet.MessageError); ok {
+			e.note(sentProblem(e.attended(), err))
+		}
+	case "hold timer expired":
+		e.note("the peer was silent for longer than the hold time")
+	case "Peer Down":
+		if fields["Reason"] == "read-failed" {
+			e.note("the peer closed the connection without a word")
+		}
+	case "Peer Up":
+		e.note("")
+	}
+	if e.log.Enabled(context.Background(), slog.LevelDebug) {
+		e.log.Debug(msg, "level", level.String(), "fields", fields)
+	}
+}
+
+// The methods that gobgp's Logger wants.
+
+func (e *ear) Panic(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
+func (e *ear) Fatal(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
+func (e *ear) Error(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
+func (e *ear) Warn(msg string, fields log.Fields)  { e.listen(slog.LevelWarn, msg, fields) }
+func (e *ear) Info(msg string, fields log.Fields)  { e.listen(slog.LevelInfo, msg, fields) }
+func (e *ear) Debug(msg string, fields log.Fields) { e.listen(slog.LevelDebug, msg, fields) }
+func (e *ear) SetLevel(log.LogLevel)               {}
+
+// GetLevel is debug always: why a connection failed is told on that level only.
+func (e *ear) GetLevel() log.LogLevel { return log.DebugLevel }
+
+func dialProblem(p bgp.Peer, err error) string {
+	var netErr net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("%s refuses the connection: BGP does not run there, or does not know this node as a neighbour", p)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Sprintf("this node does not have the source address %s", p.Source)
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return fmt.Sprintf("there is no way to %s: no route, or nobody has the address", p)
+	case errors.Is(err, syscall.ENODEV):
+		return fmt.Sprintf("this node has no device %q", p.VRF)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		if p.Password != "" {
+			return fmt.Sprintf("%s does not answer: the password differs, or port and address are filtered", p)
+		}
+		return fmt.Sprintf("%s does not answer: it wants a password, or port and address are filtered", p)
+	default:
+		return fmt.Sprintf("connect to %s: %v", p, err)
+	}
+}
+
+func receivedProblem(p bgp.Peer, code, subcode uint8, text string) string {
+	told := packet.NewNotificationErrorCode(code, subcode).String()
+	switch {
+	case code == packet.BGP_ERROR_OPEN_MESSAGE_ERROR && subcode == packet.BGP_ERROR_SUB_BAD_PEER_AS:
+		return fmt.Sprintf("the peer expects another AS than %d from this node", p.OwnASN())
+	case code == packet.BGP_ERROR_OPEN_MESSAGE_ERROR && subcode == packet.BGP_ERROR_SUB_UNACCEPTABLE_HOLD_TIME:
+		return "the peer does not accept the hold time"
+	case code == packet.BGP_ERROR_HOLD_TIMER_EXPIRED:
+		return "the peer did not hear of this node for longer than the hold time"
+	case code == packet.BGP_ERROR_CEASE && subcode == packet.BGP_ERROR_SUB_ADMINISTRATIVE_SHUTDOWN:
+		told = "the session is shut down there"
+	case code == packet.BGP_ERROR_CEASE && subcode == packet.BGP_ERROR_SUB_PEER_DECONFIGURED:
+		told = "this node is no longer configured as a neighbour there"
+	case code == packet.BGP_ERROR_CEASE && subcode == packet.BGP_ERROR_SUB_MAXIMUM_NUMBER_OF_PREFIXES_REACHED:
+		told = "it got more prefixes than it allows"
+	}
+	if text != "" {
+		told += ": " + text
+	}
+	return "the peer ended the session: " + told
+}
+
+func sentProblem(p bgp.Peer, err *packet.MessageError) string {
+	if err.TypeCode == packet.BGP_ERROR_OPEN_MESSAGE_ERROR && err.SubTypeCode == packet.BGP_ERROR_SUB_BAD_PEER_AS {
+		return fmt.Sprintf("the peer's AS is not %d", p.PeerASN)
+	}
+	if err.TypeCode == packet.BGP_ERROR_CEASE {
+		return "this node ended the session"
+	}
+	return "this node ended the session: " + packet.NewNotificationErrorCode(err.TypeCode, err.SubTypeCode).String()
+}

@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
+)
+
+const (
+	established = "Established"
+	idle        = "Idle"
+	// startRetry is the pause after a session that could not even be set up.
+	startRetry = 5 * time.Second
+	// refusedRetry is the pause after a peer that is in the wrong AS.
+	refusedRetry = 30 * time.Second
+)
+
+// order is what a session is to do next; a newer one replaces it.
+type order struct {
+	session Session
+	node    []netip.Addr
+	// end says that the session goes; silent, that a peer with graceful restart
+	// is not told.
+	end, silent bool
+}
+
+// session is one peer. Its goroutine alone talks to gobgp.
+type session struct {
+	opts    Options
+	log     *slog.Logger
+	servers *pool
+	wake    chan struct{}
+	ended   chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	next  *order
+	state Status
+
+	// The rest belongs to the goroutine.
+	restarting bool
+	running    *running
+	retry      <-chan time.Time
+}
+
+func newSession(peer bgp.Peer, opts Options, servers *pool, restarting bool) *session {
+	peer.Password = ""
+	return &session{
+		opts: opts, log: opts.Log.With("peer", peer.Name), servers: servers, restarting: restarting,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), state: Status{Peer: peer, State: idle},
+	}
+}
+
+// want gives the session its next order, without waiting.
+func (s *session) want(o *order) {
+	s.mu.Lock()
+	s.next = o
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *session) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func (s *session) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// change edits the state, and tells if it is another one.
+func (s *session) change(edit func(*Status)) {
+	s.mu.Lock()
+	before := s.state
+	edit(&s.state)
+	differs := before != s.state
+	s.mu.Unlock()
+	if differs {
+		s.opts.Changed()
+	}
+}
+
+// run carries out orders until one ends the session.
+func (s *session) run() {
+	defer close(s.ended)
+	for {
+		select {
+		case <-s.wake:
+		case <-s.retry:
+			s.retry = nil
+		}
+		s.mu.Lock()
+		o := s.next
+		s.mu.Unlock()
+		if o.end {
+			if !o.silent || s.running == nil || !s.running.peer.GracefulRestart {
+				s.stop()
+			}
+			return
+		}
+		s.obey(o)
+	}
+}
+
+// obey brings the session to what the order wants.
+func (s *session) obey(o *order) {
+	w := o.session
+	if s.running != nil && (s.running.peer != w.Peer || w.Suspended != "") {
+		s.stop()
+		s.retry = nil
+	}
+	shown := w.Peer
+	shown.Password = ""
+	s.change(func(st *Status) {
+		st.Peer, st.Routes = shown, len(w.Routes)
+		if w.Suspended != "" {
+			st.Problem = w.Suspended
+		}
+	})
+	if w.Suspended != "" {
+		return
+	}
+	if s.running == nil {
+		if s.retry != nil {
+			return // it is not time yet
+		}
+		if err := s.start(o); err != nil {
+			s.fail(err.Error(), startRetry)
+			return
+		}
+	}
+	s.observe()
+	if s.running == nil {
+		return
+	}
+	if s.running.mayTell() {
+		if err := s.running.tell(w.Routes); err != nil {
+			s.log.Error("tell routes", "error", err)
+			s.stop()
+			s.fail(err.Error(), startRetry)
+		}
+	}
+}
+
+func (s *session) start(o *order) error {
+	r, err := start(o, s.servers, s.restarting, s.poke)
+	if err != nil {
+		return fmt.Errorf("start the session: %w", err)
+	}
+	s.running, s.restarting = r, false
+	return nil
+}
+
+// stop ends the session so that the peer knows.
+func (s *session) stop() {
+	if s.running == nil {
+		return
+	}
+	s.running.stop()
+	s.running = nil
+	s.change(func(st *Status) {
+		if st.State == established {
+			st.Since = s.opts.Now()
+		}
+		st.State, st.PeerASN = idle, 0
+	})
+}
+
+func (s *session) fail(problem string, pause time.Duration) {
+	s.retry = time.After(pause)
+	s.change(func(st *Status) { st.Problem = problem })
+}
+
+// observe takes over what gobgp says of the session, and refuses a peer that is
+// in the wrong AS.
+func (s *session) observe() {
+	now, asn := s.running.observed()
+	problem := ""
+	if now != established {
+		problem = s.running.server.ear.heard()
+	}
+	if refused := wrongAS(s.running.peer, now, asn); refused != "" {
+		s.stop()
+		s.fail(refused, refusedRetry)
+		return
+	}
+	s.change(func(st *Status) {
+		if (st.State == established) != (now == established) {
+			st.Since = s.opts.Now()
+		}
+		st.State, st.PeerASN, st.Problem = now, asn, problem
+	})
+}
+
+// wrongAS says what is wrong with the AS of a peer that may tell its own.
+func wrongAS(p bgp.Peer, state string, asn uint32) string {
+	if state != established || p.Dynamic == "" {
+		return ""
+	}
+	internal := asn == cmp.Or(p.LocalASN, p.MyASN)
+	if internal == (p.Dynamic == v1beta2.DynamicASNInternal) {
+		return ""
+	}
+	return fmt.Sprintf("the peer's AS is %d, which is not %s to %d", asn, p.Dynamic, p.OwnASN())
+}
+
+// running is a session that gobgp holds.
+type running struct {
+	peer   bgp.Peer
+	server *bgpServer
+	pool   *pool
+	hops   nextHops
+	told   map[netip.Prefix]bgp.Route
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	state string
+	asn   uint32
+}
+
+func (r *running) observed() (state string, asn uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state, r.asn
+}
+
+// mayTell says whether the peer may be told routes: one that must first show
+// its AS only then. With graceful restart routes have to be there before.
+func (r *running) mayTell() bool {
+	if r.peer.Dynamic == "" || r.peer.GracefulRestart {
+		return true
+	}
+	state, _ := r.observed()
+	return state == established
+}
