@@ -168,6 +168,7 @@ func hostPackages(purpose string) []hostPackage {
 			{"arping", []string{"arping"}},
 			{"tcpdump", []string{"tcpdump"}},
 			{"ndisc6", []string{"ndisc6"}},
+			{"bind9", []string{"named"}},
 			{"frr", []string{"/usr/lib/frr/bfdd"}},
 		},
 		"load": {

@@ -1,0 +1,86 @@
+package api
+
+// FinalizerDNSRecord keeps a DNSRecord until its name is gone from the zones.
+const FinalizerDNSRecord = "operator.openshift.io/ingress-dns"
+
+// AnnotationAdoptDNSRecord, "true" on a DNSRecord or its IngressController,
+// allows to take over records of its name that somebody else made.
+const AnnotationAdoptDNSRecord = "fairlead.dev/adopt-dns-record"
+
+// AnnotationTargetZone on a DNSRecord keeps the zone id of the load balancer
+// that it leads to, so that the record can be removed when that is gone.
+const AnnotationTargetZone = "ingress.operator.openshift.io/target-hosted-zone-id"
+
+// DNSRecordName returns the name of the DNSRecord of an IngressController's
+// wildcard name, and that of its second one if there are addresses of both
+// families.
+func DNSRecordName(ic string) string { return ic + "-wildcard" }
+
+// DNSRecordNameIPv6 returns the name of the DNSRecord with the IPv6 addresses
+// beside one with IPv4 addresses.
+func DNSRecordNameIPv6(ic string) string { return ic + "-wildcard-ipv6" }
+
+// Reasons of the condition Published of a DNSRecord, and of its events.
+const (
+	ReasonDNSPublished       Reason = "ProviderSuccess"
+	ReasonDNSProviderError   Reason = "ProviderError"
+	ReasonDomainAlreadyInUse Reason = "DomainAlreadyInUse"
+	ReasonDNSInternalError   Reason = "InternalError"
+	ReasonUnmanagedDNS       Reason = "UnmanagedDNS"
+	ReasonZeroTTL            Reason = "ZeroTTL"
+)
+
+// Reasons of the conditions DNSManaged and DNSReady of an IngressController.
+const (
+	ReasonNoDNSZones       Reason = "NoDNSZones"
+	ReasonFailedZones      Reason = "FailedZones"
+	ReasonUnknownZones     Reason = "UnknownZones"
+	ReasonNoZones          Reason = "NoZones"
+	ReasonDNSRecordMissing Reason = "RecordNotFound"
+)
+
+// dnsRemedies are those of DNSRecords.
+func dnsRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonDNSProviderError: {
+			"the DNS service refused the record or did not answer",
+			"read the message; check zone, credentials and network of the operator. It is tried again every 30 seconds",
+		},
+		ReasonDomainAlreadyInUse: {
+			"an older DNSRecord, or a record that Fairlead did not make, has the name",
+			"choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",
+		},
+		ReasonDNSInternalError: {
+			"the operator could not find out who has the name first",
+			"look at the operator's log; it is tried again",
+		},
+		ReasonUnmanagedDNS: {
+			"spec.dnsManagementPolicy is Unmanaged: somebody else publishes the name",
+			"create the record yourself, or set dnsManagementPolicy to Managed",
+		},
+		ReasonZeroTTL: {
+			"spec.recordTTL is zero",
+			"set a positive number of seconds; the operator's own records have 30",
+		},
+		ReasonNoDNSZones: {
+			"the operator was given no DNS provider or no zone",
+			"nothing, if somebody else publishes the wildcard name; else start the operator with --dns and --dns-zone",
+		},
+		ReasonFailedZones: {
+			"the name could not be published in some zone",
+			"look at the conditions of the DNSRecord: kubectl describe dnsrecord -n openshift-ingress-operator",
+		},
+		ReasonUnknownZones: {
+			"whether the name is published in some zone is not known",
+			"look at the conditions of the DNSRecord",
+		},
+		ReasonNoZones: {
+			"the name has not been published in any zone yet",
+			"wait a moment; if it lasts, look at the operator's log",
+		},
+		ReasonDNSRecordMissing: {
+			"there is no DNSRecord, because the router has no address yet",
+			"look at the condition LoadBalancerReady",
+		},
+	}
+}
