@@ -100,7 +100,9 @@ type Engine struct {
 	// reports are routes whose status is due once pending is applied.
 	reports  KeySet
 	removals *removals
-	refused  map[model.Key]string
+	// lastGood is the text of the file of routes that are not served as they
+	// are now.
+	lastGood string
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time
@@ -133,12 +135,14 @@ func NewEngine(o Options) (*Engine, error) {
 		return nil, err
 	}
 	skeleton.told = o.SettingsRefused
-	return &Engine{
+	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
-		removals: newRemovals(), refused: map[model.Key]string{},
-	}, nil
+		removals: newRemovals(),
+	}
+	e.recallLastGood()
+	return e, nil
 }
 
 // Run serves until the context ends. The cluster must have delivered its first
@@ -190,7 +194,6 @@ func (e *Engine) update(ch ingest.Changes) {
 	merge(e.pending, scope)
 	for k := range touched {
 		e.reports[k] = struct{}{}
-		delete(e.refused, k) // a changed route gets another try
 	}
 	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
 	e.o.Metrics.observeUpdate(time.Since(began))
@@ -212,10 +215,6 @@ func (e *Engine) sync() time.Duration {
 		return 100 * time.Millisecond
 	}
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
-	if p.Reload != "" && len(e.refused) > 0 {
-		// What HAProxy refused is not worth another reload.
-		p = plan.Diff(e.live, e.pipeline.Want().Without(e.refused), e.pending, e.o.Caps)
-	}
 	if p.Reload != "" {
 		if wait := time.Until(e.reloadAfter); wait > 0 {
 			return wait
@@ -326,8 +325,8 @@ func (e *Engine) reload(reason string) error {
 	}
 	if err := e.runtime.Reload(); err != nil {
 		e.o.Metrics.reloadFailures.Inc()
-		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && e.blame(refusal.Log) {
-			return e.reload(reason) // each turn leaves out at least one route more
+		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && (e.blame(refusal.Log) || e.bisect()) {
+			return e.reload(reason) // each turn one route more falls back
 		}
 		return err
 	}
@@ -352,9 +351,9 @@ func (e *Engine) apply(p plan.Plan) error {
 	e.refresh.due = true
 	e.removals.add(p.Removals, began.Add(removalPause))
 	err := e.runtime.Apply(p.Steps, e.live.Apply)
-	if _, refused := errors.AsType[*haproxy.RefusedError](err); refused {
+	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {
 		e.log.Error("HAProxy refused a change; isolating it", "err", err)
-		err = e.isolate()
+		err = e.isolate(refusal.Steps)
 	}
 	if err != nil {
 		return err
@@ -363,28 +362,26 @@ func (e *Engine) apply(p plan.Plan) error {
 	return nil
 }
 
-// report tells the status of the routes that the applied changes touched.
+// report notes that HAProxy has taken what the changes touched, and tells the
+// status of the routes.
 func (e *Engine) report() {
 	if len(e.reports) == 0 {
 		return
 	}
+	e.pipeline.Accept(e.reports)
+	e.saveLastGood()
 	var statuses []model.RouteStatus
 	var gone []model.Key
 	for k := range e.reports {
 		known, pending := e.pipeline.Known(k)
 		if !known {
 			gone = append(gone, k)
-			delete(e.refused, k)
 			continue
 		}
 		if pending {
 			continue
 		}
-		st := e.pipeline.Status(k)
-		if message, refused := e.refused[k]; refused {
-			st = refusedStatus(st, message)
-		}
-		statuses = append(statuses, st)
+		statuses = append(statuses, e.pipeline.Status(k))
 	}
 	clear(e.reports)
 	e.o.Statuses.Publish(statuses)

@@ -13,7 +13,6 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 
-	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/admit"
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
@@ -47,23 +46,25 @@ type Pipeline struct {
 	// caUses counts the backends that each CA verifies.
 	caUses map[string]int
 	want   *plan.State
+	// keeping are the routes that are not served as they are now, restored
+	// those that a former process left so.
+	keeping  KeySet
+	restored map[model.Key]Kept
 }
 
 // route is what the pipeline knows of one route.
 type route struct {
 	result *ingest.Result
+	// from is the version of the object that the result's claim comes from.
+	from *routev1.Route
 	// good is the last version of the object that could be served.
 	good *routev1.Route
+	// accepted is the last version that HAProxy has taken, refusal what it has
+	// against the one after that, or nil.
+	accepted accepted
+	refusal  *refusal
 	// served is what the route adds to the wanted state, nil if it lost.
 	served *model.Claim
-}
-
-// certificate returns the one that the route has brought so far, or nil.
-func (r *route) certificate() *model.Certificate {
-	if r.result == nil || r.result.Claim == nil {
-		return nil
-	}
-	return r.result.Claim.Certificate
 }
 
 // NewPipeline returns a pipeline that wants nothing but a default certificate.
@@ -73,7 +74,7 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
 		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(),
+		want: plan.NewState(), keeping: KeySet{},
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -117,12 +118,24 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 // Update takes changes in. It returns what may now differ from before: the
 // names to compare with HAProxy, and the routes whose status to look at.
 func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
+	dirty := p.dirty(ch)
+	p.forgive(dirty, ch)
+	scope, touched := p.update(dirty, ch.All)
+	if ch.All {
+		p.restored = nil // whoever is not here now is gone
+	}
+	return scope, touched
+}
+
+// update computes dirty routes and what depends on them anew, and if all is
+// true every host: the settings may decide otherwise.
+func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
 	scope, touched, hosts := plan.NewScope(), KeySet{}, map[string]struct{}{}
-	for key := range p.dirty(ch) {
+	for key := range dirty {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
 	}
-	if ch.All { // the settings may decide otherwise
+	if all {
 		for host := range p.claims {
 			hosts[host] = struct{}{}
 		}
@@ -168,6 +181,7 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 		old = r.result.Claim
 		p.index(key, r.result, false)
 	}
+	delete(p.keeping, key)
 	object := p.src.Route(key)
 	if object == nil {
 		if r != nil {
@@ -180,53 +194,19 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 		if r != nil {
 			p.claim(key, old, nil, hosts)
 			old = nil
-			r.good, r.result = nil, nil
+			*r = route{served: r.served}
 		} else {
 			r = &route{}
 			p.routes[key] = r
+			p.restore(r, object)
 		}
 	}
 	r.result = p.ingestOrKeep(r, object)
+	if r.kept() {
+		p.keeping[key] = struct{}{}
+	}
 	p.index(key, r.result, true)
 	p.claim(key, old, r.result.Claim, hosts)
-}
-
-// ingestOrKeep ingests an object. If it cannot be served as it is now, its
-// last good version is ingested instead, under the finding about the new one.
-func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
-	res := ingest.Route(object, p.src, p.settings, r.certificate())
-	if res.Claim != nil {
-		r.good = object
-		return res
-	}
-	if r.good == nil || r.good == object || !contentRefused(res) || r.good.Spec.Host != object.Spec.Host {
-		r.good = nil
-		return res
-	}
-	kept := ingest.Route(r.good, p.src, p.settings, r.certificate())
-	if kept.Claim == nil {
-		return res
-	}
-	for i := range res.Findings {
-		if res.Findings[i].Severity == api.SeverityError {
-			res.Findings[i].Effect = "the last good version keeps serving"
-		}
-	}
-	// What the served version depends on must be noticed, too.
-	res.Claim = kept.Claim
-	res.Services, res.Secrets = append(res.Services, kept.Services...), append(res.Secrets, kept.Secrets...)
-	return res
-}
-
-// contentRefused reports whether a route was refused for what its fields hold,
-// as opposed to a host that it may not have.
-func contentRefused(res *ingest.Result) bool {
-	for _, f := range res.Findings {
-		if f.Severity == api.SeverityError {
-			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField || f.Reason == api.ReasonInvalidAnnotation
-		}
-	}
-	return false
 }
 
 func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {

@@ -3,115 +3,268 @@ package router
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
+	"sort"
 	"time"
 
-	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/haproxy"
-	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
 )
 
-// isolate goes on after a refused batch: it reads back what was done and takes
-// the remaining steps one by one. Once a step of a route is refused, the
-// route's other steps are left out, so its routing keys stay where its last
-// good version put them, and everything else goes live.
-func (e *Engine) isolate() error {
-	live, err := e.runtime.ReadBack()
-	if err != nil {
-		return err
+// refuse lets a route fall back to the last version that HAProxy took. It
+// reports false if the route has nothing that could be refused.
+func (e *Engine) refuse(key model.Key, message string) bool {
+	scope, touched, ok := e.pipeline.Refuse(key, message)
+	if !ok {
+		return false
 	}
-	e.live, e.removals = live, newRemovals()
-	e.pending = plan.FullScope(live, e.pipeline.Want())
-	p := plan.Diff(live, e.pipeline.Want(), e.pending, e.o.Caps)
-	if p.Reload != "" {
-		return errors.New("a reload is needed after a refused change")
+	_, served := e.pipeline.Claim(key)
+	e.log.Error("HAProxy refuses a route; isolating it", "route", key, "err", message, "lastGoodVersion", served)
+	merge(e.pending, scope)
+	for k := range touched {
+		e.reports[k] = struct{}{}
 	}
-	for _, s := range p.Steps {
-		owner, owned := plan.OwnerIn(e.live, s)
-		if _, refused := e.refused[owner]; refused && owned {
-			continue
+	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
+	return true
+}
+
+// isolate goes on after a refused batch. It reads back what was done, takes
+// all steps of routes that are not suspect, and then those of the suspects one
+// by one. A route with a step that is refused falls back, and the plan is made
+// anew, until nothing is refused any more.
+func (e *Engine) isolate(refused []plan.Step) error {
+	q := quarantine{suspects: KeySet{}, alone: map[plan.Step]bool{}}
+	for inBatch := true; ; {
+		if inBatch && !q.suspect(e, refused) {
+			q.all = true // nobody in particular: then all one by one
 		}
+		live, err := e.runtime.ReadBack()
+		if err != nil {
+			return err
+		}
+		e.live, e.removals = live, newRemovals()
+		e.pending = plan.FullScope(live, e.pipeline.Want())
+		p := plan.Diff(live, e.pipeline.Want(), e.pending, e.o.Caps)
+		if p.Reload != "" {
+			return e.reload(p.Reload)
+		}
+		e.removals.add(p.Removals, time.Now().Add(removalPause))
+		var again bool
+		if refused, again, err = e.takeApart(p.Steps, &q); err != nil || !again {
+			return err
+		}
+		inBatch = refused != nil
+	}
+}
+
+// quarantine is what is known while a refused batch is taken apart.
+type quarantine struct {
+	// suspects are routes with steps in a batch that was refused.
+	suspects KeySet
+	// alone are steps of no single route out of such a batch; true are those
+	// that HAProxy refused.
+	alone map[plan.Step]bool
+	all   bool
+}
+
+// suspect notes the steps of a refused batch. It reports false if that is
+// nothing new.
+func (q *quarantine) suspect(e *Engine, batch []plan.Step) bool {
+	before := len(q.suspects) + len(q.alone)
+	for _, s := range batch {
+		if owner, owned := e.owner(s); owned {
+			q.suspects[owner] = struct{}{}
+		} else if _, known := q.alone[s]; !known {
+			q.alone[s] = false
+		}
+	}
+	return len(q.suspects)+len(q.alone) > before
+}
+
+// takeApart takes steps: first all at once that are not suspect, then the
+// others one by one. It asks for another turn when a plan must be made anew,
+// with the steps of the batch that was refused.
+func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Step, again bool, err error) {
+	var calm, suspect []plan.Step
+	for _, s := range steps {
+		owner, _ := e.owner(s)
+		_, suspected := q.suspects[owner]
+		bad, single := q.alone[s]
+		switch {
+		case bad:
+		case q.all || suspected || single:
+			suspect = append(suspect, s)
+		default:
+			calm = append(calm, s)
+		}
+	}
+	var refusal *haproxy.RefusedError
+	if err := e.runtime.Apply(calm, e.live.Apply); errors.As(err, &refusal) {
+		return append([]plan.Step{}, refusal.Steps...), true, nil
+	} else if err != nil {
+		return nil, false, err
+	}
+	for _, s := range suspect {
 		err := e.runtime.Apply([]plan.Step{s}, e.live.Apply)
-		var refusal *haproxy.RefusedError
 		switch {
 		case err == nil:
+			continue
 		case !errors.As(err, &refusal):
-			return err
-		case !owned:
-			e.log.Error("HAProxy refused a step of no single route", "step", s, "err", err)
-		default:
-			e.log.Error("isolated a route", "route", owner, "err", err)
-			e.refused[owner] = refusal.Message
-			e.reports[owner] = struct{}{}
+			return nil, false, err
 		}
-	}
-	for _, s := range p.Removals {
-		// What a refused route used before is what it goes on with.
-		if owner, _ := plan.OwnerIn(e.live, s); e.refused[owner] == "" {
-			e.removals.add([]plan.Step{s}, time.Now().Add(removalPause))
+		if owner, owned := e.owner(s); owned && e.refuse(owner, refusal.Message) {
+			return nil, true, nil
 		}
+		e.log.Error("HAProxy refused a step of no single route", "step", haproxy.Describe([]plan.Step{s}, 1), "err", err)
+		q.alone[s] = true
 	}
-	return nil
+	return nil, false, nil
+}
+
+// owner returns the route that a step is for.
+func (e *Engine) owner(s plan.Step) (model.Key, bool) {
+	if owner, owned := plan.OwnerIn(e.live, s); owned {
+		return owner, true
+	}
+	return e.pipeline.Bringer(s)
 }
 
 // blameAfter is how long HAProxy may take to start before it is asked why not.
 const blameAfter = 2 * time.Second
 
 // blame lays the alerts of HAProxy's start at the doors of the routes that they
-// name. It reports whether one of them was not refused before.
+// name, each of which falls back. It reports whether there was one.
 func (e *Engine) blame(messages string) bool {
-	found := false
+	found, seen := false, KeySet{}
 	for _, b := range haproxy.Blame(e.o.Layout, messages) {
-		owner, owned := plan.Owner(b.Step)
-		if _, known := e.refused[owner]; !owned || known {
-			continue
+		owner, owned := e.owner(b.Step)
+		if _, again := seen[owner]; owned && !again && e.refuse(owner, b.Message) {
+			found = true
 		}
-		e.log.Error("HAProxy refuses a route; leaving it out", "route", owner, "err", b.Message)
-		e.refused[owner], e.reports[owner], found = b.Message, struct{}{}, true
+		seen[owner] = struct{}{}
 	}
 	return found
 }
 
+// bisect finds the route that keeps HAProxy from starting if its messages do
+// not: of the routes that it has not taken yet, the oldest one with which, and
+// with all older ones, it does not start. So of several routes that only
+// together are refused, the youngest falls back.
+func (e *Engine) bisect() bool {
+	claims := e.pipeline.Unaccepted()
+	if e.o.Binary == "" || len(claims) == 0 {
+		return false
+	}
+	slices.SortFunc(claims, func(a, b *model.Claim) int {
+		if a.Older(b) {
+			return -1
+		}
+		return 1
+	})
+	t, err := newTrial(e)
+	if err != nil {
+		e.log.Error("cannot look for the route that HAProxy refuses", "err", err)
+		return false
+	}
+	defer t.close()
+	// The first n claims are tried; with none of them HAProxy must start.
+	n := sort.Search(len(claims)+1, func(n int) bool { return t.refused(claims[n:]) })
+	if t.err != nil {
+		e.log.Error("cannot look for the route that HAProxy refuses", "err", t.err)
+		return false
+	}
+	if n == 0 || n > len(claims) {
+		return false // no route's fault
+	}
+	return e.refuse(claims[n-1].Key, t.messages[n-1])
+}
+
+// trial asks HAProxy about files in a directory of their own.
+type trial struct {
+	engine *Engine
+	layout render.Layout
+	base   render.Base
+	files  *haproxy.Files
+	total  int
+	// messages are HAProxy's words by the number of the youngest claim tried.
+	messages map[int]string
+	err      error
+}
+
+func newTrial(e *Engine) (*trial, error) {
+	t := &trial{engine: e, layout: render.Layout{Dir: filepath.Join(e.o.Layout.Dir, "trial")}, messages: map[int]string{}}
+	var err error
+	if t.base, err = render.Skeleton(e.skeleton.target.settings, t.layout, e.o.Caps); err != nil {
+		return nil, err
+	}
+	t.files, err = haproxy.NewFiles(t.layout, e.o.Caps)
+	t.total = len(e.pipeline.Unaccepted())
+	return t, err
+}
+
+func (t *trial) close() {
+	if err := t.files.Remove(); err != nil {
+		t.engine.log.Error("cannot clean up", "err", err)
+	}
+}
+
+// refused reports whether HAProxy refuses the wanted state without some claims.
+func (t *trial) refused(without []*model.Claim) bool {
+	if t.err != nil {
+		return false
+	}
+	out := KeySet{}
+	for _, c := range without {
+		out[c.Key] = struct{}{}
+	}
+	if t.err = t.files.Write(t.base, t.engine.pipeline.Want().Without(out)); t.err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
+	defer cancel()
+	messages, err := haproxy.Check(ctx, t.engine.o.Binary, t.layout)
+	t.err = err
+	t.messages[t.total-len(without)-1] = haproxy.FirstAlert(messages)
+	return messages != ""
+}
+
 // blameFiles finds out why HAProxy does not start, and writes files without
-// the routes that keep it from starting.
+// what keeps it from starting.
 func (e *Engine) blameFiles() {
 	if e.o.Binary == "" || time.Since(e.blamedAt) < blameAfter {
 		return
 	}
 	e.blamedAt = time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
-	defer cancel()
-	messages, err := haproxy.Check(ctx, e.o.Binary, e.o.Layout)
-	if err != nil {
-		e.log.Error("cannot ask HAProxy why it does not start", "err", err)
-		return
-	}
-	found := e.blame(messages)
-	if messages != "" && !found {
-		e.log.Error("HAProxy refuses its files for no route's sake; taking the router-wide settings out until they are changed", "fields", e.skeleton.reason())
-		if err := e.skeleton.fallBack(""); err != nil {
-			e.log.Error("cannot render the plain settings", "err", err)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
+		messages, err := haproxy.Check(ctx, e.o.Binary, e.o.Layout)
+		cancel()
+		if err != nil {
+			e.log.Error("cannot ask HAProxy why it does not start", "err", err)
 			return
 		}
-		found = true
-	}
-	if found {
+		if messages == "" {
+			return
+		}
+		fallen := e.blame(messages) || e.bisect()
+		if !fallen {
+			e.log.Error("HAProxy refuses its files for no route's sake; taking the router-wide settings out until they are changed", "fields", e.skeleton.reason())
+			if err := e.skeleton.fallBack(""); err != nil {
+				e.log.Error("cannot render the plain settings", "err", err)
+				return
+			}
+		}
 		if err := e.writeFiles(); err != nil {
 			e.log.Error("cannot write HAProxy's files", "err", err)
+			return
 		}
-		e.blamedAt, e.goneSince = time.Time{}, time.Now()
+		e.saveLastGood()
+		e.goneSince = time.Now()
+		if !fallen {
+			return
+		}
 	}
-}
-
-// refusedStatus is the status of a route that HAProxy refused.
-func refusedStatus(st model.RouteStatus, message string) model.RouteStatus {
-	f := api.Finding{
-		Object: ingest.RouteRef(st.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
-		Message: "HAProxy refused this route's configuration: " + message,
-		Effect:  "the last good version keeps serving, if there was one",
-	}
-	st.Admitted, st.Reason, st.Message = false, f.Reason, f.Text()
-	st.Findings = append([]api.Finding{f}, st.Findings...)
-	return st
 }

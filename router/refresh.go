@@ -50,11 +50,10 @@ func (r *refresh) end() {
 	r.next = time.Now().Add(max(filesPause, filesShare*time.Since(r.began)))
 }
 
-// writeFiles makes the files say what is wanted, less what HAProxy refuses.
+// writeFiles makes the files say what is wanted.
 func (e *Engine) writeFiles() error {
 	e.refreshed(e.refresh.wait())
-	state := e.pipeline.Want().Without(e.refused)
-	base := e.skeleton.target.base
+	state, base := e.pipeline.Want(), e.skeleton.target.base
 	e.refresh.start(func() error { return e.files.Write(base, state) })
 	err := e.refresh.wait()
 	e.refresh.end()
@@ -67,7 +66,7 @@ func (e *Engine) refreshFiles() {
 		return
 	}
 	// The engine goes on to change its own maps, but never what they hold.
-	state := e.pipeline.Want().Without(e.refused).Clone()
+	state := e.pipeline.Want().Clone()
 	base := e.skeleton.target.base
 	e.refresh.start(func() error { return e.files.Write(base, state) })
 }

@@ -36,6 +36,28 @@ func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
 	return &Files{layout: l, caps: caps}, nil
 }
 
+// Remove removes the work directory.
+func (f *Files) Remove() error {
+	if err := os.RemoveAll(f.layout.Dir); err != nil {
+		return fmt.Errorf("remove %s: %w", f.layout.Dir, err)
+	}
+	return nil
+}
+
+// ReadLastGood returns what WriteLastGood wrote, or nothing.
+func (f *Files) ReadLastGood() ([]byte, error) {
+	text, err := os.ReadFile(f.layout.LastGood())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the last good versions: %w", err)
+	}
+	return text, nil
+}
+
+// WriteLastGood keeps a text for the next process of the router.
+func (f *Files) WriteLastGood(text []byte) error {
+	return replace(f.layout.LastGood(), func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
 // Write makes the files say what the state says. Each file is replaced whole,
 // the configuration last, so a process that starts meanwhile finds nothing torn.
 func (f *Files) Write(base render.Base, st *plan.State) error {

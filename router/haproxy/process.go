@@ -134,7 +134,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	select {
 	case err := <-done:
 		if why, checkErr := Check(context.WithoutCancel(ctx), s.Binary, s.Layout); checkErr == nil && why != "" {
-			err = fmt.Errorf("%w: %s", err, firstAlert(why))
+			err = fmt.Errorf("%w: %s", err, FirstAlert(why))
 		}
 		return true, err
 	case <-ctx.Done():

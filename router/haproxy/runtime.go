@@ -91,13 +91,19 @@ func (r *Runtime) Info() (Info, error) {
 // Apply takes steps in order and reports each line's steps once they are done.
 // It stops at the first refusal.
 func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
-	for _, l := range encode(steps, r.layout, r.caps) {
+	lines := encode(steps, r.layout, r.caps)
+	for i, l := range lines {
 		out, err := r.raw(l.text.String())
 		if err != nil {
 			return err
 		}
 		if msg := failure(out, l.removes); msg != "" {
-			return &RefusedError{Message: msg, Steps: l.steps}
+			// A step may take several lines; it counts with its last one.
+			end := i + 1
+			for end < len(lines) && len(lines[end-1].steps) == 0 {
+				end++
+			}
+			return &RefusedError{Message: msg, Steps: lines[end-1].steps}
 		}
 		for _, s := range l.steps {
 			done(s)
@@ -129,13 +135,13 @@ func (r *Runtime) Reload() error {
 	}
 	status, logs, _ := strings.Cut(out, "\n--\n")
 	if strings.TrimSpace(status) != "Success=1" {
-		return &RefusedError{Message: fmt.Sprintf("reload: %s: %s", strings.TrimSpace(status), firstAlert(logs)), Log: logs}
+		return &RefusedError{Message: fmt.Sprintf("reload: %s: %s", strings.TrimSpace(status), FirstAlert(logs)), Log: logs}
 	}
 	return nil
 }
 
-// firstAlert returns the line of HAProxy's start-up log that says what is wrong.
-func firstAlert(logs string) string {
+// FirstAlert returns the line of HAProxy's start-up log that says what is wrong.
+func FirstAlert(logs string) string {
 	if a := alertLine.FindString(logs); a != "" {
 		return a
 	}

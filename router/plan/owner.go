@@ -77,7 +77,7 @@ func OwnerIn(live *State, s Step) (model.Key, bool) {
 
 // Without returns the state less what some routes bring: backends, the keys
 // that lead to them, and certificates.
-func (s *State) Without(owners map[model.Key]string) *State {
+func (s *State) Without(owners map[model.Key]struct{}) *State {
 	if len(owners) == 0 {
 		return s
 	}

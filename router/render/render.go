@@ -46,6 +46,10 @@ func (l Layout) CrtList() string { return filepath.Join(l.Dir, "crt.list") }
 // LuaFile holds the actions that HAProxy has no words for.
 func (l Layout) LuaFile() string { return filepath.Join(l.Dir, "headers.lua") }
 
+// LastGood is where the router keeps the routes that are not served as they are
+// now. HAProxy does not read it.
+func (l Layout) LastGood() string { return filepath.Join(l.Dir, "lastgood.json") }
+
 // MapFile is the file, and HAProxy's name, of a map.
 func (l Layout) MapFile(m plan.Map) string {
 	return filepath.Join(l.MapsDir(), string(m)+".map")

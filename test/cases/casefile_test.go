@@ -24,10 +24,7 @@ type testCase struct {
 	name  string
 	about string
 	steps []*step
-	// history says that the state depends on former versions of objects, so
-	// that computing everything anew may give something else.
-	history bool
-	// reloads is how many reloads HAProxy 3.0 may need, -1 for any number.
+	// only is the one version of HAProxy that the case is for, or empty.
 	only string
 }
 
@@ -97,8 +94,6 @@ func (c *testCase) file(t *testing.T, s *step, file, text string) error {
 			kind, name, _ := strings.Cut(l, " ")
 			s.change.del = append(s.change.del, ref{kind, parseKey(name)})
 		}
-	case "history":
-		c.history = true
 	case "only":
 		c.only = strings.TrimSpace(text)
 	case "requests", "statuses", "servers", "shares":

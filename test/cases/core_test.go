@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -43,8 +44,11 @@ func freshPipeline(t testing.TB, m *memory) *router.Pipeline {
 	return router.NewPipeline(m, m.Settings(), cert)
 }
 
-// apply takes a copy of a change.
-func (c *core) apply(ch change) {
+// apply takes a copy of a change, which HAProxy takes.
+func (c *core) apply(ch change) { c.pipeline.Accept(c.propose(ch)) }
+
+// propose takes a copy of a change and returns the routes that it touches.
+func (c *core) propose(ch change) router.KeySet {
 	own := change{del: ch.del, settings: ch.settings}
 	for _, o := range ch.put {
 		own.put = append(own.put, clone(o))
@@ -54,7 +58,8 @@ func (c *core) apply(ch change) {
 	if changes.All {
 		c.pipeline.SetSettings(c.cluster.Settings())
 	}
-	c.pipeline.Update(changes)
+	_, touched := c.pipeline.Update(changes)
+	return touched
 }
 
 func clone(o metav1.Object) metav1.Object {
@@ -71,10 +76,20 @@ func clone(o metav1.Object) metav1.Object {
 	panic(fmt.Sprintf("clone of a %T", o))
 }
 
-// equalsFull compares the incremental result with computing everything anew.
+// equalsFull compares the incremental result with computing everything anew,
+// as the next process of the router would with what this one keeps for it.
 func (c *core) equalsFull(t testing.TB) error {
 	t.Helper()
 	full := freshPipeline(t, c.cluster)
+	text, err := json.Marshal(c.pipeline.Keeping())
+	if err != nil {
+		return err
+	}
+	var kept []router.Kept
+	if err := json.Unmarshal(text, &kept); err != nil {
+		return err
+	}
+	full.Restore(kept)
 	full.Update(ingest.Changes{All: true})
 	if d := cmp.Diff(full.Want(), c.pipeline.Want(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
 		return fmt.Errorf("the incremental state differs from the full one (-full +incremental):\n%s", d)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -360,10 +360,7 @@ spec: {host: other.f.test, to: {kind: Service, name: web}}
 		t.Fatal(err)
 	}
 	b.apply(s.change)
-	st, _ := b.statusOf(parseKey("f/edge"))
-	if st.Admitted || st.Reason != api.ReasonRefusedByHAProxy || !strings.Contains(st.Message, "refused by the test") {
-		t.Errorf("status of the refused route: %+v", st)
-	}
+	b.refused("f/edge", "refused by the test")
 	if err := checkStatus("f/other admitted", b.statusOf); err != nil {
 		t.Error(err)
 	}
@@ -376,6 +373,30 @@ spec: {host: other.f.test, to: {kind: Service, name: web}}
 	if b.reloads() != 0 {
 		t.Errorf("%d reloads", b.reloads())
 	}
+	// Its pods are followed, and a new HAProxy has it as well.
+	move := change{put: []metav1.Object{s.change.put[0]}}
+	var moved step
+	if err := moved.services([]string{"f/web http=8080 b@198.18.250.51 x@198.18.250.54"}); err != nil {
+		t.Fatal(err)
+	}
+	b.apply(moved.change)
+	k.apply(moved.change)
+	lines = []string{"GET https://edge.f.test/ -> 200 pod=b|x cert=fedge", "GET http://edge.f.test/ -> 302", "GET http://other.f.test/ -> 200 pod=b|x"}
+	b.serves(k, lines)
+	b.eventually("the files follow", func() error {
+		text, err := os.ReadFile(b.layout.Config())
+		if err == nil && !strings.Contains(string(text), "198.18.250.54") {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	b.stop()
+	b.start()
+	b.serves(k, lines)
+	// The route has been accepted now, since nothing refuses it any more.
+	b.apply(move)
+	k.apply(move)
+	b.serves(k, []string{"GET https://moved.f.test/ -> 200 pod=c cert=fedge2", "GET https://edge.f.test/ -> 404"})
 }
 
 // settled waits until the removals that follow a change are over: a route that

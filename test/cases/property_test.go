@@ -1,8 +1,12 @@
 package cases
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 )
 
 // universe makes random changes among few names, so that they meet often.
@@ -19,6 +24,9 @@ type universe struct {
 	*rand.Rand
 	t    *testing.T
 	uids int
+	// invalid makes some routes invalid, so that what is served depends on
+	// what was before.
+	invalid bool
 }
 
 var (
@@ -49,6 +57,12 @@ func (u *universe) route() *routev1.Route {
 	}
 	if u.IntN(4) == 0 {
 		r.Annotations["haproxy.router.openshift.io/balance"] = pick(u, []string{"roundrobin", "leastconn", "bad"})
+	}
+	if u.IntN(4) == 0 {
+		r.Annotations["haproxy.router.openshift.io/rewrite-target"] = pick(u, []string{"/", "/to", "/to/", "/foo/bar", `/$1\1`})
+	}
+	if u.invalid && u.IntN(12) == 0 {
+		r.Annotations["haproxy.router.openshift.io/ip_whitelist"] = "nobody"
 	}
 	r.Spec.To.Name = pick(u, []string{"s1", "s2", "none"})
 	if u.IntN(3) == 0 {
@@ -121,17 +135,24 @@ func newUniverse(t *testing.T) *universe {
 }
 
 // TestIncremental compares, after every change of long random sequences, the
-// incremental state with that of computing everything anew.
+// incremental state with that of computing everything anew. HAProxy refuses
+// some of what it is given.
 func TestIncremental(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			u := newUniverse(t)
+			u.invalid = true
 			k := newCore(t)
 			k.apply(u.services())
 			for n := range 100 {
-				k.apply(u.change())
+				touched := k.propose(u.change())
+				for u.IntN(3) == 0 { // HAProxy refuses some
+					_, more, _ := k.pipeline.Refuse(model.Key{Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))}, "at random")
+					maps.Copy(touched, more)
+				}
+				k.pipeline.Accept(touched)
 				if err := k.equalsFull(t); err != nil {
 					t.Fatalf("after change %d: %v", n, err)
 				}
@@ -147,6 +168,7 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 	b := newBed(t, "haproxy", newMemory())
 	b.start()
 	u := newUniverse(t)
+	u.invalid = true
 	k := newCore(t)
 	apply := func(c change) {
 		b.apply(c)
@@ -164,9 +186,12 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if e.request.tls && u.IntN(4) == 0 {
+				e.request.sni = pick(u, someHosts)
+			}
 			d := decide(k.pipeline.Want(), &e.request)
 			res := e.request.do(b.http, b.https)
-			if err := d.exactly(res); err != nil {
+			if err := errors.Join(d.exactly(res), d.rewritten(k.pipeline.Want(), &e.request, res)); err != nil {
 				t.Fatalf("after change %d: %s: %v", n, line, err)
 			}
 		}
@@ -177,6 +202,30 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 	if err := b.sameAs(k); err != nil {
 		t.Error(err)
 	}
+}
+
+// rewritten compares the path that a pod saw with what the policy says.
+func (d decision) rewritten(want *plan.State, r *request, res response) error {
+	if res.pod == nil || strings.HasPrefix(d.value, string(model.KindTCP)) {
+		return nil
+	}
+	path, f := r.target, strings.Split(want.Entries[plan.Entry{Map: plan.MapPolicy, Key: d.value}], "|")
+	if len(f) > 9 && f[9] != "" {
+		strip, err := strconv.Atoi(f[9])
+		if err != nil {
+			return err
+		}
+		f = append(f, "", "")
+		if rest := path[min(strip, len(path)):]; rest != "" {
+			path = f[10] + rest
+		} else {
+			path = f[11]
+		}
+	}
+	if res.pod.Path != path {
+		return fmt.Errorf("the pod saw %q, not %q", res.pod.Path, path)
+	}
+	return nil
 }
 
 // exactly demands that the response is what the decision leads to.

@@ -33,10 +33,8 @@ func TestCore(t *testing.T) {
 			k := newCore(t)
 			for _, s := range c.steps {
 				k.apply(s.change)
-				if !c.history {
-					if err := k.equalsFull(t); err != nil {
-						t.Errorf("%s: %v", s.name, err)
-					}
+				if err := k.equalsFull(t); err != nil {
+					t.Errorf("%s: %v", s.name, err)
 				}
 				for _, l := range s.checks["statuses"] {
 					if err := checkStatus(l, k.status); err != nil {

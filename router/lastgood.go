@@ -1,0 +1,307 @@
+package router
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"reflect"
+	"strconv"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// This file keeps the last good version of a route while the newest one cannot
+// be served: because ingest finds it wrong, or because HAProxy refuses it. It is
+// the last good version that the wanted state has then, so files, read-back and
+// drift all follow it without knowing.
+
+// accepted is a version of a route that HAProxy has taken.
+type accepted struct {
+	object *routev1.Route
+	claim  *model.Claim
+}
+
+// fallback is what is served in place of a version that HAProxy refused. Each
+// is tried after HAProxy has refused the one before.
+type fallback int
+
+const (
+	// formerVersion is the last version that HAProxy took, with the pods and
+	// Secrets of now.
+	formerVersion fallback = iota + 1
+	// formerClaim is the same as it was then: it was a pod or a Secret that
+	// HAProxy refused.
+	formerClaim
+	// withdrawn is nothing.
+	withdrawn
+)
+
+// refusal is HAProxy's word against a version of a route.
+type refusal struct {
+	fallback fallback
+	message  string
+	// version identifies the refused version of the object.
+	version string
+}
+
+// certificate returns the one that the route has brought so far, or nil.
+func (r *route) certificate() *model.Certificate {
+	switch {
+	case r.result != nil && r.result.Claim != nil:
+		return r.result.Claim.Certificate
+	case r.accepted.claim != nil:
+		return r.accepted.claim.Certificate
+	}
+	return nil
+}
+
+// kept reports whether something older is served than the newest version.
+func (r *route) kept() bool {
+	if r.refusal != nil {
+		return true
+	}
+	if r.result.Claim == nil {
+		return false
+	}
+	for _, f := range r.result.Findings {
+		if f.Severity == api.SeverityError {
+			return true
+		}
+	}
+	return r.result.Pending
+}
+
+// ingestOrKeep ingests an object. If it cannot be served as it is now, its
+// last good version is ingested instead, under the finding about the new one.
+func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
+	res := ingest.Route(object, p.src, p.settings, r.certificate())
+	switch {
+	case r.refusal != nil:
+		p.fallBack(r, res)
+		return res
+	case res.Claim != nil:
+		r.good, r.from = object, object
+		return res
+	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
+		r.good, r.from, r.accepted = nil, nil, accepted{}
+		return res
+	}
+	if !p.keep(r, res, r.good) {
+		return res
+	}
+	for i := range res.Findings {
+		if res.Findings[i].Severity == api.SeverityError {
+			res.Findings[i].Effect = "the last good version keeps serving"
+		}
+	}
+	return res
+}
+
+// keep makes a former version the claim of a result, if it can still be served.
+func (p *Pipeline) keep(r *route, res *ingest.Result, former *routev1.Route) bool {
+	kept := ingest.Route(former, p.src, p.settings, r.certificate())
+	if kept.Claim == nil {
+		return false
+	}
+	// What the served version depends on must be noticed, too.
+	res.Claim, r.from = kept.Claim, former
+	res.Services, res.Secrets = append(res.Services, kept.Services...), append(res.Secrets, kept.Secrets...)
+	return true
+}
+
+// contentRefused reports whether a route was refused for what its fields hold,
+// as opposed to a host that it may not have.
+func contentRefused(res *ingest.Result) bool {
+	for _, f := range res.Findings {
+		if f.Severity == api.SeverityError {
+			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField || f.Reason == api.ReasonInvalidAnnotation
+		}
+	}
+	return false
+}
+
+// fallBack puts into a result what is served in place of what HAProxy refused.
+func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
+	res.Claim = nil
+	switch {
+	case r.accepted.claim == nil:
+	case r.refusal.fallback == formerVersion:
+		p.keep(r, res, r.accepted.object)
+	case r.refusal.fallback == formerClaim:
+		res.Claim, r.from = r.accepted.claim, r.accepted.object
+	}
+	f := api.Finding{
+		Object: ingest.RouteRef(res.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
+		Message: "HAProxy refused this route's configuration: " + r.refusal.message,
+		Effect:  "the last good version keeps serving",
+	}
+	if res.Claim == nil {
+		f.Effect = "the route is not served"
+	}
+	res.Findings = append([]api.Finding{f}, res.Findings...)
+}
+
+// Refuse takes HAProxy's word against what a route adds to the wanted state,
+// and puts in its place the last version that HAProxy took. It returns what
+// may now differ, as Update does, and false if the route adds nothing.
+func (p *Pipeline) Refuse(key model.Key, message string) (*plan.Scope, KeySet, bool) {
+	r, object := p.routes[key], p.src.Route(key)
+	if r == nil || r.served == nil || object == nil {
+		return nil, nil, false
+	}
+	if r.refusal == nil {
+		r.refusal = &refusal{version: fingerprint(object)}
+	}
+	r.refusal.message, r.good = message, r.accepted.object
+	for refused := r.served; r.refusal.fallback < withdrawn; {
+		r.refusal.fallback++
+		res := &ingest.Result{Key: key}
+		if p.fallBack(r, res); res.Claim != nil && !sameContent(res.Claim, refused) {
+			break
+		}
+	}
+	scope, touched := p.update(KeySet{key: {}}, false)
+	return scope, touched, true
+}
+
+// sameContent reports whether two claims ask HAProxy for the same.
+func sameContent(a, b *model.Claim) bool {
+	c := *a
+	c.Version = b.Version
+	return reflect.DeepEqual(&c, b)
+}
+
+// forgive lets changed routes try again what HAProxy refused. A change of pods
+// alone is no reason where the pods were not.
+func (p *Pipeline) forgive(dirty KeySet, ch ingest.Changes) {
+	for key := range p.keeping {
+		r := p.routes[key]
+		if _, changed := dirty[key]; !changed || r.refusal == nil {
+			continue
+		}
+		_, object := ch.Routes[key]
+		if again := ch.All || object || r.refusal.fallback != formerVersion; again || anyOf(ch.Secrets, r.result.Secrets) {
+			r.refusal = nil
+		}
+	}
+}
+
+func anyOf(set KeySet, keys []model.Key) bool {
+	for _, k := range keys {
+		if _, ok := set[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Accept notes that HAProxy has taken what routes add to the wanted state.
+func (p *Pipeline) Accept(keys KeySet) {
+	for key := range keys {
+		if r := p.routes[key]; r != nil && r.served != nil {
+			r.accepted = accepted{r.from, r.served}
+		}
+	}
+}
+
+// Unaccepted returns the claims that HAProxy has not taken yet, in any order.
+func (p *Pipeline) Unaccepted() []*model.Claim {
+	var out []*model.Claim
+	for _, r := range p.routes {
+		if r.served != nil && r.served != r.accepted.claim {
+			out = append(out, r.served)
+		}
+	}
+	return out
+}
+
+// Bringer returns the route that brings the certificate or CA of a step. It
+// looks at all routes.
+func (p *Pipeline) Bringer(s plan.Step) (model.Key, bool) {
+	id := ""
+	switch s := s.(type) {
+	case plan.CertPut:
+		id = s.ID
+	case plan.LineSet:
+		id = s.CertID
+	case plan.CAPut:
+		id = s.ID
+	}
+	for key, r := range p.routes {
+		c := r.served
+		if c == nil || id == "" {
+			continue
+		}
+		if c.Certificate != nil && (c.Certificate.ID == id || plan.WithHTTP2(c.Certificate.ID) == id) || c.Backend.CA != nil && c.Backend.CA.ID == id {
+			return key, true
+		}
+	}
+	return model.Key{}, false
+}
+
+// Kept is a route that is not served as it is now, for the next process.
+type Kept struct {
+	Key model.Key
+	UID string
+	// Good is the last version that could be served, Accepted and Claim are the
+	// last one that HAProxy took, each nil if there is none.
+	Good, Accepted *routev1.Route
+	Claim          *model.Claim
+	// Refused identifies the version that HAProxy refused, if it did, Message
+	// says why, and Fallback what is served instead.
+	Refused, Message string
+	Fallback         int
+}
+
+// Keeping returns the routes that are not served as they are now, in any order.
+func (p *Pipeline) Keeping() []Kept {
+	kept := make([]Kept, 0, len(p.keeping))
+	for key := range p.keeping {
+		r := p.routes[key]
+		k := Kept{Key: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
+		if r.refusal != nil {
+			k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
+		}
+		kept = append(kept, k)
+	}
+	return kept
+}
+
+// Restore takes what a former process kept, before the first Update.
+func (p *Pipeline) Restore(kept []Kept) {
+	p.restored = make(map[model.Key]Kept, len(kept))
+	for _, k := range kept {
+		p.restored[k.Key] = k
+	}
+}
+
+// restore makes a new route what a former process knew of it.
+func (p *Pipeline) restore(r *route, object *routev1.Route) {
+	k, ok := p.restored[model.Key{Namespace: object.Namespace, Name: object.Name}]
+	if !ok || k.UID != string(object.UID) {
+		return
+	}
+	r.good = k.Good
+	if k.Accepted != nil && k.Claim != nil {
+		r.accepted = accepted{k.Accepted, k.Claim}
+	}
+	if k.Refused != "" && k.Refused == fingerprint(object) {
+		r.refusal = &refusal{fallback: fallback(k.Fallback), message: k.Message, version: k.Refused}
+	}
+}
+
+// fingerprint identifies what of an object HAProxy gets to see.
+func fingerprint(r *routev1.Route) string {
+	h := fnv.New64a()
+	text, _ := json.Marshal(struct { // such types always can be written
+		UID         string
+		Annotations map[string]string
+		Spec        *routev1.RouteSpec
+	}{string(r.UID), r.Annotations, &r.Spec})
+	_, _ = h.Write(text)
+	return strconv.FormatUint(h.Sum64(), 16)
+}
