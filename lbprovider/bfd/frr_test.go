@@ -25,7 +25,7 @@ type frr struct {
 // startFRR runs zebra and bfdd with the given configuration of bfdd.
 func startFRR(t *testing.T, ns, config string) *frr {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "flbfd") // not t.TempDir: socket paths must be short
+	dir, err := os.MkdirTemp("", "flbfd") //nolint:usetesting // paths of sockets must be short
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	f := &frr{t: t, ns: ns, dir: dir}

@@ -56,7 +56,7 @@ func newSession(e *Engine, cfg Config, disc uint32) *Session {
 	s := &Session{
 		engine: e, cfg: cfg, disc: disc,
 		in: make(chan received, backlog), wake: make(chan struct{}, 1), closing: make(chan struct{}),
-		machine:   protocol.NewMachine(disc, cfg.Profile.config(), rand.Float64), //nolint:gosec // spreads packets, hides nothing
+		machine:   protocol.NewMachine(disc, cfg.Profile.config(), rand.Float64),
 		out:       sender{cfg: cfg},
 		lastState: Down,
 	}

@@ -41,7 +41,7 @@ func (s *sender) opened() bool { return s.conn != nil }
 
 func (s *sender) close() {
 	if s.conn != nil {
-		s.conn.Close() //nolint:errcheck,gosec // nothing is buffered
+		s.conn.Close() //nolint:gosec // nothing is buffered
 		s.conn = nil
 	}
 }
@@ -95,7 +95,7 @@ func (s *sender) dial(peer *net.UDPAddr) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what it is for
 	}
-	s.conn = conn.(*net.UDPConn) //nolint:errcheck,revive // it is one, by the name of the network
+	s.conn = conn.(*net.UDPConn)
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (at endpoint) open(ctx context.Context) (*net.UDPConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen to BFD (does another BFD daemon run on this node?): %w", err)
 	}
-	return conn.(*net.UDPConn), nil //nolint:errcheck,revive // it is one, by the name of the network
+	return conn.(*net.UDPConn), nil
 }
 
 // arrival is a packet and how it came here.
@@ -246,8 +246,8 @@ type arrival struct {
 
 // receive delivers packets until the socket fails or ctx ends.
 func (e *Engine) receive(ctx context.Context, at endpoint, conn *net.UDPConn) error {
-	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck,gosec // ends the reading
-	defer conn.Close()                                      //nolint:errcheck // nothing is buffered
+	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:gosec // ends the reading
+	defer conn.Close()
 	buf, oob := make([]byte, 1500), make([]byte, 128)
 	for {
 		n, oobn, _, src, err := conn.ReadMsgUDPAddrPort(buf, oob)
