@@ -39,7 +39,17 @@ const (
 	ConditionAdvertised = "Advertised"
 )
 
-// Reasons of findings on IPAddressPools and L2Advertisements.
+// Annotations on IPAddressPools that MetalLB has no word for.
+const (
+	// AnnotationDefaultPool with the value "true" has the pool tried before
+	// the others that are for everybody.
+	AnnotationDefaultPool = "fairlead.dev/default-pool"
+	// AnnotationSharingScope with the value "namespace" lets only Services of
+	// one namespace share an address of the pool.
+	AnnotationSharingScope = "fairlead.dev/sharing-scope"
+)
+
+// Reasons of findings on the objects of group metallb.io.
 const (
 	// ReasonUsed: the object is used as it is written.
 	ReasonUsed Reason = "Used"
@@ -57,8 +67,29 @@ const (
 	// ReasonAdvertised: at least one advertisement selects the pool.
 	ReasonAdvertised Reason = "Advertised"
 	// ReasonNoAdvertisement: no advertisement selects the pool, so nobody
-	// answers for its addresses. Create an L2Advertisement.
+	// answers for its addresses. Create an L2Advertisement or a BGPAdvertisement.
 	ReasonNoAdvertisement Reason = "noAdvertisement"
+	// ReasonMissingReference: the object names another one that is not there,
+	// such as a BFDProfile. It is used as soon as that appears.
+	ReasonMissingReference Reason = "MissingReference"
+	// ReasonDuplicate: an older object defines the same community, or the same
+	// BGP session. Remove one of the two.
+	ReasonDuplicate Reason = "Duplicate"
+	// ReasonInvalidAggregation: the announced prefix would hold addresses
+	// outside of the pool. Use a longer aggregation length.
+	ReasonInvalidAggregation Reason = "InvalidAggregation"
+	// ReasonConflictingAdvertisements: two advertisements announce the same
+	// prefix to the same router with different local preferences.
+	ReasonConflictingAdvertisements Reason = "ConflictingAdvertisements"
+	// ReasonIgnoredField: a field is accepted, but has no effect or another
+	// one than it says.
+	ReasonIgnoredField Reason = "IgnoredField"
+	// ReasonClusterAddress: the pool holds addresses that the cluster uses
+	// itself: of a node, of pods or of a Service inside of the cluster.
+	ReasonClusterAddress Reason = "ClusterAddress"
+	// ReasonForeignProvider: another MetalLB runs in the cluster, so this
+	// provider gives and announces nothing until that one is gone.
+	ReasonForeignProvider Reason = "ForeignProvider"
 )
 
 // Reasons of events and of the Allocated condition of a Service.
@@ -79,6 +110,15 @@ const (
 	// ReasonDeprecatedAnnotation: the Service uses the prefix
 	// metallb.universe.tf/. Use metallb.io/.
 	ReasonDeprecatedAnnotation Reason = "deprecatedAnnotation"
+	// ReasonStatusFamily: the addresses in the Service's status are of an
+	// impossible combination of IP families, so it gets others.
+	ReasonStatusFamily Reason = "nolbIPsIPFamily"
+	// ReasonClusterFamily: the Service has no cluster IP whose family could be
+	// told, so it gets no address.
+	ReasonClusterFamily Reason = "noclusterIPsIPFamily"
+	// ReasonNotEnoughClusterIPs: the Service requires dual stack and has only
+	// one cluster IP.
+	ReasonNotEnoughClusterIPs Reason = "not enough clusterips"
 	// ReasonNotOurAddress: the Service has an address that no pool holds and
 	// that Fairlead did not give; it is left alone. Remove the other load
 	// balancer, or give one of the two a loadBalancerClass.

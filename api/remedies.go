@@ -182,6 +182,10 @@ func controllerRemedies() map[Reason]Remedy {
 			"a ConfigMap that the IngressController names is missing in namespace openshift-config",
 			"create the ConfigMap there; its last copy, if there was one, stays in use",
 		},
+		ReasonRevocationListUnavailable: {
+			"a list of revoked client certificates is missing or too old",
+			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
+		},
 		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
 		ReasonLoadBalancerPending: {
 			"no address has been assigned yet",
@@ -222,7 +226,47 @@ func addressRemedies() map[Reason]Remedy {
 		},
 		ReasonNoAdvertisement: {
 			"no advertisement selects the pool, so nobody answers for its addresses",
-			"create an L2Advertisement that selects the pool",
+			"create an L2Advertisement or a BGPAdvertisement that selects the pool",
+		},
+		ReasonMissingReference: {
+			"the object names another one that is not there (yet)",
+			"create what the message names, or remove the reference",
+		},
+		ReasonDuplicate: {
+			"an older object defines the same community, or the same BGP session on the same node",
+			"remove one of the two",
+		},
+		ReasonInvalidAggregation: {
+			"the announced prefix would hold addresses outside of the pool",
+			"use an aggregation length that is at least as long as the pool's prefix",
+		},
+		ReasonConflictingAdvertisements: {
+			"two advertisements announce the same prefix to the same router with different local preferences",
+			"give them the same localPref, or other pools, peers, nodes or aggregation lengths",
+		},
+		ReasonIgnoredField: {
+			"a field is accepted, but has no effect or another one than it says",
+			"see the message; remove the field if you do not rely on it",
+		},
+		ReasonClusterAddress: {
+			"the pool holds addresses that the cluster uses itself",
+			"take them out of spec.addresses",
+		},
+		ReasonForeignProvider: {
+			"another MetalLB runs in the cluster; two providers would give the same address twice",
+			"scale the other one down, as docs/lb/migration.md says; this one then starts by itself",
+		},
+		ReasonStatusFamily: {
+			"the Service's status holds an impossible combination of addresses; somebody else wrote it",
+			"nothing: it gets others",
+		},
+		ReasonClusterFamily: {
+			"the Service has no cluster IP, so it has no IP family; clusterIP: None cannot have a load balancer",
+			"remove clusterIP: None",
+		},
+		ReasonNotEnoughClusterIPs: {
+			"the Service requires dual stack and has only one cluster IP",
+			"use ipFamilyPolicy PreferDualStack, or let the cluster have both families",
 		},
 		ReasonClearAssignment: {
 			"the Service lost its address, for example because its pool went",
@@ -247,6 +291,10 @@ func addressRemedies() map[Reason]Remedy {
 		ReasonNotOurAddress: {
 			"the Service has an address that no pool holds; somebody else gave it",
 			"remove the other load balancer, or give one of the two a loadBalancerClass",
+		},
+		ReasonInvalidProbe: {
+			"the annotation lb.fairlead.dev/probe cannot be read, so no pod is asked",
+			"write :PORT/PATH, such as :8080/healthz",
 		},
 		ReasonAnnounceFailed: {
 			"the node that should announce has none of the interfaces that the advertisement names",

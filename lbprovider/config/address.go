@@ -102,6 +102,25 @@ func (r Range) Size(avoidBuggy bool) int64 {
 	return int64(lo) + 1
 }
 
+// shortest returns the length of the largest prefix among those that make up
+// the range.
+func (r Range) shortest() int {
+	best := r.From.BitLen()
+	for addr := r.From; r.Contains(addr); {
+		bits := addr.BitLen()
+		for bits > 0 {
+			larger := netip.PrefixFrom(addr, bits-1)
+			if larger.Masked().Addr() != addr || r.To.Less(lastAddr(larger)) {
+				break
+			}
+			bits--
+		}
+		best = min(best, bits)
+		addr = lastAddr(netip.PrefixFrom(addr, bits)).Next()
+	}
+	return best
+}
+
 // Buggy says whether addr is an IPv4 address ending in .0 or .255, which some
 // old network devices take for a network or broadcast address.
 func Buggy(addr netip.Addr) bool {

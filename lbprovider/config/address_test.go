@@ -98,6 +98,9 @@ func FuzzParseRange(f *testing.F) {
 		if before := r.From.Prev(); before.IsValid() && r.Contains(before) {
 			t.Fatalf("%s contains %s", r, before)
 		}
+		if bits := r.shortest(); bits < 0 || bits > r.From.BitLen() {
+			t.Fatalf("the shortest prefix of %s has %d bits", r, bits)
+		}
 		again, err := ParseRange(r.String())
 		if err != nil || again != r {
 			t.Fatalf("%s does not read back: %v, %v", r, again, err)

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,8 @@ const (
 	effectKept    = "its last valid version stays in force"
 	effectUnused  = "it is not used"
 	effectPartial = "the entry is not used"
+	effectEntry   = "the entry keeps its last valid value, if it had one"
+	effectWaits   = "it is used as soon as that is there"
 )
 
 // Parse makes a Config of res. An object that is bad now but was good in last
@@ -24,33 +25,61 @@ const (
 // what can be used of it, so that a restart does not take its addresses away.
 // Findings are sorted by object.
 func Parse(res Resources, last *Config) (*Config, []api.Finding) {
-	p := parser{last: last, namespaces: res.Namespaces, cfg: &Config{advertisements: map[string]*L2Advertisement{}}}
-	for i := range res.L2Advertisements {
-		if ad := &res.L2Advertisements[i]; p.inNamespace(ad, "L2Advertisement", res.ProviderNamespace) {
-			p.advertisement(ad)
-		}
+	if last == nil {
+		last = &Config{}
 	}
-	// Older pools come first, so that of two pools that overlap the younger
-	// one gives way.
-	pools := slices.SortedFunc(slices.Values(res.Pools), func(a, b v1beta1.IPAddressPool) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	for i := range pools {
-		if p.inNamespace(&pools[i], "IPAddressPool", res.ProviderNamespace) {
-			p.pool(&pools[i])
-		}
+	p := parser{res: &res, nodes: res.Nodes, last: last, cfg: &Config{
+		l2: map[string]*L2Advertisement{}, bgp: map[string]*BGPAdvertisement{},
+		profiles: map[string]*BFDProfile{}, communities: map[string]map[string]Community{},
+	}}
+	if res.OnlyNode != "" {
+		p.onlyNode()
 	}
+	// Older objects come first, so that of two that exclude each other the
+	// younger one gives way.
+	each(&p, res.Communities, "Community", (*parser).community)
+	each(&p, res.BFDProfiles, "BFDProfile", (*parser).profile)
+	each(&p, res.BGPPeers, "BGPPeer", (*parser).peer)
+	each(&p, res.L2Advertisements, "L2Advertisement", (*parser).l2)
+	each(&p, res.BGPAdvertisements, "BGPAdvertisement", (*parser).bgp)
+	each(&p, res.Pools, "IPAddressPool", (*parser).pool)
 	p.attach()
 	slices.SortFunc(p.cfg.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.cfg.Peers, func(a, b *Peer) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(p.findings, func(a, b api.Finding) int { return cmp.Compare(a.Object.String(), b.Object.String()) })
 	return p.cfg, p.findings
 }
 
+// each reads the objects of one kind that are in the provider's namespace,
+// the oldest first.
+func each[T any, O interface {
+	*T
+	metav1.Object
+}](p *parser, list []T, kind string, read func(*parser, O),
+) {
+	objects := make([]O, 0, len(list))
+	for i := range list {
+		objects = append(objects, O(&list[i]))
+	}
+	slices.SortFunc(objects, func(a, b O) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	for _, o := range objects {
+		if p.inNamespace(o, kind) {
+			read(p, o)
+		}
+	}
+}
+
 type parser struct {
-	last       *Config
-	namespaces []Namespace
-	cfg        *Config
-	findings   []api.Finding
+	res  *Resources
+	last *Config
+	// nodes are those to which what is found out applies; nil if unknown.
+	nodes    []Node
+	cfg      *Config
+	findings []api.Finding
+	// bgpOrder are the names of cfg.bgp, the oldest first.
+	bgpOrder []string
 }
 
 // problem is a finding before its object and effect are known.
@@ -60,10 +89,35 @@ type problem struct {
 	message string
 }
 
+// onlyNode limits the view to one node. One that is not known has no labels.
+func (p *parser) onlyNode() {
+	own := Node{Name: p.res.OnlyNode}
+	for _, n := range p.res.Nodes {
+		if n.Name == own.Name {
+			own = n
+		}
+	}
+	p.nodes = []Node{own}
+}
+
+// elsewhere says whether selectors leave out the only node that counts.
+func (p *parser) elsewhere(selectors []labels.Selector) bool {
+	return p.res.OnlyNode != "" && !MatchesAny(selectors, p.nodes[0].Labels)
+}
+
+// meet says whether some node is selected by both. Without knowledge of nodes,
+// it is assumed.
+func (p *parser) meet(a, b []labels.Selector) bool {
+	return p.nodes == nil || slices.ContainsFunc(p.nodes, func(n Node) bool {
+		return MatchesAny(a, n.Labels) && MatchesAny(b, n.Labels)
+	})
+}
+
 func ref(kind string, obj metav1.Object) api.ObjectRef {
 	return api.ObjectRef{Group: v1beta1.Group, Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
+// report says what is wrong with an object.
 func (p *parser) report(object api.ObjectRef, effect string, problems ...problem) {
 	for _, pr := range problems {
 		p.findings = append(p.findings, api.Finding{
@@ -73,7 +127,17 @@ func (p *parser) report(object api.ObjectRef, effect string, problems ...problem
 	}
 }
 
-func (p *parser) inNamespace(obj metav1.Object, kind, want string) bool {
+// warn says what is odd about an object that is used nevertheless.
+func (p *parser) warn(object api.ObjectRef, problems ...problem) {
+	before := len(p.findings)
+	p.report(object, "", problems...)
+	for i := range p.findings[before:] {
+		p.findings[before+i].Severity = api.SeverityWarning
+	}
+}
+
+func (p *parser) inNamespace(obj metav1.Object, kind string) bool {
+	want := p.res.ProviderNamespace
 	if obj.GetNamespace() == want {
 		return true
 	}
@@ -86,14 +150,15 @@ func (p *parser) inNamespace(obj metav1.Object, kind, want string) bool {
 
 func (p *parser) pool(obj *v1beta1.IPAddressPool) {
 	object := ref("IPAddressPool", obj)
-	pool, problems := readPool(obj, p.namespaces)
+	pool, problems := readPool(obj, p.res.Namespaces)
 	usable, overlaps := p.withoutOverlaps(pool.Ranges)
 	problems = append(problems, overlaps...)
+	p.warn(object, p.clusterAddresses(pool.Ranges)...)
 	if len(problems) == 0 {
 		p.cfg.Pools = append(p.cfg.Pools, pool)
 		return
 	}
-	if old := p.last.Pool(obj.Name); old != nil {
+	if old := p.last.Pool(obj.Name); old != nil && !old.partial {
 		if _, overlaps := p.withoutOverlaps(old.Ranges); len(overlaps) == 0 {
 			p.cfg.Pools = append(p.cfg.Pools, *old)
 			p.report(object, effectKept, problems...)
@@ -107,6 +172,7 @@ func (p *parser) pool(obj *v1beta1.IPAddressPool) {
 		return
 	}
 	p.report(object, effectPartial, problems...)
+	pool.partial = true
 	if pool.Ranges = usable; len(usable) > 0 {
 		p.cfg.Pools = append(p.cfg.Pools, pool)
 	}
@@ -143,6 +209,9 @@ func readPool(obj *v1beta1.IPAddressPool, namespaces []Namespace) (Pool, []probl
 		Name: obj.Name, Labels: obj.Labels,
 		AutoAssign:    obj.Spec.AutoAssign == nil || *obj.Spec.AutoAssign,
 		AvoidBuggyIPs: obj.Spec.AvoidBuggyIPs,
+		Default:       obj.Annotations[api.AnnotationDefaultPool] == "true",
+
+		ShareWithinNamespace: obj.Annotations[api.AnnotationSharingScope] == "namespace",
 	}
 	var problems []problem
 	for i, entry := range obj.Spec.Addresses {
@@ -181,19 +250,21 @@ func readPool(obj *v1beta1.IPAddressPool, namespaces []Namespace) (Pool, []probl
 	return pool, append(problems, bad...)
 }
 
-func (p *parser) advertisement(obj *v1beta1.L2Advertisement) {
+func (p *parser) l2(obj *v1beta1.L2Advertisement) {
 	ad := &L2Advertisement{
 		Name:       obj.Name,
 		Interfaces: slices.Sorted(slices.Values(obj.Spec.Interfaces)),
 		pools:      obj.Spec.IPAddressPools,
 	}
-	var problems, bad []problem
-	ad.poolSelectors, bad = readSelectors("spec.ipAddressPoolSelectors", obj.Spec.IPAddressPoolSelectors)
-	problems = append(problems, bad...)
-	ad.Nodes, bad = readSelectors("spec.nodeSelectors", obj.Spec.NodeSelectors)
-	problems = append(problems, bad...)
-	ad.Services, bad = readSelectors("spec.serviceSelectors", obj.Spec.ServiceSelectors)
-	problems = append(problems, bad...)
+	var problems []problem
+	selectors := func(field string, in []metav1.LabelSelector) []labels.Selector {
+		out, bad := readSelectors("spec."+field, in)
+		problems = append(problems, bad...)
+		return out
+	}
+	ad.poolSelectors = selectors("ipAddressPoolSelectors", obj.Spec.IPAddressPoolSelectors)
+	ad.Nodes = selectors("nodeSelectors", obj.Spec.NodeSelectors)
+	ad.Services = selectors("serviceSelectors", obj.Spec.ServiceSelectors)
 	for i, pref := range obj.Spec.PreferredNodeSelectors {
 		sel, bad := readSelectors(fmt.Sprintf("spec.preferredNodeSelectors[%d].preference", i), []metav1.LabelSelector{pref.Preference})
 		problems = append(problems, bad...)
@@ -201,38 +272,28 @@ func (p *parser) advertisement(obj *v1beta1.L2Advertisement) {
 			ad.Preferred = append(ad.Preferred, Preference{Weight: int(pref.Weight), Nodes: sel[0]})
 		}
 	}
+	settle(p, ref("L2Advertisement", obj), p.cfg.l2, p.last.l2, ad, problems)
+}
+
+// settle puts object, or its last version if there are problems, into the
+// configuration, and reports the problems.
+func settle[T any](p *parser, name api.ObjectRef, into, last map[string]T, object T, problems []problem) (used bool) {
 	if len(problems) == 0 {
-		p.cfg.advertisements[obj.Name] = ad
-		return
-	}
-	effect := effectUnused
-	if p.last != nil && p.last.advertisements[obj.Name] != nil {
-		effect = effectKept
-		p.cfg.advertisements[obj.Name] = p.last.advertisements[obj.Name]
-	}
-	p.report(ref("L2Advertisement", obj), effect, problems...)
-}
-
-// attach gives each pool the advertisements that select it.
-func (p *parser) attach() {
-	ads := p.cfg.advertisements
-	for i := range p.cfg.Pools {
-		pool := &p.cfg.Pools[i]
-		pool.L2 = nil
-		for _, name := range slices.Sorted(maps.Keys(ads)) {
-			if ads[name].selects(pool) {
-				pool.L2 = append(pool.L2, ads[name])
-			}
-		}
-	}
-}
-
-func (ad *L2Advertisement) selects(pool *Pool) bool {
-	if len(ad.pools) == 0 && len(ad.poolSelectors) == 0 {
+		into[name.Name] = object
 		return true
 	}
-	return slices.Contains(ad.pools, pool.Name) ||
-		len(ad.poolSelectors) > 0 && MatchesAny(ad.poolSelectors, pool.Labels)
+	old, ok := last[name.Name]
+	if ok {
+		into[name.Name] = old
+		p.report(name, effectKept, problems...)
+		return true
+	}
+	effect := effectUnused
+	if !slices.ContainsFunc(problems, func(pr problem) bool { return pr.reason != api.ReasonMissingReference }) {
+		effect = effectWaits
+	}
+	p.report(name, effect, problems...)
+	return false
 }
 
 func readSelectors(field string, in []metav1.LabelSelector) (out []labels.Selector, problems []problem) {

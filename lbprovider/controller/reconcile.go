@@ -114,7 +114,7 @@ func (r *reconciler) load(ctx context.Context) error {
 		r.findings[f.Object] = append(r.findings[f.Object], f)
 	}
 	r.alloc.SetConfig(cfg)
-	r.metrics.config(len(findings) > 0)
+	r.metrics.config(config.Invalid(findings))
 	return nil
 }
 

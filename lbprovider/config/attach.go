@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+)
+
+// attach gives each pool the advertisements that select it.
+func (p *parser) attach() {
+	for i := range p.cfg.Pools {
+		pool := &p.cfg.Pools[i]
+		pool.L2, pool.BGP = nil, nil
+		for _, name := range slices.Sorted(maps.Keys(p.cfg.l2)) {
+			if ad := p.cfg.l2[name]; selects(pool, ad.pools, ad.poolSelectors) {
+				pool.L2 = append(pool.L2, ad)
+			}
+		}
+		for _, name := range p.bgpOrder {
+			p.attachBGP(pool, p.cfg.bgp[name])
+		}
+		slices.SortFunc(pool.BGP, func(a, b *BGPAdvertisement) int {
+			if a.Name < b.Name {
+				return -1
+			}
+			return 1
+		})
+	}
+}
+
+// attachBGP attaches ad unless it does not go with the pool or with an older
+// advertisement of it. Then the last version stays if that goes.
+func (p *parser) attachBGP(pool *Pool, ad *BGPAdvertisement) {
+	if !selects(pool, ad.pools, ad.poolSelectors) {
+		return
+	}
+	why, bad := p.unfit(pool, ad)
+	if !bad {
+		pool.BGP = append(pool.BGP, ad)
+		return
+	}
+	effect := fmt.Sprintf("it is not used for pool %q", pool.Name)
+	if old := p.last.Pool(pool.Name).announcedBy(ad.Name); old != nil {
+		if _, bad := p.unfit(pool, old); !bad {
+			pool.BGP = append(pool.BGP, old)
+			effect = fmt.Sprintf("its last valid version stays in force for pool %q", pool.Name)
+		}
+	}
+	name := api.ObjectRef{Group: v1beta1.Group, Kind: "BGPAdvertisement", Namespace: p.res.ProviderNamespace, Name: ad.Name}
+	p.report(name, effect, why)
+}
+
+// announcedBy returns the advertisement of that name, or nil.
+func (p *Pool) announcedBy(name string) *BGPAdvertisement {
+	if p == nil {
+		return nil
+	}
+	for _, ad := range p.BGP {
+		if ad.Name == name {
+			return ad
+		}
+	}
+	return nil
+}
+
+// unfit says why ad cannot announce pool.
+func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement) (why problem, bad bool) {
+	v4, v6 := false, false
+	for _, r := range pool.Ranges {
+		field, length := "spec.aggregationLength", ad.AggregationLength
+		if r.From.Is6() {
+			field, length = "spec.aggregationLengthV6", ad.AggregationLengthV6
+		}
+		v4, v6 = v4 || r.From.Is4(), v6 || r.From.Is6()
+		if shortest := r.shortest(); length < shortest {
+			return problem{field: field, reason: api.ReasonInvalidAggregation, message: fmt.Sprintf(
+				"invalid aggregation length %d: prefix %d in this pool is more specific than the aggregation length for addresses %s", length, shortest, r)}, true
+		}
+	}
+	for _, other := range pool.BGP {
+		samePrefixes := v4 && ad.AggregationLength == other.AggregationLength || v6 && ad.AggregationLengthV6 == other.AggregationLengthV6
+		if ad.LocalPref == other.LocalPref || !samePrefixes || len(ad.Services) > 0 || len(other.Services) > 0 ||
+			!samePeers(ad, other) || !p.meet(ad.Nodes, other.Nodes) {
+			continue
+		}
+		return problem{field: "spec.localPref", reason: api.ReasonConflictingAdvertisements, message: fmt.Sprintf(
+			"BGPAdvertisement %q announces the same prefixes with local preference %d instead of %d", other.Name, other.LocalPref, ad.LocalPref)}, true
+	}
+	return problem{}, false
+}
+
+// samePeers says whether some peer is told both.
+func samePeers(a, b *BGPAdvertisement) bool {
+	return len(a.Peers) == 0 || len(b.Peers) == 0 ||
+		slices.ContainsFunc(a.Peers, func(name string) bool { return slices.Contains(b.Peers, name) })
+}
+
+func selects(pool *Pool, names []string, selectors []labels.Selector) bool {
+	if len(names) == 0 && len(selectors) == 0 {
+		return true
+	}
+	return slices.Contains(names, pool.Name) || len(selectors) > 0 && MatchesAny(selectors, pool.Labels)
+}
+
+// clusterAddresses says which addresses of the cluster itself are in ranges:
+// the first of each kind, because there may be thousands.
+func (p *parser) clusterAddresses(ranges []Range) (odd []problem) {
+	say := func(format string, args ...any) {
+		odd = append(odd, problem{field: "spec.addresses", reason: api.ReasonClusterAddress, message: fmt.Sprintf(format, args...)})
+	}
+	holds := func(addr netip.Addr) bool {
+		return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(addr) })
+	}
+	for _, n := range p.res.Nodes {
+		if i := slices.IndexFunc(n.Addresses, holds); i >= 0 {
+			say("%s is the address of node %q", n.Addresses[i], n.Name)
+			break
+		}
+	}
+	for _, n := range p.res.Nodes {
+		i := slices.IndexFunc(n.PodRanges, func(c netip.Prefix) bool {
+			pods := Range{From: c.Masked().Addr(), To: lastAddr(c.Masked())}
+			return slices.ContainsFunc(ranges, pods.Overlaps)
+		})
+		if i >= 0 {
+			say("it overlaps with %s, the addresses of pods on node %q", n.PodRanges[i], n.Name)
+			break
+		}
+	}
+	if i := slices.IndexFunc(p.res.ServiceAddresses, holds); i >= 0 {
+		say("%s is the cluster IP of a Service", p.res.ServiceAddresses[i])
+	}
+	return odd
+}

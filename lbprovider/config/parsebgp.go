@@ -1,0 +1,389 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
+)
+
+// ParseCommunity reads "64512:100" or "large:64512:100:1". The error is in
+// words for users.
+func ParseCommunity(text string) (Community, error) {
+	numbers, large := strings.CutPrefix(text, "large:")
+	parts := strings.Split(numbers, ":")
+	want, bits := 2, 16
+	if large {
+		want, bits = 3, 32
+	}
+	if len(parts) != want {
+		return Community{}, fmt.Errorf("%q is not written as 64512:100 or as large:64512:100:1", text)
+	}
+	values := [3]uint32{}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, bits)
+		if err != nil {
+			return Community{}, fmt.Errorf("invalid community value: invalid section %q of %q: not a number of %d bits", part, text, bits)
+		}
+		values[i] = uint32(n)
+	}
+	return Community{Large: large, A: values[0], B: values[1], C: values[2]}, nil
+}
+
+func compareCommunities(a, b Community) int {
+	if a.Large != b.Large {
+		if a.Large {
+			return 1
+		}
+		return -1
+	}
+	return slices.Compare([]uint32{a.A, a.B, a.C}, []uint32{b.A, b.B, b.C})
+}
+
+func (p *parser) community(obj *v1beta1.Community) {
+	var problems []problem
+	names := map[string]Community{}
+	for i, c := range obj.Spec.Communities {
+		field := fmt.Sprintf("spec.communities[%d]", i)
+		value, err := ParseCommunity(c.Value)
+		if err != nil {
+			problems = append(problems, problem{field: field + ".value", reason: api.ReasonInvalidField, message: err.Error()})
+			old, known := p.last.communities[obj.Name][c.Name]
+			if !known {
+				continue
+			}
+			value = old
+		}
+		owner := p.definer(c.Name)
+		if _, twice := names[c.Name]; twice {
+			owner = obj.Name
+		}
+		if owner != "" {
+			problems = append(problems, problem{
+				field: field + ".name", reason: api.ReasonDuplicate,
+				message: fmt.Sprintf("duplicate definition of community %q, which Community %q defines", c.Name, owner),
+			})
+			continue
+		}
+		names[c.Name] = value
+	}
+	p.cfg.communities[obj.Name] = names
+	p.report(ref("Community", obj), effectEntry, problems...)
+}
+
+// definer returns the name of the Community object that defines name, or "".
+func (p *parser) definer(name string) string {
+	for object, names := range p.cfg.communities {
+		if _, ok := names[name]; ok {
+			return object
+		}
+	}
+	return ""
+}
+
+func (p *parser) profile(obj *v1beta1.BFDProfile) {
+	s := obj.Spec
+	var problems []problem
+	number := func(field string, value *uint32, low, high, otherwise uint32) uint32 {
+		if value == nil {
+			return otherwise
+		}
+		if *value < low || *value > high {
+			problems = append(problems, problem{
+				field: "spec." + field, reason: api.ReasonInvalidField,
+				message: fmt.Sprintf("%d is not between %d and %d", *value, low, high),
+			})
+			return otherwise
+		}
+		return *value
+	}
+	profile := &BFDProfile{
+		Name:       obj.Name,
+		Receive:    time.Duration(number("receiveInterval", s.ReceiveInterval, 10, 60000, 300)) * time.Millisecond,
+		Transmit:   time.Duration(number("transmitInterval", s.TransmitInterval, 10, 60000, 300)) * time.Millisecond,
+		Multiplier: uint8(number("detectMultiplier", s.DetectMultiplier, 2, 255, 3)), //nolint:gosec // at most 255
+		Passive:    s.PassiveMode != nil && *s.PassiveMode,
+		MinimumTTL: uint8(number("minimumTtl", s.MinimumTTL, 1, 254, 254)), //nolint:gosec // at most 254
+	}
+	if s.EchoMode != nil && *s.EchoMode {
+		p.warn(ref("BFDProfile", obj), problem{
+			field: "spec.echoMode", reason: api.ReasonIgnoredField,
+			message: "sessions run without echo packets; the loss of the router is noticed by the intervals of this profile",
+		})
+	}
+	settle(p, ref("BFDProfile", obj), p.cfg.profiles, p.last.profiles, profile, problems)
+}
+
+func (p *parser) bgp(obj *v1beta1.BGPAdvertisement) {
+	s := obj.Spec
+	ad := &BGPAdvertisement{
+		Name: obj.Name, AggregationLength: 32, AggregationLengthV6: 128, LocalPref: s.LocalPref,
+		Peers: slices.Sorted(slices.Values(s.Peers)), pools: s.IPAddressPools,
+	}
+	var problems []problem
+	selectors := func(field string, in []metav1.LabelSelector) []labels.Selector {
+		out, bad := readSelectors("spec."+field, in)
+		problems = append(problems, bad...)
+		return out
+	}
+	length := func(field string, value *int32, into *int) {
+		if value == nil {
+			return
+		}
+		if *value < 1 || int(*value) > *into {
+			problems = append(problems, problem{
+				field: "spec." + field, reason: api.ReasonInvalidField,
+				message: fmt.Sprintf("%d is not between 1 and %d", *value, *into),
+			})
+			return
+		}
+		*into = int(*value)
+	}
+	ad.Nodes = selectors("nodeSelectors", s.NodeSelectors)
+	if len(problems) == 0 && p.elsewhere(ad.Nodes) {
+		return
+	}
+	ad.poolSelectors = selectors("ipAddressPoolSelectors", s.IPAddressPoolSelectors)
+	ad.Services = selectors("serviceSelectors", s.ServiceSelectors)
+	length("aggregationLength", s.AggregationLength, &ad.AggregationLength)
+	length("aggregationLengthV6", s.AggregationLengthV6, &ad.AggregationLengthV6)
+	if len(s.ServiceSelectors) > 0 && (ad.AggregationLength != 32 || ad.AggregationLengthV6 != 128) {
+		problems = append(problems, problem{
+			field: "spec.serviceSelectors", reason: api.ReasonInvalidField,
+			message: "they and an aggregation length other than 32 or 128 are mutually exclusive",
+		})
+	}
+	for i, text := range s.Communities {
+		c, pr := p.resolve(text)
+		if pr != nil {
+			pr.field = fmt.Sprintf("spec.communities[%d]", i)
+			problems = append(problems, *pr)
+			continue
+		}
+		ad.Communities = append(ad.Communities, c)
+	}
+	slices.SortFunc(ad.Communities, compareCommunities)
+	ad.Communities = slices.Compact(ad.Communities)
+	if settle(p, ref("BGPAdvertisement", obj), p.cfg.bgp, p.last.bgp, ad, problems) {
+		p.bgpOrder = append(p.bgpOrder, obj.Name)
+	}
+}
+
+// resolve reads a community or looks up its name.
+func (p *parser) resolve(text string) (Community, *problem) {
+	if strings.Contains(text, ":") {
+		c, err := ParseCommunity(text)
+		if err != nil {
+			return c, &problem{reason: api.ReasonInvalidField, message: err.Error()}
+		}
+		return c, nil
+	}
+	for _, names := range p.cfg.communities {
+		if c, ok := names[text]; ok {
+			return c, nil
+		}
+	}
+	return Community{}, &problem{reason: api.ReasonMissingReference, message: fmt.Sprintf("no Community object defines %q", text)}
+}
+
+func (p *parser) peer(obj *v1beta2.BGPPeer) {
+	r := peerReader{spec: &obj.Spec}
+	peer := r.read(obj.Name)
+	if !r.badNodes && p.elsewhere(peer.Nodes) {
+		return
+	}
+	p.references(&r, peer)
+	if len(r.problems) == 0 {
+		r.problems = p.sameSession(peer)
+	}
+	if len(r.odd) > 0 {
+		p.warn(ref("BGPPeer", obj), r.odd...)
+	}
+	last := map[string]*Peer{}
+	if old := p.last.Peer(obj.Name); old != nil && len(p.sameSession(old)) == 0 {
+		last[obj.Name] = old
+	}
+	used := map[string]*Peer{}
+	if settle(p, ref("BGPPeer", obj), used, last, peer, r.problems) {
+		p.cfg.Peers = append(p.cfg.Peers, used[obj.Name])
+	}
+}
+
+// references looks up what the peer names: its BFD profile and its password.
+func (p *parser) references(r *peerReader, peer *Peer) {
+	if name := r.spec.BFDProfile; name != "" {
+		if peer.BFD = p.cfg.profiles[name]; peer.BFD == nil {
+			r.problem("bfdProfile", api.ReasonMissingReference, "peer %s referencing non existing bfd profile %s", peer.Name, name)
+		}
+	}
+	secret := r.spec.PasswordSecret
+	if secret.Name == "" {
+		return
+	}
+	if ns := secret.Namespace; ns != "" && ns != p.res.ProviderNamespace {
+		r.warn("passwordSecret.namespace", "Secrets are read in namespace %s only", p.res.ProviderNamespace)
+	}
+	if p.res.Secrets == nil {
+		return
+	}
+	s, ok := p.res.Secrets[secret.Name]
+	password, given := s.Data["password"]
+	switch {
+	case !ok:
+		r.problem("passwordSecret", api.ReasonMissingReference, "secret ref not found for peer config %q/%q", p.res.ProviderNamespace, secret.Name)
+	case s.Type != "kubernetes.io/basic-auth":
+		r.problem("passwordSecret", api.ReasonMissingReference, "secret type mismatch on %q/%q, type kubernetes.io/basic-auth is expected", p.res.ProviderNamespace, secret.Name)
+	case !given:
+		r.problem("passwordSecret", api.ReasonMissingReference, "password not specified in the secret %q/%q", p.res.ProviderNamespace, secret.Name)
+	default:
+		peer.Password = Password(password)
+	}
+}
+
+// sameSession says which older peer is the same session on some node: a router
+// keeps only one of them.
+func (p *parser) sameSession(peer *Peer) []problem {
+	for _, other := range p.cfg.Peers {
+		if other.Address == peer.Address && other.Interface == peer.Interface && other.Port == peer.Port &&
+			other.VRF == peer.VRF && other.Source == peer.Source && p.meet(other.Nodes, peer.Nodes) {
+			return []problem{{
+				field: "spec", reason: api.ReasonDuplicate,
+				message: fmt.Sprintf("BGPPeer %q is the same session on the same node", other.Name),
+			}}
+		}
+	}
+	return nil
+}
+
+// peerReader reads the fields of a BGPPeer.
+type peerReader struct {
+	spec     *v1beta2.BGPPeerSpec
+	badNodes bool
+	// problems keep the peer from being used, odd does not.
+	problems, odd []problem
+}
+
+func (r *peerReader) problem(field string, reason api.Reason, format string, args ...any) {
+	r.problems = append(r.problems, problem{field: "spec." + field, reason: reason, message: fmt.Sprintf(format, args...)})
+}
+
+func (r *peerReader) wrong(field, format string, args ...any) {
+	r.problem(field, api.ReasonInvalidField, format, args...)
+}
+
+func (r *peerReader) warn(field, format string, args ...any) {
+	r.odd = append(r.odd, problem{field: "spec." + field, reason: api.ReasonIgnoredField, message: fmt.Sprintf(format, args...)})
+}
+
+func (r *peerReader) read(name string) *Peer {
+	s := r.spec
+	nodes, bad := readSelectors("spec.nodeSelectors", s.NodeSelectors)
+	r.problems, r.badNodes = append(r.problems, bad...), len(bad) > 0
+	peer := &Peer{
+		Name: name, MyASN: s.MyASN, LocalASN: s.LocalASN, PeerASN: s.ASN, DynamicASN: s.DynamicASN,
+		Address: r.address("peerAddress", s.Address), Interface: s.Interface,
+		Source: r.address("sourceAddress", s.SrcAddress), RouterID: r.address("routerID", s.RouterID),
+		Port: s.Port, Nodes: nodes, Password: Password(s.Password), GracefulRestart: s.EnableGracefulRestart,
+		EBGPMultiHop: s.EBGPMultiHop, VRF: s.VRFName, DualStack: s.DualStackAddressFamily,
+	}
+	if peer.Port == 0 {
+		peer.Port = 179
+	}
+	r.identity(peer)
+	r.timers(peer)
+	if s.DisableMP {
+		r.warn("disableMP", "it has no effect: a session carries the family of its address, or both with dualStackAddressFamily")
+	}
+	return peer
+}
+
+// identity checks what the API server normally has checked already. Objects
+// that were written under another provider's CRD may have passed by.
+func (r *peerReader) identity(peer *Peer) {
+	s := r.spec
+	if s.MyASN == 0 {
+		r.wrong("myASN", "missing local ASN")
+	}
+	if (s.ASN != 0) == (s.DynamicASN != "") {
+		r.wrong("peerASN", "exactly one of peerASN and dynamicASN must be set")
+	}
+	if d := s.DynamicASN; d != "" && d != v1beta2.DynamicASNInternal && d != v1beta2.DynamicASNExternal {
+		r.wrong("dynamicASN", "%q is neither internal nor external", d)
+	}
+	if (s.Address != "") == (s.Interface != "") {
+		r.wrong("peerAddress", "exactly one of peerAddress and interface must be set")
+	}
+	if peer.RouterID.IsValid() && !peer.RouterID.Is4() {
+		r.wrong("routerID", "%q does not have the form of an IPv4 address", s.RouterID)
+	}
+	if peer.Source.IsValid() && peer.Address.IsValid() && peer.Source.Is4() != peer.Address.Is4() {
+		r.wrong("sourceAddress", "%s and peerAddress %s are of different families", peer.Source, peer.Address)
+	}
+	if s.Password != "" && s.PasswordSecret.Name != "" {
+		r.wrong("password", "password and passwordSecret cannot both be set")
+	}
+	if s.EBGPMultiHop && len(r.problems) == 0 && peer.IBGP() {
+		r.wrong("ebgpMultiHop", "invalid ebgp-multihop parameter set for an ibgp peer")
+	}
+}
+
+func (r *peerReader) address(field, text string) netip.Addr {
+	if text == "" {
+		return netip.Addr{}
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" {
+		r.wrong(field, "invalid BGPPeer address %q", text)
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+// longestHold stands for a hold time of 0, "forever", which the BGP library
+// cannot express. RFC 4271 has two bytes for it.
+const longestHold = 65535 * time.Second
+
+func (r *peerReader) timers(peer *Peer) {
+	s := r.spec
+	if c := s.ConnectTime; c != nil {
+		peer.Connect = c.Duration
+		if c.Duration < time.Second || c.Duration > longestHold || c.Duration%time.Second != 0 {
+			r.wrong("connectTime", "%v is not a whole number of seconds from 1 to 65535", c.Duration)
+		}
+	}
+	switch {
+	case s.HoldTime == nil && s.KeepaliveTime == nil:
+		return
+	case s.HoldTime == nil:
+		peer.Keepalive = s.KeepaliveTime.Duration
+		peer.Hold = 3 * peer.Keepalive
+	case s.KeepaliveTime == nil:
+		peer.Hold = s.HoldTime.Duration
+		peer.Keepalive = peer.Hold / 3
+	default:
+		peer.Hold, peer.Keepalive = s.HoldTime.Duration, s.KeepaliveTime.Duration
+	}
+	switch {
+	case peer.Hold == 0 && peer.Keepalive == 0 && s.HoldTime == nil:
+		return // keepaliveTime 0s by itself says nothing
+	case peer.Hold == 0 && peer.Keepalive == 0:
+		peer.Hold, peer.Keepalive = longestHold, longestHold/3
+		r.warn("holdTime", "a session without end cannot be offered; it is %v, unless the router wants less", longestHold)
+	case peer.Hold < 3*time.Second || peer.Hold > longestHold:
+		r.wrong("holdTime", "invalid hold time %v: must be 0 or >=3s, and at most %v", peer.Hold, longestHold)
+	case peer.Keepalive < 0 || peer.Keepalive > peer.Hold:
+		r.wrong("keepaliveTime", "%v is negative or longer than the hold time %v", peer.Keepalive, peer.Hold)
+	case peer.Keepalive == 0:
+		peer.Keepalive = peer.Hold / 3
+	}
+	peer.Hold, peer.Keepalive = peer.Hold.Truncate(time.Second), max(peer.Keepalive.Truncate(time.Second), time.Second)
+}

@@ -1,0 +1,368 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
+)
+
+// resources reads lines "Kind name {spec}". Objects are as old as their order says.
+func resources(t *testing.T, text string) Resources {
+	t.Helper()
+	res := Resources{ProviderNamespace: ns}
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, spec, _ := strings.Cut(rest, " ")
+		if spec == "" {
+			spec = "{}"
+		}
+		add(t, &res, kind, name, time.Unix(int64(1000+i), 0), spec)
+	}
+	return res
+}
+
+func add(t *testing.T, res *Resources, kind, name string, created time.Time, spec string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: ns, Name: name, CreationTimestamp: metav1.NewTime(created)}
+	if name == "" || kind == "" {
+		return
+	}
+	object := map[string]any{"metadata": map[string]any{"namespace": ns, "name": name, "creationTimestamp": created.UTC().Format(time.RFC3339)}}
+	body := map[string]any{}
+	if err := yaml.Unmarshal([]byte(spec), &body); err != nil {
+		t.Fatalf("%s: %v", spec, err)
+	}
+	object["spec"] = body
+	var err error
+	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+	switch kind {
+	case "IPAddressPool":
+		res.Pools = append(res.Pools, v1beta1.IPAddressPool{})
+		err = convert(object, &res.Pools[len(res.Pools)-1])
+	case "L2Advertisement":
+		res.L2Advertisements = append(res.L2Advertisements, v1beta1.L2Advertisement{})
+		err = convert(object, &res.L2Advertisements[len(res.L2Advertisements)-1])
+	case "BGPAdvertisement":
+		res.BGPAdvertisements = append(res.BGPAdvertisements, v1beta1.BGPAdvertisement{})
+		err = convert(object, &res.BGPAdvertisements[len(res.BGPAdvertisements)-1])
+	case "BGPPeer":
+		res.BGPPeers = append(res.BGPPeers, v1beta2.BGPPeer{})
+		err = convert(object, &res.BGPPeers[len(res.BGPPeers)-1])
+	case "BFDProfile":
+		res.BFDProfiles = append(res.BFDProfiles, v1beta1.BFDProfile{})
+		err = convert(object, &res.BFDProfiles[len(res.BFDProfiles)-1])
+	case "Community":
+		res.Communities = append(res.Communities, v1beta1.Community{})
+		err = convert(object, &res.Communities[len(res.Communities)-1])
+	case "Secret": // {password: x} or {type: y}
+		secret := Secret{Type: "kubernetes.io/basic-auth", Data: map[string][]byte{}}
+		for k, v := range body {
+			if k == "type" {
+				secret.Type = fmt.Sprint(v)
+				continue
+			}
+			secret.Data[k] = []byte(fmt.Sprint(v))
+		}
+		if res.Secrets == nil {
+			res.Secrets = map[string]Secret{}
+		}
+		res.Secrets[name] = secret
+	case "Node": // labels
+		n := Node{Name: name, Labels: labels.Set{}}
+		for k, v := range body {
+			n.Labels[k] = fmt.Sprint(v)
+		}
+		res.Nodes = append(res.Nodes, n)
+	case "OnlyNode":
+		res.OnlyNode = name
+	default:
+		t.Fatalf("kind %q", kind)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", kind, meta.Name, err)
+	}
+}
+
+// told is a peer in words, defaults left out.
+func told(p *Peer) string {
+	s := fmt.Sprintf("%s: %d", p.Name, p.MyASN)
+	field := func(name string, value any, set bool) {
+		if set {
+			s += fmt.Sprintf(" %s=%v", name, value)
+		}
+	}
+	field("local", p.LocalASN, p.LocalASN != 0)
+	field("as", p.PeerASN, p.PeerASN != 0)
+	field("as", p.DynamicASN, p.DynamicASN != "")
+	field("at", p.Address, p.Address.IsValid())
+	field("if", p.Interface, p.Interface != "")
+	field("port", p.Port, p.Port != 179)
+	field("from", p.Source, p.Source.IsValid())
+	field("id", p.RouterID, p.RouterID.IsValid())
+	field("hold", fmt.Sprintf("%v/%v", p.Hold, p.Keepalive), p.Hold != 0)
+	field("connect", p.Connect, p.Connect != 0)
+	field("password", string(p.Password), p.Password != "")
+	field("gr", true, p.GracefulRestart)
+	field("multihop", true, p.EBGPMultiHop)
+	field("vrf", p.VRF, p.VRF != "")
+	field("dual", true, p.DualStack)
+	if b := p.BFD; b != nil {
+		s += fmt.Sprintf(" bfd=%v/%v×%d ttl=%d passive=%v", b.Receive, b.Transmit, b.Multiplier, b.MinimumTTL, b.Passive)
+	}
+	return s
+}
+
+func bgpSummary(c *Config) []string {
+	var out []string
+	for _, p := range c.Peers {
+		out = append(out, told(p))
+	}
+	for i := range c.Pools {
+		for _, ad := range c.Pools[i].BGP {
+			s := fmt.Sprintf("%s by %s: /%d /%d", c.Pools[i].Name, ad.Name, ad.AggregationLength, ad.AggregationLengthV6)
+			if ad.LocalPref != 0 {
+				s += fmt.Sprintf(" pref=%d", ad.LocalPref)
+			}
+			for _, c := range ad.Communities {
+				s += " " + c.String()
+			}
+			if len(ad.Peers) > 0 {
+				s += fmt.Sprint(" ", ad.Peers)
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func TestParseBGP(t *testing.T) {
+	t.Parallel()
+	const (
+		peer     = "{myASN: 1, peerASN: 2, peerAddress: 198.18.0.1"
+		peerText = ": 1 as=2 at=198.18.0.1"
+		pool4    = "IPAddressPool p {addresses: [198.18.1.0/24]}\n"
+	)
+	for _, tt := range []struct {
+		name string
+		last string // what was valid before
+		now  string
+		want []string
+		// findings are pieces of the findings, one each.
+		findings []string
+	}{
+		{name: "least", now: "BGPPeer a " + peer + "}", want: []string{"a" + peerText}},
+		{
+			name: "all fields",
+			now: `BFDProfile b {receiveInterval: 100, transmitInterval: 200, detectMultiplier: 5, passiveMode: true, minimumTtl: 10}
+				Secret s {password: x}
+				BGPPeer a {myASN: 1, localASN: 3, dynamicASN: external, peerAddress: 'fd00::1', peerPort: 1179, sourceAddress: 'fd00::2', routerID: 198.18.0.9, holdTime: 90s, keepaliveTime: 10s, connectTime: 5s, passwordSecret: {name: s}, enableGracefulRestart: true, ebgpMultiHop: true, vrf: red, dualStackAddressFamily: true, bfdProfile: b}`,
+			want: []string{"a: 1 local=3 as=external at=fd00::1 port=1179 from=fd00::2 id=198.18.0.9 hold=1m30s/10s connect=5s password=x gr=true multihop=true vrf=red dual=true bfd=100ms/200ms×5 ttl=10 passive=true"},
+		},
+		{name: "unnumbered", now: "BGPPeer a {myASN: 1, dynamicASN: internal, interface: eth0, password: p}", want: []string{"a: 1 as=internal if=eth0 password=p"}},
+		{name: "BFD defaults", now: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", want: []string{"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false"}},
+		{name: "hold time only", now: "BGPPeer a " + peer + ", holdTime: 9s}", want: []string{"a" + peerText + " hold=9s/3s"}},
+		{name: "keepalive time only", now: "BGPPeer a " + peer + ", keepaliveTime: 4s}", want: []string{"a" + peerText + " hold=12s/4s"}},
+		{
+			name: "hold time 0", now: "BGPPeer a " + peer + ", holdTime: 0s}", want: []string{"a" + peerText + " hold=18h12m15s/6h4m5s"},
+			findings: []string{"Warning BGPPeer/metallb-system/a: IgnoredField spec.holdTime: a session without end"},
+		},
+		{name: "hold time of half a second", now: "BGPPeer a " + peer + ", holdTime: 500ms}", findings: []string{"spec.holdTime: invalid hold time 500ms"}},
+		{name: "no AS number", now: "BGPPeer a {myASN: 1, peerAddress: 198.18.0.1}", findings: []string{"spec.peerASN: exactly one"}},
+		{name: "no own AS number", now: "BGPPeer a {peerASN: 1, peerAddress: 198.18.0.1}", findings: []string{"spec.myASN: missing local ASN"}},
+		{name: "bad address", now: "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 1.1.1}", findings: []string{`spec.peerAddress: invalid BGPPeer address "1.1.1"`}},
+		{name: "multi-hop iBGP", now: "BGPPeer a {myASN: 1, peerASN: 1, peerAddress: 198.18.0.1, ebgpMultiHop: true}", findings: []string{"spec.ebgpMultiHop: invalid ebgp-multihop"}},
+		{name: "disableMP", now: "BGPPeer a " + peer + ", disableMP: true}", want: []string{"a" + peerText}, findings: []string{"IgnoredField spec.disableMP"}},
+		{name: "echo mode", now: "BFDProfile b {echoMode: true}", findings: []string{"Warning BFDProfile/metallb-system/b: IgnoredField spec.echoMode"}},
+		{
+			name: "an error keeps the last version", last: "BGPPeer a " + peer + "}", now: "BGPPeer a " + peer + ", holdTime: 1s}",
+			want: []string{"a" + peerText}, findings: []string{"(its last valid version stays in force)"},
+		},
+		{
+			name: "missing BFD profile", now: "BGPPeer a " + peer + ", bfdProfile: b}",
+			findings: []string{"MissingReference spec.bfdProfile: peer a referencing non existing bfd profile b (it is used as soon as that is there)"},
+		},
+		{
+			name: "BFD profile in use is deleted", last: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", now: "BGPPeer a " + peer + ", bfdProfile: b}",
+			want: []string{"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false"}, findings: []string{"MissingReference spec.bfdProfile"},
+		},
+		{name: "passwords are not read here", now: "BGPPeer a " + peer + ", passwordSecret: {name: s}}", want: []string{"a" + peerText}},
+		{name: "missing Secret", now: "Secret x {password: x}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}", findings: []string{"MissingReference spec.passwordSecret: secret ref not found"}},
+		{name: "Secret of another type", now: "Secret s {type: Opaque, password: x}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}", findings: []string{"secret type mismatch"}},
+		{name: "Secret without the key", now: "Secret s {user: x}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}", findings: []string{"password not specified"}},
+		{
+			name: "the same session twice", now: "BGPPeer b " + peer + "}\nBGPPeer a " + peer + ", holdTime: 9s}",
+			want: []string{"b" + peerText}, findings: []string{`BGPPeer/metallb-system/a: Duplicate spec: BGPPeer "b" is the same session on the same node (it is not used)`},
+		},
+		{
+			name: "the same router from different nodes",
+			now: `Node n1 {rack: x}
+				Node n2 {rack: z}
+				BGPPeer a ` + peer + `, nodeSelectors: [{matchLabels: {rack: x}}]}
+				BGPPeer b ` + peer + `, nodeSelectors: [{matchLabels: {rack: z}}]}`,
+			want: []string{"a" + peerText, "b" + peerText},
+		},
+		{
+			name: "what is meant for another node does not matter here",
+			now: `Node n1 {rack: x}
+				OnlyNode n1
+				BGPPeer a {myASN: 1, nodeSelectors: [{matchLabels: {rack: z}}]}
+				BGPPeer b ` + peer + `, nodeSelectors: [{matchLabels: {rack: x}}]}
+				BGPAdvertisement c {communities: [none], nodeSelectors: [{matchLabels: {rack: z}}]}
+				` + pool4,
+			want: []string{"b" + peerText},
+		},
+
+		{name: "plain advertisement", now: pool4 + "BGPAdvertisement x", want: []string{"p by x: /32 /128"}},
+		{
+			name: "advertisement with everything",
+			now: `Community c {communities: [{name: far, value: '65000:9'}, {name: big, value: 'large:1:2:3'}]}
+				BGPAdvertisement x {aggregationLength: 24, aggregationLengthV6: 64, localPref: 7, communities: [big, '65000:10', far, '65000:9'], peers: [b, a], ipAddressPools: [p]}
+				IPAddressPool p {addresses: [198.18.1.0/24, 'fd00::/64']}
+				IPAddressPool q {addresses: [198.18.2.0/24]}`,
+			want: []string{"p by x: /24 /64 pref=7 65000:9 65000:10 large:1:2:3 [a b]"},
+		},
+		{
+			name: "unknown community", now: pool4 + "BGPAdvertisement x {communities: [far]}",
+			findings: []string{`MissingReference spec.communities[0]: no Community object defines "far"`},
+		},
+		{
+			name: "community defined twice", now: pool4 + "Community c {communities: [{name: far, value: '1:1'}]}\nCommunity d {communities: [{name: far, value: '2:2'}, {name: near, value: '3:3'}]}\nBGPAdvertisement x {communities: [far, near]}",
+			want: []string{"p by x: /32 /128 1:1 3:3"}, findings: []string{`Community/metallb-system/d: Duplicate spec.communities[0].name: duplicate definition of community "far"`},
+		},
+		{
+			name: "a community that cannot be read any more", last: "Community c {communities: [{name: far, value: '1:1'}]}",
+			now:  pool4 + "Community c {communities: [{name: far, value: '1:x'}]}\nBGPAdvertisement x {communities: [far]}",
+			want: []string{"p by x: /32 /128 1:1"}, findings: []string{"spec.communities[0].value: invalid community value: invalid section"},
+		},
+		{
+			name: "aggregation beyond the pool", now: "IPAddressPool p {addresses: [198.18.1.0/28]}\nIPAddressPool q {addresses: [198.18.2.0/24]}\nBGPAdvertisement x {aggregationLength: 26}",
+			want:     []string{"q by x: /26 /128"},
+			findings: []string{`InvalidAggregation spec.aggregationLength: invalid aggregation length 26: prefix 28 in this pool is more specific than the aggregation length for addresses 198.18.1.0-198.18.1.15 (it is not used for pool "p")`},
+		},
+		{name: "aggregation of a range", now: "IPAddressPool p {addresses: [198.18.1.1-198.18.1.130]}\nBGPAdvertisement x {aggregationLength: 26}", want: []string{"p by x: /26 /128"}},
+		{
+			name: "aggregation becomes wrong", last: pool4 + "BGPAdvertisement x {aggregationLength: 24}", now: pool4 + "BGPAdvertisement x {aggregationLength: 16}",
+			want: []string{"p by x: /24 /128"}, findings: []string{`its last valid version stays in force for pool "p"`},
+		},
+		{
+			name: "local preferences conflict", now: pool4 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 2}",
+			want: []string{"p by y: /32 /128 pref=1"}, findings: []string{`BGPAdvertisement/metallb-system/x: ConflictingAdvertisements spec.localPref: BGPAdvertisement "y" announces the same prefixes with local preference 1 instead of 2`},
+		},
+		{name: "local preferences of different lengths", now: pool4 + "BGPAdvertisement x {localPref: 1}\nBGPAdvertisement y {localPref: 2, aggregationLength: 24}", want: []string{"p by x: /32 /128 pref=1", "p by y: /24 /128 pref=2"}},
+		{name: "local preferences for different peers", now: pool4 + "BGPAdvertisement x {localPref: 1, peers: [a]}\nBGPAdvertisement y {localPref: 2, peers: [b]}", want: []string{"p by x: /32 /128 pref=1 [a]", "p by y: /32 /128 pref=2 [b]"}},
+		{name: "local preferences by Service", now: pool4 + "BGPAdvertisement x {localPref: 1}\nBGPAdvertisement y {localPref: 2, serviceSelectors: [{matchLabels: {a: b}}]}", want: []string{"p by x: /32 /128 pref=1", "p by y: /32 /128 pref=2"}},
+		{
+			name: "local preferences on different nodes",
+			now: pool4 + `Node n1 {rack: x}
+				Node n2 {rack: z}
+				BGPAdvertisement x {localPref: 1, nodeSelectors: [{matchLabels: {rack: x}}]}
+				BGPAdvertisement y {localPref: 2, nodeSelectors: [{matchLabels: {rack: z}}]}`,
+			want: []string{"p by x: /32 /128 pref=1", "p by y: /32 /128 pref=2"},
+		},
+		{name: "length and Service selectors", now: pool4 + "BGPAdvertisement x {aggregationLength: 24, serviceSelectors: [{}]}", findings: []string{"mutually exclusive"}},
+		{name: "bad length", now: pool4 + "BGPAdvertisement x {aggregationLength: 33}", findings: []string{"spec.aggregationLength: 33 is not between 1 and 32"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			last, findings := Parse(resources(t, tt.last), nil)
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			for range 2 { // what is wrong is told the same way the next time
+				cfg, findings := Parse(resources(t, tt.now), last)
+				if diff := cmp.Diff(tt.want, bgpSummary(cfg)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				got := texts(findings)
+				if len(got) != len(tt.findings) {
+					t.Fatalf("findings: %q, want %q", got, tt.findings)
+				}
+				for i, want := range tt.findings {
+					if !strings.Contains(got[i], want) {
+						t.Errorf("finding %q lacks %q", got[i], want)
+					}
+				}
+				last = cfg
+			}
+		})
+	}
+}
+
+func TestPasswordsDoNotPrintThemselves(t *testing.T) {
+	t.Parallel()
+	p := Peer{Password: "geheim"}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{fmt.Sprint(p), fmt.Sprintf("%+v %#v", p, p), string(text)} {
+		if strings.Contains(s, "geheim") || !strings.Contains(s, "(hidden)") {
+			t.Error(s)
+		}
+	}
+}
+
+func TestClusterAddresses(t *testing.T) {
+	t.Parallel()
+	res := resources(t, "IPAddressPool p {addresses: [198.18.1.0/24, 198.18.9.0/24]}")
+	res.Nodes = []Node{{Name: "n", Addresses: addresses("198.18.0.1", "198.18.1.7"), PodRanges: prefixes("198.18.8.0/23")}}
+	res.ServiceAddresses = addresses("10.0.0.1", "198.18.9.9")
+	cfg, findings := Parse(res, nil)
+	if len(cfg.Pools) != 1 || Invalid(findings) {
+		t.Errorf("the pool is not used: %v", findings)
+	}
+	want := []string{`198.18.1.7 is the address of node "n"`, "overlaps with 198.18.8.0/23, the addresses of pods", "198.18.9.9 is the cluster IP of a Service"}
+	if len(findings) != len(want) {
+		t.Fatalf("findings: %v", findings)
+	}
+	for i, f := range findings {
+		if f.Reason != api.ReasonClusterAddress || !strings.Contains(f.Message, want[i]) {
+			t.Errorf("finding %v lacks %q", f, want[i])
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	_, missing := Parse(resources(t, "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, bfdProfile: b}"), nil)
+	_, wrong := Parse(resources(t, "IPAddressPool p {addresses: [nonsense]}\nBGPPeer a {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, bfdProfile: b}"), nil)
+	_, odd := Parse(resources(t, "BFDProfile b {echoMode: true}"), nil)
+	for _, tt := range []struct {
+		name     string
+		consumer Consumer
+		findings []api.Finding
+		want     string
+		summary  string
+	}{
+		{"all is well", Speaker, nil, "Valid configReconcilerValid=True Reconciled", ""},
+		{"warnings are not errors", Speaker, odd, "Valid configReconcilerValid=True Reconciled", ""},
+		{"something is missing", Speaker, missing, "Invalid configReconcilerValid=False MissingReference", "BGPPeer/metallb-system/a: spec.bfdProfile:"},
+		{"something is wrong as well", Speaker, wrong, "Invalid configReconcilerValid=False ConfigurationError", "IPAddressPool/metallb-system/p: spec.addresses[0]:"},
+		{"the controller does not mind BGP", Controller, missing, "Valid poolReconcilerValid=True Reconciled", ""},
+		{"the controller minds pools", Controller, wrong, "Invalid poolReconcilerValid=False ConfigurationError", "spec.addresses[0]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := State(tt.consumer, tt.findings)
+			c := s.Conditions[0]
+			if got := fmt.Sprintf("%s %s=%s %s", s.Result, c.Type, c.Status, c.Reason); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if !strings.Contains(s.ErrorSummary, tt.summary) || tt.summary == "" && s.ErrorSummary != "" {
+				t.Errorf("summary %q, want %q", s.ErrorSummary, tt.summary)
+			}
+		})
+	}
+}

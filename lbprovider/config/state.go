@@ -1,0 +1,62 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+)
+
+// Consumer is who works from a configuration.
+type Consumer string
+
+// The consumers, as ConfigurationState objects label them.
+const (
+	// Controller gives addresses, so only pools matter to it.
+	Controller Consumer = "controller"
+	// Speaker announces on one node.
+	Speaker Consumer = "speaker"
+)
+
+// summaryLimit bounds what a ConfigurationState lists, in bytes.
+const summaryLimit = 4000
+
+// Invalid says whether some object is not used as it is written.
+func Invalid(findings []api.Finding) bool {
+	return slices.ContainsFunc(findings, func(f api.Finding) bool { return f.Severity == api.SeverityError })
+}
+
+// State sums up the findings for the ConfigurationState of a consumer. Times of
+// transition are not set.
+func State(c Consumer, findings []api.Finding) v1beta1.ConfigurationStateStatus {
+	condition := metav1.Condition{Type: v1beta1.ConditionConfig, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonReconciled}
+	if c == Controller {
+		condition.Type = v1beta1.ConditionPools
+	}
+	status := v1beta1.ConfigurationStateStatus{Result: v1beta1.ConfigurationValid}
+	var lines []string
+	for _, f := range findings {
+		if f.Severity != api.SeverityError || c == Controller && f.Object.Kind != "IPAddressPool" {
+			continue
+		}
+		lines = append(lines, f.Object.String()+": "+f.Text())
+		// What must be corrected is told before what may come by itself.
+		if condition.Status == metav1.ConditionTrue || f.Reason != api.ReasonMissingReference {
+			condition.Reason = v1beta1.ReasonConfigurationError
+			if f.Reason == api.ReasonMissingReference {
+				condition.Reason = v1beta1.ReasonMissingReference
+			}
+		}
+		condition.Status, status.Result = metav1.ConditionFalse, v1beta1.ConfigurationInvalid
+	}
+	status.ErrorSummary = strings.Join(lines, "\n")
+	if len(status.ErrorSummary) > summaryLimit {
+		status.ErrorSummary = strings.ToValidUTF8(status.ErrorSummary[:summaryLimit], "") + "…"
+	}
+	condition.Message = status.ErrorSummary
+	status.Conditions = []metav1.Condition{condition}
+	return status
+}
