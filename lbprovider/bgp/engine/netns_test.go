@@ -27,7 +27,7 @@ import (
 const asNode = "FAIRLEAD_BGP_TEST_NODE"
 
 // patience is how long anything may take before a test fails.
-const patience = 40 * time.Second
+const patience = 15 * time.Second
 
 // TestMain lets the test start itself again inside a network namespace, because
 // gobgp dials from whatever thread it is on.
@@ -124,11 +124,23 @@ func (n *network) cable(host, name, v4, v6, far, far4, far6 string) {
 	}
 }
 
+// in returns the network for a part of the test.
+func (n *network) in(t *testing.T) *network {
+	return &network{t: t, prefix: n.prefix}
+}
+
 func (n *network) run(args ...string) {
 	n.t.Helper()
-	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+	n.output(args...)
+}
+
+func (n *network) output(args ...string) string {
+	n.t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err != nil {
 		n.t.Fatalf("%v: %v: %s", args, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 func (n *network) frr(ns, config string) *tor.Router {
@@ -169,7 +181,6 @@ func (n *network) router(r *tor.Router, err error) *tor.Router {
 
 // speaker is the node's process.
 type speaker struct {
-	n     *network
 	cmd   *exec.Cmd
 	input io.WriteCloser
 
@@ -183,7 +194,7 @@ func (n *network) speaker(mode string) *speaker {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	s := &speaker{n: n, cmd: exec.Command("nsenter", "--net=/run/netns/"+n.prefix+"node", self), states: map[string]engine.Status{}}
+	s := &speaker{cmd: exec.Command("nsenter", "--net=/run/netns/"+n.prefix+"node", self), states: map[string]engine.Status{}}
 	s.cmd.Env = append(os.Environ(), asNode+"="+mode)
 	s.cmd.Stderr = n.t.Output()
 	if s.input, err = s.cmd.StdinPipe(); err != nil {
@@ -197,7 +208,7 @@ func (n *network) speaker(mode string) *speaker {
 		n.t.Fatal(err)
 	}
 	go s.read(output)
-	n.t.Cleanup(s.stop)
+	n.t.Cleanup(func() { s.stop(n) })
 	return s
 }
 
@@ -219,41 +230,37 @@ func (s *speaker) read(output io.Reader) {
 }
 
 // stop ends the speaker as SIGTERM ends the real one.
-func (s *speaker) stop() {
+func (s *speaker) stop(n *network) {
 	if s.cmd.ProcessState != nil {
 		return
 	}
 	s.input.Close()
 	if err := s.cmd.Wait(); err != nil {
-		s.n.t.Errorf("the node's process: %v", err)
+		n.t.Errorf("the node's process: %v", err)
 	}
 }
 
 // kill ends it as a crash does.
 func (s *speaker) kill() {
-	s.n.t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		s.n.t.Fatal(err)
-	}
-	_ = s.cmd.Wait() // it was killed
+	_ = s.cmd.Process.Kill() // it may have crashed
+	_ = s.cmd.Wait()         // it was killed
 }
 
 func (s *speaker) apply(wanted ...engine.Session) {
-	s.n.t.Helper()
 	line, err := json.Marshal(wanted)
 	if err == nil {
 		_, err = s.input.Write(append(line, '\n'))
 	}
 	if err != nil {
-		s.n.t.Fatal(err)
+		panic(fmt.Sprintf("the node's process is gone: %v", err))
 	}
 }
 
 // state polls until the session is as wanted.
-func (s *speaker) state(peer string, want func(engine.Status) bool) engine.Status {
-	s.n.t.Helper()
+func (n *network) state(s *speaker, peer string, want func(engine.Status) bool) engine.Status {
+	n.t.Helper()
 	var last engine.Status
-	s.n.until(func() error {
+	n.until(func() error {
 		s.mu.Lock()
 		last = s.states[peer]
 		s.mu.Unlock()
@@ -265,15 +272,15 @@ func (s *speaker) state(peer string, want func(engine.Status) bool) engine.Statu
 	return last
 }
 
-func (s *speaker) up(peer string) engine.Status {
-	s.n.t.Helper()
-	return s.state(peer, engine.Status.Up)
+func (n *network) up(s *speaker, peer string) engine.Status {
+	n.t.Helper()
+	return n.state(s, peer, engine.Status.Up)
 }
 
 // problem polls until the session has a problem with these words.
-func (s *speaker) problem(peer, words string) {
-	s.n.t.Helper()
-	s.state(peer, func(st engine.Status) bool { return !st.Up() && strings.Contains(st.Problem, words) })
+func (n *network) problem(s *speaker, peer, words string) {
+	n.t.Helper()
+	n.state(s, peer, func(st engine.Status) bool { return !st.Up() && strings.Contains(st.Problem, words) })
 }
 
 // until polls.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/osrg/gobgp/v3/pkg/log"
@@ -20,6 +21,8 @@ import (
 // nowhere else. Everything is passed on at level debug.
 type ear struct {
 	log *slog.Logger
+	// explained says that this attempt to open a session has its problem noted.
+	explained atomic.Bool
 
 	mu      sync.Mutex // guards what follows
 	peer    bgp.Peer
@@ -72,8 +75,11 @@ func (e *ear) listen(level slog.Level, msg string, fields log.Fields) {
 		e.note(receivedProblem(e.attended(), code, subcode, text))
 	case "sent notification":
 		if err, ok := fields["Data"].(*packet.MessageError); ok {
+			e.explained.Store(true)
 			e.note(sentProblem(e.attended(), err))
 		}
+	case "state changed":
+		e.changeState(fields)
 	case "hold timer expired":
 		e.note("the peer was silent for longer than the hold time")
 	case "Peer Down":
@@ -84,7 +90,27 @@ func (e *ear) listen(level slog.Level, msg string, fields log.Fields) {
 		e.note("")
 	}
 	if e.log.Enabled(context.Background(), slog.LevelDebug) {
-		e.log.Debug(msg, "level", level.String(), "fields", fields)
+		e.log.Debug(msg, "peer", e.attended().Name, "gobgp", level.String(), "fields", fields)
+	}
+}
+
+// changeState notes why a session was not opened. What the peer said about it
+// gobgp does not tell.
+func (e *ear) changeState(fields log.Fields) {
+	if fields["new"] != packet.BGP_FSM_IDLE.String() {
+		e.explained.Store(false)
+		return
+	}
+	opening := fields["old"] == packet.BGP_FSM_OPENSENT.String() || fields["old"] == packet.BGP_FSM_OPENCONFIRM.String()
+	if !opening || e.explained.Load() {
+		return
+	}
+	p := e.attended()
+	switch fmt.Sprint(fields["reason"]) {
+	case "invalid-msg":
+		e.note(fmt.Sprintf("the peer refused the session: it expects another AS than %d from this node, or another hold time; its log says which", p.OwnASN()))
+	case "read-failed":
+		e.note("the peer closed the connection at once: it does not know this address as a neighbour, or it has a session with it already")
 	}
 }
 
