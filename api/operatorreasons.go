@@ -23,6 +23,9 @@ const (
 	// ReasonConfigMapNotFound: a ConfigMap that the IngressController names is
 	// missing in namespace openshift-config. Its last copy stays in use.
 	ReasonConfigMapNotFound Reason = "ConfigMapNotFound"
+	// ReasonRevocationListUnavailable: a list of revoked client certificates
+	// is missing or too old. Clients that depend on it are refused.
+	ReasonRevocationListUnavailable Reason = "RevocationListUnavailable"
 	// ReasonLoadBalancerProvisioned: the load balancer has an address.
 	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
 	// ReasonLoadBalancerPending: no address has been assigned yet.

@@ -186,6 +186,10 @@ func controllerRemedies() map[Reason]Remedy {
 			"a list of revoked client certificates is missing or too old",
 			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
 		},
+		ReasonRevocationListUnavailable: {
+			"a list of revoked client certificates is missing or too old",
+			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
+		},
 		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
 		ReasonLoadBalancerPending: {
 			"no address has been assigned yet",

@@ -41,33 +41,24 @@ func (c *config) read(log *slog.Logger) mountedFiles {
 	}
 }
 
-// watchFiles sends after a mounted file has changed.
-func watchFiles(ctx context.Context, c *config, log *slog.Logger) <-chan struct{} {
+// watchFiles calls changed after a mounted file has changed.
+func watchFiles(ctx context.Context, c *config, log *slog.Logger, changed func()) {
 	if c.clientCA == "" && c.errorPages == "" && c.destinationCA == "" {
-		return nil
+		return
 	}
-	changed := make(chan struct{}, 1)
 	last := c.read(log)
-	go func() {
-		tick := time.NewTicker(mountPoll)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			now := c.read(log)
-			if now == last {
-				continue
-			}
+	tick := time.NewTicker(mountPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := c.read(log); now != last {
 			last = now
 			log.Info("mounted files changed")
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
+			changed()
 		}
-	}()
-	return changed
+	}
 }

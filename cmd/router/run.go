@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/revocation"
 )
 
 // runHAProxy only keeps HAProxy running.
@@ -96,9 +97,11 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	}
 	layout := render.Layout{Dir: c.workDir}
 	teller := newSettingsTeller(c, log, registry, statuses.PublishSettings)
+	ring, rung := bell()
+	lists := revocation.New(revocation.Options{File: layout.Dir + "/revocation-lists.json", Changed: ring, Log: log})
 	engine, err := router.NewEngine(router.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps, Binary: c.haproxy,
-		Settings: teller.source(c, watcher), SettingsChanged: watchFiles(ctx, c, log), SettingsRefused: teller.refused,
+		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
 	})
 	if err != nil {
@@ -106,6 +109,8 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	}
 	server := &health.Server{Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth}
 	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
+	go watchFiles(ctx, c, log, ring)
+	p.start("revocation lists", func() error { return lists.Run(ctx) })
 	p.start("watch", func() error { return watcher.Run(ctx) })
 	p.start("status", func() error { return statuses.Run(ctx) })
 	p.start("engine", func() error {

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/revocation"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -56,21 +59,50 @@ func (t *settingsTeller) refused(f *api.Finding) {
 	t.tell()
 }
 
+// firstFetch is how long the first settings wait for revocation lists, lest a
+// router that starts refuses clients for a moment.
+const firstFetch = 10 * time.Second
+
 // source joins the command line with the IngressController as it is when asked.
-func (t *settingsTeller) source(c *config, w *kube.Watcher) func() settings.Settings {
+func (t *settingsTeller) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
+	waited := false
+	read := func() (settings.Settings, []api.Finding) {
+		return settings.From(w.IngressController(), c.flags(t.log, lists.Lists()))
+	}
 	return func() settings.Settings {
-		s, findings := settings.From(w.IngressController(), c.flags(t.log))
+		s, findings := read()
+		lists.Want(s.FetchRevocations)
+		if s.FetchRevocations != "" && !waited {
+			waited = true
+			limited, cancel := context.WithTimeout(ctx, firstFetch)
+			lists.Wait(limited)
+			cancel()
+			s, findings = read()
+		}
 		t.found = findings
 		t.tell()
 		return s
 	}
 }
 
-func (c *config) flags(log *slog.Logger) settings.Flags {
+// bell returns a function that does not block, and the channel that receives
+// after it has been called.
+func bell() (ring func(), rung <-chan struct{}) {
+	c := make(chan struct{}, 1)
+	return func() {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}, c
+}
+
+func (c *config) flags(log *slog.Logger, lists settings.Revocations) settings.Flags {
 	f := c.read(log)
 	return settings.Flags{
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,
+		Revocations: lists,
 	}
 }

@@ -21,6 +21,17 @@ import (
 type Settings struct {
 	Render render.Settings
 	Ingest ingest.Settings
+	// FetchRevocations is the CA bundle, as PEM text, whose revocation lists
+	// are to be fetched; empty if none are.
+	FetchRevocations string
+}
+
+// Revocations are the revocation lists that were fetched.
+type Revocations struct {
+	// Lists is their PEM text.
+	Lists string
+	// Problems say which are missing or too old, and why.
+	Problems []string
 }
 
 // Flags are what the command line and mounted files say.
@@ -39,6 +50,8 @@ type Flags struct {
 	// ClientCA and ClientCRL are the PEM texts of the files that come with
 	// spec.clientTLS, or empty if there are none.
 	ClientCA, ClientCRL string
+	// Revocations are the lists of FetchRevocations.
+	Revocations Revocations
 	// PageUnavailable and PageNotFound are the files that come with
 	// spec.httpErrorCodePages, or empty.
 	PageUnavailable, PageNotFound string
@@ -123,8 +136,12 @@ func (r *reader) admission() {
 }
 
 func (r *reader) find(field, message, effect string) {
+	r.findReason(field, api.ReasonInvalidField, message, effect)
+}
+
+func (r *reader) findReason(field string, reason api.Reason, message, effect string) {
 	r.findings = append(r.findings, api.Finding{
-		Object: r.ref, Field: field, Reason: api.ReasonInvalidField, Severity: api.SeverityWarning, Message: message, Effect: effect,
+		Object: r.ref, Field: field, Reason: reason, Severity: api.SeverityWarning, Message: message, Effect: effect,
 	})
 }
 

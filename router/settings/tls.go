@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -122,19 +125,14 @@ func (r *reader) clientTLS() {
 	out.CA, out.CRL = r.flags.ClientCA, r.flags.ClientCRL
 	ca, err := certificates(out.CA)
 	if err == nil {
-		err = revocations(out.CRL)
+		_, err = revocations(out.CRL)
 	}
 	if err != nil {
 		*out = render.ClientTLS{Verify: out.Verify, Closed: true, KeepHeaders: out.KeepHeaders}
 		r.find(field+".clientCA", err.Error(), "TLS connections are refused")
 		return
 	}
-	for _, cert := range ca {
-		if len(cert.CRLDistributionPoints) > 0 && out.CRL == "" {
-			r.find(field+".clientCA", "names a place for revocation lists, but there is no key crls.pem", "revoked certificates are not noticed")
-			break
-		}
-	}
+	r.revocations(field+".clientCA", ca)
 	out.Subject = r.subjects(field + ".allowedSubjectPatterns")
 }
 
@@ -185,29 +183,73 @@ func certificates(text string) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// revocations checks a file of revocation lists, which may be empty.
-func revocations(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return nil
+// noList is a revocation list of nobody, long ended. As soon as HAProxy has any
+// list, it refuses clients whose authority has none.
+const noList = `-----BEGIN X509 CRL-----
+MIG7MGQCAQEwCgYIKoZIzj0EAwIwFzEVMBMGA1UEAxMMbm8gYXV0aG9yaXR5Fw03
+MDAxMDEwMDAwMDBaFw03MDAxMDEwMDAwMDFaoBwwGjAMBgNVHSMEBTADgAEBMAoG
+A1UdFAQDAgEBMAoGCCqGSM49BAMCA0cAMEQCIAgGYp27FbVjvPKSqmo//6U8/NI5
+wuDvPRixBwrpg3teAiBMF71vUP4tNJnpLI2IosB83/5hXuHjpHlpq5BPXN91pw==
+-----END X509 CRL-----
+`
+
+// revocations decides which lists are used: those of the ConfigMap, else those
+// that were fetched, where an authority says that it has some. An authority
+// without a list is one whose clients are refused.
+func (r *reader) revocations(field string, ca []*x509.Certificate) {
+	out, effect := &r.out.Render.ClientTLS, "clients whose certificates depend on it are refused"
+	if strings.TrimSpace(out.CRL) == "" {
+		if !slices.ContainsFunc(ca, func(c *x509.Certificate) bool { return len(c.CRLDistributionPoints) > 0 }) {
+			return
+		}
+		r.out.FetchRevocations = out.CA
+		if out.CRL = r.flags.Revocations.Lists; out.CRL == "" {
+			out.CRL = noList
+		}
+		for _, p := range r.flags.Revocations.Problems {
+			r.findReason(field, api.ReasonRevocationListUnavailable, p, effect)
+		}
+		if len(r.flags.Revocations.Problems) > 0 {
+			return
+		}
 	}
-	n := 0
-	for rest := []byte(text); ; n++ {
+	lists, err := revocations(out.CRL)
+	if err != nil {
+		return // what was fetched has been checked
+	}
+	for _, c := range ca {
+		issued := func(l *x509.RevocationList) bool { return bytes.Equal(l.RawIssuer, c.RawSubject) }
+		if !slices.ContainsFunc(lists, issued) {
+			r.findReason(field, api.ReasonRevocationListUnavailable, "there is no revocation list of "+c.Subject.String(), effect)
+		}
+	}
+}
+
+// revocations reads a text of revocation lists, which may be empty.
+func revocations(text string) ([]*x509.RevocationList, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var all []*x509.RevocationList
+	for rest := []byte(text); ; {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil {
 			break
 		}
 		if block.Type != "X509 CRL" {
-			return fmt.Errorf("crls.pem holds %s", block.Type)
+			return nil, fmt.Errorf("crls.pem holds %s", block.Type)
 		}
-		if _, err := x509.ParseRevocationList(block.Bytes); err != nil {
-			return fmt.Errorf("crls.pem holds a list that cannot be read: %w", err)
+		l, err := x509.ParseRevocationList(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("crls.pem holds a list that cannot be read: %w", err)
 		}
+		all = append(all, l)
 	}
-	if n == 0 {
-		return fmt.Errorf("crls.pem holds no revocation list")
+	if len(all) == 0 {
+		return nil, fmt.Errorf("crls.pem holds no revocation list")
 	}
-	return nil
+	return all, nil
 }
 
 // override returns a text of spec.unsupportedConfigOverrides.
