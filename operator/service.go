@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -54,7 +55,11 @@ func outsideService(s settings, name string, t corev1.ServiceType, p []corev1.Se
 	}
 	service.Labels["app"] = "router"
 	service.Labels["router"] = name
-	service.Annotations = map[string]string{annotationLocalWithFallback: ""}
+	service.Annotations = map[string]string{
+		annotationLocalWithFallback: "",
+		// Speakers announce the address only where a router says that it serves.
+		api.AnnotationProbe: fmt.Sprintf(":%d/healthz/ready", s.ports.stats),
+	}
 	return service
 }
 

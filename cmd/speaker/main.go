@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,9 +24,6 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
-
-// handover is how long a speaker that stops goes on answering while others take over.
-const handover = time.Second
 
 func main() {
 	opts := flags()
@@ -92,14 +88,20 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return fmt.Errorf("start announcer: %w", err)
 	}
 	s, err := speaker.Setup(mgr, speaker.Options{
-		NodeName: opts.nodeName, Namespace: opts.namespace, Classes: opts.classes(),
-		IgnoreExcludeLabel: opts.ignoreExclude, Speakers: selector,
+		NodeName: opts.nodeName, NodeAddress: opts.bindAddress, PodName: opts.podName,
+		Namespace: opts.namespace, Classes: opts.classes(), Speakers: selector,
+		IgnoreExcludeLabel: opts.ignoreExclude, AnnounceIsolated: opts.isolation == isolationAnnounce,
 		Announcer: announcer, Peers: gossip, Registerer: metrics.Registry, Log: log,
 	})
 	if err != nil {
 		return fmt.Errorf("start speaker: %w", err)
 	}
 	decider.Store(s)
+	go func() {
+		if err := speaker.WatchAPIServer(ctx, restConfig, gossip.SetLost, log.With("part", "apiserver")); err != nil {
+			log.Error("nobody watches over the API server", "error", err)
+		}
+	}()
 
 	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
 	return serve(ctx, mgr, announcer, gossip)
@@ -116,8 +118,11 @@ func serve(ctx context.Context, mgr manager.Manager, announcer *l2.Announcer, go
 		announcer.Run(announcing)
 	}()
 	runErr := mgr.Start(ctx)
-	announcer.Hush()
-	stopErr := gossip.Stop(handover)
+	others := gossip.Drain()
+	if yielded := announcer.Yield(); others {
+		<-yielded
+	}
+	stopErr := gossip.Stop()
 	silence()
 	<-silent
 	return errors.Join(runErr, stopErr)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,18 +16,21 @@ import (
 
 // options are the command line.
 type options struct {
-	nodeName, namespace, bindAddress string
+	nodeName, podName                string
+	namespace, bindAddress           string
 	bindPort                         int
 	secret, speakers                 string
 	healthAddress, metricsAddress    string
 	lbClasses                        string
 	ignoreExclude                    bool
+	isolation                        string
 	refresh                          time.Duration
 	logLevel                         slog.Level
 }
 
 func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "name of the node (default: $NODE_NAME)")
+	fs.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "name of the speaker's own pod, with which its status objects go (default: $POD_NAME)")
 	fs.StringVar(&o.namespace, "namespace", api.ProviderNamespace, "namespace of pools, advertisements and speakers")
 	fs.StringVar(&o.bindAddress, "bind-address", os.Getenv("HOST_IP"), "address for the gossip among speakers (default: $HOST_IP)")
 	fs.IntVar(&o.bindPort, "bind-port", 7946, "TCP and UDP port for the gossip among speakers")
@@ -36,6 +40,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.metricsAddress, "metrics-address", ":7472", "address for /metrics; 0: none")
 	fs.StringVar(&o.lbClasses, "lb-class", "", "comma-separated load-balancer classes to serve (default: services without a class, and "+api.LoadBalancerClass+")")
 	fs.BoolVar(&o.ignoreExclude, "ignore-exclude-lb", false, "announce also from nodes with the label "+api.LabelExcludeFromLoadBalancers)
+	fs.StringVar(&o.isolation, "l2-isolation", isolationWithdraw, "what a speaker does that reaches neither the API server nor half of the other speakers: withdraw or announce")
 	fs.DurationVar(&o.refresh, "gratuitous-arp-interval", l2.DefaultRefresh, "pause between unasked announcements of an address; 0: only when it moves")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
@@ -47,7 +52,16 @@ func (o *options) classes() service.Classes {
 	return service.Classes{Names: strings.Split(o.lbClasses, ",")}
 }
 
+// The values of -l2-isolation.
+const (
+	isolationWithdraw = "withdraw"
+	isolationAnnounce = "announce"
+)
+
 func (o *options) validate() error {
+	if o.isolation != isolationWithdraw && o.isolation != isolationAnnounce {
+		return fmt.Errorf("flag -l2-isolation %q: write %s or %s", o.isolation, isolationWithdraw, isolationAnnounce)
+	}
 	if o.nodeName == "" || o.bindAddress == "" {
 		return errors.New("the flags -node-name and -bind-address are needed (or $NODE_NAME and $HOST_IP)")
 	}

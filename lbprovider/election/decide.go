@@ -44,6 +44,12 @@ const (
 	NoEligibleNode Reason = "noEligibleNode"
 	// NotSynced: this speaker does not know the other speakers yet.
 	NotSynced Reason = "notSynced"
+	// Isolated: this speaker reaches neither the API server nor enough of the
+	// other speakers to believe that it is not the one that is cut off.
+	Isolated Reason = "isolated"
+	// Superseded: this speaker reaches no other speaker, but the API server
+	// says that another node has taken the address over.
+	Superseded Reason = "superseded"
 )
 
 // Exclusion says why a node is no candidate.
@@ -55,7 +61,11 @@ const (
 	ExcludedUnreachable   Exclusion = "its speaker is not reachable"
 	ExcludedNetwork       Exclusion = "its network is unavailable"
 	ExcludedNotReady      Exclusion = "it is not ready"
+	ExcludedSilent        Exclusion = "the Service's pod there does not answer its probe"
+	ExcludedLeaving       Exclusion = "the Service's pod there is about to stop"
 	ExcludedDraining      Exclusion = "its speaker is about to stop"
+	ExcludedDrained       Exclusion = "it is drained by annotation"
+	ExcludedLost          Exclusion = "its speaker cannot reach the API server"
 	ExcludedSettling      Exclusion = "its speaker has just started"
 	ExcludedNoLocal       Exclusion = "it has no ready endpoint, and externalTrafficPolicy is Local"
 	ExcludedAdvertisement Exclusion = "no advertisement selects it"
@@ -74,6 +84,11 @@ type Node struct {
 	Alive bool
 	// Draining and Settling are what its speaker says of itself.
 	Draining, Settling bool
+	// Lost says that its speaker has not reached the API server for a while,
+	// so that it decides from old facts.
+	Lost bool
+	// Drained says that a user wants its addresses moved away.
+	Drained bool
 	// Interfaces are those on which its speaker can announce; nil if unknown.
 	Interfaces []string
 }
@@ -92,6 +107,9 @@ type Request struct {
 	// Endpoints are the names of the nodes with usable endpoints. The empty
 	// name stands for endpoints that are on no node.
 	Endpoints map[string]bool
+	// Doubts are reasons to avoid the endpoints on a node, by its name. They
+	// matter only where externalTrafficPolicy is Local.
+	Doubts map[string]Exclusion
 }
 
 // Decision is the result for one address, as seen from one node.
@@ -177,9 +195,6 @@ func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 }
 
 // exclude returns the nodes that may own the address and notes why others may not.
-//
-// Three exclusions are soft: if they would leave no node at all, they are
-// dropped, because an address on a doubtful node is better than on none.
 func exclude(req Request, ads []*config.L2Advertisement, nodes []Node, excluded map[string]Exclusion) []Node {
 	var left []Node
 	for _, n := range nodes {
@@ -189,31 +204,50 @@ func exclude(req Request, ads []*config.L2Advertisement, nodes []Node, excluded 
 		}
 		left = append(left, n)
 	}
+	doubts := req.Doubts
+	if !req.Local {
+		doubts = nil
+	}
+	left = StandBack(left, doubts, excluded)
+	return standBack(left, ExcludedSettling, func(n Node) bool { return n.Settling }, excluded)
+}
+
+// StandBack leaves out the nodes that had better not announce, and notes why,
+// the worst first. Where none would be left, they stay: an address on a
+// doubtful node is better than on none.
+func StandBack(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
 	for _, rule := range []struct {
 		why    Exclusion
 		except func(Node) bool
 	}{
+		{ExcludedSilent, func(n Node) bool { return doubts[n.Name] == ExcludedSilent }},
+		{ExcludedLeaving, func(n Node) bool { return doubts[n.Name] == ExcludedLeaving }},
 		{ExcludedDraining, func(n Node) bool { return n.Draining }},
+		{ExcludedLost, func(n Node) bool { return n.Lost }},
+		{ExcludedDrained, func(n Node) bool { return n.Drained }},
 		{ExcludedNotReady, func(n Node) bool { return !n.Ready }},
-		{ExcludedSettling, func(n Node) bool { return n.Settling }},
 	} {
-		var kept []Node
-		for _, n := range left {
-			if !rule.except(n) {
-				kept = append(kept, n)
-			}
-		}
-		if len(kept) == 0 {
-			continue
-		}
-		for _, n := range left {
-			if rule.except(n) {
-				excluded[n.Name] = rule.why
-			}
-		}
-		left = kept
+		nodes = standBack(nodes, rule.why, rule.except, excluded)
 	}
-	return left
+	return nodes
+}
+
+func standBack(nodes []Node, why Exclusion, except func(Node) bool, excluded map[string]Exclusion) []Node {
+	kept := make([]Node, 0, len(nodes))
+	for _, n := range nodes {
+		if !except(n) {
+			kept = append(kept, n)
+		}
+	}
+	if len(kept) == 0 || len(kept) == len(nodes) {
+		return nodes
+	}
+	for _, n := range nodes {
+		if except(n) {
+			excluded[n.Name] = why
+		}
+	}
+	return kept
 }
 
 func hard(req Request, ads []*config.L2Advertisement, n Node) Exclusion {

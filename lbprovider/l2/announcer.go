@@ -28,6 +28,10 @@ const (
 type Claim struct {
 	// Interfaces are the names of those to use; nil means all.
 	Interfaces []string
+	// Yield says that another node takes the address over. If it is announced
+	// here, requests are answered until the other announces itself, or for
+	// yieldTime; unasked, nothing is sent.
+	Yield bool
 }
 
 func (c Claim) on(name string) bool {
@@ -66,9 +70,12 @@ type state struct {
 	bursts map[netip.Addr]*burst
 	// foreign is when a claim of another was last answered.
 	foreign map[netip.Addr]time.Time
-	hushed  bool
-	names   []string
-	retry   bool
+	// yields are the addresses being given up, and when to stop at the latest.
+	yields map[netip.Addr]time.Time
+	// left is closed when nothing is announced any more.
+	left  []chan struct{}
+	names []string
+	retry bool
 }
 
 // New returns an Announcer that announces nothing yet. It fails if a pattern of
@@ -105,10 +112,6 @@ func (a *Announcer) Announce(claims map[netip.Addr]Claim) {
 // Refresh announces every address again, as after a partition of the network.
 func (a *Announcer) Refresh() { a.do <- func(s *state) { s.again() } }
 
-// Hush ends unasked announcements. Requests are still answered. It is for a
-// speaker that stops and whose addresses others are taking over.
-func (a *Announcer) Hush() { a.do <- func(s *state) { s.hushed = true } }
-
 // conflict notes that another host claims addr.
 func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
 	select {
@@ -120,7 +123,7 @@ func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
 // Run works until ctx ends; then it closes everything. It returns no error:
 // interfaces that cannot be used are tried again forever.
 func (a *Announcer) Run(ctx context.Context) {
-	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, foreign: map[netip.Addr]time.Time{}}
+	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, foreign: map[netip.Addr]time.Time{}, yields: map[netip.Addr]time.Time{}}
 	defer s.close()
 	changed := make(chan struct{}, 1)
 	go watchLinks(ctx, a.log, changed)
@@ -140,6 +143,7 @@ func (a *Announcer) Run(ctx context.Context) {
 			}
 		}
 		timer.Stop()
+		s.yielded(time.Now())
 		s.speak(time.Now())
 	}
 }
@@ -150,7 +154,10 @@ func (s *state) pause(now time.Time) time.Duration {
 	if s.retry {
 		wait = portRetry
 	}
-	if s.hushed || len(s.ports) == 0 {
+	for _, end := range s.yields {
+		wait = min(wait, max(end.Sub(now), 0))
+	}
+	if len(s.ports) == 0 {
 		return wait
 	}
 	for _, b := range s.bursts {
@@ -163,22 +170,29 @@ func (s *state) pause(now time.Time) time.Duration {
 
 func (s *state) replace(next map[netip.Addr]Claim) {
 	old := *s.claims.Load()
-	s.claims.Store(&next)
 	now := time.Now()
 	for addr, c := range next {
-		was, known := old[addr]
-		if known && slices.Equal(was.Interfaces, c.Interfaces) && (was.Interfaces == nil) == (c.Interfaces == nil) {
+		if c.Yield {
+			if !s.yield(addr, old, now) {
+				delete(next, addr)
+				continue
+			}
+			next[addr] = Claim{Interfaces: old[addr].Interfaces, Yield: true}
 			continue
 		}
+		was, known := old[addr]
+		if known && !was.Yield && slices.Equal(was.Interfaces, c.Interfaces) && (was.Interfaces == nil) == (c.Interfaces == nil) {
+			continue
+		}
+		delete(s.yields, addr)
 		s.log.Info("announcing", "address", addr, "interfaces", c.Interfaces)
 		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh}
 	}
+	s.claims.Store(&next)
 	for addr := range old {
 		if _, still := next[addr]; !still {
 			s.log.Info("no longer announcing", "address", addr)
-			delete(s.bursts, addr)
-			delete(s.foreign, addr)
-			s.opts.Metrics.forget(addr)
+			s.forget(addr)
 		}
 	}
 }
@@ -193,6 +207,10 @@ func (s *state) again() {
 // contested answers the claim of another host with a new burst, but neither at
 // once nor often: while an address moves, two nodes may claim it for a moment.
 func (s *state) contested(addr netip.Addr, by mac, on string) {
+	if _, leaving := s.yields[addr]; leaving {
+		s.release(addr, "taken over by "+by.addr().String())
+		return
+	}
 	b := s.bursts[addr]
 	if b == nil {
 		return
@@ -209,7 +227,7 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 
 // speak sends what is due.
 func (s *state) speak(now time.Time) {
-	if s.hushed || len(s.ports) == 0 {
+	if len(s.ports) == 0 {
 		return
 	}
 	claims := *s.claims.Load()

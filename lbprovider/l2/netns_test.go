@@ -270,4 +270,24 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "up")
 		s.owner(vip, changed)
 	})
+	t.Run("who gives up an address answers until another has it", func(t *testing.T) {
+		const moving = "198.18.77.103"
+		macA, macB := s.link("a", "eth0"), s.link("b", "eth0")
+		only := map[string]l2.Claim{moving: {Interfaces: []string{"eth0"}}}
+		b.announce(only)
+		s.owner(moving, macB)
+		b.announce(map[string]l2.Claim{moving: {Yield: true}})
+		s.owner(moving, macB) // nobody else has it yet
+		a.announce(only)
+		s.owner(moving, macA)
+		// Whoever never had it does not answer either.
+		b.announce(map[string]l2.Claim{moving: {Yield: true}})
+		if got := s.who(moving, 3); strings.Join(got, ",") != strings.Join([]string{macA, macA, macA}, ",") {
+			t.Errorf("answers of %v, want three of %s", got, macA)
+		}
+		// Nobody takes it over: then it ends by itself.
+		a.announce(map[string]l2.Claim{moving: {Yield: true}})
+		s.owner(moving, macA)
+		s.owner(moving, "")
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/memberlist"
 )
@@ -30,10 +31,12 @@ func (r *roster) put(n *memberlist.Node) {
 	r.known[n.Name] = entry{addr: addr.Unmap(), meta: bytes.Clone(n.Meta)}
 }
 
-func (r *roster) remove(n *memberlist.Node) {
+// remove returns how many are left, this one included.
+func (r *roster) remove(n *memberlist.Node) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, n.Name)
+	return len(r.known)
 }
 
 func (r *roster) list() map[string]entry {
@@ -57,7 +60,12 @@ func (e events) NotifyUpdate(n *memberlist.Node) {
 }
 
 func (e events) NotifyLeave(n *memberlist.Node) {
-	e.g.roster.remove(n)
+	if last := e.g.roster.list()[n.Name].meta; !bytes.Contains(last, []byte(Draining)) {
+		e.g.flaps.add(n.Name, time.Now())
+	}
+	if e.g.roster.remove(n) <= 1 {
+		e.g.flaps.alone(time.Now())
+	}
 	e.g.signal()
 }
 
@@ -65,20 +73,42 @@ func (e events) NotifyLeave(n *memberlist.Node) {
 type delegate struct{ g *Gossip }
 
 // NodeMeta returns this speaker's Member. If its interfaces do not fit, they
-// are left out: the others then assume that it has what is needed.
+// are left out, and then what answers: the others then assume the best of it.
 func (d delegate) NodeMeta(limit int) []byte {
 	m := *d.g.self.Load()
-	data, err := json.Marshal(m)
-	if err != nil || len(data) > min(limit, metaLimit) {
-		data, _ = json.Marshal(Member{Phase: m.Phase})
+	for range 3 {
+		data, err := json.Marshal(m)
+		if err == nil && len(data) <= min(limit, metaLimit) {
+			return data
+		}
+		if m.Interfaces == nil {
+			m.Answering = nil
+		}
+		m.Interfaces = nil
 	}
-	return data
+	return nil
 }
 
 func (delegate) NotifyMsg([]byte)                {}
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
-func (delegate) LocalState(bool) []byte          { return nil }
-func (delegate) MergeRemoteState([]byte, bool)   {}
+
+// LocalState is what members tell each other when they meet: how often which
+// speaker was lost, so that one that comes back learns it of itself.
+func (d delegate) LocalState(bool) []byte {
+	data, err := json.Marshal(d.g.flaps.list(time.Now()))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// MergeRemoteState takes what another tells. Nothing is learnt from what cannot be read.
+func (d delegate) MergeRemoteState(data []byte, _ bool) {
+	var told map[string]int
+	if json.Unmarshal(data, &told) == nil {
+		d.g.told(told[d.g.opts.NodeName])
+	}
+}
 
 // logWriter turns memberlist's lines into log records.
 type logWriter struct{ log *slog.Logger }

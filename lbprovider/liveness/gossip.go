@@ -9,6 +9,7 @@ package liveness
 import (
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -52,10 +53,23 @@ type Member struct {
 	// Interfaces are those on which it can announce; nil if it does not say,
 	// which is not the same as none.
 	Interfaces []string `json:"interfaces"`
+	// Answering are the Marks of the Services whose pods on its node answer
+	// their probes; nil if it does not say.
+	Answering []string `json:"answering"`
+	// Lost says that it cannot reach the API server.
+	Lost bool `json:"lost,omitempty"`
 }
 
 func (m Member) equal(o Member) bool {
-	return m.Phase == o.Phase && slices.Equal(m.Interfaces, o.Interfaces) && (m.Interfaces == nil) == (o.Interfaces == nil)
+	return m.Phase == o.Phase && m.Lost == o.Lost && equalLists(m.Interfaces, o.Interfaces) && equalLists(m.Answering, o.Answering)
+}
+
+func equalLists(a, b []string) bool { return slices.Equal(a, b) && (a == nil) == (b == nil) }
+
+// Mark is a short form of a Service's name, for Member.Answering.
+func Mark(service string) string {
+	sum := sha256.Sum256([]byte(service))
+	return base64.RawURLEncoding.EncodeToString(sum[:4])
 }
 
 // Snapshot is what is known at one time. It is never changed.
@@ -89,16 +103,19 @@ type Gossip struct {
 	snapshot atomic.Pointer[Snapshot]
 	self     atomic.Pointer[Member]
 	synced   atomic.Bool
-	wake     chan struct{}
-	peers    chan []string
-	done     chan struct{}
+	flaps    flaps
+	// again is for a speaker that must settle anew.
+	again chan struct{}
+	wake  chan struct{}
+	peers chan []string
+	done  chan struct{}
 }
 
 // Start opens the port and takes part in the gossip until Stop. It fails if the
 // address or port cannot be used.
 func Start(opts Options) (*Gossip, error) {
 	g := &Gossip{
-		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), peers: make(chan []string, 1), done: make(chan struct{}),
+		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), peers: make(chan []string, 1), done: make(chan struct{}),
 	}
 	g.self.Store(&Member{Phase: Settling})
 	g.snapshot.Store(&Snapshot{Members: map[string]Member{opts.NodeName: {Phase: Settling}}})
@@ -164,6 +181,31 @@ func (g *Gossip) SetInterfaces(names []string) {
 	g.say(func(m *Member) { m.Interfaces = append([]string{}, slices.Sorted(slices.Values(names))...) })
 }
 
+// SetAnswering tells the others which Services' pods on this node answer their probes.
+func (g *Gossip) SetAnswering(services []string) {
+	marks := make([]string, 0, len(services))
+	for _, name := range services {
+		marks = append(marks, Mark(name))
+	}
+	slices.Sort(marks)
+	g.say(func(m *Member) { m.Answering = marks })
+}
+
+// told notes how often another speaker has lost this one. One that is lost
+// while it runs on, as by a bad cable, settles anew, like one that starts.
+func (g *Gossip) told(lost int) {
+	if !g.flaps.told(lost, time.Now()) {
+		return
+	}
+	select {
+	case g.again <- struct{}{}:
+	default:
+	}
+}
+
+// SetLost tells the others whether this speaker cannot reach the API server.
+func (g *Gossip) SetLost(lost bool) { g.say(func(m *Member) { m.Lost = lost }) }
+
 // say changes what this speaker says of itself, and spreads it.
 func (g *Gossip) say(change func(*Member)) {
 	for {
@@ -187,13 +229,15 @@ func (g *Gossip) say(change func(*Member)) {
 	}()
 }
 
-// Stop leaves the others in peace: it says that this speaker stops, waits for
-// handover so that they take over while it still answers, and leaves.
-func (g *Gossip) Stop(handover time.Duration) error {
+// Drain tells the others that this speaker is about to stop, so that they take
+// over while it still answers. It says whether there are others.
+func (g *Gossip) Drain() bool {
 	g.say(func(m *Member) { m.Phase = Draining })
-	if len(g.Snapshot().Members) > 1 {
-		<-time.After(handover)
-	}
+	return len(g.Snapshot().Members) > 1
+}
+
+// Stop says good-bye to the others and ends the gossip.
+func (g *Gossip) Stop() error {
 	close(g.done)
 	if err := g.list.Leave(leaveTime); err != nil {
 		g.opts.Log.Info("left without the others' consent", "error", err)

@@ -114,8 +114,11 @@ func TestFarewell(t *testing.T) {
 	g.start(1, "key")
 	g.sees(g.all[0], 15*time.Second, "n0:active", "n1:active")
 	stopped := make(chan error, 1)
-	go func() { stopped <- g.all[1].Stop(500 * time.Millisecond) }()
+	if !g.all[1].Drain() {
+		t.Error("n1 believes that it is alone")
+	}
 	g.sees(g.all[0], 2*time.Second, "n0:active", "n1:draining")
+	go func() { stopped <- g.all[1].Stop() }()
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
@@ -152,6 +155,93 @@ func TestInterfacesAreTold(t *testing.T) {
 	}
 	g.all[1].SetInterfaces(many)
 	told("[] false")
+}
+
+func TestLostAPIServerAndProbesAreTold(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, "key", "key")
+	told := func(want string) {
+		t.Helper()
+		deadline := time.Now().Add(5 * time.Second)
+		for {
+			m, ok := g.all[0].Snapshot().Members["n1"]
+			if got := fmt.Sprintf("%v %v %v", m.Lost, m.Answering, m.Answering != nil); ok && got == want {
+				return
+			} else if time.Now().After(deadline) {
+				t.Fatalf("n0 knows %q, want %q", got, want)
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+	}
+	told("false [] false")
+	g.all[1].SetAnswering([]string{"a/b"})
+	told("false [" + Mark("a/b") + "] true")
+	g.all[1].SetLost(true)
+	g.all[1].SetAnswering(nil)
+	told("true [] true")
+	// More than fits: the interfaces go first, then what answers.
+	var many []string
+	for i := range 60 {
+		many = append(many, fmt.Sprint(i))
+	}
+	g.all[1].SetAnswering(many)
+	told("true [] false")
+}
+
+// TestLostSpeakerSettlesAnew partitions nothing: it tells a speaker that
+// others lost it, as they do when they meet again.
+func TestLostSpeakerSettlesAnew(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, "key")
+	g.sees(g.all[0], 10*time.Second, "n0:active")
+	g.start(1, "key")
+	g.start(2, "key")
+	for _, s := range g.all {
+		g.sees(s, 15*time.Second, "n0:active", "n1:active", "n2:active")
+	}
+	g.all[2].crash()
+	g.sees(g.all[0], 8*time.Second, "n0:active", "n1:active")
+	g.start(2, "key")
+	if lost := g.all[0].flaps.list(time.Now())["n2"]; lost != 1 {
+		t.Errorf("n0 lost n2 %d times, want 1", lost)
+	}
+	g.sees(g.all[1], 15*time.Second, "n0:active", "n1:active", "n2:active")
+	g.all[1].told(1)
+	g.sees(g.all[0], 5*time.Second, "n0:active", "n1:settling", "n2:active")
+	g.sees(g.all[0], 15*time.Second, "n0:active", "n1:active", "n2:active")
+}
+
+func TestSettleFor(t *testing.T) {
+	t.Parallel()
+	for lost, want := range map[int]time.Duration{
+		0: 5 * time.Second, 1: 5 * time.Second, 2: 5 * time.Second, 3: 10 * time.Second, 4: 20 * time.Second, 8: 5 * time.Minute, 100: 5 * time.Minute,
+	} {
+		if got := settleFor(lost); got != want {
+			t.Errorf("after %d losses: %v, want %v", lost, got, want)
+		}
+	}
+}
+
+func TestFlaps(t *testing.T) {
+	t.Parallel()
+	var f flaps
+	now := time.Now()
+	f.add("a", now)
+	f.add("a", now.Add(time.Minute))
+	f.add("b", now.Add(time.Minute))
+	if got := fmt.Sprint(f.list(now.Add(2 * time.Minute))); got != "map[a:2 b:1]" {
+		t.Error(got)
+	}
+	f.alone(now.Add(time.Minute + time.Second)) // it was this speaker that was cut off
+	if got := fmt.Sprint(f.list(now.Add(2 * time.Minute))); got != "map[a:1]" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(f.list(now.Add(time.Hour))); got != "map[]" {
+		t.Error(got)
+	}
+	if !f.told(1, now) || f.told(1, now.Add(time.Minute)) || !f.told(2, now.Add(time.Minute)) || !f.told(1, now.Add(time.Hour)) {
+		t.Error("a speaker is to settle anew once for each time that it was lost")
+	}
 }
 
 func TestDifferentKeysDoNotMeet(t *testing.T) {

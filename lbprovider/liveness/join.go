@@ -30,6 +30,12 @@ func (g *Gossip) joinLoop() {
 			return
 		case peers = <-g.peers:
 			known = true
+		case <-g.again:
+			if g.synced.Load() && g.self.Load().Phase != Draining {
+				activeAt = time.Now().Add(g.flaps.settle())
+				g.opts.Log.Info("other speakers had lost this one; settling", "dur", time.Until(activeAt).Round(time.Second).String())
+				g.say(func(m *Member) { m.Phase = Settling })
+			}
 		case <-time.After(g.pause(activeAt)):
 		}
 	}
@@ -51,12 +57,12 @@ func (g *Gossip) settle(activeAt *time.Time) {
 	*activeAt = time.Now()
 	for name, m := range g.members() {
 		if name != g.opts.NodeName && m.Phase == Active {
-			*activeAt = time.Now().Add(settleTime)
+			*activeAt = time.Now().Add(g.flaps.settle())
 		}
 	}
 	g.synced.Store(true)
 	if activeAt.After(time.Now()) {
-		g.opts.Log.Info("settling beside other speakers", "dur", settleTime.String())
+		g.opts.Log.Info("settling beside other speakers", "dur", time.Until(*activeAt).Round(time.Second).String())
 		g.signal()
 	} else {
 		g.say(func(m *Member) { m.Phase = Active })

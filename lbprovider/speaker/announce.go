@@ -2,14 +2,17 @@ package speaker
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
@@ -21,26 +24,48 @@ type Row struct {
 	Service   string            `json:"service"`
 	Addresses []netip.Addr      `json:"addresses"`
 	Decision  election.Decision `json:"decision"`
+	// Since is when this node became the owner.
+	Since *time.Time `json:"since,omitempty"`
+	// Waits says that this node is the owner and does not deliver yet.
+	Waits bool `json:"waits,omitempty"`
+	// LastAnnounced is when this node last announced the addresses unasked.
+	LastAnnounced *time.Time `json:"lastAnnounced,omitempty"`
 }
 
-// announce hands the announcer all addresses that this node owns.
+// announce hands the announcer all addresses that this node owns, and those
+// that it leaves to another.
 func (s *Speaker) announce() {
 	claims := map[netip.Addr]l2.Claim{}
 	rows := make([]Row, 0, len(s.services))
+	owned := map[types.NamespacedName]owned{}
 	s.metrics.announced.Reset()
 	for name, v := range s.services {
-		rows = append(rows, Row{Service: name.String(), Addresses: v.addrs, Decision: v.decision})
-		if !v.decision.Announce {
-			continue
+		row := Row{Service: name.String(), Addresses: v.addrs, Decision: v.decision, Waits: v.waits}
+		if v.decision.Announce {
+			row.Since = &v.since
 		}
-		for _, addr := range v.addrs {
-			claims[addr] = merge(claims, addr, v.decision.Interfaces)
-			s.metrics.announced.WithLabelValues(name.String(), "layer2", s.opts.NodeName, addr.String()).Set(1)
+		rows = append(rows, row)
+		switch {
+		case v.decision.Announce && !v.waits:
+			for _, addr := range v.addrs {
+				claims[addr] = merge(claims, addr, v.decision.Interfaces)
+				s.metrics.announced.WithLabelValues(name.String(), "layer2", s.opts.NodeName, addr.String()).Set(1)
+			}
+			owned[name] = newOwned(v)
+		case v.decision.Reason == election.NotOwner || v.waits:
+			// Another takes it over, or still has it; until that is seen, this
+			// node goes on if it announced it before.
+			for _, addr := range v.addrs {
+				if _, shared := claims[addr]; !shared {
+					claims[addr] = l2.Claim{Yield: true}
+				}
+			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Service, b.Service) })
 	s.table.Store(&rows)
 	s.opts.Announcer.Announce(claims)
+	s.status.own(owned)
 }
 
 // merge is for Services that share an address: it is announced wherever one of
@@ -48,7 +73,7 @@ func (s *Speaker) announce() {
 func merge(claims map[netip.Addr]l2.Claim, addr netip.Addr, interfaces []string) l2.Claim {
 	old, known := claims[addr]
 	switch {
-	case !known:
+	case !known || old.Yield:
 		return l2.Claim{Interfaces: interfaces}
 	case old.Interfaces == nil || interfaces == nil:
 		return l2.Claim{}
@@ -63,7 +88,7 @@ func merge(claims map[netip.Addr]l2.Claim, addr netip.Addr, interfaces []string)
 func (s *Speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var rows []Row
 	if table := s.table.Load(); table != nil {
-		rows = *table
+		rows = slices.Clone(*table)
 	}
 	if want := r.URL.Query().Get("ip"); want != "" {
 		addr, err := netip.ParseAddr(want)
@@ -71,13 +96,28 @@ func (s *Speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, fmt.Sprintf("%q is not an address", want), http.StatusBadRequest)
 			return
 		}
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !slices.Contains(row.Addresses, addr) })
+		rows = slices.DeleteFunc(rows, func(row Row) bool { return !slices.Contains(row.Addresses, addr) })
 	}
+	s.dates(r.Context(), rows)
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(rows); err != nil {
 		s.log.Debug("debug page", "error", err)
+	}
+}
+
+// dates adds to the rows when their addresses were last announced unasked.
+func (s *Speaker) dates(ctx context.Context, rows []Row) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	last := s.opts.Announcer.Last(ctx)
+	for i := range rows {
+		for _, addr := range rows[i].Addresses {
+			if at, ok := last[addr]; ok && !at.IsZero() {
+				rows[i].LastAnnounced = &at
+			}
+		}
 	}
 }
 

@@ -54,10 +54,14 @@ func (r *record) Refresh() {
 	r.refreshed++
 }
 
+func (r *record) Last(context.Context) map[netip.Addr]time.Time { return nil }
+
 func (r *record) addresses() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	addrs := slices.SortedFunc(maps.Keys(r.claims), netip.Addr.Compare)
+	kept := maps.Clone(r.claims)
+	maps.DeleteFunc(kept, func(_ netip.Addr, c l2.Claim) bool { return c.Yield })
+	addrs := slices.SortedFunc(maps.Keys(kept), netip.Addr.Compare)
 	return strings.Trim(fmt.Sprint(addrs), "[]")
 }
 
@@ -79,6 +83,8 @@ func (p *peers) SetPeers(addresses []string) {
 	defer p.mu.Unlock()
 	p.addresses = addresses
 }
+
+func (p *peers) SetAnswering([]string) {}
 
 func (p *peers) alive(names ...string) {
 	next := &liveness.Snapshot{Synced: true, Members: map[string]liveness.Member{}}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,56 +28,65 @@ const syncRetry = 200 * time.Millisecond
 type verdict struct {
 	addrs    []netip.Addr
 	decision election.Decision
+	// waits says that the node is the owner but cannot deliver yet.
+	waits bool
+	// since is when the decision to announce was made.
+	since time.Time
 }
 
 // Reconcile decides about one Service, or about all.
 func (s *Speaker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	again := time.Duration(0)
 	if req == allRequest || s.cfg == nil {
-		if err := s.all(ctx); err != nil {
+		var err error
+		if again, err = s.all(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	} else if err := s.one(ctx, req.NamespacedName); err != nil {
 		return reconcile.Result{}, err
 	}
 	s.announce()
+	s.prober.Set(s.targets)
+	s.opts.Peers.SetAnswering(s.prober.Answering())
 	if !s.synced && req == allRequest {
-		return reconcile.Result{RequeueAfter: syncRetry}, nil
+		again = soonest(again, syncRetry)
 	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// all reads configuration, nodes and peers, and decides about every Service.
-func (s *Speaker) all(ctx context.Context) error {
+// all reads configuration, nodes and peers, and decides about every Service. It
+// returns after which time it is to be called again, or 0.
+func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 	if err := s.loadConfig(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	if err := s.loadNodes(ctx); err != nil {
-		return err
+	if again, err = s.loadNodes(ctx); err != nil {
+		return 0, err
 	}
 	var list corev1.ServiceList
 	if err := s.client.List(ctx, &list); err != nil {
-		return fmt.Errorf("list services: %w", err)
+		return 0, fmt.Errorf("list services: %w", err)
 	}
 	present := map[types.NamespacedName]bool{}
 	for i := range list.Items {
 		svc := &list.Items[i]
 		present[client.ObjectKeyFromObject(svc)] = true
 		if err := s.decide(ctx, svc); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for name := range s.services {
 		if !present[name] {
-			delete(s.services, name)
+			s.forget(name)
 		}
 	}
-	return nil
+	return again, nil
 }
 
 func (s *Speaker) one(ctx context.Context, name types.NamespacedName) error {
 	var svc corev1.Service
 	if err := s.client.Get(ctx, name, &svc); apierrors.IsNotFound(err) {
-		delete(s.services, name)
+		s.forget(name)
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("get service %s: %w", name, err)
@@ -98,86 +106,11 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 		ProviderNamespace: s.opts.Namespace, Pools: pools.Items, L2Advertisements: ads.Items,
 	}, s.cfg)
 	s.cfg = cfg
-	s.metrics.config(len(findings) > 0)
+	s.metrics.config(config.Invalid(findings))
 	for _, f := range findings { // the controller puts them on the objects
 		s.log.Debug("configuration", "finding", f.String())
 	}
 	return nil
-}
-
-// loadNodes joins what the API server and the other speakers say of the nodes.
-func (s *Speaker) loadNodes(ctx context.Context) error {
-	var list corev1.NodeList
-	if err := s.client.List(ctx, &list); err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	working, err := s.findPeers(ctx)
-	if err != nil {
-		return err
-	}
-	peers := s.opts.Peers.Snapshot()
-	s.synced = peers.Synced
-	for name := range peers.Members {
-		s.met[name] = true
-	}
-	s.nodes = s.nodes[:0:0]
-	for i := range list.Items {
-		n := &list.Items[i]
-		member, alive := peers.Members[n.Name]
-		_, excluded := n.Labels[api.LabelExcludeFromLoadBalancers]
-		ready := condition(n, corev1.NodeReady) == corev1.ConditionTrue
-		if !alive && ready && working[n.Name] && !s.met[n.Name] {
-			// Kubernetes sees a speaker that this one has never met: the port is
-			// blocked, or the keys differ. To take its addresses would give each
-			// of them two owners. One that was met and is gone is dead.
-			alive = true
-			if !s.unmet[n.Name] {
-				s.log.Error("a working speaker cannot be reached; are TCP and UDP of the gossip port open?", "node", n.Name)
-			}
-			s.unmet[n.Name] = true
-		} else {
-			delete(s.unmet, n.Name)
-		}
-		s.nodes = append(s.nodes, election.Node{
-			Name: n.Name, Labels: labels.Set(n.Labels),
-			Ready:              ready,
-			NetworkUnavailable: condition(n, corev1.NodeNetworkUnavailable) == corev1.ConditionTrue,
-			Excluded:           excluded && !s.opts.IgnoreExcludeLabel,
-			Alive:              alive, Interfaces: member.Interfaces,
-			Draining: member.Phase == "draining", Settling: member.Phase == "settling",
-		})
-	}
-	slices.SortFunc(s.nodes, func(a, b election.Node) int { return compareNames(a.Name, b.Name) })
-	if grown := len(peers.Members) > s.members; grown && s.members > 0 {
-		// After a partition, an owner that never lost an address in its own
-		// view must tell the others again.
-		s.opts.Announcer.Refresh()
-	}
-	s.members = len(peers.Members)
-	s.metrics.members(s.members)
-	return nil
-}
-
-// findPeers tells the gossip where speakers should be, and returns the nodes
-// whose speaker works as far as Kubernetes knows.
-func (s *Speaker) findPeers(ctx context.Context) (working map[string]bool, err error) {
-	var pods corev1.PodList
-	if err := s.client.List(ctx, &pods, client.InNamespace(s.opts.Namespace), client.MatchingLabelsSelector{Selector: s.opts.Speakers}); err != nil {
-		return nil, fmt.Errorf("list speaker pods: %w", err)
-	}
-	working = map[string]bool{}
-	var addresses []string
-	for i := range pods.Items {
-		if ip := pods.Items[i].Status.HostIP; ip != "" {
-			addresses = append(addresses, ip)
-		}
-		if podReady(&pods.Items[i]) {
-			working[pods.Items[i].Spec.NodeName] = true
-		}
-	}
-	slices.Sort(addresses)
-	s.opts.Peers.SetPeers(slices.Compact(addresses))
-	return working, nil
 }
 
 // decide computes the verdict about svc and tells what is new.
@@ -189,23 +122,49 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	}
 	old, known := s.services[name]
 	if d.Reason == election.NotLoadBalancer {
-		delete(s.services, name)
+		s.forget(name)
 		return nil
 	}
-	s.services[name] = verdict{addrs: addrs, decision: d}
-	moved := !known || old.decision.Announce != d.Announce || !slices.Equal(old.addrs, addrs)
-	if moved || old.decision.Reason != d.Reason {
-		s.log.Info("decision", "service", name.String(), "addresses", addrs, "reason", d.Reason, "message", d.String())
+	v := verdict{addrs: addrs, decision: d}
+	if d.Announce {
+		v.waits = !s.gate.open(svc)
+		if v.since = old.since; !old.decision.Announce {
+			v.since = time.Now()
+		}
+	} else {
+		s.gate.close(name)
 	}
+	s.services[name] = v
+	s.tell(svc, v, old, known)
+	return nil
+}
+
+// tell puts what is new into log and events.
+func (s *Speaker) tell(svc *corev1.Service, v, old verdict, known bool) {
+	d, before := v.decision, old.decision
+	if !known || before.Announce != d.Announce || before.Reason != d.Reason || !slices.Equal(old.addrs, v.addrs) {
+		s.log.Info("decision", "service", client.ObjectKeyFromObject(svc).String(), "addresses", v.addrs, "reason", d.Reason, "message", d.String())
+	}
+	begins := d.Announce && !v.waits && (!before.Announce || old.waits || !slices.Equal(old.addrs, v.addrs))
 	switch {
-	case d.Announce && moved:
+	case begins:
 		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
-			"announcing from node %q with protocol %q", s.opts.NodeName, "layer2")
-	case unserved(d.Reason) && (!known || old.decision.Reason != d.Reason) && s.spokesman():
+			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", takenFrom(before, d))
+	case unserved(d.Reason) && (!known || before.Reason != d.Reason) && s.spokesman():
 		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
 			"no node announces the address: %s", short(d.String()))
 	}
-	return nil
+}
+
+// takenFrom says in an event who announced before and why no longer.
+func takenFrom(before, now election.Decision) string {
+	if len(before.Order) == 0 || before.Order[0] == now.Order[0] {
+		return ""
+	}
+	if why := now.Excluded[before.Order[0]]; why != "" {
+		return fmt.Sprintf("; taken over from node %q: %s", before.Order[0], why)
+	}
+	return fmt.Sprintf("; taken over from node %q, which comes after this one", before.Order[0])
 }
 
 // judge asks election about svc.
@@ -223,43 +182,29 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 		return addrs, election.Decision{Reason: election.NoProtocol}, nil
 	case !s.synced:
 		return addrs, election.Decision{Reason: election.NotSynced}, nil
+	case s.cut:
+		return addrs, election.Decision{Reason: election.Isolated}, nil
 	}
-	endpoints, err := s.endpoints(ctx, svc)
+	b, err := s.backends(ctx, svc)
 	if err != nil {
 		return nil, election.Decision{}, err
 	}
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
-	return addrs, election.Decide(election.Request{
+	d := election.Decide(election.Request{
 		Addr: addrs[0], Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
-		Endpoints: endpoints,
-	}, s.nodes, s.opts.NodeName), nil
-}
-
-// endpoints returns the nodes that have an endpoint of svc which can serve: it
-// is ready, or it is terminating and still serves.
-func (s *Speaker) endpoints(ctx context.Context, svc *corev1.Service) (map[string]bool, error) {
-	var slicesOf discoveryv1.EndpointSliceList
-	err := s.client.List(ctx, &slicesOf, client.InNamespace(svc.Namespace), client.MatchingFields{serviceIndex: svc.Name})
-	if err != nil {
-		return nil, fmt.Errorf("list endpoint slices of service %s/%s: %w", svc.Namespace, svc.Name, err)
-	}
-	nodes := map[string]bool{}
-	for i := range slicesOf.Items {
-		for _, e := range slicesOf.Items[i].Endpoints {
-			ready := e.Conditions.Ready == nil || *e.Conditions.Ready
-			serving := e.Conditions.Serving != nil && *e.Conditions.Serving
-			if !ready && !serving {
-				continue
-			}
-			node := ""
-			if e.NodeName != nil {
-				node = *e.NodeName
-			}
-			nodes[node] = true
+		Endpoints: b.nodes, Doubts: b.doubts,
+	}, s.nodes, s.opts.NodeName)
+	if d.Announce && s.alone {
+		other, err := s.superseded(ctx, client.ObjectKeyFromObject(svc))
+		if err != nil {
+			return nil, election.Decision{}, err
+		}
+		if other {
+			d.Announce, d.Reason = false, election.Superseded
 		}
 	}
-	return nodes, nil
+	return addrs, d, nil
 }
 
 // unserved says that, for this reason, nobody announces the address although

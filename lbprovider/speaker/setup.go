@@ -1,6 +1,6 @@
 // Package speaker joins the parts on a node: it reads Services, endpoints,
 // nodes and configuration, asks package election about each address, and tells
-// the announcer what to answer for. It writes nothing but events.
+// the announcer what to answer for. It writes events and ServiceL2Status objects.
 //
 // When the API server is away, it goes on with the last state; which speakers
 // are reachable is known without it.
@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,6 +39,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/probe"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
@@ -47,6 +49,8 @@ type Announcer interface {
 	Announce(map[netip.Addr]l2.Claim)
 	// Refresh announces all of them again.
 	Refresh()
+	// Last returns when each address was last announced unasked.
+	Last(context.Context) map[netip.Addr]time.Time
 }
 
 // Peers knows the other speakers.
@@ -54,18 +58,27 @@ type Peers interface {
 	Snapshot() *liveness.Snapshot
 	// SetPeers says at which addresses other speakers should be.
 	SetPeers([]string)
+	// SetAnswering tells them which Services' pods here answer their probes.
+	SetAnswering([]string)
 }
 
 // Options configure the speaker.
 type Options struct {
 	// NodeName is the node that the speaker is on.
 	NodeName string
+	// NodeAddress is where kube-proxy tells whether it delivers; empty: nobody is asked.
+	NodeAddress string
+	// PodName is the speaker's own pod, which its status objects end with; empty: none.
+	PodName string
 	// Namespace is where pools, advertisements and the speakers' pods live.
 	Namespace string
 	Classes   service.Classes
 	// IgnoreExcludeLabel lets nodes announce that have the label
 	// node.kubernetes.io/exclude-from-external-load-balancers.
 	IgnoreExcludeLabel bool
+	// AnnounceIsolated lets a speaker go on that reaches neither the API server
+	// nor half of the other speakers. By default it falls silent.
+	AnnounceIsolated bool
 	// Speakers selects the speakers' pods.
 	Speakers   labels.Selector
 	Announcer  Announcer
@@ -89,16 +102,26 @@ type Speaker struct {
 	metrics *gauges
 	queue   atomic.Pointer[func()]
 
-	cfg   *config.Config
-	nodes []election.Node
-	// met are the nodes whose speakers this one has ever reached.
-	met map[string]bool
-	// unmet are the nodes whose speakers work and were never reached.
-	unmet    map[string]bool
-	members  int
-	synced   bool
+	cfg *config.Config
+	// nodes and members are what is known of them since the last full pass.
+	nodes   []election.Node
+	members map[string]liveness.Member
+	sight   *sight
+	// unmet are the nodes whose speakers work and cannot be reached.
+	unmet       map[string]bool
+	memberCount int
+	// synced, alone and cut are how this speaker stands among the others.
+	synced, alone, cut bool
+
 	services map[types.NamespacedName]verdict
-	table    atomic.Pointer[[]Row]
+	// targets are the pods here that are to be asked, by Service.
+	targets map[string]probe.Target
+	// misread are annotations that cannot be read, so that each is told once.
+	misread map[types.NamespacedName]string
+	prober  *probe.Prober
+	gate    *gate
+	status  *statusWriter
+	table   atomic.Pointer[[]Row]
 }
 
 // ManagerOptions returns the options of a manager for a speaker. Of all pods, it
@@ -111,7 +134,8 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress s
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}: {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
+				&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
+				&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
 			},
 		},
 	}
@@ -132,7 +156,24 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		// only, and so would hide why nobody announces an address now.
 		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
 		opts:   opts,
-		log:    opts.Log.With("part", "speaker"), metrics: gauges, services: map[types.NamespacedName]verdict{}, met: map[string]bool{}, unmet: map[string]bool{},
+		log:    opts.Log.With("part", "speaker"), metrics: gauges,
+		services: map[types.NamespacedName]verdict{}, sight: newSight(), unmet: map[string]bool{},
+		targets: map[string]probe.Target{}, misread: map[types.NamespacedName]string{},
+	}
+	s.gate = newGate(opts.NodeAddress, s.Changed)
+	s.prober = probe.New(func() {
+		opts.Peers.SetAnswering(s.prober.Answering())
+		s.Changed()
+	})
+	s.status = newStatusWriter(mgr.GetClient(), opts)
+	if err := s.status.setup(mgr); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		s.prober.Run(ctx)
+		return nil
+	})); err != nil {
+		return nil, fmt.Errorf("set up probes: %w", err)
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
@@ -185,7 +226,7 @@ func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*corev1.Node)
 		after, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || !labels.Equals(before.Labels, after.Labels) ||
+		return !ok1 || !ok2 || !labels.Equals(before.Labels, after.Labels) || Drained(before) != Drained(after) ||
 			condition(before, corev1.NodeReady) != condition(after, corev1.NodeReady) ||
 			condition(before, corev1.NodeNetworkUnavailable) != condition(after, corev1.NodeNetworkUnavailable)
 	}}

@@ -1,0 +1,101 @@
+package speaker
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// gateLimit is how long an address waits for kube-proxy. The node that
+	// gives it up answers for a little longer (package l2).
+	gateLimit = 1500 * time.Millisecond
+	gatePause = 50 * time.Millisecond
+	gateAsk   = 500 * time.Millisecond
+)
+
+// gate keeps a node from announcing an address whose packets it would still
+// drop: with externalTrafficPolicy Local, a node delivers to its own pods only,
+// and kube-proxy hears of a new pod at the same time as the speaker, but needs
+// up to a second. It tells when it is done at the Service's health check port.
+type gate struct {
+	address string // where kube-proxy listens: the node's address
+	opened  func() // called when a gate has opened
+	client  *http.Client
+
+	mu    sync.Mutex
+	gates map[types.NamespacedName]*state
+}
+
+// state is that of one gate from open to close.
+type state struct{ open bool }
+
+func newGate(address string, opened func()) *gate {
+	return &gate{
+		address: address, opened: opened, gates: map[types.NamespacedName]*state{},
+		client: &http.Client{Timeout: gateAsk, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+}
+
+// open says whether the node can deliver what comes for svc. If that is not
+// known yet, it finds out and calls opened.
+func (g *gate) open(svc *corev1.Service) bool {
+	port := svc.Spec.HealthCheckNodePort
+	if port == 0 || g.address == "" {
+		return true
+	}
+	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gates[name] == nil {
+		g.gates[name] = &state{}
+		go g.wait(name, g.gates[name], "http://"+net.JoinHostPort(g.address, strconv.Itoa(int(port)))+"/healthz")
+	}
+	return g.gates[name].open
+}
+
+// close makes the next open ask again.
+func (g *gate) close(name types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.gates, name)
+}
+
+// wait opens the gate when the node delivers, nobody can tell, or it has taken too long.
+func (g *gate) wait(name types.NamespacedName, its *state, url string) {
+	ctx, cancel := context.WithTimeout(context.Background(), gateLimit)
+	defer cancel()
+	for !g.delivers(ctx, url) && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(gatePause):
+		}
+	}
+	g.mu.Lock()
+	wanted := g.gates[name] == its
+	its.open = true
+	g.mu.Unlock()
+	if wanted {
+		g.opened()
+	}
+}
+
+// delivers is false only if somebody says that it does not deliver.
+func (g *gate) delivers(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return true
+	}
+	answer, err := g.client.Do(req)
+	if err != nil {
+		return true
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode != http.StatusServiceUnavailable
+}

@@ -1,0 +1,135 @@
+package speaker
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/lbprovider/liveness"
+)
+
+const (
+	// lostTime is how long a speaker must have been without the API server
+	// before others take its addresses. By then it is known whether all are.
+	lostTime = 3 * time.Second
+	// wellTime is how long another must have reached it meanwhile.
+	wellTime = 5 * time.Second
+	// cutTime is how long a speaker that is cut off goes on announcing.
+	cutTime = 5 * time.Second
+	// seenWindow is how long a speaker that is gone counts as one that should be there.
+	seenWindow = 10 * time.Minute
+)
+
+// sight is what a speaker remembers of the others over time.
+type sight struct {
+	// seen is when each was last reachable.
+	seen map[string]time.Time
+	// lostSince and wellSince are since when each says that it does not, or
+	// does, reach the API server.
+	lostSince, wellSince map[string]time.Time
+	// cutSince is since when this speaker reaches too little.
+	cutSince time.Time
+}
+
+func newSight() *sight {
+	return &sight{seen: map[string]time.Time{}, lostSince: map[string]time.Time{}, wellSince: map[string]time.Time{}}
+}
+
+func (s *sight) met(node string) bool { _, ok := s.seen[node]; return ok }
+
+// lost returns the nodes whose speaker decides from old facts: it has not
+// reached the API server for a while although another has. While nobody reaches
+// it, all go on as they are.
+func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes map[string]bool, again time.Duration) {
+	nodes = map[string]bool{}
+	well := false
+	for name, m := range members {
+		s.seen[name] = now
+		if m.Lost {
+			delete(s.wellSince, name)
+			mark(s.lostSince, name, now)
+			continue
+		}
+		delete(s.lostSince, name)
+		left := wellTime - now.Sub(mark(s.wellSince, name, now))
+		well = well || left <= 0
+		again = soonest(again, left)
+	}
+	for _, times := range []map[string]time.Time{s.lostSince, s.wellSince} {
+		for name := range times {
+			if _, there := members[name]; !there {
+				delete(times, name)
+			}
+		}
+	}
+	if len(s.lostSince) == 0 {
+		return nodes, 0
+	}
+	for name, since := range s.lostSince {
+		left := lostTime - now.Sub(since)
+		nodes[name] = well && left <= 0
+		again = soonest(again, left)
+	}
+	return nodes, again
+}
+
+// alone says that this speaker reaches no other, although it did, while
+// Kubernetes sees at least two others at work: it is the one that is cut off,
+// or nobody reaches anybody. With one other there is no telling.
+func (s *sight) alone(self string, members map[string]liveness.Member, nodes []corev1.Node, working map[string]bool) bool {
+	if len(members) > 1 || members[self].Lost {
+		return false
+	}
+	others := 0
+	for i := range nodes {
+		if n := &nodes[i]; n.Name != self && nodeReady(n) && working[n.Name] {
+			others++
+		}
+	}
+	return others >= 2
+}
+
+// cut says that this speaker has for a while reached neither the API server nor
+// half of the speakers that it knew: the others have taken over.
+func (s *sight) cut(self string, members map[string]liveness.Member, now time.Time) (cut bool, again time.Duration) {
+	known := 0
+	for name, at := range s.seen {
+		if now.Sub(at) <= seenWindow {
+			known++
+		} else if _, there := members[name]; !there {
+			delete(s.seen, name)
+		}
+	}
+	if 2*len(members) >= known {
+		s.cutSince = time.Time{}
+		return false, 0
+	}
+	if s.cutSince.IsZero() {
+		s.cutSince = now
+	}
+	if !members[self].Lost {
+		return false, 0
+	}
+	left := cutTime - now.Sub(s.cutSince)
+	return left <= 0, max(left, 0)
+}
+
+// mark returns when the name was first marked, which is now if it never was.
+func mark(times map[string]time.Time, name string, now time.Time) time.Time {
+	if at, ok := times[name]; ok {
+		return at
+	}
+	times[name] = now
+	return now
+}
+
+// soonest returns the smaller of two times to wait, of which 0 and less means none.
+func soonest(a, b time.Duration) time.Duration {
+	if a <= 0 {
+		return max(b, 0)
+	}
+	if b <= 0 {
+		return a
+	}
+	return min(a, b)
+}

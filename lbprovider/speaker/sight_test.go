@@ -1,0 +1,140 @@
+package speaker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/lbprovider/liveness"
+)
+
+// members are the speakers "a b! c": an exclamation mark means lost.
+func members(text string) map[string]liveness.Member {
+	all := map[string]liveness.Member{}
+	for name := range strings.FieldsSeq(text) {
+		name, lost := strings.CutSuffix(name, "!")
+		all[name] = liveness.Member{Phase: liveness.Active, Lost: lost}
+	}
+	return all
+}
+
+// TestLost: one speaker without the API server stands back; if all are without
+// it, nothing moves, neither at the beginning nor at the end.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	type at struct {
+		second  float64
+		members string
+		lost    string
+	}
+	for _, tt := range []struct {
+		name  string
+		steps []at
+	}{
+		{"one of three", []at{{0, "a b c", ""}, {20, "a! b c", ""}, {22, "a! b c", ""}, {23, "a! b c", "a"}, {40, "a! b c", "a"}, {41, "a b c", ""}}},
+		{"all, one after the other", []at{
+			{0, "a b c", ""}, {20, "a! b c", ""}, {22, "a! b! c", ""}, {22.5, "a! b! c!", ""}, {23, "a! b! c!", ""}, {60, "a! b! c!", ""},
+			{61, "a b! c!", ""}, {62, "a b c!", ""}, {63, "a b c", ""},
+		}},
+		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {4, "a! b c", ""}, {5, "a! b c", "a"}}},
+		{"gone and back", []at{{0, "a b", ""}, {20, "a! b", ""}, {24, "a! b", "a"}, {25, "b", ""}, {30, "a! b", ""}, {33, "a! b", "a"}}},
+	} {
+		s, start := newSight(), time.Now()
+		for _, step := range tt.steps {
+			nodes, again := s.lost(members(step.members), start.Add(time.Duration(step.second*float64(time.Second))))
+			maps.DeleteFunc(nodes, func(_ string, lost bool) bool { return !lost })
+			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != step.lost {
+				t.Errorf("%s, second %v: lost %q, want %q", tt.name, step.second, got, step.lost)
+			}
+			if strings.Contains(step.members, "!") && again <= 0 && step.lost == "" && step.second < 23 {
+				t.Errorf("%s, second %v: nobody looks again", tt.name, step.second)
+			}
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, before, after string
+		seconds             int
+		want                bool
+	}{
+		{"alone of three, without the API server", "a b c", "a!", 6, true},
+		{"not yet", "a b c", "a!", 4, false},
+		{"alone of three, with the API server", "a b c", "a", 60, false},
+		{"half is enough", "a b", "a!", 60, false},
+		{"two of four", "a b c d", "a! b!", 60, false},
+		{"one of a thousand seconds ago", "a b c", "a!", 1000, false},
+	} {
+		s, start := newSight(), time.Now()
+		s.lost(members(tt.before), start)
+		s.cut("a", members(tt.before), start)
+		s.cut("a", members(tt.after), start)
+		now := start.Add(time.Duration(tt.seconds) * time.Second)
+		s.lost(members(tt.after), now)
+		if got, _ := s.cut("a", members(tt.after), now); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	nodes := func(names string) (list []corev1.Node, working map[string]bool) {
+		working = map[string]bool{}
+		for name := range strings.FieldsSeq(names) {
+			name, down := strings.CutSuffix(name, "-")
+			n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if !down {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			}
+			list, working[name] = append(list, n), true
+		}
+		return list, working
+	}
+	for _, tt := range []struct {
+		members, nodes string
+		want           bool
+	}{
+		{"a b c", "a b c", false},
+		{"a", "a b c", true},
+		{"a", "a b", false}, // it may be the other that is dead
+		{"a", "a b c-", false},
+		{"a!", "a b c", false}, // then what Kubernetes says is old
+		{"a b", "a b c", false},
+	} {
+		list, working := nodes(tt.nodes)
+		if got := newSight().alone("a", members(tt.members), list, working); got != tt.want {
+			t.Errorf("members %s, nodes %s: %v, want %v", tt.members, tt.nodes, got, tt.want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	var told []string
+	c := check{tell: func(lost bool) { told = append(told, fmt.Sprint(lost)) }, log: slog.New(slog.DiscardHandler)}
+	start := time.Now()
+	for second, ok := range []bool{true, false, false, true, false, false, false, false, true, false, true} {
+		err := errors.New("no answer")
+		if ok {
+			err = nil
+		}
+		c.note(err, start.Add(time.Duration(second)*time.Second))
+	}
+	for second := 11; second < 30; second++ {
+		c.note(nil, start.Add(time.Duration(second)*time.Second))
+	}
+	if got := strings.Join(told, " "); got != "true false" {
+		t.Errorf("told %q", got)
+	}
+}

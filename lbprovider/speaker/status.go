@@ -1,0 +1,214 @@
+package speaker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+)
+
+// statusIndex finds the ServiceL2Status objects of a Service in the cache.
+const statusIndex = "l2status"
+
+// owned is a Service that this node announces.
+type owned struct {
+	addrs      []netip.Addr
+	interfaces []string
+	since      time.Time
+}
+
+func newOwned(v verdict) owned {
+	return owned{addrs: v.addrs, interfaces: v.decision.Interfaces, since: v.since}
+}
+
+func (o owned) equal(other owned) bool {
+	return slices.Equal(o.addrs, other.addrs) && slices.Equal(o.interfaces, other.interfaces) && o.since.Equal(other.since)
+}
+
+// statusWriter keeps one ServiceL2Status per announced Service: the owner
+// creates its own and deletes those of others; who loses deletes its own. It
+// works beside the Speaker, which must not wait for the API server.
+type statusWriter struct {
+	client client.Client
+	opts   Options
+	log    *slog.Logger
+	owned  atomic.Pointer[map[types.NamespacedName]owned]
+	add    atomic.Pointer[func(types.NamespacedName)]
+}
+
+func newStatusWriter(c client.Client, opts Options) *statusWriter {
+	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status")}
+}
+
+func (w *statusWriter) setup(mgr ctrl.Manager) error {
+	serviceOf := func(o client.Object) types.NamespacedName {
+		return types.NamespacedName{Namespace: o.GetLabels()[v1beta1.LabelServiceNamespace], Name: o.GetLabels()[v1beta1.LabelServiceName]}
+	}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta1.ServiceL2Status{}, statusIndex, func(o client.Object) []string {
+		return []string{serviceOf(o).String()}
+	})
+	if err != nil {
+		return fmt.Errorf("index status objects: %w", err)
+	}
+	toService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: serviceOf(o)}}
+	})
+	err = ctrl.NewControllerManagedBy(mgr).Named("l2status").
+		Watches(&v1beta1.ServiceL2Status{}, toService).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			add := func(name types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: name}) }
+			w.add.Store(&add)
+			if all := w.owned.Load(); all != nil {
+				for name := range *all {
+					add(name)
+				}
+			}
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(w)
+	if err != nil {
+		return fmt.Errorf("set up status objects: %w", err)
+	}
+	return nil
+}
+
+// own replaces what this node announces.
+func (w *statusWriter) own(next map[types.NamespacedName]owned) {
+	old := w.owned.Swap(&next)
+	add := w.add.Load()
+	if add == nil {
+		return
+	}
+	for name, o := range next {
+		if old == nil {
+			(*add)(name)
+		} else if was, known := (*old)[name]; !known || !was.equal(o) {
+			(*add)(name)
+		}
+	}
+	if old != nil {
+		for name := range *old {
+			if _, still := next[name]; !still {
+				(*add)(name)
+			}
+		}
+	}
+}
+
+// Reconcile brings the status objects of one Service in line.
+func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	all := w.owned.Load()
+	if all == nil {
+		return reconcile.Result{}, nil // nothing is decided yet
+	}
+	var list v1beta1.ServiceL2StatusList
+	if err := w.client.List(ctx, &list, client.InNamespace(w.opts.Namespace), client.MatchingFields{statusIndex: req.String()}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list status objects of %s: %w", req, err)
+	}
+	want, ours := (*all)[req.NamespacedName]
+	var mine *v1beta1.ServiceL2Status
+	for i := range list.Items {
+		o := &list.Items[i]
+		own := o.Labels[v1beta1.LabelNode] == w.opts.NodeName
+		if own && ours && mine == nil && w.usable(o, req.NamespacedName) {
+			mine = o
+			continue
+		}
+		if !own && !ours {
+			continue // its owner's business
+		}
+		if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
+			return reconcile.Result{}, fmt.Errorf("delete status object %s: %w", o.Name, err)
+		}
+	}
+	if !ours {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, w.write(ctx, req.NamespacedName, mine, want)
+}
+
+// usable says whether an object of this node can be brought in line: who
+// changed its immutable fields made it useless.
+func (w *statusWriter) usable(o *v1beta1.ServiceL2Status, name types.NamespacedName) bool {
+	s := o.Status
+	return (s.Node == "" || s.Node == w.opts.NodeName) && (s.ServiceName == "" || s.ServiceName == name.Name) &&
+		(s.ServiceNamespace == "" || s.ServiceNamespace == name.Namespace)
+}
+
+func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *v1beta1.ServiceL2Status, want owned) error {
+	if live == nil {
+		live = &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.opts.Namespace, GenerateName: "l2-",
+			Labels: map[string]string{
+				v1beta1.LabelNode: w.opts.NodeName, v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
+			},
+			OwnerReferences: w.owner(ctx),
+		}}
+		if err := w.client.Create(ctx, live); err != nil {
+			return fmt.Errorf("create status object of %s: %w", name, err)
+		}
+	}
+	next := live.DeepCopy()
+	since := metav1.NewTime(want.since.Truncate(time.Second))
+	next.Status = v1beta1.MetalLBServiceL2Status{
+		Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since,
+	}
+	for _, i := range want.interfaces {
+		next.Status.Interfaces = append(next.Status.Interfaces, v1beta1.InterfaceInfo{Name: i})
+	}
+	for _, a := range want.addrs {
+		next.Status.Addresses = append(next.Status.Addresses, a.String())
+	}
+	if equality.Semantic.DeepEqual(live.Status, next.Status) {
+		return nil
+	}
+	if err := w.client.Status().Update(ctx, next); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status object %s: %w", next.Name, err))
+	}
+	return nil
+}
+
+// owner is this speaker's pod, with which its objects go.
+func (w *statusWriter) owner(ctx context.Context) []metav1.OwnerReference {
+	if w.opts.PodName == "" {
+		return nil
+	}
+	var pod corev1.Pod
+	if err := w.client.Get(ctx, types.NamespacedName{Namespace: w.opts.Namespace, Name: w.opts.PodName}, &pod); err != nil {
+		w.log.Info("the status object has no owner", "error", err)
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
+}
+
+// superseded says whether another working node says that it announces the Service.
+func (s *Speaker) superseded(ctx context.Context, name types.NamespacedName) (bool, error) {
+	var list v1beta1.ServiceL2StatusList
+	if err := s.client.List(ctx, &list, client.InNamespace(s.opts.Namespace), client.MatchingFields{statusIndex: name.String()}); err != nil {
+		return false, fmt.Errorf("list status objects of %s: %w", name, err)
+	}
+	for i := range list.Items {
+		if node := list.Items[i].Status.Node; s.unmet[node] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
