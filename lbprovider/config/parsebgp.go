@@ -110,9 +110,9 @@ func (p *parser) profile(obj *v1beta1.BFDProfile) {
 		Name:       obj.Name,
 		Receive:    time.Duration(number("receiveInterval", s.ReceiveInterval, 10, 60000, 300)) * time.Millisecond,
 		Transmit:   time.Duration(number("transmitInterval", s.TransmitInterval, 10, 60000, 300)) * time.Millisecond,
-		Multiplier: uint8(number("detectMultiplier", s.DetectMultiplier, 2, 255, 3)), //nolint:gosec // at most 255
+		Multiplier: uint8(number("detectMultiplier", s.DetectMultiplier, 2, 255, 3)),
 		Passive:    s.PassiveMode != nil && *s.PassiveMode,
-		MinimumTTL: uint8(number("minimumTtl", s.MinimumTTL, 1, 254, 254)), //nolint:gosec // at most 254
+		MinimumTTL: uint8(number("minimumTtl", s.MinimumTTL, 1, 254, 254)),
 	}
 	if s.EchoMode != nil && *s.EchoMode {
 		p.warn(ref("BFDProfile", obj), problem{
