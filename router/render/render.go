@@ -131,6 +131,15 @@ func tlsArgs(o model.ServerOptions, l Layout, caps plan.Capabilities) string {
 	args := " ssl"
 	if o.HTTP2 {
 		args += " alpn h2,http/1.1"
+		if caps.AutoSNI {
+			// From 3.3 on HAProxy remembers the protocol that a server chose
+			// last, and speaks it at once on the next connection: after a
+			// websocket, which takes HTTP/1.1, also to a server that then
+			// chooses HTTP/2 (github.com/haproxy/haproxy/issues/3473, 3.4.7).
+			// It remembers it by the name of the pool, so websockets get one
+			// of their own.
+			args += " pool-conn-name req.hdr(upgrade)"
+		}
 	}
 	if o.CAID == "" {
 		args += " verify none"

@@ -25,6 +25,7 @@ type request struct {
 	sni    string // "-" for none
 	header []string
 	alpn   []string
+	ws     bool // asks for a websocket
 }
 
 // response is what the client got.
@@ -109,6 +110,10 @@ func (r *request) text() string {
 	}
 	for _, h := range r.header {
 		b.WriteString(h + "\r\n")
+	}
+	if r.ws {
+		b.WriteString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+		return b.String()
 	}
 	b.WriteString("Connection: close\r\n\r\n")
 	return b.String()

@@ -224,6 +224,9 @@ func (d decision) pure(e *expectation) error {
 		got = "200"
 	}
 	want := fmt.Sprint(e.status)
+	if e.status == 101 {
+		want = "200"
+	}
 	if e.closed {
 		want = "503"
 	}

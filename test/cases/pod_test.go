@@ -70,6 +70,18 @@ func ours(a netip.Addr) bool {
 	return netip.MustParsePrefix(podNet).Contains(a) || netip.MustParsePrefix(podNet6).Contains(a)
 }
 
+// upgrade begins a websocket, which ends with the client's connection.
+func upgrade(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
+}
+
 func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 	t.Helper()
 	if _, ok := f.running[at]; ok {
@@ -84,6 +96,10 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 		a := answer{Pod: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host, Proto: r.Proto, Header: r.Header}
 		if r.TLS != nil {
 			a.SNI = r.TLS.ServerName
+		}
+		if r.Header.Get("Upgrade") == "websocket" {
+			upgrade(w)
+			return
 		}
 		if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
 			select {

@@ -75,6 +75,8 @@ func (e *expectation) readRequest(words []string) error {
 			r.host = value
 		case key == "target":
 			r.target = value
+		case key == "ws":
+			r.ws = true
 		case key == "with":
 			e.with = value
 		case key == "alpn":
