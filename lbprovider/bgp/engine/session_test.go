@@ -78,7 +78,7 @@ func scenarios() []scenario {
 		}
 	}
 	marked := routes("198.18.11.1/32", "198.18.11.64/28")
-	marked[0].Communities = []config.Community{{A: 64512, B: 100}, {A: 64512, B: 200}, {Large: true, A: 4200000000, B: 1, C: 2}}
+	marked[0].Communities = communities()
 	marked[0].LocalPref = 300 // not for another AS
 	preferred := routes("198.18.12.1/32", "198.18.12.2/32")
 	preferred[0].LocalPref = 300
@@ -124,6 +124,10 @@ func scenarios() []scenario {
 		{name: "nobody is there", number: 26, peer: func(p *bgp.Peer) { p.Address = netip.MustParseAddr("198.18.60.99") }, problem: "there is no way to 198.18.60.99:179"},
 		{name: "no such VRF", number: 27, peer: func(p *bgp.Peer) { p.VRF = "red" }, problem: `this node has no device "red"`},
 	}
+}
+
+func communities() []config.Community {
+	return []config.Community{{A: 64512, B: 100}, {A: 64512, B: 200}, {Large: true, A: 4200000000, B: 1, C: 2}}
 }
 
 func (sc scenario) session() engine.Session {
