@@ -51,7 +51,11 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	mgr, err := ctrl.NewManager(restConfig, speaker.ManagerOptions(opts.namespace, selector, opts.metricsAddress))
+	managerOptions, err := speaker.ManagerOptions(opts.namespace, selector, opts.metricsAddress)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}

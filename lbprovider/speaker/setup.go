@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -126,9 +128,16 @@ type Speaker struct {
 
 // ManagerOptions returns the options of a manager for a speaker. Of all pods, it
 // caches the speakers' only.
-func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress string) ctrl.Options {
+func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress string) (ctrl.Options, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return ctrl.Options{}, fmt.Errorf("register the kinds that the speaker reads: %w", err)
+		}
+	}
 	grace := 2 * time.Second
 	return ctrl.Options{
+		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: metricsAddress},
 		GracefulShutdownTimeout: &grace,
 		Cache: cache.Options{
@@ -138,7 +147,7 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress s
 				&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
 			},
 		},
-	}
+	}, nil
 }
 
 // Setup adds the speaker to mgr, which must not need leader election for it.

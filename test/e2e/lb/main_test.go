@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/witness"
 )
 
 var (
@@ -34,6 +35,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if witness.Child() {
+		return
+	}
 	flag.Parse()
 	os.Exit(run(m))
 }
