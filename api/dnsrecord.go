@@ -11,13 +11,16 @@ const AnnotationAdoptDNSRecord = "fairlead.dev/adopt-dns-record"
 // that it leads to, so that the record can be removed when that is gone.
 const AnnotationTargetZone = "ingress.operator.openshift.io/target-hosted-zone-id"
 
+// AnnotationTargetDualStack, "true" on a DNSRecord, says that the load balancer
+// that it leads to has IPv6 addresses too.
+const AnnotationTargetDualStack = "fairlead.dev/target-dual-stack"
+
 // DNSRecordName returns the name of the DNSRecord of an IngressController's
-// wildcard name, and that of its second one if there are addresses of both
-// families.
+// wildcard name.
 func DNSRecordName(ic string) string { return ic + "-wildcard" }
 
 // DNSRecordNameIPv6 returns the name of the DNSRecord with the IPv6 addresses
-// beside one with IPv4 addresses.
+// of an IngressController that has IPv4 addresses too.
 func DNSRecordNameIPv6(ic string) string { return ic + "-wildcard-ipv6" }
 
 // Reasons of the condition Published of a DNSRecord, and of its events.

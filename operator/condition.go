@@ -20,6 +20,8 @@ const (
 	conditionLoadBalancerManaged  = "LoadBalancerManaged"
 	conditionLoadBalancerReady    = "LoadBalancerReady"
 	conditionLoadBalancerProgress = "LoadBalancerProgressing"
+	conditionDNSManaged           = "DNSManaged"
+	conditionDNSReady             = "DNSReady"
 	// conditionCertificate is ours: OpenShift leaves pods waiting for ever
 	// for a default certificate that does not exist.
 	conditionCertificate = "DefaultCertificateReady"

@@ -110,6 +110,7 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 		now:   r.options.Now(),
 
 		clusterProfile: r.clusterProfile.Load(),
+		dns:            r.options.DNS,
 	}
 	in.faults = validate(ic, in.s, ics.Items)
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
@@ -171,6 +172,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	if in.loadBalancer = nil; note(err) && wanted {
 		in.loadBalancer = lb
 	}
+	note(r.ensureDNSRecords(ctx, in))
 	nodePort, wanted := desiredNodePortService(s)
 	_, err = ensure(ctx, r, serviceChild(s.name, nodePort, wanted))
 	note(err)

@@ -22,14 +22,18 @@ import (
 
 // remove takes an IngressController down in this order:
 //
-//  1. the Deployment, so that its pods drain while the address still leads to them;
-//  2. when no pod is left: the Services (and with them the address), the
+//  1. the DNSRecords, and with them the name;
+//  2. the Deployment, so that its pods drain while the address still leads to them;
+//  3. when no pod is left: the Services (and with them the address), the
 //     budget, the Secrets and the IngressClass;
-//  3. what the routers wrote into the status of Routes;
-//  4. the finalizer.
+//  4. what the routers wrote into the status of Routes;
+//  5. the finalizer.
 func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressController) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(ic, api.FinalizerIngressController) {
 		return reconcile.Result{}, nil
+	}
+	if gone, err := r.removeDNSRecords(ctx, ic.Name); err != nil || !gone {
+		return reconcile.Result{}, err
 	}
 	if err := r.deleteOwned(ctx, ic.Name, &appsv1.Deployment{ObjectMeta: childMeta(ic.Name, api.RouterName(ic.Name))}); err != nil {
 		return reconcile.Result{}, err

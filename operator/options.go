@@ -12,6 +12,9 @@ type Options struct {
 	Domain string
 	// RouterImage is the container image of the routers.
 	RouterImage string
+	// DNS says that the operator publishes the names of DNSRecords (package
+	// operator/dns); else their conditions say that somebody else must.
+	DNS bool
 	// ClusterPoll is how often the cluster's TLS profile is read; the default
 	// is 15 seconds. It is not watched, because its kind need not exist, and may
 	// come later.

@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	iov1 "github.com/openshift/api/operatoringress/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,7 +38,7 @@ import (
 // AddToScheme registers the types that the operator reads and writes, besides
 // those of Kubernetes itself.
 func AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{operatorv1.Install, routev1.Install, configv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{operatorv1.Install, iov1.Install, routev1.Install, configv1.Install} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -54,6 +55,7 @@ func CacheOptions() cache.Options {
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
+			&iov1.DNSRecord{}:               {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
 			&appsv1.Deployment{}:            {Namespaces: own},
 			&corev1.Pod{}:                   {Namespaces: own},
 			&policyv1.PodDisruptionBudget{}: {Namespaces: own},
@@ -115,6 +117,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		Watches(&corev1.Service{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&networkingv1.IngressClass{}, byLabel(api.LabelOwningIngressController)).
+		Watches(&iov1.DNSRecord{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&corev1.Pod{}, byLabel(api.LabelDeploymentIngressController)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).

@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	iov1 "github.com/openshift/api/operatoringress/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -30,6 +31,10 @@ type statusInput struct {
 	loadBalancer *corev1.Service
 	pods         []corev1.Pod
 	nodes        []corev1.Node
+	// records are the DNSRecords of the wildcard name; dns says whether the
+	// operator publishes names.
+	records []iov1.DNSRecord
+	dns     bool
 	// events are those about the load-balancer Service.
 	events []corev1.Event
 	// clusterProfile is the cluster's TLS profile; may be nil.
@@ -90,7 +95,8 @@ func basicConditions(in statusInput) []condition {
 	}
 	list = append(list, certificate)
 	list = append(list, deploymentConditions(in)...)
-	return append(list, loadBalancerConditions(in)...)
+	list = append(list, loadBalancerConditions(in)...)
+	return append(list, dnsConditions(in)...)
 }
 
 // problem is why a child could not be written.

@@ -25,6 +25,7 @@ func availability() []expectation {
 	return []expectation{
 		{kind: conditionDeploymentAvailable},
 		{kind: conditionLoadBalancerReady, only: []string{conditionLoadBalancerManaged}},
+		{kind: conditionDNSReady, only: withDNS()},
 	}
 }
 
@@ -39,7 +40,13 @@ func health() []expectation {
 		{kind: conditionMinAvailable, grace: time.Minute},
 		{kind: conditionAllAvailable, grace: time.Hour},
 		{kind: conditionLoadBalancerReady, grace: 90 * time.Second, only: []string{conditionLoadBalancerManaged}},
+		{kind: conditionDNSReady, grace: 30 * time.Second, only: withDNS()},
 	}
+}
+
+// withDNS are the conditions of routers whose name the operator publishes.
+func withDNS() []string {
+	return []string{conditionLoadBalancerManaged, conditionLoadBalancerReady, conditionDNSManaged}
 }
 
 // unmet returns the condition if the expectation counts and does not hold.

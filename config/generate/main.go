@@ -54,6 +54,13 @@ func sources() []source {
 			target: "crd/operator.openshift.io_ingresscontrollers.yaml",
 		},
 		{
+			// The variant with AAAA records.
+			module: "github.com/openshift/api",
+			file:   "operatoringress/v1/zz_generated.crd-manifests/0000_50_dns_01_dnsrecords-CustomNoUpgrade.crd.yaml",
+			patch:  "patches/dnsrecords.yaml",
+			target: "crd/ingress.operator.openshift.io_dnsrecords.yaml",
+		},
+		{
 			module: "github.com/openshift/api",
 			file:   "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses-Default.crd.yaml",
 			patch:  "patches/ingressconfigs.yaml",

@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
+	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
@@ -36,6 +37,12 @@ import (
 // test ends. Only one test may do so at a time, because all would write the
 // same objects.
 func startOperator(t *testing.T) (client.Client, *logged) {
+	t.Helper()
+	return startOperatorWithDNS(t, dns.Options{})
+}
+
+// startOperatorWithDNS does the same with a DNS provider.
+func startOperatorWithDNS(t *testing.T, zones dns.Options) (client.Client, *logged) {
 	t.Helper()
 	c := newClient(t)
 	config, err := server.RESTConfig()
@@ -61,8 +68,10 @@ func startOperator(t *testing.T) (client.Client, *logged) {
 	log := &logged{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
+	zones.Log, zones.Registerer = logger, registry
 	if err := errors.Join(
-		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", ClusterPoll: 200 * time.Millisecond, Log: logger}),
+		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", ClusterPoll: 200 * time.Millisecond, Log: logger, DNS: zones.Hook != nil}),
+		dns.Setup(mgr, zones),
 		ingress.Setup(mgr, ingress.Options{Classless: true, Log: logger}),
 		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
 	); err != nil {

@@ -1,0 +1,253 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	iov1 "github.com/openshift/api/operatoringress/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// reconciler publishes DNSRecords.
+type reconciler struct {
+	client  client.Client
+	live    client.Reader
+	events  events.EventRecorder
+	metrics *metrics
+	options Options
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	m, err := newMetrics(o.Registerer)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder("ingress-operator"),
+		metrics: m, options: o.withDefaults(),
+	}
+	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("dnsrecord").
+		For(&iov1.DNSRecord{}, changed).
+		// What one record frees may be what another waits for.
+		Watches(&iov1.DNSRecord{}, handler.EnqueueRequestsFromMapFunc(r.rivals), changed).
+		Complete(r)
+}
+
+func clusterConfig() client.ObjectKey { return client.ObjectKey{Name: "cluster"} }
+
+// rivals returns the other records of the same name.
+func (r *reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+	d, ok := o.(*iov1.DNSRecord)
+	if !ok {
+		return nil
+	}
+	list := &iov1.DNSRecordList{}
+	if err := r.client.List(ctx, list); err != nil {
+		r.options.Log.Error("cannot list DNSRecords", "error", err)
+		return nil
+	}
+	var found []reconcile.Request
+	for i := range list.Items {
+		if other := &list.Items[i]; other.UID != d.UID && sameName(other, d) {
+			found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+		}
+	}
+	return found
+}
+
+// Reconcile brings the zones in line with one DNSRecord.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	d := &iov1.DNSRecord{}
+	err := r.client.Get(ctx, req.NamespacedName, d)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.metrics.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("read DNSRecord %s: %w", req, err)
+	case !d.DeletionTimestamp.IsZero():
+		return r.remove(ctx, d)
+	case r.options.Hook == nil:
+		return reconcile.Result{}, nil
+	}
+	if controllerutil.AddFinalizer(d, api.FinalizerDNSRecord) {
+		if err := r.client.Update(ctx, d); err != nil {
+			return ignoreConflict(fmt.Errorf("add finalizer to DNSRecord %s: %w", req, err))
+		}
+	}
+	outcomes, err := r.publish(ctx, d)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.report(ctx, d, outcomes); err != nil {
+		return ignoreConflict(err)
+	}
+	for _, o := range outcomes {
+		if o.status == operatorv1.ConditionFalse {
+			return reconcile.Result{RequeueAfter: r.options.Retry}, nil
+		}
+	}
+	return reconcile.Result{RequeueAfter: r.options.Resync}, nil
+}
+
+// ignoreConflict asks for another try where the cache was behind.
+func ignoreConflict(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// publish writes the record to all zones, and takes it out of zones that are
+// not configured any more.
+func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome, error) {
+	all := &iov1.DNSRecordList{}
+	if err := r.client.List(ctx, all); err != nil {
+		return nil, fmt.Errorf("list DNSRecords: %w", err)
+	}
+	first := claimant(d, all.Items)
+	record := recordOf(d, r.options.Owner)
+	zones := r.zones(ctx)
+	var outcomes []outcome
+	for _, z := range zones {
+		o := outcome{zone: z.DNSZone, status: operatorv1.ConditionFalse}
+		problem := check(record)
+		switch {
+		case d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS:
+			o.status, o.reason, o.message = operatorv1.ConditionUnknown, api.ReasonUnmanagedDNS, "spec.dnsManagementPolicy is Unmanaged: the record is not written, changed or removed"
+		case problem != "":
+			o.reason, o.message = api.ReasonDNSProviderError, problem+"; what was published stays"
+		case d.Spec.RecordTTL <= 0:
+			o.reason, o.message = api.ReasonZeroTTL, "spec.recordTTL is 0; what was published stays"
+		case first != nil:
+			o.reason = api.ReasonDomainAlreadyInUse
+			o.message = fmt.Sprintf("DNSRecord %s/%s, which is older, has the name %s", first.Namespace, first.Name, d.Spec.DNSName)
+		default:
+			o = published(z.DNSZone, r.write(ctx, z, record))
+		}
+		outcomes = append(outcomes, o)
+	}
+	return append(outcomes, r.leave(ctx, d, zones, record)...), nil
+}
+
+// write writes a record to a zone. What changed under our hands is tried once
+// more at once.
+func (r *reconciler) write(ctx context.Context, z Zone, record *hook.Record) error {
+	zone, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
+	if err != nil {
+		return err
+	}
+	_, err = r.options.Hook.EnsureRecord(ctx, record, zone)
+	if hook.ClassOf(err) == hook.ClassBusy {
+		_, err = r.options.Hook.EnsureRecord(ctx, record, zone)
+	}
+	return err
+}
+
+// leave takes the record out of zones that it was published in and that are
+// not configured any more. Those where that fails are returned.
+func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone, record *hook.Record) []outcome {
+	var left []outcome
+	for _, s := range d.Status.Zones {
+		configured := slices.ContainsFunc(zones, func(z Zone) bool { return sameZone(z.DNSZone, s.DNSZone) })
+		if configured || !isPublished(s) || d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS {
+			continue
+		}
+		if err := r.erase(ctx, Zone{DNSZone: s.DNSZone}, record); err != nil {
+			o := published(s.DNSZone, nil)
+			o.message = "The zone is not configured any more, but the record could not be removed: " + err.Error()
+			left = append(left, o)
+		}
+	}
+	return left
+}
+
+func (r *reconciler) erase(ctx context.Context, z Zone, record *hook.Record) error {
+	zone, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
+	if err != nil {
+		return err
+	}
+	return r.options.Hook.DeleteRecord(ctx, record, zone)
+}
+
+// remove takes a DNSRecord out of the zones that have it, then lets it go.
+func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(d, api.FinalizerDNSRecord) {
+		return reconcile.Result{}, nil
+	}
+	record := recordOf(d, r.options.Owner)
+	var failed error
+	for _, s := range d.Status.Zones {
+		if d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS || !isPublished(s) {
+			continue
+		}
+		if r.options.Hook == nil {
+			r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
+				"the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID)
+			continue
+		}
+		failed = errors.Join(failed, r.erase(ctx, Zone{DNSZone: s.DNSZone}, record))
+	}
+	if failed != nil {
+		r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
+			"%s could not be removed, which is tried again: %s", d.Spec.DNSName, failed)
+		return reconcile.Result{RequeueAfter: r.options.Retry / 2}, nil
+	}
+	controllerutil.RemoveFinalizer(d, api.FinalizerDNSRecord)
+	if err := r.client.Update(ctx, d); client.IgnoreNotFound(err) != nil {
+		return ignoreConflict(fmt.Errorf("remove finalizer of DNSRecord %s/%s: %w", d.Namespace, d.Name, err))
+	}
+	r.options.Log.Info("name removed", "dnsrecord", d.Namespace+"/"+d.Name, "name", d.Spec.DNSName)
+	return reconcile.Result{}, nil
+}
+
+// report writes the status if it changed, and an event for every zone whose
+// condition did.
+func (r *reconciler) report(ctx context.Context, d *iov1.DNSRecord, outcomes []outcome) error {
+	r.metrics.set(client.ObjectKeyFromObject(d), outcomes)
+	status := statusOf(d, outcomes, r.options.Now())
+	if equality.Semantic.DeepEqual(status, d.Status) {
+		return nil
+	}
+	old := d.Status
+	updated := d.DeepCopy()
+	updated.Status = status
+	if err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write status of DNSRecord %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	for _, o := range outcomes {
+		before := (*iov1.DNSZoneCondition)(nil)
+		if s := statusZone(old.Zones, o.zone); s != nil {
+			before = conditionOf(*s)
+		}
+		if before != nil && before.Status == string(o.status) && before.Reason == string(o.reason) && before.Message == o.message {
+			continue
+		}
+		kind := corev1.EventTypeWarning
+		if o.status != operatorv1.ConditionFalse {
+			kind = corev1.EventTypeNormal
+		}
+		r.events.Eventf(d, nil, kind, string(o.reason), "Publish", "%s: %s", d.Spec.DNSName, o.message)
+	}
+	return nil
+}

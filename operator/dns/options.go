@@ -1,0 +1,103 @@
+// Package dns publishes DNSRecords: it reads them, asks a hook.DNSHook to write
+// them to every zone, and says in their status how that went.
+//
+//	IngressController ─▶ operator ─▶ DNSRecord ─▶ dns ─▶ hook.DNSHook ─▶ a DNS service
+//
+// What is to be published is decided by pure functions in record.go, claim.go
+// and condition.go; controller.go reads and writes.
+package dns
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// Options are the settings of the controller.
+type Options struct {
+	// Hook writes records. Without it nothing is published.
+	Hook hook.DNSHook
+	// Zones are where every record is published. Without any, those of the
+	// object dns.config.openshift.io/cluster are used, and without that the
+	// longest zone that a name lies in.
+	Zones []Zone
+	// Owner tells our records from those of others, also of other clusters.
+	Owner string
+	// Retry is when a failed write is tried again; the default is 30 seconds.
+	Retry time.Duration
+	// Resync is how often what is published is looked at again, because
+	// somebody may have changed it; the default is 10 minutes.
+	Resync time.Duration
+	// Registerer gets the metrics; may be nil.
+	Registerer prometheus.Registerer
+	// Now returns the time; the default is time.Now.
+	Now func() time.Time
+	// Log receives what the controller does; the default is slog.Default.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Retry == 0 {
+		o.Retry = 30 * time.Second
+	}
+	if o.Resync == 0 {
+		o.Resync = 10 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// Zone is a zone as users name it.
+type Zone struct {
+	configv1.DNSZone
+	// Private is true for a zone that only a private network sees.
+	Private bool
+}
+
+// selector returns what the hook looks for. A Zone that names nothing means
+// the zone of the name.
+func (z Zone) selector(name string) hook.ZoneSelector {
+	s := hook.ZoneSelector{ID: z.ID, Tags: z.Tags, Private: z.Private}
+	if s.ID == "" && len(s.Tags) == 0 {
+		s.Suffix = name
+	}
+	return s
+}
+
+// zonesOf returns the zones of the cluster's DNS object, private first, as
+// OpenShift does.
+func zonesOf(d *configv1.DNS) []Zone {
+	var list []Zone
+	if z := d.Spec.PrivateZone; z != nil {
+		list = append(list, Zone{DNSZone: *z, Private: true})
+	}
+	if z := d.Spec.PublicZone; z != nil {
+		list = append(list, Zone{DNSZone: *z})
+	}
+	return list
+}
+
+// zones returns where a record is to be published.
+func (r *reconciler) zones(ctx context.Context) []Zone {
+	if len(r.options.Zones) > 0 {
+		return r.options.Zones
+	}
+	d := &configv1.DNS{}
+	// On most clusters there is no such kind, so no error is worth a word.
+	if err := r.live.Get(ctx, clusterConfig(), d); err == nil {
+		if list := zonesOf(d); len(list) > 0 {
+			return list
+		}
+	}
+	return []Zone{{}}
+}

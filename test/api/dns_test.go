@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	mdns "github.com/miekg/dns"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	iov1 "github.com/openshift/api/operatoringress/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	names "github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
+	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/test/named"
+)
+
+// TestWildcardNameIsPublished follows an IngressController's name on a real
+// DNS server: it comes with the address, follows it, and goes before it.
+func TestWildcardNameIsPublished(t *testing.T) {
+	n := named.Start(t)
+	provider, err := rfc2136.New(rfc2136.Options{
+		Server: n.Address, Timeout: 2 * time.Second,
+		Key: &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := startOperatorWithDNS(t, dns.Options{
+		Hook: provider, Owner: "fairlead-test", Retry: 200 * time.Millisecond,
+		Zones: []dns.Zone{{DNSZone: configv1.DNSZone{ID: "example.com"}}},
+	})
+	resolves := func(kind uint16, want ...string) {
+		t.Helper()
+		eventually(t, func() error {
+			got, err := n.Ask("shop.apps.example.com.", kind)
+			if err == nil && strings.Join(got, " ") != strings.Join(want, " ") {
+				err = fmt.Errorf("shop.apps.example.com is %v, want %v", got, want)
+			}
+			return err
+		})
+	}
+	eventually(t, func() error { return get(t, c, operandKey("router-default"), &corev1.Service{}) })
+	eventually(t, func() error {
+		return wantCondition(c, "default", "DNSReady", operatorv1.ConditionFalse, "was not found")
+	})
+
+	publish(t, c, corev1.LoadBalancerIngress{IP: "198.18.77.5"})
+	resolves(mdns.TypeA, "198.18.77.5")
+	eventually(t, func() error { return wantCondition(c, "default", "DNSReady", operatorv1.ConditionTrue, "all zones") })
+	eventually(t, func() error {
+		out, err := server.Kubectl(t.Context(), "get", "dnsrecord", "-n", names.OperatorNamespace, "default-wildcard")
+		for _, want := range []string{"PUBLISHED", "*.apps.example.com.", "198.18.77.5", "True"} {
+			if err == nil && !strings.Contains(out, want) {
+				err = fmt.Errorf("%q is missing in:\n%s", want, out)
+			}
+		}
+		return err
+	})
+
+	publish(t, c, corev1.LoadBalancerIngress{IP: "198.18.77.6"}, corev1.LoadBalancerIngress{IP: "2001:db8::6"})
+	resolves(mdns.TypeA, "198.18.77.6")
+	resolves(mdns.TypeAAAA, "2001:db8::6")
+
+	publish(t, c, corev1.LoadBalancerIngress{Hostname: "lb.example.net"})
+	resolves(mdns.TypeCNAME, "lb.example.net.")
+	resolves(mdns.TypeA, "lb.example.net.")
+
+	publish(t, c) // The name stays: the address may come back.
+	eventually(t, func() error { return wantCondition(c, "default", "LoadBalancerReady", operatorv1.ConditionFalse, "") })
+	resolves(mdns.TypeCNAME, "lb.example.net.")
+
+	t.Run("duplicate", func(t *testing.T) { waitsForTheOlder(t, c, n) })
+
+	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "default"}}
+	if err := c.Delete(t.Context(), ic); err != nil {
+		t.Fatal(err)
+	}
+	resolves(mdns.TypeCNAME)
+	eventually(t, func() error {
+		err := get(t, c, icKey("default"), ic)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("still there: %w", err)
+	})
+}
+
+// publish writes the addresses of the default load balancer, as a provider does.
+func publish(t *testing.T, c client.Client, ingress ...corev1.LoadBalancerIngress) {
+	t.Helper()
+	s := &corev1.Service{}
+	if err := get(t, c, operandKey("router-default"), s); err != nil {
+		t.Fatal(err)
+	}
+	patch := client.MergeFrom(s.DeepCopy())
+	s.Status.LoadBalancer.Ingress = ingress
+	if err := c.Status().Patch(t.Context(), s, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitsForTheOlder makes two records of one name: the second is published when
+// the first is gone.
+func waitsForTheOlder(t *testing.T, c client.Client, n named.Server) {
+	for i, address := range []string{"198.18.77.21", "198.18.77.22"} {
+		d := &iov1.DNSRecord{
+			ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: fmt.Sprintf("twice-%d", i)},
+			Spec:       iov1.DNSRecordSpec{DNSName: "twice.example.com.", RecordType: iov1.ARecordType, Targets: []string{address}, RecordTTL: 30, DNSManagementPolicy: iov1.ManagedDNS},
+		}
+		if err := c.Create(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.IgnoreNotFound(c.Delete(context.Background(), d)) })
+	}
+	condition := func(name, status, reason string) {
+		t.Helper()
+		eventually(t, func() error {
+			d := &iov1.DNSRecord{}
+			if err := get(t, c, icKey(name), d); err != nil {
+				return err
+			}
+			for _, z := range d.Status.Zones {
+				for _, have := range z.Conditions {
+					if have.Type == "Published" && have.Status == status && have.Reason == reason {
+						return nil
+					}
+				}
+			}
+			return fmt.Errorf("%s: %+v, want %s %s", name, d.Status, status, reason)
+		})
+	}
+	condition("twice-0", "True", "ProviderSuccess")
+	condition("twice-1", "False", "DomainAlreadyInUse")
+	n.Want(t, "twice.example.com.", mdns.TypeA, "198.18.77.21")
+	if err := c.Delete(t.Context(), &iov1.DNSRecord{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "twice-0"}}); err != nil {
+		t.Fatal(err)
+	}
+	condition("twice-1", "True", "ProviderSuccess")
+	n.Want(t, "twice.example.com.", mdns.TypeA, "198.18.77.22")
+
+	// A name of somebody else stays as it is.
+	taken := &iov1.DNSRecord{
+		ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "taken"},
+		Spec:       iov1.DNSRecordSpec{DNSName: "taken.example.com.", RecordType: iov1.ARecordType, Targets: []string{"198.18.77.23"}, RecordTTL: 30, DNSManagementPolicy: iov1.ManagedDNS},
+	}
+	if err := c.Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	condition("taken", "False", "DomainAlreadyInUse")
+	n.Want(t, "taken.example.com.", mdns.TypeA, "198.18.0.77")
+	if err := c.Delete(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	n.Want(t, "taken.example.com.", mdns.TypeA, "198.18.0.77")
+}

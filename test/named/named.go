@@ -1,0 +1,124 @@
+// Package named runs a real DNS server, BIND, for tests of dynamic updates.
+package named
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mdns "github.com/miekg/dns"
+)
+
+// Key and Secret (base64) are those of the key that may update zones; its
+// algorithm is hmac-sha256.
+const (
+	Key    = "fairlead"
+	Secret = "c2VjcmV0IG9mIGEgdGVzdCwgbm90aGluZyBlbHNl"
+)
+
+// Server is a BIND that serves example.com and child.example.com, which the key
+// "fairlead" may update, and fixed.example.com, which nobody may.
+type Server struct {
+	// Address is host and port.
+	Address string
+}
+
+// Start runs a BIND on the loopback until the test ends, or skips the test if
+// there is none.
+func Start(t *testing.T) Server {
+	t.Helper()
+	program, err := exec.LookPath("named")
+	if err != nil {
+		program = "/usr/sbin/named"
+		if _, err := os.Stat(program); err != nil {
+			t.Skip("no BIND (run \"make tools\")")
+		}
+	}
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `options {
+  directory %q; pid-file %q; session-keyfile %q; listen-on port %d { 127.0.0.1; }; listen-on-v6 { none; };
+  recursion no; dnssec-validation no; notify no; managed-keys-directory %q;
+};
+controls { };
+key "fairlead" { algorithm hmac-sha256; secret %q; };
+`, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, Secret)
+	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
+		file := filepath.Join(dir, zone)
+		content := fmt.Sprintf("$TTL 60\n@ IN SOA ns.%s. root.%s. 1 60 60 600 60\n@ IN NS ns.%s.\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone, zone, zone)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, file, policy)
+	}
+	config := filepath.Join(dir, "named.conf")
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, "-g", "-n", "1", "-c", config)
+	out := &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
+	n := Server{Address: address}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if _, err := n.Ask("ns.example.com.", mdns.TypeA); err == nil {
+			return n
+		} else if time.Now().After(deadline) {
+			t.Fatalf("BIND does not answer: %v\n%s", err, out.String())
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// Ask returns what a resolver would see.
+func (n Server) Ask(name string, t uint16) ([]string, error) {
+	c := mdns.Client{Net: "tcp", Timeout: 2 * time.Second}
+	answer, _, err := c.Exchange(new(mdns.Msg).SetQuestion(name, t), n.Address)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, rr := range answer.Answer {
+		found = append(found, strings.TrimPrefix(rr.String(), rr.Header().String()))
+	}
+	return found, nil
+}
+
+// Want fails the test unless a resolver would see just that.
+func (n Server) Want(t *testing.T, name string, kind uint16, want ...string) {
+	t.Helper()
+	got, err := n.Ask(name, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %s: (-want +got)\n%s", name, mdns.TypeToString[kind], diff)
+	}
+}
