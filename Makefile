@@ -49,7 +49,7 @@ bench: tools images ## Measure latencies at 0 and 10,000 routes
 
 .PHONY: soak
 soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one
-	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 $(if $(SEED),-seed $(SEED))
+	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 $(if $(SEED),-seed $(SEED))
 
 .PHONY: lint
 lint: ## Run golangci-lint with the layer rules

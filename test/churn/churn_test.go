@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bench/rig"
-	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/bench/rig/rigtest"
 )
 
 // limit is how long a change may take to be seen.
@@ -22,37 +22,9 @@ type bed struct {
 
 func newBed(t *testing.T, haproxy string) *bed {
 	t.Helper()
-	if unable != nil {
-		t.Skip(unable)
-	}
-	if _, err := toolset.Path(haproxy); err != nil {
-		t.Skip(err)
-	}
-	r, err := rig.Start(t.Context(), t.TempDir(), haproxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	b := &bed{Rig: r, probe: rig.NewProbe(false)}
+	b := &bed{probe: rig.NewProbe(false)}
+	b.Rig, b.router = rigtest.Start(t, unable, haproxy)
 	t.Cleanup(b.probe.Close)
-	if b.router, err = r.StartRouter("r"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.router.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log(b.router.LogEnd())
-		}
-	})
-	if err := b.router.WaitReady(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
 	return b
 }
 

@@ -26,17 +26,17 @@ const (
 
 // lasting are connections that must outlive every change.
 type lasting struct {
-	echoes atomic.Int64
-	opened int
-	wg     sync.WaitGroup
-	mu     sync.Mutex
-	broken []error
+	echoes           atomic.Int64
+	sockets, streams int
+	wg               sync.WaitGroup
+	mu               sync.Mutex
+	broken           []error
 }
 
 // open opens a connection to a route as it is now and talks over it until the
 // context ends.
 func (l *lasting) open(ctx context.Context, s *state, h2 bool) error {
-	t := s.target(l.opened%2 == 0)
+	t := s.target(l.sockets%2 == 0)
 	connect, what := socket, "websocket"
 	if h2 {
 		connect, what, t = stream, "HTTP/2 stream", s.target(false)
@@ -45,7 +45,11 @@ func (l *lasting) open(ctx context.Context, s *state, h2 bool) error {
 	if err != nil {
 		return fmt.Errorf("open a %s to %s (%q, %v): %w", what, t, s.termination, s.annotations, err)
 	}
-	l.opened++
+	if h2 {
+		l.streams++
+	} else {
+		l.sockets++
+	}
 	l.wg.Go(func() {
 		if err := l.talk(ctx, conn); err != nil {
 			l.mu.Lock()

@@ -10,7 +10,7 @@
 // minute; `make soak` is the full size. A seed repeats the sequence of changes
 // of each of the goroutines that make them, though not how they interleave:
 //
-//	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -seed 7
+//	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 -seed 7
 package soak
 
 import (
@@ -26,8 +26,9 @@ import (
 // has no other way to hand them over.
 var (
 	size struct {
-		changes, routes, sockets int
-		seed                     uint64
+		changes, routes  int
+		sockets, streams int
+		seed             uint64
 	}
 	unable error
 )
@@ -35,7 +36,8 @@ var (
 func TestMain(m *testing.M) {
 	flag.IntVar(&size.changes, "changes", 300, "number of random changes")
 	flag.IntVar(&size.routes, "routes", 100, "number of routes that change")
-	flag.IntVar(&size.sockets, "sockets", 20, "number of connections that last, one in five of them a stream of HTTP/2")
+	flag.IntVar(&size.sockets, "sockets", 20, "number of websockets that last")
+	flag.IntVar(&size.streams, "streams", 20, "number of streams of HTTP/2 that last")
 	flag.Uint64Var(&size.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random changes")
 	flag.Parse()
 	run, code, err := rig.EnterTests(testing.Short())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/bench/rig"
+	"github.com/fairlead/fairlead/test/bench/rig/rigtest"
 )
 
 const (
@@ -40,38 +41,10 @@ type bed struct {
 	stable   []*state
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T, haproxy string) *bed {
 	t.Helper()
-	if unable != nil {
-		t.Skip(unable)
-	}
-	r, err := rig.Start(t.Context(), t.TempDir(), "haproxy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := r.Create(t.Context(), settings()); err != nil {
-		t.Fatal(err)
-	}
-	b := &bed{Rig: r, seed: size.seed}
-	if b.router, err = r.StartRouter("r"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.router.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log(b.router.LogEnd())
-		}
-	})
-	if err := b.router.WaitReady(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	b := &bed{seed: size.seed}
+	b.Rig, b.router = rigtest.Start(t, unable, haproxy, settings())
 	return b
 }
 
@@ -147,9 +120,8 @@ func parallel(n int, work func(int) error) error {
 
 // connect opens the lasting connections, half of them to routes that change.
 func (b *bed) connect(ctx context.Context, l *lasting) error {
-	streams := 0
-	for i := 0; l.opened < size.sockets; i++ {
-		if i > 50*size.sockets {
+	for i := 0; l.sockets < size.sockets || l.streams < size.streams; i++ {
+		if i > 50*(size.sockets+size.streams) {
 			return errors.New("too few routes can have lasting connections")
 		}
 		s := b.stable[i%len(b.stable)]
@@ -159,12 +131,15 @@ func (b *bed) connect(ctx context.Context, l *lasting) error {
 		if !s.exists || s.denied() {
 			continue
 		}
-		h2 := streams*5 < l.opened && s.serial != ""
-		if err := l.open(ctx, s, h2); err != nil {
-			return err
+		if s.serial != "" && l.streams < size.streams {
+			if err := l.open(ctx, s, true); err != nil {
+				return err
+			}
 		}
-		if h2 {
-			streams++
+		if l.sockets < size.sockets {
+			if err := l.open(ctx, s, false); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -178,7 +153,7 @@ func (b *bed) load() (map[string]*rig.Load, error) {
 	}
 	loads := map[string]*rig.Load{}
 	for _, url := range []string{fmt.Sprintf("http://127.0.0.1:%d/", rig.HTTPPort), fmt.Sprintf("https://127.0.0.1:%d/", rig.HTTPSPort)} {
-		l, err := b.StartLoad(url, 2, hosts...)
+		l, err := b.StartMixedLoad(url, 2, hosts...)
 		if err != nil {
 			return nil, err
 		}
@@ -189,8 +164,8 @@ func (b *bed) load() (map[string]*rig.Load, error) {
 
 // TestSoak is the whole of it.
 func TestSoak(t *testing.T) {
-	b := newBed(t)
-	t.Logf("seed %d: %d changes of %d routes, %d lasting connections", b.seed, size.changes, size.routes, size.sockets)
+	b := newBed(t, "haproxy")
+	t.Logf("seed %d: %d changes of %d routes, %d websockets and %d streams of HTTP/2 that last", b.seed, size.changes, size.routes, size.sockets, size.streams)
 	began := time.Now()
 	if err := b.populate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -213,7 +188,7 @@ func TestSoak(t *testing.T) {
 	}
 	<-time.After(warmUp)
 	usage := b.soak(t, v, l)
-	b.leftovers(t, l.opened)
+	b.leftovers(t, l.sockets+l.streams)
 	cancel()
 	wg.Wait()
 	for url, load := range loads {
@@ -227,7 +202,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	report(t, fmt.Sprintf("of %d requests to changing routes", v.asked.Load()), v.failed)
-	report(t, fmt.Sprintf("of %d lasting connections with %d echoes", l.opened, l.echoes.Load()), l.close())
+	report(t, fmt.Sprintf("of %d lasting connections with %d echoes", l.sockets+l.streams, l.echoes.Load()), l.close())
 	b.reloads(t, usage)
 	usage.compare(t)
 }

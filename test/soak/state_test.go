@@ -80,6 +80,7 @@ func (s *state) object(destinationCA string) *routev1.Route {
 type target struct {
 	secure     bool
 	host, path string
+	method     string // GET if empty
 }
 
 func (t target) String() string {
@@ -87,7 +88,7 @@ func (t target) String() string {
 	if t.secure {
 		scheme = "https"
 	}
-	return scheme + "://" + t.host + t.path
+	return strings.TrimSpace(t.method + " " + scheme + "://" + t.host + t.path)
 }
 
 // target is a request that the route answers; http asks for plain HTTP where

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -215,12 +216,15 @@ func (c *changer) ask(t target) (rig.Answer, error) { return ask(c.probe, t) }
 // ask uses the probe for plain HTTP and a new connection for TLS, where the
 // server name counts.
 func ask(plain *rig.Probe, t target) (rig.Answer, error) {
-	if !t.secure {
-		return plain.Get(t.host, t.path)
+	p := plain
+	if t.secure {
+		p = rig.NewProbe(true)
+		defer p.Close()
 	}
-	p := rig.NewProbe(true)
-	defer p.Close()
-	return p.Get(t.host, t.path)
+	if t.method == "" {
+		return p.Get(t.host, t.path)
+	}
+	return p.Ask(rig.Request{Method: t.method, Host: t.host, Path: t.path})
 }
 
 // visitor asks for routes while they change, at a steady pace.
@@ -243,6 +247,7 @@ func (v *visitor) run(ctx context.Context, random *rand.Rand) {
 		s := v.subjects[random.IntN(len(v.subjects))]
 		at, now := time.Now(), s.now()
 		t := now.target(random.IntN(3) > 0)
+		t.method = []string{"", http.MethodPost, http.MethodPut, http.MethodDelete}[random.IntN(4)]
 		a, err := ask(plain, t)
 		if err == nil {
 			err = s.check(at, t, a)

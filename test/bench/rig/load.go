@@ -13,10 +13,13 @@ import (
 // loadScript makes wrk take turns on hosts and print what failed.
 const loadScript = `
 local hosts = {%s}
+local methods = {%s}
 local n = 0
 request = function()
   n = n + 1
-  return wrk.format("GET", "/", {["Host"] = hosts[n %% #hosts + 1]})
+  local method = methods[n %% #methods + 1]
+  local body = method ~= "GET" and "some text" or nil
+  return wrk.format(method, "/", {["Host"] = hosts[n %% #hosts + 1]}, body)
 end
 done = function(summary)
   local e = summary.errors
@@ -41,6 +44,16 @@ type Load struct {
 // StartLoad lets wrk ask hosts in turn, without a pause, over so many
 // connections, until Stop.
 func (r *Rig) StartLoad(url string, connections int, hosts ...string) (*Load, error) {
+	return r.startLoad(url, connections, []string{"GET"}, hosts)
+}
+
+// StartMixedLoad is StartLoad with several methods in turn, three of four with
+// a body: nobody may repeat those, so that a request that HAProxy loses counts.
+func (r *Rig) StartMixedLoad(url string, connections int, hosts ...string) (*Load, error) {
+	return r.startLoad(url, connections, []string{"GET", "POST", "PUT", "PATCH"}, hosts)
+}
+
+func (r *Rig) startLoad(url string, connections int, methods, hosts []string) (*Load, error) {
 	wrk, err := exec.LookPath("wrk")
 	if err != nil {
 		return nil, fmt.Errorf("%w: wrk is not installed (apt package wrk)", ErrUnable)
@@ -49,7 +62,7 @@ func (r *Rig) StartLoad(url string, connections int, hosts ...string) (*Load, er
 	if err != nil {
 		return nil, fmt.Errorf("start wrk: %w", err)
 	}
-	_, err = fmt.Fprintf(script, loadScript, `"`+strings.Join(hosts, `","`)+`"`)
+	_, err = fmt.Fprintf(script, loadScript, `"`+strings.Join(hosts, `","`)+`"`, `"`+strings.Join(methods, `","`)+`"`)
 	if closeErr := script.Close(); err == nil {
 		err = closeErr
 	}

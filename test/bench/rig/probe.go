@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -29,36 +30,59 @@ type Probe struct {
 // NewProbe returns a probe of the HTTP port, or of the HTTPS port.
 func NewProbe(secure bool) *Probe { return &Probe{secure: secure} }
 
+// Request is what a probe asks.
+type Request struct {
+	// Method other than GET has a body.
+	Method string
+	// Host is the Host header, Name the server name of TLS, Host if empty.
+	Host, Name string
+	Path       string
+	// Header are further lines, "Name: value".
+	Header []string
+	// From is the client's address, on the loopback device, or empty.
+	From string
+}
+
 // Get asks for a path of a host. If the connection was closed, it tries once
 // more over a new one.
 func (p *Probe) Get(host, path string) (Answer, error) {
 	fresh := p.conn == nil
-	a, err := p.get(host, path)
+	r := Request{Method: http.MethodGet, Host: host, Path: path}
+	a, err := p.Ask(r)
 	if err != nil && !fresh {
-		a, err = p.get(host, path)
+		a, err = p.Ask(r)
 	}
 	return a, err
 }
 
-func (p *Probe) get(host, path string) (Answer, error) {
+// Ask sends a request over the connection that is there, or a new one.
+func (p *Probe) Ask(r Request) (Answer, error) {
 	if p.conn == nil {
-		if err := p.dial(host); err != nil {
+		name := r.Name
+		if name == "" {
+			name = r.Host
+		}
+		if err := p.dial(name, r.From); err != nil {
 			return Answer{}, err
 		}
 	}
-	a, keep, err := p.exchange(host, path)
+	a, keep, err := p.exchange(r)
 	if err != nil || !keep {
 		p.Close()
 	}
 	return a, err
 }
 
-func (p *Probe) dial(host string) error {
+func (p *Probe) dial(host, from string) error {
 	port := HTTPPort
 	if p.secure {
 		port = HTTPSPort
 	}
-	conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 5*time.Second)
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+	}
+	conn, err := dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return fmt.Errorf("connect to the router: %w", err)
 	}
@@ -69,23 +93,28 @@ func (p *Probe) dial(host string) error {
 	return nil
 }
 
-func (p *Probe) exchange(host, path string) (Answer, bool, error) {
+func (p *Probe) exchange(r Request) (Answer, bool, error) {
 	if err := p.conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return Answer{}, false, fmt.Errorf("ask the router: %w", err)
 	}
-	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+	header, body := append([]string{"Host: " + r.Host}, r.Header...), ""
+	if r.Method != http.MethodGet {
+		body = "some text"
+		header = append(header, fmt.Sprintf("Content-Length: %d", len(body)))
+	}
+	if _, err := fmt.Fprintf(p.conn, "%s %s HTTP/1.1\r\n%s\r\n\r\n%s", r.Method, r.Path, strings.Join(header, "\r\n"), body); err != nil {
 		return Answer{}, false, fmt.Errorf("ask the router: %w", err)
 	}
 	response, err := http.ReadResponse(p.reader, nil)
 	if err != nil {
 		return Answer{}, false, fmt.Errorf("read the router's answer: %w", err)
 	}
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	_ = response.Body.Close() // read to its end
 	if err != nil {
 		return Answer{}, false, fmt.Errorf("read the router's answer: %w", err)
 	}
-	return Answer{Status: response.StatusCode, Body: string(body), Header: response.Header}, !response.Close, nil
+	return Answer{Status: response.StatusCode, Body: string(text), Header: response.Header}, !response.Close, nil
 }
 
 // Close closes the connection; the next request opens one.
@@ -100,7 +129,7 @@ func (p *Probe) Close() {
 // with that server name gets.
 func Serial(host string) (string, error) {
 	p := NewProbe(true)
-	if err := p.dial(host); err != nil {
+	if err := p.dial(host, ""); err != nil {
 		return "", err
 	}
 	defer p.Close()
