@@ -48,7 +48,11 @@ type securityGroupXML struct {
 
 func describeSecurityGroups(r *request) (any, error) {
 	found, err := selected(r, r.state.Groups, r.form.list("GroupId"), "InvalidGroup.NotFound", func(g *securityGroup) (tags, map[string][]string) {
-		return g.Tags, map[string][]string{"vpc-id": {g.VPC}, "group-name": {g.Name}, "group-id": {g.ID}}
+		var sources []string
+		for _, ru := range g.Rules {
+			sources = append(sources, ru.Group)
+		}
+		return g.Tags, map[string][]string{"vpc-id": {g.VPC}, "group-name": {g.Name}, "group-id": {g.ID}, "ip-permission.group-id": sources}
 	})
 	if err != nil {
 		return nil, err

@@ -74,10 +74,10 @@ func modifyBalancerAttributes(r *request) (any, error) {
 func groupDefaults(g *targetGroup) map[string]string {
 	all := map[string]string{
 		"deregistration_delay.timeout_seconds": "300", "stickiness.enabled": "false",
-		"load_balancing.cross_zone.enabled":                                        "use_load_balancer_configuration",
-		"target_group_health.dns_failover.minimum_healthy_targets.count":           "1",
-		"target_group_health.dns_failover.minimum_healthy_targets.percentage":      "off",
-		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count": "1",
+		"load_balancing.cross_zone.enabled":                                              "use_load_balancer_configuration",
+		"target_group_health.dns_failover.minimum_healthy_targets.count":                 "1",
+		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            "off",
+		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      "1",
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": "off",
 	}
 	if g.Protocol == "HTTP" || g.Protocol == "HTTPS" {

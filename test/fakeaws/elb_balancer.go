@@ -163,9 +163,9 @@ type balancerList struct {
 
 type balancerXML struct {
 	LoadBalancerArn, LoadBalancerName, DNSName, CanonicalHostedZoneId string
-	CreatedTime                                                      string
-	Scheme, VpcId, Type, IpAddressType                               string
-	State                                                            struct {
+	CreatedTime                                                       string
+	Scheme, VpcId, Type, IpAddressType                                string
+	State                                                             struct {
 		Code   string
 		Reason string `xml:",omitempty"`
 	}

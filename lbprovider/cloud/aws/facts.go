@@ -1,0 +1,279 @@
+package aws
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// facts remembers what AWS says of the network and the machines. It is asked
+// only for what a Service needs, and all Services share it.
+type facts struct {
+	hook *Hook
+
+	mu     sync.Mutex // held while asking
+	known  stack.Facts
+	netAt  time.Time // when the subnets were read
+	acmAt  time.Time
+	groups map[string]bool // security groups whose tags are known
+}
+
+func newFacts(h *Hook) *facts {
+	return &facts{hook: h, groups: map[string]bool{}, known: stack.Facts{
+		VPC: h.options.VPC, Machines: map[string]stack.Machine{}, NodeGroups: map[string]map[string]string{},
+	}}
+}
+
+// renew forgets the subnets if they are a minute old, and reports whether it did.
+func (f *facts) renew() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.netAt.IsZero() || f.hook.now().Sub(f.netAt) < time.Minute {
+		return false
+	}
+	f.netAt = time.Time{}
+	return true
+}
+
+func (f *facts) forgetMachine(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	machines := maps.Clone(f.known.Machines)
+	delete(machines, id)
+	f.known.Machines = machines
+}
+
+// forSpec returns the facts that a Service needs.
+func (f *facts) forSpec(ctx context.Context, spec *hook.Spec, s stack.Settings, v *view) (stack.Facts, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.machines(ctx, spec); err != nil {
+		return stack.Facts{}, err
+	}
+	if err := f.network(ctx); err != nil {
+		return stack.Facts{}, err
+	}
+	// Subnets that were found once stay, so they need not be known any more.
+	settled := len(v.state.Others) > 0 || v.state.Balancer != nil
+	if f.netAt.IsZero() && (!settled || len(s.Subnets)+len(s.Allocations) > 0) || settled && spec.Recreate && f.netAt.IsZero() {
+		if err := f.subnets(ctx); err != nil {
+			return stack.Facts{}, err
+		}
+	}
+	if s.Kind == hook.KindApplication && len(s.Certificates) == 0 && f.hook.now().Sub(f.acmAt) > time.Hour {
+		if err := f.certificates(ctx); err != nil {
+			return stack.Facts{}, err
+		}
+	}
+	return f.known, nil
+}
+
+// maxFilterValues is how many values one filter takes.
+const maxFilterValues = 200
+
+// machines asks about instances that are not known yet.
+func (f *facts) machines(ctx context.Context, spec *hook.Spec) error {
+	var ids []string
+	for _, n := range spec.Targets.Nodes {
+		id, ok := stack.InstanceID(n.ProviderID)
+		if !ok {
+			continue
+		}
+		if _, known := f.known.Machines[id]; !known && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	machines := maps.Clone(f.known.Machines)
+	var unknown []string
+	for part := range slices.Chunk(ids, maxFilterValues) {
+		pages := ec2.NewDescribeInstancesPaginator(f.hook.aws.ec2, &ec2.DescribeInstancesInput{
+			Filters: []ec2types.Filter{{Name: sdk.String("instance-id"), Values: part}},
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return Classify("DescribeInstances", err)
+			}
+			for _, r := range page.Reservations {
+				for _, i := range r.Instances {
+					m := machineOf(i)
+					if m.Running {
+						machines[sdk.ToString(i.InstanceId)] = m
+					}
+					if f.known.VPC == "" {
+						f.known.VPC = sdk.ToString(i.VpcId)
+					}
+					unknown = append(unknown, m.Groups...)
+				}
+			}
+		}
+	}
+	f.known.Machines = machines
+	return f.nodeGroups(ctx, unknown)
+}
+
+func machineOf(i ec2types.Instance) stack.Machine {
+	m := stack.Machine{Running: i.State != nil && i.State.Name == ec2types.InstanceStateNameRunning}
+	for _, card := range i.NetworkInterfaces {
+		if card.Attachment == nil || sdk.ToInt32(card.Attachment.DeviceIndex) != 0 {
+			continue
+		}
+		for _, g := range card.Groups {
+			m.Groups = append(m.Groups, sdk.ToString(g.GroupId))
+		}
+	}
+	return m
+}
+
+// nodeGroups reads the tags of security groups, which matter where a machine
+// has several.
+func (f *facts) nodeGroups(ctx context.Context, ids []string) error {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return f.groups[id] })
+	if len(ids) == 0 {
+		return nil
+	}
+	list, err := f.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+	if err != nil {
+		return err
+	}
+	tags := maps.Clone(f.known.NodeGroups)
+	for _, g := range list {
+		tags[g.ID] = g.Tags
+		f.groups[g.ID] = true
+	}
+	f.known.NodeGroups = tags
+	return nil
+}
+
+// network finds the VPC and its ranges.
+func (f *facts) network(ctx context.Context) error {
+	if f.known.VPC == "" {
+		return &hook.Error{Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
+			Message: "the VPC is not known: no node has a providerID of a running instance; set --aws-vpc"}
+	}
+	if f.known.Ranges != nil {
+		return nil
+	}
+	out, err := f.hook.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{f.known.VPC}})
+	if err != nil {
+		return Classify("DescribeVpcs", err)
+	}
+	ranges := []netip.Prefix{}
+	add := func(cidr *string) {
+		if p, err := netip.ParsePrefix(sdk.ToString(cidr)); err == nil && !slices.Contains(ranges, p) {
+			ranges = append(ranges, p)
+		}
+	}
+	for _, v := range out.Vpcs {
+		add(v.CidrBlock)
+		for _, a := range v.CidrBlockAssociationSet {
+			add(a.CidrBlock)
+		}
+		for _, a := range v.Ipv6CidrBlockAssociationSet {
+			add(a.Ipv6CidrBlock)
+		}
+	}
+	f.known.Ranges = ranges
+	return nil
+}
+
+func (f *facts) subnets(ctx context.Context) error {
+	filter := []ec2types.Filter{{Name: sdk.String("vpc-id"), Values: []string{f.known.VPC}}}
+	zones, err := f.hook.aws.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+	if err != nil {
+		return Classify("DescribeAvailabilityZones", err)
+	}
+	kinds := map[string]string{}
+	for _, z := range zones.AvailabilityZones {
+		kinds[sdk.ToString(z.ZoneName)] = sdk.ToString(z.ZoneType)
+	}
+	var tables []ec2types.RouteTable
+	routes := ec2.NewDescribeRouteTablesPaginator(f.hook.aws.ec2, &ec2.DescribeRouteTablesInput{Filters: filter})
+	for routes.HasMorePages() {
+		page, err := routes.NextPage(ctx)
+		if err != nil {
+			return Classify("DescribeRouteTables", err)
+		}
+		tables = append(tables, page.RouteTables...)
+	}
+	var list []stack.Subnet
+	pages := ec2.NewDescribeSubnetsPaginator(f.hook.aws.ec2, &ec2.DescribeSubnetsInput{Filters: filter})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return Classify("DescribeSubnets", err)
+		}
+		for _, s := range page.Subnets {
+			sub := stack.Subnet{
+				ID: sdk.ToString(s.SubnetId), Zone: sdk.ToString(s.AvailabilityZone), Free: sdk.ToInt32(s.AvailableIpAddressCount),
+				Tags: ec2Tags(s.Tags), Public: public(tables, sdk.ToString(s.SubnetId)), IPv6: len(s.Ipv6CidrBlockAssociationSet) > 0,
+			}
+			sub.ZoneType = kinds[sub.Zone]
+			list = append(list, sub)
+		}
+	}
+	f.known.Subnets, f.netAt = list, f.hook.now()
+	return nil
+}
+
+// public reports whether a subnet's route table, its own or the main one, has
+// a way to an internet gateway.
+func public(tables []ec2types.RouteTable, subnet string) bool {
+	var mine *ec2types.RouteTable
+	for i, t := range tables {
+		for _, a := range t.Associations {
+			switch {
+			case sdk.ToString(a.SubnetId) == subnet:
+				mine = &tables[i]
+			case sdk.ToBool(a.Main) && mine == nil:
+				mine = &tables[i]
+			}
+		}
+		if mine != nil && slices.ContainsFunc(mine.Associations, func(a ec2types.RouteTableAssociation) bool { return sdk.ToString(a.SubnetId) == subnet }) {
+			break
+		}
+	}
+	return mine != nil && slices.ContainsFunc(mine.Routes, func(r ec2types.Route) bool { return strings.HasPrefix(sdk.ToString(r.GatewayId), "igw-") })
+}
+
+// certificates lists what ACM has issued.
+func (f *facts) certificates(ctx context.Context) error {
+	all := map[string][]string{}
+	pages := acm.NewListCertificatesPaginator(f.hook.aws.acm, &acm.ListCertificatesInput{CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return Classify("ListCertificates", err)
+		}
+		for _, c := range page.CertificateSummaryList {
+			names := append([]string{sdk.ToString(c.DomainName)}, c.SubjectAlternativeNameSummaries...)
+			if sdk.ToBool(c.HasAdditionalSubjectAlternativeNames) {
+				out, err := f.hook.aws.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: c.CertificateArn})
+				if err != nil {
+					return Classify("DescribeCertificate", err)
+				}
+				names = out.Certificate.SubjectAlternativeNames
+			}
+			all[sdk.ToString(c.CertificateArn)] = names
+		}
+	}
+	f.known.Certificates, f.acmAt = all, f.hook.now()
+	return nil
+}

@@ -1,0 +1,199 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+func number(into func(*Settings) *int32, lo, hi int) func(*Settings, string, string) error {
+	return func(s *Settings, v, _ string) (err error) {
+		*into(s), err = parseNumber(v, lo, hi)
+		return err
+	}
+}
+
+func groupAnnotations() []Annotation {
+	return []Annotation{
+		{balancerPrefix + "healthcheck-protocol", "tcp, http, https", "tcp; http with externalTrafficPolicy Local", "How targets are checked.", func(s *Settings, v, _ string) error {
+			s.Check.Protocol = strings.ToUpper(v)
+			return oneOf(strings.ToLower(v), "tcp", "http", "https")
+		}},
+		{balancerPrefix + "healthcheck-port", "traffic-port, a number, or the name of a port", "traffic-port; the health check node port with Local", "Port of the check.", text(func(s *Settings) *string { return &s.Check.Port })},
+		{balancerPrefix + "healthcheck-path", "path", "/; /healthz with Local", "Path of a check by HTTP.", func(s *Settings, v, _ string) error {
+			s.Check.Path = v
+			if !strings.HasPrefix(v, "/") || len(v) > 1024 {
+				return errors.New("must begin with / and have at most 1024 characters")
+			}
+			return nil
+		}},
+		{balancerPrefix + "healthcheck-healthy-threshold", "2 to 10", "3; 2 with Local", "Checks until a target is healthy.", number(func(s *Settings) *int32 { return &s.Check.Healthy }, 2, 10)},
+		{balancerPrefix + "healthcheck-unhealthy-threshold", "2 to 10", "3; 2 with Local", "Checks until it is not.", number(func(s *Settings) *int32 { return &s.Check.Unhealthy }, 2, 10)},
+		{balancerPrefix + "healthcheck-timeout", "2 to 120 seconds", "10; 6 with Local", "Time for an answer; at most the interval.", number(func(s *Settings) *int32 { return &s.Check.Timeout }, 2, 120)},
+		{balancerPrefix + "healthcheck-interval", "5 to 300 seconds", "10", "Time between checks.", number(func(s *Settings) *int32 { return &s.Check.Interval }, 5, 300)},
+		{balancerPrefix + "healthcheck-success-codes", "codes such as 200-399 or 200,202", "200-399", "Answers of a healthy target.", func(s *Settings, v, _ string) error {
+			s.Check.Codes = v
+			if !codes.MatchString(v) {
+				return errors.New("must be codes of HTTP, such as 200-399 or 200,202")
+			}
+			return nil
+		}},
+		{balancerPrefix + "connection-draining-enabled", "true, false", "true", "False: a target that leaves is given no time to finish.", func(s *Settings, v, _ string) error {
+			b, err := parseBool(v)
+			if err == nil && !b {
+				s.DrainTimeout = -1
+			}
+			return err
+		}},
+		{balancerPrefix + "connection-draining-timeout", "1 to 3600 seconds", "60", "Time that a target that leaves may finish its connections.", func(s *Settings, v, _ string) error {
+			n, err := parseNumber(v, 1, 3600)
+			if s.DrainTimeout >= 0 {
+				s.DrainTimeout = n
+			}
+			return err
+		}},
+		{balancerPrefix + "target-group-attributes", "k=v, with commas", "none", "Attributes of all target groups.", func(s *Settings, v, _ string) (err error) {
+			if s.GroupAttributes, err = parseMap(v); err != nil {
+				return err
+			}
+			return checkAttributes(s.GroupAttributes, groupAttributes())
+		}},
+		{balancerPrefix + "target-group-attributes.", "k=v, with commas", "none", "Attributes of the target group of one port, whose number ends the key.", func(s *Settings, v, rest string) error {
+			all, err := parseMap(v)
+			if err != nil {
+				return err
+			}
+			if _, err := parseNumber(rest, 1, 65535); err != nil {
+				return errors.New("the key must end with the number of a port")
+			}
+			if s.PortGroupAttributes == nil {
+				s.PortGroupAttributes = map[string]map[string]string{}
+			}
+			s.PortGroupAttributes[rest] = all
+			return checkAttributes(all, groupAttributes())
+		}},
+		{balancerPrefix + "proxy-protocol", "*", "off", "Targets get the PROXY protocol, version 2.", func(s *Settings, v, _ string) error {
+			s.Proxy = true
+			return oneOf(v, "*")
+		}},
+		{balancerPrefix + "target-node-labels", "k=v, with commas; an empty value is any", "all nodes", "Only nodes with these labels are targets.", func(s *Settings, v, _ string) (err error) {
+			s.NodeLabels, err = parseMap(v)
+			return err
+		}},
+	}
+}
+
+func attributeAnnotations() []Annotation {
+	attribute := func(key string) func(*Settings, string, string) error {
+		return func(s *Settings, v, _ string) error {
+			s.balancerAttribute(key, v)
+			return checkAttributes(map[string]string{key: v}, balancerAttributes())
+		}
+	}
+	return []Annotation{
+		{balancerPrefix + "attributes", "k=v, with commas", "none", "Attributes of the load balancer.", func(s *Settings, v, _ string) error {
+			all, err := parseMap(v)
+			for k, v := range all {
+				s.balancerAttribute(k, v)
+			}
+			if err != nil {
+				return err
+			}
+			return checkAttributes(all, balancerAttributes())
+		}},
+		{balancerPrefix + "cross-zone-load-balancing-enabled", "true, false", "false", "Every address leads to the targets of all zones.", attribute("load_balancing.cross_zone.enabled")},
+		{balancerPrefix + "access-log-enabled", "true, false", "false", "Access logs (of a network load balancer: of its TLS listeners).", attribute("access_logs.s3.enabled")},
+		{balancerPrefix + "access-log-s3-bucket-name", "name", "", "Bucket of the access logs.", attribute("access_logs.s3.bucket")},
+		{balancerPrefix + "access-log-s3-bucket-prefix", "path", "", "Path in it.", attribute("access_logs.s3.prefix")},
+		{balancerPrefix + "connection-idle-timeout", "1 to 6000 seconds", "350; 60 for alb", "Time after which an idle connection is forgotten.", number(func(s *Settings) *int32 { return &s.IdleTimeout }, 1, 6000)},
+		{balancerPrefix + "additional-resource-tags", "k=v, with commas", "none", "Tags of everything that is made.", func(s *Settings, v, _ string) (err error) {
+			if s.Tags, err = parseMap(v); err != nil {
+				return err
+			}
+			for k := range s.Tags {
+				if strings.HasPrefix(strings.ToLower(k), "aws:") {
+					return fmt.Errorf("the tag %q: keys that begin with aws: are AWS's own", k)
+				}
+			}
+			return nil
+		}},
+	}
+}
+
+// refused are annotations that other controllers know and that cannot work
+// here. Silence would let users believe otherwise.
+func refused() []Annotation {
+	no := func(key, why string) Annotation {
+		return Annotation{balancerPrefix + key, "", "", "Refused: " + why, func(*Settings, string, string) error { return errors.New(why) }}
+	}
+	return []Annotation{
+		no("ipv6-addresses", "fixed IPv6 addresses are not supported; leave the choice to AWS"),
+		no("disable-nlb-sg", "a load balancer without security group can never get one, so it always has one"),
+		no("enable-tcp-udp-listener", "listeners for TCP and UDP at once are not supported"),
+		no("quic-enabled-ports", "QUIC is not supported"),
+		no("multi-cluster-target-group", "a target group belongs to one cluster here"),
+		no("proxy-protocol-per-target-group", "name all ports with proxy-protocol, or one with target-group-attributes.<port>"),
+	}
+}
+
+// attribute says what value an attribute may have.
+type attribute func(value string) error
+
+func checkAttributes(all map[string]string, known map[string]attribute) error {
+	for k, v := range all {
+		check, ok := known[k]
+		if !ok {
+			return fmt.Errorf("the attribute %q does not exist", k)
+		}
+		if err := check(v); err != nil {
+			return fmt.Errorf("the attribute %s: %q %w", k, v, err)
+		}
+	}
+	return nil
+}
+
+func boolean(v string) error { return oneOf(v, "true", "false") }
+
+func anything(string) error { return nil }
+
+func between(lo, hi int) attribute {
+	return func(v string) error {
+		if n, err := strconv.Atoi(v); err != nil || n < lo || n > hi {
+			return fmt.Errorf("must be %d to %d", lo, hi)
+		}
+		return nil
+	}
+}
+
+func balancerAttributes() map[string]attribute {
+	return map[string]attribute{
+		"deletion_protection.enabled": boolean, "load_balancing.cross_zone.enabled": boolean, "access_logs.s3.enabled": boolean,
+		"access_logs.s3.bucket": anything, "access_logs.s3.prefix": anything, "ipv6.deny_all_igw_traffic": boolean,
+		"zonal_shift.config.enabled": boolean, "dns_record.client_routing_policy": anything,
+		"secondary_ips.auto_assigned.per_subnet": between(0, 7), "idle_timeout.timeout_seconds": between(1, 4000),
+		"client_keep_alive.seconds": between(60, 604800), "routing.http2.enabled": boolean, "routing.http.desync_mitigation_mode": anything,
+		"routing.http.drop_invalid_header_fields.enabled": boolean, "routing.http.xff_header_processing.mode": anything,
+		"routing.http.preserve_host_header.enabled": boolean, "routing.http.xff_client_port.enabled": boolean, "waf.fail_open.enabled": boolean,
+		"connection_logs.s3.enabled": boolean, "connection_logs.s3.bucket": anything, "connection_logs.s3.prefix": anything,
+	}
+}
+
+func groupAttributes() map[string]attribute {
+	return map[string]attribute{
+		"deregistration_delay.timeout_seconds": between(0, 3600), "deregistration_delay.connection_termination.enabled": boolean,
+		"stickiness.enabled": boolean, "stickiness.type": anything, "load_balancing.cross_zone.enabled": anything,
+		"preserve_client_ip.enabled": boolean, "proxy_protocol_v2.enabled": boolean,
+		"target_group_health.dns_failover.minimum_healthy_targets.count":                 anything,
+		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            anything,
+		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      anything,
+		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": anything,
+		"target_health_state.unhealthy.connection_termination.enabled":                   boolean,
+		"target_health_state.unhealthy.draining_interval_seconds":                        between(0, 360000),
+		"slow_start.duration_seconds":                                                    between(0, 900), "load_balancing.algorithm.type": anything,
+	}
+}
+
+func listenerAttributes() map[string]attribute {
+	return map[string]attribute{"tcp.idle_timeout.seconds": between(60, 6000)}
+}

@@ -1,0 +1,75 @@
+package stack
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// httpsPort reports whether a port of the Service is the one for HTTPS.
+func httpsPort(p hook.Port) bool { return p.Name == "https" || p.Port == 443 }
+
+// applicationGroup makes a target group one of an application load balancer.
+// Where the client speaks HTTPS, the targets do too: the router then sees the
+// right scheme, and answers with its default certificate, which AWS does not
+// verify.
+func (d *desire) applicationGroup(g *TargetGroup, p hook.Port) {
+	g.Protocol = "HTTP"
+	if httpsPort(p) {
+		g.Protocol = "HTTPS"
+	}
+	c := &g.Check
+	if c.Protocol == "TCP" {
+		c.Protocol, c.Path = g.Protocol, "/"
+		c.Codes = "200-499" // the router answers 404 or 503 for a host that nobody claimed
+		if d.Settings.Check.Codes != "" {
+			c.Codes = d.Settings.Check.Codes
+		}
+		c.Timeout = min(c.Timeout, 5)
+	}
+}
+
+// applicationListeners are HTTP, which redirects where there is a certificate,
+// and HTTPS, which needs one.
+func (d *desire) applicationListeners() {
+	certificates := d.Settings.Certificates
+	if len(certificates) == 0 {
+		certificates = d.discover()
+	}
+	for _, p := range d.Spec.Ports {
+		l := Listener{Port: p.Port, Protocol: "HTTP", Group: d.groupOf(p.Port), Tags: d.portTags(p.Port), Attributes: map[string]string{}}
+		switch {
+		case httpsPort(p) && len(certificates) == 0:
+			d.note("InvalidConfiguration", "fairlead.dev/aws-alb-certificate-arn", "port 443 of an application load balancer needs a certificate, and ACM has none for the domain; only port 80 is served")
+			continue
+		case httpsPort(p):
+			l.Protocol, l.Certificates, l.Policy = "HTTPS", certificates, d.Settings.Policy
+			if l.Policy == "" {
+				l.Policy = DefaultPolicy
+			}
+		case len(certificates) > 0:
+			l.RedirectTLS, l.Group = true, ""
+		}
+		d.out.Listeners = append(d.out.Listeners, l)
+	}
+}
+
+// annotationDomain is where the operator says which names the Service serves.
+const annotationDomain = "fairlead.dev/domain"
+
+// discover returns the certificates of ACM that cover *.domain.
+func (d *desire) discover() []string {
+	domain := d.Spec.Annotations[annotationDomain]
+	if domain == "" {
+		return nil
+	}
+	var found []string
+	for arn, names := range d.Facts.Certificates {
+		if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "*."+domain) }) {
+			found = append(found, arn)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -1,0 +1,276 @@
+package stack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// DefaultPolicy is the TLS policy of listeners that name none: TLS 1.2 and 1.3.
+const DefaultPolicy = "ELBSecurityPolicy-TLS13-1-2-2021-06"
+
+// drainSeconds is how long a target that leaves may finish its connections,
+// unless an annotation says otherwise. AWS's own default, 300, is longer than
+// routers take to drain.
+const drainSeconds = 60
+
+// Input is what a Stack is made of.
+type Input struct {
+	Spec     *hook.Spec
+	Settings Settings
+	Defaults Defaults
+	Facts    Facts
+	// State is what there is: it decides what would need another load
+	// balancer, and keeps subnets that were once found.
+	State State
+}
+
+// Desire returns what there is to be, and what of it is not possible. An error
+// says that nothing can be: it is of class InvalidConfig.
+func Desire(in Input) (Stack, []hook.Problem, error) {
+	d := &desire{Input: in}
+	d.out.Ref = in.Spec.Ref
+	d.choose()
+	if err := d.subnets(); err != nil {
+		return Stack{}, nil, err
+	}
+	d.frontend()
+	d.groups()
+	d.listeners()
+	d.nodeRules()
+	d.attributes()
+	return d.out, d.problems, nil
+}
+
+type desire struct {
+	Input
+	out      Stack
+	problems []hook.Problem
+}
+
+// choose decides on kind, scheme and name. What needs another load balancer
+// stays as it is unless that is allowed.
+func (d *desire) choose() {
+	s, b := d.Settings, &d.out.Balancer
+	b.Kind, b.Scheme = s.Kind, s.Scheme
+	if b.Kind == "" {
+		b.Kind = orKind(d.Spec.Kind, hook.KindNetwork)
+	}
+	existing := d.State.Balancer
+	if existing == nil && len(d.State.Others) > 0 {
+		existing = &d.State.Others[0]
+	}
+	if b.Scheme == "" {
+		b.Scheme = d.Spec.Scheme
+	}
+	if b.Scheme == "" && existing != nil {
+		b.Scheme = existing.Scheme
+	}
+	if b.Scheme == "" {
+		b.Scheme = d.Defaults.Scheme
+	}
+	b.Name = s.Name
+	if b.Name == "" {
+		b.Name = balancerName(d.Spec.Ref, b.Kind, b.Scheme)
+	}
+	if existing != nil && existing.Name != b.Name && !d.Spec.Recreate {
+		d.problems = append(d.problems, hook.Problem{
+			Reason: "RecreateRequired", Progressing: true,
+			Message: fmt.Sprintf("%s cannot be changed in the load balancer %s that is there; delete the Service, or annotate the IngressController with ingress.operator.openshift.io/auto-delete-load-balancer",
+				changeOf(*existing, *b), existing.Name),
+		})
+		b.Name, b.Kind, b.Scheme = existing.Name, existing.Kind, existing.Scheme
+	}
+	b.AddressType = s.AddressType
+	if b.AddressType == "" {
+		b.AddressType = "ipv4"
+	}
+	b.VPC = d.Facts.VPC
+	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags())
+	b.SecurityGroups = slices.Concat(s.SecurityGroups, s.ExtraGroups)
+}
+
+func changeOf(have, want Balancer) string {
+	switch {
+	case have.Kind != want.Kind:
+		return fmt.Sprintf("the type (from %s to %s)", have.Kind, want.Kind)
+	case have.Scheme != want.Scheme:
+		return fmt.Sprintf("the scheme (from %s to %s)", have.Scheme, want.Scheme)
+	}
+	return fmt.Sprintf("the name (from %s to %s)", have.Name, want.Name)
+}
+
+func orKind(k, fallback hook.Kind) hook.Kind {
+	if k == "" {
+		return fallback
+	}
+	return k
+}
+
+func (d *desire) tags() map[string]string {
+	all := maps.Clone(d.Defaults.Tags)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, d.Settings.Tags)
+	return all
+}
+
+// existing returns the load balancer that d.out.Balancer stands for.
+func (d *desire) existing() *Balancer {
+	if b := d.State.Balancer; b != nil && b.Name == d.out.Balancer.Name {
+		return b
+	}
+	for i, b := range d.State.Others {
+		if b.Name == d.out.Balancer.Name {
+			return &d.State.Others[i]
+		}
+	}
+	return nil
+}
+
+func (d *desire) subnets() error {
+	s, b := d.Settings, &d.out.Balancer
+	have := d.existing()
+	if have != nil && len(s.Subnets) == 0 && len(s.Allocations) == 0 {
+		b.Subnets = have.Subnets // what was found once stays
+		return nil
+	}
+	least := 1
+	if b.Kind == hook.KindApplication {
+		least = 2
+	}
+	chosen, err := chooseSubnets(d.Facts, subnetWish{
+		cluster: d.Spec.Ref.Cluster, scheme: b.Scheme, dualStack: b.AddressType == "dualstack", least: least, names: s.Subnets,
+	})
+	if err != nil {
+		return &hook.Error{Class: hook.ClassInvalidConfig, Code: "SubnetsNotFound", Field: balancerPrefix + "subnets", Message: err.Error()}
+	}
+	if n := len(s.Allocations); n > 0 && n != len(chosen) {
+		return &hook.Error{Class: hook.ClassInvalidConfig, Field: balancerPrefix + "eip-allocations", Message: fmt.Sprintf("%d addresses for %d subnets", n, len(chosen))}
+	}
+	for i, sub := range chosen {
+		m := Mapping{Subnet: sub.ID}
+		if len(s.Allocations) > 0 {
+			m.Allocation = s.Allocations[i]
+		}
+		if len(s.PrivateIPs) > 0 {
+			m.PrivateIP = s.PrivateIPs[i]
+		}
+		b.Subnets = append(b.Subnets, m)
+	}
+	slices.SortFunc(b.Subnets, func(x, y Mapping) int { return strings.Compare(x.Subnet, y.Subnet) })
+	return nil
+}
+
+// frontend is the security group of the load balancer.
+func (d *desire) frontend() {
+	if len(d.Settings.SecurityGroups) > 0 {
+		return
+	}
+	g := &SecurityGroup{
+		Name: frontendName(d.Spec.Ref), VPC: d.Facts.VPC,
+		Description: fmt.Sprintf("load balancer of Service %s in cluster %s", d.Spec.Ref, d.Spec.Ref.Cluster),
+		Tags:        Tags(d.Spec.Ref, ResourceFrontend, d.tags()),
+	}
+	ranges := sourceRanges(d.Spec, d.Settings)
+	for _, p := range d.Spec.Ports {
+		base := Rule{Protocol: strings.ToLower(p.Protocol), From: p.Port, To: p.Port}
+		for _, r := range ranges {
+			ru := base
+			ru.CIDR = r
+			g.Rules = append(g.Rules, ru)
+		}
+		for _, id := range d.Settings.PrefixLists {
+			ru := base
+			ru.PrefixList = id
+			g.Rules = append(g.Rules, ru)
+		}
+	}
+	if !d.Settings.NoICMP {
+		for _, r := range ranges {
+			if !strings.Contains(r, ":") && len(g.Rules) < maxRules {
+				// Fragmentation needed, without which path MTU discovery fails.
+				g.Rules = append(g.Rules, Rule{Protocol: "icmp", From: 3, To: 4, CIDR: r})
+			}
+		}
+	}
+	d.out.Frontend = g
+}
+
+// tls reports whether the load balancer ends TLS on a port.
+func (d *desire) tls(p hook.Port) bool {
+	s := d.Settings
+	if len(s.Certificates) == 0 || p.Protocol != "TCP" {
+		return false
+	}
+	return len(s.TLSPorts) == 0 || slices.ContainsFunc(s.TLSPorts, func(name string) bool { return name == "*" || isPort(p, name) })
+}
+
+func (d *desire) listeners() {
+	if d.out.Balancer.Kind == hook.KindApplication {
+		d.applicationListeners()
+		return
+	}
+	for _, p := range d.Spec.Ports {
+		l := Listener{Port: p.Port, Protocol: p.Protocol, Group: d.groupOf(p.Port), Tags: d.portTags(p.Port), Attributes: map[string]string{}}
+		if d.tls(p) {
+			l.Protocol, l.Policy, l.Certificates = "TLS", d.Settings.Policy, d.Settings.Certificates
+			if l.Policy == "" {
+				l.Policy = DefaultPolicy
+			}
+			if a := d.Settings.ALPN; a != "None" {
+				l.ALPN = a
+			}
+		}
+		if l.Protocol == "TCP" {
+			if n := d.Settings.IdleTimeout; n >= 60 {
+				l.Attributes["tcp.idle_timeout.seconds"] = strconv.Itoa(int(n))
+			}
+			maps.Copy(l.Attributes, d.Settings.ListenerAttributes[fmt.Sprintf("TCP-%d", p.Port)])
+		}
+		keepKeys(l.Tags, l.Attributes)
+		d.out.Listeners = append(d.out.Listeners, l)
+	}
+}
+
+func (d *desire) groupOf(port int32) string {
+	for _, g := range d.out.Groups {
+		if g.ServicePort == port {
+			return g.Name
+		}
+	}
+	return ""
+}
+
+func (d *desire) portTags(port int32) map[string]string {
+	return Tags(d.Spec.Ref, d.Spec.Ref.String()+":"+strconv.Itoa(int(port)), d.tags())
+}
+
+// attributes are those of the load balancer itself.
+func (d *desire) attributes() {
+	b := &d.out.Balancer
+	b.Attributes = maps.Clone(d.Settings.BalancerAttributes)
+	if b.Attributes == nil {
+		b.Attributes = map[string]string{}
+	}
+	if b.Kind == hook.KindApplication {
+		d.out.ACL = d.Settings.ACL
+		// Routing is by the Host header, which must arrive as it was sent.
+		setDefault(b.Attributes, "routing.http.preserve_host_header.enabled", "true")
+		if n := d.Settings.IdleTimeout; n > 0 {
+			setDefault(b.Attributes, "idle_timeout.timeout_seconds", strconv.Itoa(int(n)))
+		}
+	}
+	keepKeys(b.Tags, b.Attributes)
+}
+
+func setDefault(m map[string]string, key, value string) {
+	if _, ok := m[key]; !ok {
+		m[key] = value
+	}
+}

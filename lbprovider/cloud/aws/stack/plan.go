@@ -1,0 +1,329 @@
+package stack
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settleTime is how long a load balancer that was replaced stays after the new
+// one is made, at least: caches of its name must run out.
+const settleTime = 2 * time.Minute
+
+// Steps are what a Plan says.
+type Steps struct {
+	// Actions are to be carried out in order.
+	Actions []Action
+	// Waits says what cannot be done yet, and is to be looked at again.
+	Waits []string
+}
+
+// Plan returns the way from what there is to what is wanted. Nothing is done
+// in it that would disturb a port that stays as it is.
+func Plan(want Stack, have State, now time.Time) Steps {
+	p := &planner{want: want, have: have, now: now}
+	p.frontend()
+	for _, g := range want.Groups {
+		p.group(g)
+	}
+	replacing := p.replacing()
+	if p.balancer() {
+		return p.steps
+	}
+	if len(replacing) > 0 {
+		// New targets stand ready before a listener turns to them.
+		p.nodes()
+		p.targets(replacing)
+	}
+	p.listeners()
+	if len(replacing) == 0 {
+		p.nodes()
+	}
+	p.targets(without(want.Groups, replacing))
+	p.leftovers()
+	return p.steps
+}
+
+type planner struct {
+	want  Stack
+	have  State
+	now   time.Time
+	steps Steps
+}
+
+func (p *planner) add(a ...Action) { p.steps.Actions = append(p.steps.Actions, a...) }
+func (p *planner) wait(why string) { p.steps.Waits = append(p.steps.Waits, why) }
+func (p *planner) balancerNow() Balancer {
+	if p.have.Balancer == nil {
+		return Balancer{}
+	}
+	return *p.have.Balancer
+}
+
+// tags plans the tags of a resource. Keys that are not ours to know stay.
+func (p *planner) tags(r Resource, want, have map[string]string) {
+	set := map[string]string{}
+	for k, v := range want {
+		if old, ok := have[k]; !ok || old != v {
+			set[k] = v
+		}
+	}
+	var remove []string
+	if _, still := want[tagAttributes]; !still && have[tagAttributes] != "" {
+		remove = append(remove, tagAttributes)
+	}
+	for _, k := range strings.Fields(have[tagTags]) {
+		if _, still := want[k]; !still && have[k] != "" {
+			remove = append(remove, k)
+		}
+	}
+	if len(set)+len(remove) > 0 {
+		p.add(Tag{Resource: r, Set: set, Remove: remove})
+	}
+}
+
+func (p *planner) frontend() {
+	want, have := p.want.Frontend, p.have.Frontend
+	if want == nil {
+		return
+	}
+	var rules []Rule
+	if have == nil {
+		p.add(CreateSecurityGroup{*want})
+	} else {
+		p.tags(Resource{Frontend: true}, want.Tags, have.Tags)
+		rules = have.Rules
+	}
+	if c := changedRules(want.Rules, rules); c != nil {
+		p.add(*c)
+	}
+}
+
+// changedRules returns how to get from some rules to others, or nil.
+func changedRules(want, have []Rule) *ChangeRules {
+	var c ChangeRules
+	for _, w := range want {
+		if !slices.ContainsFunc(have, func(h Rule) bool { return h.source() == w.source() }) {
+			c.Authorize = append(c.Authorize, w)
+		}
+	}
+	for _, h := range have {
+		if !slices.ContainsFunc(want, func(w Rule) bool { return h.source() == w.source() }) {
+			c.Revoke = append(c.Revoke, h)
+		}
+	}
+	if len(c.Authorize)+len(c.Revoke) == 0 {
+		return nil
+	}
+	return &c
+}
+
+func (p *planner) existing(name string) *TargetGroup {
+	i := slices.IndexFunc(p.have.Groups, func(g TargetGroup) bool { return g.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.have.Groups[i]
+}
+
+func (p *planner) group(want TargetGroup) {
+	have := p.existing(want.Name)
+	if have == nil {
+		p.add(CreateTargetGroup{want})
+		have = &TargetGroup{Attributes: defaultGroupAttributes(want), Tags: want.Tags}
+	} else if have.Check != want.Check {
+		p.add(ModifyTargetGroup{want.Name, want.Check})
+	}
+	if changed := changedAttributes(want.Attributes, have.Attributes, have.Tags, defaultGroupAttributes(want)); len(changed) > 0 {
+		p.add(SetGroupAttributes{want.Name, changed})
+	}
+	p.tags(Resource{Group: want.Name}, want.Tags, have.Tags)
+}
+
+// replacing returns the groups that listeners which are there will turn to.
+func (p *planner) replacing() []TargetGroup {
+	return slices.DeleteFunc(slices.Clone(p.want.Groups), func(g TargetGroup) bool {
+		return !slices.ContainsFunc(p.have.Listeners, func(l Listener) bool { return l.Port == g.ServicePort && l.Group != "" && l.Group != g.Name })
+	})
+}
+
+func without(groups, others []TargetGroup) []TargetGroup {
+	return slices.DeleteFunc(slices.Clone(groups), func(g TargetGroup) bool {
+		return slices.ContainsFunc(others, func(o TargetGroup) bool { return o.Name == g.Name })
+	})
+}
+
+// balancer plans the load balancer itself. It reports whether everything else
+// must wait, because one must go before another can come.
+func (p *planner) balancer() bool {
+	want, have := p.want.Balancer, p.have.Balancer
+	frontend := p.want.Frontend != nil
+	if have != nil && have.State == "failed" {
+		if p.now.Before(have.Created.Add(failedRetry)) {
+			p.wait("the load balancer failed (" + have.StateReason + "); it is made anew after five minutes")
+			return true
+		}
+		p.add(DeleteBalancer{have.Name})
+		have = nil
+	}
+	if have == nil {
+		for _, old := range p.have.Others {
+			if usesAllocations(want, old) {
+				// An address can only be in one place.
+				p.add(DeleteBalancer{old.Name})
+			}
+		}
+		p.add(CreateBalancer{want, frontend})
+		if changed := changedAttributes(want.Attributes, defaultBalancerAttributes(want.Kind), nil, nil); len(changed) > 0 {
+			p.add(SetBalancerAttributes{want.Name, changed})
+		}
+		p.acl()
+		return false
+	}
+	p.tags(Resource{Balancer: have.Name}, want.Tags, have.Tags)
+	p.securityGroups(want, *have, frontend)
+	if !slices.Equal(want.Subnets, withoutUnasked(have.Subnets, want.Subnets)) {
+		p.subnets(want, *have)
+	}
+	if want.AddressType != have.AddressType {
+		p.add(SetAddressType{want.AddressType})
+	}
+	if changed := changedAttributes(want.Attributes, have.Attributes, have.Tags, defaultBalancerAttributes(want.Kind)); len(changed) > 0 {
+		p.add(SetBalancerAttributes{have.Name, changed})
+	}
+	p.acl()
+	return false
+}
+
+// failedRetry is how old a load balancer that failed is before it is made anew.
+const failedRetry = 5 * time.Minute
+
+func usesAllocations(want, old Balancer) bool {
+	return slices.ContainsFunc(want.Subnets, func(m Mapping) bool {
+		return m.Allocation != "" && slices.ContainsFunc(old.Subnets, func(o Mapping) bool { return o.Allocation == m.Allocation })
+	})
+}
+
+// withoutUnasked leaves out the addresses that nobody asked for.
+func withoutUnasked(have, want []Mapping) []Mapping {
+	list := slices.Clone(have)
+	for i, m := range list {
+		j := slices.IndexFunc(want, func(w Mapping) bool { return w.Subnet == m.Subnet })
+		if j >= 0 && want[j].PrivateIP == "" {
+			list[i].PrivateIP = ""
+		}
+	}
+	return list
+}
+
+// subnets plans other subnets. Addresses of a subnet cannot be changed, so a
+// subnet whose addresses shall change is taken out first, as long as another
+// one stays.
+func (p *planner) subnets(want, have Balancer) {
+	var stay []Mapping
+	moved := false
+	for _, w := range want.Subnets {
+		i := slices.IndexFunc(have.Subnets, func(h Mapping) bool { return h.Subnet == w.Subnet })
+		if i >= 0 && (have.Subnets[i].Allocation != w.Allocation || w.PrivateIP != "" && have.Subnets[i].PrivateIP != w.PrivateIP) {
+			moved = true
+			continue
+		}
+		stay = append(stay, w)
+	}
+	if moved && len(stay) > 0 {
+		p.add(SetSubnets{stay})
+	}
+	p.add(SetSubnets{want.Subnets})
+}
+
+func (p *planner) securityGroups(want, have Balancer, frontend bool) {
+	if len(have.SecurityGroups) == 0 {
+		return // born without, and so it stays
+	}
+	ids := slices.Clone(want.SecurityGroups)
+	if frontend {
+		if p.have.Frontend == nil {
+			p.add(SetSecurityGroups{ids, true})
+			return
+		}
+		ids = append([]string{p.have.Frontend.ID}, ids...)
+	}
+	if !sameSet(ids, have.SecurityGroups) {
+		p.add(SetSecurityGroups{want.SecurityGroups, frontend})
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return maps.Equal(setOf(a), setOf(b))
+}
+
+func setOf(list []string) map[string]bool {
+	all := map[string]bool{}
+	for _, v := range list {
+		all[v] = true
+	}
+	return all
+}
+
+func (p *planner) acl() {
+	switch want := p.want.ACL; {
+	case want == "", want == p.have.ACL, want == "none" && p.have.ACL == "":
+	default:
+		p.add(SetACL{want})
+	}
+}
+
+// ready reports whether the wanted load balancer can take over.
+func (p *planner) ready() bool {
+	b := p.balancerNow()
+	return b.State == "active" && len(p.have.Listeners) >= len(p.want.Listeners) && Healthy(p.want, p.have) && p.now.After(b.Created.Add(settleTime))
+}
+
+// Healthy reports whether every wanted target group has a healthy target.
+func Healthy(want Stack, have State) bool {
+	for _, g := range want.Groups {
+		i := slices.IndexFunc(have.Groups, func(h TargetGroup) bool { return h.Name == g.Name })
+		led := slices.ContainsFunc(want.Listeners, func(l Listener) bool { return l.Group == g.Name })
+		if !led {
+			continue
+		}
+		if i < 0 || !slices.ContainsFunc(slices.Collect(maps.Values(have.Groups[i].Health)), func(h Health) bool { return h.State == "healthy" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// leftovers plans the end of what is not wanted any more.
+func (p *planner) leftovers() {
+	others := map[string]bool{}
+	for _, old := range p.have.Others {
+		switch {
+		case slices.ContainsFunc(p.steps.Actions, func(a Action) bool { d, ok := a.(DeleteBalancer); return ok && d.Name == old.Name }):
+		case p.have.Balancer != nil && p.ready():
+			p.add(DeleteBalancer{old.Name})
+		default:
+			others[old.ARN] = true
+			p.wait("the former load balancer " + old.Name + " stays until the new one serves")
+		}
+	}
+	for _, g := range p.have.Groups {
+		if slices.ContainsFunc(p.want.Groups, func(w TargetGroup) bool { return w.Name == g.Name }) ||
+			slices.ContainsFunc(g.UsedBy, func(arn string) bool { return others[arn] }) {
+			continue
+		}
+		if len(g.Targets) > 0 {
+			p.deregister(g.Name, g.Targets)
+		}
+		draining := slices.ContainsFunc(slices.Collect(maps.Values(g.Health)), func(h Health) bool { return h.State == "draining" })
+		if len(g.Targets) > 0 || draining {
+			p.wait("the former target group " + g.Name + " drains")
+			continue
+		}
+		p.add(DeleteTargetGroup{g.Name})
+	}
+	if p.want.Frontend == nil && p.have.Frontend != nil {
+		p.add(DeleteSecurityGroup{p.have.Frontend.ID})
+	}
+}

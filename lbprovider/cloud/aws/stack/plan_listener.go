@@ -1,0 +1,183 @@
+package stack
+
+import "slices"
+
+// listeners plans the ports: what nobody wants goes first, for it may stand in
+// the way; the others are matched by port, so that they keep their ARN.
+func (p *planner) listeners() {
+	have := p.have.Listeners
+	if p.have.Balancer == nil {
+		have = nil // they went with it
+	}
+	for _, h := range have {
+		if !slices.ContainsFunc(p.want.Listeners, func(w Listener) bool { return w.Port == h.Port }) {
+			p.add(DeleteListener{h.Port})
+		}
+	}
+	for _, w := range p.want.Listeners {
+		i := slices.IndexFunc(have, func(h Listener) bool { return h.Port == w.Port })
+		if i < 0 {
+			p.add(CreateListener{w})
+			p.listenerRest(w, Listener{Certificates: first(w.Certificates), Attributes: defaultListenerAttributes(), Tags: w.Tags})
+			continue
+		}
+		h := have[i]
+		if differs(w, h) {
+			p.add(ModifyListener{w})
+			h.Certificates = append(first(w.Certificates), h.Certificates...)
+		}
+		p.listenerRest(w, h)
+	}
+}
+
+func first(list []string) []string { return slices.Clone(list[:min(len(list), 1)]) }
+
+func differs(w, h Listener) bool {
+	return w.Protocol != h.Protocol || w.Group != h.Group || w.RedirectTLS != h.RedirectTLS || w.Policy != h.Policy || w.ALPN != h.ALPN ||
+		!slices.Equal(first(w.Certificates), first(h.Certificates))
+}
+
+// listenerRest plans what CreateListener and ModifyListener do not do.
+func (p *planner) listenerRest(w, h Listener) {
+	var c ChangeCertificates
+	if secure := w.Protocol == "TLS" || w.Protocol == "HTTPS"; secure {
+		for _, arn := range w.Certificates {
+			if !slices.Contains(h.Certificates, arn) {
+				c.Add = append(c.Add, arn)
+			}
+		}
+		for _, arn := range h.Certificates {
+			if !slices.Contains(w.Certificates, arn) && !slices.Contains(c.Remove, arn) {
+				c.Remove = append(c.Remove, arn)
+			}
+		}
+	}
+	if len(c.Add)+len(c.Remove) > 0 {
+		c.Port = w.Port
+		p.add(c)
+	}
+	if changed := changedAttributes(w.Attributes, h.Attributes, h.Tags, defaultListenerAttributes()); len(changed) > 0 && w.Protocol == "TCP" {
+		p.add(SetListenerAttributes{w.Port, changed})
+	}
+	p.tags(Resource{Port: w.Port}, w.Tags, h.Tags)
+}
+
+// nodes plans the rules of the nodes' security groups. Only rules that carry
+// our mark are ever taken away, and only those whose source is our group.
+func (p *planner) nodes() {
+	mark := nodeRuleDescription(p.want.Ref.Cluster)
+	own := ""
+	if p.have.Frontend != nil {
+		own = p.have.Frontend.ID
+	}
+	sources := append(slices.Clone(p.want.Balancer.SecurityGroups), own)
+	for _, group := range p.have.Nodes {
+		wanted := slices.Clone(p.want.NodeRules[group.ID])
+		for i := range wanted {
+			if wanted[i].Group == "" {
+				wanted[i].Group = own // still empty where the frontend is yet to come
+			}
+		}
+		ours := slices.DeleteFunc(slices.Clone(group.Rules), func(r Rule) bool {
+			return r.Description != mark || r.Group == "" || !slices.Contains(sources, r.Group)
+		})
+		if c := changedRules(wanted, ours); c != nil {
+			// What somebody else has opened already need not be opened again.
+			c.Authorize = slices.DeleteFunc(c.Authorize, func(r Rule) bool {
+				return slices.ContainsFunc(group.Rules, func(h Rule) bool { return h.source() == r.source() })
+			})
+			if len(c.Authorize)+len(c.Revoke) > 0 {
+				c.Group = group.ID
+				p.add(*c)
+			}
+		}
+	}
+}
+
+// targets plans the targets of groups: those that are missing come before
+// those that are too many go, so that there is always somebody to serve.
+func (p *planner) targets(groups []TargetGroup) {
+	var gone []Action
+	for _, want := range groups {
+		var have []Target
+		if g := p.existing(want.Name); g != nil {
+			have = g.Targets
+		}
+		add, remove := TargetChanges(want.Targets, have)
+		for part := range slices.Chunk(add, chunk) {
+			p.add(Register{want.Name, part})
+		}
+		for part := range slices.Chunk(remove, chunk) {
+			gone = append(gone, Deregister{want.Name, part})
+		}
+	}
+	p.add(gone...)
+}
+
+func (p *planner) deregister(name string, targets []Target) {
+	for part := range slices.Chunk(targets, chunk) {
+		p.add(Deregister{name, part})
+	}
+}
+
+// TargetChanges returns what is to be registered and deregistered.
+func TargetChanges(want, have []Target) (add, remove []Target) {
+	id := func(t Target) Target { t.Zone = ""; return t }
+	has := func(list []Target, t Target) bool {
+		return slices.ContainsFunc(list, func(o Target) bool { return id(o) == id(t) })
+	}
+	for _, t := range want {
+		if !has(have, t) && !has(add, t) {
+			add = append(add, t)
+		}
+	}
+	for _, t := range have {
+		if !has(want, t) {
+			remove = append(remove, t)
+		}
+	}
+	return add, remove
+}
+
+// PlanTargets is the part of Plan that concerns targets.
+func PlanTargets(want Stack, have State) []Action {
+	p := &planner{want: want, have: have}
+	p.nodes()
+	p.targets(slices.DeleteFunc(slices.Clone(want.Groups), func(g TargetGroup) bool { return p.existing(g.Name) == nil }))
+	return p.steps.Actions
+}
+
+// PlanDelete returns how everything of a Service is taken away. An action that
+// AWS is not ready for yet is tried again later, with those behind it.
+func PlanDelete(cluster string, have State) []Action {
+	p := &planner{have: have}
+	for _, l := range have.Listeners {
+		p.add(DeleteListener{l.Port})
+	}
+	all := have.Others
+	if have.Balancer != nil {
+		all = append([]Balancer{*have.Balancer}, all...)
+	}
+	for _, b := range all {
+		p.add(DeleteBalancer{b.Name})
+	}
+	for _, g := range have.Groups {
+		p.add(DeleteTargetGroup{g.Name})
+	}
+	if have.Frontend == nil {
+		return p.steps.Actions
+	}
+	for _, group := range have.Nodes {
+		c := ChangeRules{Group: group.ID}
+		for _, r := range group.Rules {
+			if r.Group == have.Frontend.ID && r.Description == nodeRuleDescription(cluster) {
+				c.Revoke = append(c.Revoke, r)
+			}
+		}
+		if len(c.Revoke) > 0 {
+			p.add(c)
+		}
+	}
+	p.add(DeleteSecurityGroup{have.Frontend.ID})
+	return p.steps.Actions
+}
