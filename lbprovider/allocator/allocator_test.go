@@ -145,7 +145,6 @@ func TestChoice(t *testing.T) {
 		{name: "dual from one pool", pools: []v1beta1.IPAddressPool{pool("a", p1), pool("b", "198.18.2.0/30 fd00::/126")}, req: want("x", dual("prefer")), want: "198.18.2.0 fd00::"},
 		{name: "dual never from two pools", pools: []v1beta1.IPAddressPool{pool("a", p1), pool("b", "fd00::/126")}, req: want("x", dual("require")), reason: "no available IPs"},
 		{name: "prefers dual, gets the primary family", pools: []v1beta1.IPAddressPool{pool("a", "fd00::/126"), pool("b", p2)}, req: want("x", dual("prefer")), want: "198.18.2.0"},
-		{name: "requires dual with one cluster IP", pools: []v1beta1.IPAddressPool{pool("a", p1)}, req: want("x", func(r *service.Request) { r.Require = true }), reason: "requires dual stack"},
 		{name: "single stack in a dual pool", pools: []v1beta1.IPAddressPool{pool("a", "198.18.1.0/30 fd00::/126")}, req: want("x"), want: "198.18.1.0"},
 
 		{name: "shares the lowest address", pools: []v1beta1.IPAddressPool{pool("a", p1)}, taken: []service.Request{want("1"), want("2", shares("k", 80))}, req: want("x", shares("k", 81)), want: "198.18.1.1"},

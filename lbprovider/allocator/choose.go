@@ -20,8 +20,6 @@ func (a *Allocator) allocate(req service.Request) ([]netip.Addr, error) {
 	switch {
 	case len(req.Families) == 0:
 		return nil, errors.New("the service has no cluster IP, so it has no IP family")
-	case req.Require && len(req.Families) < 2:
-		return nil, errors.New("the service requires dual stack but has one cluster IP only")
 	case len(a.cfg.Pools) == 0:
 		return nil, errors.New("there is no IPAddressPool")
 	}
@@ -32,7 +30,7 @@ func (a *Allocator) allocate(req service.Request) ([]netip.Addr, error) {
 	addrs, pool := a.pick(pools, req)
 	if addrs == nil {
 		for _, p := range pools {
-			refusals = append(refusals, a.full(p, req))
+			refusals = append(refusals, a.full(p, req.Families...))
 		}
 		return nil, fmt.Errorf("no available IPs (%s)", strings.Join(refusals, "; "))
 	}
@@ -80,6 +78,15 @@ func (a *Allocator) candidates(req service.Request) (pools []*config.Pool, refus
 		}
 	}
 	slices.SortStableFunc(pinned, func(x, y *config.Pool) int { return cmp.Compare(rank(x), rank(y)) })
+	slices.SortStableFunc(general, func(x, y *config.Pool) int {
+		switch {
+		case x.Default == y.Default:
+			return 0
+		case x.Default:
+			return -1
+		}
+		return 1
+	})
 	return append(pinned, general...), refusals
 }
 
@@ -111,7 +118,7 @@ func (a *Allocator) pick(pools []*config.Pool, req service.Request) ([]netip.Add
 func (a *Allocator) freeAll(p *config.Pool, families []service.Family, req service.Request) []netip.Addr {
 	var addrs []netip.Addr
 	for _, f := range families {
-		addr, ok := a.free(p, f, req)
+		addr, ok := a.first(p, f, req)
 		if !ok {
 			return nil
 		}
@@ -121,15 +128,15 @@ func (a *Allocator) freeAll(p *config.Pool, families []service.Family, req servi
 	return addrs
 }
 
-// free returns the first address of the family in p that req's Service can use:
+// first returns the first address of the family in p that req's Service can use:
 // in the order of spec.addresses, ascending; one that it may share counts.
-func (a *Allocator) free(p *config.Pool, family service.Family, req service.Request) (netip.Addr, bool) {
+func (a *Allocator) first(p *config.Pool, family service.Family, req service.Request) (netip.Addr, bool) {
 	for _, r := range p.Ranges {
 		if service.FamilyOf(r.From) != family {
 			continue
 		}
 		unused, ok := a.unused(p, r)
-		if shared, found := a.shared(r, req); found && (!ok || shared.Less(unused)) {
+		if shared, found := a.sharedIn(r, p, req); found && (!ok || shared.Less(unused)) {
 			return shared, true
 		}
 		if ok {
@@ -145,7 +152,7 @@ func (a *Allocator) unused(p *config.Pool, r config.Range) (netip.Addr, bool) {
 		addr = r.From
 	}
 	for ; r.Contains(addr); addr = addr.Next() {
-		if len(a.users[addr]) == 0 && (!p.AvoidBuggyIPs || !config.Buggy(addr)) {
+		if a.slots[addr] == nil && (!p.AvoidBuggyIPs || !config.Buggy(addr)) {
 			a.lowest[r] = addr
 			return addr, true
 		}
@@ -156,19 +163,14 @@ func (a *Allocator) unused(p *config.Pool, r config.Range) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// shared returns the lowest address of r whose users all share with req's Service.
-func (a *Allocator) shared(r config.Range, req service.Request) (best netip.Addr, found bool) {
+// sharedIn returns the lowest address of r whose users all share with req's Service.
+func (a *Allocator) sharedIn(r config.Range, p *config.Pool, req service.Request) (best netip.Addr, found bool) {
 	if req.SharingKey == "" {
 		return best, false
 	}
-	for _, h := range a.holdings {
-		if h.sharingKey != req.SharingKey {
-			continue
-		}
-		for _, addr := range h.addrs {
-			if r.Contains(addr) && (!found || addr.Less(best)) && a.shareable(req, addr) == nil {
-				best, found = addr, true
-			}
+	for addr := range a.shared[req.SharingKey] {
+		if r.Contains(addr) && (!found || addr.Less(best)) && p.Contains(addr) && a.shareable(req, addr, p) == nil {
+			best, found = addr, true
 		}
 	}
 	return best, found
@@ -182,11 +184,11 @@ func whyNot(p *config.Pool, req service.Request) string {
 	return "not for services with these labels"
 }
 
-// full says why p has no address for req.
-func (a *Allocator) full(p *config.Pool, req service.Request) string {
-	u := a.Usage()[p.Name]
+// full says why p has no address of these families.
+func (a *Allocator) full(p *config.Pool, families ...service.Family) string {
+	u := a.usage[p.Name]
 	var parts []string
-	for _, f := range req.Families {
+	for _, f := range families {
 		used, free := u.AssignedIPv4, u.AvailableIPv4
 		if f == service.IPv6 {
 			used, free = u.AssignedIPv6, u.AvailableIPv6

@@ -12,8 +12,11 @@ import (
 // Held is what a Service's status says.
 type Held struct {
 	Addresses []netip.Addr
-	// Ours says that this provider wrote the addresses (its annotation is there).
+	// Ours says that this provider wrote the status (its annotation is there).
 	Ours bool
+	// Names says that the status holds entries without an address, such as
+	// the host name of a cloud's load balancer.
+	Names bool
 }
 
 // Converge brings one Service to what it should have: it keeps what it holds if
@@ -29,22 +32,32 @@ func (a *Allocator) Converge(req service.Request, status Held, problem *api.Find
 	if held == nil {
 		held = status.Addresses
 	}
-	if len(held) > 0 && before == nil && !status.Ours && a.cfg.PoolOf(held) == nil {
-		out.Foreign = true
-		out.Reason = api.ReasonNotOurAddress
-		out.note(out.Reason, true,
-			"the service has the address %s, which is in no pool and was not given by this provider; it is left alone", addrText(held))
+	if before == nil && !status.Ours && a.foreign(held, status, &out) {
 		return out
 	}
-	held = a.keep(req, held, problem, &out)
-	if held == nil {
-		held = a.obtain(req, problem, &out)
-	} else if len(held) == 1 && req.Prefer && len(req.Families) == 2 && len(req.Addresses) == 0 {
-		held = a.add(req, held, &out)
+	switch {
+	case req.Headless:
+		// It cannot be told whether what it holds still fits.
+		out.note(api.ReasonClusterFamily, true, "the service has no cluster IP whose IP family could be told; it keeps what it has, if anything")
+		out.Addresses, out.Wanting = a.Held(req.Key), true
+		if before != nil {
+			out.Pool = before.pool
+		}
+		out.settle()
+		return out
+	case req.Require && len(req.Families) < 2:
+		a.Release(req.Key)
+		out.note(api.ReasonNotEnoughClusterIPs, true, "the service requires dual stack but has one cluster IP only")
+		held = nil
+	default:
+		held = a.keep(req, held, problem, &out)
+		if held == nil {
+			held = a.obtain(req, problem, &out)
+		} else if len(held) == 1 && req.Prefer && len(req.Families) == 2 && len(req.Addresses) == 0 {
+			held = a.add(req, held, &out)
+		}
 	}
-	if n := len(out.Notes); n > 0 {
-		out.Reason, out.Message = out.Notes[n-1].Reason, out.Notes[n-1].Message
-	}
+	out.settle()
 	if held != nil {
 		out.Addresses, out.Pool = held, a.holdings[req.Key].pool
 		if problem == nil {
@@ -52,8 +65,40 @@ func (a *Allocator) Converge(req service.Request, status Held, problem *api.Find
 			out.Message = fmt.Sprintf("Assigned IP %s from pool %q", addrText(out.Addresses), out.Pool)
 		}
 	}
+	out.Wanting = len(held) == 0 || len(held) < len(req.Families) && len(req.Addresses) == 0
 	out.Released = before != nil && !sameTerms(before, a.holdings[req.Key])
 	return out
+}
+
+// foreign says whether the status is somebody else's work, which is left alone:
+// addresses of no pool, or host names, that this provider did not write.
+func (a *Allocator) foreign(held []netip.Addr, status Held, out *Outcome) bool {
+	switch {
+	case len(held) > 0 && a.cfg.PoolOf(held) == nil && !a.mixed(held):
+		out.note(api.ReasonNotOurAddress, true,
+			"the service has the address %s, which is in no pool and was not given by this provider; it is left alone", addrText(held))
+	case len(held) == 0 && status.Names:
+		out.note(api.ReasonNotOurAddress, true,
+			"the service's status has a host name, which this provider did not write; it is left alone")
+	default:
+		return false
+	}
+	out.Foreign = true
+	out.settle()
+	return true
+}
+
+// mixed says whether some of addrs is in a pool. A set that belongs together in
+// no way is no other provider's either.
+func (a *Allocator) mixed(addrs []netip.Addr) bool {
+	return slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return a.cfg.PoolOf([]netip.Addr{addr}) != nil })
+}
+
+// settle makes the last note the reason of the outcome.
+func (o *Outcome) settle() {
+	if n := len(o.Notes); n > 0 {
+		o.Reason, o.Message = o.Notes[n-1].Reason, o.Notes[n-1].Message
+	}
 }
 
 // keep returns held if the Service may keep it, else nil.
@@ -65,6 +110,10 @@ func (a *Allocator) keep(req service.Request, held []netip.Addr, problem *api.Fi
 		a.Release(req.Key)
 		out.note(api.ReasonClearAssignment, false, "%s is taken back: %s", addrText(held), fmt.Sprintf(format, args...))
 		return nil
+	}
+	if !plausible(held) {
+		out.note(api.ReasonStatusFamily, true, "the service's status has the addresses %s; there can be one of each IP family", addrText(held))
+		return drop("a service can have one address of each IP family")
 	}
 	if !familiesFit(req, held) {
 		return drop("the service's IP families changed")
@@ -106,8 +155,9 @@ func (a *Allocator) add(req service.Request, held []netip.Addr, out *Outcome) []
 		missing = service.IPv6
 	}
 	pool := a.cfg.Pool(a.holdings[req.Key].pool)
-	extra, ok := a.free(pool, missing, req)
+	extra, ok := a.first(pool, missing, req)
 	if !ok {
+		out.note(api.ReasonAdditionalAssignFailed, false, "no %s address beside %s: %s", missing, addrText(held), a.full(pool, missing))
 		return held
 	}
 	both := append(slices.Clone(held), extra)
@@ -118,6 +168,11 @@ func (a *Allocator) add(req service.Request, held []netip.Addr, out *Outcome) []
 	}
 	out.note(api.ReasonIPAllocated, false, "Assigned additional IP %q", extra)
 	return both
+}
+
+// plausible says whether addrs are at most one of each family.
+func plausible(addrs []netip.Addr) bool {
+	return len(addrs) == 1 || len(addrs) == 2 && addrs[0].Is4() != addrs[1].Is4()
 }
 
 func familiesFit(req service.Request, held []netip.Addr) bool {

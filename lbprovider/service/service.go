@@ -50,6 +50,8 @@ type Request struct {
 	Labels    labels.Set
 	// Families are those of the cluster IPs, the primary one first.
 	Families []Family
+	// Headless says that there is a cluster IP, but none with a family.
+	Headless bool
 	// Require and Prefer stand for ipFamilyPolicy RequireDualStack and PreferDualStack.
 	Require, Prefer bool
 	// Addresses are the requested ones, IPv4 first; nil if any will do.
@@ -102,6 +104,7 @@ func Read(svc *corev1.Service) (Request, *api.Finding) {
 		req.Prefer = *p == corev1.IPFamilyPolicyPreferDualStack
 	}
 	req.Families = families(svc)
+	req.Headless = len(req.Families) == 0 && svc.Spec.ClusterIP != ""
 	for _, p := range svc.Spec.Ports {
 		req.Ports = append(req.Ports, Port{Protocol: string(p.Protocol), Number: p.Port})
 	}

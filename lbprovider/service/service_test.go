@@ -89,7 +89,7 @@ func TestRead(t *testing.T) {
 			policy := corev1.IPFamilyPolicyPreferDualStack
 			s.Spec.IPFamilyPolicy, s.Spec.ClusterIPs = &policy, []string{"fd00::1", "10.0.0.1"}
 		}, want: func(r *Request) { r.Families, r.Prefer = []Family{IPv6, IPv4}, true }},
-		{name: "headless", change: func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "None", []string{"None"} }, want: func(r *Request) { r.Families = nil }},
+		{name: "headless", change: func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "None", []string{"None"} }, want: func(r *Request) { r.Families, r.Headless = nil, true }},
 		{name: "not an address", change: annotate("metallb.io/loadBalancerIPs", "198.18.0.1,web"), want: func(*Request) {}, problem: `"web" is not an address`},
 		{name: "twice the same family", change: annotate("metallb.io/loadBalancerIPs", "198.18.0.1,198.18.0.2"), want: func(*Request) {}, problem: "more than one IPv4 address"},
 		{name: "field and annotation", change: func(s *corev1.Service) {
@@ -112,4 +112,34 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzRead: whatever annotations hold, what is read of them can be used: plain
+// addresses, at most one of each family, or a finding and none.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"198.18.0.1", "fd00::1, 198.18.0.1", "198.18.0.1,198.18.0.2", ",", " ", "::ffff:198.18.0.1", "fe80::1%eth0", "1.2.3.4,"} {
+		f.Add(s, "", "pool", "key")
+		f.Add("", s, "", "")
+	}
+	f.Fuzz(func(t *testing.T, ips, old, pool, key string) {
+		s := svc(func(s *corev1.Service) {
+			s.Annotations["metallb.io/loadBalancerIPs"], s.Annotations["metallb.universe.tf/loadBalancerIPs"] = ips, old
+			s.Annotations["metallb.io/address-pool"], s.Annotations["metallb.io/allow-shared-ip"] = pool, key
+		})
+		req, problem := Read(s)
+		if req.Pool != pool || req.SharingKey != key {
+			t.Fatalf("pool %q, key %q", req.Pool, req.SharingKey)
+		}
+		if problem != nil && (len(req.Addresses) > 0 || problem.Field == "") {
+			t.Fatalf("%q: addresses %v in spite of %v", ips, req.Addresses, problem)
+		}
+		if len(req.Addresses) > 2 || len(req.Addresses) == 2 && (!req.Addresses[0].Is4() || !req.Addresses[1].Is6()) {
+			t.Fatalf("%q: %v", ips, req.Addresses)
+		}
+		for _, addr := range req.Addresses {
+			if addr.Zone() != "" || addr.Is4In6() {
+				t.Fatalf("%q: %v", ips, addr)
+			}
+		}
+	})
 }
