@@ -65,7 +65,12 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return err
 	}
 	defer stopHealth()
-	secret, err := speaker.ReadKey(ctx, mgr.GetAPIReader(), types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}, log)
+	keyName := types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}
+	secret, err := speaker.ReadKey(ctx, mgr.GetAPIReader(), keyName, log)
+	if err != nil {
+		return err
+	}
+	keys, err := speaker.WatchKey(mgr, keyName)
 	if err != nil {
 		return err
 	}
@@ -81,6 +86,7 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("start liveness: %w", err)
 	}
+	go gossip.Rotate(ctx, keys)
 	counters, err := l2.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)

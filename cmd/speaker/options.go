@@ -16,16 +16,16 @@ import (
 
 // options are the command line.
 type options struct {
-	nodeName, podName                string
-	namespace, bindAddress           string
-	bindPort                         int
-	secret, speakers                 string
-	healthAddress, metricsAddress    string
-	lbClasses                        string
-	ignoreExclude                    bool
-	isolation                        string
-	refresh                          time.Duration
-	logLevel                         slog.Level
+	nodeName, podName             string
+	namespace, bindAddress        string
+	bindPort                      int
+	secret, speakers              string
+	healthAddress, metricsAddress string
+	lbClasses                     string
+	ignoreExclude                 bool
+	isolation                     string
+	refresh                       time.Duration
+	logLevel                      slog.Level
 }
 
 func (o *options) register(fs *flag.FlagSet) {

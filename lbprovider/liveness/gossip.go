@@ -7,7 +7,6 @@
 package liveness
 
 import (
-	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -100,6 +99,7 @@ type Gossip struct {
 	opts     Options
 	list     *memberlist.Memberlist
 	roster   roster
+	keys     *memberlist.Keyring // nil without encryption
 	snapshot atomic.Pointer[Snapshot]
 	self     atomic.Pointer[Member]
 	synced   atomic.Bool
@@ -151,11 +151,14 @@ func (g *Gossip) config() (*memberlist.Config, error) {
 	cfg.Events, cfg.Delegate = events{g}, delegate{g}
 	cfg.LogOutput = logWriter{g.opts.Log}
 	if len(g.opts.Secret) > 0 {
-		key, err := hkdf.Key(sha256.New, g.opts.Secret, nil, "fairlead memberlist v1", 32)
+		key, err := keyOf(g.opts.Secret)
 		if err != nil {
-			return nil, fmt.Errorf("derive the gossip key: %w", err)
+			return nil, err
 		}
-		cfg.SecretKey = key
+		if g.keys, err = memberlist.NewKeyring(nil, key); err != nil {
+			return nil, fmt.Errorf("use the gossip key: %w", err)
+		}
+		cfg.Keyring = g.keys
 	}
 	return cfg, nil
 }

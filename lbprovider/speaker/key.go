@@ -10,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 const (
@@ -49,4 +52,41 @@ func ReadKey(ctx context.Context, reader client.Reader, name types.NamespacedNam
 		case <-time.After(secretRetry):
 		}
 	}
+}
+
+// WatchKey has every change of the Secret's key sent on the channel that it
+// returns, after mgr has started. Without a name it does nothing.
+func WatchKey(mgr ctrl.Manager, name types.NamespacedName) (<-chan []byte, error) {
+	keys := make(chan []byte, 1)
+	if name.Name == "" {
+		return keys, nil
+	}
+	send := func(o any) {
+		secret, ok := o.(*corev1.Secret)
+		if !ok || secret.Name != name.Name || secret.Namespace != name.Namespace || len(secret.Data[secretKey]) == 0 {
+			return
+		}
+		select {
+		case <-keys: // only the newest matters
+		default:
+		}
+		keys <- secret.Data[secretKey]
+	}
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		informer, err := mgr.GetCache().GetInformer(ctx, &corev1.Secret{})
+		if err != nil {
+			return fmt.Errorf("watch secret %s: %w", name, err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: send, UpdateFunc: func(_, o any) { send(o) },
+		})
+		if err != nil {
+			return fmt.Errorf("watch secret %s: %w", name, err)
+		}
+		return nil
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("watch secret %s: %w", name, err)
+	}
+	return keys, nil
 }

@@ -144,6 +144,7 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress s
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
+				&corev1.Secret{}:           {Namespaces: map[string]cache.Config{namespace: {}}},
 				&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
 			},
 		},

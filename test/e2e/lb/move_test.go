@@ -1,0 +1,137 @@
+package lb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/witness"
+)
+
+const (
+	// plannedSilence is the longest time without an answer while an address
+	// moves on purpose, on a machine that is busy testing.
+	plannedSilence = 500 * time.Millisecond
+	// crashSilence is the longest when a node dies: 1 to 1.6 s until the others
+	// notice, and as much again for a busy machine.
+	crashSilence = 3500 * time.Millisecond
+	// handoverTime is how long two nodes may answer for one address while it moves.
+	handoverTime = 2500 * time.Millisecond
+)
+
+// watch starts a witness of an address. Its check ends it.
+func watch(t *testing.T, p *product.Product, address string, more ...string) *witness.Witness {
+	t.Helper()
+	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
+		Addresses: append([]string{address}, more...), Target: address + ":80", Path: "/text", Host: "echo",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = w.Stop() })
+	observe(t, time.Second)
+	return w
+}
+
+// limits are what a witness may have seen at most.
+type limits struct {
+	silence time.Duration
+	lost    int // requests; -1: any number
+	double  time.Duration
+}
+
+// check ends the witness and compares what it saw.
+func check(t *testing.T, w *witness.Witness, l limits) *witness.Report {
+	t.Helper()
+	r, err := w.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r)
+	if silence, from := r.Silence(); silence > l.silence {
+		t.Errorf("no request was answered for %v from %s on, allowed are %v", silence, from.Format(time.StampMilli), l.silence)
+	}
+	if lost := r.Lost(); l.lost >= 0 && len(lost) > l.lost {
+		t.Errorf("%d requests were lost, allowed are %d; the first at %s: %s", len(lost), l.lost, lost[0].At.Format(time.StampMilli), lost[0].Error)
+	}
+	for _, d := range r.Doubles() {
+		if length := d.To.Sub(d.From); length > l.double {
+			t.Errorf("%s was answered by %v for %v from %s on, allowed are %v", d.Address, d.MACs, length, d.From.Format(time.StampMilli), l.double)
+		}
+	}
+	return r
+}
+
+// awaitOwner waits until the node, or any other if it starts with "!", answers.
+func awaitOwner(t *testing.T, p *product.Product, address, node string, limit time.Duration) string {
+	t.Helper()
+	at, owner := *p, ""
+	at.Address = address
+	eventually(t, limit, func() error {
+		var err error
+		if owner, err = at.Owner(t.Context()); err != nil {
+			return err
+		}
+		if other, not := strings.CutPrefix(node, "!"); not && owner == other || !not && owner != node {
+			return fmt.Errorf("%s is announced by %s, want %s", address, owner, node)
+		}
+		return nil
+	})
+	return owner
+}
+
+// echo applies the echo Service and returns its address once a node answers.
+func echo(t *testing.T, p *product.Product, policy string) (address, owner string) {
+	t.Helper()
+	name := "echo-" + strings.ToLower(policy)
+	apply(t, p, echoYAML(name, policy))
+	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/"+name, "--timeout=90s")
+	address = addressOf(t, p, name)
+	return address, ownerOf(t, p, address)
+}
+
+// settled waits until every speaker works and takes part in elections.
+func settled(t *testing.T, p *product.Product) {
+	t.Helper()
+	if err := p.Cluster.WaitNodes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=90s")
+	observe(t, 6*time.Second) // a speaker that has just come stands back for 5 s
+}
+
+// TestMaintenance moves an address by annotation, away and back.
+func TestMaintenance(t *testing.T) {
+	p := installed(t)
+	for _, policy := range []string{"Local", "Cluster"} {
+		t.Run(policy, func(t *testing.T) {
+			address, owner := echo(t, p, policy)
+			w := watch(t, p, address)
+			kubectl(t, p, "annotate", "node", owner, "lb.fairlead.dev/drain=new memory")
+			t.Cleanup(func() {
+				_, _ = p.Cluster.Kubectl(context.WithoutCancel(t.Context()), "annotate", "node", owner, "lb.fairlead.dev/drain-")
+			})
+			next := awaitOwner(t, p, address, "!"+owner, 10*time.Second)
+			kubectl(t, p, "annotate", "node", owner, "lb.fairlead.dev/drain-")
+			awaitOwner(t, p, address, owner, 10*time.Second)
+			observe(t, time.Second)
+			check(t, w, limits{silence: plannedSilence, lost: 0, double: handoverTime})
+			t.Logf("%s moved from %s to %s and back", address, owner, next)
+		})
+	}
+}
+
+// TestSpeakerRollout replaces all speakers, one after the other. A request that
+// is under way at the moment of a move may be lost.
+func TestSpeakerRollout(t *testing.T) {
+	p := installed(t)
+	address, _ := echo(t, p, "Cluster")
+	w := watch(t, p, address)
+	kubectl(t, p, "-n", "metallb-system", "rollout", "restart", "daemonset/speaker")
+	kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
+	settled(t, p)
+	check(t, w, limits{silence: plannedSilence, lost: 3, double: handoverTime})
+}
