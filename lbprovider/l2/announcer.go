@@ -32,6 +32,8 @@ type Claim struct {
 	// here, requests are answered until the other announces itself, or for
 	// yieldTime; unasked, nothing is sent.
 	Yield bool
+	// counts is set by the Announcer.
+	counts *counts
 }
 
 func (c Claim) on(name string) bool {
@@ -60,7 +62,10 @@ type Announcer struct {
 	excluded []*regexp.Regexp
 	// claims is the whole set of announced addresses, read by the receivers.
 	claims atomic.Pointer[map[netip.Addr]Claim]
-	do     chan func(*state)
+	// own are the hardware addresses of this node's interfaces. What they claim
+	// is no conflict: with two interfaces on one segment each hears the other.
+	own atomic.Pointer[map[mac]bool]
+	do  chan func(*state)
 }
 
 // state belongs to Run.
@@ -93,24 +98,26 @@ func New(opts Options) (*Announcer, error) {
 		a.excluded = append(a.excluded, re)
 	}
 	a.claims.Store(&map[netip.Addr]Claim{})
+	a.own.Store(&map[mac]bool{})
 	return a, nil
 }
 
 // Announce replaces the set of announced addresses. Those that are new, or on
 // other interfaces than before, are announced at once; for those that are gone
-// nothing is sent. Addresses that are not IPv4 are not announced.
+// nothing is sent.
 func (a *Announcer) Announce(claims map[netip.Addr]Claim) {
 	next := make(map[netip.Addr]Claim, len(claims))
 	for addr, c := range claims {
-		if addr.Is4() {
-			next[addr] = c
-		}
+		next[addr.Unmap().WithZone("")] = c
 	}
 	a.do <- func(s *state) { s.replace(next) }
 }
 
 // Refresh announces every address again, as after a partition of the network.
 func (a *Announcer) Refresh() { a.do <- func(s *state) { s.again() } }
+
+// ours says whether a hardware address is one of this node's.
+func (a *Announcer) ours(m mac) bool { return (*a.own.Load())[m] }
 
 // conflict notes that another host claims addr.
 func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
@@ -177,10 +184,16 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 				delete(next, addr)
 				continue
 			}
-			next[addr] = Claim{Interfaces: old[addr].Interfaces, Yield: true}
+			was := old[addr]
+			was.Yield = true
+			next[addr] = was
 			continue
 		}
 		was, known := old[addr]
+		if c.counts = was.counts; !known {
+			c.counts = s.opts.Metrics.of(addr)
+		}
+		next[addr] = c
 		if known && !was.Yield && slices.Equal(was.Interfaces, c.Interfaces) && (was.Interfaces == nil) == (c.Interfaces == nil) {
 			continue
 		}
@@ -189,11 +202,23 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh}
 	}
 	s.claims.Store(&next)
+	for _, p := range s.ports {
+		s.join(p)
+	}
 	for addr := range old {
 		if _, still := next[addr]; !still {
 			s.log.Info("no longer announcing", "address", addr)
 			s.forget(addr)
 		}
+	}
+}
+
+// join lets a port hear the questions for what is announced.
+func (s *state) join(p *port) {
+	if err := p.join(*s.claims.Load()); err != nil {
+		// Most cards and switches pass everything on, so this rarely shows.
+		s.log.Error("join multicast groups", "interface", p.name, "error", err)
+		s.retry = true
 	}
 }
 
@@ -215,7 +240,7 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	if b == nil {
 		return
 	}
-	s.opts.Metrics.conflict(addr)
+	(*s.claims.Load())[addr].counts.conflicts.Inc()
 	now := time.Now()
 	if !b.over() || now.Sub(s.foreign[addr]) < conflictPause {
 		return
@@ -241,11 +266,13 @@ func (s *state) speak(now time.Time) {
 			if !claims[addr].on(p.name) {
 				continue
 			}
-			if err := p.announce(addr); err != nil {
-				s.log.Debug("gratuitous ARP", "address", addr, "error", err)
-				continue
+			sent, err := p.announce(addr)
+			if err != nil {
+				s.log.Debug("unasked announcement", "address", addr, "error", err)
 			}
-			s.opts.Metrics.gratuitous(addr)
+			if sent {
+				claims[addr].counts.unasked.Inc()
+			}
 		}
 	}
 }
@@ -253,12 +280,13 @@ func (s *state) speak(now time.Time) {
 // scan opens what has appeared and closes what is gone.
 func (s *state) scan() {
 	s.retry = false
-	found, err := links(s.excluded)
+	found, own, err := links(s.excluded)
 	if err != nil {
 		s.log.Error("interfaces", "error", err)
 		s.retry = true
 		return
 	}
+	s.own.Store(&own)
 	want := map[string]link{}
 	for _, l := range found {
 		want[l.name] = l
@@ -266,7 +294,9 @@ func (s *state) scan() {
 	for name, p := range s.ports {
 		if want[name] != p.link {
 			s.drop(p)
+			continue
 		}
+		s.join(p) // where that failed before
 	}
 	for _, l := range found {
 		if s.ports[l.name] == nil {
@@ -289,22 +319,32 @@ func (s *state) open(l link) {
 		return
 	}
 	s.ports[l.name] = p
+	s.join(p)
+	arp, ndp := protocols()
+	s.listen(p, p.arp, arp)
+	if l.v6 {
+		s.listen(p, p.ndp, ndp)
+	}
+	s.again()
+}
+
+// listen starts a receiver.
+func (s *state) listen(p *port, by socket, speaks protocol) {
 	go func() {
-		err := p.receive(s.Announcer)
+		err := p.receive(s.Announcer, by, speaks)
 		s.do <- func(s *state) {
-			if s.ports[l.name] == p { // else it was closed on purpose
-				s.log.Info("interface lost", "interface", l.name, "error", err)
+			if s.ports[p.name] == p { // else it was closed on purpose
+				s.log.Info("interface lost", "interface", p.name, "error", err)
 				s.drop(p)
 				s.retry = true
 			}
 		}
 	}()
-	s.again()
 }
 
 func (s *state) drop(p *port) {
 	delete(s.ports, p.name)
-	if err := p.conn.Close(); err != nil {
+	if err := p.close(); err != nil {
 		s.log.Debug("close", "interface", p.name, "error", err)
 	}
 }

@@ -1,116 +1,100 @@
 // Package l2 answers for addresses on the node's own network segments: it
-// replies to ARP requests for them and announces them unasked when it takes
-// them over. It never adds an address to an interface; the kernel does not own
-// them, kube-proxy delivers what arrives.
+// replies to ARP requests and IPv6 neighbour solicitations for them, and
+// announces them unasked when it takes them over. It never adds an address to an
+// interface; the kernel does not own them, kube-proxy delivers what arrives.
 //
 //	Announce(addresses) ─→ Announcer.Run (one goroutine, owns the state)
-//	                          ├─ one receiver per interface, reads an atomic snapshot
-//	                          └─ bursts of gratuitous ARP
+//	                          ├─ per interface a receiver of ARP and one of NDP,
+//	                          │  which read an atomic snapshot
+//	                          ├─ bursts of gratuitous ARP and unsolicited advertisements
+//	                          └─ membership in the addresses' multicast groups
+//
+// All it needs is NET_RAW. Receivers do not allocate: what is not for them is
+// dropped by a filter in the kernel, and an answer is written into a buffer that
+// is used again.
 package l2
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
-	"github.com/mdlayher/arp"
 	"golang.org/x/net/bpf"
 )
 
 const (
-	etherTypeARP = 0x0806
-	// Lengths and offsets of an ARP frame for IPv4 over Ethernet.
-	etherLen  = 14
-	frameLen  = etherLen + 28
-	opOffset  = etherLen + 6
-	srcHW     = etherLen + 8
-	srcIP     = etherLen + 14
-	dstIP     = etherLen + 24
-	hwLen     = 6
-	maxFrames = 1600 // bytes that a read can return; ARP frames are far shorter
+	hwLen    = 6
+	etherLen = 14
+	// maxFrame is more than the filters let through of any frame, in bytes.
+	maxFrame = 1600
+
+	etherTypeARP  = 0x0806
+	etherTypeIPv6 = 0x86dd
 )
 
-var errNotARP = errors.New("not an ARP frame for IPv4 over Ethernet")
+// errIgnored is what a parser returns for every frame that is none of its business.
+var errIgnored = errors.New("frame is not to be considered")
 
 // mac is a hardware address that can be compared.
 type mac [hwLen]byte
 
-func (m mac) addr() net.HardwareAddr { return m[:] }
+func (m mac) addr() net.HardwareAddr { return slices.Clone(m[:]) }
+
+// host says whether m can be the address of a host: neither a group nor nobody.
+func (m mac) host() bool { return m[0]&1 == 0 && m != mac{} }
 
 func broadcast() mac { return mac{0xff, 0xff, 0xff, 0xff, 0xff, 0xff} }
 
-// glance is what the receiver reads of every frame before it looks closer.
-type glance struct {
-	to, sender         mac
-	op                 arp.Operation
-	senderIP, targetIP netip.Addr
+func etherType(frame []byte) uint16 { return binary.BigEndian.Uint16(frame[12:]) }
+
+// ether appends the header of an Ethernet frame.
+func ether(b []byte, to, from mac, kind uint16) []byte {
+	b = append(append(b, to[:]...), from[:]...)
+	return binary.BigEndian.AppendUint16(b, kind)
 }
 
-// look reads the fields of an ARP frame in place, without allocation.
-func look(frame []byte) (glance, error) {
-	if len(frame) < frameLen || binary.BigEndian.Uint16(frame[12:]) != etherTypeARP {
-		return glance{}, errNotARP
-	}
-	body := frame[etherLen:]
-	if binary.BigEndian.Uint16(body) != 1 || binary.BigEndian.Uint16(body[2:]) != 0x0800 || body[4] != hwLen || body[5] != 4 {
-		return glance{}, errNotARP
-	}
-	return glance{
-		to: mac(frame[:hwLen]), sender: mac(frame[srcHW : srcHW+hwLen]),
-		op:       arp.Operation(binary.BigEndian.Uint16(frame[opOffset:])),
-		senderIP: netip.AddrFrom4([4]byte(frame[srcIP : srcIP+4])),
-		targetIP: netip.AddrFrom4([4]byte(frame[dstIP : dstIP+4])),
-	}, nil
+// claim is what a frame says about where an address is, or asks.
+type claim struct {
+	// asks says that the frame wants to know where target is.
+	asks   bool
+	target netip.Addr
+	// asker and askerMAC are who wants to know.
+	asker    netip.Addr
+	askerMAC mac
+	// claimed is the address that the sender says it has, at claimedMAC; invalid: none.
+	claimed    netip.Addr
+	claimedMAC mac
 }
 
-// reply builds the frame that answers request on behalf of own.
-func reply(request []byte, own mac) ([]byte, error) {
-	var req arp.Packet
-	if err := req.UnmarshalBinary(request[etherLen:]); err != nil {
-		return nil, fmt.Errorf("read ARP request: %w", err)
-	}
-	p, err := arp.NewPacket(arp.OperationReply, own.addr(), req.TargetIP, req.SenderHardwareAddr, req.SenderIP)
-	if err != nil {
-		return nil, fmt.Errorf("build ARP reply: %w", err)
-	}
-	return seal(p, own, mac(req.SenderHardwareAddr))
-}
+// Types of packets, from linux/if_packet.h.
+const (
+	packetOtherHost = 3 // for another host, seen by a promiscuous interface
+	packetOutgoing  = 4 // our own, looped back
+)
 
-// gratuitous builds the frame that tells everyone that addr is at own. Some
-// systems learn from requests only and some from replies only, so both are sent.
-func gratuitous(op arp.Operation, addr netip.Addr, own mac) ([]byte, error) {
-	p, err := arp.NewPacket(op, own.addr(), addr, broadcast().addr(), addr)
-	if err != nil {
-		return nil, fmt.Errorf("build gratuitous ARP: %w", err)
-	}
-	return seal(p, own, broadcast())
-}
-
-func seal(p *arp.Packet, from, to mac) ([]byte, error) {
-	body, err := p.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("encode ARP packet: %w", err)
-	}
-	frame := make([]byte, 0, etherLen+len(body))
-	frame = append(frame, to[:]...)
-	frame = append(frame, from[:]...)
-	frame = binary.BigEndian.AppendUint16(frame, etherTypeARP)
-	return append(frame, body...), nil
-}
-
-// filter keeps everything but ARP requests and replies from others in the
-// kernel, so that a noisy segment costs little.
-func filter() ([]bpf.RawInstruction, error) {
-	const outgoing = 4 // PACKET_OUTGOING: our own frames, looped back
-	return bpf.Assemble([]bpf.Instruction{
+// foreign is the start of every filter: it goes on with what others sent to us or
+// to a group, outside of a VLAN. Frames of a VLAN belong to the VLAN's interface,
+// but are also seen here if there is none. The program must end with two returns,
+// of which the last one drops.
+func foreign(rest ...bpf.Instruction) ([]bpf.RawInstruction, error) {
+	drop := func(next int) uint8 { return uint8(len(rest) + next - 1) }
+	return bpf.Assemble(append([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtType},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: outgoing, SkipTrue: 4},
-		bpf.LoadAbsolute{Off: opOffset, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(arp.OperationRequest), SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(arp.OperationReply), SkipTrue: 1},
-		bpf.RetConstant{Val: maxFrames},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: packetOutgoing, SkipTrue: drop(3)},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: packetOtherHost, SkipTrue: drop(2)},
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 0xfff, SkipTrue: drop(0)},
+	}, rest...))
+}
+
+// either lets frames through whose loaded value is a or b.
+func either(a, b uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: b, SkipTrue: 1},
+		bpf.RetConstant{Val: maxFrame},
 		bpf.RetConstant{Val: 0},
-	})
+	}
 }

@@ -2,6 +2,7 @@ package l2
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // rescan is how often the interfaces are read although no change was told.
@@ -28,19 +30,29 @@ type link struct {
 	name  string
 	index int
 	mac   mac
+	// v6 says that the interface has an IPv6 address that can be used. Without
+	// one the kernel takes no IPv6 packets from it, and could answer none.
+	v6 bool
 }
 
-// links lists the usable interfaces, by name.
-func links(excluded []*regexp.Regexp) ([]link, error) {
+// links lists the usable interfaces, by index, and the hardware addresses of all.
+func links(excluded []*regexp.Regexp) (usable []link, own map[mac]bool, err error) {
 	all, err := netlink.LinkList()
 	if err != nil {
-		return nil, fmt.Errorf("list network interfaces: %w", err)
+		return nil, nil, fmt.Errorf("list network interfaces: %w", err)
+	}
+	v6, err := withIPv6()
+	if err != nil {
+		return nil, nil, err
 	}
 	vrf := map[int]bool{}
+	own = map[mac]bool{}
 	for _, l := range all {
 		vrf[l.Attrs().Index] = l.Type() == "vrf"
+		if hw := l.Attrs().HardwareAddr; len(hw) == hwLen {
+			own[mac(hw)] = true
+		}
 	}
-	var out []link
 	for _, l := range all {
 		a := l.Attrs()
 		matches := func(re *regexp.Regexp) bool { return re.MatchString(a.Name) }
@@ -54,10 +66,26 @@ func links(excluded []*regexp.Regexp) ([]link, error) {
 			a.MasterIndex != 0 && !vrf[a.MasterIndex]:
 			continue
 		}
-		out = append(out, link{name: a.Name, index: a.Index, mac: mac(a.HardwareAddr)})
+		usable = append(usable, link{name: a.Name, index: a.Index, mac: mac(a.HardwareAddr), v6: v6[a.Index]})
 	}
-	slices.SortFunc(out, func(a, b link) int { return a.index - b.index })
-	return out, nil
+	slices.SortFunc(usable, func(a, b link) int { return a.index - b.index })
+	return usable, own, nil
+}
+
+// withIPv6 returns the interfaces that have an IPv6 address which is neither
+// being checked for duplicates nor known to be one.
+func withIPv6() (map[int]bool, error) {
+	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V6)
+	if err != nil {
+		return nil, fmt.Errorf("list IPv6 addresses: %w", err)
+	}
+	found := map[int]bool{}
+	for _, a := range addrs {
+		if a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 {
+			found[a.LinkIndex] = true
+		}
+	}
+	return found, nil
 }
 
 // Interface flags, as in linux/if.h.
@@ -68,7 +96,8 @@ const (
 	flagNoARP     = 0x80
 )
 
-// watchLinks sends on changed whenever an interface may have changed, until ctx ends.
+// watchLinks sends on changed whenever an interface or an address may have
+// changed, until ctx ends.
 func watchLinks(ctx context.Context, log *slog.Logger, changed chan<- struct{}) {
 	poke := func() {
 		select {
@@ -76,38 +105,37 @@ func watchLinks(ctx context.Context, log *slog.Logger, changed chan<- struct{}) 
 		default:
 		}
 	}
+	report := func(err error) { log.Debug("interface updates", "error", err) }
 	for ctx.Err() == nil {
-		updates := make(chan netlink.LinkUpdate, 64)
+		links, addrs := make(chan netlink.LinkUpdate, 64), make(chan netlink.AddrUpdate, 64)
 		done := make(chan struct{})
-		err := netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
-			ErrorCallback: func(err error) { log.Debug("interface updates", "error", err) },
-		})
+		err := errors.Join(
+			netlink.LinkSubscribeWithOptions(links, done, netlink.LinkSubscribeOptions{ErrorCallback: report}),
+			netlink.AddrSubscribeWithOptions(addrs, done, netlink.AddrSubscribeOptions{ErrorCallback: report}),
+		)
 		if err != nil {
 			log.Error("subscribe to interface updates", "error", err)
 		}
 		poke()
-		forward(ctx, updates, poke)
+		forward(ctx, links, addrs, poke)
 		close(done)
 	}
 }
 
-// forward pokes for each update and every now and then. It returns when the
-// subscription broke or ctx ended.
-func forward(ctx context.Context, updates <-chan netlink.LinkUpdate, poke func()) {
-	tick := time.NewTicker(rescan)
-	defer tick.Stop()
-	for {
+// forward pokes for each update and every now and then. It returns when a
+// subscription broke or ctx ended, and after a while in any case: to subscribe
+// anew is cheap, and cures a silent subscription.
+func forward(ctx context.Context, links <-chan netlink.LinkUpdate, addrs <-chan netlink.AddrUpdate, poke func()) {
+	enough := time.NewTimer(rescan)
+	defer enough.Stop()
+	for open := true; open; poke() {
 		select {
 		case <-ctx.Done():
 			return
-		case _, open := <-updates:
-			if !open {
-				return
-			}
-			poke()
-		case <-tick.C:
-			poke()
-			return // and subscribe anew: cheap, and cures a silent subscription
+		case _, open = <-links:
+		case _, open = <-addrs:
+		case <-enough.C:
+			return
 		}
 	}
 }

@@ -19,10 +19,10 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"ip"})
 	}
 	m := &Metrics{
-		requests:  vec("metallb_layer2_requests_received", "ARP requests received for an address announced here."),
-		responses: vec("metallb_layer2_responses_sent", "ARP replies sent for an address."),
-		unasked:   vec("metallb_layer2_gratuitous_sent", "Gratuitous announcements sent for an address."),
-		conflicts: vec("lbprovider_l2_conflicts_total", "ARP frames by which another host claimed an address announced here."),
+		requests:  vec("metallb_layer2_requests_received", "ARP requests and neighbour solicitations received for an address announced here."),
+		responses: vec("metallb_layer2_responses_sent", "ARP replies and neighbour advertisements sent for an address because somebody asked."),
+		unasked:   vec("metallb_layer2_gratuitous_sent", "Announcements of an address that nobody asked for."),
+		conflicts: vec("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here."),
 	}
 	for _, c := range []*prometheus.CounterVec{m.requests, m.responses, m.unasked, m.conflicts} {
 		if err := reg.Register(c); err != nil {
@@ -32,10 +32,19 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) request(addr netip.Addr)    { m.requests.WithLabelValues(addr.String()).Inc() }
-func (m *Metrics) response(addr netip.Addr)   { m.responses.WithLabelValues(addr.String()).Inc() }
-func (m *Metrics) gratuitous(addr netip.Addr) { m.unasked.WithLabelValues(addr.String()).Inc() }
-func (m *Metrics) conflict(addr netip.Addr)   { m.conflicts.WithLabelValues(addr.String()).Inc() }
+// counts are the metrics of one address.
+type counts struct {
+	requests, responses, unasked, conflicts prometheus.Counter
+}
+
+// of returns those of addr, so that counting needs no look-up.
+func (m *Metrics) of(addr netip.Addr) *counts {
+	ip := addr.String()
+	return &counts{
+		requests: m.requests.WithLabelValues(ip), responses: m.responses.WithLabelValues(ip),
+		unasked: m.unasked.WithLabelValues(ip), conflicts: m.conflicts.WithLabelValues(ip),
+	}
+}
 
 // forget removes the counts of an address that is no longer announced.
 func (m *Metrics) forget(addr netip.Addr) {

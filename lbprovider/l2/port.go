@@ -1,86 +1,143 @@
 package l2
 
 import (
+	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-
-	"github.com/mdlayher/arp"
-	"github.com/mdlayher/packet"
+	"time"
 )
 
-// port is an open link. Frames can be sent from any goroutine; one goroutine
-// receives.
+// protocol is how addresses of one family are asked for and announced.
+type protocol struct {
+	name   string
+	parse  func(frame []byte, own mac) (claim, error)
+	answer func(buf []byte, own mac, c claim) []byte
+}
+
+func protocols() (arp, ndp protocol) {
+	return protocol{"ARP", parseARP, answerARP}, protocol{"NDP", parseNDP, answerNDP}
+}
+
+// port is an open link. Frames can be sent from any goroutine; one goroutine per
+// socket receives.
 type port struct {
 	link
-	conn *packet.Conn
+	arp, ndp socket // ndp is not open on a link without IPv6
+	groups   *groups
 }
 
 func openPort(l link) (*port, error) {
-	prog, err := filter()
+	p := &port{link: l, groups: newGroups(l.index)}
+	filter, err := filterARP()
 	if err != nil {
 		return nil, fmt.Errorf("assemble ARP filter: %w", err)
 	}
-	ifi := &net.Interface{Index: l.index, Name: l.name, HardwareAddr: l.mac.addr()}
-	conn, err := packet.Listen(ifi, packet.Raw, etherTypeARP, &packet.Config{Filter: prog})
+	if p.arp, err = openSocket(l.index, etherTypeARP, filter); err != nil {
+		return nil, fmt.Errorf("ARP on %s: %w", l.name, err)
+	}
+	if !l.v6 {
+		return p, nil
+	}
+	if filter, err = filterNDP(); err == nil {
+		p.ndp, err = openSocket(l.index, etherTypeIPv6, filter)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("listen for ARP on %s: %w", l.name, err)
+		return nil, errors.Join(fmt.Errorf("NDP on %s: %w", l.name, err), p.close())
 	}
-	return &port{link: l, conn: conn}, nil
+	return p, nil
 }
 
-func (p *port) send(frame []byte) error {
-	if _, err := p.conn.WriteTo(frame, &packet.Addr{HardwareAddr: net.HardwareAddr(frame[:hwLen])}); err != nil {
-		return fmt.Errorf("send ARP on %s: %w", p.name, err)
+func (p *port) close() error {
+	err := p.arp.close()
+	if p.ndp.file != nil {
+		err = errors.Join(err, p.ndp.close())
 	}
-	return nil
-}
-
-// announce sends both forms of gratuitous ARP for addr.
-func (p *port) announce(addr netip.Addr) error {
-	for _, op := range []arp.Operation{arp.OperationRequest, arp.OperationReply} {
-		frame, err := gratuitous(op, addr, p.mac)
-		if err != nil {
-			return err
-		}
-		if err := p.send(frame); err != nil {
-			return err
-		}
+	p.groups.close()
+	if err != nil {
+		return fmt.Errorf("close %s: %w", p.name, err)
 	}
 	return nil
 }
 
-// receive answers requests until the port is closed or its interface goes away.
-// It tells of claims of others for addresses that are announced here.
-func (p *port) receive(a *Announcer) error {
-	buf := make([]byte, maxFrames)
+// join makes the link a member of the groups in which the claimed addresses are
+// asked for.
+func (p *port) join(claims map[netip.Addr]Claim) error {
+	if !p.v6 {
+		return nil
+	}
+	wanted := map[netip.Addr]bool{}
+	for addr, c := range claims {
+		if addr.Is6() && c.on(p.name) {
+			wanted[solicitedNode(addr)] = true
+		}
+	}
+	return p.groups.set(wanted)
+}
+
+// announce tells everyone that addr is here, and says whether it could. For IPv4
+// both forms of gratuitous ARP go out: some systems learn from requests only, and
+// some from replies only.
+func (p *port) announce(addr netip.Addr) (bool, error) {
+	buf := make([]byte, 0, maxFrame)
+	if addr.Is6() {
+		if !p.v6 {
+			return false, nil
+		}
+		if err := p.ndp.write(unsolicited(buf, p.mac, addr)); err != nil {
+			return false, fmt.Errorf("send advertisement on %s: %w", p.name, err)
+		}
+		return true, nil
+	}
+	for _, op := range []uint16{arpRequest, arpReply} {
+		if err := p.arp.write(appendARP(buf[:0], op, p.mac, addr, broadcast(), addr)); err != nil {
+			return false, fmt.Errorf("send ARP on %s: %w", p.name, err)
+		}
+	}
+	return true, nil
+}
+
+// receive answers what comes by a socket until the port is closed or its
+// interface goes away. It tells of claims of others for addresses announced here.
+func (p *port) receive(a *Announcer, s socket, by protocol) error {
+	buf, out, limit := make([]byte, maxFrame), make([]byte, 0, maxFrame), newLimiter()
 	for {
-		n, _, err := p.conn.ReadFrom(buf)
+		n, err := s.read(buf)
 		if err != nil {
-			return fmt.Errorf("receive ARP on %s: %w", p.name, err)
+			return fmt.Errorf("receive %s on %s: %w", by.name, p.name, err)
 		}
-		g, err := look(buf[:n])
-		if err != nil {
+		frame := p.react(a, buf[:n], out, by, limit)
+		if frame == nil {
 			continue
 		}
-		claims := *a.claims.Load()
-		if own, ours := claims[g.senderIP]; ours && own.on(p.name) && g.sender != p.mac {
-			a.conflict(g.senderIP, g.sender, p.name)
+		if err := s.write(frame); err != nil {
+			a.log.Debug("answer", "protocol", by.name, "interface", p.name, "error", err)
 		}
-		own, ours := claims[g.targetIP]
-		if !ours || !own.on(p.name) || g.op != arp.OperationRequest || g.sender == p.mac ||
-			g.senderIP == g.targetIP || g.to != broadcast() && g.to != p.mac {
-			continue
-		}
-		a.opts.Metrics.request(g.targetIP)
-		frame, err := reply(buf[:n], p.mac)
-		if err != nil {
-			continue
-		}
-		if err := p.send(frame); err != nil {
-			a.log.Debug("reply", "error", err)
-			continue
-		}
-		a.opts.Metrics.response(g.targetIP)
 	}
+}
+
+// react returns the answer to a frame, in out; nil if it deserves none.
+func (p *port) react(a *Announcer, frame, out []byte, by protocol, limit *limiter) []byte {
+	c, err := by.parse(frame, p.mac)
+	if err != nil {
+		return nil
+	}
+	claims := *a.claims.Load()
+	if c.claimed.IsValid() && !a.ours(c.claimedMAC) {
+		if own, announced := claims[c.claimed]; announced && own.on(p.name) {
+			a.conflict(c.claimed, c.claimedMAC, p.name)
+		}
+	}
+	if !c.asks || a.ours(c.askerMAC) {
+		return nil
+	}
+	own, announced := claims[c.target]
+	if !announced || !own.on(p.name) {
+		return nil
+	}
+	own.counts.requests.Inc()
+	if !limit.allow(c.askerMAC, c.target, time.Now().Unix()) {
+		return nil
+	}
+	own.counts.responses.Inc()
+	return by.answer(out[:0], p.mac, c)
 }
