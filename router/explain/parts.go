@@ -57,19 +57,21 @@ func endpoints(c *model.Claim, r *Request) []Endpoint {
 	return out
 }
 
-// cookieValue returns the value of a request's cookie.
+// cookieValue returns the value of a request's cookie. Several Cookie lines,
+// which browsers must not send (RFC 6265 5.4), are not looked into.
 func cookieValue(r *Request, name string) string {
-	if name == "" {
+	var lines []string
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, "Cookie") {
+			lines = append(lines, h.Value)
+		}
+	}
+	if name == "" || len(lines) != 1 {
 		return ""
 	}
-	for _, h := range r.Headers {
-		if !strings.EqualFold(h.Name, "Cookie") {
-			continue
-		}
-		for pair := range strings.SplitSeq(h.Value, ";") {
-			if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k == name {
-				return v
-			}
+	for pair := range strings.SplitSeq(lines[0], ";") {
+		if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k == name {
+			return v
 		}
 	}
 	return ""

@@ -37,13 +37,14 @@ type bed struct {
 	*rig.Rig
 	router   *rig.Router
 	seed     uint64
+	routes   int
 	subjects []*subject
 	stable   []*state
 }
 
 func newBed(t *testing.T, haproxy string) *bed {
 	t.Helper()
-	b := &bed{seed: size.seed}
+	b := &bed{seed: size.seed, routes: size.routes}
 	b.Rig, b.router = rigtest.Start(t, unable, haproxy, settings())
 	return b
 }
@@ -76,7 +77,7 @@ func (b *bed) populate(ctx context.Context) error {
 		}
 		b.stable = append(b.stable, s)
 	}
-	for i := range size.routes {
+	for i := range b.routes {
 		s, err := d.route(fmt.Sprintf("route%d", i))
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package rig
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ type Answer struct {
 	Status int
 	Body   string
 	Header http.Header
+	// Certificate is what a TLS client was shown.
+	Certificate *x509.Certificate
 }
 
 // Probe asks the router over one connection that it keeps. It is used by one
@@ -34,7 +37,8 @@ func NewProbe(secure bool) *Probe { return &Probe{secure: secure} }
 type Request struct {
 	// Method other than GET has a body.
 	Method string
-	// Host is the Host header, Name the server name of TLS, Host if empty.
+	// Host is the Host header, Name the server name of TLS: Host if it is
+	// empty, none if it is "-".
 	Host, Name string
 	Path       string
 	// Header are further lines, "Name: value".
@@ -59,8 +63,11 @@ func (p *Probe) Get(host, path string) (Answer, error) {
 func (p *Probe) Ask(r Request) (Answer, error) {
 	if p.conn == nil {
 		name := r.Name
-		if name == "" {
+		switch name {
+		case "":
 			name = r.Host
+		case "-":
+			name = ""
 		}
 		if err := p.dial(name, r.From); err != nil {
 			return Answer{}, err
@@ -114,7 +121,11 @@ func (p *Probe) exchange(r Request) (Answer, bool, error) {
 	if err != nil {
 		return Answer{}, false, fmt.Errorf("read the router's answer: %w", err)
 	}
-	return Answer{Status: response.StatusCode, Body: string(text), Header: response.Header}, !response.Close, nil
+	a := Answer{Status: response.StatusCode, Body: string(text), Header: response.Header}
+	if secure, ok := p.conn.(*tls.Conn); ok {
+		a.Certificate = secure.ConnectionState().PeerCertificates[0]
+	}
+	return a, !response.Close, nil
 }
 
 // Close closes the connection; the next request opens one.

@@ -75,6 +75,9 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 	return r, nil
 }
 
+// Config leads to the API server.
+func (r *Rig) Config() (*rest.Config, error) { return r.server.RESTConfig() }
+
 func (r *Rig) work() string { return filepath.Join(r.Dir, "w") }
 
 func (r *Rig) startAPI(ctx context.Context) error {
