@@ -25,8 +25,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
+	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
@@ -52,6 +54,8 @@ type settings struct {
 	leaderElect    bool
 	classless      bool
 	logLevel       slog.Level
+	aws            aws.Access
+	dns            dnsSettings
 }
 
 func parse(args []string) (s settings, err error) {
@@ -68,6 +72,8 @@ func parse(args []string) (s settings, err error) {
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
+	awsFlags(f, &s.aws)
+	s.dns.flags(f)
 	if err = f.Parse(args); err != nil {
 		return s, err
 	}
@@ -111,6 +117,11 @@ func run(ctx context.Context, s settings) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operator.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
+	names, err := s.dns.options(ctx, config, s.aws)
+	if err != nil {
+		return fmt.Errorf("set up DNS: %w", err)
+	}
+	names.Registerer = metrics.Registry
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         operator.CacheOptions(),
@@ -127,7 +138,8 @@ func run(ctx context.Context, s settings) error {
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
-		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage}),
+		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil}),
+		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
 		addresses.Setup(mgr, addresses.Options{}),
 	); err != nil {

@@ -18,6 +18,8 @@ func TestParse(t *testing.T) {
 		{"no image", nil, "--router-image is required"},
 		{"a word too many", []string{"--router-image=router:1", "start"}, `unexpected argument "start"`},
 		{"unknown flag", []string{"--image=x"}, "image"},
+		{"DNS zones", []string{"--router-image=x", "--dns=rfc2136", "--dns-zone=example.com", "--dns-private-zone=kind=private,cluster=c1"}, ""},
+		{"DNS zone without a key", []string{"--router-image=x", "--dns-zone==x"}, "is not key=value"},
 		{"unknown level", []string{"--log-level=loud"}, "log-level"},
 	}
 	for _, test := range tests {

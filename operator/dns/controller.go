@@ -184,7 +184,10 @@ func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone,
 
 func (r *reconciler) erase(ctx context.Context, z Zone, record *hook.Record) error {
 	zone, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
-	if err != nil {
+	switch {
+	case hook.ClassOf(err) == hook.ClassNotFound:
+		return nil // With the zone, all of its names are gone.
+	case err != nil:
 		return err
 	}
 	return r.options.Hook.DeleteRecord(ctx, record, zone)

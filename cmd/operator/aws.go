@@ -1,0 +1,17 @@
+package main
+
+import (
+	"flag"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
+)
+
+// awsFlags say how AWS is reached, for load balancers and names. What they
+// leave open comes from the environment, as with every program that uses the
+// AWS SDK: AWS_REGION, AWS_ACCESS_KEY_ID, a web identity, a profile.
+func awsFlags(f *flag.FlagSet, a *aws.Access) {
+	f.StringVar(&a.Region, "aws-region", "", "AWS `region` of the cluster; by default what AWS_REGION says")
+	f.StringVar(&a.Endpoint, "aws-endpoint", "", "`URL` in place of AWS's own addresses, for tests")
+	f.StringVar(&a.RoleARN, "aws-role", "", "`ARN` of a role to assume")
+	f.StringVar(&a.ExternalID, "aws-external-id", "", "external `id` that the role asks for")
+}

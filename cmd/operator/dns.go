@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/route53"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/operator/dns"
+)
+
+// dnsSettings are the flags about names.
+type dnsSettings struct {
+	provider     string
+	owner        string
+	zones        zoneList
+	privateZones zoneList
+	privateRole  string
+	server       string
+	keyDir       string
+}
+
+func (d *dnsSettings) flags(f *flag.FlagSet) {
+	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53 or external-dns")
+	f.StringVar(&d.owner, "dns-owner", "fairlead", "`id` that tells this cluster's records from others'; each cluster needs its own")
+	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
+	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
+	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53)")
+	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
+	f.StringVar(&d.keyDir, "rfc2136-key", "", "`folder` with the files name, secret and algorithm of the key that signs updates (rfc2136)")
+}
+
+// zoneList is a flag of zones: an id or name, or tags.
+type zoneList []configv1.DNSZone
+
+func (z *zoneList) String() string { return fmt.Sprint([]configv1.DNSZone(*z)) }
+
+// Set adds a zone.
+func (z *zoneList) Set(s string) error {
+	if !strings.Contains(s, "=") {
+		*z = append(*z, configv1.DNSZone{ID: s})
+		return nil
+	}
+	tags := map[string]string{}
+	for pair := range strings.SplitSeq(s, ",") {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok || k == "" {
+			return fmt.Errorf("%q is not key=value", pair)
+		}
+		tags[k] = v
+	}
+	*z = append(*z, configv1.DNSZone{Tags: tags})
+	return nil
+}
+
+// options returns what the flags mean.
+func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access) (dns.Options, error) {
+	o := dns.Options{Owner: d.owner}
+	for _, z := range d.privateZones {
+		o.Zones = append(o.Zones, dns.Zone{DNSZone: z, Private: true})
+	}
+	for _, z := range d.zones {
+		o.Zones = append(o.Zones, dns.Zone{DNSZone: z})
+	}
+	var err error
+	o.Hook, err = d.hook(ctx, config, access)
+	return o, err
+}
+
+func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access) (hook.DNSHook, error) {
+	switch d.provider {
+	case "none", "":
+		return nil, nil
+	case "rfc2136":
+		o := rfc2136.Options{Server: d.server}
+		if d.keyDir != "" {
+			key, err := rfc2136.ReadKey(d.keyDir)
+			if err != nil {
+				return nil, fmt.Errorf("--rfc2136-key: %w", err)
+			}
+			o.Key = key
+		}
+		p, err := rfc2136.New(o)
+		if err != nil {
+			return nil, fmt.Errorf("--rfc2136-server: %w", err)
+		}
+		return p, nil
+	case "route53":
+		public, err := aws.Config(ctx, access)
+		if err != nil {
+			return nil, err
+		}
+		private := public
+		if d.privateRole != "" {
+			access.RoleARN = d.privateRole
+			if private, err = aws.Config(ctx, access); err != nil {
+				return nil, err
+			}
+		}
+		return route53.New(public, private), nil
+	case "external-dns":
+		c, err := client.New(config, client.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("reach the cluster: %w", err)
+		}
+		return externaldns.New(c), nil
+	}
+	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, external-dns; see --help", d.provider)
+}
