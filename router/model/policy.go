@@ -69,24 +69,30 @@ type HeaderAction struct {
 }
 
 // Record returns the part of the policy that rules read as one line split at
-// "|", or an empty text if every field has its default. No field holds a "|":
-// ingest sees to it. The order of the fields is part of the skeleton in
-// templates/.
+// "|", or an empty text if every field has its default. It begins with "|" if
+// nothing but a sticky cookie is asked for, so that rules can leave most
+// requests alone after one look. No field holds a "|": ingest sees to it. The
+// order of the fields is part of the skeleton in templates/.
 func (p *Policy) Record() string {
+	cookie := p.CookieName + "|" + p.CookieAttributes // 2, 3
 	fields := []string{
-		milliseconds(p.TimeoutServer), milliseconds(p.TimeoutTunnel), // 1, 2
-		p.CookieName, p.CookieAttributes, // 3, 4
-		flag(p.Restricted, "1"), forwardedCode(p.Forwarded), // 5, 6
+		milliseconds(p.TimeoutServer), milliseconds(p.TimeoutTunnel), // 4, 5
+		flag(p.Restricted, "1"),                                                              // 6
 		number(p.Limits.Requests), number(p.Limits.Concurrent), number(p.Limits.Connections), // 7, 8, 9
 		"", "", "", // 10 strip, 11 to, 12 empty
 		p.HSTS, // 13
-		flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s"), // 14
 	}
 	if r := p.Rewrite; r != nil {
-		fields[9], fields[10], fields[11] = strconv.Itoa(r.Strip), r.To, r.Empty
+		fields[6], fields[7], fields[8] = strconv.Itoa(r.Strip), r.To, r.Empty
 	}
-	record := strings.TrimRight(strings.Join(fields, "|"), "|")
-	return record
+	more := strings.TrimRight("|"+strings.Join(fields, "|"), "|")
+	mode := forwardedCode(p.Forwarded) + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
+	switch {
+	case more == "" && mode == forwardedCode(ForwardedAppend):
+		return strings.TrimRight("|"+cookie, "|")
+	default:
+		return strings.TrimRight(mode+"|"+cookie+more, "|")
+	}
 }
 
 func milliseconds(d time.Duration) string {
@@ -110,7 +116,8 @@ func flag(set bool, text string) string {
 	return ""
 }
 
-// forwardedCode is empty for append, which most routes have.
+// forwardedCode is the first letter of every record that asks for more than a
+// cookie.
 func forwardedCode(f Forwarded) string {
 	switch f {
 	case ForwardedReplace:
@@ -121,5 +128,5 @@ func forwardedCode(f Forwarded) string {
 		return "n"
 	case ForwardedAppend:
 	}
-	return ""
+	return "a"
 }

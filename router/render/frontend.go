@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 )
 
 func lower(s string) string { return strings.ToLower(s) }
@@ -136,6 +137,21 @@ func certificateRules(s Settings) []string {
 		add("set-header %s %s", h.name, h.value)
 	}
 	return rules
+}
+
+// anyHostRules look for a route for any host, where no route of any listener
+// names the host of the request: neither itself nor a wildcard. txn.key is there
+// if the host itself had no answer.
+func anyHostRules(s Settings, l Layout, m plan.Map) []string {
+	if !s.AnyHost {
+		return nil
+	}
+	named := "map_beg(" + l.MapFile(plan.MapHTTP) + ") -m found }"
+	return []string{
+		`http-request set-var-fmt(txn.any) "*%[path]/#" if { var(txn.key) -m found } !{ var(txn.key),` + named +
+			` !{ req.hdr(host),host_only,rtrim(.),lower,concat(,txn.path,"/#"),` + named,
+		"http-request set-var(txn.be) var(txn.any),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any) -m found }",
+	}
 }
 
 // headerRules are the header changes of the IngressController.

@@ -20,6 +20,8 @@ type Settings struct {
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
 	IPv6 bool
+	// AnyHost serves routes for hosts that no route names.
+	AnyHost bool
 	// HardStopAfter is how long an old worker may finish its requests;
 	// default 1h.
 	HardStopAfter time.Duration
@@ -200,6 +202,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
+	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},
 	{"hard-stop-after", same(func(s *Settings) time.Duration { return s.HardStopAfter })},
 	{"spec.endpointPublishingStrategy.protocol", same(func(s *Settings) bool { return s.ProxyProtocol })},
 	{"spec.tuningOptions.maxConnections", same(func(s *Settings) int { return s.MaxConn })},

@@ -98,30 +98,23 @@ type skeleton struct {
 	TLSOptions            []string
 	CleanRules, CertRules []string
 	RequestRules          []string
-	PolicyRules           []string
-	ResponseRules         []string
-	NotFound              string
-	ProfileOptions        []string
-	Tunnel                string
-	HTTPProfiles          []profile
-	TCPProfiles           []profile
+	// ClientRules begin the rules of the frontends that route HTTP, PolicyRules
+	// end them, and ProfileRules end those of their backends.
+	ClientRules, PolicyRules, ProfileRules []string
+	// AnyHTTP and AnyHTTPS look for routes for any host.
+	AnyHTTP, AnyHTTPS []string
+	ResponseRules     []string
+	NotFound          string
+	ProfileOptions    []string
+	Tunnel            string
+	HTTPProfiles      []profile
+	TCPProfiles       []profile
 }
 
 type profile struct {
 	Name, Balance, Tunnel string
 	Cookie                bool
 	Options               []string
-}
-
-// wrongProtocol repeats requests that HAProxy sent in the wrong protocol. From
-// 3.3 on it remembers the one that a server chose last: after a websocket,
-// which takes HTTP/1.1, it writes the next request to a pod with HTTP/2 in
-// HTTP/1.1 as well (github.com/haproxy/haproxy/issues/3473). Such a pod does
-// nothing, sends an HTTP/2 frame and closes. Only GET and HEAD are repeated,
-// since nonsense or nothing does not tell whether another server did something.
-var wrongProtocol = []string{
-	"retry-on conn-failure empty-response junk-response",
-	"http-request disable-l7-retry if !METH_GET or !{ be_name -m beg " + string(model.KindSecure) + ": }",
 }
 
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
@@ -134,14 +127,13 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
 		RequestRules: headerRules("http-request", s.HTTP.RequestHeaders), PolicyRules: policyRules(l, caps),
-		ResponseRules: slices.Concat(responseRules(l, caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
+		ClientRules: clientRules(), ProfileRules: profileRules(),
+		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
+		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
 		NotFound:      notFoundRule(s, l),
 	}
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")
-	}
-	if caps.AutoSNI {
-		d.ProfileOptions = append(d.ProfileOptions, wrongProtocol...)
 	}
 	if !caps.DynamicBackends || s.HTTP.DeferClose {
 		// A client whose connection is idle hears of its end with the next
@@ -209,6 +201,9 @@ func timeoutLines(t Timeouts) []string {
 	}
 }
 
+// hotBuffers is how many buffers each thread keeps at hand.
+const hotBuffers = 64
+
 func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -218,6 +213,10 @@ func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
 	add("nbthread %d", s.Threads)
 	add("tune.bufsize %d", s.BufferBytes)
 	add("tune.maxrewrite %d", s.RewriteBytes)
+	// What a thread keeps of freed memory for itself. HAProxy's 512 kB hold
+	// few buffers of this size, and each further one is a trip to malloc: 8 %
+	// of a request's cost (3.4.7).
+	add("tune.memory.hot-size %d", hotBuffers*s.BufferBytes)
 	if caps.Lua {
 		add("lua-load-per-thread %s", l.LuaFile())
 	}
