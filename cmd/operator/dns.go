@@ -83,11 +83,10 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 	case "rfc2136":
 		o := rfc2136.Options{Server: d.server}
 		if d.keyDir != "" {
-			key, err := rfc2136.ReadKey(d.keyDir)
-			if err != nil {
+			if _, err := rfc2136.ReadKey(d.keyDir); err != nil {
 				return nil, fmt.Errorf("--rfc2136-key: %w", err)
 			}
-			o.Key = key
+			o.Key = func() (*rfc2136.Key, error) { return rfc2136.ReadKey(d.keyDir) }
 		}
 		p, err := rfc2136.New(o)
 		if err != nil {

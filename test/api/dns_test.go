@@ -28,7 +28,9 @@ func TestWildcardNameIsPublished(t *testing.T) {
 	n := named.Start(t)
 	provider, err := rfc2136.New(rfc2136.Options{
 		Server: n.Address, Timeout: 2 * time.Second,
-		Key: &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret},
+		Key: func() (*rfc2136.Key, error) {
+			return &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

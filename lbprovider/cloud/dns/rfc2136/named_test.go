@@ -20,7 +20,11 @@ const wrongSecret = "YW5vdGhlciBzZWNyZXQgb2YgYSB0ZXN0LCB0b28="
 
 func provider(t *testing.T, n named.Server, key *Key) *Provider {
 	t.Helper()
-	p, err := New(Options{Server: n.Address, Key: key, Timeout: 5 * time.Second})
+	o := Options{Server: n.Address, Timeout: 5 * time.Second}
+	if key != nil {
+		o.Key = func() (*Key, error) { return key, nil }
+	}
+	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ type Options struct {
 	// Server is the primary server of the zones, as host or host:port. The
 	// port is 53 if there is none.
 	Server string
-	// Key signs updates and questions; nil for none.
-	Key *Key
+	// Key returns the key that signs updates and questions. It is called for
+	// each, so that a new key is used at once; nil for none.
+	Key func() (*Key, error)
 	// Timeout is that of one question or update; the default is 10 seconds.
 	Timeout time.Duration
 }
@@ -35,7 +36,7 @@ type Options struct {
 // Provider is a hook.DNSHook.
 type Provider struct {
 	server string
-	key    *Key
+	key    func() (*Key, error)
 	client mdns.Client
 }
 
@@ -55,9 +56,6 @@ func New(o Options) (*Provider, error) {
 	p.client.Timeout = o.Timeout
 	if p.client.Timeout == 0 {
 		p.client.Timeout = 10 * time.Second
-	}
-	if p.key != nil {
-		p.client.TsigSecret = map[string]string{p.key.Name: p.key.Secret}
 	}
 	return p, nil
 }
@@ -183,11 +181,20 @@ func (p *Provider) ask(ctx context.Context, name string, t uint16) (*mdns.Msg, e
 	return nil, p.refusal("Query", answer.Rcode)
 }
 
+// fudge is by how many seconds the clocks may differ (RFC 8945, section 10).
+const fudge = 300
+
 func (p *Provider) exchange(ctx context.Context, m *mdns.Msg) (*mdns.Msg, error) {
+	c := p.client
 	if p.key != nil {
-		m.SetTsig(p.key.Name, p.key.Algorithm, 300, time.Now().Unix())
+		key, err := p.key()
+		if err != nil {
+			return nil, &hook.Error{Class: hook.ClassDenied, Message: err.Error(), Cause: err}
+		}
+		m.SetTsig(key.Name, key.Algorithm, fudge, time.Now().Unix())
+		c.TsigSecret = map[string]string{key.Name: key.Secret}
 	}
-	answer, _, err := p.client.ExchangeContext(ctx, m, p.server)
+	answer, _, err := c.ExchangeContext(ctx, m, p.server)
 	switch {
 	case err == nil:
 		return answer, nil
