@@ -70,7 +70,9 @@ func RouteAnnotations() []Annotation {
 		{AnnotationRewrite, "path", "none", http, "Replaces spec.path at the beginning of the request's path."},
 		{AnnotationAdjustCase, "true or false", "false", http, "Writes header names to pods as the IngressController's spec.httpHeaders.headerNameCaseAdjustments lists them (HTTP/1 only)."},
 		{AnnotationForwarded, "append, replace, if-none or never", "that of the IngressController, else append", http, "What happens to Forwarded and X-Forwarded headers."},
-		{AnnotationPathType, "Prefix or Exact", "Prefix", http, "How spec.path matches."},
+		{AnnotationPathType, "Prefix, Exact or Default", "Prefix", http, "How spec.path matches. Default, without a path: whatever no other route of the namespace serves at this host."},
+		{AnnotationAnyHost, "true", "false", http, "Answers for all hosts that no route names, in place of spec.host; the IngressController must allow wildcards."},
+		{AnnotationIngressController, "name of an IngressController", "all that select the route", all, "The only IngressController whose routers serve the route."},
 	}
 }
 

@@ -17,9 +17,18 @@ const (
 // Annotations on Routes and Ingresses that OpenShift has no word for.
 const (
 	// AnnotationPathType on a Route says how spec.path matches: "Prefix" (the
-	// default: whole path segments) or "Exact". The operator sets it on
-	// Routes that it makes of an Ingress with pathType Exact.
+	// default: whole path segments), "Exact", or "Default": all paths of the
+	// host, unless another Route of the namespace has them. The operator sets it
+	// on Routes that it makes of Ingresses.
 	AnnotationPathType = "fairlead.dev/path-type"
+	// AnnotationAnyHost on a Route, with the value "true", makes it answer for
+	// all hosts that no Route names, in place of spec.host. The operator sets it
+	// on Routes that it makes of rules without host.
+	AnnotationAnyHost = "fairlead.dev/any-host"
+	// AnnotationIngressController on a Route names the only IngressController
+	// that may serve it. The operator sets it on Routes of Ingresses whose class
+	// has an IngressController as its parameters.
+	AnnotationIngressController = "fairlead.dev/ingress-controller"
 	// AnnotationHTTP2 on an IngressController, with the value "true", offers
 	// HTTP/2 to clients.
 	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"

@@ -43,9 +43,14 @@ const (
 	ReasonBackendNotFound Reason = "BackendNotFound"
 	// ReasonUnsupportedBackend: the backend is no Service. The path is not served.
 	ReasonUnsupportedBackend Reason = "UnsupportedBackend"
-	// ReasonUnsupportedHostlessRule: a rule has no host. It is not served.
+	// ReasonUnsupportedHostlessRule: a rule with passthrough has no host. It
+	// is not served.
 	ReasonUnsupportedHostlessRule Reason = "UnsupportedHostlessRule"
-	// ReasonUnsupportedDefaultBackend: spec.defaultBackend is not served.
+	// ReasonInvalidClassParameters: spec.parameters of the IngressClass name
+	// something else than an IngressController. They have no effect.
+	ReasonInvalidClassParameters Reason = "InvalidClassParameters"
+	// ReasonUnsupportedDefaultBackend: a rule without http has no
+	// spec.defaultBackend to go to, or there is one with passthrough.
 	ReasonUnsupportedDefaultBackend Reason = "UnsupportedDefaultBackend"
 	// ReasonUnsupportedPath: the path has characters that a Route cannot
 	// have, or the termination allows no path. It is not served.

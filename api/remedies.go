@@ -120,12 +120,16 @@ func ingressRemedies() map[Reason]Remedy {
 			"name a Service as backend",
 		},
 		ReasonUnsupportedHostlessRule: {
-			"a rule has no host",
+			"a rule with passthrough has no host",
 			"give the rule a host",
 		},
+		ReasonInvalidClassParameters: {
+			"spec.parameters of the IngressClass name something else than an IngressController",
+			"set apiGroup operator.openshift.io, kind IngressController, scope Namespace and namespace openshift-ingress-operator",
+		},
 		ReasonUnsupportedDefaultBackend: {
-			"a default backend is not served",
-			"add a rule with host and path / instead",
+			"a rule without http has no spec.defaultBackend to go to, or there is one with passthrough",
+			"add spec.defaultBackend, or paths to the rule",
 		},
 		ReasonUnsupportedPath: {
 			"a Route cannot have the path, or its termination allows no path",

@@ -95,6 +95,9 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
 	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
 	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
+	if host == match.Any {
+		return // the default certificate is not a route's
+	}
 	p.use(old.Table.Certificate, host, false, scope)
 	p.use(h.Table.Certificate, host, true, scope)
 	p.line(host, h.Table.Certificate, scope)
@@ -150,7 +153,7 @@ func (p *Pipeline) line(host string, c *model.Certificate, scope *plan.Scope) {
 }
 
 func sniTable(host string, h *admit.Host) match.Table {
-	if h.Table.SNI == "" {
+	if h.Table.SNI == "" || host == match.Any {
 		return nil
 	}
 	return match.Table{host: h.Table.SNI}

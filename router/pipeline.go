@@ -252,7 +252,7 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 // sameRight reports whether two claims of one route lead to the same decision
 // about their host, because they differ at most in servers and policy.
 func sameRight(a, b *model.Claim) bool {
-	return a.Host == b.Host && a.Path == b.Path && a.Exact == b.Exact && a.UID == b.UID && a.Created.Equal(b.Created) &&
+	return a.Host == b.Host && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.Backend.Name() == b.Backend.Name() &&
 		certID(a.Certificate) == certID(b.Certificate)
 }

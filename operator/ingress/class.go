@@ -1,6 +1,9 @@
 package ingress
 
 import (
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
@@ -25,4 +28,28 @@ func Managed(i *networkingv1.Ingress, class *networkingv1.IngressClass, classles
 		return classless
 	}
 	return class != nil && class.Spec.Controller == api.IngressClassController
+}
+
+// controller returns the name of the IngressController that the parameters of
+// the class name, which alone serves the Ingress; empty for all that select it.
+func (c *conversion) controller() string {
+	class := c.in.Class
+	if class == nil || class.Spec.Parameters == nil {
+		return ""
+	}
+	p := class.Spec.Parameters
+	group, namespace := "", api.OperatorNamespace
+	if p.APIGroup != nil {
+		group = *p.APIGroup
+	}
+	if p.Namespace != nil {
+		namespace = *p.Namespace
+	}
+	if group != operatorv1.GroupName || p.Kind != "IngressController" || namespace != api.OperatorNamespace {
+		c.warn("spec.ingressClassName", api.ReasonInvalidClassParameters,
+			fmt.Sprintf("spec.parameters of IngressClass %s name no IngressController in namespace %s", class.Name, api.OperatorNamespace),
+			"all IngressControllers that select the Ingress serve it")
+		return ""
+	}
+	return p.Name
 }

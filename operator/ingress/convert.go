@@ -29,10 +29,16 @@ const annotationCopied = "fairlead.dev/annotations-from-ingress"
 // defaultWeight is that of the API server.
 const defaultWeight = 100
 
+// hostOfAny is spec.host of Routes for any host, which routers do not look at.
+// No name of a real host ends so (RFC 6761).
+const hostOfAny = "any-host.invalid"
+
 // Input is what the Routes of an Ingress depend on. All maps are by name,
 // within the namespace of the Ingress.
 type Input struct {
-	Ingress  *networkingv1.Ingress
+	Ingress *networkingv1.Ingress
+	// Class is that of the Ingress, or nil.
+	Class    *networkingv1.IngressClass
 	Services map[string]*corev1.Service
 	Secrets  map[string]*corev1.Secret
 	// Routes are those that the Ingress owns now. What users may change by
@@ -50,20 +56,22 @@ type Output struct {
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
 	c := &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}}
-	if in.Ingress.Spec.DefaultBackend != nil {
-		c.warn("spec.defaultBackend", api.ReasonUnsupportedDefaultBackend, "a default backend is not supported yet", "it gets no traffic")
-	}
+	c.only = c.controller()
 	c.checkLabels()
 	for i, rule := range in.Ingress.Spec.Rules {
 		c.rule(i, rule)
 	}
+	c.defaults()
 	return Output{Routes: c.routes, Findings: c.findings}
 }
 
 // claim is what a path asks for; two paths with equal claims mean the same.
 type claim struct {
+	// host is empty for any host.
 	host, path string
 	exact      bool
+	// fallback is for what no other path of the host matches.
+	fallback bool
 }
 
 type conversion struct {
@@ -74,6 +82,8 @@ type conversion struct {
 	findings []api.Finding
 	seen     map[api.Finding]bool
 	taken    map[claim]int
+	// only names the one IngressController for the Routes, or is empty.
+	only string
 }
 
 func (c *conversion) warn(field string, reason api.Reason, message, effect string) {
@@ -92,12 +102,10 @@ func (c *conversion) warn(field string, reason api.Reason, message, effect strin
 
 func (c *conversion) rule(i int, rule networkingv1.IngressRule) {
 	field := fmt.Sprintf("spec.rules[%d]", i)
-	switch {
-	case rule.Host == "":
-		c.warn(field+".host", api.ReasonUnsupportedHostlessRule, "a rule without host is not supported yet", "the rule gets no traffic")
-		return
-	case rule.HTTP == nil:
-		c.warn(field+".http", api.ReasonUnsupportedDefaultBackend, "a rule without http needs a default backend, which is not supported yet", "the rule gets no traffic")
+	if rule.HTTP == nil {
+		if c.in.Ingress.Spec.DefaultBackend == nil {
+			c.warn(field+".http", api.ReasonUnsupportedDefaultBackend, "a rule without http needs spec.defaultBackend", "the rule gets no traffic")
+		}
 		return
 	}
 	for j, p := range rule.HTTP.Paths {
@@ -106,12 +114,7 @@ func (c *conversion) rule(i int, rule networkingv1.IngressRule) {
 }
 
 func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
-	if p.Backend.Service == nil {
-		message := "the backend is no Service"
-		if r := p.Backend.Resource; r != nil {
-			message = fmt.Sprintf("the backend is a %s, and only Services are supported", r.Kind)
-		}
-		c.warn(field+".backend", api.ReasonUnsupportedBackend, message, "the path is not served")
+	if !c.service(field+".backend", &p.Backend, "the path is not served") {
 		return
 	}
 	exact := p.PathType != nil && *p.PathType == networkingv1.PathTypeExact
@@ -120,7 +123,11 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 		c.warn(field+".path", api.ReasonUnsupportedPath, err.Error(), "the path is not served")
 		return
 	}
-	passthrough := c.in.Ingress.Annotations[annotationTermination] == string(routev1.TLSTerminationPassthrough)
+	passthrough := c.passthrough()
+	if passthrough && host == "" {
+		c.warn(field, api.ReasonUnsupportedHostlessRule, "passthrough goes by the name of a host", "the path is not served")
+		return
+	}
 	if passthrough && (path != "/" || exact) {
 		c.warn(field+".path", api.ReasonUnsupportedPath, "with passthrough the router does not see paths; only Prefix / is possible", "the path is not served")
 		return
@@ -134,13 +141,62 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 		if len(p.Path) <= len(c.spelled[at]) {
 			return
 		}
-		c.routes[at], c.spelled[at], c.fields[at] = c.route(field, key, p.Backend.Service), p.Path, field
+		c.routes[at], c.spelled[at], c.fields[at] = c.route(field+".backend.service", key, p.Backend.Service), p.Path, field
 		return
 	}
+	c.add(field, field+".backend.service", key, p.Path, p.Backend.Service)
+}
+
+func (c *conversion) add(field, backendField string, key claim, spelled string, backend *networkingv1.IngressServiceBackend) {
 	c.taken[key] = len(c.routes)
-	c.routes = append(c.routes, c.route(field, key, p.Backend.Service))
-	c.spelled = append(c.spelled, p.Path)
+	c.routes = append(c.routes, c.route(backendField, key, backend))
+	c.spelled = append(c.spelled, spelled)
 	c.fields = append(c.fields, field)
+}
+
+func (c *conversion) passthrough() bool {
+	return c.in.Ingress.Annotations[annotationTermination] == string(routev1.TLSTerminationPassthrough)
+}
+
+// service reports whether a backend is a Service.
+func (c *conversion) service(field string, b *networkingv1.IngressBackend, effect string) bool {
+	if b.Service != nil {
+		return true
+	}
+	message := "the backend is no Service"
+	if r := b.Resource; r != nil {
+		message = fmt.Sprintf("the backend is a %s, and only Services are supported", r.Kind)
+	}
+	c.warn(field, api.ReasonUnsupportedBackend, message, effect)
+	return false
+}
+
+// defaults serves spec.defaultBackend: at each host of the rules what no path
+// matches, or without any rule all hosts that nobody names.
+func (c *conversion) defaults() {
+	const field = "spec.defaultBackend"
+	b := c.in.Ingress.Spec.DefaultBackend
+	if b == nil || !c.service(field, b, "there is no default backend") {
+		return
+	}
+	if c.passthrough() {
+		c.warn(field, api.ReasonUnsupportedDefaultBackend, "with passthrough the router does not see paths", "it gets no traffic")
+		return
+	}
+	hosts := []string{}
+	for _, rule := range c.in.Ingress.Spec.Rules {
+		hosts = append(hosts, rule.Host)
+	}
+	if len(hosts) == 0 {
+		hosts = []string{""}
+	}
+	for _, host := range hosts {
+		key := claim{host: host, path: "/", fallback: true}
+		_, all := c.taken[claim{host: host, path: "/"}]
+		if _, done := c.taken[key]; !all && !done {
+			c.add(field, field+".service", key, "/", b.Service)
+		}
+	}
 }
 
 // duplicate reports which of two equal paths is served: the one that is
@@ -174,13 +230,13 @@ func routePath(path string, exact bool) (string, error) {
 }
 
 // route makes the Route of one path.
-func (c *conversion) route(field string, key claim, backend *networkingv1.IngressServiceBackend) *routev1.Route {
+func (c *conversion) route(backendField string, key claim, backend *networkingv1.IngressServiceBackend) *routev1.Route {
 	ingress := c.in.Ingress
 	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
 		Namespace:   ingress.Namespace,
 		Name:        routeName(ingress.Name, key),
 		Labels:      maps.Clone(ingress.Labels),
-		Annotations: routeAnnotations(ingress, key.exact),
+		Annotations: routeAnnotations(ingress, key, c.only),
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: networkingv1.SchemeGroupVersion.String(),
 			Kind:       "Ingress",
@@ -198,13 +254,16 @@ func (c *conversion) route(field string, key claim, backend *networkingv1.Ingres
 		Host:           key.host,
 		Path:           key.path,
 		To:             routev1.RouteTargetReference{Kind: "Service", Name: backend.Name, Weight: &weight},
-		Port:           c.port(field+".backend.service", backend),
+		Port:           c.port(backendField, backend),
 		WildcardPolicy: routev1.WildcardPolicyNone,
 		TLS:            c.tls(key.host, live),
 	}
 	if parent, wildcard := strings.CutPrefix(key.host, "*."); wildcard {
 		r.Spec.Host = "wildcard." + parent
 		r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain
+	}
+	if key.host == "" {
+		r.Spec.Host = hostOfAny
 	}
 	return r
 }
@@ -241,18 +300,32 @@ func (c *conversion) port(field string, backend *networkingv1.IngressServiceBack
 	return named("missing_" + wanted)
 }
 
+// ownAnnotations are those that say what a Route of an Ingress is.
+var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController}
+
 // routeAnnotations are all annotations of the Ingress but those of kubectl and
 // of classes, and the list of them.
-func routeAnnotations(i *networkingv1.Ingress, exact bool) map[string]string {
+func routeAnnotations(i *networkingv1.Ingress, key claim, only string) map[string]string {
 	annotations := map[string]string{}
 	for k, v := range i.Annotations {
 		if k != corev1.LastAppliedConfigAnnotation && k != annotationClass && k != annotationCopied {
 			annotations[k] = v
 		}
 	}
-	delete(annotations, api.AnnotationPathType)
-	if exact {
+	for _, k := range ownAnnotations {
+		delete(annotations, k)
+	}
+	switch {
+	case key.exact:
 		annotations[api.AnnotationPathType] = "Exact"
+	case key.fallback:
+		annotations[api.AnnotationPathType] = "Default"
+	}
+	if key.host == "" {
+		annotations[api.AnnotationAnyHost] = "true"
+	}
+	if only != "" {
+		annotations[api.AnnotationIngressController] = only
 	}
 	if len(annotations) > 0 {
 		annotations[annotationCopied] = joinKeys(annotations)

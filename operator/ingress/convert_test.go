@@ -109,6 +109,9 @@ func (k *knownPairs) parse(t *testing.T, data []byte) Input {
 		case "Ingress":
 			in.Ingress = &networkingv1.Ingress{}
 			parse(in.Ingress)
+		case "IngressClass":
+			in.Class = &networkingv1.IngressClass{}
+			parse(in.Class)
 		case "Service":
 			s := &corev1.Service{}
 			parse(s)

@@ -8,8 +8,6 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/fairlead/fairlead/api"
 )
 
 // Merge returns the live Route brought in line with the desired one, and
@@ -39,7 +37,9 @@ func mergeAnnotations(live, desired map[string]string) map[string]string {
 		delete(merged, key)
 	}
 	delete(merged, annotationCopied)
-	delete(merged, api.AnnotationPathType)
+	for _, key := range ownAnnotations {
+		delete(merged, key)
+	}
 	maps.Copy(merged, desired)
 	return merged
 }

@@ -17,7 +17,11 @@ const (
 // same Ingress has the same name for ever, so that nothing needs to be
 // remembered to find it again, and manifests and dashboards can refer to it.
 func routeName(ingress string, key claim) string {
-	sum := sha256.Sum256([]byte(key.host + "\x00" + key.path + "\x00" + strconv.FormatBool(key.exact)))
+	text := key.host + "\x00" + key.path + "\x00" + strconv.FormatBool(key.exact)
+	if key.fallback {
+		text += "\x00fallback"
+	}
+	sum := sha256.Sum256([]byte(text))
 	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]
 	base := ingress
 	if limit := maxNameLength - hashLength - 1; len(base) > limit {

@@ -47,12 +47,19 @@ func Refusals(i *networkingv1.Ingress, routes []*routev1.Route) []api.Finding {
 		findings = append(findings, api.Finding{
 			Object:   api.ObjectRef{Group: networkingv1.GroupName, Kind: "Ingress", Namespace: i.Namespace, Name: i.Name},
 			Reason:   api.Reason(refused.Reason),
-			Message:  "host " + r.Spec.Host + ", path " + r.Spec.Path + " (Route " + r.Name + "): " + refused.Message,
+			Message:  hostText(r) + ", path " + r.Spec.Path + " (Route " + r.Name + "): " + refused.Message,
 			Severity: api.SeverityWarning,
 			Effect:   "the path is not served",
 		})
 	}
 	return findings
+}
+
+func hostText(r *routev1.Route) string {
+	if r.Annotations[api.AnnotationAnyHost] == "true" {
+		return "any host"
+	}
+	return "host " + r.Spec.Host
 }
 
 func admitted(e routev1.RouteIngress) *routev1.RouteIngressCondition {

@@ -176,6 +176,9 @@ func SecretNames(i *networkingv1.Ingress) []string {
 // ServiceNames returns the Services that an Ingress names, each once, sorted.
 func ServiceNames(i *networkingv1.Ingress) []string {
 	var names []string
+	if b := i.Spec.DefaultBackend; b != nil && b.Service != nil {
+		names = append(names, b.Service.Name)
+	}
 	for _, rule := range i.Spec.Rules {
 		if rule.HTTP == nil {
 			continue

@@ -57,6 +57,10 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	for _, c := range all {
 		h := hosts[c.Host]
 		if winner := conflict(h.Winners, c, interNamespace); winner != nil {
+			if yields(winner, c) {
+				h.Winners[slices.Index(h.Winners, winner)] = c
+				winner, c = c, winner
+			}
 			h.Losers[c.Key] = lost(c, winner)
 			continue
 		}
@@ -109,6 +113,12 @@ func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *mode
 	return nil
 }
 
+// yields reports whether a winner gives its place to a younger claim: what is
+// there for paths that nobody names goes when somebody of the namespace does.
+func yields(winner, c *model.Claim) bool {
+	return winner.Fallback && !c.Fallback && winner.Key.Namespace == c.Key.Namespace
+}
+
 func tls(c *model.Claim) bool { return c.Termination != model.Plain }
 
 // blocked is the finding of a claim whose wildcard, or a host that it covers,
@@ -128,9 +138,12 @@ func claimed(c *model.Claim) api.Finding {
 
 func lost(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
-	if winner.Key.Namespace == c.Key.Namespace {
+	switch {
+	case yields(c, winner):
+		f.Message = fmt.Sprintf("route %s serves all of %s, so nothing is left for a default", winner.Key.Name, c.NamedHost)
+	case winner.Key.Namespace == c.Key.Namespace:
 		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Key.Name, c.NamedHost)
-	} else {
+	default:
 		// Names in other namespaces are none of this tenant's business.
 		f.Message = fmt.Sprintf("a route in another namespace holds %s and is older than %s", c.NamedHost, c.Key.Name)
 	}
@@ -173,6 +186,7 @@ func table(winners []*model.Claim) Table {
 	}
 	host := winners[0].Host
 	t.HTTP, t.HTTPS = match.NewTable(host, plainFirst(http)), match.NewTable(host, https)
+	t.HTTP.Mark(host)
 	return t
 }
 

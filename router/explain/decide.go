@@ -44,7 +44,9 @@ func (w *World) decide(r *Request) decision {
 	return d
 }
 
-func (w *World) lookup(m plan.Map, r *Request) string { return w.tables[m].Request(r.Host, r.Path) }
+func (w *World) lookup(m plan.Map, r *Request) string {
+	return w.tables[m].RequestAmong(w.tables[plan.MapHTTP], r.Host, r.Path)
+}
 
 // serverName returns a server name as the tables know it.
 func serverName(sni string) string { return strings.ToLower(strings.TrimRight(sni, ".")) }
@@ -123,6 +125,8 @@ func matches(c *model.Claim, host, path string) bool {
 func moreSpecific(a, b *model.Claim) bool {
 	wildA, wildB := strings.HasPrefix(a.Host, "*."), strings.HasPrefix(b.Host, "*.")
 	switch {
+	case (a.Host == match.Any) != (b.Host == match.Any):
+		return b.Host == match.Any
 	case wildA != wildB:
 		return wildB
 	case a.Exact != b.Exact:

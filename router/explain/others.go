@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -48,12 +49,19 @@ func (w *World) lost(key model.Key, d decision, r *Request, winner *model.Claim)
 		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
 	case d.listener.Name == "passthrough" && !wild(c):
 		return LostPassthrough, "the connection goes to the pods of a passthrough route, unopened"
+	case c.Host == match.Any && (winner == nil || winner.Host != match.Any) && w.named(d.name(r)):
+		return LostWildcard, "the host is some route's, so routes for any host have no part in it"
 	case !matches(c, d.name(r), r.Path):
 		return LostOtherPath, fmt.Sprintf("its path %s does not match", pathText(c))
 	case winner == nil:
 		return LostOtherPath, "it does not answer here"
 	}
 	return beaten(c, winner)
+}
+
+// named reports whether a route has the host, or a wildcard that covers it.
+func (w *World) named(host string) bool {
+	return len(w.byHost[host])+len(w.byHost[match.Wildcard(host)]) > 0
 }
 
 // refusedFor returns the finding that keeps a route from being served.
@@ -69,6 +77,8 @@ func (w *World) refusedFor(key model.Key) (code, why string) {
 // beaten says why a matching claim is not the one that decides.
 func beaten(c, winner *model.Claim) (code, why string) {
 	switch {
+	case c.Host == match.Any && winner.Host != match.Any:
+		return LostWildcard, "a route for the host goes before one for any host"
 	case wild(c) && !wild(winner):
 		return LostWildcard, fmt.Sprintf("an exact host goes before the wildcard %s", c.Host)
 	case winner.Exact && !c.Exact:

@@ -80,7 +80,9 @@ func (w *World) convertIngresses() error {
 		if !ingress.Managed(i, class, true) {
 			continue
 		}
-		out := ingress.Convert(w.ingressInput(key, i))
+		in := w.ingressInput(key, i)
+		in.Class = class
+		out := ingress.Convert(in)
 		w.findings = append(w.findings, w.withoutUnknown(i, out.Findings)...)
 		if !w.objects.Offline {
 			continue

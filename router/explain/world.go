@@ -249,7 +249,10 @@ func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
 	}
 	for key, r := range s.routes {
 		ns := s.Namespaces[key.Namespace]
+		only := r.Annotations[api.AnnotationIngressController]
 		switch {
+		case only != "" && only != s.world.options.Router:
+			s.unselected[key] = fmt.Sprintf("only router %s may serve it", only)
 		case !routes.Matches(labels.Set(r.Labels)):
 			s.unselected[key] = fmt.Sprintf("router %s takes only routes with labels %s", s.world.options.Router, routes)
 		case namespaces.Empty():
@@ -281,9 +284,10 @@ func (w *World) indexHosts() {
 	}
 }
 
-// about returns the routes of a host and of the wildcard that covers it.
+// about returns the routes of a host, of the wildcard that covers it, and
+// those for any host.
 func (w *World) about(host string) []model.Key {
-	return slices.Concat(w.byHost[host], w.byHost[match.Wildcard(host)])
+	return slices.Concat(w.byHost[host], w.byHost[match.Wildcard(host)], w.byHost[match.Any])
 }
 
 // keys returns all routes, those that are not selected included, in order.

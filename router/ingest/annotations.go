@@ -27,6 +27,7 @@ type options struct {
 	maxConn        int
 	checkInterval  time.Duration
 	exact          bool
+	fallback       bool
 	adjustCase     bool
 	forwarded      model.Forwarded
 	hsts           string
@@ -98,11 +99,22 @@ var setters = []setter{
 		case "Exact":
 			o.exact = true
 			return nil
+		case "Default":
+			o.fallback = true
+			return nil
 		case "Prefix":
 			return nil
 		}
-		return errors.New("must be Prefix or Exact")
+		return errors.New("must be Prefix, Exact or Default")
 	}},
+	// What these say is read before: it decides about the host, and the router.
+	{key: api.AnnotationAnyHost, set: func(_ *options, v string) error {
+		if v != "true" && v != "false" {
+			return errors.New("must be true or false")
+		}
+		return nil
+	}},
+	{key: api.AnnotationIngressController, set: func(*options, string) error { return nil }},
 	{key: api.AnnotationForwarded, set: func(o *options, v string) error {
 		switch f := model.Forwarded(v); f {
 		case model.ForwardedAppend, model.ForwardedReplace, model.ForwardedIfNone, model.ForwardedNever:

@@ -18,7 +18,10 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	if !ok {
 		return false
 	}
-	c.Exact = o.exact && c.Path != ""
+	c.Exact, c.Fallback = o.exact && c.Path != "", o.fallback
+	if o.fallback && strings.Trim(c.Path, "/") != "" {
+		return b.refuse("spec.path", api.ReasonInvalidField, "must be empty or / where "+api.AnnotationPathType+" is Default")
+	}
 	policy, ok := b.policy(c, o)
 	if !ok {
 		return false

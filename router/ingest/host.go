@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -19,6 +20,9 @@ func (b *builder) host(c *model.Claim) bool {
 		return b.refuse("spec.tls.termination", api.ReasonExtendedValidationFailed, "must be edge, reencrypt or passthrough")
 	}
 	c.Termination = term
+	if b.route.Annotations[api.AnnotationAnyHost] == "true" {
+		return b.anyHost(c)
+	}
 	host, field := spec.Host, "spec.host"
 	if host == "" && spec.Subdomain != "" && b.settings.Domain != "" {
 		host, field = spec.Subdomain+"."+b.settings.Domain, "spec.subdomain"
@@ -42,6 +46,24 @@ func (b *builder) host(c *model.Claim) bool {
 		}
 	default:
 		return b.refuse("spec.wildcardPolicy", api.ReasonRouteNotAdmitted, "unknown wildcard policy "+string(spec.WildcardPolicy))
+	}
+	return true
+}
+
+// anyHost claims all hosts that no route names. As with wildcard hosts, the
+// administrator decides whether that may be.
+func (b *builder) anyHost(c *model.Claim) bool {
+	const field = "metadata.annotations[" + api.AnnotationAnyHost + "]"
+	b.result.Host = match.Any
+	c.NamedHost, c.Host = match.Any, match.Any
+	switch t := b.route.Spec.TLS; {
+	case !b.settings.WildcardsAllowed:
+		return b.refuse(field, api.ReasonRouteNotAdmitted,
+			"routes for any host are not allowed; spec.routeAdmission.wildcardPolicy of the IngressController must be WildcardsAllowed")
+	case c.Termination == model.Passthrough:
+		return b.refuse(field, api.ReasonInvalidAnnotation, "passthrough goes by a host name")
+	case t != nil && (t.Certificate != "" || t.Key != "" || t.ExternalCertificate != nil):
+		return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, "a route for any host has the router's default certificate, and none of its own")
 	}
 	return true
 }

@@ -9,6 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 func TestChanged(t *testing.T) {
@@ -112,7 +114,7 @@ func TestSelection(t *testing.T) {
 		{name: "invalid namespace selector", namespaces: broken, fails: true},
 	}
 	for _, test := range tests {
-		s, err := newSelection(&operatorv1.IngressController{Spec: operatorv1.IngressControllerSpec{
+		s, err := newSelection("default", &operatorv1.IngressController{Spec: operatorv1.IngressControllerSpec{
 			RouteSelector: test.routes, NamespaceSelector: test.namespaces,
 		}})
 		if (err != nil) != test.fails {
@@ -127,6 +129,13 @@ func TestSelection(t *testing.T) {
 		}
 		if s.excludes(route) == s.selects(route) {
 			t.Errorf("%s: a known selection must either select or exclude", test.name)
+		}
+	}
+	everything := &selection{router: "default"}
+	for only, want := range map[string]bool{"default": true, "other": false, "": true} {
+		pinned := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.AnnotationIngressController: only}}}
+		if everything.selects(pinned) != want {
+			t.Errorf("a route for router %q: selects is %t", only, !want)
 		}
 	}
 	for name, s := range map[string]*selection{"not known yet": nil, "invalid": {invalid: true}} {

@@ -8,12 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // selection says which routes belong to this router. It never changes after it
 // has been made; new settings make a new one.
 type selection struct {
+	// router is the name of the IngressController.
+	router string
 	// routes is nil for all routes.
 	routes labels.Selector
 	// namespaces is nil for all namespaces.
@@ -25,8 +28,8 @@ type selection struct {
 }
 
 // newSelection reads the selectors of an IngressController, which may be nil.
-func newSelection(c *operatorv1.IngressController) (*selection, error) {
-	s := &selection{}
+func newSelection(router string, c *operatorv1.IngressController) (*selection, error) {
+	s := &selection{router: router}
 	if c == nil {
 		return s, nil
 	}
@@ -52,6 +55,9 @@ func newSelection(c *operatorv1.IngressController) (*selection, error) {
 // one that is not known yet, selects nothing.
 func (s *selection) selects(r *routev1.Route) bool {
 	if s == nil || s.invalid {
+		return false
+	}
+	if only := r.Annotations[api.AnnotationIngressController]; only != "" && only != s.router {
 		return false
 	}
 	if s.routes != nil && !s.routes.Matches(labels.Set(r.Labels)) {

@@ -255,7 +255,7 @@ func (w *Watcher) controllerAbsent() {
 	}
 	w.log.Info("no ingress controller found, running with defaults",
 		"ingresscontroller", fmt.Sprintf("%s/%s", w.namespace, w.name))
-	w.want(&selection{})
+	w.want(&selection{router: w.name})
 }
 
 func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
@@ -270,10 +270,10 @@ func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
 	if !controllerChanged(last, after) {
 		return
 	}
-	wanted, err := newSelection(after)
+	wanted, err := newSelection(w.name, after)
 	if err != nil && w.selection.Load() == nil {
 		w.log.Error("ingress controller has an invalid selector, serving no route", "err", err)
-		wanted = &selection{invalid: true}
+		wanted = &selection{router: w.name, invalid: true}
 	} else if err != nil {
 		w.log.Error("ingress controller has an invalid selector, keeping the last one", "err", err)
 	}

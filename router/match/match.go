@@ -12,6 +12,9 @@
 //	exact  /foo        h/foo/#        /foo
 //	prefix /foo/       h/foo/         /foo/, /foo/x; a shield h/foo/# gives
 //	                                  /foo to whoever would have it otherwise
+//
+// The tables are asked for the host, for the wildcard host that covers it, and,
+// if no route names either, for any host.
 package match
 
 import "strings"
@@ -28,6 +31,9 @@ const (
 	// wildcard passthrough route would take the connection.
 	Terminate = "!t"
 )
+
+// Any is the host of rules for all hosts that no route names.
+const Any = "*"
 
 // end closes a look-up text. It cannot be part of a request path: HAProxy
 // refuses a request target that holds it.
@@ -140,12 +146,29 @@ func Wildcard(host string) string {
 // Request decides one request: the backend, or one of the values above, or ""
 // if nothing matches. Host is as the client sent it, path is the raw path
 // without query.
-func (t Table) Request(host, path string) string {
+func (t Table) Request(host, path string) string { return t.RequestAmong(t, host, path) }
+
+// RequestAmong is Request where the hosts of all routes are in another table,
+// that of the HTTP listener.
+func (t Table) RequestAmong(hosts Table, host, path string) string {
 	h := Host(host)
+	known := false
 	for _, candidate := range []string{h, Wildcard(h)} {
 		if v := t.lookup(candidate + path + end); v != "" && v != Miss {
 			return v
 		}
+		known = known || hosts.lookup(candidate+path+end) != ""
 	}
-	return ""
+	if known {
+		return ""
+	}
+	return t.lookup(Any + path + end)
+}
+
+// Mark makes a host known, so that rules for any host leave it alone, whatever
+// the path.
+func (t Table) Mark(host string) {
+	if host != Any {
+		t.add(host+"/", Miss)
+	}
 }

@@ -61,14 +61,16 @@ type Claim struct {
 	Version string
 
 	// Host is lower case and without trailing dot. For wildcard claims it is
-	// "*." and the parent domain.
+	// "*." and the parent domain, for claims of any host "*".
 	Host string
 	// NamedHost is the host as the route's status shows it.
 	NamedHost string
 	// Path is spec.path as written; "" and "/" both mean every path.
 	Path string
 	// Exact claims match Path and nothing below it.
-	Exact       bool
+	Exact bool
+	// Fallback claims give way to others of their namespace with the same path.
+	Fallback    bool
 	Termination Termination
 	Insecure    InsecurePolicy
 

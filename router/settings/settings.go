@@ -119,6 +119,7 @@ func (r *reader) admission() {
 	if a := r.spec.RouteAdmission; a != nil {
 		s.InterNamespace = a.NamespaceOwnership == operatorv1.InterNamespaceAllowedOwnershipCheck
 		s.WildcardsAllowed = a.WildcardPolicy == operatorv1.WildcardPolicyAllowed
+		r.out.Render.AnyHost = s.WildcardsAllowed
 	}
 	if h := r.spec.HTTPHeaders; h != nil {
 		switch h.ForwardedHeaderPolicy {

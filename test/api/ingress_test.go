@@ -108,9 +108,13 @@ func TestIngress(t *testing.T) {
 		}
 		return nil
 	})
-	for _, event := range []string{
-		"Warning BackendNotFound", "Warning CertificateInvalid", "Warning UnsupportedDefaultBackend", "Warning UnsupportedHostlessRule",
-	} {
+	wantRoute(t, c, namespace, "any-host.invalid/", func(r routev1.Route) error {
+		if r.Annotations[names.AnnotationAnyHost] != "true" || r.Annotations[names.AnnotationIngressController] != "default" || r.Spec.TLS != nil {
+			return fmt.Errorf("the rule without host: annotations %v, %+v", r.Annotations, r.Spec.TLS)
+		}
+		return nil
+	})
+	for _, event := range []string{"Warning BackendNotFound", "Warning CertificateInvalid"} {
 		wantEvent(t, c, namespace, "shop", event)
 	}
 

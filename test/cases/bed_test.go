@@ -171,6 +171,7 @@ func (b *bed) settings() settings.Settings {
 	b.findings.Store(&findings)
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
+		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
 	}
 	return s
 }

@@ -139,7 +139,7 @@ func decide(want *plan.State, r *request) decision {
 			}
 		}
 	}
-	return resolve(want, table(want, plan.MapHTTPS).Request(host, path), cert)
+	return resolve(want, table(want, plan.MapHTTPS).RequestAmong(table(want, plan.MapHTTP), host, path), cert)
 }
 
 func resolve(want *plan.State, value, cert string) decision {

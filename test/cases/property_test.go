@@ -53,7 +53,10 @@ func (u *universe) route() *routev1.Route {
 		r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain
 	}
 	if u.IntN(4) == 0 {
-		r.Annotations["fairlead.dev/path-type"] = "Exact"
+		r.Annotations["fairlead.dev/path-type"] = pick(u, []string{"Exact", "Default"})
+	}
+	if u.IntN(8) == 0 {
+		r.Annotations["fairlead.dev/any-host"] = "true"
 	}
 	if u.IntN(4) == 0 {
 		r.Annotations["haproxy.router.openshift.io/balance"] = pick(u, []string{"roundrobin", "leastconn", "bad"})
@@ -180,7 +183,7 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 		apply(u.change())
 		for range 15 {
 			scheme := pick(u, []string{"http", "https"})
-			host := pick(u, append([]string{"c.u.test", "x.b.u.test", "test", "A.U.TEST"}, someHosts...))
+			host := pick(u, append([]string{"c.u.test", "x.b.u.test", "test", "A.U.TEST", "nobody.test"}, someHosts...))
 			line := fmt.Sprintf("GET %s://%s/ target=%s -> x", scheme, host, pick(u, append(otherPaths, somePaths[1:]...)))
 			e, err := parseLine(line)
 			if err != nil {

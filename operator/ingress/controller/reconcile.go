@@ -67,7 +67,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !ingress.Managed(i, class, r.options.Classless) {
 		return reconcile.Result{}, r.release(ctx, i, owned)
 	}
-	in := ingress.Input{Ingress: i, Routes: owned}
+	in := ingress.Input{Ingress: i, Class: class, Routes: owned}
 	unwatched, err := r.gather(ctx, &in)
 	if err != nil {
 		return reconcile.Result{}, err
