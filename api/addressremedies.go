@@ -101,6 +101,15 @@ func addressRemedies() map[Reason]Remedy {
 			"the annotation lb.fairlead.dev/probe cannot be read, so no pod is asked",
 			"write :PORT/PATH, such as :8080/healthz",
 		},
+		ReasonSessionUp: {"a node and the router have a BGP session", ""},
+		ReasonSessionDown: {
+			"a node has lost its BGP session with the router, which forgets the node's routes",
+			"the message says why; kubectl get bgpsessionstates -n metallb-system -o wide says what hinders it now",
+		},
+		ReasonTooManyRoutes: {
+			"a router would be told more prefixes than Fairlead tells any",
+			"set aggregationLength in the BGPAdvertisement, or choose pools, peers and nodes",
+		},
 		ReasonAnnounceFailed: {
 			"the node that should announce has none of the interfaces that the advertisement names",
 			"correct spec.interfaces of the L2Advertisement",

@@ -16,3 +16,15 @@ const (
 // ReasonInvalidProbe: the annotation lb.fairlead.dev/probe of a Service cannot
 // be read. Write ":PORT/PATH".
 const ReasonInvalidProbe Reason = "invalidProbe"
+
+// Reasons of events on a BGPPeer.
+const (
+	// ReasonSessionUp: a node and the router have a BGP session.
+	ReasonSessionUp Reason = "sessionUp"
+	// ReasonSessionDown: a node has lost its BGP session with the router, and
+	// the router the node's routes. The message says why.
+	ReasonSessionDown Reason = "sessionDown"
+	// ReasonTooManyRoutes: a router would be told more prefixes than Fairlead
+	// tells any. Use an aggregationLength.
+	ReasonTooManyRoutes Reason = "tooManyRoutes"
+)

@@ -1,3 +1,7 @@
+// BGP with passwords needs sockets that are plain TCP: MPTCP, which Go would
+// use otherwise, has no MD5 signatures.
+//go:debug multipathtcp=0
+
 // Command speaker runs on every node and announces load-balancer addresses to
 // the network segments that the node is on. Package speaker explains how.
 package main
@@ -12,6 +16,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/fairlead/fairlead/lbprovider/bfd"
+	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
@@ -97,11 +104,15 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("start announcer: %w", err)
 	}
+	routers, detector, err := startBGP(&decider, log)
+	if err != nil {
+		return fmt.Errorf("start BGP: %w", err)
+	}
 	s, err := speaker.Setup(mgr, speaker.Options{
 		NodeName: opts.nodeName, NodeAddress: opts.bindAddress, PodName: opts.podName,
 		Namespace: opts.namespace, Classes: opts.classes(), Speakers: selector,
 		IgnoreExcludeLabel: opts.ignoreExclude, AnnounceIsolated: opts.isolation == isolationAnnounce,
-		Announcer: announcer, Peers: gossip, Registerer: metrics.Registry, Log: log,
+		Announcer: announcer, Peers: gossip, Routers: routers, Detector: detector, Registerer: metrics.Registry, Log: log,
 	})
 	if err != nil {
 		return fmt.Errorf("start speaker: %w", err)
@@ -115,6 +126,25 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 
 	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
 	return serve(ctx, mgr, announcer, gossip)
+}
+
+// startBGP starts the parts that talk to routers. A session that this process
+// has not held before may have been an earlier process's, so it always starts as
+// one that goes on.
+func startBGP(decider *atomic.Pointer[speaker.Speaker], log *slog.Logger) (*engine.Engine, *bfd.Engine, error) {
+	routers := engine.New(engine.Options{
+		Restarting: true, Now: time.Now, Log: log.With("part", "bgp"),
+		Changed: func() {
+			if s := decider.Load(); s != nil {
+				s.SessionsChanged()
+			}
+		},
+	})
+	if err := metrics.Registry.Register(routers); err != nil {
+		return nil, nil, fmt.Errorf("register metrics: %w", err)
+	}
+	detector, err := bfd.New(bfd.Options{Registerer: metrics.Registry, Log: log})
+	return routers, detector, err
 }
 
 // serve runs until ctx ends. The announcer outlives the manager: it answers

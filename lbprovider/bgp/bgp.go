@@ -58,10 +58,7 @@ type Peer struct {
 	// RouterID is an IPv4 address; not valid if the node chooses.
 	RouterID netip.Addr
 	// Password is for TCP MD5; it is never logged.
-	Password string
-	// BFDProfile is the name of the profile by which the peer is watched;
-	// empty if it is not.
-	BFDProfile      string
+	Password        string
 	GracefulRestart bool
 	MultiHop        bool
 	// VRF is the device of a Linux VRF, or empty.

@@ -248,12 +248,12 @@ func TestPeers(t *testing.T) {
 	t.Parallel()
 	v4, v6 := netip.MustParseAddr("198.18.60.1"), netip.MustParseAddr("fd00:60::1")
 	cfg := &config.Config{Peers: []*config.Peer{
-		{Name: "all", MyASN: 64512, PeerASN: 64512, Address: v4, Password: "secret", BFD: &config.BFDProfile{Name: "fast"}},
+		{Name: "all", MyASN: 64512, PeerASN: 64512, Address: v4, Password: "secret"},
 		{Name: "rack2", MyASN: 64512, PeerASN: 64513, Address: v6, RouterID: netip.MustParseAddr("198.18.0.9"), Nodes: selectors("rack", "2")},
 	}}
 	node := []netip.Addr{netip.MustParseAddr("fd00:60::2"), netip.MustParseAddr("198.18.60.2")}
 	got := Peers(cfg, "a", labels.Set{"rack": "1"}, node)
-	if len(got) != 1 || got[0].Name != "all" || got[0].Password != "secret" || got[0].BFDProfile != "fast" || got[0].RouterID != node[1] || !got[0].Internal() {
+	if len(got) != 1 || got[0].Name != "all" || got[0].Password != "secret" || got[0].RouterID != node[1] || !got[0].Internal() {
 		t.Errorf("rack 1: %+v", got)
 	}
 	got = Peers(cfg, "a", labels.Set{"rack": "2"}, node[:1])

@@ -33,9 +33,6 @@ func peerOf(c *config.Peer, node string, addrs []netip.Addr) Peer {
 		RouterID: c.RouterID, Password: string(c.Password),
 		GracefulRestart: c.GracefulRestart, MultiHop: c.EBGPMultiHop, VRF: c.VRF, DualStack: c.DualStack,
 	}
-	if c.BFD != nil {
-		p.BFDProfile = c.BFD.Name
-	}
 	if !p.RouterID.IsValid() {
 		p.RouterID = RouterID(node, addrs)
 	}

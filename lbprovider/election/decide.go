@@ -36,8 +36,6 @@ const (
 	// SharedIPWithServiceSelector: the address may be shared, and an
 	// advertisement chooses by Service. The nodes could not agree.
 	SharedIPWithServiceSelector Reason = "sharedIPWithServiceSelector"
-	// NoProtocol: the address is IPv6, which ARP cannot announce.
-	NoProtocol Reason = "noProtocol"
 	// NoReadyEndpoints: no pod of the Service is ready, anywhere.
 	NoReadyEndpoints Reason = "noReadyEndpoints"
 	// NoEligibleNode: every node is excluded; Decision.Excluded says why.

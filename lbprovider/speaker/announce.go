@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 )
@@ -24,6 +25,8 @@ type Row struct {
 	Service   string            `json:"service"`
 	Addresses []netip.Addr      `json:"addresses"`
 	Decision  election.Decision `json:"decision"`
+	// BGP is nil where no BGPAdvertisement selects the pool.
+	BGP *bgp.Decision `json:"bgp,omitempty"`
 	// Since is when this node became the owner.
 	Since *time.Time `json:"since,omitempty"`
 	// Waits says that this node is the owner and does not deliver yet.
@@ -40,7 +43,7 @@ func (s *Speaker) announce() {
 	owned := map[types.NamespacedName]owned{}
 	s.metrics.announced.Reset()
 	for name, v := range s.services {
-		row := Row{Service: name.String(), Addresses: v.addrs, Decision: v.decision, Waits: v.waits}
+		row := Row{Service: name.String(), Addresses: v.addrs, Decision: v.decision, Waits: v.waits, BGP: s.bgp.decision(name)}
 		if v.decision.Announce {
 			row.Since = &v.since
 		}
@@ -66,6 +69,7 @@ func (s *Speaker) announce() {
 	s.table.Store(&rows)
 	s.opts.Announcer.Announce(claims)
 	s.status.own(owned)
+	s.bgp.announce()
 }
 
 // merge is for Services that share an address: it is announced wherever one of

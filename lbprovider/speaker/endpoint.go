@@ -15,86 +15,50 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/probe"
+	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
-// backends is where the pods of a Service are.
+// backends are the nodes with pods of a Service that can serve, and reasons to
+// avoid some of them.
 type backends struct {
-	// nodes have an endpoint that can serve: it is ready, or it is terminating
-	// and still serves. The empty name stands for endpoints that are on no node.
-	nodes map[string]bool
-	// doubts are reasons to avoid the endpoints on a node.
+	nodes  map[string]bool
 	doubts map[string]election.Exclusion
 }
 
-// backends looks where svc has endpoints, and asks those on this node.
+// backends looks where svc has endpoints, and has those on this node asked.
 func (s *Speaker) backends(ctx context.Context, svc *corev1.Service) (backends, error) {
 	var list discoveryv1.EndpointSliceList
 	err := s.client.List(ctx, &list, client.InNamespace(svc.Namespace), client.MatchingFields{serviceIndex: svc.Name})
 	if err != nil {
 		return backends{}, fmt.Errorf("list endpoint slices of service %s/%s: %w", svc.Namespace, svc.Name, err)
 	}
-	b := backends{nodes: map[string]bool{}, doubts: map[string]election.Exclusion{}}
-	lasting, here := map[string]bool{}, []netip.Addr{}
-	for i := range list.Items {
-		for _, e := range list.Items[i].Endpoints {
-			if !serves(e.Conditions) {
-				continue
-			}
-			node := ""
-			if e.NodeName != nil {
-				node = *e.NodeName
-			}
-			b.nodes[node] = true
-			lasting[node] = lasting[node] || !isTrue(e.Conditions.Terminating)
-			if node == s.opts.NodeName {
-				here = append(here, addresses(e)...)
-			}
-		}
+	b := service.ReadBackends(list.Items)
+	doubts := map[string]election.Exclusion{}
+	for node := range b.Leaving {
+		doubts[node] = election.ExcludedLeaving
 	}
-	for node := range b.nodes {
-		if !lasting[node] {
-			b.doubts[node] = election.ExcludedLeaving
-		}
-	}
-	s.probe(svc, here, b)
-	return b, nil
-}
-
-// serves says whether an endpoint is ready, or terminating and still serves.
-func serves(c discoveryv1.EndpointConditions) bool {
-	return c.Ready == nil || *c.Ready || isTrue(c.Serving)
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
-
-func addresses(e discoveryv1.Endpoint) []netip.Addr {
-	var out []netip.Addr
-	for _, text := range e.Addresses {
-		if addr, err := netip.ParseAddr(text); err == nil {
-			out = append(out, addr)
-		}
-	}
-	return out
+	s.probe(svc, b, doubts)
+	return backends{nodes: b.Nodes, doubts: doubts}, nil
 }
 
 // probe has the Service's pods on this node asked, if it wants that, and adds
-// to b the nodes that do not say that theirs answer. Each speaker asks the pods
+// to doubts the nodes that do not say that theirs answer. Each speaker asks the pods
 // on its own node and tells the others, so that all know the same.
-func (s *Speaker) probe(svc *corev1.Service, here []netip.Addr, b backends) {
+func (s *Speaker) probe(svc *corev1.Service, b service.Backends, doubts map[string]election.Exclusion) {
 	name := client.ObjectKeyFromObject(svc)
 	delete(s.targets, name.String())
 	path, ok := s.probePath(svc)
 	if !ok {
 		return
 	}
-	if len(here) > 0 {
+	if here := slices.Clone(b.Addrs[s.opts.NodeName]); len(here) > 0 {
 		slices.SortFunc(here, netip.Addr.Compare)
 		s.targets[name.String()] = probe.Target{Path: path, Addrs: here}
 	}
-	for node := range b.nodes {
+	for node := range b.Nodes {
 		m, known := s.members[node]
 		if known && m.Answering != nil && !slices.Contains(m.Answering, liveness.Mark(name.String())) {
-			b.doubts[node] = election.ExcludedSilent
+			doubts[node] = election.ExcludedSilent
 		}
 	}
 }
@@ -126,4 +90,5 @@ func (s *Speaker) forget(name types.NamespacedName) {
 	delete(s.targets, name.String())
 	delete(s.misread, name)
 	s.gate.close(name)
+	s.bgp.forget(name)
 }

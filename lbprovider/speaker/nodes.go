@@ -7,12 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
 // loadNodes joins what the API server and the other speakers say of the nodes.
@@ -39,18 +38,13 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 	for i := range list.Items {
 		n := &list.Items[i]
 		member, alive := peers.Members[n.Name]
-		_, excluded := n.Labels[api.LabelExcludeFromLoadBalancers]
+		node := service.ReadNode(n)
 		s.nodes = append(s.nodes, election.Node{
-			Name: n.Name, Labels: labels.Set(n.Labels),
-			Ready:              nodeReady(n),
-			NetworkUnavailable: condition(n, corev1.NodeNetworkUnavailable) == corev1.ConditionTrue,
-			Excluded:           excluded && !s.opts.IgnoreExcludeLabel,
-			Alive:              alive || s.presumed(n, working),
-			Interfaces:         member.Interfaces,
-			Draining:           member.Phase == liveness.Draining,
-			Settling:           member.Phase == liveness.Settling,
-			Lost:               lost[n.Name],
-			Drained:            Drained(n),
+			Name: n.Name, Labels: node.Labels, Ready: node.Ready, NetworkUnavailable: node.NetworkUnavailable,
+			Excluded: node.Excluded && !s.opts.IgnoreExcludeLabel, Drained: node.Drained,
+			Alive: alive || s.presumed(n, working), Interfaces: member.Interfaces,
+			Draining: member.Phase == liveness.Draining, Settling: member.Phase == liveness.Settling,
+			Lost: lost[n.Name],
 		})
 	}
 	slices.SortFunc(s.nodes, func(a, b election.Node) int { return compareNames(a.Name, b.Name) })
@@ -110,14 +104,7 @@ func (s *Speaker) findPeers(ctx context.Context) (working map[string]bool, err e
 	return working, nil
 }
 
-// Drained says whether a user wants addresses moved away from the node.
-func Drained(n *corev1.Node) bool {
-	for _, where := range []map[string]string{n.Annotations, n.Labels} {
-		if note, ok := where[api.AnnotationDrain]; ok && note != "false" {
-			return true
-		}
-	}
-	return false
-}
-
 func nodeReady(n *corev1.Node) bool { return condition(n, corev1.NodeReady) == corev1.ConditionTrue }
+
+// Drained says whether a user wants addresses moved away from the node.
+func Drained(n *corev1.Node) bool { return service.ReadNode(n).Drained }

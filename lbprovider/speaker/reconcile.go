@@ -32,10 +32,16 @@ type verdict struct {
 	waits bool
 	// since is when the decision to announce was made.
 	since time.Time
+	// byBGP says that some node announces the addresses by BGP.
+	byBGP bool
 }
 
 // Reconcile decides about one Service, or about all.
 func (s *Speaker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if req == sessionsRequest {
+		s.bgp.report()
+		return reconcile.Result{}, nil
+	}
 	again := time.Duration(0)
 	if req == allRequest || s.cfg == nil {
 		var err error
@@ -61,6 +67,9 @@ func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 		return 0, err
 	}
 	if again, err = s.loadNodes(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.bgp.load(ctx); err != nil {
 		return 0, err
 	}
 	var list corev1.ServiceList
@@ -102,9 +111,11 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 			return fmt.Errorf("list %T: %w", list, err)
 		}
 	}
-	cfg, findings := config.Parse(config.Resources{
-		ProviderNamespace: s.opts.Namespace, Pools: pools.Items, L2Advertisements: ads.Items,
-	}, s.cfg)
+	res := config.Resources{ProviderNamespace: s.opts.Namespace, Pools: pools.Items, L2Advertisements: ads.Items}
+	if err := s.bgp.resources(ctx, &res); err != nil {
+		return err
+	}
+	cfg, findings := config.Parse(res, s.cfg)
 	s.cfg = cfg
 	s.metrics.config(config.Invalid(findings))
 	for _, f := range findings { // the controller puts them on the objects
@@ -134,6 +145,9 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	} else {
 		s.gate.close(name)
 	}
+	if v.byBGP, err = s.bgp.decide(ctx, svc, addrs); err != nil {
+		return err
+	}
 	s.services[name] = v
 	s.tell(svc, v, old, known)
 	return nil
@@ -150,7 +164,7 @@ func (s *Speaker) tell(svc *corev1.Service, v, old verdict, known bool) {
 	case begins:
 		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", takenFrom(before, d))
-	case unserved(d.Reason) && (!known || before.Reason != d.Reason) && s.spokesman():
+	case unserved(d.Reason) && !v.byBGP && (!known || before.Reason != d.Reason) && s.spokesman():
 		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
 			"no node announces the address: %s", short(d.String()))
 	}
@@ -178,8 +192,6 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 		return nil, election.Decision{Reason: election.InvalidIP}, nil
 	case len(addrs) == 0:
 		return nil, election.Decision{Reason: election.NoIPAllocated}, nil
-	case !addrs[0].Is4(): // sorted: then there is no IPv4 address at all
-		return addrs, election.Decision{Reason: election.NoProtocol}, nil
 	case !s.synced:
 		return addrs, election.Decision{Reason: election.NotSynced}, nil
 	case s.cut:
@@ -211,7 +223,7 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 // the user expects it.
 func unserved(r election.Reason) bool {
 	return r == election.NoMatchingAdvertisement || r == election.SharedIPWithServiceSelector ||
-		r == election.NoEligibleNode || r == election.InvalidIP || r == election.IPNotAllowed || r == election.NoProtocol
+		r == election.NoEligibleNode || r == election.InvalidIP || r == election.IPNotAllowed
 }
 
 // spokesman says whether this node is the one to report what all see alike.

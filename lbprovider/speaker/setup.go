@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
@@ -82,9 +84,13 @@ type Options struct {
 	// nor half of the other speakers. By default it falls silent.
 	AnnounceIsolated bool
 	// Speakers selects the speakers' pods.
-	Speakers   labels.Selector
-	Announcer  Announcer
-	Peers      Peers
+	Speakers  labels.Selector
+	Announcer Announcer
+	Peers     Peers
+	// Routers announce by BGP; nil: nobody does. Detector is BFD for them; nil:
+	// profiles have no effect.
+	Routers    Routers
+	Detector   Detector
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -92,8 +98,12 @@ type Options struct {
 // serviceIndex finds the EndpointSlices of a Service in the cache.
 const serviceIndex = "service"
 
-// allRequest recomputes everything. No Service has an empty namespace.
-var allRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+// allRequest recomputes everything, and sessionsRequest tells of BGP sessions
+// only. No Service has an empty namespace.
+var (
+	allRequest      = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+	sessionsRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "sessions"}}
+)
 
 // Speaker decides for one node. Only Reconcile touches its mutable state.
 type Speaker struct {
@@ -103,6 +113,7 @@ type Speaker struct {
 	log     *slog.Logger
 	metrics *gauges
 	queue   atomic.Pointer[func()]
+	reports atomic.Pointer[func()]
 
 	cfg *config.Config
 	// nodes and members are what is known of them since the last full pass.
@@ -123,6 +134,7 @@ type Speaker struct {
 	prober  *probe.Prober
 	gate    *gate
 	status  *statusWriter
+	bgp     *bgpSide
 	table   atomic.Pointer[[]Row]
 }
 
@@ -130,11 +142,16 @@ type Speaker struct {
 // caches the speakers' only.
 func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress string) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return ctrl.Options{}, fmt.Errorf("register the kinds that the speaker reads: %w", err)
 		}
 	}
+	kept := map[client.Object]cache.ByObject{
+		&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
+		&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+	}
+	maps.Copy(kept, bgpCache(namespace))
 	grace := 2 * time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,
@@ -142,11 +159,7 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress s
 		GracefulShutdownTimeout: &grace,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
-				&corev1.Secret{}:           {Namespaces: map[string]cache.Config{namespace: {}}},
-				&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
-			},
+			ByObject:         kept,
 		},
 	}, nil
 }
@@ -179,6 +192,9 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 	if err := s.status.setup(mgr); err != nil {
 		return nil, err
 	}
+	if err := s.setUpBGP(mgr); err != nil {
+		return nil, err
+	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		s.prober.Run(ctx)
 		return nil
@@ -200,7 +216,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		}}}
 	})
 	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
-	err = ctrl.NewControllerManagedBy(mgr).Named("speaker").
+	err = s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&discoveryv1.EndpointSlice{}, toService).
 		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged())).
@@ -211,6 +227,8 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 			add := func() { q.Add(allRequest) }
 			s.queue.Store(&add)
 			add()
+			report := func() { q.Add(sessionsRequest) }
+			s.reports.Store(&report)
 			return nil
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
@@ -224,6 +242,13 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 // Changed makes the speaker decide anew; it is for changes among the peers.
 func (s *Speaker) Changed() {
 	if add := s.queue.Load(); add != nil {
+		(*add)()
+	}
+}
+
+// SessionsChanged makes the speaker tell how its BGP sessions are.
+func (s *Speaker) SessionsChanged() {
+	if add := s.reports.Load(); add != nil {
 		(*add)()
 	}
 }

@@ -25,9 +25,6 @@ import (
 type Session struct {
 	Peer   bgp.Peer
 	Routes []bgp.Route
-	// Suspended, if not empty, says why there must be no session now, such as
-	// that BFD lost the peer. It is shown as the session's problem.
-	Suspended string
 }
 
 // Status says how a session is.
@@ -67,18 +64,20 @@ type Options struct {
 
 // Engine holds the sessions of a node. All methods may be called concurrently.
 type Engine struct {
-	opts Options
+	opts    Options
+	metrics []description
 
 	mu       sync.Mutex
 	sessions map[string]*session
 	servers  *pool
 	// seen are the peers whose session this process has started before.
-	seen map[string]bool
+	seen   map[string]bool
+	closed bool
 }
 
 // New returns an engine without sessions.
 func New(opts Options) *Engine {
-	return &Engine{opts: opts, sessions: map[string]*session{}, servers: &pool{log: opts.Log}, seen: map[string]bool{}}
+	return &Engine{opts: opts, metrics: descriptions(), sessions: map[string]*session{}, servers: &pool{log: opts.Log}, seen: map[string]bool{}}
 }
 
 // Apply replaces what is wanted. Sessions whose Peer is unchanged stay up, and
@@ -87,6 +86,9 @@ func New(opts Options) *Engine {
 func (e *Engine) Apply(wanted []Session, node []netip.Addr) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
 	present := map[string]bool{}
 	for _, w := range wanted {
 		present[w.Peer.Name] = true
@@ -103,6 +105,21 @@ func (e *Engine) Apply(wanted []Session, node []netip.Addr) {
 			delete(e.sessions, name)
 			s.want(&order{end: true})
 		}
+	}
+}
+
+// Suspend ends a session at once, and keeps it from coming back until Resume. Why
+// is shown as its problem. It does nothing if there is no such session.
+func (e *Engine) Suspend(peer, why string) { e.setSuspended(peer, why) }
+
+// Resume lets a suspended session come back.
+func (e *Engine) Resume(peer string) { e.setSuspended(peer, "") }
+
+func (e *Engine) setSuspended(peer, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.sessions[peer]; s != nil {
+		s.suspend(why)
 	}
 }
 
@@ -125,7 +142,7 @@ func (e *Engine) Status() []Status {
 func (e *Engine) Close(farewell bool, limit time.Duration) {
 	e.mu.Lock()
 	ending := e.sessions
-	e.sessions = map[string]*session{}
+	e.sessions, e.closed = map[string]*session{}, true
 	e.mu.Unlock()
 	timeout := time.After(limit)
 	for _, s := range ending {

@@ -73,6 +73,10 @@ func node(mode string, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
+		if peer, why, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "suspend "), ": "); ok && strings.HasPrefix(lines.Text(), "suspend ") {
+			e.Suspend(peer, why)
+			continue
+		}
 		var wanted []engine.Session
 		if err := json.Unmarshal(lines.Bytes(), &wanted); err != nil {
 			return err
@@ -248,10 +252,16 @@ func (s *speaker) kill() {
 
 func (s *speaker) apply(wanted ...engine.Session) {
 	line, err := json.Marshal(wanted)
-	if err == nil {
-		_, err = s.input.Write(append(line, '\n'))
-	}
 	if err != nil {
+		panic(err)
+	}
+	s.say(string(line))
+}
+
+func (s *speaker) suspend(peer, why string) { s.say("suspend " + peer + ": " + why) }
+
+func (s *speaker) say(line string) {
+	if _, err := io.WriteString(s.input, line+"\n"); err != nil {
 		panic(fmt.Sprintf("the node's process is gone: %v", err))
 	}
 }

@@ -38,15 +38,19 @@ type session struct {
 	servers *pool
 	wake    chan struct{}
 	ended   chan struct{}
+	tally   tally
 
-	mu    sync.Mutex // guards what follows
-	next  *order
-	state Status
+	mu        sync.Mutex // guards what follows
+	next      *order
+	suspended string
+	state     Status
 
 	// The rest belongs to the goroutine.
 	restarting bool
 	running    *running
-	retry      <-chan time.Time
+	// tried is what was started last; retry says when to try it again.
+	tried bgp.Peer
+	retry <-chan time.Time
 }
 
 func newSession(peer bgp.Peer, opts Options, servers *pool, restarting bool) *session {
@@ -61,6 +65,14 @@ func newSession(peer bgp.Peer, opts Options, servers *pool, restarting bool) *se
 func (s *session) want(o *order) {
 	s.mu.Lock()
 	s.next = o
+	s.mu.Unlock()
+	s.poke()
+}
+
+// suspend keeps the session down as long as why is not empty.
+func (s *session) suspend(why string) {
+	s.mu.Lock()
+	s.suspended = why
 	s.mu.Unlock()
 	s.poke()
 }
@@ -100,7 +112,7 @@ func (s *session) run() {
 			s.retry = nil
 		}
 		s.mu.Lock()
-		o := s.next
+		o, suspended := s.next, s.suspended
 		s.mu.Unlock()
 		if o.end {
 			if !o.silent || s.running == nil || !s.running.peer.GracefulRestart {
@@ -108,26 +120,29 @@ func (s *session) run() {
 			}
 			return
 		}
-		s.obey(o)
+		s.obey(o, suspended)
 	}
 }
 
-// obey brings the session to what the order wants.
-func (s *session) obey(o *order) {
+// obey brings the session to what the order wants, unless it is suspended.
+func (s *session) obey(o *order, suspended string) {
 	w := o.session
-	if s.running != nil && (s.running.peer != w.Peer || w.Suspended != "") {
+	if s.running != nil && (s.running.peer != w.Peer || suspended != "") {
 		s.stop()
+		s.retry = nil
+	}
+	if s.tried != w.Peer {
 		s.retry = nil
 	}
 	shown := w.Peer
 	shown.Password = ""
 	s.change(func(st *Status) {
 		st.Peer, st.Routes = shown, len(w.Routes)
-		if w.Suspended != "" {
-			st.Problem = w.Suspended
+		if suspended != "" {
+			st.Problem = suspended
 		}
 	})
-	if w.Suspended != "" {
+	if suspended != "" {
 		return
 	}
 	if s.running == nil {
@@ -153,11 +168,13 @@ func (s *session) obey(o *order) {
 }
 
 func (s *session) start(o *order) error {
+	s.tried = o.session.Peer
 	r, err := start(o, s.servers, s.restarting, s.poke)
 	if err != nil {
 		return fmt.Errorf("start the session: %w", err)
 	}
 	s.running, s.restarting = r, false
+	s.tally.now.Store(r)
 	return nil
 }
 
@@ -166,6 +183,9 @@ func (s *session) stop() {
 	if s.running == nil {
 		return
 	}
+	past := s.counted()
+	s.tally.now.Store(nil)
+	s.tally.past.Store(&past)
 	s.running.stop()
 	s.running = nil
 	s.change(func(st *Status) {

@@ -178,12 +178,10 @@ func TestSessionsWithFRR(t *testing.T) {
 	t.Run("a change touches its session only", func(t *testing.T) { changes(n.in(t), s, frr, all) })
 	t.Run("a session that is suspended is no session", func(t *testing.T) {
 		n := n.in(t)
-		all[0].Suspended = "BFD lost the peer"
-		s.apply(all...)
+		s.suspend("p11", "BFD lost the peer")
 		n.route(frr, "198.18.11.1/32", "")
 		n.problem(s, "p11", "BFD lost the peer")
-		all[0].Suspended = ""
-		s.apply(all...)
+		s.suspend("p11", "")
 		n.up(s, "p11")
 	})
 	t.Run("the end withdraws everything", func(t *testing.T) {

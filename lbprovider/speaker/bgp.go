@@ -1,0 +1,283 @@
+package speaker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
+	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+)
+
+// Routers holds BGP sessions; engine.Engine is one.
+type Routers interface {
+	// Apply replaces what each peer is told.
+	Apply(sessions []engine.Session, node []netip.Addr)
+	Status() []engine.Status
+	Suspend(peer, why string)
+	Resume(peer string)
+	Close(farewell bool, limit time.Duration)
+}
+
+// bgpSide is the part of a Speaker that announces by BGP. Only the Speaker's
+// Reconcile touches its mutable state.
+type bgpSide struct {
+	*Speaker
+	routers Routers
+	watch   *bfdWatch
+	states  *sessionWriter
+	gate    *gate
+
+	// self and addrs are this node.
+	self    labels.Set
+	addrs   []netip.Addr
+	peers   []bgp.Peer
+	verdict map[types.NamespacedName]bgpVerdict
+	// dirty says that what the peers are to be told may have changed.
+	dirty bool
+	// refused is by how many routes a peer exceeds what it may be told.
+	refused map[string]int
+	// up is which sessions were established when that was last told.
+	up map[string]bool
+}
+
+// bgpVerdict is the last decision about one Service.
+type bgpVerdict struct {
+	bgp.Decision
+	addrs []netip.Addr
+	// waits says that the node is to announce but cannot deliver yet.
+	waits bool
+}
+
+// setUpBGP adds the part that announces by BGP, if somebody does.
+func (s *Speaker) setUpBGP(mgr ctrl.Manager) error {
+	if s.opts.Routers == nil {
+		return nil
+	}
+	s.bgp = newBGPSide(s, s.opts.Routers, s.opts.Detector)
+	s.bgp.states = newSessionWriter(s.client, s.opts, s.status.owner)
+	if err := s.bgp.states.setup(mgr); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(s.bgp.run)); err != nil {
+		return fmt.Errorf("set up BGP: %w", err)
+	}
+	return nil
+}
+
+func newBGPSide(s *Speaker, routers Routers, detector Detector) *bgpSide {
+	b := &bgpSide{
+		Speaker: s, routers: routers, gate: newGate(s.opts.NodeAddress, s.Changed),
+		verdict: map[types.NamespacedName]bgpVerdict{}, refused: map[string]int{}, up: map[string]bool{},
+	}
+	b.watch = newBFDWatch(detector, routers, s.SessionsChanged, s.log)
+	return b
+}
+
+// decide computes the verdict about svc, to which addrs belong, and tells what
+// is new. It says whether some node announces it.
+func (b *bgpSide) decide(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (served bool, err error) {
+	if b == nil {
+		return false, nil
+	}
+	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	pool := b.cfg.PoolOf(addrs)
+	if pool == nil || len(pool.BGP) == 0 {
+		b.forget(name)
+		return false, nil
+	}
+	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	pods, err := b.backends(ctx, svc)
+	if err != nil {
+		return false, err
+	}
+	v := bgpVerdict{addrs: addrs, Decision: bgp.Decide(bgp.Request{
+		Addrs: addrs, Ads: pool.BGP, Labels: labels.Set(svc.Labels), Local: local, Endpoints: pods.nodes, Doubts: pods.doubts,
+	}, b.nodes, b.opts.NodeName)}
+	if v.Announce {
+		v.waits = !b.gate.open(svc)
+	} else {
+		b.gate.close(name)
+	}
+	old, known := b.verdict[name]
+	b.verdict[name] = v
+	if !known || old.waits != v.waits || !slices.EqualFunc(old.Offers, v.Offers, sameOffer) {
+		b.dirty = true
+	}
+	b.tellService(svc, v, old, known)
+	return len(v.Nodes) > 0 && v.Reason != bgp.ConflictingAdvertisements, nil
+}
+
+func sameOffer(a, b bgp.Offer) bool {
+	return a.Equal(b.Route) && slices.Equal(a.Peers, b.Peers)
+}
+
+func (b *bgpSide) tellService(svc *corev1.Service, v, old bgpVerdict, known bool) {
+	if !known || old.Announce != v.Announce || old.Reason != v.Reason || !slices.Equal(old.addrs, v.addrs) {
+		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.Reason, "message", v.String())
+	}
+	begins := v.Announce && !v.waits && (!old.Announce || old.waits || !slices.Equal(old.addrs, v.addrs))
+	failed := v.Reason == bgp.ConflictingAdvertisements || v.Reason == bgp.NoEligibleNode || v.Reason == bgp.NoMatchingAdvertisement
+	switch {
+	case begins:
+		b.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
+			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
+	case failed && (!known || old.Reason != v.Reason) && b.spokesman():
+		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
+			"no router is told the address: %s", short(v.String()))
+	}
+}
+
+// forget drops what is known of a Service.
+func (b *bgpSide) forget(name types.NamespacedName) {
+	if b == nil {
+		return
+	}
+	if _, known := b.verdict[name]; known {
+		b.dirty = true
+		delete(b.verdict, name)
+	}
+	b.gate.close(name)
+}
+
+// load takes over the configuration and what is known of this node.
+func (b *bgpSide) load(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	node, err := b.node(ctx)
+	if err != nil {
+		return err
+	}
+	b.self, b.addrs = labels.Set(node.Labels), nodeAddresses(node)
+	b.peers = bgp.Peers(b.cfg, b.opts.NodeName, b.self, b.addrs)
+	b.dirty = true
+	return nil
+}
+
+// announce tells the peers, and everybody else what became of the sessions.
+func (b *bgpSide) announce() {
+	if b == nil {
+		return
+	}
+	var offers []bgp.Offer
+	for name, v := range b.verdict {
+		if !v.Announce || v.waits {
+			continue
+		}
+		offers = append(offers, v.Offers...)
+		for _, addr := range v.addrs {
+			b.metrics.announced.WithLabelValues(name.String(), "bgp", b.opts.NodeName, addr.String()).Set(1)
+		}
+	}
+	if b.dirty {
+		b.dirty = false
+		b.apply(offers)
+	}
+	b.report()
+}
+
+// report tells what became of the sessions.
+func (b *bgpSide) report() {
+	if b == nil {
+		return
+	}
+	b.tellSessions()
+	b.states.want(b.intents(), b.routers.Status(), b.watch.states())
+}
+
+func (b *bgpSide) apply(offers []bgp.Offer) {
+	sessions := make([]engine.Session, 0, len(b.peers))
+	for _, peer := range b.peers {
+		routes, refused := bgp.Merge(peer, offers)
+		if refused > 0 && b.refused[peer.Name] == 0 {
+			b.peerEvent(peer.Name, corev1.EventTypeWarning, api.ReasonTooManyRoutes,
+				"node %q announces no more than %d prefixes; %d are left out: use an aggregationLength", b.opts.NodeName, bgp.MaxRoutes, refused)
+		}
+		b.refused[peer.Name] = refused
+		sessions = append(sessions, engine.Session{Peer: peer, Routes: routes})
+	}
+	b.routers.Apply(sessions, b.addrs)
+	b.watch.apply(b.cfg, b.peers)
+}
+
+// intents are the peers that this node is to tell of each Service.
+func (b *bgpSide) intents() map[types.NamespacedName][]string {
+	out := make(map[types.NamespacedName][]string, len(b.verdict))
+	for name, v := range b.verdict {
+		if !v.Announce || v.waits {
+			continue
+		}
+		var told []string
+		for _, p := range b.peers {
+			if slices.ContainsFunc(v.Offers, func(o bgp.Offer) bool {
+				return p.Carries(o.Prefix) && (len(o.Peers) == 0 || slices.Contains(o.Peers, p.Name))
+			}) {
+				told = append(told, p.Name)
+			}
+		}
+		if len(told) > 0 {
+			slices.Sort(told)
+			out[name] = told
+		}
+	}
+	return out
+}
+
+// tellSessions puts sessions that came up or went down into log and events.
+func (b *bgpSide) tellSessions() {
+	now := map[string]bool{}
+	for _, st := range b.routers.Status() {
+		now[st.Peer.Name] = st.Up()
+		switch {
+		case st.Up() && !b.up[st.Peer.Name]:
+			b.log.Info("BGP session is up", "peer", st.Peer.Name, "router", st.Peer.String(), "asn", st.PeerASN)
+			b.peerEvent(st.Peer.Name, corev1.EventTypeNormal, api.ReasonSessionUp,
+				"node %q and %s (AS %d) have a session; %d prefixes are announced", b.opts.NodeName, st.Peer, st.PeerASN, st.Routes)
+		case !st.Up() && b.up[st.Peer.Name]:
+			why := cmp.Or(st.Problem, "the connection ended")
+			b.log.Error("BGP session is down", "peer", st.Peer.Name, "router", st.Peer.String(), "reason", why)
+			b.peerEvent(st.Peer.Name, corev1.EventTypeWarning, api.ReasonSessionDown,
+				"node %q lost its session with %s: %s", b.opts.NodeName, st.Peer, why)
+		}
+	}
+	b.up = now
+}
+
+func (b *bgpSide) peerEvent(peer, kind string, reason api.Reason, format string, args ...any) {
+	object := &corev1.ObjectReference{
+		APIVersion: "metallb.io/v1beta2", Kind: "BGPPeer", Namespace: b.opts.Namespace, Name: peer,
+	}
+	b.events.Event(object, kind, string(reason), short(fmt.Sprintf(format, args...)))
+}
+
+// decision returns what was decided about a Service, or nil.
+func (b *bgpSide) decision(name types.NamespacedName) *bgp.Decision {
+	if b == nil {
+		return nil
+	}
+	if v, known := b.verdict[name]; known {
+		return &v.Decision
+	}
+	return nil
+}
+
+// run ends the sessions when ctx ends: with a farewell if the node is about to
+// go, so that routers do not keep routes to it (graceful restart).
+func (b *bgpSide) run(ctx context.Context) error {
+	<-ctx.Done()
+	node, err := b.node(context.WithoutCancel(ctx))
+	b.watch.close()
+	b.routers.Close(err == nil && leaving(node), closeLimit)
+	return nil
+}

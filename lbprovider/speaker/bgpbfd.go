@@ -1,0 +1,180 @@
+package speaker
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/fairlead/fairlead/lbprovider/bfd"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
+	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/config"
+)
+
+// bfdPatience is how long a session that BFD brought down waits for BFD. Then
+// BGP tries by itself: BFD may have ended at the router alone.
+const bfdPatience = 30 * time.Second
+
+// Detector runs BFD sessions; bfd.Engine is one.
+type Detector interface {
+	Add(bfd.Config) (*bfd.Session, error)
+	Close()
+}
+
+// bfdWatch has peers watched by BFD, and brings their BGP sessions down as soon
+// as BFD loses them, without waiting for a Reconcile.
+type bfdWatch struct {
+	detector Detector
+	routers  Routers
+	changed  func()
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	watched map[string]*watched
+	closed  bool
+}
+
+// watched is one peer's BFD session.
+type watched struct {
+	config  bfd.Config // without Profile and Changed: what it takes a new session to change
+	profile bfd.Profile
+	session *bfd.Session
+	state   bfd.State
+	retry   *time.Timer
+	problem string
+}
+
+func newBFDWatch(detector Detector, routers Routers, changed func(), log *slog.Logger) *bfdWatch {
+	return &bfdWatch{detector: detector, routers: routers, changed: changed, log: log, watched: map[string]*watched{}}
+}
+
+// apply starts, changes and ends BFD sessions so that they are those of peers.
+func (w *bfdWatch) apply(cfg *config.Config, peers []bgp.Peer) {
+	if w.detector == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, p := range peers {
+		c := cfg.Peer(p.Name)
+		if c == nil || c.BFD == nil || !p.Address.IsValid() {
+			continue
+		}
+		wanted[p.Name] = true
+		w.one(p, c.BFD)
+	}
+	for name, one := range w.watched {
+		if !wanted[name] {
+			w.end(name, one)
+			w.routers.Resume(name)
+		}
+	}
+}
+
+func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
+	want := bfd.Config{
+		Peer: p.Address, Local: p.Source, VRF: p.VRF, Multihop: p.MultiHop || p.Internal() && !engine.Direct(p.Address),
+	}
+	timers := bfd.Profile{
+		ReceiveInterval: profile.Receive, TransmitInterval: profile.Transmit, DetectMultiplier: profile.Multiplier,
+		PassiveMode: profile.Passive, MinimumTTL: profile.MinimumTTL,
+	}
+	old := w.watched[p.Name]
+	if old != nil && old.session != nil && sameConfig(old.config, want) {
+		if old.profile != timers {
+			old.profile = timers
+			old.note(old.session.SetProfile(timers))
+		}
+		return
+	}
+	if old != nil {
+		w.end(p.Name, old)
+	}
+	now := &watched{config: want, profile: timers, state: bfd.Down}
+	w.watched[p.Name] = now
+	want.Profile = timers
+	want.Changed = func(c bfd.Change) { w.change(p, now, c) }
+	var err error
+	now.session, err = w.detector.Add(want)
+	now.note(err)
+	if err != nil {
+		w.log.Error("start BFD", "peer", p.Name, "error", err)
+	}
+}
+
+func (o *watched) note(err error) {
+	o.problem = ""
+	if err != nil {
+		o.problem = err.Error()
+	}
+}
+
+func sameConfig(a, b bfd.Config) bool {
+	return a.Peer == b.Peer && a.Local == b.Local && a.VRF == b.VRF && a.Multihop == b.Multihop
+}
+
+// change is called by the BFD session.
+func (w *bfdWatch) change(p bgp.Peer, one *watched, c bfd.Change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watched[p.Name] != one {
+		return // it was replaced
+	}
+	one.state = c.To
+	switch {
+	case c.Failed():
+		w.routers.Suspend(p.Name, fmt.Sprintf("BFD lost %s: %s", p.Address, c.Diag))
+		one.stopRetry()
+		one.retry = time.AfterFunc(bfdPatience, func() { w.routers.Resume(p.Name) })
+	case c.To == bfd.Up || c.PeerAdminDown:
+		one.stopRetry()
+		w.routers.Resume(p.Name)
+	}
+	w.changed()
+}
+
+func (o *watched) stopRetry() {
+	if o.retry != nil {
+		o.retry.Stop()
+	}
+}
+
+// end ends and forgets a session.
+func (w *bfdWatch) end(name string, one *watched) {
+	delete(w.watched, name)
+	one.stopRetry()
+	if one.session != nil {
+		one.session.Close()
+	}
+}
+
+// states returns the state of BFD by peer.
+func (w *bfdWatch) states() map[string]bfd.State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]bfd.State{}
+	for name, one := range w.watched {
+		out[name] = one.state
+	}
+	return out
+}
+
+// close ends all sessions and tells the peers, who then know that the silence
+// is on purpose.
+func (w *bfdWatch) close() {
+	w.mu.Lock()
+	w.closed = true
+	for _, one := range w.watched {
+		one.stopRetry()
+	}
+	w.watched = map[string]*watched{}
+	w.mu.Unlock()
+	if w.detector != nil {
+		w.detector.Close()
+	}
+}

@@ -1,0 +1,235 @@
+package speaker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/bfd"
+	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+)
+
+const (
+	// statusPause is the shortest time between two rounds of writing, as
+	// sessions and Services tend to change together.
+	statusPause = 500 * time.Millisecond
+	noBFD       = "N/A"
+)
+
+// sessionWriter keeps the BGPSessionState objects of this node, one per peer,
+// and its ServiceBGPStatus objects, one per Service that it announces. It works
+// beside the Speaker, which must not wait for the API server.
+type sessionWriter struct {
+	client client.Client
+	opts   Options
+	owner  func(context.Context) []metav1.OwnerReference
+
+	mu       sync.Mutex // guards what follows
+	wanted   bool
+	services map[types.NamespacedName][]string
+	sessions []engine.Status
+	bfd      map[string]bfd.State
+	add      func()
+}
+
+func newSessionWriter(c client.Client, opts Options, owner func(context.Context) []metav1.OwnerReference) *sessionWriter {
+	return &sessionWriter{client: c, opts: opts, owner: owner}
+}
+
+func (w *sessionWriter) setup(mgr ctrl.Manager) error {
+	toAll := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		if o.GetLabels()[v1beta1.LabelNode] != w.opts.NodeName {
+			return nil
+		}
+		return []reconcile.Request{allRequest}
+	})
+	err := ctrl.NewControllerManagedBy(mgr).Named("bgpstatus").
+		Watches(&v1beta1.ServiceBGPStatus{}, toAll).
+		Watches(&v1beta1.BGPSessionState{}, toAll).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.add = func() { q.AddAfter(allRequest, statusPause) }
+			w.add()
+			return nil
+		})).
+		Complete(w)
+	if err != nil {
+		return fmt.Errorf("set up status objects of BGP: %w", err)
+	}
+	return nil
+}
+
+// want replaces what the objects are to say.
+func (w *sessionWriter) want(services map[types.NamespacedName][]string, sessions []engine.Status, states map[string]bfd.State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wanted && maps.EqualFunc(w.services, services, slices.Equal) && slices.Equal(w.sessions, sessions) && maps.Equal(w.bfd, states) {
+		return
+	}
+	w.wanted, w.services, w.sessions, w.bfd = true, services, sessions, states
+	if w.add != nil {
+		w.add()
+	}
+}
+
+// Reconcile brings all objects of this node in line.
+func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	w.mu.Lock()
+	wanted, services, sessions, states := w.wanted, w.services, w.sessions, w.bfd
+	w.mu.Unlock()
+	if !wanted {
+		return reconcile.Result{}, nil
+	}
+	mine := []client.ListOption{client.InNamespace(w.opts.Namespace), client.MatchingLabels{v1beta1.LabelNode: w.opts.NodeName}}
+	if err := w.writeServices(ctx, services, mine); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, w.writeSessions(ctx, sessions, states, mine)
+}
+
+func (w *sessionWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string, mine []client.ListOption) error {
+	var list v1beta1.ServiceBGPStatusList
+	if err := w.client.List(ctx, &list, mine...); err != nil {
+		return fmt.Errorf("list status objects of services: %w", err)
+	}
+	missing := maps.Clone(services)
+	for i := range list.Items {
+		o := &list.Items[i]
+		name := types.NamespacedName{Namespace: o.Labels[v1beta1.LabelServiceNamespace], Name: o.Labels[v1beta1.LabelServiceName]}
+		peers, wanted := missing[name]
+		status := v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
+		s := o.Status
+		foreign := s.Node != "" && s.Node != status.Node || s.ServiceName != "" && s.ServiceName != name.Name || s.ServiceNamespace != "" && s.ServiceNamespace != name.Namespace
+		if !wanted || foreign { // the fields cannot be changed back
+			if err := w.remove(ctx, o); err != nil {
+				return err
+			}
+			continue
+		}
+		delete(missing, name)
+		if equality.Semantic.DeepEqual(s, status) {
+			continue
+		}
+		o.Status = status
+		if err := w.update(ctx, o); err != nil {
+			return err
+		}
+	}
+	for name, peers := range missing {
+		o := &v1beta1.ServiceBGPStatus{ObjectMeta: w.meta(ctx, "bgp-", map[string]string{
+			v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
+		})}
+		if err := w.create(ctx, o); err != nil {
+			return err
+		}
+		o.Status = v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
+		if err := w.update(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sessionWriter) writeSessions(ctx context.Context, sessions []engine.Status, states map[string]bfd.State, mine []client.ListOption) error {
+	var list v1beta1.BGPSessionStateList
+	if err := w.client.List(ctx, &list, mine...); err != nil {
+		return fmt.Errorf("list session states: %w", err)
+	}
+	missing := map[string]v1beta1.BGPSessionStateStatus{}
+	for _, st := range sessions {
+		missing[st.Peer.Name] = w.sessionStatus(st, states)
+	}
+	for i := range list.Items {
+		o := &list.Items[i]
+		name := o.Labels[v1beta1.LabelPeer]
+		status, wanted := missing[name]
+		foreign := o.Status.Node != "" && o.Status.Node != status.Node || o.Status.Peer != "" && o.Status.Peer != status.Peer ||
+			o.Labels[v1beta1.LabelVRF] != status.VRF
+		if !wanted || foreign {
+			if err := w.remove(ctx, o); err != nil {
+				return err
+			}
+			continue
+		}
+		delete(missing, name)
+		if equality.Semantic.DeepEqual(o.Status, status) {
+			continue
+		}
+		o.Status = status
+		if err := w.update(ctx, o); err != nil {
+			return err
+		}
+	}
+	for name, status := range missing {
+		o := &v1beta1.BGPSessionState{ObjectMeta: w.meta(ctx, "session-", map[string]string{v1beta1.LabelPeer: name, v1beta1.LabelVRF: status.VRF})}
+		if err := w.create(ctx, o); err != nil {
+			return err
+		}
+		o.Status = status
+		if err := w.update(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sessionWriter) sessionStatus(st engine.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
+	out := v1beta1.BGPSessionStateStatus{
+		BGPStatus: st.State, BFDStatus: noBFD, Node: w.opts.NodeName, Peer: st.Peer.Name, VRF: st.Peer.VRF,
+		LastError: short(st.Problem), Advertised: int32(st.Routes),
+	}
+	if st.Peer.Address.IsValid() {
+		out.PeerAddress = st.Peer.Address.String()
+	}
+	if state, watched := states[st.Peer.Name]; watched {
+		out.BFDStatus = state.String()
+	}
+	if st.Up() {
+		since := metav1.NewTime(st.Since.Truncate(time.Second))
+		out.EstablishedAt = &since
+	} else {
+		out.Advertised = 0
+	}
+	return out
+}
+
+func (w *sessionWriter) meta(ctx context.Context, prefix string, extra map[string]string) metav1.ObjectMeta {
+	extra[v1beta1.LabelNode] = w.opts.NodeName
+	return metav1.ObjectMeta{Namespace: w.opts.Namespace, GenerateName: prefix, Labels: extra, OwnerReferences: w.owner(ctx)}
+}
+
+func (w *sessionWriter) create(ctx context.Context, o client.Object) error {
+	if err := w.client.Create(ctx, o); err != nil {
+		return fmt.Errorf("create %s: %w", o.GetGenerateName(), err)
+	}
+	return nil
+}
+
+func (w *sessionWriter) update(ctx context.Context, o client.Object) error {
+	if err := client.IgnoreNotFound(w.client.Status().Update(ctx, o)); err != nil {
+		return fmt.Errorf("write status of %s: %w", o.GetName(), err)
+	}
+	return nil
+}
+
+func (w *sessionWriter) remove(ctx context.Context, o client.Object) error {
+	if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
+		return fmt.Errorf("delete %s: %w", o.GetName(), err)
+	}
+	return nil
+}
