@@ -4,95 +4,67 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/controller"
-	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/lbapi"
 )
 
 // env is an API server with the provider's types, and a controller that the
 // test can stop and start.
 type env struct {
-	t    *testing.T
-	rest *rest.Config
-	client.Client
-	stop func()
+	*lbapi.API
+	metrics *prometheus.Registry
+	// ready is the controller's readiness check.
+	ready healthz.Checker
+	stop  func()
 }
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	ctx := t.Context()
-	server, err := cluster.StartAPIServer(ctx, t.TempDir())
-	if err != nil {
-		t.Skipf("no API server: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Logf("stop API server: %v", err)
-		}
-	})
-	crds, err := filepath.Glob("../../config/lbprovider/crd/*.yaml")
-	if err != nil || len(crds) == 0 {
-		t.Fatalf("no CRDs: %v", err)
-	}
-	for _, crd := range crds {
-		must(t, server.Apply(ctx, crd))
-	}
-	for _, args := range [][]string{
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
-		{"create", "namespace", api.ProviderNamespace},
-	} {
-		if _, err := server.Kubectl(ctx, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e := &env{t: t}
-	e.rest, err = server.RESTConfig()
-	must(t, err)
-	e.Client, err = client.New(e.rest, client.Options{Scheme: scheme(t)})
-	must(t, err)
+	e := &env{API: lbapi.Start(t, "../..")}
 	e.start()
 	t.Cleanup(func() { e.stop() })
 	return e
 }
 
-func scheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(s))
-	must(t, v1beta1.AddToScheme(s))
-	return s
+// manager remembers the readiness check.
+type manager struct {
+	ctrl.Manager
+	e *env
+}
+
+func (m manager) AddReadyzCheck(name string, check healthz.Checker) error {
+	m.e.ready = check
+	return m.Manager.AddReadyzCheck(name, check) //nolint:wrapcheck // it is that method
 }
 
 // start runs the controller until stop.
 func (e *env) start() {
-	e.t.Helper()
+	e.T.Helper()
 	again := true
-	mgr, err := ctrl.NewManager(e.rest, ctrl.Options{
-		Scheme: scheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := ctrl.NewManager(e.REST, ctrl.Options{
+		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
 	})
-	must(e.t, err)
-	must(e.t, controller.Setup(mgr, controller.Options{
-		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
+	e.Must(err)
+	e.metrics = prometheus.NewRegistry()
+	e.Must(controller.Setup(manager{mgr, e}, controller.Options{
+		Registerer: e.metrics, Log: slog.New(slog.NewTextHandler(e.T.Output(), nil)),
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -100,49 +72,24 @@ func (e *env) start() {
 	e.stop = func() {
 		cancel()
 		if err := <-done; err != nil {
-			e.t.Errorf("controller: %v", err)
+			e.T.Errorf("controller: %v", err)
 		}
 		e.stop = func() {}
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually polls until check returns "", and fails with its last answer.
-func (e *env) eventually(check func() string) {
-	e.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		why := check()
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatal(why)
-		}
-		<-tick.C
-	}
-}
-
 func (e *env) pool(name string, addresses ...string) *v1beta1.IPAddressPool {
-	e.t.Helper()
+	e.T.Helper()
 	p := &v1beta1.IPAddressPool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name},
+		ObjectMeta: lbapi.Meta(name),
 		Spec:       v1beta1.IPAddressPoolSpec{Addresses: addresses},
 	}
-	must(e.t, e.Create(e.t.Context(), p))
+	e.Must(e.Create(e.T.Context(), p))
 	return p
 }
 
 func (e *env) service(name string, change ...func(*corev1.Service)) {
-	e.t.Helper()
+	e.T.Helper()
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{}},
 		Spec: corev1.ServiceSpec{
@@ -153,21 +100,21 @@ func (e *env) service(name string, change ...func(*corev1.Service)) {
 	for _, f := range change {
 		f(svc)
 	}
-	must(e.t, e.Create(e.t.Context(), svc))
+	e.Must(e.Create(e.T.Context(), svc))
 }
 
 func (e *env) get(name string) *corev1.Service {
-	e.t.Helper()
+	e.T.Helper()
 	var svc corev1.Service
-	must(e.t, e.Get(e.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, &svc))
+	e.Must(e.Get(e.T.Context(), types.NamespacedName{Namespace: "default", Name: name}, &svc))
 	return &svc
 }
 
 // has waits until the Service has exactly this address ("" for none), and the
 // condition Allocated with this reason.
 func (e *env) has(name, address string, reason api.Reason) {
-	e.t.Helper()
-	e.eventually(func() string {
+	e.T.Helper()
+	e.Eventually(func() string {
 		svc := e.get(name)
 		got := ""
 		for _, in := range svc.Status.LoadBalancer.Ingress {
@@ -182,11 +129,11 @@ func (e *env) has(name, address string, reason api.Reason) {
 }
 
 func (e *env) update(name string, change func(*corev1.Service)) {
-	e.t.Helper()
-	e.eventually(func() string { // the controller may write at the same time
+	e.T.Helper()
+	e.Eventually(func() string { // the controller may write at the same time
 		svc := e.get(name)
 		change(svc)
-		if err := e.Update(e.t.Context(), svc); err != nil {
+		if err := e.Update(e.T.Context(), svc); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -197,14 +144,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 	e := newEnv(t)
 	step := func(name string, f func(t *testing.T)) {
 		t.Helper()
-		outer := e.t
-		ok := t.Run(name, func(t *testing.T) {
-			e.t = t
-			f(t)
-		})
-		if e.t = outer; !ok {
-			t.FailNow() // each step starts where the last one ended
-		}
+		e.Step(t, name, f)
 	}
 
 	step("pending without a pool, then served", func(t *testing.T) {
@@ -242,14 +182,14 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		e.has("last", "198.18.1.4", api.ReasonIPAllocated)
 		e.service("waiting")
 		e.has("waiting", "", api.ReasonAllocationFailed)
-		e.eventually(func() string {
+		e.Eventually(func() string {
 			c := meta.FindStatusCondition(e.get("waiting").Status.Conditions, api.ConditionAllocated)
 			if c == nil || !strings.Contains(c.Message, `pool "main": IPv4 full (4/4)`) {
 				return fmt.Sprintf("condition %+v does not say that the pool is full", c)
 			}
 			return ""
 		})
-		must(t, e.Delete(t.Context(), e.get("last")))
+		e.Must(e.Delete(t.Context(), e.get("last")))
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
 	step("no longer a load balancer", func(*testing.T) {
@@ -257,7 +197,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			s.Spec.Ports[0].NodePort, s.Spec.AllocateLoadBalancerNodePorts = 0, nil
 		})
-		e.eventually(func() string {
+		e.Eventually(func() string {
 			svc := e.get("own")
 			if svc.Annotations[api.AnnotationAllocatedFromPool] != "" || len(svc.Status.Conditions) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 {
 				return fmt.Sprintf("traces are left: %v %+v", svc.Annotations, svc.Status)
@@ -269,7 +209,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		// Delete the holder of the lowest address while nobody watches: a
 		// careless restart would move others down.
 		e.stop()
-		must(t, e.Delete(t.Context(), e.get("first")))
+		e.Must(e.Delete(t.Context(), e.get("first")))
 		e.service("late")
 		e.start()
 		e.has("late", "198.18.1.1", api.ReasonIPAllocated)
@@ -278,8 +218,11 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 	})
 	step("pool status, conditions and events", func(*testing.T) { poolStatus(e) })
 	step("bad input is refused with the field's name", func(*testing.T) { refused(e) })
+	step("every kind has its condition", func(*testing.T) { conditions(e) })
+	step("who uses which address", func(*testing.T) { usage(e) })
+	step("nothing is given beside another MetalLB", func(t *testing.T) { beside(t, e) })
 	step("secret of the speakers", func(t *testing.T) {
-		e.eventually(func() string {
+		e.Eventually(func() string {
 			var s corev1.Secret
 			if err := e.Get(t.Context(), types.NamespacedName{Namespace: api.ProviderNamespace, Name: "memberlist"}, &s); err != nil {
 				return err.Error()
@@ -303,16 +246,16 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 }
 
 func poolStatus(e *env) {
-	e.t.Helper()
-	ctx := e.t.Context()
+	e.T.Helper()
+	ctx := e.T.Context()
 	status := func(name string) v1beta1.IPAddressPoolStatus {
 		var p v1beta1.IPAddressPool
-		must(e.t, e.Get(ctx, types.NamespacedName{Namespace: api.ProviderNamespace, Name: name}, &p))
+		e.Must(e.Get(ctx, types.NamespacedName{Namespace: api.ProviderNamespace, Name: name}, &p))
 		return p.Status
 	}
 	wait := func(name, condition string, want metav1.ConditionStatus) {
-		e.t.Helper()
-		e.eventually(func() string {
+		e.T.Helper()
+		e.Eventually(func() string {
 			s := status(name)
 			if !meta.IsStatusConditionPresentAndEqual(s.Conditions, condition, want) {
 				return fmt.Sprintf("pool %s: condition %s is not %s: %+v", name, condition, want, s.Conditions)
@@ -320,22 +263,22 @@ func poolStatus(e *env) {
 			return ""
 		})
 	}
-	e.eventually(func() string {
+	e.Eventually(func() string {
 		if s := status("main"); s.AssignedIPv4 != 3 || s.AvailableIPv4 != 1 {
 			return fmt.Sprintf("counts: %+v", s)
 		}
 		return ""
 	})
 	wait("main", api.ConditionAdvertised, metav1.ConditionFalse)
-	must(e.t, e.Create(ctx, &v1beta1.L2Advertisement{ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "all"}}))
+	e.Must(e.Create(ctx, &v1beta1.L2Advertisement{ObjectMeta: lbapi.Meta("all")}))
 	wait("main", api.ConditionAdvertised, metav1.ConditionTrue)
 	wait("main", api.ConditionValid, metav1.ConditionTrue)
 	e.pool("overlapping", "198.18.1.4/32", "198.18.2.0/24")
 	wait("overlapping", api.ConditionValid, metav1.ConditionFalse)
 	wait("main", api.ConditionValid, metav1.ConditionTrue)
-	e.eventually(func() string {
+	e.Eventually(func() string {
 		var list corev1.EventList
-		must(e.t, e.List(ctx, &list, client.InNamespace(api.ProviderNamespace)))
+		e.Must(e.List(ctx, &list, client.InNamespace(api.ProviderNamespace)))
 		for _, ev := range list.Items {
 			if ev.InvolvedObject.Name == "overlapping" && ev.Reason == string(api.ReasonOverlap) {
 				return ""
@@ -346,11 +289,11 @@ func poolStatus(e *env) {
 }
 
 func refused(e *env) {
-	e.t.Helper()
+	e.T.Helper()
 	weight := func(w int32) v1beta1.L2AdvertisementSpec {
 		return v1beta1.L2AdvertisementSpec{PreferredNodeSelectors: []v1beta1.PreferredNodeSelector{{Weight: w}}}
 	}
-	meta := metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "bad"}
+	meta := lbapi.Meta("bad")
 	pool := func(addresses ...string) client.Object {
 		return &v1beta1.IPAddressPool{ObjectMeta: *meta.DeepCopy(), Spec: v1beta1.IPAddressPoolSpec{Addresses: addresses}}
 	}
@@ -372,24 +315,24 @@ func refused(e *env) {
 		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: v1beta1.L2AdvertisementSpec{IPAddressPools: []string{"a", "a"}}}, []string{"spec.ipAddressPools[1]", "Duplicate"}},
 		{&v1beta1.L2Advertisement{ObjectMeta: meta, Spec: v1beta1.L2AdvertisementSpec{Interfaces: []string{"a-name-that-is-too-long"}}}, []string{"spec.interfaces[0]"}},
 	} {
-		err := e.Create(e.t.Context(), tt.object)
+		err := e.Create(e.T.Context(), tt.object)
 		if err == nil {
-			e.t.Errorf("%+v was accepted", tt.object)
-			must(e.t, e.Delete(e.t.Context(), tt.object))
+			e.T.Errorf("%+v was accepted", tt.object)
+			e.Must(e.Delete(e.T.Context(), tt.object))
 			continue
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(err.Error(), want) {
-				e.t.Errorf("message %q lacks %q", err, want)
+				e.T.Errorf("message %q lacks %q", err, want)
 			}
 		}
 	}
 	for _, good := range []string{"198.18.9.0/24", "198.18.9.5/24", " 198.18.9.1 - 198.18.9.9 ", "fd00::/64", "fd00::1-fd00::5"} {
 		p := pool(good)
-		if err := e.Create(e.t.Context(), p); err != nil {
-			e.t.Errorf("%q: %v", good, err)
+		if err := e.Create(e.T.Context(), p); err != nil {
+			e.T.Errorf("%q: %v", good, err)
 			continue
 		}
-		must(e.t, e.Delete(e.t.Context(), p))
+		e.Must(e.Delete(e.T.Context(), p))
 	}
 }

@@ -15,6 +15,10 @@ type gauges struct {
 	v4, v4InUse            *prometheus.GaugeVec
 	v6, v6InUse            *prometheus.GaugeVec
 	loaded, stale          prometheus.Gauge
+	// updates and failures count passes over Services and configuration.
+	updates, failures prometheus.Counter
+	// foreign is 1 while nothing is given because of another provider.
+	foreign prometheus.Gauge
 }
 
 func newGauges(reg prometheus.Registerer) (*gauges, error) {
@@ -35,8 +39,19 @@ func newGauges(reg prometheus.Registerer) (*gauges, error) {
 		stale: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "metallb_k8s_client_config_stale_bool", Help: "1 if some object is not used as it is written.",
 		}),
+		updates: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "metallb_k8s_client_updates_total", Help: "Changes of objects that were looked at.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "metallb_k8s_client_update_errors_total", Help: "Changes of objects that could not be carried out.",
+		}),
+		foreign: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lbprovider_foreign_provider", Help: "1 while no address is given because another MetalLB runs in the cluster.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{g.total, g.inUse, g.services, g.v4, g.v4InUse, g.v6, g.v6InUse, g.loaded, g.stale} {
+	for _, c := range []prometheus.Collector{
+		g.total, g.inUse, g.services, g.v4, g.v4InUse, g.v6, g.v6InUse, g.loaded, g.stale, g.updates, g.failures, g.foreign,
+	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metric: %w", err)
 		}
@@ -49,6 +64,13 @@ func (g *gauges) config(stale bool) {
 	g.stale.Set(0)
 	if stale {
 		g.stale.Set(1)
+	}
+}
+
+func (g *gauges) update(err error) {
+	g.updates.Inc()
+	if err != nil {
+		g.failures.Inc()
 	}
 }
 

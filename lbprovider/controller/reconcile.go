@@ -14,25 +14,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
-	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
 // Reconcile brings one Service, or everything, to what it should be.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	switch {
-	case req == statusRequest:
-		return reconcile.Result{}, r.writePools(ctx)
-	case req == configRequest || !r.started:
+	result, err := r.reconcile(ctx, req)
+	r.metrics.update(err)
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if req == guardRequest || !r.started {
 		// The first pass is always a full one: those who hold addresses must
 		// be heard before anyone gets a new one.
-		if err := r.all(ctx); err != nil {
-			return reconcile.Result{}, err
-		}
-		r.started = true
-		return r.result(req), nil
+		return r.guarded(ctx, req)
+	}
+	if r.foreign.Load() != nil {
+		return reconcile.Result{}, nil // the pass after its end hears everything
+	}
+	switch req {
+	case statusRequest:
+		return reconcile.Result{}, r.writeStatuses(ctx)
+	case usageRequest:
+		return reconcile.Result{}, r.writeUsages(ctx)
+	case configRequest:
+		return r.result(req), r.all(ctx)
 	}
 	released, err := r.one(ctx, req.NamespacedName)
 	if err != nil {
@@ -43,8 +51,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 	}
-	r.later(statusRequest, statusDelay)
+	r.written()
 	return r.result(req), nil
+}
+
+// written has the statuses written that follow from what was decided.
+func (r *reconciler) written() {
+	r.later(statusRequest, statusDelay)
+	r.later(usageRequest, usageDelay)
 }
 
 func (r *reconciler) result(req reconcile.Request) reconcile.Result {
@@ -56,12 +70,12 @@ func (r *reconciler) result(req reconcile.Request) reconcile.Result {
 
 // all reads the configuration and converges every Service, holders first.
 func (r *reconciler) all(ctx context.Context) error {
-	if err := r.load(ctx); err != nil {
-		return err
-	}
 	var list corev1.ServiceList
 	if err := r.client.List(ctx, &list); err != nil {
 		return fmt.Errorf("list services: %w", err)
+	}
+	if err := r.load(ctx, list.Items); err != nil {
+		return err
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Service) int {
 		return cmp.Or(
@@ -89,33 +103,8 @@ func (r *reconciler) all(ctx context.Context) error {
 	if released {
 		errs = append(errs, r.retryPending(ctx))
 	}
-	r.later(statusRequest, statusDelay)
+	r.written()
 	return errors.Join(errs...)
-}
-
-// load makes a new configuration of the objects.
-func (r *reconciler) load(ctx context.Context) error {
-	var pools v1beta1.IPAddressPoolList
-	var ads v1beta1.L2AdvertisementList
-	var namespaces corev1.NamespaceList
-	for _, list := range []client.ObjectList{&pools, &ads, &namespaces} {
-		if err := r.client.List(ctx, list); err != nil {
-			return fmt.Errorf("list %T: %w", list, err)
-		}
-	}
-	res := config.Resources{ProviderNamespace: r.opts.Namespace, Pools: pools.Items, L2Advertisements: ads.Items}
-	for i := range namespaces.Items {
-		res.Namespaces = append(res.Namespaces, config.Namespace{Name: namespaces.Items[i].Name, Labels: namespaces.Items[i].Labels})
-	}
-	cfg, findings := config.Parse(res, r.cfg)
-	r.cfg = cfg
-	r.findings = map[api.ObjectRef][]api.Finding{}
-	for _, f := range findings {
-		r.findings[f.Object] = append(r.findings[f.Object], f)
-	}
-	r.alloc.SetConfig(cfg)
-	r.metrics.config(config.Invalid(findings))
-	return nil
 }
 
 // one converges the Service of that name. It says whether others may now succeed.
@@ -165,8 +154,9 @@ func (r *reconciler) converge(ctx context.Context, svc *corev1.Service) (release
 		return released, r.forget(ctx, svc)
 	}
 	req, problem := service.Read(svc)
-	held, _ := service.StatusAddresses(svc)
-	out := r.alloc.Converge(req, allocator.Held{Addresses: held, Ours: svc.Annotations[api.AnnotationAllocatedFromPool] != ""}, problem)
+	held, names := service.StatusAddresses(svc)
+	_, ours := service.Annotation(svc, api.AnnotationAllocatedFromPool)
+	out := r.alloc.Converge(req, allocator.Held{Addresses: held, Ours: ours, Names: names}, problem)
 	if out.Foreign {
 		delete(r.pending, name)
 		if !r.toldForeign[name] {
@@ -175,7 +165,7 @@ func (r *reconciler) converge(ctx context.Context, svc *corev1.Service) (release
 		}
 		return false, nil
 	}
-	if len(out.Addresses) == 0 {
+	if out.Wanting {
 		r.pending[name] = true
 	} else {
 		delete(r.pending, name)

@@ -12,10 +12,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -23,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -30,9 +35,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
 	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/foreign"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
@@ -42,6 +50,8 @@ const (
 	pendingRetry = 5 * time.Minute
 	// statusDelay lets many changes make one write of the pools' status.
 	statusDelay = 200 * time.Millisecond
+	// usageDelay is the same for who uses which address, which is larger.
+	usageDelay = 2 * time.Second
 	// conflictDelay is how soon a write is repeated that met another one.
 	conflictDelay = 50 * time.Millisecond
 )
@@ -87,22 +97,31 @@ func (o Options) withDefaults() Options {
 var (
 	configRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "config"}}
 	statusRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "status"}}
+	usageRequest  = reconcile.Request{NamespacedName: types.NamespacedName{Name: "usage"}}
+	guardRequest  = reconcile.Request{NamespacedName: types.NamespacedName{Name: "guard"}}
 )
 
 // reconciler is the one worker. Only Reconcile touches its mutable state.
 type reconciler struct {
-	client  client.Client
+	client client.Client
+	// reader reads without a cache.
+	reader  client.Reader
 	events  record.EventRecorder
 	opts    Options
 	log     *slog.Logger
 	metrics *gauges
 
+	// foreign is another provider that runs; while there is one, nothing is
+	// given or written.
+	foreign atomic.Pointer[string]
 	started bool
 	cfg     *config.Config
-	// findings are those of cfg, by object.
+	// state sums up cfg; findings are those of cfg, by object.
+	state    v1beta1.ConfigurationStateStatus
 	findings map[api.ObjectRef][]api.Finding
 	alloc    *allocator.Allocator
-	// pending are Services of ours that have no address.
+	// pending are Services of ours that have no address, or lack one of the
+	// second family.
 	pending map[types.NamespacedName]bool
 	// toldForeign are Services that were left alone with an event.
 	toldForeign map[types.NamespacedName]bool
@@ -117,15 +136,17 @@ type reconciler struct {
 // only on the elected leader.
 func Setup(mgr ctrl.Manager, opts Options) error {
 	opts = opts.withDefaults()
-	if err := v1beta1.AddToScheme(mgr.GetScheme()); err != nil {
-		return fmt.Errorf("register metallb.io types: %w", err)
+	for _, add := range []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(mgr.GetScheme()); err != nil {
+			return fmt.Errorf("register types: %w", err)
+		}
 	}
 	gauges, err := newGauges(opts.Registerer)
 	if err != nil {
 		return fmt.Errorf("register address metrics: %w", err)
 	}
 	r := &reconciler{
-		client: mgr.GetClient(),
+		client: mgr.GetClient(), reader: mgr.GetAPIReader(),
 		// The newer recorder takes events for equal that differ in their text
 		// only, and so would hide why an allocation fails now.
 		events: mgr.GetEventRecorderFor("fairlead-addresses"), //nolint:staticcheck // see above
@@ -135,28 +156,51 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		unsaid: map[types.NamespacedName][]allocator.Note{},
 		later:  func(reconcile.Request, time.Duration) {},
 	}
-	toConfig := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{configRequest}
-	})
-	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
-	err = ctrl.NewControllerManagedBy(mgr).Named("addresses").
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&v1beta1.IPAddressPool{}, toConfig, specOrLabels).
-		Watches(&v1beta1.L2Advertisement{}, toConfig, specOrLabels).
-		Watches(&corev1.Namespace{}, toConfig, builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.later = q.AddAfter
-			q.Add(configRequest) // also without any pool the state must be made known
-			return nil
-		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
-		Complete(r)
-	if err != nil {
+	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up address controller: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("addresses", r.ready); err != nil {
+		return fmt.Errorf("set up readiness of the address controller: %w", err)
 	}
 	keeper := &keyKeeper{reader: mgr.GetAPIReader(), writer: mgr.GetClient(), namespace: opts.Namespace, name: opts.MemberlistSecret, log: r.log}
 	if err := mgr.Add(keeper); err != nil {
 		return fmt.Errorf("set up keeper of secret %s/%s: %w", opts.Namespace, opts.MemberlistSecret, err)
 	}
 	return nil
+}
+
+// watch says what wakes the worker.
+func (r *reconciler) watch(mgr ctrl.Manager) error {
+	toConfig := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{configRequest}
+	})
+	written := builder.WithPredicates(predicate.Or(
+		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	b := ctrl.NewControllerManagedBy(mgr).Named("addresses").
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Namespace{}, toConfig, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&corev1.Node{}, toConfig, builder.WithPredicates(nodeChanged()))
+	for _, k := range kinds() {
+		b = b.Watches(k.object, toConfig, written)
+	}
+	return b.
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.later = q.AddAfter
+			q.Add(configRequest) // also without any pool the state must be made known
+			q.AddAfter(guardRequest, foreign.Interval)
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+}
+
+// nodeChanged lets changes through that matter to the configuration, which
+// heartbeats do not.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok1 || !ok2 || !maps.Equal(before.Labels, after.Labels) ||
+			!slices.Equal(before.Status.Addresses, after.Status.Addresses) || !slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs)
+	}}
 }

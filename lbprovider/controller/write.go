@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
-	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
 // write brings svc's status and annotation to out, if they differ, and tells
@@ -24,8 +24,7 @@ import (
 // state that lasts is told once.
 func (r *reconciler) write(ctx context.Context, svc *corev1.Service, out allocator.Outcome) error {
 	want := svc.DeepCopy()
-	held, invalid := service.StatusAddresses(svc)
-	if invalid || !slices.Equal(held, out.Addresses) || len(svc.Status.LoadBalancer.Ingress) != len(out.Addresses) {
+	if !slices.EqualFunc(svc.Status.LoadBalancer.Ingress, out.Addresses, same) {
 		want.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 		for _, addr := range out.Addresses {
 			want.Status.LoadBalancer.Ingress = append(want.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: addr.String()})
@@ -43,6 +42,12 @@ func (r *reconciler) write(ctx context.Context, svc *corev1.Service, out allocat
 	}
 	meta.SetStatusCondition(&want.Status.Conditions, condition)
 	return r.update(ctx, svc, want, out.Notes)
+}
+
+// same says whether an entry of the status is addr, however it is spelled.
+func same(entry corev1.LoadBalancerIngress, addr netip.Addr) bool {
+	is, err := netip.ParseAddr(entry.IP)
+	return err == nil && is == addr
 }
 
 // forget removes what this controller wrote on a Service that is no longer of

@@ -1,0 +1,8 @@
+// Package v1alpha1 holds the objects for which no established API has a word:
+// AddressUsage, which says who uses which address of a pool.
+//
+// +kubebuilder:object:generate=true
+// +groupName=fairlead.dev
+package v1alpha1
+
+//go:generate go tool controller-gen object paths=. crd:headerFile=crd-header.txt output:crd:dir=../../../config/lbprovider/crd

@@ -1,0 +1,149 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/allocator"
+	"github.com/fairlead/fairlead/lbprovider/config"
+)
+
+// writeStatuses brings the status of the configuration objects up to date:
+// counts and conditions, each written only on change.
+func (r *reconciler) writeStatuses(ctx context.Context) error {
+	usage := r.alloc.Usage()
+	r.metrics.usage(usage)
+	var errs []error
+	for _, k := range kinds() {
+		if err := r.client.List(ctx, k.list); err != nil {
+			return fmt.Errorf("list %T: %w", k.list, err)
+		}
+		errs = append(errs, meta.EachListItem(k.list, func(o runtime.Object) error {
+			is, ok := o.(client.Object)
+			if !ok {
+				return fmt.Errorf("%T is no object", o)
+			}
+			want, _ := is.DeepCopyObject().(client.Object)
+			news := r.validity(k.name, want, k.conditions(want))
+			if pool, ok := want.(*v1beta1.IPAddressPool); ok {
+				r.poolStatus(pool, usage)
+			}
+			errs = append(errs, r.writeStatus(ctx, want, news, equality.Semantic.DeepEqual(is, want)))
+			return nil
+		}))
+	}
+	return errors.Join(append(errs, r.writeState(ctx))...)
+}
+
+// poolStatus sets the counts of a pool, and who announces it.
+func (r *reconciler) poolStatus(pool *v1beta1.IPAddressPool, usage map[string]allocator.Usage) {
+	u := usage[pool.Name]
+	if pool.Namespace != r.opts.Namespace {
+		u = allocator.Usage{} // not a pool of ours
+	}
+	pool.Status.AssignedIPv4, pool.Status.AvailableIPv4 = u.AssignedIPv4, u.AvailableIPv4
+	pool.Status.AssignedIPv6, pool.Status.AvailableIPv6 = u.AssignedIPv6, u.AvailableIPv6
+	r.advertised(pool, &pool.Status.Conditions)
+}
+
+// writeState writes the ConfigurationState of the controller.
+func (r *reconciler) writeState(ctx context.Context) error {
+	state := &v1beta1.ConfigurationState{ObjectMeta: metav1.ObjectMeta{Namespace: r.opts.Namespace, Name: string(config.Controller)}}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(state), state)
+	if apierrors.IsNotFound(err) {
+		state.Labels = map[string]string{v1beta1.LabelComponentType: string(config.Controller)}
+		err = r.client.Create(ctx, state)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
+			return nil // the namespace is not there
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("configuration state of the controller: %w", err)
+	}
+	want := state.DeepCopy()
+	want.Status.Result, want.Status.ErrorSummary = r.state.Result, r.state.ErrorSummary
+	for _, c := range r.state.Conditions {
+		meta.SetStatusCondition(&want.Status.Conditions, c)
+	}
+	return r.writeStatus(ctx, want, nil, equality.Semantic.DeepEqual(state.Status, want.Status))
+}
+
+// validity sets the condition Valid from the findings on obj. It returns them
+// if they are news.
+func (r *reconciler) validity(kind string, obj client.Object, conditions *[]metav1.Condition) []api.Finding {
+	findings := r.findings[api.ObjectRef{Group: v1beta1.Group, Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]
+	condition := metav1.Condition{
+		Type: api.ConditionValid, Status: metav1.ConditionTrue, ObservedGeneration: obj.GetGeneration(),
+		Reason: string(api.ReasonUsed), Message: "the object is used as it is written",
+	}
+	if len(findings) > 0 {
+		condition.Reason, condition.Message = string(findings[0].Reason), ""
+		if config.Invalid(findings) {
+			condition.Status = metav1.ConditionFalse
+		}
+		for i, f := range findings {
+			if i > 0 {
+				condition.Message += ". "
+			}
+			condition.Message += f.Text()
+		}
+	}
+	old := meta.FindStatusCondition(*conditions, api.ConditionValid)
+	news := old == nil || old.Message != condition.Message
+	meta.SetStatusCondition(conditions, condition)
+	if news {
+		return findings
+	}
+	return nil
+}
+
+func (r *reconciler) advertised(pool *v1beta1.IPAddressPool, conditions *[]metav1.Condition) {
+	used := r.cfg.Pool(pool.Name)
+	if used == nil || pool.Namespace != r.opts.Namespace {
+		meta.RemoveStatusCondition(conditions, api.ConditionAdvertised)
+		return
+	}
+	condition := metav1.Condition{
+		Type: api.ConditionAdvertised, Status: metav1.ConditionTrue, ObservedGeneration: pool.Generation,
+		Reason: string(api.ReasonAdvertised),
+	}
+	var by []string
+	for _, ad := range used.L2 {
+		by = append(by, "L2Advertisement "+ad.Name)
+	}
+	for _, ad := range used.BGP {
+		by = append(by, "BGPAdvertisement "+ad.Name)
+	}
+	condition.Message = strings.Join(by, ", ")
+	if len(by) == 0 {
+		condition.Status, condition.Reason = metav1.ConditionFalse, string(api.ReasonNoAdvertisement)
+		condition.Message = "no L2Advertisement and no BGPAdvertisement selects this pool, so nobody answers for its addresses"
+	}
+	meta.SetStatusCondition(conditions, condition)
+}
+
+func (r *reconciler) writeStatus(ctx context.Context, want client.Object, news []api.Finding, same bool) error {
+	if same {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, want); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write status of %T %s: %w", want, want.GetName(), err)
+	}
+	for _, f := range news {
+		r.log.Info("configuration", "finding", f.String())
+		r.events.Event(want, corev1.EventTypeWarning, string(f.Reason), short(f.Text()))
+	}
+	return nil
+}
