@@ -168,7 +168,10 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		note(r.ensureConfigMap(ctx, in, c))
 	}
 	loadBalancer, wanted := desiredLoadBalancerService(s)
-	lb, err := ensure(ctx, r, serviceChild(s.name, loadBalancer, wanted))
+	cloudService(loadBalancer, in.loadBalancer, in.ic, s)
+	lb, err := ensure(ctx, r, child[*corev1.Service]{
+		ic: s.name, empty: &corev1.Service{}, desired: loadBalancer, unwanted: !wanted, changed: changedLoadBalancerService,
+	})
 	if in.loadBalancer = nil; note(err) && wanted {
 		in.loadBalancer = lb
 	}

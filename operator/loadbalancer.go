@@ -31,11 +31,14 @@ func loadBalancerConditions(in statusInput) []condition {
 	return []condition{
 		managed,
 		loadBalancerReady(in),
-		isFalse(conditionLoadBalancerProgress, "LoadBalancerNotProgressing", ""),
+		loadBalancerProgressing(in),
 	}
 }
 
 func loadBalancerReady(in statusInput) condition {
+	if c, told := cloudReady(in); told {
+		return c
+	}
 	if len(in.addresses) > 0 {
 		return isTrue(conditionLoadBalancerReady, api.ReasonLoadBalancerProvisioned,
 			"The LoadBalancer service has the address "+strings.Join(in.addresses, ", "))

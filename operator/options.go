@@ -12,6 +12,9 @@ type Options struct {
 	Domain string
 	// RouterImage is the container image of the routers.
 	RouterImage string
+	// CloudClass is the load-balancer class of the cloud hook that runs in this
+	// operator (package lbprovider/cloud/controller); empty for none.
+	CloudClass string
 	// DNS says that the operator publishes the names of DNSRecords (package
 	// operator/dns); else their conditions say that somebody else must.
 	DNS bool

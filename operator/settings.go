@@ -25,7 +25,10 @@ type settings struct {
 	image    string
 	domain   string
 	strategy operatorv1.EndpointPublishingStrategy
-	ports    ports
+	// cloudClass is the load-balancer class of the cloud hook that serves the
+	// Service; empty for none.
+	cloudClass string
+	ports      ports
 	// sourceRanges are the CIDRs that the load balancer lets through; empty means all.
 	sourceRanges []string
 	replicas     int32
@@ -61,6 +64,7 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 		}
 		s.tolerations = slices.Clone(p.Tolerations)
 	}
+	s.cloudClass = cloudClass(s.strategy, o.CloudClass)
 	s.ports = portsOf(s.strategy)
 	s.sourceRanges = sourceRangesOf(ic)
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +69,8 @@ func CacheOptions() cache.Options {
 				api.OperandNamespace: {},
 				api.ConfigNamespace:  {},
 			}},
-			&corev1.Node{}: {Transform: slimNode},
+			&discoveryv1.EndpointSlice{}: {Namespaces: own},
+			&corev1.Node{}:               {Transform: slimNode},
 		},
 	}
 }
@@ -97,7 +99,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		events:   mgr.GetEventRecorder("ingress-operator"),
 		metrics:  m,
 		options:  options.withDefaults(),
-		provider: func() bool { return providerInstalled(mgr) },
+		provider: func() bool { return options.CloudClass != "" || providerInstalled(mgr) },
 		wake:     make(chan event.GenericEvent),
 		reported: map[string]string{},
 	}

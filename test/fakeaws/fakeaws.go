@@ -88,6 +88,7 @@ type Cloud struct {
 	stale  int    // how many of them are left
 	calls  []Call
 	faults []*fault
+	cut    *int // how many changes are left until nothing arrives any more
 	// health has what SetHealth said; nil for a target means healthy.
 	health map[string]bool
 	// changed is closed and replaced with every change of state.
@@ -124,7 +125,7 @@ func (c *Cloud) arn(service, resource string) string {
 	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, c.options.Region, c.options.Account, resource)
 }
 
-// Change runs a function on the cloud between two calls, for what no API call
+// change runs a function on the cloud between two calls, for what no API call
 // does: an administrator at the console, a machine that dies.
 func (c *Cloud) change(f func(s *state)) {
 	c.mu.Lock()

@@ -89,11 +89,22 @@ func (c *Cloud) Script(faults ...Fault) {
 func (c *Cloud) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults = nil
+	c.faults, c.cut = nil, nil
+}
+
+// CutAfter lets n more changes succeed. After that no call arrives any more,
+// until Heal: to who calls it is as if it had been ended there.
+func (c *Cloud) CutAfter(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = &n
 }
 
 // strike returns the effect that a call meets. The caller holds mu.
 func (c *Cloud) strike(r *request) (Effect, bool) {
+	if c.cut != nil && *c.cut == 0 {
+		return Reset(), true
+	}
 	for _, f := range c.faults {
 		if f.Service != "" && f.Service != r.service {
 			continue

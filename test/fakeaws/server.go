@@ -145,6 +145,9 @@ func (c *Cloud) handle(w http.ResponseWriter, r *request) {
 	result, err := do(r)
 	if !reading && err == nil {
 		c.wake()
+		if c.cut != nil {
+			*c.cut--
+		}
 	}
 	if acting && effect.kind == acceptThenFail && err == nil {
 		err = &apiError{http.StatusInternalServerError, "InternalFailure", "the answer was lost, by the script"}

@@ -135,3 +135,13 @@ func (c *Cloud) Zones3() []string {
 	slices.Sort(ids)
 	return ids
 }
+
+// SetBalancerAttribute sets an attribute of all load balancers, as an
+// administrator may.
+func (c *Cloud) SetBalancerAttribute(key, value string) {
+	c.change(func(s *state) {
+		for _, b := range s.Balancers {
+			b.Attributes[key] = value
+		}
+	})
+}

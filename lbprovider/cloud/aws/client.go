@@ -36,6 +36,9 @@ type Access struct {
 	MaxAttempts int
 	// MaxBackoff is the longest pause between attempts; 0 means 20 s.
 	MaxBackoff time.Duration
+	// Speed multiplies our own limits of calls, for accounts with higher ones;
+	// 0 means 1.
+	Speed float64
 	// Observe, if set, is told of every attempt: its code is empty if it succeeded.
 	Observe func(service, action, code string, took time.Duration)
 	// Now returns the time.
@@ -77,7 +80,7 @@ func Config(ctx context.Context, a Access) (sdk.Config, error) {
 	if cfg.Region == "" {
 		return cfg, errors.New("the AWS region is not known: set --aws-region or AWS_REGION")
 	}
-	limits := newLimits(a.Now)
+	limits := newLimits(a.Now, a.Speed)
 	cfg.APIOptions = append(cfg.APIOptions, limits.install(a))
 	if a.RoleARN != "" {
 		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), a.RoleARN, func(o *stscreds.AssumeRoleOptions) {
@@ -124,7 +127,10 @@ type bucket struct {
 	until chan time.Time // holds one value: when the slow time ends
 }
 
-func newLimits(now func() time.Time) *limits {
+func newLimits(now func() time.Time, speed float64) *limits {
+	if speed == 0 {
+		speed = 1
+	}
 	l := &limits{now: now, buckets: map[string]*bucket{}}
 	for name, b := range map[string]struct {
 		rate  rate.Limit
@@ -135,7 +141,8 @@ func newLimits(now func() time.Time) *limits {
 	} {
 		held := make(chan time.Time, 1)
 		held <- time.Time{}
-		l.buckets[name] = &bucket{rate.NewLimiter(b.rate, b.burst), b.rate, held}
+		full := b.rate * rate.Limit(speed)
+		l.buckets[name] = &bucket{rate.NewLimiter(full, b.burst), full, held}
 	}
 	return l
 }

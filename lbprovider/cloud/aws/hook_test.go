@@ -61,7 +61,7 @@ func instanceID(n int) string { return fmt.Sprintf("i-%017x", n+1) }
 // restart makes a new hook, which remembers nothing.
 func (b *bed) restart() {
 	b.t.Helper()
-	cfg, err := aws.Config(b.t.Context(), aws.Access{Region: "eu-central-1", Endpoint: b.url, MaxBackoff: time.Millisecond})
+	cfg, err := aws.Config(b.t.Context(), aws.Access{Region: "eu-central-1", Endpoint: b.url, MaxBackoff: time.Millisecond, Speed: 1000})
 	if err != nil {
 		b.t.Fatal(err)
 	}

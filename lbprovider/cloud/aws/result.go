@@ -53,7 +53,7 @@ func (v *view) progress(want stack.Stack, waits []string, targets []hook.TargetH
 	case b == nil:
 		return hook.StatePending, "LoadBalancerPending", "the load balancer does not exist yet"
 	case b.State == "failed":
-		return hook.StatePending, "LoadBalancerFailed", "AWS could not make the load balancer: " + b.StateReason
+		return hook.StatePending, "CloudLoadBalancerFailed", "AWS could not make the load balancer: " + b.StateReason
 	case b.State == "provisioning":
 		return hook.StatePending, "LoadBalancerPending", "AWS is making the load balancer " + b.Name
 	case !stack.Healthy(want, v.state):

@@ -70,8 +70,10 @@ func (p *planner) tags(r Resource, want, have map[string]string) {
 		}
 	}
 	var remove []string
-	if _, still := want[tagAttributes]; !still && have[tagAttributes] != "" {
-		remove = append(remove, tagAttributes)
+	for _, k := range []string{tagAttributes, tagTags} {
+		if _, still := want[k]; !still && have[k] != "" {
+			remove = append(remove, k)
+		}
 	}
 	for _, k := range strings.Fields(have[tagTags]) {
 		if _, still := want[k]; !still && have[k] != "" {

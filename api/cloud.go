@@ -1,0 +1,106 @@
+package api
+
+// Load-balancer classes (spec.loadBalancerClass of a Service) that Fairlead's
+// cloud hooks serve. A Service of such a class is left alone by every other
+// controller, and one of another class by us.
+const (
+	LoadBalancerClassAWS     = "fairlead.dev/aws-elb"
+	LoadBalancerClassWebhook = "fairlead.dev/webhook"
+)
+
+// FinalizerCloudLoadBalancer keeps a Service until its load balancer is gone
+// from the cloud.
+const FinalizerCloudLoadBalancer = "fairlead.dev/cloud-load-balancer"
+
+const (
+	// AnnotationLoadBalancerHandle on a Service is what the cloud calls its
+	// load balancer, such as an ARN. The operator writes it.
+	AnnotationLoadBalancerHandle = "fairlead.dev/load-balancer-handle"
+	// AnnotationRecreateLoadBalancer, "true" on a Service, allows to replace
+	// its load balancer where a change cannot be made otherwise. The operator
+	// copies it from AnnotationAutoDeleteLoadBalancer.
+	AnnotationRecreateLoadBalancer = "fairlead.dev/recreate-load-balancer"
+	// AnnotationAutoDeleteLoadBalancer on an IngressController allows to
+	// replace its load balancer, as with OpenShift.
+	AnnotationAutoDeleteLoadBalancer = "ingress.operator.openshift.io/auto-delete-load-balancer"
+	// AnnotationDomain on a Service of a router is its domain, by which a
+	// certificate is found. The operator writes it.
+	AnnotationDomain = "fairlead.dev/domain"
+)
+
+// Conditions of a Service that a cloud hook serves.
+const (
+	// ConditionCloudReady says whether the load balancer takes connections.
+	ConditionCloudReady = "fairlead.dev/LoadBalancerReady"
+	// ConditionCloudProgressing says whether a change is under way, or asked
+	// for and not possible.
+	ConditionCloudProgressing = "fairlead.dev/LoadBalancerProgressing"
+)
+
+// Reasons of these conditions and of the events that tell of them.
+const (
+	// ReasonInvalidConfiguration: an annotation or field of the Service, or
+	// what it leads to in the cloud, cannot be used. No call was made.
+	ReasonInvalidConfiguration Reason = "InvalidConfiguration"
+	// ReasonQuotaExceeded: a quota of the cloud account is reached.
+	ReasonQuotaExceeded Reason = "QuotaExceeded"
+	// ReasonOwnershipConflict: something of the needed name is not ours.
+	ReasonOwnershipConflict Reason = "OwnershipConflict"
+	// ReasonCloudCredentialsInvalid: the credentials do not allow a call.
+	ReasonCloudCredentialsInvalid Reason = "CloudCredentialsInvalid"
+	// ReasonCloudUnavailable: the cloud does not answer, or too many calls are made.
+	ReasonCloudUnavailable Reason = "CloudUnavailable"
+	// ReasonDeletionProtected: the cloud refuses to delete the load balancer.
+	ReasonDeletionProtected Reason = "DeletionProtected"
+	// ReasonServedByAnother: another controller has its finalizer on the Service.
+	ReasonServedByAnother Reason = "ServedByAnotherController"
+	// ReasonNoHealthyTargets: the load balancer is there, but a port has no
+	// healthy target.
+	ReasonNoHealthyTargets Reason = "NoHealthyTargets"
+	// ReasonLoadBalancerCloudFailed: the cloud could not make the load balancer.
+	ReasonLoadBalancerCloudFailed Reason = "CloudLoadBalancerFailed"
+	// ReasonLoadBalancerImpaired: the cloud says that the load balancer is impaired.
+	ReasonLoadBalancerImpaired Reason = "LoadBalancerImpaired"
+	// ReasonRecreateRequired: a change needs another load balancer.
+	ReasonRecreateRequired Reason = "RecreateRequired"
+	// ReasonTargetsTruncated: there are more targets than the cloud allows.
+	ReasonTargetsTruncated Reason = "TargetsTruncated"
+	// ReasonTargetQuotaNear: there are almost as many targets as the cloud allows.
+	ReasonTargetQuotaNear Reason = "TargetQuotaNear"
+	// ReasonNoTargets: no node may be a target.
+	ReasonNoTargets Reason = "NoTargets"
+	// ReasonNodeWithoutInstance: a node's providerID names no machine of the cloud.
+	ReasonNodeWithoutInstance Reason = "NodeWithoutInstance"
+	// ReasonCloudChange: a change is under way in the cloud.
+	ReasonCloudChange Reason = "CloudChange"
+	// ReasonEnsuringLoadBalancer and the following are Kubernetes' own words.
+	ReasonEnsuringLoadBalancer Reason = "EnsuringLoadBalancer"
+	ReasonEnsuredLoadBalancer  Reason = "EnsuredLoadBalancer"
+	ReasonDeletingLoadBalancer Reason = "DeletingLoadBalancer"
+	ReasonDeletedLoadBalancer  Reason = "DeletedLoadBalancer"
+)
+
+func cloudRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonInvalidConfiguration:    {"an annotation or field of the Service has a value that cannot be used", "correct the one that the message names; it is looked at again when the Service changes, and every 10 minutes"},
+		ReasonQuotaExceeded:           {"a quota of the cloud account is reached", "delete what is not needed, or ask the cloud for a higher quota; it is tried again every 5 minutes"},
+		ReasonOwnershipConflict:       {"something in the cloud has the needed name and is not tagged as this Service's", "delete or rename it, or give it its tags back; it is never changed"},
+		ReasonCloudCredentialsInvalid: {"the operator's credentials are missing, expired or do not allow the call that the message names", "look at the Secret or role of the operator; docs/cloud/aws.md has the policy that it needs"},
+		ReasonCloudUnavailable:        {"the cloud does not answer, or refuses for too many calls", "wait; if it lasts, look at network and account. What is published stays"},
+		ReasonDeletionProtected:       {"deletion protection is on", "remove deletion_protection.enabled from the Service's annotation"},
+		ReasonServedByAnother:         {"another controller put its finalizer on the Service, so it serves it", "delete the Service to move it to Fairlead, or take Fairlead's class away"},
+		ReasonNoHealthyTargets:        {"no target of a port passes the cloud's health check", "see that router pods are ready, and that the nodes' security group lets the load balancer in"},
+		ReasonLoadBalancerCloudFailed: {"the cloud could not make the load balancer", "read the message, which is the cloud's; it is made anew after 5 minutes"},
+		ReasonLoadBalancerImpaired:    {"the cloud reports a fault of its own", "look at the cloud's status page"},
+		ReasonRecreateRequired:        {"a field was changed that needs another load balancer", "undo the change, delete the Service, or annotate the IngressController with " + AnnotationAutoDeleteLoadBalancer},
+		ReasonTargetsTruncated:        {"there are more nodes than a load balancer may have targets", "choose nodes with target-node-labels, or ask for a higher quota"},
+		ReasonTargetQuotaNear:         {"80 % of the quota for targets are used", "choose nodes with target-node-labels, or ask for a higher quota"},
+		ReasonNoTargets:               {"no node has the labels that the Service asks for", "correct target-node-labels, or label nodes"},
+		ReasonNodeWithoutInstance:     {"spec.providerID of a node names no machine of the cloud", "let the cloud's node controller set it, or use target type ip"},
+		ReasonCloudChange:             {"a change is under way in the cloud", "wait"},
+		ReasonEnsuringLoadBalancer:    {"the load balancer is being made or changed", ""},
+		ReasonEnsuredLoadBalancer:     {"the load balancer is as the Service asks for", ""},
+		ReasonDeletingLoadBalancer:    {"the load balancer is being deleted", ""},
+		ReasonDeletedLoadBalancer:     {"the load balancer is deleted", ""},
+	}
+}

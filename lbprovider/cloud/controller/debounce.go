@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// debounce makes one pass of many changes of targets: it waits until nothing
+// has changed for a while, but not for ever.
+type debounce struct {
+	quiet, patience time.Duration
+
+	mu    sync.Mutex
+	waits map[types.NamespacedName]span
+}
+
+type span struct{ first, last time.Time }
+
+func newDebounce(quiet, patience time.Duration) *debounce {
+	return &debounce{quiet: quiet, patience: patience, waits: map[types.NamespacedName]span{}}
+}
+
+// note says that something changed.
+func (d *debounce) note(key types.NamespacedName, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.waits[key]
+	if s.first.IsZero() {
+		s.first = now
+	}
+	s.last = now
+	d.waits[key] = s
+}
+
+// wait returns how long a pass must still wait; at 0 the changes are taken
+// and the next one begins anew.
+func (d *debounce) wait(key types.NamespacedName, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, ok := d.waits[key]
+	if !ok {
+		return 0
+	}
+	left := min(d.quiet-now.Sub(s.last), d.patience-now.Sub(s.first))
+	if left <= 0 {
+		delete(d.waits, key)
+		return 0
+	}
+	return left
+}

@@ -1,0 +1,294 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// ensureTime and deleteTime are how long one pass of the hook may take.
+const (
+	ensureTime = time.Minute
+	deleteTime = time.Minute
+)
+
+// Reconcile brings the load balancer of one Service in line with it.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req.NamespacedName)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	}
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	service := &corev1.Service{}
+	err := r.client.Get(ctx, key, service)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.forget(key)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("read Service %s: %w", key, err)
+	}
+	held := controllerutil.ContainsFinalizer(service, api.FinalizerCloudLoadBalancer)
+	switch {
+	case r.ours(service) && rival(service) != "" && !held:
+		return reconcile.Result{}, r.standAside(ctx, service)
+	case r.ours(service):
+		return r.ensure(ctx, service)
+	case held:
+		return r.remove(ctx, service)
+	}
+	r.forget(key)
+	return reconcile.Result{}, nil
+}
+
+func (r *reconciler) memory(key types.NamespacedName) *memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.known[key]
+	if m == nil {
+		m = &memory{}
+		r.known[key] = m
+	}
+	return m
+}
+
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, key)
+	r.metrics.health(key.String(), nil)
+}
+
+// gather reads what a Spec is made of.
+func (r *reconciler) gather(ctx context.Context, service *corev1.Service) (objects, error) {
+	nodes := &corev1.NodeList{}
+	if err := r.client.List(ctx, nodes); err != nil {
+		return objects{}, fmt.Errorf("list nodes: %w", err)
+	}
+	list := &discoveryv1.EndpointSliceList{}
+	err := r.client.List(ctx, list, client.InNamespace(service.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
+	if err != nil {
+		return objects{}, fmt.Errorf("list EndpointSlices of Service %s: %w", service.Name, err)
+	}
+	return objects{service: service, nodes: nodes.Items, slices: list.Items, now: r.opts.Now()}, nil
+}
+
+// ensure has the hook make or change the load balancer, if there is a reason.
+func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(service)
+	m := r.memory(key)
+	in, err := r.gather(ctx, service)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	spec, again := specOf(r.opts.Cluster, in)
+	m.ref = spec.Ref
+	specHash, targetHash := hashes(spec)
+	if specHash != m.spec {
+		m.failures, m.polls = 0, 0
+	}
+	if problems := r.opts.Hook.Validate(ctx, spec); refused(problems) {
+		m.spec, m.targets = "", ""
+		return reconcile.Result{}, r.sayInvalid(ctx, service, problems)
+	}
+	if specHash == m.spec {
+		// Only targets may have changed, and they come in swarms.
+		if wait := r.calm.wait(key, r.opts.Now()); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+	}
+	if controllerutil.AddFinalizer(service, api.FinalizerCloudLoadBalancer) {
+		// Before the first call that makes anything: then nothing can be
+		// left over if the Service goes.
+		if err := r.client.Update(ctx, service); err != nil {
+			return reconcile.Result{}, fmt.Errorf("add the finalizer to Service %s: %w", key, err)
+		}
+		r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
+	}
+	due := m.done.IsZero() || r.opts.Now().Sub(m.done) >= r.opts.Resync-r.opts.Resync/8
+	if specHash == m.spec && !due {
+		if targetHash == m.targets {
+			return r.next(m, again), nil
+		}
+		return r.updateTargets(ctx, service, spec, m, targetHash, again)
+	}
+	return r.ensureAll(ctx, service, spec, m, again)
+}
+
+func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spec *hook.Spec, m *memory, again time.Duration) (reconcile.Result, error) {
+	within, cancel := context.WithTimeout(ctx, ensureTime)
+	defer cancel()
+	start := r.opts.Now()
+	result, err := r.opts.Hook.Ensure(within, spec)
+	r.metrics.pass(r.opts.Now().Sub(start), err)
+	if result != nil {
+		r.metrics.health(spec.Ref.String(), result.Targets)
+	}
+	if err != nil {
+		m.failures++
+		m.spec, m.targets, m.done = "", "", time.Time{}
+		if writeErr := r.sayFailed(ctx, service, result, err, m.failures); writeErr != nil {
+			return reconcile.Result{}, writeErr
+		}
+		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+	}
+	m.failures = 0
+	m.spec, m.targets = hashes(spec)
+	if err := r.saySucceeded(ctx, service, result); err != nil {
+		return reconcile.Result{}, err
+	}
+	if after := result.RetryAfter.Std(); after > 0 {
+		m.polls++
+		m.done = time.Time{}
+		// The longer it lasts, the less often it is looked at: 15 s to 60 s.
+		return reconcile.Result{RequeueAfter: min(after*time.Duration(1+m.polls/8), max(after, time.Minute))}, nil
+	}
+	m.polls, m.done = 0, r.opts.Now()
+	return r.next(m, again), nil
+}
+
+func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service, spec *hook.Spec, m *memory, hash string, again time.Duration) (reconcile.Result, error) {
+	within, cancel := context.WithTimeout(ctx, ensureTime)
+	defer cancel()
+	result, err := r.opts.Hook.UpdateTargets(within, spec)
+	switch hook.ClassOf(err) {
+	case "":
+	case hook.ClassNotFound, hook.ClassUnsupported:
+		return r.ensureAll(ctx, service, spec, m, again)
+	default:
+		m.failures++
+		if writeErr := r.sayFailed(ctx, service, nil, err, m.failures); writeErr != nil {
+			return reconcile.Result{}, writeErr
+		}
+		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+	}
+	m.failures, m.targets = 0, hash
+	r.metrics.health(spec.Ref.String(), result.Targets)
+	if result.Registered+result.Deregistered > 0 {
+		r.log.Info("targets changed", "service", spec.Ref.String(), "registered", result.Registered, "deregistered", result.Deregistered)
+		// New targets become healthy one day; the next look tells.
+		m.done = time.Time{}
+		return reconcile.Result{RequeueAfter: 15 * time.Second}, nil
+	}
+	return r.next(m, again), nil
+}
+
+// next returns when to look again: at the next resync, a tenth sooner or
+// later so that not all come at once, or when a grace period ends.
+func (r *reconciler) next(m *memory, again time.Duration) reconcile.Result {
+	left := r.opts.Resync - r.opts.Now().Sub(m.done)
+	spread := r.opts.Resync / 10
+	left += time.Duration(rand.Int64N(int64(2*spread)+1)) - spread //nolint:gosec // no secret depends on it
+	left = max(left, time.Second)
+	if again > 0 && again < left {
+		left = again
+	}
+	return reconcile.Result{RequeueAfter: left}
+}
+
+// backoff returns when to try again after an error.
+func backoff(e *hook.Error, failures int) time.Duration {
+	if e.RetryAfter > 0 {
+		return min(e.RetryAfter, 5*time.Minute)
+	}
+	doubling := func(from, most time.Duration) time.Duration {
+		d := from << min(failures-1, 10)
+		d = min(d, most)
+		return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // no secret depends on it
+	}
+	switch e.Class {
+	case hook.ClassQuota:
+		return 5 * time.Minute
+	case hook.ClassInvalidConfig, hook.ClassConflict, hook.ClassUnsupported:
+		// Subnets may get tagged, names may become free.
+		return doubling(time.Minute, 10*time.Minute)
+	case hook.ClassDenied, hook.ClassProtected:
+		return doubling(time.Minute, 10*time.Minute)
+	case hook.ClassBusy, hook.ClassNotFound:
+		return doubling(5*time.Second, 30*time.Second)
+	case hook.ClassThrottled, hook.ClassUnavailable, hook.ClassInternal:
+	}
+	return doubling(5*time.Second, 5*time.Minute)
+}
+
+// remove has the hook delete the load balancer, and then lets the Service go.
+func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(service)
+	m := r.memory(key)
+	ref := hook.Ref{
+		Cluster: r.opts.Cluster, Namespace: service.Namespace, Name: service.Name, UID: string(service.UID),
+		Handle: service.Annotations[api.AnnotationLoadBalancerHandle],
+	}
+	if m.spec != "deleting" {
+		m.spec = "deleting"
+		r.tell(service, corev1.EventTypeNormal, api.ReasonDeletingLoadBalancer, "deleting the load balancer")
+	}
+	within, cancel := context.WithTimeout(ctx, deleteTime)
+	defer cancel()
+	start := r.opts.Now()
+	result, err := r.opts.Hook.Delete(within, ref)
+	r.metrics.pass(r.opts.Now().Sub(start), err)
+	switch {
+	case err != nil:
+		m.failures++
+		if writeErr := r.sayFailed(ctx, service, nil, err, m.failures); writeErr != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(writeErr)
+		}
+		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+	case !result.Done:
+		m.polls++
+		r.log.Info("deletion waits", "service", key.String(), "for", result.Waiting)
+		return reconcile.Result{RequeueAfter: min(max(result.RetryAfter.Std(), time.Second)*time.Duration(1+m.polls/6), 30*time.Second)}, nil
+	}
+	if err := r.clear(ctx, service); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	r.tell(service, corev1.EventTypeNormal, api.ReasonDeletedLoadBalancer, "the load balancer is deleted")
+	r.forget(key)
+	return reconcile.Result{}, nil
+}
+
+// hashes returns what tells whether a Spec, without and with its targets, has
+// changed.
+func hashes(spec *hook.Spec) (without, targets string) {
+	targets = hashOf(spec.Targets)
+	c := *spec
+	c.Targets = hook.TargetSet{}
+	c.Ref.Handle = "" // our own doing
+	c.Annotations = map[string]string{}
+	for k, v := range spec.Annotations {
+		if k != api.AnnotationLoadBalancerHandle && k != api.AnnotationTargetZone && k != api.AnnotationTargetDualStack {
+			c.Annotations[k] = v
+		}
+	}
+	return hashOf(c), targets
+}
+
+func hashOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // plain values can always be marshalled
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func equalJSON(a, b any) bool { return hashOf(a) == hashOf(b) }

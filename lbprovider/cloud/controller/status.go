@@ -1,0 +1,248 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+func refused(problems []hook.FieldProblem) bool {
+	return slices.ContainsFunc(problems, func(p hook.FieldProblem) bool { return !p.Warning })
+}
+
+// verdict is what is to be said of a Service.
+type verdict struct {
+	ready       metav1.ConditionStatus
+	reason      api.Reason
+	message     string
+	progressing metav1.ConditionStatus
+	// change and changeMessage are those of the condition Progressing.
+	change        api.Reason
+	changeMessage string
+	// warnings are told as events where they are new.
+	warnings []hook.Problem
+	result   *hook.Result
+}
+
+// sayInvalid tells of annotations and fields that cannot be used. What there
+// is in the cloud stays as it is.
+func (r *reconciler) sayInvalid(ctx context.Context, service *corev1.Service, problems []hook.FieldProblem) error {
+	texts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		if !p.Warning {
+			texts = append(texts, p.String())
+		}
+	}
+	effect := "; no load balancer is made"
+	ready := metav1.ConditionFalse
+	if len(service.Status.LoadBalancer.Ingress) > 0 {
+		effect = "; the load balancer stays as it is"
+		ready = metav1.ConditionTrue
+	}
+	message := strings.Join(texts, "; ") + effect
+	return r.write(ctx, service, verdict{
+		ready: ready, reason: api.ReasonInvalidConfiguration, message: message,
+		progressing: metav1.ConditionTrue, change: api.ReasonInvalidConfiguration, changeMessage: message,
+	})
+}
+
+// quietFailures is how many failures in a row of the cloud itself users do not
+// hear of.
+const quietFailures = 3
+
+// sayFailed tells why a pass failed. A published address stays published.
+func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, result *hook.Result, err error, failures int) error {
+	e := hook.AsError(err)
+	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "error", err)
+	passing := e.Class == hook.ClassThrottled || e.Class == hook.ClassUnavailable
+	if passing && failures < quietFailures {
+		return nil
+	}
+	v := verdict{
+		ready: metav1.ConditionFalse, reason: reasonOf(e), message: err.Error(), result: result,
+		progressing: metav1.ConditionTrue, change: reasonOf(e), changeMessage: err.Error(),
+	}
+	if old := meta.FindStatusCondition(service.Status.Conditions, api.ConditionCloudReady); old != nil && old.Status == metav1.ConditionTrue {
+		// It served before, and nothing says that it does not any more.
+		v.ready = metav1.ConditionTrue
+	}
+	return r.write(ctx, service, v)
+}
+
+func reasonOf(e *hook.Error) api.Reason {
+	switch e.Class {
+	case hook.ClassQuota:
+		return api.ReasonQuotaExceeded
+	case hook.ClassInvalidConfig, hook.ClassUnsupported:
+		return api.ReasonInvalidConfiguration
+	case hook.ClassConflict:
+		return api.ReasonOwnershipConflict
+	case hook.ClassDenied:
+		return api.ReasonCloudCredentialsInvalid
+	case hook.ClassProtected:
+		return api.ReasonDeletionProtected
+	case hook.ClassThrottled, hook.ClassUnavailable:
+		return api.ReasonCloudUnavailable
+	case hook.ClassBusy, hook.ClassNotFound, hook.ClassInternal:
+	}
+	return api.ReasonSyncLoadBalancerFailed
+}
+
+// saySucceeded tells how far the load balancer is.
+func (r *reconciler) saySucceeded(ctx context.Context, service *corev1.Service, result *hook.Result) error {
+	v := verdict{
+		ready: metav1.ConditionTrue, reason: api.ReasonLoadBalancerProvisioned, message: "the load balancer takes connections",
+		progressing: metav1.ConditionFalse, change: api.ReasonLoadBalancerProvisioned, warnings: result.Problems, result: result,
+	}
+	if result.State == hook.StatePending {
+		v.ready, v.reason, v.message = metav1.ConditionFalse, api.Reason(result.Reason), result.Message
+		v.progressing, v.change, v.changeMessage = metav1.ConditionTrue, api.ReasonCloudChange, result.Message
+	}
+	if result.State == hook.StateReady && result.Message != "" {
+		v.progressing, v.change, v.changeMessage = metav1.ConditionTrue, api.ReasonCloudChange, result.Message
+	}
+	if result.State == hook.StateDegraded && result.Reason != "" {
+		v.reason, v.message = api.Reason(result.Reason), result.Message
+	}
+	for _, p := range result.Problems {
+		if p.Progressing {
+			v.progressing, v.change, v.changeMessage = metav1.ConditionTrue, api.Reason(p.Reason), p.Message
+		}
+	}
+	if v.reason == "" {
+		v.reason = api.ReasonLoadBalancerPending
+	}
+	return r.write(ctx, service, v)
+}
+
+// standAside tells that another controller serves the Service.
+func (r *reconciler) standAside(ctx context.Context, service *corev1.Service) error {
+	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", rival(service))
+	return r.write(ctx, service, verdict{
+		ready: metav1.ConditionFalse, reason: api.ReasonServedByAnother, message: message,
+		progressing: metav1.ConditionFalse, change: api.ReasonServedByAnother,
+	})
+}
+
+// write brings status and annotations of a Service to a verdict, and tells of
+// what is new in it.
+func (r *reconciler) write(ctx context.Context, service *corev1.Service, v verdict) error {
+	updated := service.DeepCopy()
+	if result := v.result; result != nil && len(result.Ingress) > 0 {
+		annotate(updated, api.AnnotationLoadBalancerHandle, result.Handle)
+		annotate(updated, api.AnnotationTargetZone, result.HostedZone)
+		stack := ""
+		if result.DualStack {
+			stack = "true"
+		}
+		annotate(updated, api.AnnotationTargetDualStack, stack)
+		updated.Status.LoadBalancer.Ingress = nil
+		for _, i := range result.Ingress {
+			updated.Status.LoadBalancer.Ingress = append(updated.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{Hostname: i.Hostname, IP: i.IP})
+		}
+	}
+	old := meta.FindStatusCondition(service.Status.Conditions, api.ConditionCloudReady)
+	meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
+		Type: api.ConditionCloudReady, Status: v.ready, Reason: string(v.reason), Message: short(v.message), ObservedGeneration: service.Generation,
+	})
+	meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
+		Type: api.ConditionCloudProgressing, Status: v.progressing, Reason: string(v.change), Message: short(v.changeMessage), ObservedGeneration: service.Generation,
+	})
+	r.tellWarnings(service, v.warnings)
+	if equality.Semantic.DeepEqual(service.Status, updated.Status) && equality.Semantic.DeepEqual(service.Annotations, updated.Annotations) {
+		return nil
+	}
+	// Annotations ride along with the status: the API server takes both.
+	if err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(service, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the status of Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	if old == nil || old.Reason != string(v.reason) || old.Message != short(v.message) {
+		r.tellVerdict(service, v)
+	}
+	return nil
+}
+
+func annotate(service *corev1.Service, key, value string) {
+	if value == "" {
+		delete(service.Annotations, key)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&service.ObjectMeta, key, value)
+}
+
+// tellVerdict writes the event about a verdict. A failure has the reason that
+// OpenShift's operator and others look for; its own comes first in the text.
+func (r *reconciler) tellVerdict(service *corev1.Service, v verdict) {
+	switch {
+	case v.reason == api.ReasonLoadBalancerProvisioned:
+		r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuredLoadBalancer, v.message)
+	case v.result != nil && v.change == api.ReasonCloudChange:
+		r.tell(service, corev1.EventTypeNormal, v.reason, v.message)
+	default:
+		r.tell(service, corev1.EventTypeWarning, api.ReasonSyncLoadBalancerFailed, string(v.reason)+": "+v.message)
+	}
+}
+
+func (r *reconciler) tellWarnings(service *corev1.Service, problems []hook.Problem) {
+	m := r.memory(client.ObjectKeyFromObject(service))
+	told := map[string]bool{}
+	for _, p := range problems {
+		text := p.Message
+		if p.Field != "" {
+			text = p.Field + ": " + text
+		}
+		told[p.Reason+text] = true
+		if !m.told[p.Reason+text] {
+			r.tell(service, corev1.EventTypeWarning, api.Reason(p.Reason), text)
+		}
+	}
+	m.told = told
+}
+
+func (r *reconciler) tell(service *corev1.Service, kind string, reason api.Reason, message string) {
+	r.log.Info("service", "service", client.ObjectKeyFromObject(service).String(), "reason", reason, "message", message)
+	r.events.Event(service, kind, string(reason), short(message))
+}
+
+// short cuts a message to what an event can hold.
+func short(s string) string {
+	const limit = 1000
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// clear takes away what we wrote, and the finalizer at last.
+func (r *reconciler) clear(ctx context.Context, service *corev1.Service) error {
+	updated := service.DeepCopy()
+	updated.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	for _, c := range []string{api.ConditionCloudReady, api.ConditionCloudProgressing} {
+		meta.RemoveStatusCondition(&updated.Status.Conditions, c)
+	}
+	if !equality.Semantic.DeepEqual(service.Status, updated.Status) {
+		if err := r.client.Status().Patch(ctx, updated, client.MergeFrom(service)); err != nil {
+			return fmt.Errorf("clear the status of Service %s/%s: %w", service.Namespace, service.Name, err)
+		}
+	}
+	free := updated.DeepCopy()
+	controllerutil.RemoveFinalizer(free, api.FinalizerCloudLoadBalancer)
+	for _, key := range []string{api.AnnotationLoadBalancerHandle, api.AnnotationTargetZone, api.AnnotationTargetDualStack} {
+		delete(free.Annotations, key)
+	}
+	if err := r.client.Patch(ctx, free, client.MergeFrom(updated)); err != nil {
+		return fmt.Errorf("remove the finalizer of Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	return nil
+}

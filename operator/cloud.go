@@ -1,0 +1,168 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// annotationManaged on a load-balancer Service lists the annotations that the
+// operator wrote, so that it takes its own away again, and never those of an
+// administrator.
+const annotationManaged = "fairlead.dev/managed-annotations"
+
+const awsPrefix = "service.beta.kubernetes.io/aws-load-balancer-"
+
+// cloudClass returns the load-balancer class that an IngressController's
+// Service gets, or "" if no cloud hook serves it: providerParameters name
+// another platform, or the operator runs without a hook.
+func cloudClass(strategy operatorv1.EndpointPublishingStrategy, class string) string {
+	lb := strategy.LoadBalancer
+	if strategy.Type != operatorv1.LoadBalancerServiceStrategyType || lb == nil {
+		return ""
+	}
+	if p := lb.ProviderParameters; p != nil && p.Type != operatorv1.AWSLoadBalancerProvider && class == api.LoadBalancerClassAWS {
+		return ""
+	}
+	return class
+}
+
+// cloudService makes the desired Service one for the cloud hook. What an
+// administrator annotated himself wins.
+func cloudService(desired, live *corev1.Service, ic *operatorv1.IngressController, s settings) {
+	if s.cloudClass == "" {
+		return
+	}
+	class := s.cloudClass
+	desired.Spec.LoadBalancerClass = &class
+	wanted := map[string]string{api.AnnotationDomain: s.domain}
+	if _, ok := ic.Annotations[api.AnnotationAutoDeleteLoadBalancer]; ok {
+		wanted[api.AnnotationRecreateLoadBalancer] = "true"
+	}
+	if class == api.LoadBalancerClassAWS || s.strategy.LoadBalancer.ProviderParameters != nil {
+		maps.Copy(wanted, awsAnnotations(s.strategy.LoadBalancer))
+	} else if s.strategy.LoadBalancer.Scope == operatorv1.InternalLoadBalancer {
+		wanted[awsPrefix+"internal"] = "true"
+	}
+	if live != nil {
+		own := strings.Fields(live.Annotations[annotationManaged])
+		maps.DeleteFunc(wanted, func(k, _ string) bool {
+			_, there := live.Annotations[k]
+			return there && !slices.Contains(own, k)
+		})
+	}
+	wanted[annotationManaged] = strings.Join(slices.Sorted(maps.Keys(wanted)), " ")
+	maps.Copy(desired.Annotations, wanted)
+}
+
+// awsAnnotations are what OpenShift writes for AWS, with two things more: TLS
+// ends at the load balancer on the port https only, and is begun anew towards
+// the router, should an administrator name a certificate.
+func awsAnnotations(lb *operatorv1.LoadBalancerStrategy) map[string]string {
+	a := map[string]string{
+		"type": "nlb", "healthcheck-interval": "10", "healthcheck-timeout": "4", "healthcheck-healthy-threshold": "2", "healthcheck-unhealthy-threshold": "2",
+		"ssl-ports": "https", "backend-protocol": "ssl",
+	}
+	if lb.Scope == operatorv1.InternalLoadBalancer {
+		a["internal"] = "true"
+	}
+	var subnets *operatorv1.AWSSubnets
+	proxy := false
+	if p := lb.ProviderParameters; p != nil && p.AWS != nil {
+		if n := p.AWS.NetworkLoadBalancerParameters; n != nil {
+			subnets = n.Subnets
+			var ids []string
+			for _, id := range n.EIPAllocations {
+				ids = append(ids, string(id))
+			}
+			if len(ids) > 0 {
+				a["eip-allocations"] = strings.Join(ids, ",")
+			}
+			proxy = strings.EqualFold(string(n.Protocol), string(operatorv1.ProxyProtocol))
+		}
+		if c := p.AWS.ClassicLoadBalancerParameters; c != nil {
+			if subnets == nil {
+				subnets = c.Subnets
+			}
+			if t := c.ConnectionIdleTimeout.Duration; t > 0 {
+				a["connection-idle-timeout"] = strconv.Itoa(int(t.Round(1e9).Seconds()))
+			}
+		}
+	}
+	if subnets != nil {
+		var list []string
+		for _, id := range subnets.IDs {
+			list = append(list, string(id))
+		}
+		for _, name := range subnets.Names {
+			list = append(list, string(name))
+		}
+		a["subnets"] = strings.Join(list, ",")
+	}
+	a["target-group-attributes"] = fmt.Sprintf("preserve_client_ip.enabled=%t,proxy_protocol_v2.enabled=%t", !proxy, proxy)
+	full := make(map[string]string, len(a))
+	for k, v := range a {
+		full[awsPrefix+k] = v
+	}
+	return full
+}
+
+// changedLoadBalancerService is changedService, which also takes away what the
+// operator annotated once and does not want any more.
+func changedLoadBalancerService(live, desired *corev1.Service) (*corev1.Service, bool) {
+	updated, changed := changedService(live, desired)
+	for _, k := range strings.Fields(live.Annotations[annotationManaged]) {
+		if _, still := desired.Annotations[k]; !still {
+			if _, there := updated.Annotations[k]; there {
+				delete(updated.Annotations, k)
+				changed = true
+			}
+		}
+	}
+	return updated, changed
+}
+
+// cloudServed reports whether a cloud hook serves the Service.
+func cloudServed(service *corev1.Service) bool {
+	class := service.Spec.LoadBalancerClass
+	return class != nil && (*class == api.LoadBalancerClassAWS || *class == api.LoadBalancerClassWebhook)
+}
+
+// cloudReady is the condition LoadBalancerReady as the cloud controller tells
+// it in the Service's status.
+func cloudReady(in statusInput) (condition, bool) {
+	c := meta.FindStatusCondition(in.loadBalancer.Status.Conditions, api.ConditionCloudReady)
+	if !cloudServed(in.loadBalancer) || c == nil {
+		return condition{}, false
+	}
+	message := c.Message
+	if len(in.addresses) > 0 {
+		message = "The LoadBalancer service has the address " + strings.Join(in.addresses, ", ") + ": " + message
+	}
+	return choose(conditionLoadBalancerReady, c.Status == metav1.ConditionTrue, api.Reason(c.Reason), api.Reason(c.Reason), message), true
+}
+
+// loadBalancerProgressing says whether a change of the load balancer is under
+// way, or asked for and not possible.
+func loadBalancerProgressing(in statusInput) condition {
+	service := in.loadBalancer
+	if in.s.cloudClass != "" && (service.Spec.LoadBalancerClass == nil || *service.Spec.LoadBalancerClass != in.s.cloudClass) {
+		return isTrue(conditionLoadBalancerProgress, "OperandsProgressing", fmt.Sprintf(
+			"The service was made for another load balancer, and its class cannot be changed: whoever serves it now goes on. To move it to %s run: kubectl -n %s delete service %s",
+			in.s.cloudClass, service.Namespace, service.Name))
+	}
+	c := meta.FindStatusCondition(service.Status.Conditions, api.ConditionCloudProgressing)
+	if !cloudServed(service) || c == nil || c.Status != metav1.ConditionTrue {
+		return isFalse(conditionLoadBalancerProgress, "LoadBalancerNotProgressing", "")
+	}
+	return isTrue(conditionLoadBalancerProgress, api.Reason(c.Reason), c.Message)
+}
