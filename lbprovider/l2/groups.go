@@ -79,7 +79,7 @@ func (g *groups) change(fd, option int, group netip.Addr) error {
 // close leaves all groups.
 func (g *groups) close() {
 	for _, fd := range g.sockets {
-		unix.Close(fd) //nolint:errcheck,gosec // nothing is buffered
+		unix.Close(fd) //nolint:gosec // nothing is buffered
 	}
 	g.sockets = nil
 }

@@ -36,7 +36,7 @@ func newLimiter() *limiter {
 
 // allow says whether to answer host about target in this second.
 func (l *limiter) allow(host mac, target netip.Addr, second int64) bool {
-	slot := &l.slots[maphash.Comparable(l.seed, asked{host, target})%limitSlots]
+	slot := &l.slots[maphash.Comparable(l.seed, asked{host, target})%uint64(len(l.slots))]
 	if slot.second != second {
 		*slot = limitSlot{second: second}
 	}

@@ -19,31 +19,40 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/l2"
 )
 
-// asHost in the environment makes the test binary a host that announces.
-const asHost = "FAIRLEAD_L2_TEST_HOST"
+// asRole in the environment makes the test binary something else than a test.
+const asRole = "FAIRLEAD_L2_TEST_ROLE"
 
 // TestMain lets the test start itself again inside a network namespace: the
 // sockets of an Announcer belong to the namespace of the thread that opens
 // them, and Go has many threads.
 func TestMain(m *testing.M) {
-	if _, child := os.LookupEnv(asHost); child {
-		if err := host(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	roles := map[string]func(args []string) error{"host": host, "server": server, "sender": sender}
+	name, child := os.LookupEnv(asRole)
+	if !child {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err := roles[name](os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // host announces what it reads, one set of claims per line, until its input ends.
-func host(in io.Reader, out io.Writer) error {
-	metrics, err := l2.NewMetrics(prometheus.NewRegistry())
+// For the line "metrics" it writes what it counted. With an argument it logs
+// errors only.
+func host(args []string) error {
+	level := slog.LevelInfo
+	if len(args) > 0 {
+		level = slog.LevelError
+	}
+	in, out := os.Stdin, os.Stdout
+	registry := prometheus.NewRegistry()
+	metrics, err := l2.NewMetrics(registry)
 	if err != nil {
 		return err
 	}
 	a, err := l2.New(l2.Options{
-		Metrics: metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Metrics: metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 		LinksChanged: func(names []string) { fmt.Fprintln(out, "links", strings.Join(names, ",")) },
 	})
 	if err != nil {
@@ -57,7 +66,14 @@ func host(in io.Reader, out io.Writer) error {
 		a.Run(ctx)
 	}()
 	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
+		if lines.Text() == "metrics" {
+			if err := tell(registry, out); err != nil {
+				return err
+			}
+			continue
+		}
 		claims := map[netip.Addr]l2.Claim{}
 		if err := json.Unmarshal(lines.Bytes(), &claims); err != nil {
 			return err
@@ -69,18 +85,35 @@ func host(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
+// tell writes all metrics as one line.
+func tell(from prometheus.Gatherer, out io.Writer) error {
+	families, err := from.Gather()
+	if err != nil {
+		return err
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			all[f.GetName()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+		}
+	}
+	line, err := json.Marshal(all)
+	fmt.Fprintln(out, "metrics", string(line))
+	return err
+}
+
 // segment is a client and two hosts on one bridge, each in its own namespace.
 type segment struct {
-	t      *testing.T
+	t      testing.TB
 	prefix string
 }
 
-func newSegment(t *testing.T) *segment {
+func newSegment(t testing.TB) *segment {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
-	for _, program := range []string{"ip", "arping", "nsenter"} {
+	for _, program := range []string{"ip", "arping", "ndisc6", "nsenter"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("needs %s: %v", program, err)
 		}
@@ -89,6 +122,7 @@ func newSegment(t *testing.T) *segment {
 	for _, ns := range []string{"lan", "client", "a", "b"} {
 		s.run("ip", "netns", "add", s.prefix+ns)
 		t.Cleanup(func() { s.run("ip", "netns", "del", s.prefix+ns) })
+		s.run("ip", "-n", s.prefix+ns, "link", "set", "lo", "up")
 	}
 	s.run("ip", "-n", s.prefix+"lan", "link", "add", "name", "lan0", "type", "bridge", "forward_delay", "0")
 	s.run("ip", "-n", s.prefix+"lan", "link", "set", "lan0", "up")
@@ -134,20 +168,27 @@ type announcer struct {
 	lines *bufio.Scanner
 }
 
-func (s *segment) announcer(ns string) *announcer {
+// child starts the test binary in a network namespace.
+func (s *segment) child(ns, role string, args ...string) (cmd *exec.Cmd, out io.Reader) {
 	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command("nsenter", "--net=/run/netns/"+s.prefix+ns, self)
-	cmd.Env = append(os.Environ(), asHost+"=1")
+	cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + s.prefix + ns, self}, args...)...)
+	cmd.Env = append(os.Environ(), asRole+"="+role)
 	cmd.Stderr = s.t.Output()
-	input, err := cmd.StdinPipe()
-	if err != nil {
+	if out, err = cmd.StdoutPipe(); err != nil {
 		s.t.Fatal(err)
 	}
-	output, err := cmd.StdoutPipe()
+	return cmd, out
+}
+
+// announcer starts a host and waits until it reports its usable interfaces.
+func (s *segment) announcer(ns, interfaces string, args ...string) *announcer {
+	s.t.Helper()
+	cmd, output := s.child(ns, "host", args...)
+	input, err := cmd.StdinPipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -155,13 +196,14 @@ func (s *segment) announcer(ns string) *announcer {
 		s.t.Fatal(err)
 	}
 	a := &announcer{s: s, input: input, lines: bufio.NewScanner(output)}
+	a.lines.Buffer(nil, 1<<20)
 	s.t.Cleanup(func() {
 		input.Close()
 		if err := cmd.Wait(); err != nil {
 			s.t.Errorf("announcer in %s: %v", ns, err)
 		}
 	})
-	a.links("eth0")
+	a.links(interfaces)
 	return a
 }
 
@@ -219,7 +261,7 @@ func (s *segment) neighbour(addr string) string {
 func TestAnnounceOnRealSegment(t *testing.T) {
 	s := newSegment(t)
 	const vip = "198.18.77.100"
-	a, b := s.announcer("a"), s.announcer("b")
+	a, b := s.announcer("a", "eth0"), s.announcer("b", "eth0")
 	macA, macB := s.link("a", "eth0"), s.link("b", "eth0")
 
 	s.owner(vip, "")

@@ -24,7 +24,7 @@ func openSocket(ifindex int, kind uint16, filter []bpf.RawInstruction) (socket, 
 		return socket{}, fmt.Errorf("open packet socket (it needs NET_RAW): %w", err)
 	}
 	if err := bindSocket(fd, ifindex, kind, filter); err != nil {
-		unix.Close(fd) //nolint:errcheck,gosec // the first error tells more
+		unix.Close(fd) //nolint:gosec // the first error tells more
 		return socket{}, err
 	}
 	return socket{file: os.NewFile(uintptr(fd), "packet socket")}, nil
