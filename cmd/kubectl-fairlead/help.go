@@ -13,6 +13,8 @@ func helpOf(command string) string {
 		return helpLint + helpSource
 	case "render":
 		return helpRender + helpSource
+	case "lb":
+		return helpLB
 	}
 	return ""
 }
@@ -23,8 +25,9 @@ const helpProgram = `kubectl fairlead says what becomes of a request, and why.
   why KIND/NAME         what a route, ingress or service does, and what shadows it
   lint                  what is wrong with manifests; for CI
   render                the HAProxy configuration that manifests give
+  lb [ADDRESS]          who announces an address, since when, and who would be next
 
-All of them read a cluster, or with -f manifests. kubectl fairlead COMMAND --help has examples.
+All of them read a cluster, or with -f manifests (not lb). kubectl fairlead COMMAND --help has examples.
 `
 
 const helpExplain = `kubectl fairlead explain URL says what becomes of a request, and why.
@@ -78,6 +81,26 @@ Flags
       --haproxy VERSION       write for HAProxy 3.0, 3.2 or 3.4 (default)
 
 Exit code: 0 done, 2 wrong arguments or something could not be read.
+`
+
+const helpLB = `kubectl fairlead lb [ADDRESS] says which node announces an address, since when, which nodes would be next, which
+are excluded and why, and by which BGP sessions. Without ADDRESS it lists all.
+
+It asks the speakers, by port forwarding, because they alone know whom they reach; all of them should say the same. What
+your rights do not allow is told, and then the objects alone decide.
+
+Examples
+  kubectl fairlead lb
+  kubectl fairlead lb 192.168.10.201
+  kubectl fairlead lb 192.168.10.201 -o json
+
+Flags
+      --objects-only          do not ask the speakers
+      --kubeconfig FILE       default is $KUBECONFIG, then ~/.kube/config
+      --context NAME          context of the kubeconfig
+  -o, --output text|json      default is text
+
+Exit code: 0 announced, 1 not announced or the speakers disagree, 2 wrong arguments or something could not be read.
 `
 
 const helpSource = `

@@ -6,6 +6,7 @@
 //	kubectl fairlead why route/shop
 //	kubectl fairlead lint -f manifests/
 //	kubectl fairlead render -f manifests/
+//	kubectl fairlead lb 192.168.10.201
 package main
 
 import (
@@ -56,7 +57,7 @@ func (c *command) run(ctx context.Context, args []string) int {
 		topic = args[0]
 	}
 	do := map[string]func(context.Context, []string) (int, error){
-		"explain": c.explain, "why": c.why, "lint": c.lint, "render": c.render,
+		"explain": c.explain, "why": c.why, "lint": c.lint, "render": c.render, "lb": c.lb,
 	}[topic]
 	switch {
 	case topic == "" || topic == "help" || topic == "-h" || topic == "--help":

@@ -38,10 +38,7 @@ func (c *command) flags(name string) (*pflag.FlagSet, *options) {
 // parse reads the arguments; count is how many may stand without a flag.
 func parse(fs *pflag.FlagSet, o *options, args []string, what string, count int) ([]string, error) {
 	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil, err
-		}
-		return nil, &usageError{err.Error(), fs.Name()}
+		return nil, parseError(err, fs.Name())
 	}
 	rest := fs.Args()
 	switch {
@@ -53,6 +50,13 @@ func parse(fs *pflag.FlagSet, o *options, args []string, what string, count int)
 		return nil, &usageError{fmt.Sprintf("--output %q is neither text nor json", o.output), fs.Name()}
 	}
 	return rest, nil
+}
+
+func parseError(err error, topic string) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	return &usageError{err.Error(), topic}
 }
 
 // world reads the objects and decides them.

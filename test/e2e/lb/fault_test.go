@@ -3,6 +3,7 @@ package lb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,9 @@ func answers(t *testing.T, p *product.Product, host, device, address string) []s
 	t.Helper()
 	// arping fails where nobody answers.
 	out, _ := p.Cluster.Exec(t.Context(), host, "arping", "-r", "-c", "1", "-w", "1", "-i", device, address)
-	return strings.Fields(out)
+	cards := strings.Fields(out) // of answers to a witness as well
+	slices.Sort(cards)
+	return slices.Compact(cards)
 }
 
 // several are addresses of Services on the pods of the echo, so that there is
@@ -225,7 +228,6 @@ func TestPoolEdits(t *testing.T) {
 	edit(first+"-"+network+".220", network+".221-"+last)
 	edit(first+"-"+last, network+".160/30")
 	edit(first + "-" + network + ".230")
-	edit("not an address")
 	edit(first + "-" + last)
 	if now := addressOf(t, p, "echo-cluster"); now != address {
 		t.Errorf("the address changed from %s to %s", address, now)
