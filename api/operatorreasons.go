@@ -26,6 +26,8 @@ const (
 	// ReasonRevocationListUnavailable: a list of revoked client certificates
 	// is missing or too old. Clients that depend on it are refused.
 	ReasonRevocationListUnavailable Reason = "RevocationListUnavailable"
+	// ReasonNoEffect: a setting is there that Fairlead does not need.
+	ReasonNoEffect Reason = "NoEffect"
 	// ReasonLoadBalancerProvisioned: the load balancer has an address.
 	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
 	// ReasonLoadBalancerPending: no address has been assigned yet.

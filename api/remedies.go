@@ -186,6 +186,7 @@ func controllerRemedies() map[Reason]Remedy {
 			"a ConfigMap that the IngressController names is missing in namespace openshift-config",
 			"create the ConfigMap there; its last copy, if there was one, stays in use",
 		},
+		ReasonNoEffect: {"a setting is there that Fairlead does not need", ""},
 		ReasonRevocationListUnavailable: {
 			"a list of revoked client certificates is missing or too old",
 			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",

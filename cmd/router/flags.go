@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -76,7 +77,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections; default is 20000, less if the file limit is lower")
 		fs.IntVar(&c.threads, "threads", 1, "HAProxy's number of threads")
 		fs.BoolVar(&c.supervise, "supervise", true, "start HAProxy and keep it running; false if `router haproxy` does that")
-		fs.BoolVar(&c.ipv6, "ipv6", false, "listen on IPv6 addresses, too")
+		fs.BoolVar(&c.ipv6, "ipv6", ipv6Works(), "listen on IPv6 addresses, too; default is whether there are any")
 		fs.StringVar(&c.canonicalHostname, "canonical-hostname", "", "host name to which users point their own DNS names; default is router-NAME.DOMAIN")
 		fs.StringVar(&c.namespace, "namespace", api.OperandNamespace, "namespace of the Lease that makes one replica write route status")
 		fs.StringVar(&c.controllersSpace, "ingresscontroller-namespace", api.OperatorNamespace, "namespace of the IngressController")
@@ -105,6 +106,16 @@ func (c *config) complete() error {
 		c.maxConnections = min(defaultMaxConnections, c.mostConnections)
 	}
 	return nil
+}
+
+// ipv6Works reports whether this pod or host can listen on IPv6 addresses.
+func ipv6Works() bool {
+	l, err := net.Listen("tcp6", "[::]:0")
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
 }
 
 // defaultMaxConnections is the limit where neither flag nor IngressController

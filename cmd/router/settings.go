@@ -41,13 +41,20 @@ func (t *settingsTeller) tell() {
 	if t.refusal != nil {
 		all = append(all, *t.refusal)
 	}
+	unusable := 0
 	for _, f := range all {
-		if !slices.Contains(t.last, f) {
-			t.log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
+		switch {
+		case f.Severity != api.SeverityInfo:
+			unusable++
+			if !slices.Contains(t.last, f) {
+				t.log.Error("the IngressController has a setting that cannot be used", "finding", f.String())
+			}
+		case !slices.Contains(t.last, f):
+			t.log.Info("the IngressController has a setting without effect", "finding", f.String())
 		}
 	}
 	t.last = all
-	t.unusable.Set(float64(len(all)))
+	t.unusable.Set(float64(unusable))
 	t.publish(all)
 }
 

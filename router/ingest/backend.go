@@ -47,7 +47,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	}
 	c.Backend = model.Backend{
 		Kind: model.KindOf(c.Termination), Owner: c.Key, CA: b.ca,
-		Profile: profile(o, tcp, weighted > 1),
+		Profile: profile(o, b.settings.Balance, tcp, weighted > 1),
 		Policy:  policy,
 	}
 	for i, w := range serverWeights(weights, counts) {
@@ -59,8 +59,8 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	return true
 }
 
-func profile(o options, tcp, several bool) model.Profile {
-	p := model.Profile{TCP: tcp, Balance: balance(o.balance, tcp, several), Cookie: !tcp && !o.disableCookies, AdjustCase: !tcp && o.adjustCase}
+func profile(o options, usual model.Balance, tcp, several bool) model.Profile {
+	p := model.Profile{TCP: tcp, Balance: balance(o.balance, usual, tcp, several), Cookie: !tcp && !o.disableCookies, AdjustCase: !tcp && o.adjustCase}
 	if tcp {
 		// Without a wish it is the router's default, the zero class.
 		p.Tunnel = model.TunnelClass(cmp.Or(o.tunnel, o.timeout))
@@ -68,8 +68,9 @@ func profile(o options, tcp, several bool) model.Profile {
 	return p
 }
 
-// balance returns what a route asks for, or what suits its services.
-func balance(asked model.Balance, tcp, several bool) model.Balance {
+// balance returns what a route asks for, or what suits its services. The usual
+// one of the router is for HTTP.
+func balance(asked, usual model.Balance, tcp, several bool) model.Balance {
 	switch {
 	case asked != "":
 		return asked
@@ -77,6 +78,8 @@ func balance(asked model.Balance, tcp, several bool) model.Balance {
 		return model.RoundRobin
 	case tcp:
 		return model.SourceHash
+	case usual != "":
+		return usual
 	}
 	return model.Random
 }

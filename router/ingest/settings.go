@@ -20,6 +20,9 @@ type Settings struct {
 	// Forwarded is what happens to forwarded headers unless a route says
 	// otherwise; empty means append.
 	Forwarded model.Forwarded
+	// Balance shares the requests of HTTP routes with one weighted service
+	// unless a route says otherwise; empty means random.
+	Balance model.Balance
 	// CheckInterval is the time between health checks unless a route says
 	// otherwise; zero means 5s.
 	CheckInterval time.Duration

@@ -122,9 +122,10 @@ func settingsCondition(current []operatorv1.OperatorCondition, findings []api.Fi
 	for _, f := range findings {
 		texts = append(texts, f.Text())
 	}
+	want.Message = strings.Join(texts, "; ")
+	findings = grave(findings)
 	if len(findings) > 0 {
 		want.Status, want.Reason = operatorv1.ConditionFalse, string(findings[0].Reason)
-		want.Message = strings.Join(texts, "; ")
 	}
 	if len(want.Message) > maxConditionMessage {
 		want.Message = want.Message[:maxConditionMessage] + " ..."

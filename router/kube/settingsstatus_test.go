@@ -14,8 +14,9 @@ import (
 func TestSettingsCondition(t *testing.T) {
 	t.Parallel()
 	before, now := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(2000, 0))
-	one := api.Finding{Field: "spec.a", Reason: api.ReasonInvalidField, Message: "is wrong", Effect: "it is not used"}
-	two := api.Finding{Field: "spec.b", Reason: api.ReasonRefusedByHAProxy, Message: "is refused"}
+	one := api.Finding{Field: "spec.a", Reason: api.ReasonInvalidField, Message: "is wrong", Effect: "it is not used", Severity: api.SeverityWarning}
+	two := api.Finding{Field: "spec.b", Reason: api.ReasonRefusedByHAProxy, Message: "is refused", Severity: api.SeverityError}
+	hint := api.Finding{Field: "spec.c", Reason: api.ReasonNoEffect, Message: "has no effect", Severity: api.SeverityInfo}
 	other := operatorv1.OperatorCondition{Type: "Available", Status: operatorv1.ConditionTrue}
 	well := operatorv1.OperatorCondition{Type: api.ConditionSettingsApplied, Status: operatorv1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: before}
 	ill := operatorv1.OperatorCondition{
@@ -35,6 +36,7 @@ func TestSettingsCondition(t *testing.T) {
 		{"becomes wrong", []operatorv1.OperatorCondition{well}, []api.Finding{one}, operatorv1.ConditionFalse, now, 1, true},
 		{"told before, as after a restart", []operatorv1.OperatorCondition{ill}, []api.Finding{one}, operatorv1.ConditionFalse, before, 0, false},
 		{"one more", []operatorv1.OperatorCondition{ill}, []api.Finding{one, two}, operatorv1.ConditionFalse, before, 1, true},
+		{"only a hint", []operatorv1.OperatorCondition{well}, []api.Finding{hint}, operatorv1.ConditionTrue, before, 0, true},
 		{"mended", []operatorv1.OperatorCondition{ill, other}, nil, operatorv1.ConditionTrue, now, 0, true},
 	} {
 		got, told, differs := settingsCondition(test.current, test.findings, now)
@@ -62,7 +64,7 @@ func (e *env) testSettings(t *testing.T, s *StatusWriter, namespace string) {
 		}
 		return all
 	}
-	wrong := api.Finding{Field: "spec.tuningOptions.threadCount", Reason: api.ReasonInvalidField, Message: "is too much", Effect: "the value is not used"}
+	wrong := api.Finding{Field: "spec.tuningOptions.threadCount", Reason: api.ReasonInvalidField, Message: "is too much", Effect: "the value is not used", Severity: api.SeverityWarning}
 	s.PublishSettings([]api.Finding{wrong})
 	eventually(t, "SettingsApplied=False", func() bool {
 		c := conditions()[api.ConditionSettingsApplied]

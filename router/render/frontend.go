@@ -35,6 +35,9 @@ func httpOptions(s Settings) []string {
 	if s.HTTP.IgnoreProbes {
 		add("option http-ignore-probes")
 	}
+	if s.HTTP.ContinuousStats {
+		add("option contstats")
+	}
 	if len(s.HTTP.CaseAdjustments) > 0 {
 		add("option h1-case-adjust-bogus-client")
 	}

@@ -118,6 +118,8 @@ type HTTP struct {
 	DeferClose bool
 	// AbortOnClose ends a request whose client has left.
 	AbortOnClose bool
+	// ContinuousStats counts bytes while they flow, not when a request ends.
+	ContinuousStats bool
 }
 
 // Pages are whole HTTP responses that take the place of the router's own, or
@@ -228,6 +230,7 @@ var fields = []field{
 	{"spec.httpEmptyRequestsPolicy", same(func(s *Settings) bool { return s.HTTP.IgnoreProbes })},
 	{"spec.idleConnectionTerminationPolicy", same(func(s *Settings) bool { return s.HTTP.DeferClose })},
 	{"spec.closedClientConnectionPolicy", same(func(s *Settings) bool { return s.HTTP.AbortOnClose })},
+	{"spec.unsupportedConfigOverrides.contStats", same(func(s *Settings) bool { return s.HTTP.ContinuousStats })},
 	{"spec.httpErrorCodePages", same(func(s *Settings) Pages { return s.Pages })},
 }
 

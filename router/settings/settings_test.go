@@ -42,6 +42,31 @@ func syslog(edit func(*operatorv1.AccessLogging)) func(*spec) {
 	return func(s *spec) { s.Logging = &operatorv1.IngressControllerLogging{Access: a} }
 }
 
+func overrides(text string) func(*spec) {
+	return func(s *spec) { s.UnsupportedConfigOverrides.Raw = []byte(text) }
+}
+
+// TestOverrides: the overrides that mean something here, and what the load
+// balancer in front asks for.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	s, fields := from(func(s *spec) {
+		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true"}`)(s)
+		s.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
+			Type: operatorv1.LoadBalancerServiceStrategyType,
+			LoadBalancer: &operatorv1.LoadBalancerStrategy{ProviderParameters: &operatorv1.ProviderLoadBalancerParameters{
+				AWS: &operatorv1.AWSLoadBalancerParameters{Type: operatorv1.AWSNetworkLoadBalancer},
+			}},
+		}
+	}, settings.Flags{})
+	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
+		t.Errorf("%+v %+v, findings %v", s.Ingest, s.Render.HTTP, fields)
+	}
+	if s.Render.Timeouts.Tunnel != 349*time.Second {
+		t.Errorf("tunnel timeout %s behind a load balancer that ends idle connections after 350s", s.Render.Timeouts.Tunnel)
+	}
+}
+
 // TestUnusable: a value that cannot be used is not, and a finding names it.
 func TestUnusable(t *testing.T) {
 	t.Parallel()
@@ -69,16 +94,22 @@ func TestUnusable(t *testing.T) {
 		"spec.httpHeaders.actions.response[X].action": func(s *spec) {
 			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{Actions: operatorv1.IngressControllerHTTPHeaderActions{Response: []operatorv1.IngressControllerHTTPHeader{set("X", "%[req.hdr(a)]")}}}
 		},
-		"spec.httpCompression.mimeTypes":                  func(s *spec) { s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{"text"} },
-		"spec.tlsSecurityProfile.type":                    func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "x"} },
-		"spec.tlsSecurityProfile.custom":                  func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom"} },
-		"spec.logging.access.destination.syslog":          syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Address = "host" }),
-		"spec.logging.access.destination.syslog.facility": syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Facility = lines }),
-		"spec.logging.access.destination.maxLength":       syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.MaxLength = 5 }),
-		"spec.logging.access.httpLogFormat":               syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat = lines }),
-		"spec.clientTLS.clientCertificatePolicy":          func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "x" },
-		"spec.clientTLS.clientCA":                         func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "Required" },
-		"spec.httpErrorCodePages":                         func(s *spec) { s.HttpErrorCodePages.Name = "pages" },
+		"spec.httpCompression.mimeTypes":                         func(s *spec) { s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{"text"} },
+		"spec.tlsSecurityProfile.type":                           func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "x"} },
+		"spec.tlsSecurityProfile.custom":                         func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom"} },
+		"spec.logging.access.destination.syslog":                 syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Address = "host" }),
+		"spec.logging.access.destination.syslog.facility":        syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Facility = lines }),
+		"spec.logging.access.destination.maxLength":              syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.MaxLength = 5 }),
+		"spec.logging.access.httpLogFormat":                      syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat = lines }),
+		"spec.clientTLS.clientCertificatePolicy":                 func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "x" },
+		"spec.clientTLS.clientCA":                                func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "Required" },
+		"spec.httpErrorCodePages":                                func(s *spec) { s.HttpErrorCodePages.Name = "pages" },
+		"spec.tuningOptions.reloadInterval":                      func(s *spec) { s.TuningOptions.ReloadInterval.Duration = time.Second },
+		"spec.unsupportedConfigOverrides":                        overrides(`[]`),
+		"spec.unsupportedConfigOverrides.contStats":              overrides(`{"contStats":"yes"}`),
+		"spec.unsupportedConfigOverrides.localWithFallback":      overrides(`{"localWithFallback":"false"}`),
+		"spec.unsupportedConfigOverrides.loadBalancingAlgorithm": overrides(`{"loadBalancingAlgorithm":"first"}`),
+		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":  overrides(`{"mutualTLSHeaderFilter":false}`),
 	} {
 		_, fields := from(edit, settings.Flags{MostConn: 50000, PageNotFound: "no response"})
 		if len(fields) != 1 || fields[0] != field {
@@ -180,11 +211,11 @@ func TestData(t *testing.T) {
 	t.Parallel()
 	s, fields := from(func(s *spec) {
 		s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{ForwardedHeaderPolicy: operatorv1.IfNoneHTTPHeaderPolicy}
-		s.RouteAdmission = &operatorv1.RouteAdmissionPolicy{NamespaceOwnership: "InterNamespaceAllowed", WildcardPolicy: "WildcardsAllowed"}
+		s.RouteAdmission = &operatorv1.RouteAdmissionPolicy{NamespaceOwnership: "InterNamespaceAllowed"}
 		s.TuningOptions.HealthCheckInterval = &metav1.Duration{Duration: 9 * time.Second}
 	}, settings.Flags{})
 	i := s.Ingest
-	if len(fields) != 0 || i.Forwarded != model.ForwardedIfNone || !i.InterNamespace || !i.WildcardsAllowed || i.CheckInterval != 9*time.Second {
+	if len(fields) != 0 || i.Forwarded != model.ForwardedIfNone || !i.InterNamespace || i.CheckInterval != 9*time.Second {
 		t.Errorf("%+v, findings %v", i, fields)
 	}
 	if changed := render.Changed(render.Settings{}, s.Render); len(changed) != 0 {

@@ -3,7 +3,6 @@ package settings
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"regexp"
@@ -109,7 +108,6 @@ func inheritedProfile(p *configv1.TLSProfileSpec) *configv1.TLSSecurityProfile {
 func (r *reader) clientTLS() {
 	const field = "spec.clientTLS"
 	c, out := &r.spec.ClientTLS, &r.out.Render.ClientTLS
-	out.KeepHeaders = r.override("mutualTLSHeaderFilter") == "false"
 	switch c.ClientCertificatePolicy {
 	case "":
 		return
@@ -250,18 +248,4 @@ func revocations(text string) ([]*x509.RevocationList, error) {
 		return nil, fmt.Errorf("crls.pem holds no revocation list")
 	}
 	return all, nil
-}
-
-// override returns a text of spec.unsupportedConfigOverrides.
-func (r *reader) override(key string) string {
-	raw := r.spec.UnsupportedConfigOverrides.Raw
-	if len(raw) == 0 {
-		return ""
-	}
-	var all map[string]any
-	if json.Unmarshal(raw, &all) != nil {
-		return ""
-	}
-	text, _ := all[key].(string)
-	return text
 }

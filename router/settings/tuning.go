@@ -113,9 +113,18 @@ func (r *reader) connections(field string) {
 	}
 }
 
-// publishing reads whether clients come with a PROXY protocol header.
-func (r *reader) publishing() {
+// nlbTunnel is just below the idle limit of an AWS network load balancer, which
+// closes without a word.
+const nlbTunnel = 349 * time.Second
+
+// publishing reads whether clients come with a PROXY protocol header, and what
+// the load balancer in front limits. The type of a strategy in use is that of
+// the status.
+func (r *reader) publishing(used *operatorv1.EndpointPublishingStrategy) {
 	p := r.spec.EndpointPublishingStrategy
+	if p == nil || used != nil && used.Type != p.Type {
+		p = used
+	}
 	if p == nil {
 		return
 	}
@@ -128,7 +137,11 @@ func (r *reader) publishing() {
 	case p.Type == operatorv1.PrivateStrategyType && p.Private != nil:
 		protocol = string(p.Private.Protocol)
 	case p.Type == operatorv1.LoadBalancerServiceStrategyType && p.LoadBalancer != nil && p.LoadBalancer.ProviderParameters != nil:
-		if aws := p.LoadBalancer.ProviderParameters.AWS; aws != nil && aws.NetworkLoadBalancerParameters != nil {
+		aws := p.LoadBalancer.ProviderParameters.AWS
+		if aws != nil && aws.Type == operatorv1.AWSNetworkLoadBalancer && r.out.Render.Timeouts.Tunnel == 0 {
+			r.out.Render.Timeouts.Tunnel = nlbTunnel
+		}
+		if aws != nil && aws.NetworkLoadBalancerParameters != nil {
 			protocol = string(aws.NetworkLoadBalancerParameters.Protocol)
 		}
 		if ibm := p.LoadBalancer.ProviderParameters.IBM; ibm != nil {

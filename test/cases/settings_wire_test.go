@@ -36,6 +36,32 @@ func TestSettingsProxyProtocol(t *testing.T) {
 	})
 }
 
+// TestListensOnIPv6: IPv6 clients are served like others, with their address.
+func TestListensOnIPv6(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := settingsBed(t, version, func(b *bed) { b.flags.IPv6 = true })
+		for _, ip := range []string{"127.0.0.1", "::1"} {
+			b.eventually("an answer at "+ip, func() error {
+				conn, err := net.DialTimeout("tcp", net.JoinHostPort(ip, strconv.Itoa(b.http)), clientTimeout)
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				_ = conn.SetDeadline(time.Now().Add(clientTimeout))
+				if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: plain.set.test\r\nConnection: close\r\n\r\n"); err != nil {
+					return err
+				}
+				text, err := io.ReadAll(conn)
+				if want := `"X-Forwarded-For":["` + ip + `"]`; err == nil && !strings.Contains(string(text), want) {
+					err = fmt.Errorf("no %s in %s", want, text)
+				}
+				return err
+			})
+		}
+	})
+}
+
 // TestSettingsHeaderCase: listed header names keep their case toward clients,
 // and toward the pods of routes that ask for it.
 func TestSettingsHeaderCase(t *testing.T) {

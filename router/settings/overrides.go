@@ -1,0 +1,83 @@
+package settings
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// overrides reads spec.unsupportedConfigOverrides, whose values are texts.
+func (r *reader) overrides() {
+	const field = "spec.unsupportedConfigOverrides"
+	raw := r.spec.UnsupportedConfigOverrides.Raw
+	if len(raw) == 0 {
+		return
+	}
+	var all map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		r.refuse(field, "is no object: %v", err)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value, isText := all[key].(string)
+		at := field + "." + key
+		if !isText {
+			r.refuse(at, "must be a text, such as \"true\"")
+			continue
+		}
+		r.override(at, key, value)
+	}
+}
+
+func (r *reader) override(field, key, value string) {
+	boolean := func(into *bool, when string) {
+		switch value {
+		case "true", "false":
+			*into = value == when
+		default:
+			r.refuse(field, "must be \"true\" or \"false\"")
+		}
+	}
+	switch key {
+	case "loadBalancingAlgorithm":
+		switch value {
+		case "leastconn":
+			r.out.Ingest.Balance = model.LeastConn
+		case "random", "":
+		default:
+			r.find(field, "must be leastconn or random", "random is used")
+		}
+	case "mutualTLSHeaderFilter":
+		boolean(&r.out.Render.ClientTLS.KeepHeaders, "false")
+	case "contStats":
+		boolean(&r.out.Render.HTTP.ContinuousStats, "true")
+	case "dynamicConfigManager", "maxDynamicServers":
+		r.inform(field, "Routes always change without a reload where HAProxy can")
+	default:
+		r.inform(field, "Fairlead has no such override")
+	}
+}
+
+// withoutEffect tells of fields that are set and mean nothing here.
+func (r *reader) withoutEffect() {
+	t := &r.spec.TuningOptions
+	if t.ReloadInterval.Duration != 0 {
+		r.inform("spec.tuningOptions.reloadInterval", "reloads that are left are at most one a second")
+	}
+	if t.ConfigurationManagement != "" {
+		r.inform("spec.tuningOptions.configurationManagement", "Routes always change without a reload where HAProxy can")
+	}
+	if r.spec.HAProxyVersion != "" {
+		r.inform("spec.haproxyVersion", "the router's image decides which HAProxy it is")
+	}
+}
+
+// inform is a hint that a value has no effect, and why that does not matter.
+func (r *reader) inform(field, why string) {
+	r.findings = append(r.findings, api.Finding{
+		Object: r.ref, Field: field, Reason: api.ReasonNoEffect, Severity: api.SeverityInfo, Message: "has no effect: " + why,
+	})
+}
