@@ -56,6 +56,7 @@ type settings struct {
 	logLevel       slog.Level
 	aws            aws.Access
 	dns            dnsSettings
+	cloud          cloudSettings
 }
 
 func parse(args []string) (s settings, err error) {
@@ -74,6 +75,7 @@ func parse(args []string) (s settings, err error) {
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
+	s.cloud.flags(f)
 	if err = f.Parse(args); err != nil {
 		return s, err
 	}
@@ -138,10 +140,11 @@ func run(ctx context.Context, s settings) error {
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
-		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil}),
+		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil, CloudClass: s.cloud.class()}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
 		addresses.Setup(mgr, addresses.Options{}),
+		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}

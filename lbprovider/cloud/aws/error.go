@@ -103,3 +103,6 @@ func codeIs(err error, codes ...string) bool {
 	}
 	return set(codes...)[hook.AsError(err).Code]
 }
+
+// Throttled reports whether an error code of AWS means too many calls.
+func Throttled(code string) bool { return throttleCodes()[code] }

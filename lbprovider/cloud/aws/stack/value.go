@@ -122,3 +122,6 @@ func parseRange(v string) (netip.Prefix, error) {
 	}
 	return p.Masked(), nil
 }
+
+// ParseTags reads key=value,… as the annotation for tags has it.
+func ParseTags(v string) (map[string]string, error) { return parseMap(v) }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
+	cloud "github.com/fairlead/fairlead/lbprovider/cloud/controller"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
+)
+
+// cloudSettings are the flags about load balancers of a cloud.
+type cloudSettings struct {
+	hook          string
+	cluster       string
+	deleteOrphans bool
+
+	vpc        string
+	scheme     string
+	targetType string
+	nodeRules  bool
+	tags       string
+
+	url, ca, token, cert, key string
+}
+
+func (c *cloudSettings) flags(f *flag.FlagSet) {
+	f.StringVar(&c.hook, "cloud", "none", "who gives IngressControllers a load balancer of a `cloud`: aws, webhook or none")
+	f.StringVar(&c.cluster, "cloud-cluster", "", "`name` of this cluster in the cloud's tags; required with --cloud, and never to be changed")
+	f.BoolVar(&c.deleteOrphans, "cloud-delete-orphans", false, "delete load balancers whose Service does not exist any more, instead of only logging them")
+	f.StringVar(&c.vpc, "aws-vpc", "", "`id` of the cluster's VPC; by default that of its nodes")
+	f.StringVar(&c.scheme, "aws-scheme", string(hook.SchemeInternetFacing), "`scheme` of load balancers that name none: internet-facing or internal")
+	f.StringVar(&c.targetType, "aws-target-type", "instance", "target `type` of load balancers that name none: instance or ip")
+	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
+	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
+	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook: https://…, or unix:///…")
+	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
+	f.StringVar(&c.token, "cloud-webhook-token", "", "`file` with the bearer token; it is read at every call")
+	f.StringVar(&c.cert, "cloud-webhook-cert", "", "`file` with the client certificate; it is read at every handshake")
+	f.StringVar(&c.key, "cloud-webhook-key", "", "`file` with its key")
+}
+
+// class is the load-balancer class that is ours, or "".
+func (c *cloudSettings) class() string {
+	switch c.hook {
+	case "aws":
+		return api.LoadBalancerClassAWS
+	case "webhook":
+		return api.LoadBalancerClassWebhook
+	}
+	return ""
+}
+
+// setup adds the controller to mgr, if a cloud is chosen.
+func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access) error {
+	if c.hook == "none" || c.hook == "" {
+		return nil
+	}
+	if c.cluster == "" {
+		return errors.New("--cloud needs --cloud-cluster, the name of this cluster in the cloud")
+	}
+	h, err := c.choose(ctx, registry, access)
+	if err != nil {
+		return fmt.Errorf("set up --cloud=%s: %w", c.hook, err)
+	}
+	return cloud.Setup(mgr, cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry})
+}
+
+func (c *cloudSettings) choose(ctx context.Context, registry prometheus.Registerer, access aws.Access) (hook.LoadBalancerHook, error) {
+	switch c.hook {
+	case "aws":
+		return c.aws(ctx, registry, access)
+	case "webhook":
+		return c.webhook()
+	}
+	return nil, fmt.Errorf("%q is none of aws, webhook, none; see --help", c.hook)
+}
+
+func (c *cloudSettings) aws(ctx context.Context, registry prometheus.Registerer, access aws.Access) (hook.LoadBalancerHook, error) {
+	calls, err := cloud.NewCalls(registry)
+	if err != nil {
+		return nil, err
+	}
+	access.Observe = func(service, action, code string, took time.Duration) {
+		calls.Observe(service, action, code, aws.Throttled(code), took)
+	}
+	cfg, err := aws.Config(ctx, access)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := stack.ParseTags(c.tags)
+	if err != nil {
+		return nil, fmt.Errorf("--aws-tags: %w", err)
+	}
+	h := aws.New(cfg, aws.Options{Cluster: c.cluster, VPC: c.vpc, Defaults: stack.Defaults{
+		Scheme: hook.Scheme(c.scheme), TargetType: c.targetType, NodeRules: c.nodeRules, Tags: tags,
+	}})
+	// Who we are to AWS is worth a line; that it cannot be found out does not
+	// keep the operator from its other work, and the conditions will say so.
+	go func() {
+		if identity, err := h.Identity(ctx); err == nil {
+			slog.Info("load balancers of AWS", "as", identity, "cluster", c.cluster)
+		} else if ctx.Err() == nil {
+			slog.Error("cannot find out who we are to AWS", "error", err)
+		}
+	}()
+	return h, nil
+}
+
+func (c *cloudSettings) webhook() (hook.LoadBalancerHook, error) {
+	o := webhook.Options{URL: c.url}
+	if c.ca != "" {
+		pem, err := os.ReadFile(c.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--cloud-webhook-ca: %w", err)
+		}
+		o.CA = pem
+	}
+	if c.token != "" {
+		o.Token = func() (string, error) {
+			text, err := os.ReadFile(c.token)
+			return strings.TrimSpace(string(text)), err
+		}
+	}
+	if c.cert != "" {
+		o.Certificate = func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+			return &pair, err
+		}
+	}
+	return webhook.New(o)
+}

@@ -1,0 +1,336 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// Options say how the program is reached.
+type Options struct {
+	// URL is https://host:port, http://host:port (without a token only), or
+	// unix:///path/of/a/socket.
+	URL string
+	// CA are certificates in PEM that the server's is verified with; nil means
+	// those of the system.
+	CA []byte
+	// Certificate is shown to the server, or nil. It is asked for at every
+	// handshake, so that it can be renewed.
+	Certificate func() (*tls.Certificate, error)
+	// Token returns the bearer token, or nil. It is asked for at every call.
+	Token func() (string, error)
+	// Now returns the time; nil means time.Now.
+	Now func() time.Time
+}
+
+// Client asks a program over HTTP. It may be used concurrently.
+type Client struct {
+	options Options
+	base    string
+	http    *http.Client
+	breaker breaker
+}
+
+var (
+	_ hook.LoadBalancerHook = (*Client)(nil)
+	_ hook.DNSHook          = (*Client)(nil)
+)
+
+// New returns a client. It asks nothing yet.
+func New(o Options) (*Client, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL of the webhook: %w", err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}
+	base := strings.TrimSuffix(o.URL, "/")
+	switch u.Scheme {
+	case "https":
+	case "http":
+		if o.Token != nil {
+			return nil, errors.New("the webhook has a token, which must not go over plain http: use https or unix")
+		}
+	case "unix":
+		base = "http://webhook"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", u.Path)
+		}
+	default:
+		return nil, fmt.Errorf("the webhook's URL %q begins with none of https://, http://, unix://", o.URL)
+	}
+	if o.CA != nil {
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(o.CA) {
+			return nil, errors.New("the CA of the webhook holds no certificate")
+		}
+	}
+	if o.Certificate != nil {
+		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return o.Certificate() }
+	}
+	return &Client{options: o, base: base, http: &http.Client{Transport: transport}}, nil
+}
+
+// Name returns "webhook:" and the URL.
+func (c *Client) Name() string { return "webhook:" + c.options.URL }
+
+// Capabilities asks what the program can do, and whether we speak alike.
+func (c *Client) Capabilities(ctx context.Context) (hook.Capabilities, error) {
+	var out hook.Capabilities
+	if _, err := c.post(ctx, PathCapabilities, Request{}, &out); err != nil {
+		return out, err
+	}
+	if !slices.Contains(out.Versions, hook.Version) {
+		return out, hook.Errorf(hook.ClassUnsupported, "the webhook speaks %v, and we speak %s", out.Versions, hook.Version)
+	}
+	return out, nil
+}
+
+// Validate asks for problems. A program that does not answer has none to tell:
+// Ensure will say that it is not there.
+func (c *Client) Validate(ctx context.Context, spec *hook.Spec) []hook.FieldProblem {
+	var out Problems
+	if _, err := c.post(ctx, PathValidate, Request{Spec: spec}, &out); err != nil {
+		return nil
+	}
+	return out.Problems
+}
+
+// Ensure passes a Spec on. An answer 202 is a Result that is Pending.
+func (c *Client) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error) {
+	var out hook.Result
+	answer, err := c.post(ctx, PathEnsure, Request{Spec: spec}, &out)
+	if err != nil {
+		return answer.result, err
+	}
+	if answer.status == http.StatusAccepted {
+		if out.State == "" || out.State == hook.StateReady {
+			out.State = hook.StatePending
+		}
+		if out.RetryAfter == 0 {
+			out.RetryAfter = hook.Duration(max(answer.retryAfter, 5*time.Second))
+		}
+	}
+	return &out, nil
+}
+
+// UpdateTargets passes targets on.
+func (c *Client) UpdateTargets(ctx context.Context, spec *hook.Spec) (*hook.TargetResult, error) {
+	var out hook.TargetResult
+	if _, err := c.post(ctx, PathTargets, Request{Spec: spec}, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// Describe asks what is there.
+func (c *Client) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, error) {
+	var out hook.Result
+	if _, err := c.post(ctx, PathDescribe, Request{Ref: &ref}, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// Delete asks for the end of a load balancer. An answer 202 means that it is
+// not done yet.
+func (c *Client) Delete(ctx context.Context, ref hook.Ref) (*hook.DeleteResult, error) {
+	var out hook.DeleteResult
+	answer, err := c.post(ctx, PathDelete, Request{Ref: &ref}, &out)
+	if err != nil {
+		return nil, err
+	}
+	if answer.status == http.StatusAccepted {
+		out.Done = false
+	}
+	if !out.Done && out.RetryAfter == 0 {
+		out.RetryAfter = hook.Duration(max(answer.retryAfter, 5*time.Second))
+	}
+	return &out, nil
+}
+
+// ListOwned asks for all load balancers of the cluster.
+func (c *Client) ListOwned(ctx context.Context) ([]hook.Ref, error) {
+	var out Owned
+	_, err := c.post(ctx, PathOwned, Request{}, &out)
+	return out.Refs, err
+}
+
+// ResolveZone asks for a zone.
+func (c *Client) ResolveZone(ctx context.Context, selector hook.ZoneSelector) (hook.Zone, error) {
+	var out hook.Zone
+	_, err := c.post(ctx, PathZone, Request{Selector: &selector}, &out)
+	return out, err
+}
+
+// EnsureRecord passes a record on.
+func (c *Client) EnsureRecord(ctx context.Context, record *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
+	var out hook.RecordResult
+	if _, err := c.post(ctx, PathEnsureRecord, Request{Record: record, Zone: &zone}, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// DeleteRecord asks for the end of a record.
+func (c *Client) DeleteRecord(ctx context.Context, record *hook.Record, zone hook.Zone) error {
+	_, err := c.post(ctx, PathDeleteRecord, Request{Record: record, Zone: &zone}, nil)
+	if hook.ClassOf(err) == hook.ClassNotFound {
+		return nil
+	}
+	return err
+}
+
+type answer struct {
+	status     int
+	retryAfter time.Duration
+	result     *hook.Result
+}
+
+// post makes a call. Its error is a *hook.Error.
+func (c *Client) post(ctx context.Context, path string, in Request, out any) (answer, error) {
+	if left := c.breaker.open(c.options.Now()); left > 0 {
+		return answer{}, &hook.Error{Class: hook.ClassUnavailable, Action: path, RetryAfter: left, Message: "the webhook has failed five times in a row; it is left alone for half a minute"}
+	}
+	limit := callTime
+	if path == PathEnsure {
+		limit = ensureTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	a, err := c.send(ctx, path, in, out)
+	class := hook.ClassOf(err)
+	c.breaker.count(c.options.Now(), class == hook.ClassUnavailable || class == hook.ClassInternal)
+	return a, err
+}
+
+func (c *Client) send(ctx context.Context, path string, in Request, out any) (answer, error) {
+	fail := func(class hook.Class, format string, args ...any) (answer, error) {
+		e := hook.Errorf(class, format, args...)
+		e.Action = path
+		return answer{}, e
+	}
+	in.APIVersion = hook.Version
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fail(hook.ClassInternal, "write the request: %v", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return fail(hook.ClassInternal, "make the request: %v", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	sum := sha256.Sum256(body)
+	uid := ""
+	if in.Spec != nil {
+		uid = in.Spec.Ref.UID + "-"
+	} else if in.Ref != nil {
+		uid = in.Ref.UID + "-"
+	}
+	req.Header.Set(HeaderIdempotency, uid+hex.EncodeToString(sum[:8]))
+	if c.options.Token != nil {
+		token, err := c.options.Token()
+		if err != nil {
+			return fail(hook.ClassDenied, "read the token: %v", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+	}
+	response, err := c.http.Do(req)
+	if err != nil {
+		return fail(hook.ClassUnavailable, "%v", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err != nil || len(text) > maxBody {
+		return fail(hook.ClassUnavailable, "read the answer: more than %d bytes, or %v", maxBody, err)
+	}
+	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header)}
+	if a.status != http.StatusOK && a.status != http.StatusAccepted {
+		var err error
+		a.result, err = failed(path, a, text)
+		return a, err
+	}
+	if out == nil {
+		return a, nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fail(hook.ClassUnavailable, "the answer is not what the protocol says: %v", err)
+	}
+	return a, nil
+}
+
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+}
+
+// failed makes an error of an answer that is one.
+func failed(path string, a answer, text []byte) (*hook.Result, error) {
+	var f Failure
+	e := &hook.Error{Class: classOf(a.status), Action: path, RetryAfter: a.retryAfter}
+	if err := json.Unmarshal(text, &f); err != nil || f.Error.Message == "" {
+		e.Message = fmt.Sprintf("HTTP status %d", a.status)
+		return nil, e
+	}
+	if slices.Contains(hook.Classes(), f.Error.Class) {
+		e.Class = f.Error.Class
+	}
+	e.Code, e.Message, e.Field = f.Error.Code, f.Error.Message, f.Error.Field
+	if s := f.Error.RetryAfterSeconds; s > 0 {
+		e.RetryAfter = min(time.Duration(s)*time.Second, maxRetryAfter)
+	}
+	return f.Result, e
+}
+
+// breaker leaves a program that fails alone for a while.
+type breaker struct {
+	mu       sync.Mutex
+	failures int
+	until    time.Time
+}
+
+const (
+	breakerFailures = 5
+	breakerTime     = 30 * time.Second
+)
+
+// open returns how long the program is still left alone.
+func (b *breaker) open(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(b.until.Sub(now), 0)
+}
+
+func (b *breaker) count(now time.Time, failed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !failed {
+		b.failures = 0
+		return
+	}
+	if b.failures++; b.failures >= breakerFailures {
+		b.failures, b.until = 0, now.Add(breakerTime)
+	}
+}
