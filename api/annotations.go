@@ -72,6 +72,7 @@ func RouteAnnotations() []Annotation {
 		{AnnotationForwarded, "append, replace, if-none or never", "that of the IngressController, else append", http, "What happens to Forwarded and X-Forwarded headers."},
 		{AnnotationPathType, "Prefix, Exact or Default", "Prefix", http, "How spec.path matches. Default, without a path: whatever no other route of the namespace serves at this host."},
 		{AnnotationAnyHost, "true", "false", http, "Answers for all hosts that no route names, in place of spec.host; the IngressController must allow wildcards."},
+		{AnnotationServerName, "host name", "not checked; with the router's own CA SERVICE.NAMESPACE.svc", []string{"reencrypt"}, "The name that the pods' certificate must have, sent to them as server name."},
 		{AnnotationIngressController, "name of an IngressController", "all that select the route", all, "The only IngressController whose routers serve the route."},
 	}
 }

@@ -25,6 +25,9 @@ const (
 	// all hosts that no Route names, in place of spec.host. The operator sets it
 	// on Routes that it makes of rules without host.
 	AnnotationAnyHost = "fairlead.dev/any-host"
+	// AnnotationServerName on a re-encrypt Route is the name that the pods'
+	// certificate must have. It is sent to them as server name.
+	AnnotationServerName = "fairlead.dev/destination-server-name"
 	// AnnotationIngressController on a Route names the only IngressController
 	// that may serve it. The operator sets it on Routes of Ingresses whose class
 	// has an IngressController as its parameters.

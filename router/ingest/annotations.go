@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -36,6 +38,7 @@ type options struct {
 	allow          []netip.Prefix
 	limit          bool
 	limits         model.Limits
+	serverName     string
 }
 
 // setter parses one annotation. An error leaves the default in place, unless
@@ -139,6 +142,13 @@ var setters = []setter{
 			return errors.New("must be a path that begins with / and holds only visible ASCII characters without \" ' # ? | and backslash")
 		}
 		o.rewrite = v
+		return nil
+	}},
+	{key: api.AnnotationServerName, protective: true, set: func(o *options, v string) error {
+		if len(validation.IsDNS1123Subdomain(v)) > 0 {
+			return errors.New("must be a host name in lower case")
+		}
+		o.serverName = v
 		return nil
 	}},
 	{key: api.AnnotationLimit, protective: true, set: func(o *options, v string) (err error) {

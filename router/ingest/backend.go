@@ -101,6 +101,9 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Ke
 		if b.serviceCA {
 			s.Options.VerifyHost = service.Name + "." + service.Namespace + ".svc"
 		}
+		if o.serverName != "" {
+			s.Options.VerifyHost = o.serverName
+		}
 	case model.Plain, model.Edge:
 		s.Options.H2C = e.h2c
 	case model.Passthrough:
