@@ -12,9 +12,15 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
 
-// bfdPatience is how long a session that BFD brought down waits for BFD. Then
-// BGP tries by itself: BFD may have ended at the router alone.
-const bfdPatience = 30 * time.Second
+// A session that BFD brought down comes back after bfdPause even without BFD:
+// routers such as FRR run BFD only beside an established session. Over a path
+// that is dead it cannot come back. If BFD loses it again within bfdMemory, the
+// pause doubles, up to bfdPauseLimit.
+const (
+	bfdPause      = time.Second
+	bfdPauseLimit = 30 * time.Second
+	bfdMemory     = time.Minute
+)
 
 // Detector runs BFD sessions; bfd.Engine is one.
 type Detector interface {
@@ -41,8 +47,10 @@ type watched struct {
 	profile bfd.Profile
 	session *bfd.Session
 	state   bfd.State
-	retry   *time.Timer
-	problem string
+	// retry ends the pause after the last loss.
+	retry  *time.Timer
+	pause  time.Duration
+	lostAt time.Time
 }
 
 func newBFDWatch(detector Detector, routers Routers, changed func(), log *slog.Logger) *bfdWatch {
@@ -88,7 +96,7 @@ func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
 	if old != nil && old.session != nil && sameConfig(old.config, want) {
 		if old.profile != timers {
 			old.profile = timers
-			old.note(old.session.SetProfile(timers))
+			w.complain(p, old.session.SetProfile(timers))
 		}
 		return
 	}
@@ -101,16 +109,12 @@ func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
 	want.Changed = func(c bfd.Change) { w.change(p, now, c) }
 	var err error
 	now.session, err = w.detector.Add(want)
-	now.note(err)
-	if err != nil {
-		w.log.Error("start BFD", "peer", p.Name, "error", err)
-	}
+	w.complain(p, err)
 }
 
-func (o *watched) note(err error) {
-	o.problem = ""
+func (w *bfdWatch) complain(p bgp.Peer, err error) {
 	if err != nil {
-		o.problem = err.Error()
+		w.log.Error("watch a router by BFD", "peer", p.Name, "error", err)
 	}
 }
 
@@ -130,12 +134,23 @@ func (w *bfdWatch) change(p bgp.Peer, one *watched, c bfd.Change) {
 	case c.Failed():
 		w.routers.Suspend(p.Name, fmt.Sprintf("BFD lost %s: %s", p.Address, c.Diag))
 		one.stopRetry()
-		one.retry = time.AfterFunc(bfdPatience, func() { w.routers.Resume(p.Name) })
+		one.retry = time.AfterFunc(one.next(time.Now()), func() { w.routers.Resume(p.Name) })
 	case c.To == bfd.Up || c.PeerAdminDown:
 		one.stopRetry()
 		w.routers.Resume(p.Name)
 	}
 	w.changed()
+}
+
+// next returns the pause after a loss at the given time.
+func (o *watched) next(now time.Time) time.Duration {
+	if o.lostAt.IsZero() || now.Sub(o.lostAt) > bfdMemory {
+		o.pause = bfdPause
+	} else {
+		o.pause = min(2*o.pause, bfdPauseLimit)
+	}
+	o.lostAt = now
+	return o.pause
 }
 
 func (o *watched) stopRetry() {

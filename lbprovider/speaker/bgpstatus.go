@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -96,10 +97,14 @@ func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, nil
 	}
 	mine := []client.ListOption{client.InNamespace(w.opts.Namespace), client.MatchingLabels{v1beta1.LabelNode: w.opts.NodeName}}
-	if err := w.writeServices(ctx, services, mine); err != nil {
-		return reconcile.Result{}, err
+	err := w.writeServices(ctx, services, mine)
+	if err == nil {
+		err = w.writeSessions(ctx, sessions, states, mine)
 	}
-	return reconcile.Result{}, w.writeSessions(ctx, sessions, states, mine)
+	if apierrors.IsConflict(err) { // the cache lags behind the last write
+		return reconcile.Result{RequeueAfter: statusPause}, nil
+	}
+	return reconcile.Result{}, err
 }
 
 func (w *sessionWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string, mine []client.ListOption) error {

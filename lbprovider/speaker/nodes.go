@@ -29,7 +29,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 	s.synced = peers.Synced
 	now := time.Now()
 	lost, again := s.sight.lost(peers.Members, now)
-	s.alone = s.sight.alone(s.opts.NodeName, peers.Members, list.Items, working)
+	s.alone.Store(s.sight.alone(s.opts.NodeName, peers.Members, list.Items, working))
 	cut, wait := s.sight.cut(s.opts.NodeName, peers.Members, now)
 	s.cut = cut && !s.opts.AnnounceIsolated
 	again = soonest(again, wait)
@@ -71,7 +71,7 @@ func (s *Speaker) presumed(n *corev1.Node, working map[string]bool) bool {
 		return false
 	}
 	_, gossips := s.members[n.Name]
-	if gossips || s.sight.met(n.Name) && !s.alone {
+	if gossips || s.sight.met(n.Name) && !s.alone.Load() {
 		delete(s.unmet, n.Name)
 		return false
 	}

@@ -43,13 +43,17 @@ func (s *Speaker) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, nil
 	}
 	again := time.Duration(0)
-	if req == allRequest || s.cfg == nil {
+	switch {
+	case req == allRequest || s.cfg == nil:
 		var err error
 		if again, err = s.all(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-	} else if err := s.one(ctx, req.NamespacedName); err != nil {
-		return reconcile.Result{}, err
+	case req != announceRequest:
+		// What is to be announced is handed over as a whole, once for all
+		// Services that are waiting now.
+		s.enqueue(announceRequest)
+		return reconcile.Result{}, s.one(ctx, req.NamespacedName)
 	}
 	s.announce()
 	s.prober.Set(s.targets)
@@ -207,7 +211,7 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: b.nodes, Doubts: b.doubts,
 	}, s.nodes, s.opts.NodeName)
-	if d.Announce && s.alone {
+	if d.Announce && s.alone.Load() {
 		other, err := s.superseded(ctx, client.ObjectKeyFromObject(svc))
 		if err != nil {
 			return nil, election.Decision{}, err

@@ -98,9 +98,11 @@ type Options struct {
 // serviceIndex finds the EndpointSlices of a Service in the cache.
 const serviceIndex = "service"
 
-// allRequest recomputes everything, and sessionsRequest tells of BGP sessions
-// only. No Service has an empty namespace.
+// allRequest recomputes everything, announceRequest hands over what was decided,
+// and sessionsRequest tells of BGP sessions only. No Service has an empty
+// namespace.
 var (
+	announceRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "announce"}}
 	allRequest      = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 	sessionsRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "sessions"}}
 )
@@ -112,7 +114,7 @@ type Speaker struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *gauges
-	queue   atomic.Pointer[func()]
+	queue   atomic.Pointer[func(reconcile.Request)]
 	reports atomic.Pointer[func()]
 
 	cfg *config.Config
@@ -123,8 +125,9 @@ type Speaker struct {
 	// unmet are the nodes whose speakers work and cannot be reached.
 	unmet       map[string]bool
 	memberCount int
-	// synced, alone and cut are how this speaker stands among the others.
-	synced, alone, cut bool
+	// synced, cut and alone are how this speaker stands among the others.
+	synced, cut bool
+	alone       atomic.Bool
 
 	services map[types.NamespacedName]verdict
 	// targets are the pods here that are to be asked, by Service.
@@ -188,7 +191,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		opts.Peers.SetAnswering(s.prober.Answering())
 		s.Changed()
 	})
-	s.status = newStatusWriter(mgr.GetClient(), opts)
+	s.status = newStatusWriter(mgr.GetClient(), opts, &s.alone)
 	if err := s.status.setup(mgr); err != nil {
 		return nil, err
 	}
@@ -215,18 +218,24 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 			Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName],
 		}}}
 	})
+	toStatusService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: statusService(o)}}
+	})
 	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	err = s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&discoveryv1.EndpointSlice{}, toService).
+		Watches(&v1beta1.ServiceL2Status{}, toStatusService, builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool {
+			return s.alone.Load() // only then it matters who else announces
+		}))).
 		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, toAll, builder.WithPredicates(podMoved())).
 		Watches(&v1beta1.IPAddressPool{}, toAll, specOrLabels).
 		Watches(&v1beta1.L2Advertisement{}, toAll, specOrLabels).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			add := func() { q.Add(allRequest) }
+			add := func(req reconcile.Request) { q.Add(req) }
 			s.queue.Store(&add)
-			add()
+			add(allRequest)
 			report := func() { q.Add(sessionsRequest) }
 			s.reports.Store(&report)
 			return nil
@@ -241,8 +250,12 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 
 // Changed makes the speaker decide anew; it is for changes among the peers.
 func (s *Speaker) Changed() {
+	s.enqueue(allRequest)
+}
+
+func (s *Speaker) enqueue(req reconcile.Request) {
 	if add := s.queue.Load(); add != nil {
-		(*add)()
+		(*add)(req)
 	}
 }
 

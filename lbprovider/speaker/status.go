@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -26,6 +28,13 @@ import (
 
 // statusIndex finds the ServiceL2Status objects of a Service in the cache.
 const statusIndex = "l2status"
+
+const (
+	// createPause is how often at most the object of a Service is created.
+	createPause = 3 * time.Second
+	// conflictPause is after how long a write is tried again.
+	conflictPause = 500 * time.Millisecond
+)
 
 // owned is a Service that this node announces.
 type owned struct {
@@ -49,26 +58,35 @@ type statusWriter struct {
 	client client.Client
 	opts   Options
 	log    *slog.Logger
-	owned  atomic.Pointer[map[types.NamespacedName]owned]
-	add    atomic.Pointer[func(types.NamespacedName)]
+	// alone says that this speaker reaches no other: then it believes what
+	// they write, and does not undo it.
+	alone *atomic.Bool
+	owned atomic.Pointer[map[types.NamespacedName]owned]
+
+	mu sync.Mutex
+	// written is when the object of a Service was last created.
+	written map[types.NamespacedName]time.Time
+	add     atomic.Pointer[func(types.NamespacedName)]
 }
 
-func newStatusWriter(c client.Client, opts Options) *statusWriter {
-	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status")}
+func newStatusWriter(c client.Client, opts Options, alone *atomic.Bool) *statusWriter {
+	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status"), alone: alone, written: map[types.NamespacedName]time.Time{}}
+}
+
+// statusService is the Service that a status object is about.
+func statusService(o client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetLabels()[v1beta1.LabelServiceNamespace], Name: o.GetLabels()[v1beta1.LabelServiceName]}
 }
 
 func (w *statusWriter) setup(mgr ctrl.Manager) error {
-	serviceOf := func(o client.Object) types.NamespacedName {
-		return types.NamespacedName{Namespace: o.GetLabels()[v1beta1.LabelServiceNamespace], Name: o.GetLabels()[v1beta1.LabelServiceName]}
-	}
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta1.ServiceL2Status{}, statusIndex, func(o client.Object) []string {
-		return []string{serviceOf(o).String()}
+		return []string{statusService(o).String()}
 	})
 	if err != nil {
 		return fmt.Errorf("index status objects: %w", err)
 	}
 	toService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: serviceOf(o)}}
+		return []reconcile.Request{{NamespacedName: statusService(o)}}
 	})
 	err = ctrl.NewControllerManagedBy(mgr).Named("l2status").
 		Watches(&v1beta1.ServiceL2Status{}, toService).
@@ -124,6 +142,9 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 		return reconcile.Result{}, fmt.Errorf("list status objects of %s: %w", req, err)
 	}
 	want, ours := (*all)[req.NamespacedName]
+	if w.alone.Load() {
+		return reconcile.Result{}, nil
+	}
 	var mine *v1beta1.ServiceL2Status
 	for i := range list.Items {
 		o := &list.Items[i]
@@ -142,7 +163,33 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if !ours {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, w.write(ctx, req.NamespacedName, mine, want)
+	if mine == nil {
+		if wait := w.mayCreate(req.NamespacedName, time.Now()); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
+	}
+	err := w.write(ctx, req.NamespacedName, mine, want)
+	if apierrors.IsConflict(err) { // the cache is behind, or another deleted it
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// mayCreate bounds how often the object of a Service is created. Two owners
+// that do not see each other would otherwise delete each other's without end.
+func (w *statusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if left := createPause - now.Sub(w.written[name]); left > 0 {
+		return left
+	}
+	for old, at := range w.written {
+		if now.Sub(at) > createPause {
+			delete(w.written, old)
+		}
+	}
+	w.written[name] = now
+	return 0
 }
 
 // usable says whether an object of this node can be brought in line: who
