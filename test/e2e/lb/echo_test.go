@@ -3,6 +3,9 @@ package lb
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,4 +119,28 @@ func observe(t *testing.T, d time.Duration) {
 	case <-t.Context().Done():
 	case <-time.After(d):
 	}
+}
+
+// childrenOf returns the children of a process; the kernel lists them by the
+// thread that started them.
+func childrenOf(t *testing.T, pid int) (children []int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			children = append(children, child)
+		}
+	}
+	return children
 }

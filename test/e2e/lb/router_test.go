@@ -1,0 +1,134 @@
+package lb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/witness"
+)
+
+const (
+	routerNamespace = "openshift-ingress"
+	routerPods      = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"
+	routerHost      = "lb.apps.example.com"
+)
+
+// route makes the router serve the echo pods, and returns the router's address.
+func route(t *testing.T, p *product.Product) string {
+	t.Helper()
+	apply(t, p, echoYAML("echo", "Cluster"))
+	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=90s")
+	apply(t, p, fmt.Sprintf(`apiVersion: route.openshift.io/v1
+kind: Route
+metadata: {name: lb, namespace: default}
+spec:
+  host: %s
+  port: {targetPort: http}
+  to: {kind: Service, name: echo}
+`, routerHost))
+	eventually(t, 30*time.Second, func() error {
+		out, err := p.Cluster.Exec(t.Context(), "client", "curl", "-sS", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}",
+			"-H", "Host: "+routerHost, "http://"+p.Address+"/text")
+		if err == nil && out != "200" {
+			err = fmt.Errorf("the router answers %s", out)
+		}
+		return err
+	})
+	return p.Address
+}
+
+func watchRouter(t *testing.T, p *product.Product) *witness.Witness {
+	t.Helper()
+	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
+		Addresses: []string{p.Address}, Target: p.Address + ":80", Path: "/text", Host: routerHost,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = w.Stop() })
+	observe(t, time.Second)
+	return w
+}
+
+// routersReady waits until the Deployment of the routers is complete.
+func routersReady(t *testing.T, p *product.Product) {
+	t.Helper()
+	kubectl(t, p, "-n", routerNamespace, "rollout", "status", "deployment/router-default", "--timeout=180s")
+}
+
+// TestDrainNode drains the node that announces the router's address, as one
+// does for maintenance. A request that is under way when the address moves may
+// be lost.
+func TestDrainNode(t *testing.T) {
+	p := installed(t)
+	routersReady(t, p)
+	address := route(t, p)
+	owner := ownerOf(t, p, address)
+	w := watchRouter(t, p)
+	t.Cleanup(func() { _, _ = p.Cluster.Kubectl(context.WithoutCancel(t.Context()), "uncordon", owner) })
+	// The pods end after an hour or when no connection is left; it suffices that they are asked to.
+	kubectl(t, p, "drain", owner, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
+	next := awaitOwner(t, p, address, "!"+owner, 20*time.Second)
+	observe(t, 3*time.Second)
+	kubectl(t, p, "uncordon", owner)
+	routersReady(t, p)
+	observe(t, 3*time.Second)
+	check(t, w, limits{silence: plannedSilence, lost: 2, double: handoverTime})
+	t.Logf("%s drained, %s took over", owner, next)
+}
+
+// TestRouterRollout replaces all routers. A request that is under way when the
+// address moves may be lost.
+func TestRouterRollout(t *testing.T) {
+	p := installed(t)
+	routersReady(t, p)
+	route(t, p)
+	w := watchRouter(t, p)
+	kubectl(t, p, "-n", routerNamespace, "rollout", "restart", "deployment/router-default")
+	routersReady(t, p)
+	observe(t, 8*time.Second)
+	check(t, w, limits{silence: plannedSilence, lost: 3, double: handoverTime})
+}
+
+// TestSilentRouter stops the process that answers a router's probe, without
+// which HAProxy goes on. The address moves to a node whose router answers, and
+// the event says why.
+func TestSilentRouter(t *testing.T) {
+	p := installed(t)
+	routersReady(t, p)
+	address := route(t, p)
+	owner := ownerOf(t, p, address)
+	pod := kubectl(t, p, "-n", routerNamespace, "get", "pods", "-l", routerPods, "--field-selector", "spec.nodeName="+owner+",status.phase=Running",
+		"-o", "jsonpath={.items[0].metadata.name}")
+	pid, _, err := p.Cluster.PodPID(t.Context(), routerNamespace, pod, "router")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watchRouter(t, p)
+	all := append(childrenOf(t, pid), pid)
+	signal := func(s syscall.Signal) {
+		for _, pid := range all {
+			_ = syscall.Kill(pid, s)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	t.Cleanup(func() { signal(syscall.SIGCONT) })
+	awaitOwner(t, p, address, "!"+owner, 15*time.Second)
+	eventually(t, 10*time.Second, func() error {
+		out, err := p.Cluster.Kubectl(t.Context(), "-n", routerNamespace, "get", "events", "--field-selector", "involvedObject.name=router-default,reason=nodeAssigned",
+			"-o", "jsonpath={.items[*].message}")
+		if err == nil && !strings.Contains(out, fmt.Sprintf("taken over from node %q: the Service's pod there does not answer its probe", owner)) {
+			err = fmt.Errorf("no event says why the address moved: %s", out)
+		}
+		return err
+	})
+	signal(syscall.SIGCONT)
+	awaitOwner(t, p, address, owner, 60*time.Second)
+	routersReady(t, p)
+	check(t, w, limits{silence: plannedSilence, lost: 2, double: handoverTime})
+}
