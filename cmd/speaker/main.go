@@ -27,6 +27,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/foreign"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
@@ -72,6 +73,9 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return err
 	}
 	defer stopHealth()
+	if err := foreign.Wait(ctx, mgr.GetAPIReader(), log); err != nil {
+		return err
+	}
 	keyName := types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}
 	secret, err := speaker.ReadKey(ctx, mgr.GetAPIReader(), keyName, log)
 	if err != nil {
