@@ -24,6 +24,9 @@ func (e *Engine) repairDrift() error {
 		return err
 	}
 	found.Recall(e.live)
+	if err := e.runtime.Inspect(found); err != nil {
+		return err
+	}
 	p := plan.Diff(found, e.live, plan.FullScope(found, e.live), e.o.Caps)
 	if p.Empty() {
 		return nil
@@ -32,6 +35,7 @@ func (e *Engine) repairDrift() error {
 	e.log.Error("somebody changed HAProxy by its socket; putting it right", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps), "leftovers", len(p.Removals))
 	e.live = found
 	e.removals = newRemovals()
-	e.pending = plan.FullScope(found, e.pipeline.Want())
+	e.pending = plan.FullScope(e.pipeline.Want(), found)
+	found.Share(e.pipeline.Want(), e.pending)
 	return nil
 }

@@ -144,6 +144,8 @@ func (e *encoder) step(s plan.Step) {
 		e.command(1, s, "unpublish backend "+s.Name)
 	case plan.BackendDel:
 		e.remove(s, "del backend "+s.Name)
+	case plan.FrontendEnable:
+		e.command(1, s, "enable frontend "+s.Name)
 	case plan.EntrySet:
 		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
 	case plan.EntryDel:
@@ -269,6 +271,8 @@ func Describe(steps []plan.Step, most int) []string {
 			words += s.ID
 		case plan.CAPut:
 			words += s.ID
+		case plan.ServerAdd:
+			words += fmt.Sprint(s.Backend, " ", s.Name, " ", s.Server.Address)
 		default:
 			words += strings.Trim(fmt.Sprintf("%v", s), "{}")
 		}

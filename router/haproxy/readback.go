@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
 )
 
 // ReadBack returns what the running process has. Profiles, server options and
 // certificate texts cannot be read; names stand for them, because names carry
-// a hash of everything fixed. Whether a backend is published cannot be read
-// either, so one that no key leads to counts as unpublished.
+// a hash of everything fixed. Whether a backend is published is not read, so
+// one that no key leads to counts as unpublished; Inspect looks.
 func (r *Runtime) ReadBack() (*plan.State, error) {
 	st := plan.NewState()
-	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readCertificates, r.readLines} {
+	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readLimits, r.readCertificates, r.readLines} {
 		if err := read(st); err != nil {
 			return nil, fmt.Errorf("read back from HAProxy: %w", err)
 		}
@@ -56,7 +57,7 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	for l := range strings.Lines(out) {
 		name := strings.TrimSpace(l)
 		if strings.HasPrefix(name, "be_") {
-			st.Backends[name] = &plan.Backend{Servers: map[string]plan.Server{}, Unpublished: !reached[name]}
+			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{}, Unpublished: !reached[name]}
 		}
 	}
 	return nil
@@ -98,7 +99,7 @@ func (r *Runtime) readServers(st *plan.State) error {
 		if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
 			return fmt.Errorf("server %s/%s: unexpected state %q", f[colBackend], f[colServer], l)
 		}
-		be.Servers[f[colServer]] = plan.Server{
+		be.Servers[f[colServer]] = &plan.Server{
 			Address: netip.AddrPortFrom(addr, uint16(port)),
 			Weight:  weight, Stopped: admin&stoppedStates != 0,
 		}
@@ -111,9 +112,10 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 		command string
 		id      func(string) (string, bool)
 		into    map[string]string
+		foreign bool // the router's own are all that should be
 	}{
-		{"show ssl cert", r.layout.CertID, st.Certs},
-		{"show ssl ca-file", r.layout.CAID, st.CAs},
+		{"show ssl cert", r.layout.CertID, st.Certs, true},
+		{"show ssl ca-file", r.layout.CAID, st.CAs, false},
 	} {
 		out, err := r.raw(c.command)
 		if err != nil {
@@ -131,36 +133,43 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 				}
 				continue
 			}
-			if id, ok := c.id(name); ok {
+			switch id, ok := c.id(name); {
+			case ok:
 				c.into[id] = ""
+			case c.foreign && strings.HasPrefix(name, "/"):
+				c.into[render.Foreign(name)] = ""
 			}
 		}
 	}
 	return nil
 }
 
+// readLines reads the list of certificates. Lines that the router cannot have
+// made, of a certificate or for a name that has one already, go by the place
+// where they stand.
 func (r *Runtime) readLines(st *plan.State) error {
 	out, err := r.raw("show ssl crt-list -n " + r.layout.CrtList())
 	if err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	for l := range strings.Lines(out) {
 		f := strings.Fields(l)
 		if len(f) < 2 || strings.HasPrefix(f[0], "#") {
 			continue
 		}
-		file := f[0]
+		place, filter := f[0], f[len(f)-1]
+		file := place
 		if i := strings.LastIndexByte(file, ':'); i > strings.LastIndexByte(file, '.') {
 			file = file[:i] // "-n" appends the line number
 		}
-		id, ok := r.layout.CertID(file)
-		if !ok {
+		id, ours := r.layout.CertID(file)
+		// The first line of a filter answers, as in HAProxy.
+		if !ours || st.Lines[filter] != "" || seen[id] {
+			st.Lines[render.Foreign(place)] = render.Foreign(place)
 			continue
 		}
-		// The first line of a filter answers, as in HAProxy.
-		if filter := f[len(f)-1]; st.Lines[filter] == "" {
-			st.Lines[filter] = id
-		}
+		st.Lines[filter], seen[id] = id, true
 	}
 	return nil
 }

@@ -61,6 +61,9 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	entries := slices.SortedFunc(maps.Keys(scope.Entries), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Map, b.Map), cmp.Compare(a.Key, b.Key))
 	})
+	for _, name := range sorted(live.Paused) {
+		d.add(FrontendEnable{Name: name})
+	}
 	d.newCertificates(scope)
 	for _, name := range backends {
 		d.backend(name)

@@ -26,11 +26,11 @@ func state(t *testing.T, text string) *plan.State {
 		}
 		switch f[0] {
 		case "backend":
-			b := &plan.Backend{Profile: f[2], Servers: map[string]plan.Server{}, Unpublished: f[2] == "-"}
+			b := &plan.Backend{Profile: f[2], Servers: map[string]*plan.Server{}, Unpublished: f[2] == "-"}
 			for _, s := range f[3:] {
 				name, rest, _ := strings.Cut(s, "@")
 				addr, weight, _ := strings.Cut(rest, "*")
-				server := plan.Server{Address: netip.MustParseAddrPort(addr)}
+				server := &plan.Server{Address: netip.MustParseAddrPort(addr)}
 				name, server.Stopped = strings.CutPrefix(name, "-")
 				if _, err := fmt.Sscan(weight, &server.Weight); err != nil {
 					t.Fatal(err)

@@ -57,6 +57,8 @@ type State struct {
 	CAs   map[string]string
 	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
 	Lines map[string]string
+	// Paused are frontends that take no connections. Only live states have them.
+	Paused map[string]struct{}
 }
 
 // DefaultCertID names the router's default certificate. It is the one ID that
@@ -93,15 +95,16 @@ func (s *State) Clone() *State {
 	}
 }
 
-// Backend is one backend with its servers by name.
+// Backend is one backend with its servers by name. Once it is part of a state
+// it is never changed, only replaced, so that states can share it.
 type Backend struct {
 	Profile string
-	Servers map[string]Server
+	Servers map[string]*Server
 	// Unpublished backends get no request. Only live states have them.
 	Unpublished bool
 }
 
-// Server is one server of a backend.
+// Server is one server of a backend, as unchanging as that.
 type Server struct {
 	Address netip.AddrPort
 	Weight  int
@@ -114,10 +117,10 @@ type Server struct {
 
 // WantBackend converts a route's backend to HAProxy's terms.
 func WantBackend(b *model.Backend) *Backend {
-	w := &Backend{Profile: b.Profile.Name(), Servers: make(map[string]Server, len(b.Servers))}
+	w := &Backend{Profile: b.Profile.Name(), Servers: make(map[string]*Server, len(b.Servers))}
 	for i := range b.Servers {
 		s := &b.Servers[i]
-		w.Servers[s.Name()] = Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options}
+		w.Servers[s.Name()] = &Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options}
 	}
 	return w
 }
@@ -163,8 +166,7 @@ func addKeys[K comparable, V any](to map[K]struct{}, from map[K]V) {
 }
 
 // Recall takes over from a former state what cannot be read back from HAProxy:
-// server options and limits, texts of certificates, and which backends are
-// published.
+// server options, texts of certificates, and which backends are published.
 func (s *State) Recall(former *State) {
 	for name, b := range s.Backends {
 		old := former.Backends[name]
@@ -174,7 +176,7 @@ func (s *State) Recall(former *State) {
 		b.Unpublished, b.Profile = old.Unpublished, old.Profile
 		for id, srv := range b.Servers {
 			if o, ok := old.Servers[id]; ok {
-				srv.MaxConn, srv.Options = o.MaxConn, o.Options
+				srv.Options = o.Options
 				b.Servers[id] = srv
 			}
 		}
@@ -185,4 +187,29 @@ func (s *State) Recall(former *State) {
 	for id := range s.CAs {
 		s.CAs[id] = former.CAs[id]
 	}
+}
+
+// Share lets s hold what it has in common with another state, within a scope,
+// only once for both. Server options, which cannot be read back, are in the
+// names.
+func (s *State) Share(with *State, sc *Scope) {
+	for name := range sc.Backends {
+		if b := with.Backends[name]; b != nil && s.Backends[name].equal(b) {
+			delete(s.Backends, name) // an assignment would keep the old key
+			s.Backends[name] = b
+		}
+	}
+	for e := range sc.Entries {
+		value, ok := with.Entries[e]
+		if have, too := s.Entries[e]; ok && too && have == value {
+			delete(s.Entries, e)
+			s.Entries[e] = value
+		}
+	}
+}
+
+func (b *Backend) equal(o *Backend) bool {
+	return b != nil && b.Unpublished == o.Unpublished && maps.EqualFunc(b.Servers, o.Servers, func(x, y *Server) bool {
+		return x.Address == y.Address && x.Weight == y.Weight && x.MaxConn == y.MaxConn && x.Stopped == y.Stopped
+	})
 }

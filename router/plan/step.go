@@ -1,6 +1,9 @@
 package plan
 
-import "net/netip"
+import (
+	"maps"
+	"net/netip"
+)
 
 // Step is one change to HAProxy. The router/haproxy package turns steps into
 // runtime commands; nothing else may.
@@ -39,7 +42,7 @@ type (
 	// ServerAdd creates a server and puts it to work.
 	ServerAdd struct {
 		Backend, Name string
-		Server        Server
+		Server        *Server
 	}
 	// ServerAddr moves a server to another address.
 	ServerAddr struct {
@@ -63,6 +66,8 @@ type (
 	// ServerDel removes a drained server. It fails while requests last, and
 	// is then tried again.
 	ServerDel struct{ Backend, Name string }
+	// FrontendEnable lets a paused frontend take connections.
+	FrontendEnable struct{ Name string }
 	// EntryAdd adds a key that the map does not have.
 	EntryAdd struct {
 		Entry
@@ -89,37 +94,42 @@ func (st LineSet) apply(s *State) { s.Lines[st.Filter] = st.CertID }
 func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
 
 func (st BackendAdd) apply(s *State) {
-	s.Backends[st.Name] = &Backend{Profile: st.Profile, Servers: map[string]Server{}, Unpublished: true}
+	s.Backends[st.Name] = &Backend{Profile: st.Profile, Unpublished: true}
+}
+
+// changeBackend replaces a backend by a changed copy.
+func (s *State) changeBackend(name string, change func(*Backend)) {
+	if b := s.Backends[name]; b != nil {
+		c := &Backend{Profile: b.Profile, Unpublished: b.Unpublished, Servers: maps.Clone(b.Servers)}
+		if c.Servers == nil {
+			c.Servers = map[string]*Server{}
+		}
+		change(c)
+		s.Backends[name] = c
+	}
 }
 
 func (st BackendPublish) apply(s *State) {
-	if b := s.Backends[st.Name]; b != nil {
-		b.Unpublished = false
-	}
+	s.changeBackend(st.Name, func(b *Backend) { b.Unpublished = false })
 }
 
 func (st BackendUnpublish) apply(s *State) {
-	if b := s.Backends[st.Name]; b != nil {
-		b.Unpublished = true
-	}
+	s.changeBackend(st.Name, func(b *Backend) { b.Unpublished = true })
 }
 func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }
 
 func (st ServerAdd) apply(s *State) {
-	if b := s.Backends[st.Backend]; b != nil {
-		b.Servers[st.Name] = st.Server
-	}
+	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = st.Server })
 }
 
 func (s *State) changeServer(backend, name string, change func(*Server)) {
-	b := s.Backends[backend]
-	if b == nil {
-		return
-	}
-	if srv, ok := b.Servers[name]; ok {
-		change(&srv)
-		b.Servers[name] = srv
-	}
+	s.changeBackend(backend, func(b *Backend) {
+		if old, ok := b.Servers[name]; ok {
+			changed := *old
+			change(&changed)
+			b.Servers[name] = &changed
+		}
+	})
 }
 
 func (st ServerAddr) apply(s *State) {
@@ -143,10 +153,9 @@ func (st ServerDrain) apply(s *State) {
 }
 
 func (st ServerDel) apply(s *State) {
-	if b := s.Backends[st.Backend]; b != nil {
-		delete(b.Servers, st.Name)
-	}
+	s.changeBackend(st.Backend, func(b *Backend) { delete(b.Servers, st.Name) })
 }
-func (st EntryAdd) apply(s *State) { s.Entries[st.Entry] = st.Value }
-func (st EntrySet) apply(s *State) { s.Entries[st.Entry] = st.Value }
-func (st EntryDel) apply(s *State) { delete(s.Entries, st.Entry) }
+func (st FrontendEnable) apply(s *State) { delete(s.Paused, st.Name) }
+func (st EntryAdd) apply(s *State)       { s.Entries[st.Entry] = st.Value }
+func (st EntrySet) apply(s *State)       { s.Entries[st.Entry] = st.Value }
+func (st EntryDel) apply(s *State)       { delete(s.Entries, st.Entry) }

@@ -59,8 +59,20 @@ func (l Layout) MapFile(m plan.Map) string {
 // after which "del ssl crt-list" would expect a line number (3.4.7).
 // Underscores stand for them, which names of Kubernetes objects do not have.
 func (l Layout) CertFile(id string) string {
+	if file, ok := strings.CutPrefix(id, foreign); ok {
+		return file
+	}
 	return filepath.Join(l.CertsDir(), strings.ReplaceAll(id, ":", "_")+".pem")
 }
+
+// foreign begins the ID of what the router did not make. No name of a
+// Kubernetes object has it.
+const foreign = "@"
+
+// Foreign returns the ID of a certificate, or a line of the list ("FILE:LINE"),
+// that somebody else made in HAProxy. It only ever stands in live states, and
+// CertFile gives its name back.
+func Foreign(name string) string { return foreign + name }
 
 // CertID returns the ID of the certificate that CertFile names.
 func (l Layout) CertID(file string) (string, bool) {
@@ -103,7 +115,7 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 
 // ServerArgs returns what follows a server's name, the same text for the
 // configuration file and for "add server".
-func ServerArgs(s plan.Server, l Layout, caps plan.Capabilities) string {
+func ServerArgs(s *plan.Server, l Layout, caps plan.Capabilities) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s weight %d", s.Address, s.Weight)
 	if s.MaxConn > 0 {

@@ -286,15 +286,20 @@ func (b *bed) count(name string) int {
 // readBack asks HAProxy what it has, on a connection of the test's own.
 func (b *bed) readBack() *plan.State {
 	b.t.Helper()
-	rt, err := haproxy.NewRuntime(b.layout, b.caps)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	st, err := rt.ReadBack()
+	st, err := b.newRuntime().ReadBack()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return st
+}
+
+func (b *bed) newRuntime() *haproxy.Runtime {
+	b.t.Helper()
+	rt, err := haproxy.NewRuntime(b.layout, b.caps)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return rt
 }
 
 // statusOf returns the last status published for a route.

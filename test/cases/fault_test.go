@@ -249,7 +249,7 @@ func TestReadBack(t *testing.T) {
 		b, k := sampleBed(t, version)
 		want, got := k.pipeline.Want(), b.readBack()
 		ignore := cmp.Options{
-			cmpopts.IgnoreFields(plan.Backend{}, "Profile"), cmpopts.IgnoreFields(plan.Server{}, "Options", "MaxConn"),
+			cmpopts.IgnoreFields(plan.Backend{}, "Profile"), cmpopts.IgnoreFields(plan.Server{}, "Options"),
 			cmpopts.EquateComparable(plan.Server{}.Address),
 		}
 		if d := cmp.Diff(want.Backends, got.Backends, ignore); d != "" {
