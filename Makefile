@@ -15,8 +15,8 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1
-	go run ./test/demo $(if $(CHECK),-check)
+demo: ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1; CLOUD=aws: with a fake AWS
+	go run ./test/demo $(if $(CHECK),-check) $(if $(CLOUD),-cloud $(CLOUD))
 
 .PHONY: build
 build: ## Build the programs into bin/

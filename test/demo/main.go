@@ -23,9 +23,10 @@ import (
 func main() {
 	check := flag.Bool("check", false, "assert everything, clean up and exit 0 or 1")
 	name := flag.String("name", cluster.DefaultName, "name of the cluster")
+	cloud := flag.String("cloud", "", "aws: addresses come from a fake AWS instead of our own provider")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *name, *check)
+	err := run(ctx, *name, *cloud, *check)
 	stop()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
@@ -40,10 +41,22 @@ type demo struct {
 	product *product.Product
 	root    string // of the clone
 	scratch string // for files that commands name
+	cloud   string // "aws" or empty
+	atEnd   []func()
 }
 
-func run(ctx context.Context, name string, check bool) error {
-	d := &demo{screen: newScreen(os.Stdout)}
+// act is a part of the demo.
+type act struct {
+	title    string
+	required bool
+	play     func(context.Context) error
+}
+
+func run(ctx context.Context, name, cloud string, check bool) error {
+	if cloud != "" && cloud != "aws" {
+		return fmt.Errorf("CLOUD is %q; only aws is there", cloud)
+	}
+	d := &demo{screen: newScreen(os.Stdout), cloud: cloud}
 	var err error
 	if d.root, err = toolset.Root(); err != nil {
 		return err
@@ -101,11 +114,7 @@ func (d *demo) prepare(ctx context.Context, name string) error {
 
 // present runs the acts in order. An act that fails is noted and the others go on, unless they could not work.
 func (d *demo) present(ctx context.Context) {
-	acts := []struct {
-		title    string
-		required bool
-		play     func(context.Context) error
-	}{
+	acts := []act{
 		{"Install, as on any cluster", true, d.install},
 		{"Sample pods, Routes and an Ingress", true, d.samples},
 		{"A plain Route", false, d.plainRoute},
@@ -117,6 +126,9 @@ func (d *demo) present(ctx context.Context) {
 		{"A new Route goes live", false, d.newRoute},
 		{"A node loses power", false, d.failover},
 		{"HAProxy's own statistics", false, d.statistics},
+	}
+	if d.cloud != "" {
+		acts = d.cloudActs()
 	}
 	for _, act := range acts {
 		if ctx.Err() != nil {
@@ -146,6 +158,9 @@ func (d *demo) verdict(ctx context.Context) error {
 
 func (d *demo) cleanUp() {
 	d.title("Clean up")
+	for _, end := range d.atEnd {
+		end()
+	}
 	if err := errors.Join(d.cluster.Down(context.Background()), os.RemoveAll(d.scratch)); err != nil {
 		d.say("%v", err)
 	}

@@ -115,10 +115,16 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 	}
+	before := service.DeepCopy()
 	if controllerutil.AddFinalizer(service, api.FinalizerCloudLoadBalancer) {
 		// Before the first call that makes anything: then nothing can be
-		// left over if the Service goes.
-		if err := r.client.Update(ctx, service); err != nil {
+		// left over if the Service goes. An update would do for other kinds,
+		// but makes a Service anew that was deleted in the meantime.
+		err := r.client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		if err != nil {
 			return reconcile.Result{}, fmt.Errorf("add the finalizer to Service %s: %w", key, err)
 		}
 		r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
