@@ -25,6 +25,11 @@ const (
 	// all hosts that no Route names, in place of spec.host. The operator sets it
 	// on Routes that it makes of rules without host.
 	AnnotationAnyHost = "fairlead.dev/any-host"
+	// AnnotationCertificates on an Ingress says what becomes of the
+	// certificates in the Secrets of spec.tls: "copy" (the default) puts them
+	// into the Routes, keys included; "reference" names the Secrets there, which
+	// the routers' service account must be allowed to read.
+	AnnotationCertificates = "fairlead.dev/certificates"
 	// AnnotationServerName on a re-encrypt Route is the name that the pods'
 	// certificate must have. It is sent to them as server name.
 	AnnotationServerName = "fairlead.dev/destination-server-name"

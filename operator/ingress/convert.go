@@ -56,7 +56,7 @@ type Output struct {
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
 	c := &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}}
-	c.only = c.controller()
+	c.only, c.refers = c.controller(), c.reference()
 	c.checkLabels()
 	for i, rule := range in.Ingress.Spec.Rules {
 		c.rule(i, rule)
@@ -84,6 +84,8 @@ type conversion struct {
 	taken    map[claim]int
 	// only names the one IngressController for the Routes, or is empty.
 	only string
+	// refers leaves certificates in their Secrets.
+	refers bool
 }
 
 func (c *conversion) warn(field string, reason api.Reason, message, effect string) {
@@ -308,7 +310,7 @@ var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api
 func routeAnnotations(i *networkingv1.Ingress, key claim, only string) map[string]string {
 	annotations := map[string]string{}
 	for k, v := range i.Annotations {
-		if k != corev1.LastAppliedConfigAnnotation && k != annotationClass && k != annotationCopied {
+		if k != api.AnnotationCertificates && k != corev1.LastAppliedConfigAnnotation && k != annotationClass && k != annotationCopied {
 			annotations[k] = v
 		}
 	}
@@ -331,6 +333,19 @@ func routeAnnotations(i *networkingv1.Ingress, key claim, only string) map[strin
 		annotations[annotationCopied] = joinKeys(annotations)
 	}
 	return annotations
+}
+
+// reference reports whether certificates stay in their Secrets, which routers
+// then must be allowed to read, in place of being copied into the Routes.
+func (c *conversion) reference() bool {
+	switch value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; {
+	case value == "reference":
+		return true
+	case set && value != "copy":
+		c.warn("metadata.annotations["+api.AnnotationCertificates+"]", api.ReasonInvalidAnnotation,
+			strconv.Quote(value)+" is neither copy nor reference", "certificates are copied into the Routes")
+	}
+	return false
 }
 
 func (c *conversion) checkLabels() {

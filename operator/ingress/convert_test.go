@@ -174,6 +174,9 @@ func (k *knownPairs) describeTLS(t *routev1.TLSConfig) string {
 			s += " with the key of another"
 		}
 	}
+	if t.ExternalCertificate != nil {
+		s += " secret=" + t.ExternalCertificate.Name
+	}
 	for name, value := range map[string]string{"ca": t.CACertificate, "destinationCA": t.DestinationCACertificate} {
 		if value != "" {
 			s += fmt.Sprintf(" %s=%s", name, value)

@@ -95,9 +95,10 @@ func (c *conversion) tlsEntry(host string) (*networkingv1.IngressTLS, int) {
 	return nil, -1
 }
 
-// certificate copies the certificate of a Secret. If it cannot be used, the
-// last good one stays, and the router's default certificate serves if there
-// was none: the host stays reachable either way.
+// certificate copies the certificate of a Secret, or refers to it if the Ingress
+// asks for that. If it cannot be used, the last good one stays, and the router's
+// default certificate serves if there was none: the host stays reachable either
+// way.
 func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string, live *routev1.TLSConfig) {
 	problem := ""
 	switch s := c.in.Secrets[name]; {
@@ -111,14 +112,24 @@ func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string,
 			problem = fmt.Sprintf("Secret %s: %v", name, err)
 			break
 		}
-		t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
+		if c.refers {
+			t.ExternalCertificate = &routev1.LocalObjectReference{Name: name}
+		} else {
+			t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
+		}
 		if err := certificates.Covers(pair, anyHost(host)); err != nil {
 			c.warn(field, api.ReasonCertificateHostMismatch, fmt.Sprintf("Secret %s: %v", name, err), "it is served, and clients will refuse it")
 		}
 		return
 	}
 	effect := "the router's default certificate is served"
-	if live != nil && live.Certificate != "" {
+	switch {
+	case live == nil:
+	case c.refers && live.ExternalCertificate != nil && live.ExternalCertificate.Name == name && c.in.Secrets[name] != nil && c.in.Secrets[name].Type == corev1.SecretTypeTLS:
+		// Routers keep the last good version of a Secret that is still there.
+		t.ExternalCertificate = live.ExternalCertificate
+		effect = "the last good certificate is served"
+	case !c.refers && live.Certificate != "":
 		t.Certificate, t.Key = live.Certificate, live.Key
 		effect = "the last good certificate is served"
 	}

@@ -160,7 +160,7 @@ func (w *World) unknownSecret(i *networkingv1.Ingress, field string) bool {
 // unknownCertificate says why the certificate of a route that was made of an
 // Ingress is not known, or returns "".
 func (w *World) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) string {
-	if r.Spec.TLS == nil || r.Spec.TLS.Certificate != "" || r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
+	if r.Spec.TLS == nil || r.Spec.TLS.Certificate != "" || r.Spec.TLS.ExternalCertificate != nil || r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
 		return ""
 	}
 	for _, t := range i.Spec.TLS {

@@ -23,7 +23,8 @@ import (
 )
 
 // unwatchedRecheck is how often Secrets are read again that are not watched,
-// because they are not of type kubernetes.io/tls.
+// because they are not of type kubernetes.io/tls, and how often Routes are tried
+// again that the API server refused, for example for a right that is missing.
 const unwatchedRecheck = time.Minute
 
 type reconciler struct {
@@ -81,7 +82,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	r.tell(i, slices.Concat(out.Findings, refused, ingress.Refusals(i, current)))
-	if unwatched {
+	if unwatched || len(refused) > 0 {
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
