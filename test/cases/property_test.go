@@ -53,7 +53,10 @@ func (u *universe) route() *routev1.Route {
 		r.Spec.WildcardPolicy = routev1.WildcardPolicySubdomain
 	}
 	if u.IntN(4) == 0 {
-		r.Annotations["fairlead.dev/path-type"] = pick(u, []string{"Exact", "Default"})
+		r.Annotations["fairlead.dev/path-type"] = "Exact"
+		if u.invalid || r.Spec.Path == "" || r.Spec.Path == "/" {
+			r.Annotations["fairlead.dev/path-type"] = pick(u, []string{"Exact", "Default"})
+		}
 	}
 	if u.IntN(8) == 0 {
 		r.Annotations["fairlead.dev/any-host"] = "true"
