@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -27,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
+	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
@@ -53,6 +55,7 @@ type settings struct {
 	metricsAddress string
 	leaderElect    bool
 	classless      bool
+	lbClasses      string
 	logLevel       slog.Level
 	aws            aws.Access
 	dns            dnsSettings
@@ -72,6 +75,7 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
+	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
@@ -86,6 +90,14 @@ func parse(args []string) (s settings, err error) {
 		return s, errors.New("--router-image is required; see --help")
 	}
 	return s, nil
+}
+
+// classes are nil where the flag says nothing.
+func (s *settings) classes() *service.Classes {
+	if s.lbClasses == "" {
+		return nil
+	}
+	return &service.Classes{Names: strings.Split(s.lbClasses, ",")}
 }
 
 func main() {
@@ -143,7 +155,7 @@ func run(ctx context.Context, s settings) error {
 		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil, CloudClass: s.cloud.class()}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
-		addresses.Setup(mgr, addresses.Options{}),
+		addresses.Setup(mgr, addresses.Options{Classes: s.classes()}),
 		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,7 @@ func TestParse(t *testing.T) {
 		{"unknown flag", []string{"--image=x"}, "image"},
 		{"DNS zones", []string{"--router-image=x", "--dns=rfc2136", "--dns-zone=example.com", "--dns-private-zone=kind=private,cluster=c1"}, ""},
 		{"DNS zone without a key", []string{"--router-image=x", "--dns-zone==x"}, "is not key=value"},
+		{"classes", []string{"--router-image=x", "--lb-class=a,b"}, ""},
 		{"unknown level", []string{"--log-level=loud"}, "log-level"},
 	}
 	for _, test := range tests {
@@ -31,6 +33,10 @@ func TestParse(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+	s, err := parse([]string{"--router-image=x", "--lb-class=a,b"})
+	if c := s.classes(); err != nil || c == nil || !slices.Equal(c.Names, []string{"a", "b"}) || c.Unset {
+		t.Errorf("--lb-class=a,b: %+v, %v", c, err)
 	}
 	if _, err := parse([]string{"--help"}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("--help: %v", err)
