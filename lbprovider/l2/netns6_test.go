@@ -259,8 +259,9 @@ func TestVLANFramesAreNotOurs(t *testing.T) {
 	})
 }
 
-// metric asks the announcer for one of its metrics.
-func (a *announcer) metric(name, ip string) float64 {
+// metrics asks the announcer for its metrics: by name the sums, and by name and
+// address.
+func (a *announcer) metrics() map[string]float64 {
 	a.s.t.Helper()
 	if _, err := fmt.Fprintln(a.input, "metrics"); err != nil {
 		a.s.t.Fatal(err)
@@ -274,8 +275,13 @@ func (a *announcer) metric(name, ip string) float64 {
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
 			a.s.t.Fatal(err)
 		}
-		return all[name+" "+ip]
+		return all
 	}
 	a.s.t.Fatal("the announcer ended")
-	return 0
+	return nil
+}
+
+func (a *announcer) metric(name, ip string) float64 {
+	a.s.t.Helper()
+	return a.metrics()[name+" "+ip]
 }

@@ -95,6 +95,7 @@ func tell(from prometheus.Gatherer, out io.Writer) error {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			all[f.GetName()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			all[f.GetName()] += m.GetCounter().GetValue()
 		}
 	}
 	line, err := json.Marshal(all)
