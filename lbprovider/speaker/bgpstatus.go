@@ -112,38 +112,30 @@ func (w *sessionWriter) writeServices(ctx context.Context, services map[types.Na
 	if err := w.client.List(ctx, &list, mine...); err != nil {
 		return fmt.Errorf("list status objects of services: %w", err)
 	}
-	missing := maps.Clone(services)
+	missing := map[types.NamespacedName]v1beta1.MetalLBServiceBGPStatus{}
+	for name, peers := range services {
+		missing[name] = v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
+	}
 	for i := range list.Items {
 		o := &list.Items[i]
 		name := types.NamespacedName{Namespace: o.Labels[v1beta1.LabelServiceNamespace], Name: o.Labels[v1beta1.LabelServiceName]}
-		peers, wanted := missing[name]
-		status := v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
-		s := o.Status
-		foreign := s.Node != "" && s.Node != status.Node || s.ServiceName != "" && s.ServiceName != name.Name || s.ServiceNamespace != "" && s.ServiceNamespace != name.Namespace
-		if !wanted || foreign { // the fields cannot be changed back
-			if err := w.remove(ctx, o); err != nil {
-				return err
-			}
-			continue
-		}
-		delete(missing, name)
-		if equality.Semantic.DeepEqual(s, status) {
-			continue
-		}
+		status, wanted := missing[name]
+		spoilt := other(o.Status.Node, status.Node) || other(o.Status.ServiceName, status.ServiceName) || other(o.Status.ServiceNamespace, status.ServiceNamespace)
+		same := equality.Semantic.DeepEqual(o.Status, status)
 		o.Status = status
-		if err := w.update(ctx, o); err != nil {
+		kept, err := w.keep(ctx, o, wanted && !spoilt, same)
+		if err != nil {
 			return err
 		}
+		if kept {
+			delete(missing, name)
+		}
 	}
-	for name, peers := range missing {
+	for name, status := range missing {
 		o := &v1beta1.ServiceBGPStatus{ObjectMeta: w.meta(ctx, "bgp-", map[string]string{
 			v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
 		})}
-		if err := w.create(ctx, o); err != nil {
-			return err
-		}
-		o.Status = v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
-		if err := w.update(ctx, o); err != nil {
+		if err := w.create(ctx, o, func() { o.Status = status }); err != nil {
 			return err
 		}
 	}
@@ -163,34 +155,43 @@ func (w *sessionWriter) writeSessions(ctx context.Context, sessions []engine.Sta
 		o := &list.Items[i]
 		name := o.Labels[v1beta1.LabelPeer]
 		status, wanted := missing[name]
-		foreign := o.Status.Node != "" && o.Status.Node != status.Node || o.Status.Peer != "" && o.Status.Peer != status.Peer ||
-			o.Labels[v1beta1.LabelVRF] != status.VRF
-		if !wanted || foreign {
-			if err := w.remove(ctx, o); err != nil {
-				return err
-			}
-			continue
-		}
-		delete(missing, name)
-		if equality.Semantic.DeepEqual(o.Status, status) {
-			continue
-		}
+		spoilt := other(o.Status.Node, status.Node) || other(o.Status.Peer, status.Peer) || o.Labels[v1beta1.LabelVRF] != status.VRF
+		same := equality.Semantic.DeepEqual(o.Status, status)
 		o.Status = status
-		if err := w.update(ctx, o); err != nil {
+		kept, err := w.keep(ctx, o, wanted && !spoilt, same)
+		if err != nil {
 			return err
+		}
+		if kept {
+			delete(missing, name)
 		}
 	}
 	for name, status := range missing {
 		o := &v1beta1.BGPSessionState{ObjectMeta: w.meta(ctx, "session-", map[string]string{v1beta1.LabelPeer: name, v1beta1.LabelVRF: status.VRF})}
-		if err := w.create(ctx, o); err != nil {
-			return err
-		}
-		o.Status = status
-		if err := w.update(ctx, o); err != nil {
+		if err := w.create(ctx, o, func() { o.Status = status }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// other says whether a field that cannot be changed back has a wrong value.
+func other(is, want string) bool { return is != "" && is != want }
+
+// keep writes the status of an object that is to stay, unless it is there
+// already, and removes one that is not.
+func (w *sessionWriter) keep(ctx context.Context, o client.Object, stays, same bool) (kept bool, err error) {
+	switch {
+	case !stays:
+		if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
+			return false, fmt.Errorf("delete %s: %w", o.GetName(), err)
+		}
+		return false, nil
+	case same:
+		return true, nil
+	default:
+		return true, w.update(ctx, o)
+	}
 }
 
 func (w *sessionWriter) sessionStatus(st engine.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
@@ -218,23 +219,18 @@ func (w *sessionWriter) meta(ctx context.Context, prefix string, extra map[strin
 	return metav1.ObjectMeta{Namespace: w.opts.Namespace, GenerateName: prefix, Labels: extra, OwnerReferences: w.owner(ctx)}
 }
 
-func (w *sessionWriter) create(ctx context.Context, o client.Object) error {
+// create makes an object and gives it the status that fill fills in.
+func (w *sessionWriter) create(ctx context.Context, o client.Object, fill func()) error {
 	if err := w.client.Create(ctx, o); err != nil {
 		return fmt.Errorf("create %s: %w", o.GetGenerateName(), err)
 	}
-	return nil
+	fill()
+	return w.update(ctx, o)
 }
 
 func (w *sessionWriter) update(ctx context.Context, o client.Object) error {
 	if err := client.IgnoreNotFound(w.client.Status().Update(ctx, o)); err != nil {
 		return fmt.Errorf("write status of %s: %w", o.GetName(), err)
-	}
-	return nil
-}
-
-func (w *sessionWriter) remove(ctx context.Context, o client.Object) error {
-	if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
-		return fmt.Errorf("delete %s: %w", o.GetName(), err)
 	}
 	return nil
 }

@@ -128,6 +128,9 @@ func BIRD(ctx context.Context, netns, dir, config string, log io.Writer) (*Route
 	return r, nil
 }
 
+// Dir is where the router's files and sockets are.
+func (r *Router) Dir() string { return r.dir }
+
 // Command runs a command of the router's own command line, such as "show bgp
 // summary" of FRR or "show protocols" of BIRD.
 func (r *Router) Command(ctx context.Context, command string) (string, error) {

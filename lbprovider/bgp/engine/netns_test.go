@@ -47,11 +47,7 @@ func TestMain(m *testing.M) {
 func node(mode string, in io.Reader, out io.Writer) error {
 	var mu sync.Mutex
 	var e *engine.Engine
-	level := slog.LevelInfo
-	if os.Getenv("BGP_DEBUG") != "" {
-		level = slog.LevelDebug
-	}
-	print := func() {
+	show := func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if e == nil {
@@ -66,8 +62,8 @@ func node(mode string, in io.Reader, out io.Writer) error {
 	e = engine.New(engine.Options{
 		Restarting: mode == "restarting", Now: time.Now,
 		// The engine holds no lock of ours, but Status takes its own.
-		Changed: func() { go print() },
-		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		Changed: func() { go show() },
+		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	mu.Unlock()
 	lines := bufio.NewScanner(in)

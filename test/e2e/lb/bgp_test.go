@@ -55,7 +55,7 @@ func torOf(t *testing.T, p *product.Product) *tor.Router {
 	netns := p.Cluster.Name() + "-tor"
 	host(t, "nsenter", "--net=/run/netns/"+netns, "sh", "-c",
 		"for i in all eth0; do echo 0 >/proc/sys/net/ipv4/conf/$i/send_redirects; done; echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy")
-	dir, err := os.MkdirTemp("", "tor") // a socket's path has to be short
+	dir, err := os.MkdirTemp("", "tor") //nolint:usetesting // a socket's path has to be short
 	if err != nil {
 		t.Fatal(err)
 	}
