@@ -30,9 +30,11 @@ func v6first(r *service.Request) { r.Families = []service.Family{service.IPv6, s
 func prefersAlone(r *service.Request) {
 	r.Prefer = true
 }
+
 func local(backend string) func(*service.Request) {
 	return func(r *service.Request) { r.BackendKey = backend }
 }
+
 func in(namespace string) func(*service.Request) {
 	return func(r *service.Request) {
 		r.Key, r.Namespace = namespace+strings.TrimPrefix(r.Key, r.Namespace), namespace

@@ -85,9 +85,10 @@ func (r *reconciler) load(ctx context.Context, services []corev1.Service) error 
 	for _, f := range findings {
 		r.findings[f.Object] = append(r.findings[f.Object], f)
 	}
-	r.state = config.State(config.Controller, findings)
+	state := config.State(config.Controller, findings)
+	r.reporter.Report(state)
 	r.alloc.SetConfig(cfg)
-	r.metrics.config(r.state.Result != v1beta1.ConfigurationValid)
+	r.metrics.config(state.Result != v1beta1.ConfigurationValid)
 	return nil
 }
 

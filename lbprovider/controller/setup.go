@@ -40,6 +40,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
 	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/configstate"
 	"github.com/fairlead/fairlead/lbprovider/foreign"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
@@ -116,8 +117,9 @@ type reconciler struct {
 	foreign atomic.Pointer[string]
 	started bool
 	cfg     *config.Config
-	// state sums up cfg; findings are those of cfg, by object.
-	state    v1beta1.ConfigurationStateStatus
+	// reporter is told how far cfg is valid; findings are those of cfg, by
+	// object.
+	reporter *configstate.Reporter
 	findings map[api.ObjectRef][]api.Finding
 	alloc    *allocator.Allocator
 	// pending are Services of ours that have no address, or lack one of the
@@ -155,6 +157,10 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
 		unsaid: map[types.NamespacedName][]allocator.Note{},
 		later:  func(reconcile.Request, time.Duration) {},
+	}
+	r.reporter = configstate.New(configstate.Options{Reader: r.reader, Writer: r.client, Namespace: opts.Namespace, Log: r.log})
+	if err := mgr.Add(r.reporter); err != nil {
+		return fmt.Errorf("set up the controller's configuration state: %w", err)
 	}
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up address controller: %w", err)

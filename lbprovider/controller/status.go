@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,7 +43,7 @@ func (r *reconciler) writeStatuses(ctx context.Context) error {
 			return nil
 		}))
 	}
-	return errors.Join(append(errs, r.writeState(ctx))...)
+	return errors.Join(errs...)
 }
 
 // poolStatus sets the counts of a pool, and who announces it.
@@ -56,28 +55,6 @@ func (r *reconciler) poolStatus(pool *v1beta1.IPAddressPool, usage map[string]al
 	pool.Status.AssignedIPv4, pool.Status.AvailableIPv4 = u.AssignedIPv4, u.AvailableIPv4
 	pool.Status.AssignedIPv6, pool.Status.AvailableIPv6 = u.AssignedIPv6, u.AvailableIPv6
 	r.advertised(pool, &pool.Status.Conditions)
-}
-
-// writeState writes the ConfigurationState of the controller.
-func (r *reconciler) writeState(ctx context.Context) error {
-	state := &v1beta1.ConfigurationState{ObjectMeta: metav1.ObjectMeta{Namespace: r.opts.Namespace, Name: string(config.Controller)}}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(state), state)
-	if apierrors.IsNotFound(err) {
-		state.Labels = map[string]string{v1beta1.LabelComponentType: string(config.Controller)}
-		err = r.client.Create(ctx, state)
-		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
-			return nil // the namespace is not there
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("configuration state of the controller: %w", err)
-	}
-	want := state.DeepCopy()
-	want.Status.Result, want.Status.ErrorSummary = r.state.Result, r.state.ErrorSummary
-	for _, c := range r.state.Conditions {
-		meta.SetStatusCondition(&want.Status.Conditions, c)
-	}
-	return r.writeStatus(ctx, want, nil, equality.Semantic.DeepEqual(state.Status, want.Status))
 }
 
 // validity sets the condition Valid from the findings on obj. It returns them

@@ -41,7 +41,7 @@ func (r *reconciler) writeUsage(ctx context.Context, pool *v1beta1.IPAddressPool
 		return err
 	}
 	want := is.DeepCopy()
-	want.ObjectMeta.Namespace, want.ObjectMeta.Name = pool.Namespace, pool.Name
+	want.Namespace, want.Name = pool.Namespace, pool.Name
 	if err := controllerutil.SetOwnerReference(pool, want, r.client.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/fairlead/fairlead/test/lbapi"
 )
 
@@ -19,6 +22,7 @@ func TestRestartChangesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
 	}
+	ctrl.SetLogger(logr.Discard())
 	a := lbapi.Start(t, "../../../..")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
