@@ -50,6 +50,7 @@ type certificateJSON struct {
 	Status         string
 	Names          []string `json:"SubjectAlternativeNames,omitempty"`
 	Summaries      []string `json:"SubjectAlternativeNameSummaries,omitempty"`
+	More           bool     `json:"HasAdditionalSubjectAlternativeNames"`
 }
 
 func listCertificates(r *request) (any, error) {
@@ -60,7 +61,7 @@ func listCertificates(r *request) (any, error) {
 	list := []certificateJSON{}
 	for _, c := range sortedValues(r.state.Certificates) {
 		if len(in.CertificateStatuses) == 0 || slices.Contains(in.CertificateStatuses, c.Status) {
-			list = append(list, certificateJSON{CertificateArn: c.ARN, DomainName: c.Domain, Status: c.Status, Summaries: c.Names})
+			list = append(list, certificateJSON{CertificateArn: c.ARN, DomainName: c.Domain, Status: c.Status, Summaries: c.Names[:1], More: len(c.Names) > 1})
 		}
 	}
 	return map[string]any{"CertificateSummaryList": list}, nil

@@ -1,0 +1,54 @@
+package stack
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the page of annotations anew")
+
+const page = "../../../../docs/cloud/aws-annotations.md"
+
+// TestPage: the page of annotations is made of the table.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`<!-- Made of lbprovider/cloud/aws/stack/annotation.go by its test, with -update. DO NOT EDIT. -->
+# Annotations of Services on AWS
+
+Keys and values are those of AWS's own controllers. Where one is not a true value, **nothing is called**: the Service's and the
+IngressController's conditions and an event name key and value, and a load balancer that is there stays as it is. A key with the
+prefix that nobody knows is a warning. Lists have commas; a comma within a value of a ` + "`k=v`" + ` list is written ` + "`\\,`" + `.
+
+On the Service of a router, the operator writes some of them itself, from the IngressController
+([AWS](aws.md#what-the-operator-writes)). What you write wins.
+
+| annotation | value | default | effect |
+|---|---|---|---|
+`)
+	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	for _, a := range Annotations() {
+		key := a.Key
+		if strings.HasSuffix(key, ".") {
+			key += "…"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, cell(a.Values), cell(a.Default), cell(a.Doc))
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(have), b.String()); diff != "" {
+		t.Errorf("the page is not the table; run the test with -update (-page +table):\n%s", diff)
+	}
+}

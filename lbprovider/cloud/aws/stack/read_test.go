@@ -1,0 +1,228 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// TestRefusedValues: every annotation that cannot take every value refuses a
+// wrong one, and names itself and the value.
+func TestRefusedValues(t *testing.T) {
+	t.Parallel()
+	wrong := map[string]string{
+		"type": "external", "scheme": "public", "nlb-target-type": "pod", "name": "internal-x", "ip-address-type": "ipv6", "subnets": " , ",
+		"eip-allocations": "eip-1", "private-ipv4-addresses": "10.0.0", "security-groups": "default", "extra-security-groups": "sg-1,sg-1",
+		"manage-backend-security-group-rules": "maybe", "security-group-prefix-lists": "p", "enable-icmp-for-path-mtu-discovery": "true",
+		"ssl-cert": "arn:aws:s3:::bucket", "backend-protocol": "http", "alpn-policy": "h2", "healthcheck-protocol": "udp", "healthcheck-path": "healthz",
+		"healthcheck-healthy-threshold": "1", "healthcheck-unhealthy-threshold": "11", "healthcheck-timeout": "0", "healthcheck-interval": "4",
+		"healthcheck-success-codes": "ok", "target-group-attributes": "proxy=on", "target-group-attributes.http": "stickiness.enabled=true",
+		"proxy-protocol": "true", "target-node-labels": "infra", "attributes": "a", "cross-zone-load-balancing-enabled": "yes please",
+		"access-log-enabled": "1", "connection-idle-timeout": "0", "connection-draining-timeout": "0", "connection-draining-enabled": "x",
+		"additional-resource-tags": "aws:x=y", "listener-attributes.TCP-80": "tcp.idle_timeout.seconds=5", "disable-nlb-sg": "true",
+		"quic-enabled-ports": "443",
+	}
+	for suffix, value := range wrong {
+		key := balancerPrefix + suffix
+		_, problems := Read(map[string]string{key: value})
+		if len(problems) != 1 || problems[0].Field != key || problems[0].Value != value || problems[0].Warning || problems[0].Message == "" {
+			t.Errorf("%s=%s: %v", suffix, value, problems)
+		}
+	}
+	_, problems := Read(map[string]string{balancerPrefix + "tpye": "nlb"})
+	if len(problems) != 1 || !problems[0].Warning {
+		t.Errorf("an unknown annotation: %v", problems)
+	}
+	_, problems = Read(map[string]string{AnnotationPrefix + "load-balancer-source-ranges": "198.18.0.0/16,everybody"})
+	if len(problems) != 1 || !strings.Contains(problems[0].String(), "everybody") {
+		t.Errorf("source ranges: %v", problems)
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		in   map[string]string // by suffix
+		want func(*Settings)
+	}{
+		{"the scheme wins over internal", map[string]string{"internal": "true", "scheme": "internet-facing"}, func(s *Settings) { s.Scheme = hook.SchemeInternetFacing }},
+		{"the old form of internal", map[string]string{"internal": "0.0.0.0/0"}, func(s *Settings) { s.Scheme = hook.SchemeInternal }},
+		{"an empty internal", map[string]string{"internal": ""}, func(s *Settings) { s.Scheme = hook.SchemeInternetFacing }},
+		{"the old name of cross-zone wins", map[string]string{"attributes": "load_balancing.cross_zone.enabled=false", "cross-zone-load-balancing-enabled": "true"}, func(s *Settings) {
+			s.BalancerAttributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
+		}},
+		{"lists and blanks", map[string]string{"subnets": " subnet-1, ,my net "}, func(s *Settings) { s.Subnets = []string{"subnet-1", "my net"} }},
+		{"commas in tags", map[string]string{"additional-resource-tags": `a=1\,2, b = 3`}, func(s *Settings) { s.Tags = map[string]string{"a": "1,2", "b": "3"} }},
+		{"no draining", map[string]string{"connection-draining-enabled": "false", "connection-draining-timeout": "30"}, func(s *Settings) { s.DrainTimeout = -1 }},
+		{"any value of a label", map[string]string{"target-node-labels": "infra=,zone=a"}, func(s *Settings) { s.NodeLabels = map[string]string{"infra": "", "zone": "a"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			in := map[string]string{}
+			for k, v := range c.in {
+				in[balancerPrefix+k] = v
+			}
+			got, problems := Read(in)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			var want Settings
+			c.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	base := func() *hook.Spec {
+		return &hook.Spec{Ports: []hook.Port{{Name: "http", Protocol: "TCP", Port: 80, NodePort: 30080}}, Annotations: map[string]string{}}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(s *hook.Spec)
+		field  string
+	}{
+		{"a chosen address", func(s *hook.Spec) { s.LoadBalancerIP = "198.18.0.1" }, "spec.loadBalancerIP"},
+		{"no port", func(s *hook.Spec) { s.Ports = nil }, "spec.ports"},
+		{"no node port", func(s *hook.Spec) { s.Ports[0].NodePort = 0 }, "spec.ports[0].nodePort"},
+		{"SCTP", func(s *hook.Spec) { s.Ports[0].Protocol = "SCTP" }, "spec.ports[0].protocol"},
+		{"no CIDR", func(s *hook.Spec) { s.SourceRanges = []string{"198.18.0.1"} }, "spec.loadBalancerSourceRanges[0]"},
+		{"IPv6 range without dual stack", func(s *hook.Spec) { s.SourceRanges = []string{"2001:db8::/32"} }, "spec.loadBalancerSourceRanges[0]"},
+		{"too many ranges", func(s *hook.Spec) {
+			for i := range 60 {
+				s.SourceRanges = append(s.SourceRanges, "198.18."+string(rune('0'+i%10))+"."+string(rune('0'+i/10))+"/32")
+			}
+		}, "spec.loadBalancerSourceRanges"},
+		{"TLS on a port that is not there", func(s *hook.Spec) { s.Annotations[balancerPrefix+"ssl-ports"] = "https" }, balancerPrefix + "ssl-ports"},
+		{"timeout above interval", func(s *hook.Spec) { s.Annotations[balancerPrefix+"healthcheck-timeout"] = "11" }, balancerPrefix + "healthcheck-timeout"},
+		{"health check port of no name", func(s *hook.Spec) { s.Annotations[balancerPrefix+"healthcheck-port"] = "health" }, balancerPrefix + "healthcheck-port"},
+		{"Elastic addresses inside", func(s *hook.Spec) {
+			s.Annotations[balancerPrefix+"scheme"], s.Annotations[balancerPrefix+"eip-allocations"] = "internal", "eipalloc-1"
+		}, balancerPrefix + "eip-allocations"},
+		{"private addresses outside", func(s *hook.Spec) { s.Annotations[balancerPrefix+"private-ipv4-addresses"] = "10.0.0.1" }, balancerPrefix + "private-ipv4-addresses"},
+		{"PROXY protocol at layer 7", func(s *hook.Spec) {
+			s.Annotations[balancerPrefix+"type"], s.Annotations[balancerPrefix+"proxy-protocol"] = "alb", "*"
+		}, balancerPrefix + "proxy-protocol"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			spec := base()
+			c.change(spec)
+			settings, problems := Read(spec.Annotations)
+			problems = append(problems, Check(spec, settings)...)
+			if len(problems) != 1 || problems[0].Field != c.field {
+				t.Errorf("problems %v, want one with %s", problems, c.field)
+			}
+		})
+	}
+	settings, problems := Read(nil)
+	if problems = append(problems, Check(base(), settings)...); len(problems) > 0 {
+		t.Errorf("nothing is wrong, and yet: %v", problems)
+	}
+}
+
+func TestChooseSubnets(t *testing.T) {
+	t.Parallel()
+	sub := func(id, zone string, change ...func(*Subnet)) Subnet {
+		s := Subnet{ID: id, Zone: zone, ZoneType: "availability-zone", Free: 100, Public: true, Tags: map[string]string{}}
+		for _, c := range change {
+			c(&s)
+		}
+		return s
+	}
+	tag := func(k, v string) func(*Subnet) { return func(s *Subnet) { s.Tags[k] = v } }
+	for _, c := range []struct {
+		name    string
+		subnets []Subnet
+		wish    subnetWish
+		want    []string
+		says    string
+	}{
+		{name: "by tag", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", tag(tagPublicSubnet, "1")), sub("s3", "c", tag(tagPublicSubnet, ""))}, want: []string{"s2", "s3"}},
+		{name: "without tags by route", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.Public = false })}, want: []string{"s1"}},
+		{name: "inside by route", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.Public = false })}, wish: subnetWish{scheme: hook.SchemeInternal}, want: []string{"s2"}},
+		{name: "one in a zone: the cluster's, then the first", subnets: []Subnet{sub("s1", "a"), sub("s2", "a", tag(TagCluster+"c", "owned")), sub("s3", "b"), sub("s4", "b")}, want: []string{"s2", "s3"}},
+		{name: "not another cluster's", subnets: []Subnet{sub("s1", "a", tag(TagCluster+"other", "owned")), sub("s2", "b", tag(TagCluster+"other", "shared"), tag(TagCluster+"c", "shared"))}, want: []string{"s2"}},
+		{name: "full ones say so", subnets: []Subnet{sub("s1", "a", func(s *Subnet) { s.Free = 3 })}, says: "s1 has 3 free addresses"},
+		{name: "local zones say so", subnets: []Subnet{sub("s1", "a", func(s *Subnet) { s.ZoneType = "local-zone" })}, says: "s1 is in a local-zone"},
+		{name: "dual stack needs IPv6", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.IPv6 = true })}, wish: subnetWish{dualStack: true}, want: []string{"s2"}},
+		{name: "too few", subnets: []Subnet{sub("s1", "a")}, wish: subnetWish{least: 2}, says: "found 1 of at least 2"},
+		{name: "by id and by name, in order", subnets: []Subnet{sub("s1", "a", tag("Name", "front")), sub("s2", "b")}, wish: subnetWish{names: []string{"s2", "front"}}, want: []string{"s2", "s1"}},
+		{name: "an unknown one", subnets: []Subnet{sub("s1", "a")}, wish: subnetWish{names: []string{"s9"}}, says: `"s9" is no subnet`},
+		{name: "two in a zone", subnets: []Subnet{sub("s1", "a"), sub("s2", "a")}, wish: subnetWish{names: []string{"s1", "s2"}}, says: "same zone a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := c.wish
+			w.cluster, w.least = "c", max(w.least, 1)
+			if w.scheme == "" {
+				w.scheme = hook.SchemeInternetFacing
+			}
+			got, err := chooseSubnets(Facts{VPC: "vpc-1", Subnets: c.subnets}, w)
+			var ids []string
+			for _, s := range got {
+				ids = append(ids, s.ID)
+			}
+			if diff := cmp.Diff(c.want, ids); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestInstanceID(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"aws:///eu-central-1a/i-0123": "i-0123", "aws://1234/eu-central-1a/i-0123": "i-0123", "i-0123": "i-0123",
+		"": "", "kind://docker/x": "", "aws:///eu-central-1a/": "", "i-": "",
+	} {
+		got, ok := InstanceID(in)
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q, %v", in, got, ok)
+		}
+	}
+}
+
+// TestNames: a name has at most 32 characters, begins as users expect, and is
+// another one for whatever cannot be changed in place.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	ref := hook.Ref{Cluster: "c", Namespace: "openshift-ingress", Name: "router-default", UID: "u"}
+	seen := map[string]bool{}
+	for _, name := range []string{
+		balancerName(ref, hook.KindNetwork, hook.SchemeInternal), balancerName(ref, hook.KindNetwork, hook.SchemeInternetFacing),
+		balancerName(ref, hook.KindApplication, hook.SchemeInternal), frontendName(ref),
+		groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP"}), groupName(ref, "b", TargetGroup{Port: 1, Type: "instance", Protocol: "TCP"}),
+		groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TLS"}), groupName(ref, "b2", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP"}),
+	} {
+		if seen[name] || len(name) > 32 || !strings.HasPrefix(name, "k8s-openshif-routerde-") || !balancerNames.MatchString(name) {
+			t.Errorf("name %q", name)
+		}
+		seen[name] = true
+	}
+}
+
+// FuzzRead: no text makes it panic, and a value that is refused says why.
+func FuzzRead(f *testing.F) {
+	f.Add("attributes", `a=b\,c,`)
+	f.Add("listener-attributes.TCP-80", "x=y")
+	f.Add("healthcheck-interval", "10")
+	f.Fuzz(func(t *testing.T, suffix, value string) {
+		_, problems := Read(map[string]string{balancerPrefix + suffix: value})
+		for _, p := range problems {
+			if p.Message == "" || p.Field == "" {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
