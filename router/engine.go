@@ -227,6 +227,7 @@ func (e *Engine) sync() time.Duration {
 		e.lost(err)
 		return 100 * time.Millisecond
 	}
+	e.live.Share(e.pipeline.Want(), e.pending)
 	e.pending = plan.NewScope()
 	e.ready.set(true)
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
@@ -312,7 +313,8 @@ func (e *Engine) readBack(pid int) error {
 	}
 	e.live, e.pid, e.driftAt = live, pid, time.Now()
 	e.removals = newRemovals()
-	e.pending = plan.FullScope(live, e.pipeline.Want())
+	e.pending = plan.FullScope(e.pipeline.Want(), live)
+	live.Share(e.pipeline.Want(), e.pending)
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "dur", time.Since(began).Round(time.Millisecond))
 	return nil
 }

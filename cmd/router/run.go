@@ -111,6 +111,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
 	go watchFiles(ctx, c, log, ring)
 	p.start("revocation lists", func() error { return lists.Run(ctx) })
+	go saveMemory(ctx, engine.Ready)
 	p.start("watch", func() error { return watcher.Run(ctx) })
 	p.start("status", func() error { return statuses.Run(ctx) })
 	p.start("engine", func() error {

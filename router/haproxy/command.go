@@ -160,7 +160,7 @@ func (e *encoder) serverStep(s plan.Step) {
 	case plan.ServerAdd:
 		id := s.Backend + "/" + s.Name
 		cost, commands := 2, []string{
-			"add server " + id + " " + render.ServerArgs(s.Server, e.layout, e.caps),
+			"add server " + id + " " + render.ServerArgs(&s.Server, e.layout, e.caps),
 			"enable server " + id,
 		}
 		if s.Server.Options.CheckInterval != "" {
@@ -271,8 +271,6 @@ func Describe(steps []plan.Step, most int) []string {
 			words += s.ID
 		case plan.CAPut:
 			words += s.ID
-		case plan.ServerAdd:
-			words += fmt.Sprint(s.Backend, " ", s.Name, " ", s.Server.Address)
 		default:
 			words += strings.Trim(fmt.Sprintf("%v", s), "{}")
 		}

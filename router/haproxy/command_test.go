@@ -28,7 +28,7 @@ func lines(steps ...plan.Step) string {
 
 func TestEncode(t *testing.T) {
 	t.Parallel()
-	server := &plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80"), Weight: 5, Options: model.ServerOptions{Cookie: "c", CheckInterval: "5000ms"}}
+	server := plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80"), Weight: 5, Options: model.ServerOptions{Cookie: "c", CheckInterval: "5000ms"}}
 	for _, tt := range []struct {
 		name  string
 		steps []plan.Step
@@ -66,7 +66,7 @@ func TestEncodeBounds(t *testing.T) {
 	var steps []plan.Step
 	for i := range 500 {
 		b := fmt.Sprintf("be_http:%s:%d", strings.Repeat("n", 60), i)
-		s := &plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80")}
+		s := plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80")}
 		s.Options.TLS = i%2 == 0
 		steps = append(steps, plan.BackendAdd{Name: b, Profile: "p"}, plan.ServerAdd{Backend: b, Name: strings.Repeat("s", 250), Server: s},
 			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: strings.Repeat("k", 2300)}, Value: b})

@@ -151,7 +151,7 @@ func (d *differ) servers(backend string, have, want *Backend) {
 		w := want.Servers[name]
 		h, ok := have.Servers[name]
 		if !ok {
-			d.add(ServerAdd{Backend: backend, Name: name, Server: w})
+			d.add(ServerAdd{Backend: backend, Name: name, Server: *w})
 			continue
 		}
 		if h.Address != w.Address {

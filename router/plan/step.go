@@ -42,7 +42,7 @@ type (
 	// ServerAdd creates a server and puts it to work.
 	ServerAdd struct {
 		Backend, Name string
-		Server        *Server
+		Server        Server
 	}
 	// ServerAddr moves a server to another address.
 	ServerAddr struct {
@@ -119,7 +119,7 @@ func (st BackendUnpublish) apply(s *State) {
 func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }
 
 func (st ServerAdd) apply(s *State) {
-	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = st.Server })
+	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = &st.Server })
 }
 
 func (s *State) changeServer(backend, name string, change func(*Server)) {

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// steadyGC is GOGC of a router that has started. What it holds hardly changes
+// and changes make little garbage, so a small heap costs no time worth
+// mentioning. A start makes much garbage and should be quick.
+const (
+	startGC  = 200
+	steadyGC = 25
+)
+
+// saveMemory bounds the garbage that the process keeps, once it is ready.
+// GOGC in the environment, if set, stays in force.
+func saveMemory(ctx context.Context, ready func() bool) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(startGC)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	debug.SetGCPercent(steadyGC)
+	debug.FreeOSMemory()
+}
