@@ -55,6 +55,7 @@ type settings struct {
 	metricsAddress string
 	leaderElect    bool
 	classless      bool
+	addresses      bool
 	lbClasses      string
 	logLevel       slog.Level
 	aws            aws.Access
@@ -75,6 +76,7 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
+	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
 	awsFlags(f, &s.aws)
@@ -90,6 +92,13 @@ func parse(args []string) (s settings, err error) {
 		return s, errors.New("--router-image is required; see --help")
 	}
 	return s, nil
+}
+
+func (s *settings) setupAddresses(mgr ctrl.Manager) error {
+	if !s.addresses {
+		return nil
+	}
+	return addresses.Setup(mgr, addresses.Options{Classes: s.classes()})
 }
 
 // classes are nil where the flag says nothing.
@@ -155,7 +164,7 @@ func run(ctx context.Context, s settings) error {
 		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil, CloudClass: s.cloud.class()}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
-		addresses.Setup(mgr, addresses.Options{Classes: s.classes()}),
+		s.setupAddresses(mgr),
 		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
