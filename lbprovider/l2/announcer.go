@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -51,8 +52,19 @@ type Options struct {
 	// LinksChanged is called with the names of usable interfaces, at start and
 	// after each change.
 	LinksChanged func([]string)
-	Metrics      *Metrics
-	Log          *slog.Logger
+	// Conflict is called when another host goes on to claim an address that was
+	// taken over some time ago: at most every 5 seconds for an address. It must
+	// not block and may be nil.
+	Conflict func(Conflict)
+	Metrics  *Metrics
+	Log      *slog.Logger
+}
+
+// Conflict is a claim of another host for an address that is announced here.
+type Conflict struct {
+	Address   netip.Addr
+	MAC       net.HardwareAddr
+	Interface string
 }
 
 // Announcer answers for addresses. Its methods may be called from any goroutine.
@@ -81,6 +93,8 @@ type state struct {
 	left  []chan struct{}
 	names []string
 	retry bool
+	// kernel says that the kernel answers for what it should not.
+	kernel bool
 }
 
 // New returns an Announcer that announces nothing yet. It fails if a pattern of
@@ -248,6 +262,9 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	s.foreign[addr] = now
 	s.log.Info("another host claims an address that is announced here", "address", addr, "mac", by.addr().String(), "interface", on)
 	b.restart(now.Add(conflictDelay))
+	if s.opts.Conflict != nil {
+		s.opts.Conflict(Conflict{Address: addr, MAC: by.addr(), Interface: on})
+	}
 }
 
 // speak sends what is due.
@@ -287,6 +304,7 @@ func (s *state) scan() {
 		return
 	}
 	s.own.Store(&own)
+	s.checkKernel(found)
 	want := map[string]link{}
 	for _, l := range found {
 		want[l.name] = l

@@ -11,6 +11,8 @@ import (
 // There are as many label values as the node announces addresses.
 type Metrics struct {
 	requests, responses, unasked, conflicts *prometheus.CounterVec
+
+	kernel prometheus.Gauge
 }
 
 // NewMetrics registers the metrics with reg.
@@ -24,12 +26,22 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 		unasked:   vec("metallb_layer2_gratuitous_sent", "Announcements of an address that nobody asked for."),
 		conflicts: vec("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here."),
 	}
-	for _, c := range []*prometheus.CounterVec{m.requests, m.responses, m.unasked, m.conflicts} {
+	m.kernel = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "lbprovider_l2_kernel_answers", Help: "1 if this node's kernel answers ARP for addresses of all Services, which kube-proxy's strictARP prevents.",
+	})
+	for _, c := range []prometheus.Collector{m.requests, m.responses, m.unasked, m.conflicts, m.kernel} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metric: %w", err)
 		}
 	}
 	return m, nil
+}
+
+func (m *Metrics) kernelAnswers(yes bool) {
+	m.kernel.Set(0)
+	if yes {
+		m.kernel.Set(1)
+	}
 }
 
 // counts are the metrics of one address.

@@ -259,6 +259,55 @@ func TestVLANFramesAreNotOurs(t *testing.T) {
 	})
 }
 
+// TestConflict has another host claim an address, as one does that was given it
+// by hand.
+func TestConflict(t *testing.T) {
+	s := newSegment(t)
+	a := s.announcer("a", "eth0")
+	const vip4, vip6 = "198.18.77.100", "fd00:77::100"
+	s.run("ip", "-n", s.prefix+"a", "addr", "add", "fd00:77::2/64", "dev", "eth0", "nodad")
+	a.announce(map[string]l2.Claim{vip4: {}, vip6: {}})
+	s.owner6(vip6, s.link("a", "eth0"))
+	s.eventually(func() string { // until then a claim may be of who had it before
+		if n := a.metrics()["metallb_layer2_gratuitous_sent"]; n < 12 {
+			return fmt.Sprintf("%v announcements of 12", n)
+		}
+		return ""
+	})
+	s.run("ip", "-n", s.prefix+"b", "addr", "add", vip6+"/64", "dev", "eth0", "nodad")
+	s.run("ip", "-n", s.prefix+"b", "addr", "add", vip4+"/24", "dev", "eth0")
+	for _, args := range [][]string{{"arping", "-q", "-c", "1", "-S", vip4, "-i", "eth0", "198.18.77.1"}, {"ndisc6", "-q", "-1", "-r", "1", "-s", vip6, "fd00:77::9", "eth0"}} {
+		exec.Command("nsenter", append([]string{"--net=/run/netns/" + s.prefix + "b"}, args...)...).Run() //nolint:errcheck // that it asks is what counts
+	}
+	macB := s.link("b", "eth0")
+	a.says("conflict " + vip4 + " " + macB + " eth0")
+	a.says("conflict " + vip6 + " " + macB + " eth0")
+}
+
+// TestIPVS: where kube-proxy has put all addresses on every node, the kernel must
+// be told not to answer for them.
+func TestIPVS(t *testing.T) {
+	s := newSegment(t)
+	a := s.announcer("a", "eth0")
+	const metric = "lbprovider_l2_kernel_answers"
+	if a.metrics()[metric] != 0 {
+		t.Error("there is no IPVS, but a complaint")
+	}
+	s.run("ip", "-n", s.prefix+"a", "link", "add", "name", "kube-ipvs0", "type", "bridge")
+	told := func(want float64) {
+		s.eventually(func() string {
+			if got := a.metrics()[metric]; got != want {
+				return fmt.Sprintf("%s is %v, want %v", metric, got, want)
+			}
+			return ""
+		})
+	}
+	told(1)
+	s.run("ip", "netns", "exec", s.prefix+"a", "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")
+	s.run("ip", "-n", s.prefix+"a", "addr", "add", "198.18.77.55/24", "dev", "eth0") // any change has it looked at again
+	told(0)
+}
+
 // metrics asks the announcer for its metrics: by name the sums, and by name and
 // address.
 func (a *announcer) metrics() map[string]float64 {

@@ -54,6 +54,7 @@ func host(args []string) error {
 	a, err := l2.New(l2.Options{
 		Metrics: metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 		LinksChanged: func(names []string) { fmt.Fprintln(out, "links", strings.Join(names, ",")) },
+		Conflict:     func(c l2.Conflict) { fmt.Fprintln(out, "conflict", c.Address, c.MAC, c.Interface) },
 	})
 	if err != nil {
 		return err
@@ -94,8 +95,11 @@ func tell(from prometheus.Gatherer, out io.Writer) error {
 	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			all[f.GetName()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
-			all[f.GetName()] += m.GetCounter().GetValue()
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			for _, l := range m.GetLabel() {
+				all[f.GetName()+" "+l.GetValue()] = value
+			}
+			all[f.GetName()] += value
 		}
 	}
 	line, err := json.Marshal(all)
@@ -211,12 +215,18 @@ func (s *segment) announcer(ns, interfaces string, args ...string) *announcer {
 // links waits until the announcer reports these usable interfaces.
 func (a *announcer) links(want string) {
 	a.s.t.Helper()
+	a.says("links " + want)
+}
+
+// says waits for a line of the announcer.
+func (a *announcer) says(want string) {
+	a.s.t.Helper()
 	for a.lines.Scan() {
-		if a.lines.Text() == "links "+want {
+		if a.lines.Text() == want {
 			return
 		}
 	}
-	a.s.t.Fatalf("announcer ended before it reported the interfaces %q", want)
+	a.s.t.Fatalf("announcer ended before it said %q", want)
 }
 
 func (a *announcer) announce(claims map[string]l2.Claim) {
