@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,12 +23,17 @@ import (
 // options are the command line.
 type options struct {
 	routes, samples, burst int
-	haproxy, profile       string
-	limit                  time.Duration
+	// certificates is the share of routes that bring one, in percent.
+	certificates int
+	// rounds is how often two that are compared take turns.
+	rounds                 int
+	haproxy, profile, only string
+	limit, idleFor         time.Duration
 	threshold, keep        bool
 }
 
 func main() {
+	rig.ServePods()
 	inside, err := rig.Inside()
 	code := 0
 	switch {
@@ -48,10 +55,14 @@ func parseFlags() options {
 	flag.IntVar(&o.routes, "routes", 10000, "number of routes for the second half")
 	flag.IntVar(&o.samples, "samples", 200, "samples for each kind of change")
 	flag.IntVar(&o.burst, "burst", 1000, "number of routes that are created at once")
+	flag.IntVar(&o.certificates, "certificates", 10, "percentage of the routes that bring their own certificate")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often two that are compared take turns")
+	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything")
 	flag.StringVar(&o.haproxy, "haproxy", "haproxy", "program of the tools folder: haproxy or haproxy-3.0")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
+	flag.DurationVar(&o.idleFor, "idle", 2*time.Minute, "how long to watch the router while nothing changes")
 	flag.DurationVar(&o.limit, "limit", 25*time.Minute, "give up after this time")
-	flag.BoolVar(&o.threshold, "require", false, "fail unless p50 is at most 20 ms and p99 at most 100 ms")
+	flag.BoolVar(&o.threshold, "require", false, "fail unless every figure is as required")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with logs and HAProxy's files")
 	flag.Parse()
 	return o
@@ -98,7 +109,9 @@ type bench struct {
 	dir    string
 	rig    *rig.Rig
 	router *rig.Router
-	report report
+	// haproxyPID is the router's HAProxy.
+	haproxyPID int
+	report     report
 }
 
 func (b *bench) progress(format string, args ...any) {
@@ -112,28 +125,69 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	b.rig = r
-	err = b.phases(ctx)
+	if err = r.UseLightPods(); err == nil {
+		err = b.phases(ctx)
+	}
 	return errors.Join(err, r.Stop())
+}
+
+// part is one of the things that can be measured alone, once the routes are
+// there.
+type part struct {
+	name    string
+	measure func(*bench, context.Context) error
+}
+
+// parts returns them in order: what changes the routes comes late.
+func parts() []part {
+	return []part{
+		{"throughput", (*bench).throughput},
+		{"latency", (*bench).latenciesAmong},
+		{"burst", (*bench).burstOf},
+		{"start", (*bench).restart},
+		{"idle", (*bench).idle},
+		{"policies", (*bench).throughputWithPolicies},
+		{"certificates", (*bench).manyCertificates},
+	}
+}
+
+func partNames() []string {
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func (b *bench) wants(part string) bool {
+	return b.only == "" || slices.Contains(strings.Split(b.only, ","), part)
 }
 
 func (b *bench) phases(ctx context.Context) error {
 	if err := b.startRouter(ctx, "empty"); err != nil {
 		return err
 	}
-	if err := b.latencies(ctx, 0); err != nil {
-		return err
+	if b.wants("latency") {
+		if err := b.latencies(ctx, 0); err != nil {
+			return err
+		}
 	}
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
-	err := b.profiled(ctx, "changes", 20*time.Second, func() error { return b.latencies(ctx, b.routes) })
-	if err != nil {
-		return err
+	for _, p := range parts() {
+		if !b.wants(p.name) {
+			continue
+		}
+		if err := p.measure(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
 	}
-	if err := b.burstOf(ctx); err != nil {
-		return err
-	}
-	return b.restart(ctx)
+	return nil
+}
+
+func (b *bench) latenciesAmong(ctx context.Context) error {
+	return b.profiled(ctx, "changes", 20*time.Second, func() error { return b.latencies(ctx, b.routes) })
 }
 
 // startRouter starts a router with an empty work directory of that name, and
@@ -144,5 +198,10 @@ func (b *bench) startRouter(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return b.router.WaitReady(ctx, 3*time.Minute)
+	if err := b.router.WaitReady(ctx, 3*time.Minute); err != nil {
+		return err
+	}
+	_, haproxy := b.router.Usage()
+	b.haproxyPID = haproxy.PID
+	return nil
 }

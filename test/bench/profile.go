@@ -54,3 +54,33 @@ func (b *bench) takeProfile(ctx context.Context, name string, lasting time.Durat
 	}
 	return nil
 }
+
+// takeHeap writes what the router holds in memory to PREFIX-name.heap, if
+// profiles are asked for.
+func (b *bench) takeHeap(ctx context.Context, name string) error {
+	if b.profile == "" {
+		return nil
+	}
+	return b.fetch(ctx, "heap?gc=1", b.profile+"-"+name+".heap")
+}
+
+func (b *bench) fetch(ctx context.Context, what, path string) error {
+	url := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/%s", rig.StatsPort, what)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", what, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", what, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", what, err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("fetch %s: %w", what, err)
+	}
+	return nil
+}

@@ -12,9 +12,30 @@ import (
 
 // What the project promises for each kind of change, in milliseconds.
 const (
-	requiredP50 = 20
-	requiredP99 = 100
+	requiredP50 = 15
+	requiredP99 = 60
 )
+
+// bound is what a figure should be.
+type bound struct {
+	limit float64
+	least bool
+}
+
+func atMost(limit float64) *bound  { return &bound{limit: limit} }
+func atLeast(limit float64) *bound { return &bound{limit: limit, least: true} }
+
+func (b *bound) met(v float64) bool { return b.least && v >= b.limit || !b.least && v <= b.limit }
+
+func (b *bound) String() string {
+	switch {
+	case b == nil:
+		return ""
+	case b.least:
+		return fmt.Sprintf("≥ %g", b.limit)
+	}
+	return fmt.Sprintf("≤ %g", b.limit)
+}
 
 // report is what bench.json holds.
 type report struct {
@@ -45,7 +66,10 @@ type figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	Note  string  `json:"note"`
+	// Required is the promise, such as "≤ 2", or empty.
+	Required string `json:"required,omitempty"`
+	Met      bool   `json:"met"`
+	Note     string `json:"note"`
 }
 
 func newLatency(name string, routes int, samples []time.Duration, before, after map[string]float64) latency {
@@ -74,8 +98,14 @@ func newLatency(name string, routes int, samples []time.Duration, before, after 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (r *report) figure(name string, value float64, unit, note string) {
-	r.Figures = append(r.Figures, figure{name, value, unit, note})
-	fmt.Printf("          %s: %.4g %s\n", name, value, unit)
+	r.require(name, value, unit, nil, note)
+}
+
+// require notes a figure that is promised.
+func (r *report) require(name string, value float64, unit string, b *bound, note string) {
+	f := figure{Name: name, Value: value, Unit: unit, Required: b.String(), Met: b == nil || b.met(value), Note: note}
+	r.Figures = append(r.Figures, f)
+	fmt.Printf("          %s: %.4g %s %s (%s)\n", name, value, unit, f.Required, note)
 }
 
 func (r *report) write(path string) error {
@@ -97,7 +127,11 @@ func (r *report) print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, f := range r.Figures {
-		fmt.Fprintf(w, "%-38s %9.4g %-4s %s\n", f.Name, f.Value, f.Unit, f.Note)
+		met := ""
+		if !f.Met {
+			met = "MISSED"
+		}
+		fmt.Fprintf(w, "%-56s %9.4g %-4s %-8s %-6s %s\n", f.Name, f.Value, f.Unit, f.Required, met, f.Note)
 	}
 }
 
@@ -107,6 +141,11 @@ func (r *report) check() error {
 	for _, l := range r.Latencies {
 		if l.P50 > requiredP50 || l.P99 > requiredP99 {
 			errs = append(errs, fmt.Errorf("%s at %d routes: p50 %.1f ms and p99 %.1f ms, required are %d and %d", l.Change, l.Routes, l.P50, l.P99, requiredP50, requiredP99))
+		}
+	}
+	for _, f := range r.Figures {
+		if !f.Met {
+			errs = append(errs, fmt.Errorf("%s: %.4g %s, required is %s", f.Name, f.Value, f.Unit, f.Required))
 		}
 	}
 	return errors.Join(errs...)

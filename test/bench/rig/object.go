@@ -74,6 +74,15 @@ func (r *Rig) WithCertificate(route *routev1.Route) (string, error) {
 	return serial, nil
 }
 
+// UseCertificate changes a route to one WithCertificate.
+func (r *Rig) UseCertificate(ctx context.Context, name string) error {
+	cert, key, _, err := r.CA.Issue(Host(name))
+	if err != nil {
+		return err
+	}
+	return r.PatchRoute(ctx, name, fmt.Sprintf(`{"spec":{"tls":{"termination":"edge","insecureEdgeTerminationPolicy":"Allow","certificate":%q,"key":%q}}}`, cert, key))
+}
+
 // Create creates objects in order.
 func (r *Rig) Create(ctx context.Context, objects ...client.Object) error {
 	for _, o := range objects {

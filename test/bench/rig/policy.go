@@ -1,10 +1,31 @@
 package rig
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
 )
+
+// PolicyCookie is the name of the sticky cookie of routes WithPolicies.
+const PolicyCookie = "sticky"
+
+// UsePolicies changes a route to one WithPolicies.
+func (r *Rig) UsePolicies(ctx context.Context, name string) error {
+	var change routev1.Route
+	WithPolicies(&change)
+	document, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": change.Annotations},
+		"spec":     map[string]any{"path": change.Spec.Path, "httpHeaders": change.Spec.HTTPHeaders},
+	})
+	if err != nil {
+		return fmt.Errorf("change route %s: %w", name, err)
+	}
+	return r.PatchRoute(ctx, name, string(document))
+}
 
 // WithPolicies makes a route use every policy that requests to it can take.
 // The limits are so high that they refuse nothing.
@@ -12,7 +33,7 @@ func WithPolicies(route *routev1.Route) {
 	route.Spec.Path = "/"
 	route.Annotations = map[string]string{
 		api.AnnotationBalance:         "leastconn",
-		api.AnnotationCookieName:      "sticky",
+		api.AnnotationCookieName:      PolicyCookie,
 		api.AnnotationTimeout:         "20s",
 		api.AnnotationTimeoutTunnel:   "2m",
 		api.AnnotationPodConnections:  "1000",

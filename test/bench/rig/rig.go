@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 
@@ -45,8 +46,10 @@ type Rig struct {
 
 	server *cluster.APIServer
 	pods   pods
-	CA     *Authority
-	router *Router
+	// lightPods replace the first of them, or are nil.
+	lightPods *exec.Cmd
+	CA        *Authority
+	router    *Router
 }
 
 // Start starts the API server and the pods. The haproxy is a program of the

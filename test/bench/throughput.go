@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+// warmHosts is the number of routes that are asked where connections to pods
+// shall be open already.
+const warmHosts = 16
+
+// Ports of the HAProxy files that were written by hand.
+const (
+	portMap = 8082
+	portOne = 8083
+)
+
+// rival is a hand-written file that the router is compared with.
+type rival struct {
+	name  string
+	port  int
+	hosts int
+	bound float64
+}
+
+// throughput compares the router's HAProxy with hand-written files: the same
+// program with one thread on a processor of its own, in turn, asked by the
+// same clients for the same pods, which share the other processor.
+func (b *bench) throughput(ctx context.Context) error {
+	connections, err := b.maxConnections()
+	if err != nil {
+		return err
+	}
+	for _, c := range []rival{
+		{"requests/s, random hosts, against a map by hand", portMap, b.routes, 0.85},
+		{"requests/s, 16 warm hosts, against one backend by hand", portOne, warmHosts, 0.7},
+	} {
+		routes := b.routes
+		if c.port == portOne {
+			routes = 1
+		}
+		hand, err := b.rig.StartHandwritten(c.port, "fill", routes, connections)
+		if err != nil {
+			return err
+		}
+		err = b.compare(ctx, c, hand)
+		hand.Stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// throughputWithPolicies compares once more, with every policy in use on every
+// tenth route.
+func (b *bench) throughputWithPolicies(ctx context.Context) error {
+	b.progress("changing every tenth route to use all policies")
+	if err := b.usePolicies(ctx); err != nil {
+		return err
+	}
+	connections, err := b.maxConnections()
+	if err != nil {
+		return err
+	}
+	hand, err := b.rig.StartHandwritten(portMap, "fill", b.routes, connections)
+	if err != nil {
+		return err
+	}
+	defer hand.Stop()
+	return b.compare(ctx, rival{"requests/s, all policies on every tenth route", portMap, b.routes, 0.75}, hand)
+}
+
+func (b *bench) usePolicies(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range writers {
+		group.Go(func() error {
+			for i := 10 * w; i < b.routes; i += 10 * writers {
+				if err := b.rig.UsePolicies(ctx, fmt.Sprintf("fill%d", i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	// The last one's cookie shows that all are there: changes are taken in order.
+	probe := rig.NewProbe(false)
+	defer probe.Close()
+	host := rig.Host(fmt.Sprintf("fill%d", (b.routes-1)/10*10))
+	return rig.Until(sampleLimit, "policies of "+host, func() (bool, error) {
+		a, err := probe.Get(host, "/")
+		return strings.HasPrefix(a.Header.Get("Set-Cookie"), rig.PolicyCookie+"="), err
+	})
+}
+
+// maxConnections is the router's limit, which the hand-written files take over.
+func (b *bench) maxConnections() (int, error) {
+	text, err := os.ReadFile(filepath.Join(b.router.WorkDir, "haproxy.cfg"))
+	if err != nil {
+		return 0, fmt.Errorf("read the router's configuration: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "maxconn ")
+	number, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	if err != nil {
+		return 0, fmt.Errorf("read the router's connection limit: %w", err)
+	}
+	return n, nil
+}
+
+// side is one of the two that are compared.
+type side struct {
+	port, pid int
+	rates     []float64
+	// costs are microseconds of processor time for each request.
+	costs []float64
+}
+
+func (b *bench) compare(ctx context.Context, c rival, hand *rig.Handwritten) error {
+	if err := rig.PinAll(othersProcessor); err != nil {
+		return err
+	}
+	defer func() { _ = rig.PinAll(proxyProcessor, othersProcessor) }() // it was possible before
+	sides := []*side{{port: rig.HTTPPort, pid: b.haproxyPID}, {port: hand.Port, pid: hand.PID}}
+	failed, busy := 0, 0.0
+	for _, s := range sides {
+		if err := rig.Pin(s.pid, proxyProcessor); err != nil {
+			return err
+		}
+		if _, _, err := b.ask(ctx, s, c.hosts, 2*time.Second); err != nil {
+			return err
+		}
+		s.rates, s.costs = nil, nil
+	}
+	for range b.rounds {
+		for _, s := range sides {
+			n, share, err := b.ask(ctx, s, c.hosts, 4*time.Second)
+			if err != nil {
+				return err
+			}
+			failed, busy = failed+n, busy+share
+		}
+	}
+	ratios, costs := make([]float64, b.rounds), make([]float64, b.rounds)
+	for i := range ratios {
+		ratios[i] = sides[0].rates[i] / sides[1].rates[i]
+		costs[i] = sides[1].costs[i] / sides[0].costs[i]
+	}
+	b.report.require(c.name, median(ratios), "", atLeast(c.bound), fmt.Sprintf(
+		"%.0f/s against %.0f/s; %.1f and %.1f µs of processor each, ratio %.2f; HAProxy's processor %.0f %% busy; %d failed",
+		median(sides[0].rates), median(sides[1].rates), median(sides[0].costs), median(sides[1].costs), median(costs), busy/float64(2*b.rounds)*100, failed))
+	return nil
+}
+
+// ask measures a side once. It returns how many requests failed and HAProxy's
+// share of its processor.
+func (b *bench) ask(ctx context.Context, s *side, hosts int, lasting time.Duration) (failed int, share float64, err error) {
+	before, err := rig.CPUTime(s.pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	r, err := b.rig.Measure(ctx, rig.Speed{
+		Port: s.port, Prefix: "fill", Hosts: hosts, Connections: 32, For: lasting, Processor: othersProcessor,
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	after, err := rig.CPUTime(s.pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	s.rates = append(s.rates, r.PerSecond)
+	s.costs = append(s.costs, (after-before)/(r.PerSecond*lasting.Seconds())*1e6)
+	return r.Failed, (after - before) / lasting.Seconds(), nil
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
+}
