@@ -170,16 +170,17 @@ func (e *Engine) bisect() bool {
 		return false
 	}
 	defer t.close()
-	// The first n claims are tried; with none of them HAProxy must start.
-	n := sort.Search(len(claims)+1, func(n int) bool { return t.refused(claims[n:]) })
+	culprit := -1
+	if t.refused(nil) && !t.refused(claims) { // else it is no route's fault
+		culprit = sort.Search(len(claims)-1, func(n int) bool { return t.refused(claims[n+1:]) })
+	}
 	if t.err != nil {
 		e.log.Error("cannot look for the route that HAProxy refuses", "err", t.err)
+	}
+	if t.err != nil || culprit < 0 {
 		return false
 	}
-	if n == 0 || n > len(claims) {
-		return false // no route's fault
-	}
-	return e.refuse(claims[n-1].Key, t.messages[n-1])
+	return e.refuse(claims[culprit].Key, t.messages[culprit])
 }
 
 // trial asks HAProxy about files in a directory of their own.

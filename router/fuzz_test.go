@@ -1,0 +1,125 @@
+package router_test
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// tenant is a cluster with one route, whose Service has one pod.
+type tenant struct {
+	route *routev1.Route
+	pod   string
+}
+
+func (t tenant) Routes() []model.Key                      { return []model.Key{{Namespace: "ns", Name: "r"}} }
+func (t tenant) Route(model.Key) *routev1.Route           { return t.route }
+func (t tenant) Service(model.Key) *corev1.Service        { return &corev1.Service{} }
+func (t tenant) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
+func (t tenant) Slices(model.Key) []*discoveryv1.EndpointSlice {
+	port := int32(8080)
+	return []*discoveryv1.EndpointSlice{{
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: t.pod}}},
+		Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+	}}
+}
+
+var (
+	backendLine = regexp.MustCompile(`^backend [A-Za-z0-9._:-]+ from [a-z0-9_.]+$`)
+	serverLine  = regexp.MustCompile(`^  server [A-Za-z0-9._:~-]+ 198\.18\.0\.1:8080 weight \d+( [A-Za-z0-9._:~/,()-]+)*$`)
+	mapKey      = regexp.MustCompile(`^[!-~]+$`)
+	mapValue    = regexp.MustCompile(`^[ -~]*$`)
+	listLine    = regexp.MustCompile(`^/d/certs/[A-Za-z0-9._~-]+\.pem( \[alpn h2,http/1\.1\])? [a-z0-9.*-]+$`)
+)
+
+// FuzzTenant puts whatever text into each place of a Route that a tenant may
+// write, and looks at all that HAProxy would get to read: every line is one of
+// the few kinds that there are, and there are as many as are due.
+func FuzzTenant(f *testing.F) {
+	for i := range api.RouteAnnotations() {
+		f.Add(uint8(i), "5s", "X-A", "%[req.hdr(a),lower]", "/a", "", "web-1", "edge")
+	}
+	for i, s := range []string{"a;b", "a\nshow info", "max-age=1;includeSubDomains", "/x|y", "10.0.0.0/8 ::1", "é", "a b", "%FL%", "'"} {
+		f.Add(uint8(i), s, s, s, "/"+s, s, s, "reencrypt")
+	}
+	f.Fuzz(func(t *testing.T, which uint8, text, header, value, path, pem, pod, termination string) {
+		annotations := api.RouteAnnotations()
+		r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "r", UID: "u",
+			Annotations: map[string]string{annotations[int(which)%len(annotations)].Key: text, api.AnnotationLimit: "true"},
+		}}
+		r.Spec.Host, r.Spec.Path, r.Spec.To.Name = "h.test", path, "web"
+		set := routev1.RouteHTTPHeaderActionUnion{Type: routev1.Set, Set: &routev1.RouteSetHTTPHeader{Value: value}}
+		r.Spec.HTTPHeaders = &routev1.RouteHTTPHeaders{Actions: routev1.RouteHTTPHeaderActions{
+			Request: []routev1.RouteHTTPHeader{{Name: header, Action: set}}, Response: []routev1.RouteHTTPHeader{{Name: header, Action: set}},
+		}}
+		if termination != "" {
+			r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination), DestinationCACertificate: pem}
+			if termination == "edge" {
+				r.Spec.TLS = &routev1.TLSConfig{Termination: "edge", Certificate: pem, Key: pem}
+			}
+		}
+		p := router.NewPipeline(tenant{r, pod}, ingest.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+		p.Update(ingest.Changes{All: true})
+		checkFiles(t, p.Want())
+		if st := p.Status(model.Key{Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {
+			t.Error("refused without a reason")
+		}
+	})
+}
+
+func checkFiles(t *testing.T, st *plan.State) {
+	t.Helper()
+	l, caps := render.Layout{Dir: "/d"}, plan.Capabilities{DynamicBackends: true, AutoSNI: true, Lua: true, MaxPayload: 1 << 20}
+	lines := func(write func(*bytes.Buffer) error) []string {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\n' })
+	}
+	due := len(st.Backends)
+	for _, b := range st.Backends {
+		due += len(b.Servers)
+	}
+	got := lines(func(b *bytes.Buffer) error { return render.Backends(b, st, l, caps) })
+	if len(got) != due {
+		t.Fatalf("%d lines of %d that are due: %q", len(got), due, got)
+	}
+	for _, line := range got {
+		if !backendLine.MatchString(line) && !serverLine.MatchString(line) {
+			t.Errorf("line %q", line)
+		}
+	}
+	for _, line := range lines(func(b *bytes.Buffer) error { return render.CrtList(b, st, l) }) {
+		if !listLine.MatchString(line) {
+			t.Errorf("line %q of the list of certificates", line)
+		}
+	}
+	for e, v := range st.Entries {
+		if !mapKey.MatchString(e.Key) || !mapValue.MatchString(v) {
+			t.Errorf("map %s: %q %q", e.Map, e.Key, v)
+		}
+	}
+	for _, texts := range []map[string]string{st.Certs, st.CAs} {
+		for id, pem := range texts {
+			if strings.Contains(pem, "\n\n") || strings.Contains(pem, "%FL%") {
+				t.Errorf("text of %s: %q", id, pem)
+			}
+		}
+	}
+}
