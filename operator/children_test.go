@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,25 @@ func TestChangedDeployment(t *testing.T) {
 				t.Error("the update leaves something to change")
 			}
 		})
+	}
+}
+
+// TestLogContainer: the access log has a container of its own where the
+// IngressController asks for that, which ends after HAProxy.
+func TestLogContainer(t *testing.T) {
+	t.Parallel()
+	s := plainSettings(operatorv1.PrivateStrategyType, 2)
+	if p := desiredDeployment(s).Spec.Template.Spec; len(p.InitContainers) != 1 || slices.Contains(p.Containers[0].Args, "--log-socket") {
+		t.Errorf("without a log: %d sidecars, arguments %q", len(p.InitContainers), p.Containers[0].Args)
+	}
+	ic := ingressController(func(ic *operatorv1.IngressController) {
+		ic.Spec.Logging = &operatorv1.IngressControllerLogging{Access: &operatorv1.AccessLogging{
+			Destination: operatorv1.LoggingDestination{Type: operatorv1.ContainerLoggingDestinationType},
+		}}
+	})
+	p := desiredDeployment(settingsOf(ic, cluster{}, Options{Domain: "apps.example.com", RouterImage: "router:1"})).Spec.Template.Spec
+	if len(p.InitContainers) != 2 || p.InitContainers[0].Name != "logs" || !slices.Contains(p.Containers[0].Args, logSocket) {
+		t.Errorf("sidecars %+v, arguments %q", p.InitContainers, p.Containers[0].Args)
 	}
 }
 

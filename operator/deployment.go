@@ -25,6 +25,8 @@ const (
 	clientCADir        = "/etc/pki/tls/client-ca"
 	errorPagesDir      = "/etc/fairlead/error-pages"
 	serviceCADir       = "/var/run/configmaps/service-ca"
+	logsDir            = "/var/run/fairlead-logs"
+	logSocket          = logsDir + "/access.sock"
 	serviceAccountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
@@ -135,7 +137,7 @@ func podSpec(s settings) corev1.PodSpec {
 		Tolerations:                   s.tolerations,
 		Affinity:                      affinity(s),
 		TopologySpreadConstraints:     []corev1.TopologySpreadConstraint{zoneSpread(s)},
-		InitContainers:                []corev1.Container{haproxyContainer(s)},
+		InitContainers:                sidecars(s),
 		Containers:                    []corev1.Container{routerContainer(s)},
 		Volumes:                       volumes(s),
 	}
@@ -163,6 +165,29 @@ func haproxyContainer(s settings) corev1.Container {
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
+}
+
+// sidecars start in this order and end in the other one, so that the log is
+// there for the last request.
+func sidecars(s settings) []corev1.Container {
+	haproxy := haproxyContainer(s)
+	if !s.logs {
+		return []corev1.Container{haproxy}
+	}
+	mount := corev1.VolumeMount{Name: "logs", MountPath: logsDir}
+	haproxy.VolumeMounts = append(haproxy.VolumeMounts, mount)
+	always := corev1.ContainerRestartPolicyAlways
+	return []corev1.Container{{
+		Name:                     "logs",
+		Image:                    s.image,
+		ImagePullPolicy:          corev1.PullIfNotPresent,
+		Command:                  []string{routerPath, "logs", "--socket", logSocket},
+		RestartPolicy:            &always,
+		Resources:                requests("10m", "16Mi"),
+		SecurityContext:          securityContext(),
+		VolumeMounts:             []corev1.VolumeMount{mount},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}, haproxy}
 }
 
 func routerContainer(s settings) corev1.Container {
@@ -195,7 +220,7 @@ func routerContainer(s settings) corev1.Container {
 // IngressController: every change here is a rollout.
 func routerArgs(s settings) []string {
 	port := func(p int32) string { return strconv.Itoa(int(p)) }
-	return []string{
+	args := []string{
 		"--name", s.name,
 		"--domain", s.domain,
 		"--canonical-hostname", api.CanonicalHostname(s.name, s.domain),
@@ -213,6 +238,10 @@ func routerArgs(s settings) []string {
 		"--error-pages", errorPagesDir,
 		"--destination-ca", serviceCADir,
 	}
+	if s.logs {
+		args = append(args, "--log-socket", logSocket)
+	}
+	return args
 }
 
 func containerPorts(s settings) []corev1.ContainerPort {
@@ -282,7 +311,7 @@ func volumes(s settings) []corev1.Volume {
 			LocalObjectReference: corev1.LocalObjectReference{Name: name}, DefaultMode: new(int32(0o400)), Optional: new(true),
 		}}}
 	}
-	return []corev1.Volume{
+	list := []corev1.Volume{
 		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
 		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 		secret("default-certificate", api.CertificateSecretName(s.name)),
@@ -292,6 +321,10 @@ func volumes(s settings) []corev1.Volume {
 		configMap("service-ca", api.ServiceCAConfigMap),
 		kubeAPIAccess(),
 	}
+	if s.logs {
+		list = append(list, corev1.Volume{Name: "logs", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	}
+	return list
 }
 
 // kubeAPIAccess is what Kubernetes mounts by itself where

@@ -34,6 +34,8 @@ type settings struct {
 	replicas     int32
 	nodeSelector map[string]string
 	tolerations  []corev1.Toleration
+	// logs is true if a container of its own prints the access log.
+	logs bool
 }
 
 // hostNetwork reports whether router pods use the network of their node.
@@ -66,6 +68,9 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 	}
 	s.cloudClass = cloudClass(s.strategy, o.CloudClass)
 	s.ports = portsOf(s.strategy)
+	if l := ic.Spec.Logging; l != nil && l.Access != nil {
+		s.logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType
+	}
 	s.sourceRanges = sourceRangesOf(ic)
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))
 	return s

@@ -2,9 +2,11 @@
 //
 //	router --kubeconfig FILE --name default --domain apps.example.com --haproxy PATH --work-dir DIR
 //	router haproxy --haproxy PATH --work-dir DIR
+//	router logs --socket PATH
 //
 // The second form only keeps HAProxy running; in a pod it is a container of its
-// own, so that the end of either process leaves the other.
+// own, so that the end of either process leaves the other. The third prints the
+// access log.
 package main
 
 import (
@@ -28,8 +30,11 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	args := os.Args[1:]
 	run := runRouter
-	if len(args) > 0 && args[0] == "haproxy" {
+	switch {
+	case len(args) > 0 && args[0] == "haproxy":
 		args, run = args[1:], runHAProxy
+	case len(args) > 0 && args[0] == "logs":
+		args, run = args[1:], runLogs
 	}
 	err := run(ctx, args, log)
 	switch {

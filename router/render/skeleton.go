@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"text/template"
 	"time"
 
@@ -246,7 +247,7 @@ func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
 
 // logForm is how lines are framed where no syslog server reads them.
 func logForm(target string) string {
-	if target == "stdout" {
+	if target == "stdout" || strings.HasPrefix(target, "/") {
 		return "format raw "
 	}
 	return ""

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"strconv"
@@ -55,8 +56,8 @@ func (r *reader) destination(field string, d *operatorv1.LoggingDestination, l *
 	length := 0
 	switch d.Type {
 	case operatorv1.ContainerLoggingDestinationType:
-		// Lines go to the log of the container that runs HAProxy.
-		l.Target = "stdout"
+		// Without a container for them, lines go to the log of HAProxy's.
+		l.Target = cmp.Or(r.flags.LogSocket, "stdout")
 		if d.Container != nil {
 			length = int(d.Container.MaxLength)
 		}

@@ -55,6 +55,9 @@ type Flags struct {
 	// PageUnavailable and PageNotFound are the files that come with
 	// spec.httpErrorCodePages, or empty.
 	PageUnavailable, PageNotFound string
+	// LogSocket is the datagram socket that prints the access log of type
+	// Container; empty means HAProxy's standard output.
+	LogSocket string
 	// DestinationCA is the PEM text of --destination-ca, or empty.
 	DestinationCA string
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,39 @@ func TestSettingsProxyProtocol(t *testing.T) {
 		}
 		if b.reasons()["spec.endpointPublishingStrategy.protocol"] != 1 {
 			t.Errorf("reloads %v", b.reasons())
+		}
+	})
+}
+
+// TestSettingsLogContainer: the access log goes to the socket of the container
+// that prints it, one bare line for each request, also if that starts later.
+func TestSettingsLogContainer(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		var socket string
+		b := settingsBed(t, version, func(b *bed) {
+			socket = filepath.Join(b.layout.Dir, "access.sock")
+			b.flags.LogSocket = socket
+			b.controller.Store(&operatorv1.IngressController{})
+		})
+		b.configure(func(s *operatorv1.IngressControllerSpec) {
+			s.Logging = &operatorv1.IngressControllerLogging{Access: &operatorv1.AccessLogging{
+				Destination:   operatorv1.LoggingDestination{Type: operatorv1.ContainerLoggingDestinationType},
+				HttpLogFormat: "path=%HP status=%ST",
+			}}
+		})
+		b.expectLine("GET http://plain.set.test/nobody-listens -> 200")
+		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: socket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		b.expectLine("GET http://plain.set.test/logged -> 200")
+		line := make([]byte, 4096)
+		n, err := conn.Read(line)
+		if got := strings.TrimSpace(string(line[:n])); err != nil || got != "path=/logged status=200" {
+			t.Errorf("logged %q, %v", got, err)
 		}
 	})
 }
