@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -154,4 +155,69 @@ func versions(t *testing.T, a *lbapi.API) {
 	if now.Spec.VRFName != "red" || now.Spec.Password != "q" {
 		t.Errorf("after an update as v1beta1: %+v", now.Spec)
 	}
+}
+
+// TestAPIServerCompares: what takes several objects to see is refused by
+// policies, as far as the API server can see it.
+func TestAPIServerCompares(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: takes an API server")
+	}
+	a := lbapi.Start(t, "../..")
+	named := func(name, text string) *unstructured.Unstructured {
+		o := object(t, text)
+		o.SetName(name)
+		return o
+	}
+	for _, o := range []*unstructured.Unstructured{
+		named("old", "IPAddressPool {addresses: [198.18.1.0/24, 198.18.3.5-198.18.3.9, 'fd00::/64']}"),
+		named("old", "Community {communities: [{name: far, value: '1:2'}]}"),
+		named("used", "BFDProfile {}"), named("unused", "BFDProfile {}"),
+		named("old", "v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, bfdProfile: used}"),
+	} {
+		a.Must(a.Create(t.Context(), o))
+	}
+	a.Must(a.Server.Apply(t.Context(), "../../config/lbprovider/policy.yaml"))
+	denied := func(err error, want string) string {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Sprintf("%v, want %q", err, want)
+		}
+		return ""
+	}
+	dry := client.DryRunAll
+	create := func(name, text string) error { return a.Create(t.Context(), named(name, text), dry) }
+	for _, tt := range []struct{ text, want string }{
+		{"IPAddressPool {addresses: [198.18.9.0/24, 198.18.1.128/25]}", `"198.18.1.128/25" in pool "new" overlaps with pool "old"`},
+		{"IPAddressPool {addresses: [198.18.0.0/16]}", `overlaps with pool "old"`},
+		{"IPAddressPool {addresses: [198.18.1.200-198.18.2.9]}", `overlaps with pool "old"`},
+		{"IPAddressPool {addresses: [198.18.3.0/29]}", `overlaps with pool "old"`},
+		{"IPAddressPool {addresses: [198.18.3.9 - 198.18.3.12]}", `overlaps with pool "old"`},
+		{"IPAddressPool {addresses: ['fd00::1-fd00::2']}", `overlaps with pool "old"`},
+		{"Community {communities: [{name: near, value: '1:3'}, {name: far, value: '1:3'}]}", `duplicate definition of community "far", which Community "old" defines`},
+	} {
+		// Policies are in force a moment after they are made.
+		a.Eventually(func() string { return denied(create("new", tt.text), tt.want) })
+	}
+	a.Eventually(func() string {
+		return denied(a.Delete(t.Context(), named("used", "BFDProfile {}"), dry), "failed to delete BFDProfile used, used by BGPPeer old")
+	})
+	elsewhere := object(t, "L2Advertisement {}")
+	elsewhere.SetNamespace("default")
+	a.Eventually(func() string {
+		return denied(a.Create(t.Context(), elsewhere, dry), "resource must be created in metallb-system namespace")
+	})
+	for _, text := range []string{
+		"IPAddressPool {addresses: [198.18.2.0/24, 198.18.3.0/30, 198.18.3.10-198.18.3.12, 'fd00:1::/64']}",
+		"Community {communities: [{name: near, value: '1:2'}]}",
+	} {
+		if err := create("new", text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := a.Delete(t.Context(), named("unused", "BFDProfile {}"), dry); err != nil {
+		t.Errorf("delete a profile that nobody uses: %v", err)
+	}
+	old := named("old", "IPAddressPool {}")
+	a.Must(a.Patch(t.Context(), old, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"addresses":["198.18.1.0/25"]}}`))))
 }
