@@ -140,6 +140,12 @@ func (d Decision) String() string {
 
 // Decide says whether the node self announces the address of req.
 func Decide(req Request, nodes []Node, self string) Decision {
+	return new(Memory).Decide(req, nodes, self)
+}
+
+// Decide is the function of that name, and remembers what does not depend on
+// who is alive.
+func (m *Memory) Decide(req Request, nodes []Node, self string) Decision {
 	ads, reason := advertisements(req)
 	if reason != "" {
 		return Decision{Reason: reason}
@@ -147,13 +153,9 @@ func Decide(req Request, nodes []Node, self string) Decision {
 	if len(req.Endpoints) == 0 {
 		return Decision{Reason: NoReadyEndpoints}
 	}
-	d := Decision{Excluded: map[string]Exclusion{}}
-	eligible := exclude(req, ads, nodes, d.Excluded)
-	candidates := make([]Candidate, len(eligible))
-	for i, n := range eligible {
-		candidates[i] = Candidate{Node: n.Name, Score: score(ads, n)}
-	}
-	d.Order = Order(req.Addr, candidates)
+	field := newField(nodes)
+	exclude(req, ads, field)
+	d := Decision{Excluded: field.excluded, Order: order(req.Addr, ads, field, m.order(req.Addr, nodes))}
 	switch {
 	case len(d.Order) == 0:
 		d.Reason = NoEligibleNode
@@ -161,13 +163,34 @@ func Decide(req Request, nodes []Node, self string) Decision {
 		d.Reason = NotOwner
 	default:
 		d.Announce, d.Reason = true, Owner
-		for _, n := range eligible {
+		for _, n := range nodes {
 			if n.Name == self {
 				d.Interfaces = interfaces(ads, n)
 			}
 		}
 	}
 	return d
+}
+
+// order returns the names of the nodes that are left. By hash they are ordered
+// already; preferences come first.
+func order(addr netip.Addr, ads []*config.L2Advertisement, field *field, ranks []uint16) []string {
+	if !slices.ContainsFunc(ads, func(ad *config.L2Advertisement) bool { return len(ad.Preferred) > 0 }) {
+		names := make([]string, 0, field.left)
+		for _, i := range ranks {
+			if field.in[i] {
+				names = append(names, field.nodes[i].Name)
+			}
+		}
+		return names
+	}
+	candidates := make([]Candidate, 0, field.left)
+	for i := range field.nodes {
+		if n := &field.nodes[i]; field.in[i] {
+			candidates = append(candidates, Candidate{Node: n.Name, Score: score(ads, *n)})
+		}
+	}
+	return Order(addr, candidates)
 }
 
 // advertisements returns those that apply to the Service on some node.
@@ -192,64 +215,38 @@ func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 	return ads, ""
 }
 
-// exclude returns the nodes that may own the address and notes why others may not.
-func exclude(req Request, ads []*config.L2Advertisement, nodes []Node, excluded map[string]Exclusion) []Node {
-	var left []Node
-	for _, n := range nodes {
-		if why := hard(req, ads, n); why != "" {
-			excluded[n.Name] = why
-			continue
+// exclude takes the nodes out that may not own the address, and notes why.
+func exclude(req Request, ads []*config.L2Advertisement, field *field) {
+	for i := range field.nodes {
+		if why := hard(req, ads, &field.nodes[i]); why != "" {
+			field.take(i, why)
 		}
-		left = append(left, n)
 	}
 	doubts := req.Doubts
 	if !req.Local {
 		doubts = nil
 	}
-	left = StandBack(left, doubts, excluded)
-	return standBack(left, ExcludedSettling, func(n Node) bool { return n.Settling }, excluded)
+	field.doubtful(doubts)
+	field.standBack(ExcludedSettling, func(n *Node) bool { return n.Settling })
 }
 
 // StandBack leaves out the nodes that had better not announce, and notes why,
 // the worst first. Where none would be left, they stay: an address on a
 // doubtful node is better than on none.
 func StandBack(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
-	for _, rule := range []struct {
-		why    Exclusion
-		except func(Node) bool
-	}{
-		{ExcludedSilent, func(n Node) bool { return doubts[n.Name] == ExcludedSilent }},
-		{ExcludedLeaving, func(n Node) bool { return doubts[n.Name] == ExcludedLeaving }},
-		{ExcludedDraining, func(n Node) bool { return n.Draining }},
-		{ExcludedLost, func(n Node) bool { return n.Lost }},
-		{ExcludedDrained, func(n Node) bool { return n.Drained }},
-		{ExcludedNotReady, func(n Node) bool { return !n.Ready }},
-	} {
-		nodes = standBack(nodes, rule.why, rule.except, excluded)
-	}
-	return nodes
-}
-
-func standBack(nodes []Node, why Exclusion, except func(Node) bool, excluded map[string]Exclusion) []Node {
-	kept := make([]Node, 0, len(nodes))
-	for _, n := range nodes {
-		if !except(n) {
-			kept = append(kept, n)
+	f := newField(nodes)
+	f.doubtful(doubts)
+	kept := make([]Node, 0, f.left)
+	for i := range nodes {
+		if f.in[i] {
+			kept = append(kept, nodes[i])
 		}
 	}
-	if len(kept) == 0 || len(kept) == len(nodes) {
-		return nodes
-	}
-	for _, n := range nodes {
-		if except(n) {
-			excluded[n.Name] = why
-		}
-	}
+	maps.Copy(excluded, f.excluded)
 	return kept
 }
 
-func hard(req Request, ads []*config.L2Advertisement, n Node) Exclusion {
-	selected := covering(ads, n)
+func hard(req Request, ads []*config.L2Advertisement, n *Node) Exclusion {
 	switch {
 	case n.Excluded:
 		return ExcludedLabel
@@ -257,11 +254,11 @@ func hard(req Request, ads []*config.L2Advertisement, n Node) Exclusion {
 		return ExcludedUnreachable
 	case n.NetworkUnavailable:
 		return ExcludedNetwork
-	case len(selected) == 0:
+	case !slices.ContainsFunc(ads, func(ad *config.L2Advertisement) bool { return config.MatchesAny(ad.Nodes, n.Labels) }):
 		return ExcludedAdvertisement
 	case req.Local && !req.Endpoints[n.Name]:
 		return ExcludedNoLocal
-	case !reaches(selected, n):
+	case !reaches(ads, n):
 		return ExcludedInterface
 	}
 	return ""
@@ -277,13 +274,17 @@ func covering(ads []*config.L2Advertisement, n Node) []*config.L2Advertisement {
 	return out
 }
 
-// reaches says whether n has an interface that one of its advertisements
-// allows. A node that does not tell its interfaces gets the benefit of the doubt.
-func reaches(ads []*config.L2Advertisement, n Node) bool {
+// reaches says whether n has an interface that one of the advertisements that
+// select it allows. A node that does not tell its interfaces gets the benefit of
+// the doubt.
+func reaches(ads []*config.L2Advertisement, n *Node) bool {
 	if n.Interfaces == nil {
 		return true
 	}
 	for _, ad := range ads {
+		if !config.MatchesAny(ad.Nodes, n.Labels) {
+			continue
+		}
 		if len(ad.Interfaces) == 0 && len(n.Interfaces) > 0 {
 			return true
 		}

@@ -60,7 +60,7 @@ func TestOnlyAddressesOfALostNodeMove(t *testing.T) {
 	}
 }
 
-func poolWith(t *testing.T, specs ...v1beta1.L2AdvertisementSpec) *config.Pool {
+func poolWith(t testing.TB, specs ...v1beta1.L2AdvertisementSpec) *config.Pool {
 	t.Helper()
 	res := config.Resources{ProviderNamespace: "ns", Pools: []v1beta1.IPAddressPool{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"10.0.0.0/24"}},
@@ -129,6 +129,53 @@ func TestDecide(t *testing.T) {
 		{
 			name: "draining", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.Draining = true }),
 			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedDraining},
+		},
+		{
+			name: "its pod is silent", ads: []spec{{}},
+			req: func(r *Request) {
+				r.Local, r.Doubts = true, map[string]Exclusion{"node-b": ExcludedSilent, "node-a": ExcludedLeaving}
+			},
+			owner: "node-c", excluded: map[string]Exclusion{"node-a": ExcludedLeaving, "node-b": ExcludedSilent},
+		},
+		{
+			name: "its pod leaves", ads: []spec{{}},
+			req:   func(r *Request) { r.Local, r.Doubts = true, map[string]Exclusion{"node-b": ExcludedLeaving} },
+			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedLeaving},
+		},
+		{
+			name: "all are silent: rather believe Kubernetes", ads: []spec{{}},
+			req: func(r *Request) {
+				r.Local, r.Doubts = true, map[string]Exclusion{"node-a": ExcludedSilent, "node-b": ExcludedSilent, "node-c": ExcludedSilent}
+			},
+			owner: "node-b",
+		},
+		{
+			name: "with Cluster it does not matter where the pods are", ads: []spec{{}},
+			req:   func(r *Request) { r.Doubts = map[string]Exclusion{"node-b": ExcludedLeaving} },
+			owner: "node-b",
+		},
+		{
+			name: "drained", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.Drained = true }),
+			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedDrained},
+		},
+		{
+			name: "without the API server", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.Lost = true }),
+			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedLost},
+		},
+		{
+			name: "the lesser doubt wins", ads: []spec{{}},
+			nodes: func(all map[string]*Node) {
+				all["node-a"].Drained, all["node-b"].Draining, all["node-c"].Drained = true, true, true
+			},
+			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedDraining},
+		},
+		{
+			name: "only a node that settles serves", ads: []spec{{}},
+			nodes: change("node-c", func(n *Node) { n.Settling = true }),
+			req: func(r *Request) {
+				r.Local, r.Doubts = true, map[string]Exclusion{"node-a": ExcludedLeaving, "node-b": ExcludedSilent}
+			},
+			owner: "node-c", excluded: map[string]Exclusion{"node-a": ExcludedLeaving, "node-b": ExcludedSilent},
 		},
 		{
 			name: "settling", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.Settling = true }),
@@ -207,8 +254,13 @@ func TestDecide(t *testing.T) {
 				tt.req(&req)
 			}
 			announcing := ""
+			var m Memory
+			m.Decide(Request{Addr: req.Addr, Pool: poolWith(t, spec{}), Endpoints: everywhere}, nodes, "")
 			for _, n := range nodes {
 				d := Decide(req, nodes, n.Name)
+				if diff := cmp.Diff(d, m.Decide(req, nodes, n.Name)); diff != "" {
+					t.Errorf("with memory (-without +with):\n%s", diff)
+				}
 				if d.Announce {
 					announcing += n.Name
 					if diff := cmp.Diff(tt.interfaces, d.Interfaces); diff != "" {

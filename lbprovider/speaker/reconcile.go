@@ -30,8 +30,10 @@ type verdict struct {
 	decision election.Decision
 	// waits says that the node is the owner but cannot deliver yet.
 	waits bool
-	// since is when the decision to announce was made.
+	// since is when the decision to announce was made, and from says from
+	// whom the address was taken over.
 	since time.Time
+	from  string
 	// byBGP says that some node announces the addresses by BGP.
 	byBGP bool
 }
@@ -143,8 +145,8 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	v := verdict{addrs: addrs, decision: d}
 	if d.Announce {
 		v.waits = !s.gate.open(svc)
-		if v.since = old.since; !old.decision.Announce {
-			v.since = time.Now()
+		if v.since, v.from = old.since, old.from; !old.decision.Announce {
+			v.since, v.from = time.Now(), takenFrom(old.decision, d)
 		}
 	} else {
 		s.gate.close(name)
@@ -167,7 +169,7 @@ func (s *Speaker) tell(svc *corev1.Service, v, old verdict, known bool) {
 	switch {
 	case begins:
 		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
-			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", takenFrom(before, d))
+			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", v.from)
 	case unserved(d.Reason) && !v.byBGP && (!known || before.Reason != d.Reason) && s.spokesman():
 		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
 			"no node announces the address: %s", short(d.String()))
@@ -206,7 +208,7 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 		return nil, election.Decision{}, err
 	}
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
-	d := election.Decide(election.Request{
+	d := s.memory.Decide(election.Request{
 		Addr: addrs[0], Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: b.nodes, Doubts: b.doubts,

@@ -135,6 +135,7 @@ type Speaker struct {
 	// misread are annotations that cannot be read, so that each is told once.
 	misread map[types.NamespacedName]string
 	prober  *probe.Prober
+	memory  election.Memory
 	gate    *gate
 	status  *statusWriter
 	bgp     *bgpSide
