@@ -101,6 +101,10 @@ func addressRemedies() map[Reason]Remedy {
 			"the annotation lb.fairlead.dev/probe cannot be read, so no pod is asked",
 			"write :PORT/PATH, such as :8080/healthz",
 		},
+		ReasonAddressConflict: {
+			"another host on the network claims the Service's address",
+			"find the host by the hardware address in the message and take the address from it, or take it out of the pool; if it is a node, see whether the speakers reach each other",
+		},
 		ReasonSessionUp: {"a node and the router have a BGP session", ""},
 		ReasonSessionDown: {
 			"a node has lost its BGP session with the router, which forgets the node's routes",

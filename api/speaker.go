@@ -17,6 +17,10 @@ const (
 // be read. Write ":PORT/PATH".
 const ReasonInvalidProbe Reason = "invalidProbe"
 
+// ReasonAddressConflict: another host on the network claims the address of a
+// Service. Its hardware address is in the message.
+const ReasonAddressConflict Reason = "addressConflict"
+
 // Reasons of events on a BGPPeer.
 const (
 	// ReasonSessionUp: a node and the router have a BGP session.

@@ -104,6 +104,11 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	}
 	announcer, err := l2.New(l2.Options{
 		Refresh: opts.refresh, LinksChanged: gossip.SetInterfaces, Metrics: counters, Log: log,
+		Conflict: func(c l2.Conflict) {
+			if s := decider.Load(); s != nil {
+				s.Conflict(c)
+			}
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("start announcer: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
@@ -302,6 +303,10 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":""}}}`)
 		e.announces(vip)
+		e.speaker.Conflict(l2.Conflict{Address: netip.MustParseAddr(vip), MAC: net.HardwareAddr{2, 0, 0, 0, 0, 7}, Interface: "eth0"})
+		e.eventually(func() string {
+			return e.event("web", "addressConflict", "another host, 02:00:00:00:00:07 on interface eth0")
+		})
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":null}}}`)
 		e.announces("")
 	})

@@ -1,0 +1,40 @@
+package speaker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/l2"
+)
+
+// Conflict tells the owners of the Services at an address that another host
+// claims it. It does not block; the announcer bounds how often it is called.
+func (s *Speaker) Conflict(c l2.Conflict) { go s.tellConflict(c) }
+
+func (s *Speaker) tellConflict(c l2.Conflict) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	table := s.table.Load()
+	if table == nil {
+		return
+	}
+	for _, row := range *table {
+		if !row.Decision.Announce || !slices.Contains(row.Addresses, c.Address) {
+			continue
+		}
+		namespace, name, _ := strings.Cut(row.Service, "/")
+		var svc corev1.Service
+		if err := s.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &svc); err != nil {
+			continue // it has just gone
+		}
+		s.events.Eventf(&svc, corev1.EventTypeWarning, string(api.ReasonAddressConflict),
+			"another host, %s on interface %s of node %q, claims the address %s; clients reach one or the other",
+			c.MAC, c.Interface, s.opts.NodeName, c.Address)
+	}
+}
