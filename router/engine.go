@@ -100,6 +100,8 @@ type Engine struct {
 	// reports are routes whose status is due once pending is applied.
 	reports  KeySet
 	removals *removals
+	// retriedAt is when refused routes were last tried again.
+	retriedAt time.Time
 	// lastGood is the text of the file of routes that are not served as they
 	// are now.
 	lastGood string
@@ -139,7 +141,7 @@ func NewEngine(o Options) (*Engine, error) {
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
-		removals: newRemovals(),
+		removals: newRemovals(), retriedAt: time.Now(),
 	}
 	e.recallLastGood()
 	return e, nil
@@ -190,12 +192,7 @@ func (e *Engine) update(ch ingest.Changes) {
 		e.pipeline.SetSettings(s.Ingest)
 		e.aim(s.Render)
 	}
-	scope, touched := e.pipeline.Update(ch)
-	merge(e.pending, scope)
-	for k := range touched {
-		e.reports[k] = struct{}{}
-	}
-	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
+	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))
 }
 
@@ -214,6 +211,7 @@ func (e *Engine) sync() time.Duration {
 		e.lost(err)
 		return 100 * time.Millisecond
 	}
+	e.retry()
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
 	if p.Reload != "" {
 		if wait := time.Until(e.reloadAfter); wait > 0 {

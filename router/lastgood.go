@@ -190,6 +190,18 @@ func (p *Pipeline) forgive(dirty KeySet, ch ingest.Changes) {
 	}
 }
 
+// Retry lets all routes try again what HAProxy refused, and returns what may
+// now differ, as Update does.
+func (p *Pipeline) Retry() (*plan.Scope, KeySet) {
+	refused := KeySet{}
+	for key := range p.keeping {
+		if r := p.routes[key]; r.refusal != nil {
+			r.refusal, refused[key] = nil, struct{}{}
+		}
+	}
+	return p.update(refused, false)
+}
+
 func anyOf(set KeySet, keys []model.Key) bool {
 	for _, k := range keys {
 		if _, ok := set[k]; ok {

@@ -23,12 +23,28 @@ func (e *Engine) refuse(key model.Key, message string) bool {
 	}
 	_, served := e.pipeline.Claim(key)
 	e.log.Error("HAProxy refuses a route; isolating it", "route", key, "err", message, "lastGoodVersion", served)
-	merge(e.pending, scope)
-	for k := range touched {
-		e.reports[k] = struct{}{}
-	}
-	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
+	e.take(scope, touched)
 	return true
+}
+
+// refusalRetry is how often routes that HAProxy refused are tried again: what
+// it refused may have been want of something that has passed, such as memory.
+const refusalRetry = 10 * time.Minute
+
+// retry lets refused routes try again when it is time.
+func (e *Engine) retry() {
+	if time.Since(e.retriedAt) < refusalRetry {
+		return
+	}
+	e.retriedAt = time.Now()
+	e.take(e.pipeline.Retry())
+}
+
+// take notes what may differ from HAProxy, and which routes' status is due.
+func (e *Engine) take(scope *plan.Scope, touched KeySet) {
+	merge(e.pending, scope)
+	addAll(e.reports, touched)
+	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
 }
 
 // isolate goes on after a refused batch. It reads back what was done, takes

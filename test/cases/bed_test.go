@@ -30,7 +30,7 @@ import (
 )
 
 // versions are the programs of the HAProxy versions that the project supports.
-var versions = []string{"haproxy", "haproxy-3.0"}
+var versions = []string{"haproxy", "haproxy-3.2", "haproxy-3.0"}
 
 // patience bounds every wait of the tests.
 const patience = 20 * time.Second

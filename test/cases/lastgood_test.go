@@ -81,6 +81,7 @@ spec: {host: %s, to: {kind: Service, name: %s}}
 		{"the next pods are tried", func() bool { k.apply(pods("l/two http=8080 even@198.18.250.5")); return true }, "l.test", "even", "admitted"},
 		{"HAProxy refuses what it took before: withdrawn", func() bool { return k.refuse("l/r", "no more") }, "l.test", "", "refused " + refused + " the route is not served"},
 		{"nothing is left to refuse", func() bool { return !k.refuse("l/r", "no more") }, "l.test", "", "refused " + refused + " no more"},
+		{"it is tried again in time", func() bool { _, touched := k.pipeline.Retry(); k.pipeline.Accept(touched); return true }, "l.test", "even", "admitted"},
 		{"another version is tried", func() bool { k.apply(route("l.test", "one", "4s")); return true }, "l.test", "next", "admitted"},
 	} {
 		if !s.do() {
