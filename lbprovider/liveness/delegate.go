@@ -51,6 +51,9 @@ type events struct{ g *Gossip }
 
 func (e events) NotifyJoin(n *memberlist.Node) {
 	e.g.roster.put(n)
+	if n.Name != e.g.opts.NodeName && e.g.cut.CompareAndSwap(true, false) {
+		e.g.settleAnew("this speaker was cut off; settling")
+	}
 	e.g.signal()
 }
 
@@ -64,7 +67,7 @@ func (e events) NotifyLeave(n *memberlist.Node) {
 		e.g.flaps.add(n.Name, time.Now())
 	}
 	if e.g.roster.remove(n) <= 1 {
-		e.g.flaps.alone(time.Now())
+		e.g.cut.Store(e.g.flaps.alone(time.Now()))
 	}
 	e.g.signal()
 }

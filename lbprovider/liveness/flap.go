@@ -50,13 +50,19 @@ func (f *flaps) settle() time.Duration {
 	return settleFor(f.own)
 }
 
-// alone forgets the latest losses.
-func (f *flaps) alone(now time.Time) {
+// alone forgets the latest losses, and says whether there were several.
+func (f *flaps) alone(now time.Time) (several bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	count := 0
 	for node, times := range f.lost {
-		f.lost[node] = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) < aloneWindow })
+		older := slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) < aloneWindow })
+		if len(older) < len(times) {
+			count++
+		}
+		f.lost[node] = older
 	}
+	return count > 1
 }
 
 func (f *flaps) add(node string, now time.Time) {

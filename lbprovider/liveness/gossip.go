@@ -104,7 +104,11 @@ type Gossip struct {
 	self     atomic.Pointer[Member]
 	synced   atomic.Bool
 	flaps    flaps
-	// again is for a speaker that must settle anew.
+	// cut says that this speaker lost all others, of which there were several.
+	cut atomic.Bool
+	// activeAt is when this speaker has settled, in nanoseconds; 0: not known yet.
+	activeAt atomic.Int64
+	// again wakes the loop that watches over it.
 	again chan struct{}
 	wake  chan struct{}
 	peers chan []string
@@ -197,9 +201,21 @@ func (g *Gossip) SetAnswering(services []string) {
 // told notes how often another speaker has lost this one. One that is lost
 // while it runs on, as by a bad cable, settles anew, like one that starts.
 func (g *Gossip) told(lost int) {
-	if !g.flaps.told(lost, time.Now()) {
+	if g.flaps.told(lost, time.Now()) {
+		g.settleAnew("other speakers had lost this one; settling")
+	}
+}
+
+// settleAnew makes this speaker stand back for a while. Waiting for others
+// happens elsewhere: memberlist's callbacks must not.
+func (g *Gossip) settleAnew(why string) {
+	if !g.synced.Load() || g.self.Load().Phase == Draining {
 		return
 	}
+	d := g.flaps.settle()
+	g.activeAt.Store(time.Now().Add(d).UnixNano())
+	g.opts.Log.Info(why, "dur", d.String())
+	g.say(func(m *Member) { m.Phase = Settling })
 	select {
 	case g.again <- struct{}{}:
 	default:

@@ -232,7 +232,9 @@ func TestFlaps(t *testing.T) {
 	if got := fmt.Sprint(f.list(now.Add(2 * time.Minute))); got != "map[a:2 b:1]" {
 		t.Error(got)
 	}
-	f.alone(now.Add(time.Minute + time.Second)) // it was this speaker that was cut off
+	if !f.alone(now.Add(time.Minute + time.Second)) { // it was this speaker that was cut off
+		t.Error("two were lost at once, and that was not seen")
+	}
 	if got := fmt.Sprint(f.list(now.Add(2 * time.Minute))); got != "map[a:1]" {
 		t.Error(got)
 	}

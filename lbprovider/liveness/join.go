@@ -12,7 +12,6 @@ func (g *Gossip) joinLoop() {
 	var peers []string
 	known := false
 	started := time.Now()
-	activeAt := time.Time{}
 	for {
 		missing := g.missing(peers)
 		met := 0
@@ -20,9 +19,9 @@ func (g *Gossip) joinLoop() {
 			met, _ = g.list.Join(missing) // memberlist logs each failure
 		}
 		if !g.synced.Load() && (known && met == len(missing) || time.Since(started) > syncTime) {
-			g.settle(&activeAt)
+			g.settle()
 		}
-		if !activeAt.IsZero() && !time.Now().Before(activeAt) && g.self.Load().Phase == Settling {
+		if left, known := g.left(); known && left <= 0 && g.self.Load().Phase == Settling {
 			g.say(func(m *Member) { m.Phase = Active })
 		}
 		select {
@@ -31,38 +30,41 @@ func (g *Gossip) joinLoop() {
 		case peers = <-g.peers:
 			known = true
 		case <-g.again:
-			if g.synced.Load() && g.self.Load().Phase != Draining {
-				activeAt = time.Now().Add(g.flaps.settle())
-				g.opts.Log.Info("other speakers had lost this one; settling", "dur", time.Until(activeAt).Round(time.Second).String())
-				g.say(func(m *Member) { m.Phase = Settling })
-			}
-		case <-time.After(g.pause(activeAt)):
+		case <-time.After(g.pause()):
 		}
 	}
 }
 
-func (g *Gossip) pause(activeAt time.Time) time.Duration {
+// left returns how long this speaker still settles, if that is known.
+func (g *Gossip) left() (time.Duration, bool) {
+	at := g.activeAt.Load()
+	return time.Until(time.Unix(0, at)), at != 0
+}
+
+func (g *Gossip) pause() time.Duration {
 	if g.self.Load().Phase != Settling {
 		return joinRetry
 	}
-	if activeAt.IsZero() {
+	left, known := g.left()
+	if !known {
 		return 500 * time.Millisecond
 	}
-	return min(joinRetry, max(time.Until(activeAt), time.Millisecond))
+	return min(joinRetry, max(left, time.Millisecond))
 }
 
 // settle ends the first phase: the others are met, or not there. Where no other
 // speaker is active there is nothing to take away, and no need to wait.
-func (g *Gossip) settle(activeAt *time.Time) {
-	*activeAt = time.Now()
+func (g *Gossip) settle() {
+	wait := time.Duration(0)
 	for name, m := range g.members() {
 		if name != g.opts.NodeName && m.Phase == Active {
-			*activeAt = time.Now().Add(g.flaps.settle())
+			wait = g.flaps.settle()
 		}
 	}
+	g.activeAt.Store(time.Now().Add(wait).UnixNano())
 	g.synced.Store(true)
-	if activeAt.After(time.Now()) {
-		g.opts.Log.Info("settling beside other speakers", "dur", time.Until(*activeAt).Round(time.Second).String())
+	if wait > 0 {
+		g.opts.Log.Info("settling beside other speakers", "dur", wait.String())
 		g.signal()
 	} else {
 		g.say(func(m *Member) { m.Phase = Active })
