@@ -143,6 +143,27 @@ func (n *network) output(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// linkLocal returns the link-local address of an interface.
+func (n *network) linkLocal(host, name string) string {
+	n.t.Helper()
+	out := n.output("ip", "-n", n.prefix+host, "-6", "-brief", "address", "show", "dev", name, "scope", "link")
+	for field := range strings.FieldsSeq(out) {
+		if prefix, err := netip.ParsePrefix(field); err == nil {
+			return prefix.Addr().String()
+		}
+	}
+	n.t.Fatalf("%s of %s has no link-local address: %s", name, host, out)
+	return ""
+}
+
+// has says that text lacks words, if it does.
+func (n *network) has(text, words string) error {
+	if !strings.Contains(text, words) {
+		return fmt.Errorf("%q lacks %q", text, words)
+	}
+	return nil
+}
+
 func (n *network) frr(ns, config string) *tor.Router {
 	n.t.Helper()
 	r, err := tor.FRR(n.t.Context(), n.prefix+ns, n.dir(), config, n.t.Output())

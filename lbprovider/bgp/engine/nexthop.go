@@ -13,15 +13,15 @@ import (
 // the family of the session, its own address, for which the unspecified
 // address stands; of the other one, an address of the interface towards the
 // peer, or else of the node.
-func findNextHops(peer bgp.Peer, local netip.Addr, node []netip.Addr) nextHops {
+func findNextHops(peer bgp.Peer, at place, node []netip.Addr) nextHops {
 	hops := nextHops{v4: netip.IPv4Unspecified(), v6: netip.IPv6Unspecified()}
 	switch {
 	case peer.Interface != "": // by RFC 8950, to the link-local address
-		hops.v4 = netip.IPv6Unspecified()
+		hops.v4, hops.v6 = at.self, at.self
 	case peer.Address.Is4():
-		hops.v6 = other(peer, local, node, unix.AF_INET6)
+		hops.v6 = other(peer, node, unix.AF_INET6)
 	default:
-		hops.v4 = other(peer, local, node, unix.AF_INET)
+		hops.v4 = other(peer, node, unix.AF_INET)
 		if !hops.v4.IsValid() {
 			hops.v4 = netip.IPv6Unspecified() // by RFC 8950, if the peer takes it
 		}
@@ -29,11 +29,8 @@ func findNextHops(peer bgp.Peer, local netip.Addr, node []netip.Addr) nextHops {
 	return hops
 }
 
-func other(peer bgp.Peer, local netip.Addr, node []netip.Addr, family int) netip.Addr {
-	if !local.IsValid() {
-		local = peer.Source
-	}
-	if link := linkTowards(peer.Address, local); link != nil {
+func other(peer bgp.Peer, node []netip.Addr, family int) netip.Addr {
+	if link := linkTowards(peer.Address, peer.Source); link != nil {
 		if addr := firstGlobal(link, family); addr.IsValid() {
 			return addr
 		}

@@ -59,12 +59,12 @@ func (p *pool) give(s *bgpServer) {
 // start makes a server with one neighbour. Routes come before the neighbour, so
 // that a peer that kept those of an earlier process gets all of them before it
 // drops the rest. Changed is called when the state changes.
-func start(o *order, servers *pool, restarting bool, changed func()) (*running, error) {
+func start(o *order, at place, servers *pool, restarting bool, changed func()) (*running, error) {
 	peer := o.session.Peer
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
-		peer: peer, server: servers.take(peer, changed), pool: servers, cancel: cancel,
-		hops: findNextHops(peer, netip.Addr{}, o.node), told: map[netip.Prefix]bgp.Route{}, state: idle,
+		peer: peer, at: at, server: servers.take(peer, changed), pool: servers, cancel: cancel,
+		hops: findNextHops(peer, at, o.node), told: map[netip.Prefix]bgp.Route{}, state: idle,
 	}
 	err := r.server.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn: peer.MyASN, RouterId: peer.RouterID.String(), ListenPort: -1,
@@ -95,7 +95,7 @@ func (r *running) setUp(ctx context.Context, o *order, restarting bool, changed 
 			return err
 		}
 	}
-	err = r.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(r.peer, r.peer.Address.String(), restarting)})
+	err = r.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(r.peer, r.at.peer.String(), restarting)})
 	if err != nil {
 		return fmt.Errorf("add the neighbour: %w", err)
 	}

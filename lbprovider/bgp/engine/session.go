@@ -48,6 +48,7 @@ type session struct {
 	// The rest belongs to the goroutine.
 	restarting bool
 	running    *running
+	finder     *finder // of the router, where there is only an interface
 	// tried is what was started last; retry says when to try it again.
 	tried bgp.Peer
 	retry <-chan time.Time
@@ -118,6 +119,7 @@ func (s *session) run() {
 			if !o.silent || s.running == nil || !s.running.peer.GracefulRestart {
 				s.stop()
 			}
+			s.find("")
 			return
 		}
 		s.obey(o, suspended)
@@ -127,7 +129,8 @@ func (s *session) run() {
 // obey brings the session to what the order wants, unless it is suspended.
 func (s *session) obey(o *order, suspended string) {
 	w := o.session
-	if s.running != nil && (s.running.peer != w.Peer || suspended != "") {
+	at, missing := s.place(w.Peer)
+	if s.running != nil && (s.running.peer != w.Peer || s.running.at != at || suspended != "") {
 		s.stop()
 		s.retry = nil
 	}
@@ -138,18 +141,18 @@ func (s *session) obey(o *order, suspended string) {
 	shown.Password = ""
 	s.change(func(st *Status) {
 		st.Peer, st.Routes = shown, len(w.Routes)
-		if suspended != "" {
-			st.Problem = suspended
+		if why := cmp.Or(suspended, missing); why != "" {
+			st.Problem = why
 		}
 	})
-	if suspended != "" {
+	if suspended != "" || missing != "" {
 		return
 	}
 	if s.running == nil {
 		if s.retry != nil {
 			return // it is not time yet
 		}
-		if err := s.start(o); err != nil {
+		if err := s.start(o, at); err != nil {
 			s.fail(err.Error(), startRetry)
 			return
 		}
@@ -167,9 +170,9 @@ func (s *session) obey(o *order, suspended string) {
 	}
 }
 
-func (s *session) start(o *order) error {
+func (s *session) start(o *order, at place) error {
 	s.tried = o.session.Peer
-	r, err := start(o, s.servers, s.restarting, s.poke)
+	r, err := start(o, at, s.servers, s.restarting, s.poke)
 	if err != nil {
 		return fmt.Errorf("start the session: %w", err)
 	}
@@ -234,9 +237,34 @@ func wrongAS(p bgp.Peer, state string, asn uint32) string {
 	return fmt.Sprintf("the peer's AS is %d, which is not %s to %d", asn, p.Dynamic, p.OwnASN())
 }
 
+// place is where the peer is, or why that is not known.
+func (s *session) place(p bgp.Peer) (at place, missing string) {
+	s.find(p.Interface)
+	if s.finder == nil {
+		return place{peer: p.Address}, ""
+	}
+	at, missing = s.finder.router(s.opts.Now())
+	if missing != "" && s.running != nil && s.running.peer == p {
+		return s.running.at, "" // BGP itself notices whether it is there
+	}
+	return at, missing
+}
+
+// find looks for the router on the interface, or for none if it is empty.
+func (s *session) find(link string) {
+	if s.finder != nil && s.finder.link != link {
+		s.finder.stop()
+		s.finder = nil
+	}
+	if s.finder == nil && link != "" {
+		s.finder = newFinder(link, s.poke, s.log)
+	}
+}
+
 // running is a session that gobgp holds.
 type running struct {
 	peer   bgp.Peer
+	at     place
 	server *bgpServer
 	pool   *pool
 	hops   nextHops
