@@ -399,6 +399,39 @@ spec: {host: other.f.test, to: {kind: Service, name: web}}
 	b.serves(k, []string{"GET https://moved.f.test/ -> 200 pod=c cert=fedge2", "GET https://edge.f.test/ -> 404"})
 }
 
+// TestRefusedBatch lets HAProxy refuse some routes of many that come at once,
+// with everything that stands in one line with them: only they are left out.
+func TestRefusedBatch(t *testing.T) {
+	t.Parallel()
+	b, k := sampleBed(t, "haproxy")
+	b.refuse("poison")
+	var good, all strings.Builder
+	var lines []string
+	for i := range 40 {
+		name := fmt.Sprintf("r%d", i)
+		if i%13 == 5 {
+			name = fmt.Sprintf("poison%d", i)
+		}
+		route := fmt.Sprintf("kind: Route\nmetadata: {namespace: f, name: %[1]s}\nspec: {host: %[1]s.f.test, to: {kind: Service, name: two}}\n---\n", name)
+		all.WriteString(route)
+		if i%13 == 5 {
+			lines = append(lines, "GET http://"+name+".f.test/ -> 404")
+			continue
+		}
+		good.WriteString(route)
+		lines = append(lines, "GET http://"+name+".f.test/ -> 200 pod=c")
+	}
+	b.apply(objectsChange(t, strings.TrimSuffix(all.String(), "---\n")))
+	k.apply(objectsChange(t, strings.TrimSuffix(good.String(), "---\n")))
+	b.serves(k, append(lines, sampleRequests...))
+	for _, name := range []string{"f/poison5", "f/poison18", "f/poison31"} {
+		b.refused(name, "refused by the test")
+	}
+	if b.reloads() != 0 {
+		t.Errorf("%d reloads", b.reloads())
+	}
+}
+
 // settled waits until the removals that follow a change are over: a route that
 // goes takes its backend along after a pause.
 func (b *bed) settled() {
