@@ -151,7 +151,7 @@ func Sum(metrics map[string]float64, prefix string) float64 {
 // Backends returns how many route backends HAProxy has, by kind such as
 // "be_edge_http", from its own metrics.
 func (o *Router) Backends() (map[string]int, error) {
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&filter=haproxy_backend_sessions_total", StatsPort))
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&metrics=haproxy_backend_sessions_total", StatsPort))
 	if err != nil {
 		return nil, fmt.Errorf("read HAProxy's metrics: %w", err)
 	}
