@@ -26,7 +26,7 @@ import (
 //	/healthz          200 while the process works
 //	/healthz/ready    200 while every known route is served and no stop is under way
 //	/metrics          the router's metrics
-//	/metrics/haproxy  HAProxy's metrics, by its own exporter
+//	/metrics/haproxy  HAProxy's metrics, by its own exporter, with namespace and route
 //	/debug/pprof/     profiles of the router process, with user and password
 //	/                 HAProxy's statistics page, with user and password
 type Server struct {
@@ -82,13 +82,14 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 // haproxy hands requests on to HAProxy's statistics socket; path replaces the
 // request's unless it is empty.
 func (s *Server) haproxy(path string) http.Handler {
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "haproxy"
 			if path != "" {
 				r.Out.URL.Path = path
 			}
 			r.Out.Header.Del("Authorization")
+			r.Out.Header.Del("Accept-Encoding")
 		},
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.StatsSocket)
@@ -97,6 +98,15 @@ func (s *Server) haproxy(path string) http.Handler {
 			http.Error(w, "HAProxy does not answer: "+err.Error(), http.StatusBadGateway)
 		},
 	}
+	if path == "/metrics" {
+		proxy.ModifyResponse = func(r *http.Response) error {
+			r.Body = addLabels(r.Body)
+			r.ContentLength = -1
+			r.Header.Del("Content-Length")
+			return nil
+		}
+	}
+	return proxy
 }
 
 // authorized asks for the user and password in AuthDir. The files are read at
