@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -157,8 +158,8 @@ func versions(t *testing.T, a *lbapi.API) {
 	}
 }
 
-// TestAPIServerCompares: what takes several objects to see is refused by
-// policies, as far as the API server can see it.
+// TestAPIServerCompares: what takes several objects to see is refused, or warned
+// of, by policies, as far as the API server can see it.
 func TestAPIServerCompares(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -186,7 +187,17 @@ func TestAPIServerCompares(t *testing.T) {
 		return ""
 	}
 	dry := client.DryRunAll
-	create := func(name, text string) error { return a.Create(t.Context(), named(name, text), dry) }
+	var heard warnings
+	listening := rest.CopyConfig(a.REST)
+	listening.WarningHandler = &heard
+	c, err := client.New(listening, client.Options{Scheme: a.Scheme()})
+	a.Must(err)
+	// warned creates an object and returns the warnings.
+	warned := func(name, text string) string {
+		heard = nil
+		a.Must(c.Create(t.Context(), named(name, text), dry))
+		return strings.Join(heard, "\n")
+	}
 	for _, tt := range []struct{ text, want string }{
 		{"IPAddressPool {addresses: [198.18.9.0/24, 198.18.1.128/25]}", `"198.18.1.128/25" in pool "new" overlaps with pool "old"`},
 		{"IPAddressPool {addresses: [198.18.0.0/16]}", `overlaps with pool "old"`},
@@ -197,7 +208,12 @@ func TestAPIServerCompares(t *testing.T) {
 		{"Community {communities: [{name: near, value: '1:3'}, {name: far, value: '1:3'}]}", `duplicate definition of community "far", which Community "old" defines`},
 	} {
 		// Policies are in force a moment after they are made.
-		a.Eventually(func() string { return denied(create("new", tt.text), tt.want) })
+		a.Eventually(func() string {
+			if got := warned("new", tt.text); !strings.Contains(got, tt.want) {
+				return fmt.Sprintf("%s: warnings %q, want %q", tt.text, got, tt.want)
+			}
+			return ""
+		})
 	}
 	a.Eventually(func() string {
 		return denied(a.Delete(t.Context(), named("used", "BFDProfile {}"), dry), "failed to delete BFDProfile used, used by BGPPeer old")
@@ -211,13 +227,23 @@ func TestAPIServerCompares(t *testing.T) {
 		"IPAddressPool {addresses: [198.18.2.0/24, 198.18.3.0/30, 198.18.3.10-198.18.3.12, 'fd00:1::/64']}",
 		"Community {communities: [{name: near, value: '1:2'}]}",
 	} {
-		if err := create("new", text); err != nil {
-			t.Errorf("%s: %v", text, err)
+		if got := warned("new", text); got != "" {
+			t.Errorf("%s: warnings %q", text, got)
 		}
 	}
 	if err := a.Delete(t.Context(), named("unused", "BFDProfile {}"), dry); err != nil {
 		t.Errorf("delete a profile that nobody uses: %v", err)
 	}
+	heard = nil
 	old := named("old", "IPAddressPool {}")
-	a.Must(a.Patch(t.Context(), old, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"addresses":["198.18.1.0/25"]}}`))))
+	a.Must(c.Patch(t.Context(), old, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"addresses":["198.18.1.0/25"]}}`))))
+	if len(heard) > 0 {
+		t.Errorf("a pool is said to overlap with itself: %q", heard)
+	}
 }
+
+// warnings are what the API server says beside its answers.
+type warnings []string
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }

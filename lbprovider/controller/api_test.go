@@ -243,6 +243,24 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 			t.Errorf("service was written although nothing changed (%s, %s)", before, after)
 		}
 	})
+	step("a pool is split without a change of any address", func(t *testing.T) {
+		e.pool("low", "198.18.1.1-198.18.1.2")
+		e.pool("high", "198.18.1.3-198.18.1.4")
+		main := &v1beta1.IPAddressPool{ObjectMeta: lbapi.Meta("main")}
+		e.Must(e.Delete(t.Context(), main))
+		for name, want := range map[string][2]string{"late": {"198.18.1.1", "low"}, "wish": {"198.18.1.3", "high"}} {
+			e.Eventually(func() string {
+				svc := e.get(name)
+				if len(svc.Status.LoadBalancer.Ingress) != 1 || svc.Status.LoadBalancer.Ingress[0].IP != want[0] {
+					t.Fatalf("service %s: %+v, want %s all the time", name, svc.Status.LoadBalancer, want[0])
+				}
+				if pool := svc.Annotations[api.AnnotationAllocatedFromPool]; pool != want[1] {
+					return fmt.Sprintf("service %s: pool %q, want %q", name, pool, want[1])
+				}
+				return ""
+			})
+		}
+	})
 }
 
 func poolStatus(e *env) {

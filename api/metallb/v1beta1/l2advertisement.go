@@ -3,7 +3,7 @@ package v1beta1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // L2Advertisement makes nodes answer for the addresses of pools on their own
-// network segment (ARP for IPv4).
+// network segment, by ARP and NDP.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
