@@ -71,6 +71,9 @@ const (
 	ReasonNoTargets Reason = "NoTargets"
 	// ReasonNodeWithoutInstance: a node's providerID names no machine of the cloud.
 	ReasonNodeWithoutInstance Reason = "NodeWithoutInstance"
+	// ReasonTLSEndsAtLoadBalancer: TLS ends before the router, so passthrough
+	// Routes cannot work.
+	ReasonTLSEndsAtLoadBalancer Reason = "TLSEndsAtLoadBalancer"
 	// ReasonCloudChange: a change is under way in the cloud.
 	ReasonCloudChange Reason = "CloudChange"
 	// ReasonEnsuringLoadBalancer and the following are Kubernetes' own words.
@@ -97,6 +100,7 @@ func cloudRemedies() map[Reason]Remedy {
 		ReasonTargetQuotaNear:         {"80 % of the quota for targets are used", "choose nodes with target-node-labels, or ask for a higher quota"},
 		ReasonNoTargets:               {"no node has the labels that the Service asks for", "correct target-node-labels, or label nodes"},
 		ReasonNodeWithoutInstance:     {"spec.providerID of a node names no machine of the cloud", "let the cloud's node controller set it, or use target type ip"},
+		ReasonTLSEndsAtLoadBalancer:   {"the load balancer has a certificate and ends TLS", "take the certificate away from the Service, or change the Routes to re-encrypt"},
 		ReasonCloudChange:             {"a change is under way in the cloud", "wait"},
 		ReasonEnsuringLoadBalancer:    {"the load balancer is being made or changed", ""},
 		ReasonEnsuredLoadBalancer:     {"the load balancer is as the Service asks for", ""},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -119,6 +120,38 @@ func TestCloudClass(t *testing.T) {
 		if s.cloudClass != c.want {
 			t.Errorf("%s: %q, want %q", c.name, s.cloudClass, c.want)
 		}
+	}
+}
+
+// TestPassthrough: a certificate at the load balancer, and a Route that cannot
+// work with it.
+func TestPassthrough(t *testing.T) {
+	t.Parallel()
+	service, _ := cloudDesired(awsController(nil), nil)
+	for value, want := range map[string]bool{"": false, "http": false, "https": true, "http,443": true, "*": true} {
+		service.Annotations[awsPrefix+"ssl-cert"], service.Annotations[awsPrefix+"ssl-ports"] = "arn", value
+		if value == "" {
+			service.Annotations[awsPrefix+"ssl-cert"] = ""
+		}
+		if got := tlsEndsBefore(service); got != want {
+			t.Errorf("ssl-ports %q: %v", value, got)
+		}
+	}
+	route := func(name string, termination routev1.TLSTerminationType, router string) routev1.Route {
+		return routev1.Route{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: routev1.RouteSpec{TLS: &routev1.TLSConfig{Termination: termination}},
+			Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{{RouterName: router, Conditions: []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: corev1.ConditionTrue}}}}},
+		}
+	}
+	names := passthroughRoutes([]routev1.Route{
+		route("b", routev1.TLSTerminationPassthrough, "default"), route("a", routev1.TLSTerminationPassthrough, "default"),
+		route("c", routev1.TLSTerminationEdge, "default"), route("d", routev1.TLSTerminationPassthrough, "other"),
+	}, "default")
+	if diff := cmp.Diff([]string{"ns/a", "ns/b"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c := passthroughConditions(statusInput{passthrough: names}); len(c) != 1 || !strings.Contains(c[0].message, "ns/a, ns/b") {
+		t.Errorf("conditions: %+v", c)
 	}
 }
 

@@ -118,8 +118,10 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	if in.deployment, err = getOrNil(ctx, r.client, key, &appsv1.Deployment{}); err != nil {
 		return in, err
 	}
-	in.loadBalancer, err = getOrNil(ctx, r.client, key, &corev1.Service{})
-	return in, err
+	if in.loadBalancer, err = getOrNil(ctx, r.client, key, &corev1.Service{}); err != nil {
+		return in, err
+	}
+	return in, r.observePassthrough(ctx, &in)
 }
 
 // apply writes the children in order. A child that fails is a problem in the

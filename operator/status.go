@@ -39,6 +39,10 @@ type statusInput struct {
 	events []corev1.Event
 	// clusterProfile is the cluster's TLS profile; may be nil.
 	clusterProfile *configv1.TLSSecurityProfile
+	// tlsEnds says that TLS ends at the load balancer, and passthrough are the
+	// Routes that cannot work therefore.
+	tlsEnds     bool
+	passthrough []string
 	// addresses are where clients reach the routers.
 	addresses []string
 	now       time.Time
@@ -75,6 +79,9 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 		timed = append(timed, *settings)
 	}
 	degraded, again := degradedCondition(timed, in.now)
+	if in.tlsEnds && (again == 0 || again > passthroughRecheck) {
+		again = passthroughRecheck
+	}
 	basic = append(basic, availableCondition(timed), progressingCondition(timed), degraded)
 	status.Conditions = withTimes(in.ic.Status.Conditions, basic, in.now)
 	if settings != nil {
@@ -96,6 +103,7 @@ func basicConditions(in statusInput) []condition {
 	list = append(list, certificate)
 	list = append(list, deploymentConditions(in)...)
 	list = append(list, loadBalancerConditions(in)...)
+	list = append(list, passthroughConditions(in)...)
 	return append(list, dnsConditions(in)...)
 }
 

@@ -12,6 +12,7 @@ import (
 func awsFlags(f *flag.FlagSet, a *aws.Access) {
 	f.StringVar(&a.Region, "aws-region", "", "AWS `region` of the cluster; by default what AWS_REGION says")
 	f.StringVar(&a.Endpoint, "aws-endpoint", "", "`URL` in place of AWS's own addresses, for tests")
+	f.StringVar(&a.Credentials, "aws-credentials", "", "`folder` that a Secret is mounted as, with the file credentials, or aws_access_key_id and aws_secret_access_key; read again every minute")
 	f.StringVar(&a.RoleARN, "aws-role", "", "`ARN` of a role to assume")
 	f.StringVar(&a.ExternalID, "aws-external-id", "", "external `id` that the role asks for")
 }

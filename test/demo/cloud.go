@@ -33,6 +33,7 @@ func (d *demo) cloudActs() []act {
 		{"An edge Route with its own certificate", false, d.edgeRoute},
 		{"A passthrough Route: TLS ends in the pod", false, d.passthroughRoute},
 		{"By name: Route 53 leads to the load balancer", false, d.byName},
+		{"Clients' addresses, by the PROXY protocol", false, d.proxyProtocol},
 		{"A value that cannot be used: no call, and it is said which", false, d.badAnnotation},
 		{"A node dies and comes back", false, d.nodeTarget},
 		{"What it cost", false, d.journal},
@@ -193,6 +194,28 @@ func (d *demo) byName(ctx context.Context) error {
 	return product.Until(ctx, 60*time.Second, func() error {
 		return d.expect(ctx, "curl -sS -m 5 http://plain."+cloudZone+"/text", "demo v1")
 	})
+}
+
+// proxyProtocol turns the PROXY protocol on, on both sides: the router then
+// knows the client's address although the load balancer stands between.
+func (d *demo) proxyProtocol(ctx context.Context) error {
+	const patch = `{"spec":{"endpointPublishingStrategy":{"type":"LoadBalancerService","loadBalancer":{"scope":"External","dnsManagementPolicy":"Managed",` +
+		`"providerParameters":{"type":"AWS","aws":{"type":"NLB","networkLoadBalancer":{"protocol":"PROXY"}}}}}}}`
+	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge", "-p", patch); err != nil {
+		return err
+	}
+	command := d.curl("", "http", "plain.apps.example.com", "/?pretty")
+	err := product.Until(ctx, 60*time.Second, func() error {
+		out, err := d.cluster.Exec(ctx, "client", "sh", "-c", command)
+		if err == nil && !strings.Contains(out, d.cluster.Address("client")) {
+			err = fmt.Errorf("the pod does not see the client: %s", out)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return d.expect(ctx, command, d.cluster.Address("client"))
 }
 
 // badAnnotation writes a value that cannot be used.

@@ -12,6 +12,8 @@ type Call struct {
 	Time    time.Time
 	Service string
 	Action  string
+	// AccessKey is who signed it; empty if nobody did.
+	AccessKey string
 	// Params are the parameters of the Query protocols.
 	Params map[string]string
 	// Status is that of HTTP; 0 if there was no answer.
@@ -34,7 +36,7 @@ func (c Call) String() string {
 // record adds a line. The caller holds mu.
 func (c *Cloud) record(r *request, status int, code string) {
 	c.calls = append(c.calls, Call{
-		Number: len(c.calls) + 1, Time: c.options.Now(), Service: r.service, Action: r.action,
+		Number: len(c.calls) + 1, Time: c.options.Now(), Service: r.service, Action: r.action, AccessKey: r.key,
 		Params: r.form.flat(), Status: status, Code: code,
 	})
 }

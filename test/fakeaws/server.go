@@ -18,6 +18,7 @@ type request struct {
 	cloud   *Cloud
 	service string
 	action  string
+	key     string
 	form    form
 	body    []byte
 	http    *http.Request
@@ -80,7 +81,7 @@ func (r *request) identify() error {
 	case !strings.Contains(authorization, "host"), r.http.Header.Get("X-Amz-Date") == "":
 		return &apiError{http.StatusForbidden, "IncompleteSignature", "the host must be signed, and X-Amz-Date be there"}
 	}
-	r.service = found[4]
+	r.key, r.service = found[1], found[4]
 	if target := r.http.Header.Get("X-Amz-Target"); target != "" {
 		_, r.action, _ = strings.Cut(target, ".")
 	}

@@ -30,6 +30,9 @@ type Access struct {
 	Region string
 	// Endpoint replaces AWS's own addresses, for tests.
 	Endpoint string
+	// Credentials is a folder that a Secret with credentials is mounted as;
+	// empty, or an empty folder, means the SDK's default chain.
+	Credentials string
 	// RoleARN is a role to assume, with ExternalID if it asks for one.
 	RoleARN, ExternalID string
 	// MaxAttempts is how often a call is tried; 0 means 5.
@@ -82,6 +85,9 @@ func Config(ctx context.Context, a Access) (sdk.Config, error) {
 	}
 	limits := newLimits(a.Now, a.Speed)
 	cfg.APIOptions = append(cfg.APIOptions, limits.install(a))
+	if a.Credentials != "" {
+		cfg.Credentials = sdk.NewCredentialsCache(folder{dir: a.Credentials, cfg: cfg.Copy(), now: a.Now})
+	}
 	if a.RoleARN != "" {
 		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), a.RoleARN, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName = "fairlead"

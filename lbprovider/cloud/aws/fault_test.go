@@ -281,3 +281,25 @@ func TestDeadMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedBalancer: one that AWS could not make is made anew after five
+// minutes, and not sooner.
+func TestFailedBalancer(t *testing.T) {
+	b := newBed(t, fakeaws.Options{})
+	spec := routerSpec(4)
+	b.ensure(spec)
+	b.cloud.FailBalancers("no capacity")
+	b.restart()
+	b.clock.ahead = 0
+	r, err := b.hook.Ensure(t.Context(), spec)
+	if err != nil || r.State != hook.StatePending || !strings.Contains(r.Message, "no capacity") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	old := b.one().ARN
+	b.clock.ahead += 6 * time.Minute
+	b.ensure(spec)
+	b.checkRouter(spec)
+	if b.one().ARN == old {
+		t.Error("it is still the failed one")
+	}
+}

@@ -27,6 +27,8 @@ type Options struct {
 	// Refresh is how old what was read may be before it is read again in a
 	// steady state, two calls at a time; 0 means 9 minutes.
 	Refresh time.Duration
+	// Poll is how often what is under way is looked at; 0 means 15 seconds.
+	Poll time.Duration
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 	// Log is where messages go; nil means slog.Default.
@@ -53,6 +55,9 @@ var _ hook.LoadBalancerHook = (*Hook)(nil)
 func New(cfg sdk.Config, o Options) *Hook {
 	if o.Refresh == 0 {
 		o.Refresh = 9 * time.Minute
+	}
+	if o.Poll == 0 {
+		o.Poll = 15 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -135,7 +140,16 @@ func (h *Hook) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error
 	if err := invalid(h.Validate(ctx, spec)); err != nil {
 		return nil, err
 	}
-	v := h.view(spec.Ref)
+	r, err := h.ensure(ctx, h.view(spec.Ref), spec)
+	if busy(err) {
+		// Nothing is wrong: AWS needs a moment, or changed meanwhile.
+		h.log.Debug("AWS is busy", "service", spec.Ref.String(), "error", err)
+		r.RetryAfter, err = hook.Duration(busyRetry), nil
+	}
+	return r, err
+}
+
+func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Result, error) {
 	want, problems, err := v.desire(ctx, spec)
 	if err != nil {
 		return v.result(want, problems, nil), err
@@ -166,10 +180,6 @@ func (h *Hook) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error
 	done, err := v.apply(ctx, want, steps.Actions)
 	r := v.result(want, problems, steps.Waits)
 	r.Plan = done
-	if busy(err) {
-		// Nothing is wrong: AWS needs a moment.
-		r.RetryAfter, err = hook.Duration(busyRetry), nil
-	}
 	return r, err
 }
 
@@ -201,7 +211,7 @@ func invalid(problems []hook.FieldProblem) error {
 func (v *view) look(ctx context.Context, want stack.Stack) error {
 	if !v.ready(want) {
 		for _, p := range v.parts(want) {
-			if p.kind != partBalancer && p.kind != partTargets || v.hook.now().Sub(v.read[p]) < busyRetry {
+			if p.kind != partBalancer && p.kind != partTargets || v.hook.now().Sub(v.read[p]) < min(busyRetry, v.hook.options.Poll) {
 				continue
 			}
 			if err := v.load(ctx, p, want); err != nil {

@@ -43,7 +43,7 @@ func (h *Hook) UpdateTargets(ctx context.Context, spec *hook.Spec) (*hook.Target
 	_, err = v.apply(ctx, want, actions)
 	r.Targets = v.targets(want)
 	if !v.ready(want) || busy(err) {
-		r.RetryAfter = hook.Duration(pollTime)
+		r.RetryAfter = hook.Duration(h.options.Poll)
 	}
 	if busy(err) {
 		err = nil

@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
-
-// pollTime is how often what is under way is looked at.
-const pollTime = 15 * time.Second
 
 // result says what there is. The name is published as soon as the load
 // balancer has a listener, although AWS may need minutes until it serves.
@@ -25,7 +21,7 @@ func (v *view) result(want stack.Stack, problems []hook.Problem, waits []string)
 		}
 	}
 	if published == nil {
-		r.RetryAfter = hook.Duration(pollTime)
+		r.RetryAfter = hook.Duration(v.hook.options.Poll)
 		return r
 	}
 	r.Handle = published.ARN
@@ -36,7 +32,7 @@ func (v *view) result(want stack.Stack, problems []hook.Problem, waits []string)
 	r.Targets = v.targets(want)
 	r.State, r.Reason, r.Message = v.progress(want, waits, r.Targets)
 	if r.State != hook.StateReady {
-		r.RetryAfter = hook.Duration(pollTime)
+		r.RetryAfter = hook.Duration(v.hook.options.Poll)
 	}
 	if len(waits) > 0 {
 		r.RetryAfter = hook.Duration(busyRetry)

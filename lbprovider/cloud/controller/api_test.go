@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,9 @@ type bed struct {
 	client.Client
 	cloud *fakeaws.Cloud
 	nodes string
-	start func() (stop func())
+	// options are those of the controller; a test may change them before start.
+	options controller.Options
+	start   func() (stop func())
 }
 
 func newBed(t *testing.T) *bed {
@@ -75,10 +78,10 @@ func newBed(t *testing.T) *bed {
 			Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &again},
 		})
 		must(t, err)
-		must(t, controller.Setup(mgr, controller.Options{
-			Hook:    aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Log: log}),
-			Cluster: "test", Class: api.LoadBalancerClassAWS, Registerer: prometheus.NewRegistry(), Log: log,
-		}))
+		o := b.options
+		o.Hook = aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Poll: 500 * time.Millisecond, Now: o.Now, Log: log})
+		o.Cluster, o.Class, o.Registerer, o.Log = "test", api.LoadBalancerClassAWS, prometheus.NewRegistry(), log
+		must(t, controller.Setup(mgr, o))
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- mgr.Start(ctx) }()
@@ -326,5 +329,54 @@ func TestRefused(t *testing.T) {
 	})
 	if calls := fakeaws.Changes(b.cloud.Since(mark)); len(calls) > 0 {
 		t.Errorf("calls: %v", calls)
+	}
+}
+
+// TestOrphan: somebody takes the finalizer away by force. The load balancer is
+// found, and removed when it has been without its Service for ten minutes.
+func TestOrphan(t *testing.T) {
+	b := newBed(t)
+	b.node(0)
+	b.options.Sweep, b.options.DeleteOrphans = 300*time.Millisecond, true
+	var ahead atomic.Int64
+	b.options.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	stop := b.start()
+	s := b.service("router-default", nil)
+	b.settled(s, 1)
+	other := b.service("other", nil)
+	b.eventually(func() string {
+		if n := len(b.cloud.Balancers()); n != 2 {
+			return fmt.Sprintf("%d load balancers, want 2", n)
+		}
+		return ""
+	})
+	stop() // or it would put the finalizer back
+	must(t, b.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	s.Finalizers = nil
+	must(t, b.Update(t.Context(), s))
+	must(t, b.Delete(t.Context(), s))
+	defer b.start()()
+	// Seen once at the old time, and again ten minutes later.
+	mark := b.cloud.Mark()
+	b.eventually(func() string {
+		if fakeaws.Count(b.cloud.Since(mark), "DescribeLoadBalancers") == 0 {
+			return "nobody looked"
+		}
+		return ""
+	})
+	if n := len(b.cloud.Balancers()); n != 2 {
+		t.Errorf("%d load balancers at once, want 2", n)
+	}
+	b.eventually(func() string {
+		ahead.Add(int64(time.Minute))
+		all := b.cloud.Balancers()
+		if len(all) != 1 || len(b.cloud.Groups()) != 2 {
+			return fmt.Sprintf("%d load balancers, %d groups", len(all), len(b.cloud.Groups()))
+		}
+		return ""
+	})
+	must(t, b.Get(t.Context(), client.ObjectKeyFromObject(other), other))
+	if left := b.cloud.Balancers()[0].DNSName; len(other.Status.LoadBalancer.Ingress) != 1 || left != other.Status.LoadBalancer.Ingress[0].Hostname {
+		t.Errorf("left is %s, and the Service has %+v", left, other.Status.LoadBalancer)
 	}
 }

@@ -192,7 +192,7 @@ func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service,
 		r.log.Info("targets changed", "service", spec.Ref.String(), "registered", result.Registered, "deregistered", result.Deregistered)
 		// New targets become healthy one day; the next look tells.
 		m.done = time.Time{}
-		return reconcile.Result{RequeueAfter: 15 * time.Second}, nil
+		return reconcile.Result{RequeueAfter: max(result.RetryAfter.Std(), time.Second)}, nil
 	}
 	return r.next(m, again), nil
 }

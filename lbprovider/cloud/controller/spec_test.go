@@ -95,8 +95,8 @@ func TestDebounce(t *testing.T) {
 			passes++
 		}
 	}
-	if passes != 3 {
-		t.Errorf("%d passes in 20 s of changes, want 3", passes)
+	if passes != 4 {
+		t.Errorf("%d passes in 20 s of changes, want 4", passes)
 	}
 	now = now.Add(time.Second)
 	if w := d.wait(key, now); w != 0 {

@@ -17,6 +17,7 @@ const maxRules = 60
 func Check(spec *hook.Spec, s Settings) []hook.FieldProblem {
 	c := checker{spec: spec, s: s}
 	c.fields()
+	c.addresses()
 	c.combinations()
 	c.ports()
 	c.sources()
@@ -47,24 +48,35 @@ func (c *checker) fields() {
 	}
 }
 
-func (c *checker) combinations() {
-	s, spec := c.s, c.spec
+// addresses looks at the addresses that are asked for.
+func (c *checker) addresses() {
+	s := c.s
+	inside := s.Scheme == hook.SchemeInternal
 	application := s.Kind == hook.KindApplication
-	scheme := s.Scheme
-	switch {
-	case len(s.Allocations) > 0 && application:
-		c.annotation("eip-allocations", "an application load balancer has no fixed addresses")
-	case len(s.Allocations) > 0 && scheme == hook.SchemeInternal:
-		c.annotation("eip-allocations", "an internal load balancer has no Elastic IP addresses")
-	case len(s.Allocations) > 0 && len(s.Subnets) > 0 && len(s.Allocations) != len(s.Subnets):
-		c.annotation("eip-allocations", "names %d addresses for %d subnets", len(s.Allocations), len(s.Subnets))
+	if n := len(s.Allocations); n > 0 {
+		switch {
+		case application:
+			c.annotation("eip-allocations", "an application load balancer has no fixed addresses")
+		case inside:
+			c.annotation("eip-allocations", "an internal load balancer has no Elastic IP addresses")
+		case len(s.Subnets) > 0 && n != len(s.Subnets):
+			c.annotation("eip-allocations", "names %d addresses for %d subnets", n, len(s.Subnets))
+		}
 	}
-	switch {
-	case len(s.PrivateIPs) > 0 && (application || scheme != hook.SchemeInternal):
-		c.annotation("private-ipv4-addresses", "only an internal network load balancer has chosen private addresses")
-	case len(s.PrivateIPs) > 0 && len(s.PrivateIPs) != len(s.Subnets):
-		c.annotation("private-ipv4-addresses", "names %d addresses for %d subnets; name both, in the same order", len(s.PrivateIPs), len(s.Subnets))
+	if n := len(s.PrivateIPs); n > 0 {
+		switch {
+		case application || !inside:
+			c.annotation("private-ipv4-addresses", "only an internal network load balancer has chosen private addresses")
+		case n != len(s.Subnets):
+			c.annotation("private-ipv4-addresses", "names %d addresses for %d subnets; name both, in the same order", n, len(s.Subnets))
+		}
 	}
+}
+
+// combinations looks at annotations that do not go together.
+func (c *checker) combinations() {
+	s := c.s
+	application := s.Kind == hook.KindApplication
 	if application && s.Proxy {
 		c.annotation("proxy-protocol", "an application load balancer knows no PROXY protocol; clients are in X-Forwarded-For")
 	}
@@ -77,11 +89,11 @@ func (c *checker) combinations() {
 	if s.ALPN != "" && s.ALPN != "None" && len(s.Certificates) == 0 {
 		c.annotation("alpn-policy", "ALPN needs a TLS listener: set %sssl-cert", balancerPrefix)
 	}
-	check := HealthCheckOf(spec, s, hook.Port{})
+	check := HealthCheckOf(c.spec, s, hook.Port{})
 	if check.Timeout > check.Interval {
 		c.annotation("healthcheck-timeout", "%d s is more than the interval of %d s", check.Timeout, check.Interval)
 	}
-	if p := s.Check.Port; p != "" && c.checkPort(p) == 0 && p != "traffic-port" {
+	if p := s.Check.Port; p != "" && p != trafficPort && c.checkPort(p) == 0 {
 		c.annotation("healthcheck-port", "is neither traffic-port, nor a number, nor the name of a port of the Service")
 	}
 }

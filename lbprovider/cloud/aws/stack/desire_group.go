@@ -249,16 +249,17 @@ func (d *desire) limitTargets() {
 	}
 }
 
+// manageNodes reports whether the nodes' security groups are ours to open.
+func (d *desire) manageNodes() bool {
+	if v := d.Settings.NodeRules; v != nil {
+		return *v && d.Defaults.NodeRules
+	}
+	return d.Defaults.NodeRules && len(d.Settings.SecurityGroups) == 0
+}
+
 // nodeRules let the load balancer into the nodes.
 func (d *desire) nodeRules() {
-	manage := d.Defaults.NodeRules
-	if len(d.Settings.SecurityGroups) > 0 {
-		manage = false
-	}
-	if v := d.Settings.NodeRules; v != nil {
-		manage = *v && d.Defaults.NodeRules
-	}
-	if !manage {
+	if !d.manageNodes() {
 		return
 	}
 	var machines []string
@@ -269,7 +270,17 @@ func (d *desire) nodeRules() {
 	}
 	groups, problems := nodeGroups(d.Facts, d.Spec.Ref.Cluster, machines)
 	d.problems = append(d.problems, problems...)
-	sources := []string{""} // the frontend
+	rules := d.rulesForNodes()
+	d.out.NodeRules = map[string][]Rule{}
+	for _, id := range groups {
+		d.out.NodeRules[id] = rules
+	}
+}
+
+// rulesForNodes let the load balancer's security groups reach targets and
+// health checks. An empty source is the frontend.
+func (d *desire) rulesForNodes() []Rule {
+	sources := []string{""}
 	if d.out.Frontend == nil {
 		sources = d.Settings.SecurityGroups
 	}
@@ -283,16 +294,16 @@ func (d *desire) nodeRules() {
 		}
 	}
 	for i, g := range d.out.Groups {
-		add(strings.ToLower(d.Spec.Ports[i].Protocol), g.Port)
+		protocol := strings.ToLower(d.Spec.Ports[i].Protocol)
+		if g.Type == "instance" || len(g.Targets) == 0 {
+			add(protocol, g.Port)
+		}
 		if n, err := strconv.Atoi(g.Check.Port); err == nil {
 			add("tcp", int32(n))
 		}
 		for _, t := range g.Targets {
-			add("tcp", t.Port)
+			add(protocol, t.Port)
 		}
 	}
-	d.out.NodeRules = map[string][]Rule{}
-	for _, id := range groups {
-		d.out.NodeRules[id] = rules
-	}
+	return rules
 }

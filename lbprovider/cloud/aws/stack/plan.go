@@ -167,7 +167,7 @@ func (p *planner) balancer() bool {
 			return true
 		}
 		p.add(DeleteBalancer{have.Name})
-		have = nil
+		have, p.have.Balancer, p.have.Listeners = nil, nil, nil
 	}
 	if have == nil {
 		for _, old := range p.have.Others {
