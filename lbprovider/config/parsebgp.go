@@ -331,6 +331,9 @@ func (r *peerReader) identity(peer *Peer) {
 	if s.Password != "" && s.PasswordSecret.Name != "" {
 		r.wrong("password", "password and passwordSecret cannot both be set")
 	}
+	if s.Interface != "" && (s.Password != "" || s.PasswordSecret.Name != "") {
+		r.wrong("password", "a session by interface cannot have one: signatures are for addresses that are known before")
+	}
 	if s.EBGPMultiHop && len(r.problems) == 0 && peer.IBGP() {
 		r.wrong("ebgpMultiHop", "invalid ebgp-multihop parameter set for an ibgp peer")
 	}

@@ -170,7 +170,7 @@ func TestParseBGP(t *testing.T) {
 				BGPPeer a {myASN: 1, localASN: 3, dynamicASN: external, peerAddress: 'fd00::1', peerPort: 1179, sourceAddress: 'fd00::2', routerID: 198.18.0.9, holdTime: 90s, keepaliveTime: 10s, connectTime: 5s, passwordSecret: {name: s}, enableGracefulRestart: true, ebgpMultiHop: true, vrf: red, dualStackAddressFamily: true, bfdProfile: b}`,
 			want: []string{"a: 1 local=3 as=external at=fd00::1 port=1179 from=fd00::2 id=198.18.0.9 hold=1m30s/10s connect=5s password=x gr=true multihop=true vrf=red dual=true bfd=100ms/200ms×5 ttl=10 passive=true"},
 		},
-		{name: "unnumbered", now: "BGPPeer a {myASN: 1, dynamicASN: internal, interface: eth0, password: p}", want: []string{"a: 1 as=internal if=eth0 password=p"}},
+		{name: "unnumbered", now: "BGPPeer a {myASN: 1, dynamicASN: internal, interface: eth0}", want: []string{"a: 1 as=internal if=eth0"}},
 		{name: "BFD defaults", now: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", want: []string{"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false"}},
 		{name: "hold time only", now: "BGPPeer a " + peer + ", holdTime: 9s}", want: []string{"a" + peerText + " hold=9s/3s"}},
 		{name: "keepalive time only", now: "BGPPeer a " + peer + ", keepaliveTime: 4s}", want: []string{"a" + peerText + " hold=12s/4s"}},
@@ -183,6 +183,7 @@ func TestParseBGP(t *testing.T) {
 		{name: "no own AS number", now: "BGPPeer a {peerASN: 1, peerAddress: 198.18.0.1}", findings: []string{"spec.myASN: missing local ASN"}},
 		{name: "bad address", now: "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 1.1.1}", findings: []string{`spec.peerAddress: invalid BGPPeer address "1.1.1"`}},
 		{name: "multi-hop iBGP", now: "BGPPeer a {myASN: 1, peerASN: 1, peerAddress: 198.18.0.1, ebgpMultiHop: true}", findings: []string{"spec.ebgpMultiHop: invalid ebgp-multihop"}},
+		{name: "password by interface", now: "BGPPeer a {myASN: 1, peerASN: 2, interface: eth0, password: x}", findings: []string{"spec.password: a session by interface cannot have one"}},
 		{name: "disableMP", now: "BGPPeer a " + peer + ", disableMP: true}", want: []string{"a" + peerText}, findings: []string{"IgnoredField spec.disableMP"}},
 		{name: "echo mode", now: "BFDProfile b {echoMode: true}", findings: []string{"Warning BFDProfile/metallb-system/b: IgnoredField spec.echoMode"}},
 		{

@@ -192,8 +192,10 @@ func (b *bgpSide) report() {
 	if b == nil {
 		return
 	}
-	b.tellSessions()
-	b.states.want(b.intents(), b.routers.Status(), b.watch.states())
+	sessions := b.routers.Status()
+	b.tellSessions(sessions)
+	b.watch.apply(b.cfg, sessions)
+	b.states.want(b.intents(), sessions, b.watch.states())
 }
 
 func (b *bgpSide) apply(offers []bgp.Offer) {
@@ -208,7 +210,6 @@ func (b *bgpSide) apply(offers []bgp.Offer) {
 		sessions = append(sessions, engine.Session{Peer: peer, Routes: routes})
 	}
 	b.routers.Apply(sessions, b.addrs)
-	b.watch.apply(b.cfg, b.peers)
 }
 
 // intents are the peers that this node is to tell of each Service.
@@ -235,9 +236,9 @@ func (b *bgpSide) intents() map[types.NamespacedName][]string {
 }
 
 // tellSessions puts sessions that came up or went down into log and events.
-func (b *bgpSide) tellSessions() {
+func (b *bgpSide) tellSessions(sessions []engine.Status) {
 	now := map[string]bool{}
-	for _, st := range b.routers.Status() {
+	for _, st := range sessions {
 		now[st.Peer.Name] = st.Up()
 		switch {
 		case st.Up() && !b.up[st.Peer.Name]:

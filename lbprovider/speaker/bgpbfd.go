@@ -57,8 +57,9 @@ func newBFDWatch(detector Detector, routers Routers, changed func(), log *slog.L
 	return &bfdWatch{detector: detector, routers: routers, changed: changed, log: log, watched: map[string]*watched{}}
 }
 
-// apply starts, changes and ends BFD sessions so that they are those of peers.
-func (w *bfdWatch) apply(cfg *config.Config, peers []bgp.Peer) {
+// apply starts, changes and ends BFD sessions so that they are those of the peers
+// of the BGP sessions.
+func (w *bfdWatch) apply(cfg *config.Config, sessions []engine.Status) {
 	if w.detector == nil {
 		return
 	}
@@ -68,7 +69,9 @@ func (w *bfdWatch) apply(cfg *config.Config, peers []bgp.Peer) {
 		return
 	}
 	wanted := map[string]bool{}
-	for _, p := range peers {
+	for _, st := range sessions {
+		p := st.Peer
+		p.Address = st.Address // also of one that was found by interface
 		c := cfg.Peer(p.Name)
 		if c == nil || c.BFD == nil || !p.Address.IsValid() {
 			continue

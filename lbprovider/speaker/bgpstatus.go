@@ -199,8 +199,8 @@ func (w *sessionWriter) sessionStatus(st engine.Status, states map[string]bfd.St
 		BGPStatus: st.State, BFDStatus: noBFD, Node: w.opts.NodeName, Peer: st.Peer.Name, VRF: st.Peer.VRF,
 		LastError: short(st.Problem), Advertised: int32(st.Routes),
 	}
-	if st.Peer.Address.IsValid() {
-		out.PeerAddress = st.Peer.Address.String()
+	if st.Address.IsValid() {
+		out.PeerAddress = st.Address.String()
 	}
 	if state, watched := states[st.Peer.Name]; watched {
 		out.BFDStatus = state.String()

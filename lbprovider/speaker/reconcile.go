@@ -124,6 +124,7 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 	cfg, findings := config.Parse(res, s.cfg)
 	s.cfg = cfg
 	s.metrics.config(config.Invalid(findings))
+	s.reporter.Report(config.State(config.Speaker, findings))
 	for _, f := range findings { // the controller puts them on the objects
 		s.log.Debug("configuration", "finding", f.String())
 	}

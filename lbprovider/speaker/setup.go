@@ -40,6 +40,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/lbprovider/config"
+	"github.com/fairlead/fairlead/lbprovider/configstate"
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
@@ -109,13 +110,15 @@ var (
 
 // Speaker decides for one node. Only Reconcile touches its mutable state.
 type Speaker struct {
-	client  client.Client
-	events  record.EventRecorder
-	opts    Options
-	log     *slog.Logger
-	metrics *gauges
-	queue   atomic.Pointer[func(reconcile.Request)]
-	reports atomic.Pointer[func()]
+	client client.Client
+	events record.EventRecorder
+	// reporter is told how far the configuration is valid.
+	reporter *configstate.Reporter
+	opts     Options
+	log      *slog.Logger
+	metrics  *gauges
+	queue    atomic.Pointer[func(reconcile.Request)]
+	reports  atomic.Pointer[func()]
 
 	cfg *config.Config
 	// nodes and members are what is known of them since the last full pass.
@@ -198,6 +201,12 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 	}
 	if err := s.setUpBGP(mgr); err != nil {
 		return nil, err
+	}
+	s.reporter = configstate.New(configstate.Options{
+		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: opts.Namespace, Node: opts.NodeName, Log: s.log,
+	})
+	if err := mgr.Add(s.reporter); err != nil {
+		return nil, fmt.Errorf("set up the configuration state: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		s.prober.Run(ctx)

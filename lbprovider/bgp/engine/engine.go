@@ -31,6 +31,9 @@ type Session struct {
 type Status struct {
 	// Peer is without its password.
 	Peer bgp.Peer
+	// Address is where the peer is, with the interface as zone if it is
+	// link-local; not valid as long as that is not known.
+	Address netip.Addr
 	// State is BGP's word for it: Idle, Connect, Active, OpenSent, OpenConfirm
 	// or Established.
 	State string

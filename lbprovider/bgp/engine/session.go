@@ -140,7 +140,7 @@ func (s *session) obey(o *order, suspended string) {
 	shown := w.Peer
 	shown.Password = ""
 	s.change(func(st *Status) {
-		st.Peer, st.Routes = shown, len(w.Routes)
+		st.Peer, st.Address, st.Routes = shown, at.peer, len(w.Routes)
 		if why := cmp.Or(suspended, missing); why != "" {
 			st.Problem = why
 		}
