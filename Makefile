@@ -47,6 +47,10 @@ e2e: tools images ## All tests on a cluster (root)
 bench: tools images ## Measure latencies at 0 and 10,000 routes
 	go run ./test/bench
 
+.PHONY: bench-lb
+bench-lb: tools images ## Measure takeovers and handovers of addresses on a cluster of three nodes (root)
+	go run ./test/bench/lb
+
 .PHONY: soak
 soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one
 	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 $(if $(SEED),-seed $(SEED))

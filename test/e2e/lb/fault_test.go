@@ -135,10 +135,10 @@ func TestCutFromLAN(t *testing.T) {
 			return nil
 		})
 	}
-	back := watch(t, p, address, more...)
 	if _, err := p.Cluster.Exec(t.Context(), "cp", "nft", "delete", "table", "bridge", "cut"); err != nil {
 		t.Fatal(err)
 	}
+	back := watch(t, p, address, more...) // before, packets for pods on the cut node are lost
 	awaitOwner(t, p, address, owner, 40*time.Second)
 	observe(t, 2*time.Second)
 	oneEach(t, p, more)
