@@ -33,6 +33,9 @@ func validate(ic *operatorv1.IngressController, s settings, others []operatorv1.
 		}
 	}
 	validateStrategy(s, fault)
+	if p := ic.Spec.NodePlacement; p != nil && p.NodeSelector != nil && len(p.NodeSelector.MatchExpressions) > 0 {
+		fault("spec.nodePlacement.nodeSelector.matchExpressions", "only matchLabels can be used")
+	}
 	validateTuning(ic.Spec.TuningOptions, fault)
 	for i, p := range ic.Spec.ClientTLS.AllowedSubjectPatterns {
 		if _, err := regexp.Compile(p); err != nil {

@@ -140,8 +140,11 @@ func TestValidate(t *testing.T) {
 				ic.Spec.TuningOptions.HeaderBufferBytes = 16384
 				ic.Spec.TuningOptions.HeaderBufferMaxRewriteBytes = 16384
 				ic.Spec.ClientTLS.AllowedSubjectPatterns = []string{"ok", "("}
+				ic.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{
+					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpExists}},
+				}}
 			}),
-			want: []string{"spec.endpointPublishingStrategy.hostNetwork", "spec.tuningOptions.headerBufferBytes", "spec.clientTLS.allowedSubjectPatterns[1]"},
+			want: []string{"spec.endpointPublishingStrategy.hostNetwork", "spec.nodePlacement", "spec.tuningOptions.headerBufferBytes", "spec.clientTLS.allowedSubjectPatterns[1]"},
 		},
 	}
 	for _, test := range tests {

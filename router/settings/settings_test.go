@@ -46,6 +46,34 @@ func overrides(text string) func(*spec) {
 	return func(s *spec) { s.UnsupportedConfigOverrides.Raw = []byte(text) }
 }
 
+func custom(version configv1.TLSProtocolVersion, ciphers ...string) func(*spec) {
+	return func(s *spec) {
+		s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom", Custom: &configv1.CustomTLSProfile{
+			TLSProfileSpec: configv1.TLSProfileSpec{MinTLSVersion: version, Ciphers: ciphers},
+		}}
+	}
+}
+
+// TestCustomCiphers: a profile that would leave a version of TLS to chance is
+// not used.
+func TestCustomCiphers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		edit func(*spec)
+		good bool
+	}{
+		{custom(configv1.VersionTLS12), false},
+		{custom(configv1.VersionTLS12, "TLS_AES_128_GCM_SHA256"), false},
+		{custom(configv1.VersionTLS13, "ECDHE-RSA-AES128-GCM-SHA256"), false},
+		{custom(configv1.VersionTLS12, "ECDHE-RSA-AES128-GCM-SHA256"), true},
+		{custom(configv1.VersionTLS13, "TLS_AES_128_GCM_SHA256"), true},
+	} {
+		if s, fields := from(test.edit, settings.Flags{}); (s.Render.TLS != render.TLS{}) != test.good || (len(fields) == 0) != test.good {
+			t.Errorf("%+v, findings %v", s.Render.TLS, fields)
+		}
+	}
+}
+
 // TestOverrides: the overrides that mean something here, and what the load
 // balancer in front asks for.
 func TestOverrides(t *testing.T) {

@@ -70,6 +70,10 @@ func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
 			ciphers = append(ciphers, c)
 		}
 	}
+	if problem := profileProblem(out.MinVersion, len(ciphers), len(suites)); problem != "" {
+		r.find(field+".custom.ciphers", problem, "the Intermediate profile is used")
+		return
+	}
 	if p.Type == configv1.TLSProfileCustomType {
 		for _, g := range named.Groups {
 			if !groups[g] {
@@ -85,6 +89,20 @@ func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
 	}
 	out.Ciphers, out.Suites, out.Curves = strings.Join(ciphers, ":"), strings.Join(suites, ":"), strings.Join(curves, ":")
 	r.out.Render.TLS = out
+}
+
+// profileProblem says why a profile with so many ciphers for TLS up to 1.2 and
+// so many for 1.3 cannot be used: what is missing would be OpenSSL's choice.
+func profileProblem(version string, ciphers, suites int) string {
+	switch {
+	case ciphers+suites == 0:
+		return "is an empty list"
+	case version == "TLSv1.3" && suites == 0:
+		return "has no cipher of TLS 1.3, which minTLSVersion demands"
+	case version != "TLSv1.3" && ciphers == 0:
+		return "has ciphers of TLS 1.3 only, while minTLSVersion allows older versions"
+	}
+	return ""
 }
 
 // inheritedProfile returns the profile of the cluster by the name that it has,
