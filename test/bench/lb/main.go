@@ -60,7 +60,11 @@ type bench struct {
 
 func run(ctx context.Context, o options) (err error) {
 	var rows []row
-	rows = append(rows, election())
+	arp, err := answers(ctx)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, election(), arp)
 	if o.takeovers+o.handovers > 0 {
 		b := &bench{options: o, started: time.Now()}
 		if err := b.start(ctx); err != nil {
