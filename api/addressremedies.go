@@ -59,8 +59,7 @@ func configurationRemedies() map[Reason]Remedy {
 // addressRemedies are about Services of type LoadBalancer.
 func addressRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonIPAllocated:  {"the Service has its address", ""},
-		ReasonNodeAssigned: {"a node began to announce the address", ""},
+		ReasonIPAllocated: {"the Service has its address", ""},
 		ReasonStatusFamily: {
 			"the Service's status holds an impossible combination of addresses; somebody else wrote it",
 			"nothing: it gets others",
@@ -97,14 +96,6 @@ func addressRemedies() map[Reason]Remedy {
 			"the Service has an address that no pool holds; somebody else gave it",
 			"remove the other load balancer, or give one of the two a loadBalancerClass",
 		},
-		ReasonInvalidProbe: {
-			"the annotation lb.fairlead.dev/probe cannot be read, so no pod is asked",
-			"write :PORT/PATH, such as :8080/healthz",
-		},
-		ReasonAddressConflict: {
-			"another host on the network claims the Service's address",
-			"find the host by the hardware address in the message and take the address from it, or take it out of the pool; if it is a node, see whether the speakers reach each other",
-		},
 		ReasonSessionUp: {"a node and the router have a BGP session", ""},
 		ReasonSessionDown: {
 			"a node has lost its BGP session with the router, which forgets the node's routes",
@@ -113,6 +104,21 @@ func addressRemedies() map[Reason]Remedy {
 		ReasonTooManyRoutes: {
 			"a router would be told more prefixes than Fairlead tells any",
 			"set aggregationLength in the BGPAdvertisement, or choose pools, peers and nodes",
+		},
+	}
+}
+
+// announcementRemedies are about Services whose address is announced, or should be.
+func announcementRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonNodeAssigned: {"a node began to announce the address", ""},
+		ReasonInvalidProbe: {
+			"the annotation lb.fairlead.dev/probe cannot be read, so no pod is asked",
+			"write :PORT/PATH, such as :8080/healthz",
+		},
+		ReasonAddressConflict: {
+			"another host on the network claims the Service's address",
+			"find the host by the hardware address in the message and take the address from it, or take it out of the pool; if it is a node, see whether the speakers reach each other",
 		},
 		ReasonAnnounceFailed: {
 			"the node that should announce has none of the interfaces that the advertisement names",

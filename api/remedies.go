@@ -11,7 +11,7 @@ type Remedy struct {
 // RemedyOf returns what is known about a reason; ok is false for a reason that
 // is not Fairlead's.
 func RemedyOf(r Reason) (remedy Remedy, ok bool) {
-	for _, table := range []map[Reason]Remedy{routeRemedies(), manifestRemedies(), ingressRemedies(), controllerRemedies(), addressRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
+	for _, table := range []map[Reason]Remedy{routeRemedies(), manifestRemedies(), ingressRemedies(), controllerRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true
 		}

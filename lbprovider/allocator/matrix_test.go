@@ -262,12 +262,14 @@ func TestPoolsOverTime(t *testing.T) {
 	favourite.Annotations = map[string]string{api.AnnotationDefaultPool: "true"}
 	for name, history := range map[string][]turn{
 		"split": {
-			{pools: one(pool("a", "198.18.1.0/30")), req: asked("1"), want: "198.18.1.0"}, {req: asked("2"), want: "198.18.1.1"},
+			{pools: one(pool("a", "198.18.1.0/30")), req: asked("1"), want: "198.18.1.0"},
+			{req: asked("2"), want: "198.18.1.1"},
 			{pools: one(pool("b", "198.18.1.0/32"), pool("c", "198.18.1.1-198.18.1.3")), req: asked("2"), want: "198.18.1.1", says: `from pool "c"`},
 			{req: asked("1"), want: "198.18.1.0", says: `from pool "b"`},
 		},
 		"merge": {
-			{pools: one(pool("b", "198.18.1.0/32"), pool("c", "198.18.1.1/32")), req: asked("1"), want: "198.18.1.0"}, {req: asked("2"), want: "198.18.1.1"},
+			{pools: one(pool("b", "198.18.1.0/32"), pool("c", "198.18.1.1/32")), req: asked("1"), want: "198.18.1.0"},
+			{req: asked("2"), want: "198.18.1.1"},
 			{pools: one(pool("a", "198.18.1.0/30")), req: asked("2"), want: "198.18.1.1"}, {req: asked("1"), want: "198.18.1.0"},
 		},
 		"removed, another is there": {
@@ -303,7 +305,8 @@ func TestPoolsOverTime(t *testing.T) {
 			{req: asked("3", in("shop")), want: "198.18.2.0"},
 		},
 		"a freed address is given again": {
-			{pools: one(pool("a", "198.18.1.0/31")), req: asked("1"), want: "198.18.1.0"}, {req: asked("2"), want: "198.18.1.1"},
+			{pools: one(pool("a", "198.18.1.0/31")), req: asked("1"), want: "198.18.1.0"},
+			{req: asked("2"), want: "198.18.1.1"},
 			{req: asked("3"), reason: api.ReasonAllocationFailed},
 			{gone: "default/1"},
 			{req: asked("3"), want: "198.18.1.0"},
