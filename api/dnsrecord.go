@@ -45,6 +45,7 @@ const (
 // dnsRemedies are those of DNSRecords.
 func dnsRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
+		ReasonDNSPublished: {"the name is published", ""},
 		ReasonDNSProviderError: {
 			"the DNS service refused the record or did not answer",
 			"read the message; check zone, credentials and network of the operator. It is tried again every 30 seconds",

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,31 +71,24 @@ func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry pr
 	if c.cluster == "" {
 		return errors.New("--cloud needs --cloud-cluster, the name of this cluster in the cloud")
 	}
-	h, err := c.choose(ctx, registry, access)
+	h, err := c.choose(ctx, access)
 	if err != nil {
 		return fmt.Errorf("set up --cloud=%s: %w", c.hook, err)
 	}
 	return cloud.Setup(mgr, cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry})
 }
 
-func (c *cloudSettings) choose(ctx context.Context, registry prometheus.Registerer, access aws.Access) (hook.LoadBalancerHook, error) {
+func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
 	switch c.hook {
 	case "aws":
-		return c.aws(ctx, registry, access)
+		return c.aws(ctx, access)
 	case "webhook":
 		return c.webhook()
 	}
 	return nil, fmt.Errorf("%q is none of aws, webhook, none; see --help", c.hook)
 }
 
-func (c *cloudSettings) aws(ctx context.Context, registry prometheus.Registerer, access aws.Access) (hook.LoadBalancerHook, error) {
-	calls, err := cloud.NewCalls(registry)
-	if err != nil {
-		return nil, err
-	}
-	access.Observe = func(service, action, code string, took time.Duration) {
-		calls.Observe(service, action, code, aws.Throttled(code), took)
-	}
+func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
 	cfg, err := aws.Config(ctx, access)
 	if err != nil {
 		return nil, err

@@ -140,6 +140,9 @@ func run(ctx context.Context, s settings) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operator.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
+	if s.aws, err = observed(s.aws, metrics.Registry); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	names, err := s.dns.options(ctx, config, s.aws)
 	if err != nil {
 		return fmt.Errorf("set up DNS: %w", err)
