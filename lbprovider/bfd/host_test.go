@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if _, child := os.LookupEnv(asThrower); child {
+		if err := thrower(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -147,7 +154,8 @@ func start(t *testing.T, ns string) *peerHost {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	cmd := exec.Command("nsenter", "--net=/run/netns/"+ns, self)
+	// Without any capability: none is needed.
+	cmd := exec.Command("nsenter", "--net=/run/netns/"+ns, "setpriv", "--bounding-set=-all", self)
 	cmd.Env = append(os.Environ(), asHost+"=1")
 	cmd.Stderr = t.Output()
 	h := &peerHost{t: t, answers: make(chan answer, 1), changes: make(chan answer, 1000)}

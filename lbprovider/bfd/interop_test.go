@@ -237,3 +237,56 @@ func TestMultihopWithFRR(t *testing.T) {
 		}
 	})
 }
+
+// TestForeignPackets sends a host what it must not heed: packets of strangers,
+// from too far away, or malformed. It is passive, so any answer would show.
+func TestForeignPackets(t *testing.T) {
+	p := newPath(t)
+	const peer, stranger = "198.18.80.2", "198.18.80.9"
+	p.run("ip", "-n", p.ns("near"), "addr", "add", stranger+"/24", "dev", "us")
+	h := start(t, p.ns("us"))
+	passive := fast()
+	passive.PassiveMode = true
+	h.add(order{Peer: netip.MustParseAddr(peer), Profile: passive})
+	const (
+		down    = "20400318000000090000000000000001000f424000000000" // of nobody we know yet
+		guessed = "20400318000000090000000700000001000f424000000000" // names another session
+		broken  = "20400018000000090000000000000001000f424000000000" // multiplier 0
+	)
+	discarded := func() (n float64) {
+		for name, value := range h.status(peer).Metrics {
+			if strings.HasPrefix(name, "lbprovider_bfd_packets_discarded_total") {
+				n += value
+			}
+		}
+		return n
+	}
+	for _, c := range []struct{ name, from, ttl, payload, reason string }{
+		{"of a stranger", stranger, "255", down, "unknown session"},
+		{"for no session of ours", peer, "255", guessed, "unknown session"},
+		{"through a router", peer, "254", down, "TTL"},
+		{"malformed", peer, "255", broken, "malformed"},
+		{"empty", peer, "255", "", "malformed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h.t = t
+			before := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]
+			throw(t, p.ns("near"), c.from, "198.18.80.1:3784", c.ttl, c.payload)
+			eventually(t, func() string {
+				if got := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]; got != before+1 {
+					return "the packet was not discarded: " + c.reason
+				}
+				return ""
+			})
+			if st := h.status(peer); st.Status.State != bfd.Down || st.Metrics["metallb_bfd_control_packet_output{"+peer+",}"] != 0 {
+				t.Errorf("it had an effect: %+v", st)
+			}
+		})
+	}
+	h.t = t
+	if discarded() != 5 {
+		t.Errorf("%v packets were discarded, want 5", discarded())
+	}
+	throw(t, p.ns("near"), peer, "198.18.80.1:3784", "255", down)
+	h.becomes(peer, "in state Init after a right packet", func(st bfd.Status) bool { return st.State == bfd.Init })
+}

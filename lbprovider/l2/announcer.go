@@ -278,20 +278,31 @@ func (s *state) speak(now time.Time) {
 		if !ok || at.After(now) {
 			continue
 		}
+		first := b.sent == 0
 		b.mark(now)
-		for _, p := range s.ports {
-			if !claims[addr].on(p.name) {
-				continue
-			}
-			sent, err := p.announce(addr)
-			if err != nil {
-				s.log.Debug("unasked announcement", "address", addr, "error", err)
-			}
-			if sent {
-				claims[addr].counts.unasked.Inc()
-			}
+		if !s.tell(addr, claims[addr]) && first {
+			s.log.Error("no interface can announce the address; for IPv6 it needs some IPv6 address", "address", addr, "interfaces", claims[addr].Interfaces)
 		}
 	}
+}
+
+// tell announces an address by all interfaces of its claim, and says whether
+// there was one.
+func (s *state) tell(addr netip.Addr, c Claim) (told bool) {
+	for _, p := range s.ports {
+		if !c.on(p.name) {
+			continue
+		}
+		sent, err := p.announce(addr)
+		if err != nil {
+			s.log.Debug("unasked announcement", "address", addr, "error", err)
+		}
+		if sent {
+			told = true
+			c.counts.unasked.Inc()
+		}
+	}
+	return told
 }
 
 // scan opens what has appeared and closes what is gone.

@@ -221,6 +221,30 @@ func TestInterfaceWithoutAddress(t *testing.T) {
 	s.owner("198.18.77.100", s.link("a", "eth0"))
 }
 
+// TestNeedsNetRawOnly runs a host that has no other capability, and what is
+// left to an ordinary user of the rest.
+func TestNeedsNetRawOnly(t *testing.T) {
+	s := newSegment(t)
+	s.run("ip", "-n", s.prefix+"a", "addr", "add", "fd00:77::2/64", "dev", "eth0", "nodad")
+	s.as = []string{"setpriv", "--bounding-set=-all,+net_raw"}
+	a := s.announcer("a", "eth0")
+	a.announce(map[string]l2.Claim{"198.18.77.100": {}, "fd00:77::100": {}})
+	s.owner("198.18.77.100", s.link("a", "eth0"))
+	s.owner6("fd00:77::100", s.link("a", "eth0"))
+}
+
+// TestBridge: a port of a bridge sees the frames of the bridge, which is the one
+// to answer.
+func TestBridge(t *testing.T) {
+	s := newSegment(t)
+	s.run("ip", "-n", s.prefix+"a", "link", "add", "name", "br0", "address", "02:00:00:00:77:b0", "type", "bridge", "forward_delay", "0")
+	s.run("ip", "-n", s.prefix+"a", "link", "set", "eth0", "master", "br0")
+	s.run("ip", "-n", s.prefix+"a", "link", "set", "br0", "up")
+	a := s.announcer("a", "br0")
+	a.announce(map[string]l2.Claim{"198.18.77.100": {}})
+	s.owner("198.18.77.100", "02:00:00:00:77:b0")
+}
+
 // TestTwoInterfacesOnOneSegment: each hears what the other announces, which is no
 // conflict, and each answers for itself.
 func TestTwoInterfacesOnOneSegment(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +110,9 @@ func tell(from prometheus.Gatherer, out io.Writer) error {
 
 // segment is a client and two hosts on one bridge, each in its own namespace.
 type segment struct {
-	t      testing.TB
+	t testing.TB
+	// as precedes the command of a child.
+	as     []string
 	prefix string
 }
 
@@ -180,7 +183,7 @@ func (s *segment) child(ns, role string, args ...string) (cmd *exec.Cmd, out io.
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + s.prefix + ns, self}, args...)...)
+	cmd = exec.Command("nsenter", slices.Concat([]string{"--net=/run/netns/" + s.prefix + ns}, s.as, []string{self}, args)...)
 	cmd.Env = append(os.Environ(), asRole+"="+role)
 	cmd.Stderr = s.t.Output()
 	if out, err = cmd.StdoutPipe(); err != nil {

@@ -1,0 +1,56 @@
+package bfd_test
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// asThrower in the environment makes the test binary send one datagram.
+const asThrower = "FAIRLEAD_BFD_TEST_THROW"
+
+// throw sends a datagram from a network namespace.
+func throw(t *testing.T, ns, from, to, ttl, payload string) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command("nsenter", "--net=/run/netns/"+ns, self, from, to, ttl, payload)
+	cmd.Env = append(os.Environ(), asThrower+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("send: %v: %s", err, out)
+	}
+}
+
+func thrower(args []string) error {
+	ttl, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	payload, err := hex.DecodeString(args[3])
+	if err != nil {
+		return err
+	}
+	d := net.Dialer{
+		LocalAddr: &net.UDPAddr{IP: net.ParseIP(args[0])},
+		Control: func(_, _ string, c syscall.RawConn) error {
+			var err error
+			outer := c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_TTL, ttl) })
+			if outer != nil {
+				return outer
+			}
+			return err
+		},
+	}
+	conn, err := d.DialContext(context.Background(), "udp4", args[1])
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Write(payload)
+	return err
+}
