@@ -57,6 +57,9 @@ func (r *run) goesOn(a stack.Action, err error) bool {
 	if name == "" {
 		return false
 	}
+	if _, full := a.(stack.Register); full && hook.ClassOf(err) == hook.ClassQuota {
+		return true // there is room once those that are too many have gone
+	}
 	r.failed[name] = true
 	return true
 }

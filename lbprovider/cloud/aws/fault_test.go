@@ -303,3 +303,15 @@ func TestFailedBalancer(t *testing.T) {
 		t.Error("it is still the failed one")
 	}
 }
+
+// TestFullGroup: where a target group has no room for a target more, those that
+// are too many go first.
+func TestFullGroup(t *testing.T) {
+	b := newBed(t, fakeaws.Options{Limits: fakeaws.Limits{TargetsPerGroup: 4}})
+	b.ensure(routerSpec(4))
+	b.cloud.AddInstance(instanceID(4), "subnet-a", "10.0.1.14", b.nodes)
+	other := routerSpec(5)
+	other.Targets.Nodes = other.Targets.Nodes[1:]
+	b.ensure(other)
+	b.checkRouter(other)
+}

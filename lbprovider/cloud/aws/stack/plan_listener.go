@@ -104,6 +104,10 @@ func (p *planner) targets(groups []TargetGroup) {
 			have = g.Targets
 		}
 		add, remove := TargetChanges(want.Targets, have)
+		if len(have)+len(add) > maxGroupTargets {
+			p.deregister(want.Name, remove) // or there is no room
+			remove = nil
+		}
 		for part := range slices.Chunk(add, chunk) {
 			p.add(Register{want.Name, part})
 		}
