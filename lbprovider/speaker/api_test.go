@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +20,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
@@ -33,7 +31,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
-	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/lbapi"
 )
 
 // record remembers what the speaker wants announced.
@@ -98,56 +96,30 @@ func (p *peers) alive(names ...string) {
 }
 
 type env struct {
-	t *testing.T
-	client.Client
+	*lbapi.API
 	announced *record
+	routers   *routers
 	peers     *peers
 	speaker   *speaker.Speaker
 	metrics   *prometheus.Registry
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newEnv starts an API server and the speaker of the node "node-a".
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	server, err := cluster.StartAPIServer(t.Context(), t.TempDir())
-	if err != nil {
-		t.Skipf("no API server: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Logf("stop API server: %v", err)
-		}
+	e := &env{API: lbapi.Start(t, "../.."), announced: &record{}, routers: &routers{}, peers: &peers{snapshot: &liveness.Snapshot{}}, metrics: prometheus.NewRegistry()}
+	again := true // several tests of this process make one
+	mgr, err := ctrl.NewManager(e.REST, ctrl.Options{
+		Scheme: lbapi.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: &again},
 	})
-	crds, err := filepath.Glob("../../config/lbprovider/crd/*.yaml")
-	must(t, err)
-	for _, crd := range crds {
-		must(t, server.Apply(t.Context(), crd))
-	}
-	_, err = server.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-	must(t, err)
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1beta1.AddToScheme(scheme))
-	rest, err := server.RESTConfig()
-	must(t, err)
-	e := &env{t: t, announced: &record{}, peers: &peers{snapshot: &liveness.Snapshot{}}, metrics: prometheus.NewRegistry()}
-	e.Client, err = client.New(rest, client.Options{Scheme: scheme})
-	must(t, err)
-	mgr, err := ctrl.NewManager(rest, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
-	must(t, err)
+	e.Must(err)
 	e.speaker, err = speaker.Setup(mgr, speaker.Options{
 		NodeName: "node-a", Namespace: api.ProviderNamespace, Classes: service.DefaultClasses(),
-		Speakers: labels.SelectorFromSet(labels.Set{"app": "speaker"}), Announcer: e.announced, Peers: e.peers,
+		Speakers: labels.SelectorFromSet(labels.Set{"app": "speaker"}), Announcer: e.announced, Peers: e.peers, Routers: e.routers,
 		Registerer: e.metrics, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	must(t, err)
+	e.Must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -162,8 +134,8 @@ func newEnv(t *testing.T) *env {
 
 // announces polls until the speaker announces exactly these addresses.
 func (e *env) announces(want string) {
-	e.t.Helper()
-	e.eventually(func() string {
+	e.T.Helper()
+	e.Eventually(func() string {
 		if got := e.announced.addresses(); got != want {
 			return fmt.Sprintf("announced is %q, want %q", got, want)
 		}
@@ -171,26 +143,10 @@ func (e *env) announces(want string) {
 	})
 }
 
-// eventually polls until check returns "", and ends the test otherwise.
-func (e *env) eventually(check func() string) {
-	e.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); ; <-tick.C {
-		why := check()
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatal(why)
-		}
-	}
-}
-
 // reason polls until the debug page shows this reason for the address.
 func (e *env) reason(addr, want string) {
-	e.t.Helper()
-	e.eventually(func() string {
+	e.T.Helper()
+	e.Eventually(func() string {
 		answer := httptest.NewRecorder()
 		e.speaker.ServeHTTP(answer, httptest.NewRequest("GET", "/debug/l2?ip="+addr, nil))
 		var rows []speaker.Row
@@ -202,23 +158,23 @@ func (e *env) reason(addr, want string) {
 }
 
 func (e *env) create(objects ...client.Object) {
-	e.t.Helper()
+	e.T.Helper()
 	for _, o := range objects {
-		must(e.t, e.Create(e.t.Context(), o))
+		e.Must(e.Create(e.T.Context(), o))
 	}
 }
 
 func (e *env) node(name string) {
-	e.t.Helper()
+	e.T.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.create(n)
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	must(e.t, e.Status().Update(e.t.Context(), n))
+	e.Must(e.Status().Update(e.T.Context(), n))
 }
 
 func (e *env) patch(o client.Object, patch string) {
-	e.t.Helper()
-	must(e.t, e.Patch(e.t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	e.T.Helper()
+	e.Must(e.Patch(e.T.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
 // TestSpeakerAgainstAPIServer walks one Service through its life. The address
@@ -229,7 +185,6 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name}
 	}
-	e.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.ProviderNamespace}})
 	e.node("node-a")
 	e.node("node-b")
 	pool := &v1beta1.IPAddressPool{ObjectMeta: meta("p"), Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"10.0.0.0/24"}}}
@@ -240,7 +195,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 	}
 	e.create(svc)
 	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: vip}}
-	must(t, e.Status().Update(t.Context(), svc))
+	e.Must(e.Status().Update(t.Context(), svc))
 
 	e.reason(vip, "notSynced")
 	e.peers.alive("node-a")
@@ -260,14 +215,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 
 	step := func(name string, f func(t *testing.T)) {
 		t.Helper()
-		outer := e.t
-		ok := t.Run(name, func(t *testing.T) {
-			e.t = t
-			f(t)
-		})
-		if e.t = outer; !ok {
-			t.FailNow() // each step starts where the last one ended
-		}
+		e.Step(t, name, f)
 	}
 	step("a speaker that works but was never met is not taken for dead", func(t *testing.T) {
 		e.announces(vip) // no speaker is known on node-b
@@ -278,7 +226,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.create(&corev1.ServiceAccount{ObjectMeta: meta("default")}, p)
 		p.Status.HostIP, p.Status.HostIPs = "198.18.0.2", []corev1.HostIP{{IP: "198.18.0.2"}}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		must(t, e.Status().Update(t.Context(), p))
+		e.Must(e.Status().Update(t.Context(), p))
 		e.reason(vip, "notOwner")
 		e.announces("")
 		e.peers.mu.Lock()
@@ -291,7 +239,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.peers.alive("node-a", "node-b")
 		e.speaker.Changed()
 		e.reason(vip, "notOwner")
-		e.eventually(func() string { return e.reached(2) })
+		e.Eventually(func() string { return e.reached(2) })
 		e.peers.alive("node-a")
 		e.speaker.Changed()
 		e.announces(vip)
@@ -304,7 +252,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":""}}}`)
 		e.announces(vip)
 		e.speaker.Conflict(l2.Conflict{Address: netip.MustParseAddr(vip), MAC: net.HardwareAddr{2, 0, 0, 0, 0, 7}, Interface: "eth0"})
-		e.eventually(func() string {
+		e.Eventually(func() string {
 			return e.event("web", "addressConflict", "another host, 02:00:00:00:00:07 on interface eth0")
 		})
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":null}}}`)
@@ -312,18 +260,18 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 	})
 	step("the owner is not ready", func(t *testing.T) {
 		n := &corev1.Node{}
-		must(t, e.Get(t.Context(), client.ObjectKey{Name: "node-b"}, n))
+		e.Must(e.Get(t.Context(), client.ObjectKey{Name: "node-b"}, n))
 		n.Status.Conditions[0].Status = corev1.ConditionUnknown
-		must(t, e.Status().Update(t.Context(), n))
+		e.Must(e.Status().Update(t.Context(), n))
 		e.announces(vip)
 		n.Status.Conditions[0].Status = corev1.ConditionTrue
-		must(t, e.Status().Update(t.Context(), n))
+		e.Must(e.Status().Update(t.Context(), n))
 		e.announces("")
 	})
 	step("the advertisement chooses nodes and interfaces", func(*testing.T) {
 		e.patch(ad, `{"spec":{"nodeSelectors":[{"matchLabels":{"kubernetes.io/hostname":"none"}}]}}`)
 		e.reason(vip, "noEligibleNode")
-		e.eventually(func() string { return e.event("web", "announceFailed", "no advertisement selects it") })
+		e.Eventually(func() string { return e.event("web", "announceFailed", "no advertisement selects it") })
 		e.patch(ad, `{"spec":{"nodeSelectors":null,"interfaces":["eth7"]}}`)
 		e.reason(vip, "noEligibleNode")
 		e.patch(ad, `{"spec":{"interfaces":null}}`)
@@ -334,7 +282,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.reason(vip, "notOwner")
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":true}}]}`)
 		e.announces(vip)
-		e.eventually(func() string {
+		e.Eventually(func() string {
 			return e.event("web", "nodeAssigned", `announcing from node "node-a" with protocol "layer2"`)
 		})
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false}}]}`)
@@ -343,12 +291,12 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.announces(vip)
 	})
 	step("the pool goes, the service goes", func(t *testing.T) {
-		must(t, e.Delete(t.Context(), pool))
+		e.Must(e.Delete(t.Context(), pool))
 		e.reason(vip, "ipNotAllowed")
 		e.announces("")
 		e.create(&v1beta1.IPAddressPool{ObjectMeta: meta("again"), Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"10.0.0.1-10.0.0.9"}}})
 		e.announces(vip)
-		must(t, e.Delete(t.Context(), svc))
+		e.Must(e.Delete(t.Context(), svc))
 		e.announces("")
 	})
 }
@@ -356,7 +304,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 // reached says "" if the speaker counts this many reachable speakers.
 func (e *env) reached(want int) string {
 	families, err := e.metrics.Gather()
-	must(e.t, err)
+	e.Must(err)
 	for _, f := range families {
 		if f.GetName() == "lbprovider_liveness_members" && int(f.GetMetric()[0].GetGauge().GetValue()) == want {
 			return ""
@@ -368,7 +316,7 @@ func (e *env) reached(want int) string {
 // event says "" if the Service has an event of this reason with this text.
 func (e *env) event(name, reason, text string) string {
 	var list corev1.EventList
-	must(e.t, e.List(e.t.Context(), &list, client.InNamespace("default")))
+	e.Must(e.List(e.T.Context(), &list, client.InNamespace("default")))
 	for _, ev := range list.Items {
 		if ev.InvolvedObject.Name == name && ev.Reason == reason && strings.Contains(ev.Message, text) {
 			return ""
