@@ -168,7 +168,7 @@ func (b *bed) clean(t *testing.T) {
 	err := rig.Until(limit, "removal of what was deleted", func() (bool, error) {
 		kinds, err := b.router.Backends()
 		left = kinds["be_edge_http"]
-		return left == 0, err
+		return left == 0 && kinds["be_http"] > 0, err // those that stay are there
 	})
 	if err != nil {
 		t.Logf("%d backends are left", left)

@@ -289,6 +289,9 @@ func (b *bed) leftovers(t *testing.T, connections int) {
 	if err != nil {
 		t.Error(err)
 	}
+	if have < exist {
+		t.Errorf("%d backends cannot serve %d routes", have, exist)
+	}
 }
 
 // reloads demands that HAProxy is the process that it was.

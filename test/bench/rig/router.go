@@ -159,7 +159,7 @@ func (o *Router) Backends() (map[string]int, error) {
 	kinds := map[string]int{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), `haproxy_backend_sessions_total{proxy="be_`); ok {
+		if _, rest, ok := strings.Cut(lines.Text(), `proxy="be_`); ok && strings.HasPrefix(lines.Text(), "haproxy_backend_sessions_total{") {
 			kind, _, _ := strings.Cut(rest, ":")
 			kinds["be_"+kind]++
 		}
