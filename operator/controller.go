@@ -124,31 +124,41 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	return in, r.observePassthrough(ctx, &in)
 }
 
+// outcome collects what goes wrong while children are written.
+type outcome struct {
+	in *statusInput
+	// failed are errors of ours, to be tried again soon.
+	failed []error
+}
+
+// note puts an error into the status, and reports whether there was none.
+func (o *outcome) note(err error) bool {
+	if err == nil {
+		return true
+	}
+	conflict, missing := (*conflictError)(nil), (*missingConfigMapError)(nil)
+	switch {
+	// For the user to solve, and no error of ours: it is looked at again every
+	// minute, as all that is degraded.
+	case errors.As(err, &conflict):
+		o.in.problems = append(o.in.problems, problem{api.ReasonConflictingObject, err.Error()})
+		return false
+	case errors.As(err, &missing):
+		o.in.problems = append(o.in.problems, problem{api.ReasonConfigMapNotFound, err.Error()})
+		return false
+	case !apierrors.IsConflict(err):
+		o.in.problems = append(o.in.problems, problem{"ReconcileFailed", err.Error()})
+	}
+	o.failed = append(o.failed, err)
+	return false
+}
+
 // apply writes the children in order. A child that fails is a problem in the
 // status and does not keep back the ones after it, except that pods are not
 // started without the Secrets that they mount.
 func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
-	var failed []error
-	note := func(err error) bool {
-		if err == nil {
-			return true
-		}
-		conflict, missing := (*conflictError)(nil), (*missingConfigMapError)(nil)
-		switch {
-		// For the user to solve, and no error of ours: it is looked at again
-		// every minute, as all that is degraded.
-		case errors.As(err, &conflict):
-			in.problems = append(in.problems, problem{api.ReasonConflictingObject, err.Error()})
-			return false
-		case errors.As(err, &missing):
-			in.problems = append(in.problems, problem{api.ReasonConfigMapNotFound, err.Error()})
-			return false
-		case !apierrors.IsConflict(err):
-			in.problems = append(in.problems, problem{"ReconcileFailed", err.Error()})
-		}
-		failed = append(failed, err)
-		return false
-	}
+	o := &outcome{in: in}
+	note := o.note
 	s, owner := in.s, in.deployment
 	certificate := note(r.ensureCertificate(ctx, in))
 	_, err := ensure(ctx, r, child[*corev1.Secret]{
@@ -156,13 +166,13 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		desired: ownedBy(desiredStatsSecret(s.name), owner),
 	})
 	if stats := note(err); !certificate || !stats {
-		return errors.Join(failed...)
+		return errors.Join(o.failed...)
 	}
 	d, err := ensure(ctx, r, child[*appsv1.Deployment]{
 		ic: s.name, empty: &appsv1.Deployment{}, desired: desiredDeployment(s), changed: changedDeployment,
 	})
 	if !note(err) {
-		return errors.Join(failed...)
+		return errors.Join(o.failed...)
 	}
 	in.deployment = d
 
@@ -193,7 +203,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		ic: s.name, empty: &networkingv1.IngressClass{}, changed: changedIngressClass, desired: desiredIngressClass(s.name),
 	})
 	note(err)
-	return errors.Join(failed...)
+	return errors.Join(o.failed...)
 }
 
 func serviceChild(ic string, s *corev1.Service, wanted bool) child[*corev1.Service] {

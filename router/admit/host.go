@@ -57,11 +57,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	for _, c := range all {
 		h := hosts[c.Host]
 		if winner := conflict(h.Winners, c, interNamespace); winner != nil {
-			if yields(winner, c) {
-				h.Winners[slices.Index(h.Winners, winner)] = c
-				winner, c = c, winner
-			}
-			h.Losers[c.Key] = lost(c, winner)
+			h.lose(winner, c)
 			continue
 		}
 		if !interNamespace {
@@ -111,6 +107,16 @@ func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *mode
 		}
 	}
 	return nil
+}
+
+// lose notes that of two claims the younger one loses, unless the older one
+// gives way to it.
+func (h *Host) lose(winner, c *model.Claim) {
+	if yields(winner, c) {
+		h.Winners[slices.Index(h.Winners, winner)] = c
+		winner, c = c, winner
+	}
+	h.Losers[c.Key] = lost(c, winner)
 }
 
 // yields reports whether a winner gives its place to a younger claim: what is

@@ -76,9 +76,6 @@ func labelOf(line []byte, name string) string {
 	if i < 1 || line[i-1] != '{' && line[i-1] != ',' {
 		return ""
 	}
-	value := line[i+len(name)+2:]
-	if end := bytes.IndexByte(value, '"'); end >= 0 {
-		return string(value[:end])
-	}
-	return ""
+	value, _, _ := bytes.Cut(line[i+len(name)+2:], []byte(`"`))
+	return string(value)
 }

@@ -59,17 +59,8 @@ func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
 	if out.MinVersion == "" {
 		out.MinVersion = "TLSv1.2"
 	}
-	var ciphers, suites, curves []string
-	for _, c := range named.Ciphers {
-		switch {
-		case !cipherName.MatchString(c):
-			r.refuse(field+".custom.ciphers", "%q is not the name of a cipher", c)
-		case strings.HasPrefix(c, "TLS_"):
-			suites = append(suites, c)
-		default:
-			ciphers = append(ciphers, c)
-		}
-	}
+	ciphers, suites := r.ciphers(field+".custom.ciphers", named.Ciphers)
+	var curves []string
 	if problem := profileProblem(out.MinVersion, len(ciphers), len(suites)); problem != "" {
 		r.find(field+".custom.ciphers", problem, "the Intermediate profile is used")
 		return
@@ -89,6 +80,21 @@ func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
 	}
 	out.Ciphers, out.Suites, out.Curves = strings.Join(ciphers, ":"), strings.Join(suites, ":"), strings.Join(curves, ":")
 	r.out.Render.TLS = out
+}
+
+// ciphers sorts the names of ciphers into those for TLS up to 1.2 and for 1.3.
+func (r *reader) ciphers(field string, names []string) (old, suites []string) {
+	for _, c := range names {
+		switch {
+		case !cipherName.MatchString(c):
+			r.refuse(field, "%q is not the name of a cipher", c)
+		case strings.HasPrefix(c, "TLS_"):
+			suites = append(suites, c)
+		default:
+			old = append(old, c)
+		}
+	}
+	return old, suites
 }
 
 // profileProblem says why a profile with so many ciphers for TLS up to 1.2 and

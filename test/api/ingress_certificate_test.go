@@ -46,7 +46,9 @@ func TestIngressCertificateReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { return get(t, c, client.ObjectKey{Name: "openshift-default"}, &networkingv1.IngressClass{}) })
+	eventually(t, func() error {
+		return get(t, c, client.ObjectKey{Name: "openshift-default"}, &networkingv1.IngressClass{})
+	})
 	if err := apply(t, strings.ReplaceAll(referring, "NAMESPACE", ns.Name)); err != nil {
 		t.Fatal(err)
 	}
