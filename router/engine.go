@@ -91,6 +91,10 @@ type Engine struct {
 	live *plan.State
 	// driftAt is when live was last compared with HAProxy itself.
 	driftAt time.Time
+	// digest is HAProxy's as of that time. It is worth something while compared
+	// is true: live was found to be the same then, and is as it was.
+	digest   uint64
+	compared bool
 	// pid is the worker that live describes, seen last at seenAt; 0 if none
 	// is known.
 	pid    int
@@ -309,7 +313,7 @@ func (e *Engine) readBack(pid int) error {
 	if err != nil {
 		return err
 	}
-	e.live, e.pid, e.driftAt = live, pid, time.Now()
+	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
 	e.removals = newRemovals()
 	e.pending = plan.FullScope(e.pipeline.Want(), live)
 	live.Share(e.pipeline.Want(), e.pending)
@@ -348,7 +352,7 @@ func (e *Engine) apply(p plan.Plan) error {
 		return nil
 	}
 	began := time.Now()
-	e.refresh.due = true
+	e.refresh.due, e.compared = true, false
 	e.removals.add(p.Removals, began.Add(removalPause))
 	err := e.runtime.Apply(p.Steps, e.live.Apply)
 	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {

@@ -39,9 +39,9 @@ func (p *Pipeline) decide(family []string, scope *plan.Scope, touched KeySet) {
 	claims := make(map[string][]*model.Claim, len(family))
 	for _, host := range family {
 		claims[host] = nil
-		for key, c := range p.claims[host] {
+		for _, c := range p.claims[host] {
 			claims[host] = append(claims[host], c)
-			touched[key] = struct{}{}
+			touched[c.Key] = struct{}{}
 		}
 	}
 	for host, h := range admit.Decide(claims, p.settings.InterNamespace) {

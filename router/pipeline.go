@@ -10,6 +10,7 @@ package router
 
 import (
 	"maps"
+	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
 
@@ -33,10 +34,10 @@ type Pipeline struct {
 	// served counts the routes that are part of the wanted state.
 	served int
 	// byService and bySecret lead from a dependency to the routes that name it.
-	byService map[model.Key]KeySet
-	bySecret  map[model.Key]KeySet
+	byService map[model.Key]dependents
+	bySecret  map[model.Key]dependents
 	// claims are the claims of each host by route, hosts the decisions on them.
-	claims map[string]map[model.Key]*model.Claim
+	claims map[string][]*model.Claim
 	hosts  map[string]*admit.Host
 	// covered are the hosts with claims below each wildcard host.
 	covered map[string]map[string]struct{}
@@ -71,8 +72,8 @@ type route struct {
 func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
 		src: src, settings: s,
-		routes: map[model.Key]*route{}, byService: map[model.Key]KeySet{}, bySecret: map[model.Key]KeySet{},
-		claims: map[string]map[model.Key]*model.Claim{}, hosts: map[string]*admit.Host{},
+		routes: map[model.Key]*route{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
+		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
 		want: plan.NewState(), keeping: KeySet{},
 	}
@@ -165,10 +166,10 @@ func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
 		return dirty
 	}
 	for s := range ch.Services {
-		maps.Copy(dirty, p.byService[s])
+		p.byService[s].addTo(dirty)
 	}
 	for s := range ch.Secrets {
-		maps.Copy(dirty, p.bySecret[s])
+		p.bySecret[s].addTo(dirty)
 	}
 	return dirty
 }
@@ -212,20 +213,15 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
 	for _, deps := range []struct {
 		keys []model.Key
-		by   map[model.Key]KeySet
+		by   map[model.Key]dependents
 	}{{res.Services, p.byService}, {res.Secrets, p.bySecret}} {
 		for _, d := range deps.keys {
-			if !add {
-				delete(deps.by[d], key)
-				if len(deps.by[d]) == 0 {
-					delete(deps.by, d)
-				}
-				continue
+			switch now := deps.by[d].with(key, add); {
+			case now.empty():
+				delete(deps.by, d)
+			default:
+				deps.by[d] = now
 			}
-			if deps.by[d] == nil {
-				deps.by[d] = KeySet{}
-			}
-			deps.by[d][key] = struct{}{}
 		}
 	}
 }
@@ -233,17 +229,21 @@ func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
 // claim replaces a route's claim.
 func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]struct{}) {
 	if old != nil && (c == nil || c.Host != old.Host) {
-		delete(p.claims[old.Host], key)
+		p.claims[old.Host] = slices.DeleteFunc(p.claims[old.Host], func(o *model.Claim) bool { return o.Key == key })
 		hosts[old.Host] = struct{}{}
 	}
 	if c == nil {
 		return
 	}
-	if p.claims[c.Host] == nil {
-		p.claims[c.Host] = map[model.Key]*model.Claim{}
+	claims, known := p.claims[c.Host]
+	if !known {
 		p.cover(c.Host, true)
 	}
-	p.claims[c.Host][key] = c
+	if i := slices.IndexFunc(claims, func(o *model.Claim) bool { return o.Key == key }); i >= 0 {
+		claims[i] = c
+	} else {
+		p.claims[c.Host] = append(claims, c)
+	}
 	if old == nil || !sameRight(old, c) {
 		hosts[c.Host] = struct{}{}
 	}

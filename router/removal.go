@@ -74,7 +74,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 	if e.wanted(s) {
 		return true
 	}
-	e.refresh.due = true
+	e.refresh.due, e.compared = true, false
 	for _, step := range plan.Removal(e.live, s) {
 		err := e.runtime.Apply([]plan.Step{step}, e.live.Apply)
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 // mentioning. A start makes much garbage and should be quick.
 const (
 	startGC  = 200
-	steadyGC = 25
+	steadyGC = 15
 )
 
 // saveMemory bounds the garbage that the process keeps, once it is ready.

@@ -23,8 +23,15 @@ const readLimit = 30 * time.Second
 // 10,000 servers, of which "show stat" would take 100 ms (3.4.7).
 const limitMetric = "haproxy_server_limit_sessions"
 
-// readLimits reads the limits of servers' connections from HAProxy's exporter.
+// readLimits reads the limits of servers' connections.
 func (r *Runtime) readLimits(st *plan.State) error {
+	return r.limits(func(body io.Reader) error {
+		return eachLine(body, func(l string) { readLimitLine(st, l) })
+	})
+}
+
+// limits asks HAProxy's exporter for the limits of servers' connections.
+func (r *Runtime) limits(read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://haproxy/metrics?scope=server&metrics="+limitMetric, http.NoBody)
@@ -43,7 +50,7 @@ func (r *Runtime) readLimits(st *plan.State) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%w: statistics socket answers %s", ErrGone, response.Status)
 	}
-	return eachLine(response.Body, func(l string) { readLimitLine(st, l) })
+	return read(response.Body)
 }
 
 // readLimitLine reads `haproxy_server_limit_sessions{proxy="B",server="S"} 10`.

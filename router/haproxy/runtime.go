@@ -6,6 +6,7 @@ package haproxy
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -52,12 +53,14 @@ type Runtime struct {
 	socket runtime.SingleRuntime
 	// Commands counts the lines sent, for metrics and tests.
 	Commands int
+	// seed is that of digests.
+	seed maphash.Seed
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does
 // not connect.
 func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
-	r := &Runtime{layout: l, caps: caps}
+	r := &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed()}
 	if err := r.socket.Init(l.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		return nil, fmt.Errorf("prepare the HAProxy runtime client: %w", err)
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"maps"
+	"unique"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -75,11 +76,41 @@ func serviceOf(s *discoveryv1.EndpointSlice) model.Key {
 
 // The functions below remove what nobody reads.
 
-func stripRoute(r *routev1.Route) { r.ManagedFields = nil }
+// intern makes one of equal texts, for those that many objects have.
+func intern(texts ...*string) {
+	for _, t := range texts {
+		*t = unique.Make(*t).Value()
+	}
+}
+
+func stripRoute(r *routev1.Route) {
+	r.TypeMeta = metav1.TypeMeta{}
+	r.ManagedFields = nil
+	intern(&r.Namespace, &r.Spec.To.Kind)
+	for i := range r.Status.Ingress {
+		ingress := &r.Status.Ingress[i]
+		intern(&ingress.RouterName, &ingress.RouterCanonicalHostname)
+		if ingress.Host == r.Spec.Host {
+			ingress.Host = r.Spec.Host
+		}
+		for j := range ingress.Conditions {
+			c := &ingress.Conditions[j]
+			intern((*string)(&c.Type), (*string)(&c.Status), &c.Reason)
+		}
+	}
+}
 
 func stripService(s *corev1.Service) {
+	s.TypeMeta = metav1.TypeMeta{}
 	s.ManagedFields = nil
+	s.OwnerReferences = nil
 	s.Status = corev1.ServiceStatus{}
+	s.Spec = corev1.ServiceSpec{Type: s.Spec.Type, ClusterIP: s.Spec.ClusterIP, Ports: s.Spec.Ports, ExternalName: s.Spec.ExternalName}
+	intern(&s.Namespace, (*string)(&s.Spec.Type), &s.Spec.ClusterIP)
+	for i := range s.Spec.Ports {
+		p := &s.Spec.Ports[i]
+		intern(&p.Name, (*string)(&p.Protocol), &p.TargetPort.StrVal)
+	}
 }
 
 func stripSlice(s *discoveryv1.EndpointSlice) {
@@ -87,6 +118,23 @@ func stripSlice(s *discoveryv1.EndpointSlice) {
 	s.Annotations = nil
 	s.OwnerReferences = nil
 	s.GenerateName = ""
+	s.TypeMeta = metav1.TypeMeta{}
+	intern(&s.Namespace, (*string)(&s.AddressType))
+	for _, p := range s.Ports {
+		if p.Name != nil {
+			intern(p.Name)
+		}
+		if p.Protocol != nil {
+			intern((*string)(p.Protocol))
+		}
+	}
+	for i := range s.Endpoints {
+		for _, name := range []*string{s.Endpoints[i].NodeName, s.Endpoints[i].Zone} {
+			if name != nil {
+				intern(name)
+			}
+		}
+	}
 }
 
 func stripSecret(s *corev1.Secret) {
