@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,14 +25,15 @@ func traffic(lasting time.Duration) rig.Speed {
 }
 
 // burstOf creates many routes at once, while clients ask others. HAProxy has a
-// processor for itself, and the clients go before the API server and all else
-// on the other one: what is measured is the router's way of changing HAProxy.
+// processor for itself, and the clients and pods go before the API server and
+// all else on the other one: what is measured is how the router's changes keep
+// HAProxy from answering.
 func (b *bench) burstOf(ctx context.Context) error {
 	b.progress("traffic for 10 s, and during a burst of %d routes", b.burst)
 	if err := b.pin(); err != nil {
 		return err
 	}
-	defer func() { _ = rig.PinAll(proxyProcessor, othersProcessor) }() // it was possible before
+	defer b.unpin()
 	const lasting = 10 * time.Second
 	if _, err := b.rig.Measure(ctx, traffic(time.Second)); err != nil {
 		return err
@@ -58,13 +60,23 @@ func (b *bench) burstOf(ctx context.Context) error {
 	return nil
 }
 
-// pin gives HAProxy a processor for itself.
+// unpin takes back what pin did, which was possible before.
+func (b *bench) unpin() {
+	_ = rig.Urgent(b.haproxyPID, false)
+	_ = rig.Urgent(b.rig.LightPods(), false)
+	_ = rig.PinAll(proxyProcessor, othersProcessor)
+}
+
+// pin gives HAProxy a processor for itself, and lets it and the pods go before
+// everything else.
 func (b *bench) pin() error {
 	if err := rig.PinAll(othersProcessor); err != nil {
 		return err
 	}
-	_, haproxy := b.router.Usage()
-	return rig.Pin(haproxy.PID, proxyProcessor)
+	if err := rig.Pin(b.haproxyPID, proxyProcessor); err != nil {
+		return err
+	}
+	return errors.Join(rig.Urgent(b.haproxyPID, true), rig.Urgent(b.rig.LightPods(), true))
 }
 
 func (b *bench) burstRoutes(ctx context.Context) error {

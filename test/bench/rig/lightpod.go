@@ -46,6 +46,9 @@ func (r *Rig) UseLightPods() error {
 	return waitForPort(PodPort)
 }
 
+// LightPods returns the process of the light pods.
+func (r *Rig) LightPods() int { return r.lightPods.Process.Pid }
+
 func waitForPort(port int) error {
 	return Until(20*time.Second, fmt.Sprintf("port %d", port), func() (bool, error) {
 		conn, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -45,6 +45,25 @@ func PinAll(processors ...int) error {
 	return nil
 }
 
+// Urgent lets a process go before all that are not, or ends that.
+func Urgent(pid int, on bool) error {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+	if on {
+		attr.Policy, attr.Priority = unix.SCHED_FIFO, 1
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	if err != nil {
+		return fmt.Errorf("find the threads of process %d: %w", pid, err)
+	}
+	for _, t := range threads {
+		id, _ := strconv.Atoi(filepath.Base(t))
+		if err := unix.SchedSetAttr(id, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("let process %d go before others: %w", pid, err)
+		}
+	}
+	return nil
+}
+
 // CPUTime returns the processor time that a process has used, in seconds.
 func CPUTime(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
