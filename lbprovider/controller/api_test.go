@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -37,9 +38,17 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	e := &env{API: lbapi.Start(t, "../..")}
+	e.rights()
 	e.start()
 	t.Cleanup(func() { e.stop() })
 	return e
+}
+
+// rights installs what the operator may do; the controller has no other rights.
+func (e *env) rights() {
+	e.T.Helper()
+	e.Must(e.Create(e.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.OperatorNamespace}}))
+	e.Must(e.Server.Apply(e.T.Context(), "../../config/lbprovider/allocation-rbac.yaml"))
 }
 
 // manager remembers the readiness check.
@@ -57,7 +66,12 @@ func (m manager) AddReadyzCheck(name string, check healthz.Checker) error {
 func (e *env) start() {
 	e.T.Helper()
 	again := true
-	mgr, err := ctrl.NewManager(e.REST, ctrl.Options{
+	operator := rest.CopyConfig(e.REST)
+	operator.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + api.OperatorNamespace + ":ingress-operator",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	mgr, err := ctrl.NewManager(operator, ctrl.Options{
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
 	})
