@@ -59,6 +59,13 @@ func (b *bench) handOver(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	lost := r.Lost()
+	for _, q := range lost[:min(5, len(lost))] {
+		b.progress("lost at %s: %s", q.At.Format(time.StampMilli), q.Error)
+	}
+	for i, at := range moves {
+		b.progress("handover %d began at %s", i+1, at.Format(time.StampMilli))
+	}
 	return handOverRows(r, moves), nil
 }
 
