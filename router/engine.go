@@ -24,6 +24,9 @@ const (
 	maxRemovalPause = 30 * time.Second
 	// processCheck is how often the process behind the socket is looked at.
 	processCheck = 500 * time.Millisecond
+	// retryPause is the time between looks for a HAProxy that does not answer,
+	// which at a start is there soon.
+	retryPause = 20 * time.Millisecond
 	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
 	reloadPause = time.Second
 	// goneLimit is how long HAProxy may be gone before the router takes the
@@ -213,7 +216,7 @@ func (e *Engine) attach() error {
 func (e *Engine) sync() time.Duration {
 	if err := e.identify(); err != nil {
 		e.lost(err)
-		return 100 * time.Millisecond
+		return retryPause
 	}
 	e.retry()
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)

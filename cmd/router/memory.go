@@ -11,7 +11,7 @@ import (
 // and changes make little garbage, so a small heap costs no time worth
 // mentioning. A start makes much garbage and should be quick.
 const (
-	startGC  = 200
+	startGC  = 400
 	steadyGC = 15
 )
 
