@@ -68,6 +68,7 @@ const (
 	ExcludedNoLocal       Exclusion = "it has no ready endpoint, and externalTrafficPolicy is Local"
 	ExcludedAdvertisement Exclusion = "no advertisement selects it"
 	ExcludedInterface     Exclusion = "it has no interface that the advertisements allow"
+	ExcludedNoIPv6        Exclusion = "none of its interfaces that the advertisements allow has IPv6"
 )
 
 // Node is what is known of a node.
@@ -89,12 +90,16 @@ type Node struct {
 	Drained bool
 	// Interfaces are those on which its speaker can announce; nil if unknown.
 	Interfaces []string
+	// WithoutIPv6 are those of them that can announce IPv4 addresses only.
+	WithoutIPv6 []string
 }
 
 // Request is one address to decide about.
 type Request struct {
 	// Addr is the first address of the Service; all of its addresses follow it.
 	Addr netip.Addr
+	// IPv6 says that one of the Service's addresses is IPv6.
+	IPv6 bool
 	// Pool holds the Service's addresses; nil if no pool does.
 	Pool   *config.Pool
 	Labels labels.Set
@@ -222,6 +227,9 @@ func exclude(req Request, ads []*config.L2Advertisement, field *field) {
 			field.take(i, why)
 		}
 	}
+	if req.IPv6 {
+		field.standBack(ExcludedNoIPv6, func(n *Node) bool { return !reaches(ads, n, n.WithoutIPv6) })
+	}
 	doubts := req.Doubts
 	if !req.Local {
 		doubts = nil
@@ -258,7 +266,7 @@ func hard(req Request, ads []*config.L2Advertisement, n *Node) Exclusion {
 		return ExcludedAdvertisement
 	case req.Local && !req.Endpoints[n.Name]:
 		return ExcludedNoLocal
-	case !reaches(ads, n):
+	case !reaches(ads, n, nil):
 		return ExcludedInterface
 	}
 	return ""
@@ -274,10 +282,10 @@ func covering(ads []*config.L2Advertisement, n Node) []*config.L2Advertisement {
 	return out
 }
 
-// reaches says whether n has an interface that one of the advertisements that
-// select it allows. A node that does not tell its interfaces gets the benefit of
+// reaches says whether n has an interface, but for those in except, that one of
+// the advertisements that select it allows. A node that does not tell its interfaces gets the benefit of
 // the doubt.
-func reaches(ads []*config.L2Advertisement, n *Node) bool {
+func reaches(ads []*config.L2Advertisement, n *Node, except []string) bool {
 	if n.Interfaces == nil {
 		return true
 	}
@@ -285,11 +293,9 @@ func reaches(ads []*config.L2Advertisement, n *Node) bool {
 		if !config.MatchesAny(ad.Nodes, n.Labels) {
 			continue
 		}
-		if len(ad.Interfaces) == 0 && len(n.Interfaces) > 0 {
-			return true
-		}
-		for _, name := range ad.Interfaces {
-			if slices.Contains(n.Interfaces, name) {
+		for _, name := range n.Interfaces {
+			allowed := len(ad.Interfaces) == 0 || slices.Contains(ad.Interfaces, name)
+			if allowed && !slices.Contains(except, name) {
 				return true
 			}
 		}

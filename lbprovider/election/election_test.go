@@ -229,6 +229,23 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "interfaces of one advertisement", ads: []spec{{Interfaces: []string{"eth1", "eth0"}}}, owner: "node-b", interfaces: []string{"eth0", "eth1"}},
 		{name: "interfaces of several advertisements", ads: []spec{{Interfaces: []string{"eth1"}}, {Interfaces: []string{"eth0"}}}, owner: "node-b", interfaces: []string{"eth0", "eth1"}},
+		{
+			name: "a node without IPv6 where the advertisement is", ads: []spec{{Interfaces: []string{"eth1"}}},
+			req:   func(r *Request) { r.IPv6 = true },
+			nodes: change("node-b", func(n *Node) { n.Interfaces, n.WithoutIPv6 = []string{"eth0", "eth1"}, []string{"eth1"} }),
+			owner: "node-a", interfaces: []string{"eth1"}, excluded: map[string]Exclusion{"node-b": ExcludedNoIPv6},
+		},
+		{
+			name: "a node with IPv6 on another of the interfaces",
+			req:  func(r *Request) { r.IPv6 = true }, ads: []spec{{}},
+			nodes: change("node-b", func(n *Node) { n.Interfaces, n.WithoutIPv6 = []string{"eth0", "eth1"}, []string{"eth1"} }),
+			owner: "node-b",
+		},
+		{
+			name: "a node without IPv6 and an address that does not need it", ads: []spec{{}},
+			nodes: change("node-b", func(n *Node) { n.Interfaces, n.WithoutIPv6 = []string{"eth0"}, []string{"eth0"} }),
+			owner: "node-b",
+		},
 		{name: "one advertisement for all interfaces", ads: []spec{{Interfaces: []string{"eth1"}}, {}}, owner: "node-b"},
 		{
 			name: "node without the interface is skipped", ads: []spec{{Interfaces: []string{"eth1"}}}, nodes: change("node-b", func(n *Node) { n.Interfaces = []string{"eth0"} }),

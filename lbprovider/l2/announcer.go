@@ -49,9 +49,9 @@ type Options struct {
 	// Refresh is the pause between unasked announcements after the first
 	// seconds; 0 means that there are none.
 	Refresh time.Duration
-	// LinksChanged is called with the names of usable interfaces, at start and
-	// after each change.
-	LinksChanged func([]string)
+	// LinksChanged is called with the names of usable interfaces, and of those
+	// among them without IPv6, at start and after each change.
+	LinksChanged func(all, withoutIPv6 []string)
 	// Conflict is called when another host goes on to claim an address that was
 	// taken over some time ago: at most every 5 seconds for an address. It must
 	// not block and may be nil.
@@ -90,8 +90,10 @@ type state struct {
 	// yields are the addresses being given up, and when to stop at the latest.
 	yields map[netip.Addr]time.Time
 	// left is closed when nothing is announced any more.
-	left  []chan struct{}
-	names []string
+	left []chan struct{}
+	// names and without are what LinksChanged was called with.
+	names, without []string
+
 	retry bool
 	// kernel says that the kernel answers for what it should not.
 	kernel bool
@@ -332,11 +334,16 @@ func (s *state) scan() {
 			s.open(l)
 		}
 	}
-	names := slices.Sorted(maps.Keys(s.ports))
-	if s.names == nil || !slices.Equal(names, s.names) {
-		s.names = append([]string{}, names...)
-		s.log.Info("usable interfaces", "interfaces", names)
-		s.opts.LinksChanged(s.names)
+	names, without := slices.Sorted(maps.Keys(s.ports)), []string{}
+	for _, name := range names {
+		if !s.ports[name].v6 {
+			without = append(without, name)
+		}
+	}
+	if s.names == nil || !slices.Equal(names, s.names) || !slices.Equal(without, s.without) {
+		s.names, s.without = append([]string{}, names...), without
+		s.log.Info("usable interfaces", "interfaces", names, "without IPv6", without)
+		s.opts.LinksChanged(s.names, s.without)
 	}
 }
 

@@ -54,7 +54,7 @@ func host(args []string) error {
 	}
 	a, err := l2.New(l2.Options{
 		Metrics: metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
-		LinksChanged: func(names []string) { fmt.Fprintln(out, "links", strings.Join(names, ",")) },
+		LinksChanged: func(names, _ []string) { fmt.Fprintln(out, "links", strings.Join(names, ",")) },
 		Conflict:     func(c l2.Conflict) { fmt.Fprintln(out, "conflict", c.Address, c.MAC, c.Interface) },
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func (d delegate) NodeMeta(limit int) []byte {
 		if m.Interfaces == nil {
 			m.Answering = nil
 		}
-		m.Interfaces = nil
+		m.Interfaces, m.WithoutIPv6 = nil, nil
 	}
 	return nil
 }

@@ -52,6 +52,8 @@ type Member struct {
 	// Interfaces are those on which it can announce; nil if it does not say,
 	// which is not the same as none.
 	Interfaces []string `json:"interfaces"`
+	// WithoutIPv6 are those of them that can announce IPv4 addresses only.
+	WithoutIPv6 []string `json:"without6,omitempty"`
 	// Answering are the Marks of the Services whose pods on its node answer
 	// their probes; nil if it does not say.
 	Answering []string `json:"answering"`
@@ -60,7 +62,7 @@ type Member struct {
 }
 
 func (m Member) equal(o Member) bool {
-	return m.Phase == o.Phase && m.Lost == o.Lost && equalLists(m.Interfaces, o.Interfaces) && equalLists(m.Answering, o.Answering)
+	return m.Phase == o.Phase && m.Lost == o.Lost && equalLists(m.Interfaces, o.Interfaces) && slices.Equal(m.WithoutIPv6, o.WithoutIPv6) && equalLists(m.Answering, o.Answering)
 }
 
 func equalLists(a, b []string) bool { return slices.Equal(a, b) && (a == nil) == (b == nil) }
@@ -183,9 +185,13 @@ func (g *Gossip) SetPeers(addresses []string) {
 	}
 }
 
-// SetInterfaces tells the others on which interfaces this speaker can announce.
-func (g *Gossip) SetInterfaces(names []string) {
-	g.say(func(m *Member) { m.Interfaces = append([]string{}, slices.Sorted(slices.Values(names))...) })
+// SetInterfaces tells the others on which interfaces this speaker can announce,
+// and on which of them no IPv6 addresses.
+func (g *Gossip) SetInterfaces(names, withoutIPv6 []string) {
+	g.say(func(m *Member) {
+		m.Interfaces = append([]string{}, slices.Sorted(slices.Values(names))...)
+		m.WithoutIPv6 = slices.Sorted(slices.Values(withoutIPv6))
+	})
 }
 
 // SetAnswering tells the others which Services' pods on this node answer their probes.

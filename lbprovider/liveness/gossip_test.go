@@ -144,16 +144,16 @@ func TestInterfacesAreTold(t *testing.T) {
 		}
 	}
 	told("[] false")
-	g.all[1].SetInterfaces([]string{"eth1", "eth0"})
+	g.all[1].SetInterfaces([]string{"eth1", "eth0"}, []string{"eth1"})
 	told("[eth0 eth1] true")
-	g.all[1].SetInterfaces(nil)
+	g.all[1].SetInterfaces(nil, nil)
 	told("[] true")
 	// More than fits: the speaker then does not say.
 	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprintf("%s%d", strings.Repeat("e", 10), i))
 	}
-	g.all[1].SetInterfaces(many)
+	g.all[1].SetInterfaces(many, many)
 	told("[] false")
 }
 

@@ -42,7 +42,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 		s.nodes = append(s.nodes, election.Node{
 			Name: n.Name, Labels: node.Labels, Ready: node.Ready, NetworkUnavailable: node.NetworkUnavailable,
 			Excluded: node.Excluded && !s.opts.IgnoreExcludeLabel, Drained: node.Drained,
-			Alive: alive || s.presumed(n, working), Interfaces: member.Interfaces,
+			Alive: alive || s.presumed(n, working), Interfaces: member.Interfaces, WithoutIPv6: member.WithoutIPv6,
 			Draining: member.Phase == liveness.Draining, Settling: member.Phase == liveness.Settling,
 			Lost: lost[n.Name],
 		})

@@ -210,7 +210,7 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 	}
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
 	d := s.memory.Decide(election.Request{
-		Addr: addrs[0], Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
+		Addr: addrs[0], IPv6: slices.ContainsFunc(addrs, netip.Addr.Is6), Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: b.nodes, Doubts: b.doubts,
 	}, s.nodes, s.opts.NodeName)
