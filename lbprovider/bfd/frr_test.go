@@ -182,3 +182,22 @@ func (p *path) cable(a, b, v4, v6 string) {
 		p.run("ip", "-n", ns, "link", "set", dev, "up")
 	}
 }
+
+// startBIRD runs BIRD in a network namespace.
+func startBIRD(t *testing.T, ns, config string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath("bird"); err != nil {
+		t.Skipf("needs bird: %v", err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bird.conf")
+	must(t, os.WriteFile(file, []byte("log stderr all;\nrouter id 198.18.80.2;\nprotocol device { }\n"+config), 0o644))
+	cmd := exec.Command("nsenter", "--net=/run/netns/"+ns, "bird", "-f", "-c", file, "-s", filepath.Join(dir, "ctl"), "-P", filepath.Join(dir, "pid"))
+	cmd.Stderr = t.Output()
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may be gone
+		cmd.Wait()         //nolint:errcheck // it was killed
+	})
+	return cmd
+}

@@ -292,3 +292,31 @@ func TestForeignPackets(t *testing.T) {
 		t.Errorf("a right packet led to %q", c.Change)
 	}
 }
+
+// TestWithBIRD is for another implementation than FRR's.
+func TestWithBIRD(t *testing.T) {
+	p := newPath(t)
+	const us, near = "198.18.80.1", "198.18.80.2"
+	bird := startBIRD(t, p.ns("near"), "protocol bfd { interface \"*\" { interval 100 ms; multiplier 4; }; neighbor "+us+"; neighbor fd00:80::1; }\n")
+	h := start(t, p.ns("us"))
+	for _, peer := range []string{near, "fd00:80::2"} {
+		h.add(order{Peer: netip.MustParseAddr(peer), Profile: fast()})
+		h.becomes(peer, "up, and as negotiated", func(st bfd.Status) bool {
+			return isUp(st) && st.TxInterval == 100*time.Millisecond && st.DetectionTime == 400*time.Millisecond
+		})
+	}
+	h.changed()
+	slow := fast()
+	slow.TransmitInterval = 500 * time.Millisecond
+	h.do(order{Do: "profile", Peer: netip.MustParseAddr(near), Profile: slow})
+	h.becomes(near, "slower", func(st bfd.Status) bool { return st.TxInterval == 500*time.Millisecond })
+	h.quiet()
+	if err := bird.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if c := <-h.changes; !c.Failed {
+			t.Errorf("change %+v", c)
+		}
+	}
+}

@@ -170,6 +170,7 @@ func hostPackages(purpose string) []hostPackage {
 			{"ndisc6", []string{"ndisc6"}},
 			{"bind9", []string{"named"}},
 			{"frr", []string{"/usr/lib/frr/bfdd"}},
+			{"bird2", []string{"bird"}},
 		},
 		"load": {
 			{"wrk", []string{"wrk"}},
