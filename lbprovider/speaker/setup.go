@@ -147,7 +147,7 @@ type Speaker struct {
 
 // ManagerOptions returns the options of a manager for a speaker. Of all pods, it
 // caches the speakers' only.
-func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress string) (ctrl.Options, error) {
+func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress, pprofAddress string) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -163,9 +163,10 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress s
 	return ctrl.Options{
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: metricsAddress},
+		PprofBindAddress:        pprofAddress,
 		GracefulShutdownTimeout: &grace,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: slim,
 			ByObject:         kept,
 		},
 	}, nil

@@ -27,13 +27,14 @@ const (
 
 func main() {
 	services := flag.Int("services", 5000, "number of Services")
+	profile := flag.String("profile", "", "file for the speaker's heap profile")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	if os.Getenv(inside) == "" {
 		err = enter()
 	} else {
-		err = run(ctx, *services)
+		err = run(ctx, *services, *profile)
 	}
 	stop()
 	if err != nil {
@@ -60,7 +61,7 @@ func enter() error {
 	return nil
 }
 
-func run(ctx context.Context, services int) error {
+func run(ctx context.Context, services int, profile string) error {
 	for _, line := range []string{
 		"link set lo up", "link add eth0 type veth peer name wire", "link set wire up", "link set eth0 up",
 		"addr add " + self + "/24 dev eth0", "addr add 198.18.0.2/32 dev lo", "addr add 198.18.0.3/32 dev lo", "addr add 198.18.0.4/32 dev lo",
@@ -99,6 +100,11 @@ func run(ctx context.Context, services int) error {
 		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-3000):])
 	}
 	wait(ctx, 20*time.Second) // bursts and collections settle
+	if profile != "" {
+		if out, err := exec.CommandContext(ctx, "curl", "-sSo", profile, "http://127.0.0.1:6060/debug/pprof/heap").CombinedOutput(); err != nil {
+			return fmt.Errorf("take a profile: %w: %s", err, out)
+		}
+	}
 	m, err := memory(speaker.Process.Pid)
 	if err != nil {
 		return err
@@ -117,7 +123,7 @@ func startSpeaker(ctx context.Context, server *cluster.APIServer, dir string) (*
 	if err != nil {
 		return nil, fmt.Errorf("make a log: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, "-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-kubeconfig", server.Kubeconfig())
+	cmd := exec.CommandContext(ctx, program, "-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-pprof-address", "127.0.0.1:6060", "-kubeconfig", server.Kubeconfig())
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the speaker: %w", err)
