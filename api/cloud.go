@@ -12,6 +12,8 @@ const (
 // from the cloud.
 const FinalizerCloudLoadBalancer = "fairlead.dev/cloud-load-balancer"
 
+// Annotations of Services that a cloud hook serves, and of their
+// IngressControllers.
 const (
 	// AnnotationLoadBalancerHandle on a Service is what the cloud calls its
 	// load balancer, such as an ARN. The operator writes it.

@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,38 +77,20 @@ func awsAnnotations(lb *operatorv1.LoadBalancerStrategy) map[string]string {
 	if lb.Scope == operatorv1.InternalLoadBalancer {
 		a["internal"] = "true"
 	}
-	var subnets *operatorv1.AWSSubnets
-	proxy := false
+	var n operatorv1.AWSNetworkLoadBalancerParameters
+	var c operatorv1.AWSClassicLoadBalancerParameters
 	if p := lb.ProviderParameters; p != nil && p.AWS != nil {
-		if n := p.AWS.NetworkLoadBalancerParameters; n != nil {
-			subnets = n.Subnets
-			var ids []string
-			for _, id := range n.EIPAllocations {
-				ids = append(ids, string(id))
-			}
-			if len(ids) > 0 {
-				a["eip-allocations"] = strings.Join(ids, ",")
-			}
-			proxy = strings.EqualFold(string(n.Protocol), string(operatorv1.ProxyProtocol))
-		}
-		if c := p.AWS.ClassicLoadBalancerParameters; c != nil {
-			if subnets == nil {
-				subnets = c.Subnets
-			}
-			if t := c.ConnectionIdleTimeout.Duration; t > 0 {
-				a["connection-idle-timeout"] = strconv.Itoa(int(t.Round(1e9).Seconds()))
-			}
-		}
+		n, c = deref(p.AWS.NetworkLoadBalancerParameters), deref(p.AWS.ClassicLoadBalancerParameters)
 	}
-	if subnets != nil {
-		var list []string
-		for _, id := range subnets.IDs {
-			list = append(list, string(id))
-		}
-		for _, name := range subnets.Names {
-			list = append(list, string(name))
-		}
-		a["subnets"] = strings.Join(list, ",")
+	proxy := strings.EqualFold(string(n.Protocol), string(operatorv1.ProxyProtocol))
+	if len(n.EIPAllocations) > 0 {
+		a["eip-allocations"] = commas(n.EIPAllocations)
+	}
+	if t := c.ConnectionIdleTimeout.Duration; t > 0 {
+		a["connection-idle-timeout"] = strconv.Itoa(int(t.Round(time.Second).Seconds()))
+	}
+	if s := cmp.Or(n.Subnets, c.Subnets); s != nil {
+		a["subnets"] = strings.Trim(commas(s.IDs)+","+commas(s.Names), ",")
 	}
 	a["target-group-attributes"] = fmt.Sprintf("preserve_client_ip.enabled=%t,proxy_protocol_v2.enabled=%t", !proxy, proxy)
 	full := make(map[string]string, len(a))
@@ -116,11 +100,27 @@ func awsAnnotations(lb *operatorv1.LoadBalancerStrategy) map[string]string {
 	return full
 }
 
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func commas[T ~string](list []T) string {
+	texts := make([]string, 0, len(list))
+	for _, item := range list {
+		texts = append(texts, string(item))
+	}
+	return strings.Join(texts, ",")
+}
+
 // changedLoadBalancerService is changedService, which also takes away what the
 // operator annotated once and does not want any more.
 func changedLoadBalancerService(live, desired *corev1.Service) (*corev1.Service, bool) {
 	updated, changed := changedService(live, desired)
-	for _, k := range strings.Fields(live.Annotations[annotationManaged]) {
+	for k := range strings.FieldsSeq(live.Annotations[annotationManaged]) {
 		if _, still := desired.Annotations[k]; !still {
 			if _, there := updated.Annotations[k]; there {
 				delete(updated.Annotations, k)

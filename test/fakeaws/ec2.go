@@ -34,7 +34,7 @@ type tagXML struct {
 func tagItems(t tags) []tagXML {
 	var list []tagXML
 	for _, p := range sortedPairs(t) {
-		list = append(list, tagXML{p.Key, p.Value})
+		list = append(list, tagXML(p))
 	}
 	return list
 }

@@ -159,40 +159,46 @@ func rules(r *request) ([]rule, error) {
 		if !slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6", "-1"}, base.Protocol) {
 			return nil, refuse("InvalidParameterValue", "Invalid value '%s' for IP protocol", base.Protocol)
 		}
-		for _, e := range p.elements("IpRanges") {
-			ru := base
-			ru.CIDR, ru.Description = e.get("CidrIp"), e.get("Description")
-			if prefix, err := netip.ParsePrefix(ru.CIDR); err != nil || !prefix.Addr().Is4() || prefix.Masked() != prefix {
-				return nil, refuse("InvalidParameterValue", "CIDR block %s is malformed", ru.CIDR)
+		for key, field := range map[string]string{"IpRanges": "CidrIp", "Ipv6Ranges": "CidrIpv6", "Groups": "GroupId", "PrefixListIds": "PrefixListId"} {
+			for _, e := range p.elements(key) {
+				ru := base
+				ru.Description = e.get("Description")
+				if err := r.source(&ru, key, e.get(field)); err != nil {
+					return nil, err
+				}
+				list = append(list, ru)
 			}
-			list = append(list, ru)
-		}
-		for _, e := range p.elements("Ipv6Ranges") {
-			ru := base
-			ru.IPv6, ru.Description = e.get("CidrIpv6"), e.get("Description")
-			if prefix, err := netip.ParsePrefix(ru.IPv6); err != nil || !prefix.Addr().Is6() {
-				return nil, refuse("InvalidParameterValue", "CIDR block %s is malformed", ru.IPv6)
-			}
-			list = append(list, ru)
-		}
-		for _, e := range p.elements("Groups") {
-			ru := base
-			ru.Group, ru.Description = e.get("GroupId"), e.get("Description")
-			if r.state.Groups[ru.Group] == nil {
-				return nil, refuse("InvalidGroup.NotFound", "The security group '%s' does not exist", ru.Group)
-			}
-			list = append(list, ru)
-		}
-		for _, e := range p.elements("PrefixListIds") {
-			ru := base
-			ru.PrefixList, ru.Description = e.get("PrefixListId"), e.get("Description")
-			list = append(list, ru)
 		}
 	}
 	if len(list) == 0 {
 		return nil, refuse("InvalidParameterCombination", "no rule has a source")
 	}
 	return list, nil
+}
+
+// source puts a source into a rule, if it is a true one.
+func (r *request) source(ru *rule, key, value string) error {
+	prefix, err := netip.ParsePrefix(value)
+	switch key {
+	case "IpRanges":
+		ru.CIDR = value
+		if err != nil || !prefix.Addr().Is4() || prefix.Masked() != prefix {
+			return refuse("InvalidParameterValue", "CIDR block %s is malformed", value)
+		}
+	case "Ipv6Ranges":
+		ru.IPv6 = value
+		if err != nil || !prefix.Addr().Is6() {
+			return refuse("InvalidParameterValue", "CIDR block %s is malformed", value)
+		}
+	case "Groups":
+		ru.Group = value
+		if r.state.Groups[value] == nil {
+			return refuse("InvalidGroup.NotFound", "The security group '%s' does not exist", value)
+		}
+	default:
+		ru.PrefixList = value
+	}
+	return nil
 }
 
 func same(a, b rule) bool {

@@ -54,9 +54,9 @@ func createTargetGroup(r *request) (any, error) {
 
 func defaultCheck(g *targetGroup) healthCheck {
 	if g.Protocol == "HTTP" || g.Protocol == "HTTPS" {
-		return healthCheck{Protocol: "HTTP", Port: "traffic-port", Path: "/", Matcher: "200", Interval: 30, Timeout: 5, Healthy: 5, Unhealty: 2}
+		return healthCheck{Protocol: "HTTP", Port: "traffic-port", Path: "/", Matcher: "200", Interval: 30, Timeout: 5, Healthy: 5, Unhealthy: 2}
 	}
-	return healthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Timeout: 10, Healthy: 3, Unhealty: 3}
+	return healthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Timeout: 10, Healthy: 3, Unhealthy: 3}
 }
 
 // readCheck reads what a request says of the health check.
@@ -75,8 +75,10 @@ func readCheck(f form, g *targetGroup) error {
 		into   *int
 		lo, hi int
 	}{
-		{"HealthCheckIntervalSeconds", &c.Interval, 5, 300}, {"HealthCheckTimeoutSeconds", &c.Timeout, 2, 120},
-		{"HealthyThresholdCount", &c.Healthy, 2, 10}, {"UnhealthyThresholdCount", &c.Unhealty, 2, 10},
+		{"HealthCheckIntervalSeconds", &c.Interval, 5, 300},
+		{"HealthCheckTimeoutSeconds", &c.Timeout, 2, 120},
+		{"HealthyThresholdCount", &c.Healthy, 2, 10},
+		{"UnhealthyThresholdCount", &c.Unhealthy, 2, 10},
 	} {
 		if !f.has(n.key) {
 			continue
@@ -137,7 +139,7 @@ func targetGroups(r *request, list []*targetGroup, next string) groupList {
 			TargetGroupArn: g.ARN, TargetGroupName: g.Name, Protocol: g.Protocol, ProtocolVersion: g.Version, Port: g.Port, VpcId: g.VPC,
 			TargetType: g.Type, IpAddressType: g.AddressType, HealthCheckEnabled: true, HealthCheckProtocol: g.Check.Protocol,
 			HealthCheckPort: g.Check.Port, HealthCheckPath: g.Check.Path, HealthCheckIntervalSeconds: g.Check.Interval,
-			HealthCheckTimeoutSeconds: g.Check.Timeout, HealthyThresholdCount: g.Check.Healthy, UnhealthyThresholdCount: g.Check.Unhealty,
+			HealthCheckTimeoutSeconds: g.Check.Timeout, HealthyThresholdCount: g.Check.Healthy, UnhealthyThresholdCount: g.Check.Unhealthy,
 			LoadBalancerArns: r.state.usersOf(g.ARN),
 		}
 		if g.Check.Matcher != "" {

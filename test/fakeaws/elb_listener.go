@@ -52,24 +52,11 @@ func readListener(r *request, l *listener, b *loadBalancer) error {
 	if f.has("Protocol") {
 		l.Protocol = f.get("Protocol")
 	}
-	secure := l.Protocol == "TLS" || l.Protocol == "HTTPS"
-	if !secure {
-		l.Policy, l.ALPN, l.Certificates = "", "", nil
-	}
-	if f.has("SslPolicy") {
-		l.Policy = f.get("SslPolicy")
-	}
-	if list := f.list("AlpnPolicy"); len(list) > 0 {
-		l.ALPN = list[0]
-	}
-	if list := f.elements("Certificates"); len(list) > 0 {
-		if len(list) > 1 {
-			return refuse("TooManyCertificates", "a listener has one default certificate")
-		}
-		l.Certificates = append([]string{list[0].get("CertificateArn")}, dropFirst(l.Certificates)...)
-	}
 	if list := f.elements("DefaultActions"); len(list) > 0 {
 		l.Action = readAction(list[0])
+	}
+	if err := readTLS(r, l); err != nil {
+		return err
 	}
 	allowed := []string{"TCP", "TLS", "UDP", "TCP_UDP"}
 	if b.Type == "application" {
@@ -80,15 +67,33 @@ func readListener(r *request, l *listener, b *loadBalancer) error {
 		return refuse("ValidationError", "Port '%d' is not valid", l.Port)
 	case !slices.Contains(allowed, l.Protocol):
 		return refuse("UnsupportedProtocol", "Protocol '%s' is not supported by this load balancer", l.Protocol)
-	case secure && len(l.Certificates) == 0:
+	}
+	return checkAction(r, l, b)
+}
+
+// readTLS reads certificates, policy and ALPN.
+func readTLS(r *request, l *listener) error {
+	f := r.form
+	if l.Protocol != "TLS" && l.Protocol != "HTTPS" {
+		l.Policy, l.ALPN, l.Certificates = "", "", nil
+		if len(f.list("AlpnPolicy")) > 0 {
+			return refuse("ALPNPolicyNotSupported", "ALPN needs a TLS listener")
+		}
+		return nil
+	}
+	if list := f.list("AlpnPolicy"); len(list) > 0 {
+		l.ALPN = list[0]
+	}
+	if list := f.elements("Certificates"); len(list) > 0 {
+		l.Certificates = append([]string{list[0].get("CertificateArn")}, dropFirst(l.Certificates)...)
+	}
+	l.Policy = orElse(f.get("SslPolicy"), orElse(l.Policy, policies()[0]))
+	switch {
+	case len(f.elements("Certificates")) > 1:
+		return refuse("TooManyCertificates", "a listener has one default certificate")
+	case len(l.Certificates) == 0:
 		return refuse("ValidationError", "A certificate must be specified for %s listeners", l.Protocol)
-	case l.ALPN != "" && l.Protocol != "TLS":
-		return refuse("ALPNPolicyNotSupported", "ALPN needs a TLS listener")
-	}
-	if secure && l.Policy == "" {
-		l.Policy = policies()[0]
-	}
-	if secure && !slices.Contains(policies(), l.Policy) {
+	case !slices.Contains(policies(), l.Policy):
 		return refuse("SSLPolicyNotFound", "SSL policy '%s' not found", l.Policy)
 	}
 	for _, arn := range l.Certificates {
@@ -96,7 +101,7 @@ func readListener(r *request, l *listener, b *loadBalancer) error {
 			return err
 		}
 	}
-	return checkAction(r, l, b)
+	return nil
 }
 
 func dropFirst(list []string) []string {

@@ -67,9 +67,15 @@ func (l Limits) withDefaults() Limits {
 		field *int
 		value int
 	}{
-		{&l.LoadBalancers, 50}, {&l.TargetGroups, 3000}, {&l.ListenersPerLoadBalancer, 50}, {&l.TargetsPerGroup, 1000},
-		{&l.TargetsPerLoadBalancer, 3000}, {&l.CertificatesPerLoadBalancer, 25}, {&l.SecurityGroups, 2500},
-		{&l.RulesPerSecurityGroup, 60}, {&l.SecurityGroupsPerInterface, 5},
+		{&l.LoadBalancers, 50},
+		{&l.TargetGroups, 3000},
+		{&l.ListenersPerLoadBalancer, 50},
+		{&l.TargetsPerGroup, 1000},
+		{&l.TargetsPerLoadBalancer, 3000},
+		{&l.CertificatesPerLoadBalancer, 25},
+		{&l.SecurityGroups, 2500},
+		{&l.RulesPerSecurityGroup, 60},
+		{&l.SecurityGroupsPerInterface, 5},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value

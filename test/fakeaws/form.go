@@ -17,16 +17,6 @@ func (f form) get(key string) string { return f.values.Get(f.prefix + key) }
 
 func (f form) has(key string) bool { return f.values.Has(f.prefix + key) }
 
-// has any key that begins so.
-func (f form) under(key string) bool {
-	for k := range f.values {
-		if strings.HasPrefix(k, f.prefix+key+".") {
-			return true
-		}
-	}
-	return false
-}
-
 func (f form) number(key string) int {
 	n, err := strconv.Atoi(f.get(key))
 	if err != nil {

@@ -88,7 +88,7 @@ func merged(defaults, own map[string]string) map[string]string {
 func (c *Cloud) group(g *targetGroup) Group {
 	x := Group{
 		ARN: g.ARN, Name: g.Name, Protocol: g.Protocol, Type: g.Type, Port: g.Port, Attributes: merged(groupDefaults(g), g.Attributes), Tags: maps.Clone(g.Tags),
-		Check: Check{g.Check.Protocol, g.Check.Port, g.Check.Path, g.Check.Matcher, g.Check.Interval, g.Check.Timeout, g.Check.Healthy, g.Check.Unhealty},
+		Check: Check{g.Check.Protocol, g.Check.Port, g.Check.Path, g.Check.Matcher, g.Check.Interval, g.Check.Timeout, g.Check.Healthy, g.Check.Unhealthy},
 	}
 	for _, t := range g.Targets {
 		name := t.ID + ":" + strconv.Itoa(t.Port)

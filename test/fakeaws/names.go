@@ -57,16 +57,20 @@ func (n *Names) resolve(name, shown string, kind uint16, depth int) []dns.RR {
 			cname := &dns.CNAME{Hdr: header(shown, dns.TypeCNAME, uint32(r.TTL)), Target: to}
 			return append([]dns.RR{cname}, n.resolve(to, to, kind, depth+1)...)
 		case r.Type == "A" && kind == dns.TypeA:
-			var list []dns.RR
-			for _, v := range r.Values {
-				if addr, err := netip.ParseAddr(v); err == nil {
-					list = append(list, &dns.A{Hdr: header(shown, dns.TypeA, uint32(r.TTL)), A: addr.AsSlice()})
-				}
-			}
-			return list
+			return addressRecords(shown, r)
 		}
 	}
 	return nil
+}
+
+func addressRecords(shown string, r Record) []dns.RR {
+	var list []dns.RR
+	for _, v := range r.Values {
+		if addr, err := netip.ParseAddr(v); err == nil {
+			list = append(list, &dns.A{Hdr: header(shown, dns.TypeA, uint32(r.TTL)), A: addr.AsSlice()})
+		}
+	}
+	return list
 }
 
 func header(name string, kind uint16, ttl uint32) dns.RR_Header {

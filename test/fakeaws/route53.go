@@ -187,20 +187,26 @@ func changeRecords(r *request) (any, error) {
 	return changeInfo(id, "PENDING", r.now), nil
 }
 
+// leads reports whether an alias leads to a load balancer that is there.
+func (s *state) leads(n record) bool {
+	for _, b := range s.Balancers {
+		own := HostedZone
+		if b.Type == "application" {
+			own = hostedZoneALB
+		}
+		if absolute(b.DNSName) == strings.TrimPrefix(n.AliasName, "dualstack.") && own == n.AliasZone {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *request) apply(z *zone, origin, action string, n record) error {
 	if n.Name != origin && !strings.HasSuffix(n.Name, "."+origin) {
 		return badBatch("RRSet with DNS name %s is not permitted in zone %s", n.Name, origin)
 	}
-	if n.AliasZone != "" {
-		known := false
-		for _, b := range r.state.Balancers {
-			own := HostedZone
-			if b.Type == "application" {
-				own = hostedZoneALB
-			}
-			known = known || absolute(b.DNSName) == strings.TrimPrefix(n.AliasName, "dualstack.") && own == n.AliasZone
-		}
-		if !known && action != "DELETE" {
+	if n.AliasZone != "" && action != "DELETE" {
+		if !r.state.leads(n) {
 			return badBatch("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", n.AliasName, n.Type, n.AliasZone)
 		}
 	}

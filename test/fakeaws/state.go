@@ -127,8 +127,8 @@ type loadBalancer struct {
 }
 
 type healthCheck struct {
-	Protocol, Port, Path, Matcher        string
-	Interval, Timeout, Healthy, Unhealty int
+	Protocol, Port, Path, Matcher         string
+	Interval, Timeout, Healthy, Unhealthy int
 }
 
 type target struct {

@@ -94,7 +94,7 @@ func builtOn(a stack.Action) string {
 	case stack.ChangeRules:
 		return "rules " + a.Group
 	case stack.SetBalancerAttributes, stack.SetSubnets, stack.SetAddressType, stack.SetSecurityGroups, stack.SetACL:
-		return a.(stack.Action).String()
+		return fmt.Sprint(a)
 	case stack.Tag:
 		return a.Resource.Group
 	}

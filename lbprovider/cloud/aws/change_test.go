@@ -125,7 +125,7 @@ func TestChanges(t *testing.T) {
 			if !c.check(b.one()) {
 				t.Errorf("after %v: %+v", got, b.one())
 			}
-			if c.calls != nil && len(c.calls) > 0 {
+			if len(c.calls) > 0 {
 				slices.Sort(got)
 				want := slices.Sorted(slices.Values(c.calls))
 				if diff := cmp.Diff(want, got); diff != "" {

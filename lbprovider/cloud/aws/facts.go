@@ -99,33 +99,44 @@ func (f *facts) machines(ctx context.Context, spec *hook.Spec) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	machines := maps.Clone(f.known.Machines)
-	var unknown []string
+	var groups []string
 	for part := range slices.Chunk(ids, maxFilterValues) {
-		pages := ec2.NewDescribeInstancesPaginator(f.hook.aws.ec2, &ec2.DescribeInstancesInput{
-			Filters: []ec2types.Filter{{Name: sdk.String("instance-id"), Values: part}},
-		})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return Classify("DescribeInstances", err)
-			}
-			for _, r := range page.Reservations {
-				for _, i := range r.Instances {
-					m := machineOf(i)
-					if m.Running {
-						machines[sdk.ToString(i.InstanceId)] = m
-					}
-					if f.known.VPC == "" {
-						f.known.VPC = sdk.ToString(i.VpcId)
-					}
-					unknown = append(unknown, m.Groups...)
+		more, err := f.describe(ctx, part)
+		if err != nil {
+			return err
+		}
+		groups = append(groups, more...)
+	}
+	return f.nodeGroups(ctx, groups)
+}
+
+// describe asks about instances, and returns their security groups. Those that
+// do not run are asked about again next time.
+func (f *facts) describe(ctx context.Context, ids []string) (groups []string, err error) {
+	machines := maps.Clone(f.known.Machines)
+	pages := ec2.NewDescribeInstancesPaginator(f.hook.aws.ec2, &ec2.DescribeInstancesInput{
+		Filters: []ec2types.Filter{{Name: sdk.String("instance-id"), Values: ids}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, Classify("DescribeInstances", err)
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				m := machineOf(i)
+				if m.Running {
+					machines[sdk.ToString(i.InstanceId)] = m
 				}
+				if f.known.VPC == "" {
+					f.known.VPC = sdk.ToString(i.VpcId)
+				}
+				groups = append(groups, m.Groups...)
 			}
 		}
 	}
 	f.known.Machines = machines
-	return f.nodeGroups(ctx, unknown)
+	return groups, nil
 }
 
 func machineOf(i ec2types.Instance) stack.Machine {
@@ -165,8 +176,10 @@ func (f *facts) nodeGroups(ctx context.Context, ids []string) error {
 // network finds the VPC and its ranges.
 func (f *facts) network(ctx context.Context) error {
 	if f.known.VPC == "" {
-		return &hook.Error{Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
-			Message: "the VPC is not known: no node has a providerID of a running instance; set --aws-vpc"}
+		return &hook.Error{
+			Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
+			Message: "the VPC is not known: no node has a providerID of a running instance; set --aws-vpc",
+		}
 	}
 	if f.known.Ranges != nil {
 		return nil

@@ -97,8 +97,10 @@ func (h *Hook) Delete(ctx context.Context, ref hook.Ref) (*hook.DeleteResult, er
 			return nil, conflict("load balancer", b.Name, b.Tags)
 		}
 		if b.Attributes["deletion_protection.enabled"] == "true" && strings.Contains(b.Tags["fairlead.dev/attributes"], "deletion_protection.enabled") {
-			return nil, &hook.Error{Class: hook.ClassProtected, Code: "DeletionProtected",
-				Message: "the load balancer " + b.Name + " is protected by the Service's own annotation; remove deletion_protection.enabled there first"}
+			return nil, &hook.Error{
+				Class: hook.ClassProtected, Code: "DeletionProtected",
+				Message: "the load balancer " + b.Name + " is protected by the Service's own annotation; remove deletion_protection.enabled there first",
+			}
 		}
 	}
 	if err := v.findNodes(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 // Class says what kind of failure an Error is, and so what the caller does.
 type Class string
 
+// The classes.
 const (
 	// ClassThrottled: too many calls. Tried again after a while; users hear
 	// of it only if it lasts.

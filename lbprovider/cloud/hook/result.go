@@ -5,6 +5,7 @@ import "time"
 // State is how far a load balancer is.
 type State string
 
+// The states.
 const (
 	// StateReady: it takes connections and every port has a healthy target.
 	StateReady State = "Ready"

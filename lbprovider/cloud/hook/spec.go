@@ -13,6 +13,7 @@ const (
 // Scheme says who reaches a load balancer.
 type Scheme string
 
+// The schemes.
 const (
 	// SchemeInternetFacing: everybody.
 	SchemeInternetFacing Scheme = "internet-facing"

@@ -146,20 +146,25 @@ func (a DeleteBalancer) String() string { return "DeleteBalancer " + a.Name }
 func (a CreateListener) String() string {
 	return fmt.Sprintf("CreateListener %s:%d", a.Listener.Protocol, a.Listener.Port)
 }
+
 func (a ModifyListener) String() string {
 	return fmt.Sprintf("ModifyListener %s:%d", a.Listener.Protocol, a.Listener.Port)
 }
+
 func (a ChangeCertificates) String() string {
 	return fmt.Sprintf("ChangeCertificates %d: +%d -%d", a.Port, len(a.Add), len(a.Remove))
 }
+
 func (a SetListenerAttributes) String() string {
 	return fmt.Sprintf("SetListenerAttributes %d: %s", a.Port, pairs(a.Attributes))
 }
 func (a DeleteListener) String() string { return fmt.Sprintf("DeleteListener %d", a.Port) }
 func (a Register) String() string       { return fmt.Sprintf("Register %s: %d", a.Name, len(a.Targets)) }
+
 func (a Deregister) String() string {
 	return fmt.Sprintf("Deregister %s: %d", a.Name, len(a.Targets))
 }
+
 func (a Tag) String() string {
 	return fmt.Sprintf("Tag %+v: +%d -%d", a.Resource, len(a.Set), len(a.Remove))
 }

@@ -38,7 +38,7 @@ func Read(annotations map[string]string) (Settings, []hook.FieldProblem) {
 	for _, a := range table {
 		for _, key := range slices.Sorted(maps.Keys(annotations)) {
 			rest, within := strings.CutPrefix(key, a.Key)
-			if key != a.Key && !(within && strings.HasSuffix(a.Key, ".")) {
+			if key != a.Key && (!within || !strings.HasSuffix(a.Key, ".")) {
 				continue
 			}
 			if err := a.parse(&s, strings.TrimSpace(annotations[key]), rest); err != nil {

@@ -15,6 +15,10 @@ func number(into func(*Settings) *int32, lo, hi int) func(*Settings, string, str
 }
 
 func groupAnnotations() []Annotation {
+	return append(checkAnnotations(), targetAnnotations()...)
+}
+
+func checkAnnotations() []Annotation {
 	return []Annotation{
 		{balancerPrefix + "healthcheck-protocol", "tcp, http, https", "tcp; http with externalTrafficPolicy Local", "How targets are checked.", func(s *Settings, v, _ string) error {
 			s.Check.Protocol = strings.ToUpper(v)
@@ -39,6 +43,11 @@ func groupAnnotations() []Annotation {
 			}
 			return nil
 		}},
+	}
+}
+
+func targetAnnotations() []Annotation {
+	return []Annotation{
 		{balancerPrefix + "connection-draining-enabled", "true, false", "true", "False: a target that leaves is given no time to finish.", func(s *Settings, v, _ string) error {
 			b, err := parseBool(v)
 			if err == nil && !b {

@@ -100,7 +100,7 @@ func (c *checker) combinations() {
 
 // checkPort returns the number that a health check port means, or 0.
 func (c *checker) checkPort(p string) int32 {
-	if n, err := strconv.Atoi(p); err == nil && n > 0 && n < 65536 {
+	if n, err := strconv.ParseUint(p, 10, 16); err == nil && n > 0 {
 		return int32(n)
 	}
 	i := slices.IndexFunc(c.spec.Ports, func(sp hook.Port) bool { return sp.Name == p })

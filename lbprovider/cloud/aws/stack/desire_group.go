@@ -155,26 +155,35 @@ func (d *desire) targets(kind hook.TargetKind, p hook.Port) []Target {
 	})
 	var list []Target
 	for _, n := range nodes {
+		t, ok := d.addressOf(n, p.NodePort)
 		if kind == hook.TargetInstance {
-			id, ok := InstanceID(n.ProviderID)
-			if !ok {
-				d.note("NodeWithoutInstance", "", fmt.Sprintf("node %s has the providerID %q, which names no instance of EC2; it is no target", n.Name, n.ProviderID))
-				continue
-			}
-			if m, known := d.Facts.Machines[id]; known && !m.Running {
-				continue // RegisterTargets refuses it
-			}
-			list = append(list, Target{ID: id, Port: p.NodePort})
-			continue
+			t, ok = d.instanceOf(n, p.NodePort)
 		}
-		for _, a := range n.Addresses {
-			if !strings.Contains(a, ":") {
-				list = append(list, d.address(a, p.NodePort))
-				break
-			}
+		if ok {
+			list = append(list, t)
 		}
 	}
 	return list
+}
+
+// instanceOf is a node as a target by its machine.
+func (d *desire) instanceOf(n hook.Node, port int32) (Target, bool) {
+	id, ok := InstanceID(n.ProviderID)
+	if !ok {
+		d.note("NodeWithoutInstance", "", fmt.Sprintf("node %s has the providerID %q, which names no instance of EC2; it is no target", n.Name, n.ProviderID))
+		return Target{}, false
+	}
+	m, known := d.Facts.Machines[id]
+	return Target{ID: id, Port: port}, !known || m.Running // RegisterTargets refuses others
+}
+
+// addressOf is a node as a target by its first IPv4 address.
+func (d *desire) addressOf(n hook.Node, port int32) (Target, bool) {
+	i := slices.IndexFunc(n.Addresses, func(a string) bool { return !strings.Contains(a, ":") })
+	if i < 0 {
+		return Target{}, false
+	}
+	return d.address(n.Addresses[i], port), true
 }
 
 func hasLabels(labels, wanted map[string]string) bool {
@@ -298,7 +307,7 @@ func (d *desire) rulesForNodes() []Rule {
 		if g.Type == "instance" || len(g.Targets) == 0 {
 			add(protocol, g.Port)
 		}
-		if n, err := strconv.Atoi(g.Check.Port); err == nil {
+		if n, err := strconv.ParseUint(g.Check.Port, 10, 16); err == nil {
 			add("tcp", int32(n))
 		}
 		for _, t := range g.Targets {

@@ -43,7 +43,7 @@ func changedAttributes(wanted, have, haveTags, defaults map[string]string) map[s
 			changed[k] = v
 		}
 	}
-	for _, k := range strings.Fields(haveTags[tagAttributes]) {
+	for k := range strings.FieldsSeq(haveTags[tagAttributes]) {
 		v, known := defaults[k]
 		if _, still := wanted[k]; !still && known && have[k] != v {
 			changed[k] = v

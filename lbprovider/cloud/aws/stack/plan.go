@@ -75,7 +75,7 @@ func (p *planner) tags(r Resource, want, have map[string]string) {
 			remove = append(remove, k)
 		}
 	}
-	for _, k := range strings.Fields(have[tagTags]) {
+	for k := range strings.FieldsSeq(have[tagTags]) {
 		if _, still := want[k]; !still && have[k] != "" {
 			remove = append(remove, k)
 		}

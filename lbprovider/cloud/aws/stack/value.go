@@ -19,8 +19,8 @@ func parseBool(v string) (bool, error) {
 }
 
 func parseNumber(v string, lo, hi int) (int32, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(v))
-	if err != nil || n < lo || n > hi {
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)
+	if err != nil || int(n) < lo || int(n) > hi {
 		return 0, fmt.Errorf("must be a whole number from %d to %d", lo, hi)
 	}
 	return int32(n), nil

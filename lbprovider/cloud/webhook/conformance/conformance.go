@@ -10,6 +10,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func (s *suite) absent() {
 	s.promise("validate finds that a Service without ports has a problem with a field that names ports", err)
 	_, err = s.Hook.Ensure(s.ctx, &empty)
 	if class := hook.ClassOf(err); class != hook.ClassInvalidConfig {
-		err = fmt.Errorf("class %q instead (%v)", class, err)
+		err = errors.Join(fmt.Errorf("class %q instead", class), err)
 	} else {
 		err = nil
 	}
@@ -155,7 +156,7 @@ func (s *suite) dryRun() {
 	}
 	if err == nil {
 		if _, describeErr := s.Hook.Describe(s.ctx, s.Spec.Ref); hook.ClassOf(describeErr) != hook.ClassNotFound {
-			err = fmt.Errorf("it is there now: %v", describeErr)
+			err = errors.Join(errors.New("it is there now"), describeErr)
 		}
 	}
 	s.promise("a dry run makes nothing", err)

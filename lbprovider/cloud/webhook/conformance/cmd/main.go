@@ -70,7 +70,7 @@ func run(ctx context.Context) error {
 	}
 	all := conformance.Run(ctx, conformance.Options{Hook: client, Spec: spec, Cluster: *cluster, Patience: *patience})
 	for _, f := range all {
-		fmt.Println(f)
+		fmt.Fprintln(os.Stdout, f)
 	}
 	if len(conformance.Broken(all)) > 0 {
 		return errors.New("the webhook breaks promises")
