@@ -44,7 +44,7 @@ e2e: tools images ## All tests on a cluster (root)
 	go test -count=1 -v -timeout 40m ./test/e2e/...
 
 .PHONY: bench
-bench: tools images ## Measure latencies at 0 and 10,000 routes
+bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes
 	go run ./test/bench
 
 .PHONY: bench-lb
