@@ -60,7 +60,7 @@ var drifts = []struct {
 // and counts it, without a reload.
 func TestDrift(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
+	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, version, newMemory())
