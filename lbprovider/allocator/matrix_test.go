@@ -270,7 +270,8 @@ func TestPoolsOverTime(t *testing.T) {
 		"merge": {
 			{pools: one(pool("b", "198.18.1.0/32"), pool("c", "198.18.1.1/32")), req: asked("1"), want: "198.18.1.0"},
 			{req: asked("2"), want: "198.18.1.1"},
-			{pools: one(pool("a", "198.18.1.0/30")), req: asked("2"), want: "198.18.1.1"}, {req: asked("1"), want: "198.18.1.0"},
+			{pools: one(pool("a", "198.18.1.0/30")), req: asked("2"), want: "198.18.1.1"},
+			{req: asked("1"), want: "198.18.1.0"},
 		},
 		"removed, another is there": {
 			{pools: one(pool("a", "198.18.1.0/30")), req: asked("1"), want: "198.18.1.0"},

@@ -26,12 +26,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if req == guardRequest || !r.started {
+	beside := r.foreign.Load() != nil
+	switch {
+	case req == guardRequest || !r.started && !beside:
 		// The first pass is always a full one: those who hold addresses must
 		// be heard before anyone gets a new one.
 		return r.guarded(ctx, req)
-	}
-	if r.foreign.Load() != nil {
+	case beside:
 		return reconcile.Result{}, nil // the pass after its end hears everything
 	}
 	switch req {
