@@ -194,7 +194,7 @@ func (v *view) readGroupAttributes(ctx context.Context, name string) error {
 
 // byPort returns the listener of a part's key.
 func (v *view) byPort(key string) *stack.Listener {
-	n, err := strconv.Atoi(key)
+	n, err := strconv.ParseUint(key, 10, 16)
 	if err != nil {
 		return nil
 	}
