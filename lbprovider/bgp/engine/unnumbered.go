@@ -161,10 +161,7 @@ func (f *finder) hear(msg ndp.Message, from netip.Addr, next *time.Time) {
 		if !from.IsLinkLocalUnicast() {
 			return
 		}
-		life := routerLifetime
-		if m.RouterLifetime > life {
-			life = m.RouterLifetime
-		}
+		life := max(routerLifetime, m.RouterLifetime)
 		f.mu.Lock()
 		_, known := f.routers[from]
 		f.routers[from] = time.Now().Add(life)
