@@ -364,8 +364,11 @@ func FuzzHistory(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 250, 251, 252, 253, 254, 255})
 	f.Add([]byte("the quick brown fox jumps over the lazy dog"))
 	configs := [][]v1beta1.IPAddressPool{
-		{pool("a", "198.18.1.0/30")}, {pool("a", "198.18.1.0/31 fd00::/127"), pool("b", "198.18.2.0/30", pinned(1, "default"))},
-		{pool("c", "198.18.1.0-198.18.1.2 fd00::/126", withoutBuggy)}, {}, {pool("a", "198.18.1.0/30", manual)},
+		{pool("a", "198.18.1.0/30")},
+		{pool("a", "198.18.1.0/31 fd00::/127"), pool("b", "198.18.2.0/30", pinned(1, "default"))},
+		{pool("c", "198.18.1.0-198.18.1.2 fd00::/126", withoutBuggy)},
+		{},
+		{pool("a", "198.18.1.0/30", manual)},
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
 		a := New()
