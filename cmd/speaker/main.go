@@ -22,6 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -53,8 +54,7 @@ func main() {
 	}
 }
 
-// run starts the parts in the order in which they need each other, and stops
-// them so that others take over before this speaker falls silent.
+// run connects to the API server and starts the parts.
 func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err := opts.validate(); err != nil {
 		return err
@@ -75,6 +75,21 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}
+	return start(ctx, &setting{options: opts, selector: selector, rest: restConfig, log: log}, mgr)
+}
+
+// setting is what the parts are made of.
+type setting struct {
+	*options
+	selector labels.Selector
+	rest     *rest.Config
+	log      *slog.Logger
+}
+
+// start starts the parts in the order in which they need each other, and stops
+// them so that others take over before this speaker falls silent.
+func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
+	log := opts.log
 	var decider atomic.Pointer[speaker.Speaker]
 	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, log)
 	if err != nil {
@@ -106,9 +121,20 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		return fmt.Errorf("start liveness: %w", err)
 	}
 	go gossip.Rotate(ctx, keys)
+	announcer, err := decide(ctx, opts, mgr, gossip, &decider)
+	if err != nil {
+		return err
+	}
+	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
+	return serve(ctx, mgr, announcer, gossip)
+}
+
+// decide makes the speaker and what it announces with.
+func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liveness.Gossip, decider *atomic.Pointer[speaker.Speaker]) (*l2.Announcer, error) {
+	log := opts.log
 	counters, err := l2.NewMetrics(metrics.Registry)
 	if err != nil {
-		return fmt.Errorf("register metrics: %w", err)
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	announcer, err := l2.New(l2.Options{
 		Refresh: opts.refresh, LinksChanged: gossip.SetInterfaces, Metrics: counters, Log: log,
@@ -119,30 +145,28 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("start announcer: %w", err)
+		return nil, fmt.Errorf("start announcer: %w", err)
 	}
-	routers, detector, err := startBGP(&decider, log)
+	routers, detector, err := startBGP(decider, log)
 	if err != nil {
-		return fmt.Errorf("start BGP: %w", err)
+		return nil, fmt.Errorf("start BGP: %w", err)
 	}
 	s, err := speaker.Setup(mgr, speaker.Options{
 		NodeName: opts.nodeName, NodeAddress: opts.bindAddress, PodName: opts.podName,
-		Namespace: opts.namespace, Classes: opts.classes(), Speakers: selector,
+		Namespace: opts.namespace, Classes: opts.classes(), Speakers: opts.selector,
 		IgnoreExcludeLabel: opts.ignoreExclude, AnnounceIsolated: opts.isolation == isolationAnnounce,
 		Announcer: announcer, Peers: gossip, Routers: routers, Detector: detector, Registerer: metrics.Registry, Log: log,
 	})
 	if err != nil {
-		return fmt.Errorf("start speaker: %w", err)
+		return nil, fmt.Errorf("start speaker: %w", err)
 	}
 	decider.Store(s)
 	go func() {
-		if err := speaker.WatchAPIServer(ctx, restConfig, gossip.SetLost, log.With("part", "apiserver")); err != nil {
+		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetLost, log.With("part", "apiserver")); err != nil {
 			log.Error("nobody watches over the API server", "error", err)
 		}
 	}()
-
-	log.Info("speaker starts", "node", opts.nodeName, "address", opts.bindAddress, "encrypted", len(secret) > 0)
-	return serve(ctx, mgr, announcer, gossip)
+	return announcer, nil
 }
 
 // startBGP starts the parts that talk to routers. A session that this process

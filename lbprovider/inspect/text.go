@@ -83,8 +83,8 @@ func (a *Answer) note() string {
 
 func (v *View) detail(out io.Writer, a *Answer) {
 	fmt.Fprintf(out, "%s of service %s, pool %s\n", strings.Join(a.Addresses, ", "), a.Service, dash(a.Pool))
-	switch {
-	case a.Owner == "":
+	switch a.Owner {
+	case "":
 		fmt.Fprintf(out, "  answered by nobody: %s\n", a.Reason)
 	default:
 		fmt.Fprintf(out, "  answered by %s%s%s%s\n", a.Owner, on(a.Interfaces), v.ago(", since", a.Since), v.ago(", last announced", a.LastAnnounced))

@@ -215,11 +215,19 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 	})); err != nil {
 		return nil, fmt.Errorf("set up probes: %w", err)
 	}
-	err = mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
+	if err := s.watch(mgr); err != nil {
+		return nil, fmt.Errorf("set up speaker: %w", err)
+	}
+	return s, nil
+}
+
+// watch has s called for what changes.
+func (s *Speaker) watch(mgr ctrl.Manager) error {
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("index endpoint slices: %w", err)
+		return fmt.Errorf("index endpoint slices: %w", err)
 	}
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{allRequest}
@@ -233,7 +241,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		return []reconcile.Request{{NamespacedName: statusService(o)}}
 	})
 	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
-	err = s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
+	return s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 		Watches(&discoveryv1.EndpointSlice{}, toService).
 		Watches(&v1beta1.ServiceL2Status{}, toStatusService, builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool {
@@ -253,10 +261,6 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(s)
-	if err != nil {
-		return nil, fmt.Errorf("set up speaker: %w", err)
-	}
-	return s, nil
 }
 
 // Changed makes the speaker decide anew; it is for changes among the peers.

@@ -41,8 +41,15 @@ func TestLost(t *testing.T) {
 	}{
 		{"one of three", []at{{0, "a b c", ""}, {20, "a! b c", ""}, {22, "a! b c", ""}, {23, "a! b c", "a"}, {40, "a! b c", "a"}, {41, "a b c", ""}}},
 		{"all, one after the other", []at{
-			{0, "a b c", ""}, {20, "a! b c", ""}, {22, "a! b! c", ""}, {22.5, "a! b! c!", ""}, {23, "a! b! c!", ""}, {60, "a! b! c!", ""},
-			{61, "a b! c!", ""}, {62, "a b c!", ""}, {63, "a b c", ""},
+			{0, "a b c", ""},
+			{20, "a! b c", ""},
+			{22, "a! b! c", ""},
+			{22.5, "a! b! c!", ""},
+			{23, "a! b! c!", ""},
+			{60, "a! b! c!", ""},
+			{61, "a b! c!", ""},
+			{62, "a b c!", ""},
+			{63, "a b c", ""},
 		}},
 		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {4, "a! b c", ""}, {5, "a! b c", "a"}}},
 		{"gone and back", []at{{0, "a b", ""}, {20, "a! b", ""}, {24, "a! b", "a"}, {25, "b", ""}, {30, "a! b", ""}, {33, "a! b", "a"}}},

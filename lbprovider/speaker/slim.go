@@ -12,9 +12,7 @@ import (
 func slim(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)
-		if _, has := m.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; has {
-			delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
-		}
+		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	switch o := o.(type) {
 	case *corev1.Service:

@@ -75,7 +75,8 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 		{&sessions, []client.ListOption{own}, true},
 	} {
 		err := c.List(ctx, r.list, r.options...)
-		if err != nil && !(r.optional && (apierrors.IsForbidden(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err))) {
+		missing := apierrors.IsForbidden(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+		if err != nil && (!r.optional || !missing) {
 			return fmt.Errorf("read the cluster: %w", err)
 		}
 	}

@@ -79,12 +79,11 @@ func run(ctx context.Context, o options) (err error) {
 			more, err := measure(ctx)
 			rows = append(rows, more...)
 			if err != nil {
-				print(rows)
-				return err
+				return errors.Join(err, show(rows))
 			}
 		}
 	}
-	return print(rows)
+	return show(rows)
 }
 
 func (b *bench) progress(format string, args ...any) {

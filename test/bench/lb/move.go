@@ -12,7 +12,7 @@ import (
 // row is a line of the table.
 type row struct{ what, seen, wanted string }
 
-func print(rows []row) error {
+func show(rows []row) error {
 	fmt.Println("| what | seen | wanted |\n|---|---|---|")
 	for _, r := range rows {
 		fmt.Printf("| %s | %s | %s |\n", r.what, r.seen, r.wanted)
