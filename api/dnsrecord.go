@@ -3,7 +3,7 @@ package api
 // FinalizerDNSRecord keeps a DNSRecord until its name is gone from the zones.
 const FinalizerDNSRecord = "operator.openshift.io/ingress-dns"
 
-// AnnotationAdoptDNSRecord, "true" on a DNSRecord or its IngressController,
+// AnnotationAdoptDNSRecord set to "true" on a DNSRecord or its IngressController,
 // allows to take over records of its name that somebody else made.
 const AnnotationAdoptDNSRecord = "fairlead.dev/adopt-dns-record"
 
@@ -11,7 +11,7 @@ const AnnotationAdoptDNSRecord = "fairlead.dev/adopt-dns-record"
 // that it leads to, so that the record can be removed when that is gone.
 const AnnotationTargetZone = "ingress.operator.openshift.io/target-hosted-zone-id"
 
-// AnnotationTargetDualStack, "true" on a DNSRecord, says that the load balancer
+// AnnotationTargetDualStack set to "true" on a DNSRecord, says that the load balancer
 // that it leads to has IPv6 addresses too.
 const AnnotationTargetDualStack = "fairlead.dev/target-dual-stack"
 

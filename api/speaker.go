@@ -13,12 +13,12 @@ const (
 	AnnotationDrain = "lb.fairlead.dev/drain"
 )
 
-// ReasonInvalidProbe: the annotation lb.fairlead.dev/probe of a Service cannot
-// be read. Write ":PORT/PATH".
+// ReasonInvalidProbe says that the annotation lb.fairlead.dev/probe of a Service
+// cannot be read. Write ":PORT/PATH".
 const ReasonInvalidProbe Reason = "invalidProbe"
 
-// ReasonAddressConflict: another host on the network claims the address of a
-// Service. Its hardware address is in the message.
+// ReasonAddressConflict says that another host on the network claims the address
+// of a Service. Its hardware address is in the message.
 const ReasonAddressConflict Reason = "addressConflict"
 
 // Reasons of events on a BGPPeer.

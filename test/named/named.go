@@ -52,26 +52,7 @@ func Start(t *testing.T) Server {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `options {
-  directory %q; pid-file %q; session-keyfile %q; listen-on port %d { 127.0.0.1; }; listen-on-v6 { none; };
-  recursion no; dnssec-validation no; notify no; managed-keys-directory %q;
-};
-controls { };
-key "fairlead" { algorithm hmac-sha256; secret %q; };
-`, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, Secret)
-	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
-		file := filepath.Join(dir, zone)
-		content := fmt.Sprintf("$TTL 60\n@ IN SOA ns.%s. root.%s. 1 60 60 600 60\n@ IN NS ns.%s.\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone, zone, zone)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, file, policy)
-	}
-	config := filepath.Join(dir, "named.conf")
-	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := configure(t, dir, port)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, "-g", "-n", "1", "-c", config)
 	out := &bytes.Buffer{}
@@ -95,6 +76,32 @@ key "fairlead" { algorithm hmac-sha256; secret %q; };
 		}
 		<-time.After(20 * time.Millisecond)
 	}
+}
+
+// configure writes the zones and returns the file that names them.
+func configure(t *testing.T, dir string, port int) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, `options {
+  directory %q; pid-file %q; session-keyfile %q; listen-on port %d { 127.0.0.1; }; listen-on-v6 { none; };
+  recursion no; dnssec-validation no; notify no; managed-keys-directory %q;
+};
+controls { };
+key "fairlead" { algorithm hmac-sha256; secret %q; };
+`, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, Secret)
+	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
+		file := filepath.Join(dir, zone)
+		content := fmt.Sprintf("$TTL 60\n@ IN SOA ns.%s. root.%s. 1 60 60 600 60\n@ IN NS ns.%s.\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone, zone, zone)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, file, policy)
+	}
+	config := filepath.Join(dir, "named.conf")
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config
 }
 
 // Ask returns what a resolver would see.

@@ -19,10 +19,10 @@ func setOf(s types.ResourceRecordSet) dns.RRSet {
 	}
 	for _, r := range s.ResourceRecords {
 		v := sdk.ToString(r.Value)
-		switch set.Type {
-		case dns.TypeTXT:
+		if set.Type == dns.TypeTXT {
 			v = dns.Unquote(v)
-		case hook.RecordCNAME:
+		}
+		if set.Type == hook.RecordCNAME {
 			v = dns.Name(v)
 		}
 		set.Values = append(set.Values, v)
