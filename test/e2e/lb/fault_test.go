@@ -169,7 +169,8 @@ func TestCutFromAPI(t *testing.T) {
 	awaitOwner(t, p, address, owner, 90*time.Second)
 	observe(t, 2*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
-	check(t, back, limits{silence: plannedSilence, lost: 5, double: handoverTime})
+	// The node's kube-proxy catches up at the same time, so that some may be lost.
+	check(t, back, limits{silence: plannedSilence, lost: 30, double: handoverTime})
 	settled(t, p)
 }
 

@@ -92,7 +92,7 @@ func TestRouterRollout(t *testing.T) {
 	kubectl(t, p, "-n", routerNamespace, "rollout", "restart", "deployment/router-default")
 	routersReady(t, p)
 	observe(t, 8*time.Second)
-	check(t, w, limits{silence: plannedSilence, lost: 3, double: handoverTime})
+	check(t, w, limits{silence: plannedSilence, lost: 10, double: handoverTime})
 }
 
 // TestSilentRouter stops the process that answers a router's probe, without
