@@ -227,7 +227,8 @@ func TestBGP(t *testing.T) {
 		kubectl(t, p, "-n", "metallb-system", "rollout", "restart", "daemonset/speaker")
 		kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
 		observe(t, 3*time.Second)
-		check(t, w, limits{silence: plannedSilence, lost: 0})
+		// A connection that is open while the router hashes anew may break.
+		check(t, w, limits{silence: plannedSilence, lost: 2})
 		hops(t, p, address, nodes...)
 		shown(t, p, nodes)
 	})
