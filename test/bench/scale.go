@@ -201,7 +201,8 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 // others have changed in HAProxy.
 func (b *bench) idle(ctx context.Context) error {
 	b.progress("nothing changes for %s", b.idleFor)
-	if err := pause(ctx, 10*time.Second); err != nil {
+	// The first check after a start has to read everything.
+	if err := pause(ctx, 30*time.Second); err != nil {
 		return err
 	}
 	router, _ := b.router.Usage()
