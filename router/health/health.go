@@ -88,6 +88,9 @@ func (s *Server) haproxy(path string) http.Handler {
 			if path != "" {
 				r.Out.URL.Path = path
 			}
+			if path == "/metrics" && r.Out.URL.RawQuery == "" {
+				r.Out.URL.RawQuery = defaultQuery()
+			}
 			r.Out.Header.Del("Authorization")
 			r.Out.Header.Del("Accept-Encoding")
 		},

@@ -27,26 +27,38 @@ func TestHAProxyMetrics(t *testing.T) {
 			}
 		})
 		defer stop()
-		b.eventually("metrics", func() error {
-			answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&scope=server", port))
-			if err != nil {
-				return err
-			}
-			defer answer.Body.Close()
-			body, err := io.ReadAll(answer.Body)
-			if err != nil {
-				return err
-			}
-			var missing []error
-			for _, want := range []string{
+		b.eventually("everything", func() error {
+			return metricsHave(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&scope=server", port),
 				`haproxy_backend_http_responses_total{backend="http",namespace="s",route="plain",proxy="be_http:s:plain:`,
 				`haproxy_server_http_responses_total{backend="http",namespace="s",route="plain",pod="web",service="web",proxy=`,
-			} {
-				if !strings.Contains(string(body), want) {
-					missing = append(missing, fmt.Errorf("no %s", want))
-				}
-			}
-			return errors.Join(missing...)
+				"haproxy_backend_max_queue{")
+		})
+		b.eventually("what dashboards use", func() error {
+			return metricsHave(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy", port),
+				`haproxy_backend_http_responses_total{backend="http",namespace="s",route="plain",proxy="be_http:s:plain:`,
+				"haproxy_frontend_current_sessions{", "haproxy_process_current_connections ",
+				"!haproxy_server_", "!haproxy_backend_max_queue{")
 		})
 	})
+}
+
+// metricsHave asks for metrics; a text with ! before it must be missing.
+func metricsHave(url string, texts ...string) error {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, text := range texts {
+		text, missing := strings.CutPrefix(text, "!")
+		if strings.Contains(string(body), text) == missing {
+			faults = append(faults, fmt.Errorf("%s: %q: missing must be %v", url, text, missing))
+		}
+	}
+	return errors.Join(faults...)
 }
