@@ -72,7 +72,8 @@ func TestChanged(t *testing.T) {
 		{"secret: label", secret(func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} }), false},
 		{"secret: data", secret(func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("b") }), true},
 		{"secret: type", secret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeTLS }), true},
-		{"controller: status", controller(func(c *operatorv1.IngressController) { c.Status.Domain = "a" }), false},
+		{"controller: status", controller(func(c *operatorv1.IngressController) { c.Status.AvailableReplicas = 2 }), false},
+		{"controller: decided domain", controller(func(c *operatorv1.IngressController) { c.Status.Domain = "a" }), true},
 		{"controller: spec", controller(func(c *operatorv1.IngressController) { c.Generation = 2 }), true},
 		{"controller: annotation", controller(func(c *operatorv1.IngressController) {
 			c.Annotations = map[string]string{"a": "b"}

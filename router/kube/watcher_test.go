@@ -54,8 +54,8 @@ func (e *env) testControllerAppears(t *testing.T) {
 		t.Error("the route selector has no effect")
 	}
 	// Its status must not make work, but its spec must.
-	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "status", `{"status":{"domain":"apps.example.com"}}`)
-	eventually(t, "the status", func() bool { return w.IngressController().Status.Domain != "" })
+	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "status", `{"status":{"availableReplicas":2}}`)
+	eventually(t, "the status", func() bool { return w.IngressController().Status.AvailableReplicas == 2 })
 	e.route(t, "appear", "sentinel", nil)
 	if c := changesUntil(t, w, "the sentinel", hasRoute(model.Key{Namespace: "appear", Name: "sentinel"})); c.All {
 		t.Error("a change of the IngressController's status made everything dirty")
