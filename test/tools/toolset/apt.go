@@ -231,8 +231,40 @@ func (b *Builder) Packages(ctx context.Context, wanted []hostPackage) error {
 	if _, err := b.run(ctx, command{args: []string{"apt-get", "-q", "update"}, env: env}); err != nil {
 		b.Progress("apt: %v", err) // an unrelated broken source must not stop the installation
 	}
+	leave, err := b.withoutServices(ctx, names)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if _, err := b.run(ctx, command{args: strings.Fields(install), env: env}); err != nil {
 		return fmt.Errorf("install apt packages: %w", err)
 	}
 	return nil
+}
+
+// policyFile is asked by Debian's packages whether a service may start
+// (invoke-rc.d(8)); its exit code 101 means no.
+const policyFile = "/usr/sbin/policy-rc.d"
+
+// withoutServices keeps packages from starting servers on this machine: tests
+// run the programs themselves, in network namespaces. The function that it
+// returns ends that, and sees to it that they do not start with the machine
+// either. A machine with a policy of its own keeps that.
+func (b *Builder) withoutServices(ctx context.Context, names []string) (func(), error) {
+	if _, err := os.Stat(policyFile); err == nil {
+		return func() {}, nil
+	}
+	if err := os.WriteFile(policyFile, []byte("#!/bin/sh\nexit 101\n"), 0o755); err != nil {
+		return nil, fmt.Errorf("keep servers from starting: %w", err)
+	}
+	return func() {
+		_ = os.Remove(policyFile)
+		units := map[string][]string{"frr": {"frr"}, "bird2": {"bird"}, "bind9": {"named"}}
+		for _, name := range names {
+			for _, unit := range units[name] {
+				// Without systemd there is nothing to disable.
+				_, _ = b.run(ctx, command{args: []string{"systemctl", "disable", unit}})
+			}
+		}
+	}, nil
 }
