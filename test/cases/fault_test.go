@@ -443,9 +443,15 @@ func (b *bed) settled() {
 	b.apply(s.change)
 	b.apply(change{del: []ref{{"Route", parseKey("settle/r")}}})
 	b.eventually("removals are over", func() error {
-		for name := range b.readBack().Backends {
+		st := b.readBack()
+		for name := range st.Backends {
 			if strings.Contains(name, ":settle:") {
 				return errors.New("the backend is still there")
+			}
+		}
+		for entry := range st.Entries {
+			if strings.Contains(entry.Key, ":settle:") {
+				return fmt.Errorf("%v is still there", entry)
 			}
 		}
 		return nil
