@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -202,7 +203,7 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 func (b *bench) idle(ctx context.Context) error {
 	b.progress("nothing changes for %s", b.idleFor)
 	// The first check after a start has to read everything.
-	if err := pause(ctx, 30*time.Second); err != nil {
+	if err := pause(ctx, router.DefaultDriftCheck+10*time.Second); err != nil {
 		return err
 	}
 	router, _ := b.router.Usage()
@@ -211,7 +212,7 @@ func (b *bench) idle(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	if err := pause(ctx, b.idleFor); err != nil {
+	if err := b.profiled(ctx, "idle", b.idleFor, func() error { return pause(ctx, b.idleFor) }); err != nil {
 		return err
 	}
 	after, err := rig.CPUTime(router.PID)
