@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"net"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -48,19 +45,7 @@ func (r *Runtime) Digest() (uint64, error) {
 }
 
 func (r *Runtime) digest(command string, stable func([]byte) []byte, sum *uint64) error {
-	r.Commands++
-	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), "admin.sock"), readLimit)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(readLimit)); err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
-	}
-	if _, err := io.WriteString(conn, command+"\n"); err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
-	}
-	return r.digestLines(conn, command, stable, sum)
+	return r.answer(command, func(from io.Reader) error { return r.digestLines(from, command, stable, sum) })
 }
 
 // digestLines adds up the hashes of lines, whose order does not matter.

@@ -112,6 +112,11 @@ func (r *Runtime) Inspect(st *plan.State) error {
 
 // stream runs a command whose answer is too long to be held.
 func (r *Runtime) stream(command string, line func(string)) error {
+	return r.answer(command, func(from io.Reader) error { return eachLine(from, line) })
+}
+
+// answer runs a command and hands its answer on as it comes.
+func (r *Runtime) answer(command string, read func(io.Reader) error) error {
 	r.Commands++
 	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), "admin.sock"), readLimit)
 	if err != nil {
@@ -124,7 +129,7 @@ func (r *Runtime) stream(command string, line func(string)) error {
 	if _, err := io.WriteString(conn, command+"\n"); err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	return eachLine(conn, line)
+	return read(conn)
 }
 
 func eachLine(from io.Reader, line func(string)) error {
