@@ -28,7 +28,6 @@ const (
 	ReasonDNSPublished       Reason = "ProviderSuccess"
 	ReasonDNSProviderError   Reason = "ProviderError"
 	ReasonDomainAlreadyInUse Reason = "DomainAlreadyInUse"
-	ReasonDNSInternalError   Reason = "InternalError"
 	ReasonUnmanagedDNS       Reason = "UnmanagedDNS"
 	ReasonZeroTTL            Reason = "ZeroTTL"
 )
@@ -53,10 +52,6 @@ func dnsRemedies() map[Reason]Remedy {
 		ReasonDomainAlreadyInUse: {
 			"an older DNSRecord, or a record that Fairlead did not make, has the name",
 			"choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",
-		},
-		ReasonDNSInternalError: {
-			"the operator could not find out who has the name first",
-			"look at the operator's log; it is tried again",
 		},
 		ReasonUnmanagedDNS: {
 			"spec.dnsManagementPolicy is Unmanaged: somebody else publishes the name",

@@ -127,11 +127,11 @@ func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome,
 	}
 	first := claimant(d, all.Items)
 	record := recordOf(d, r.options.Owner)
+	problem := check(record)
 	zones := r.zones(ctx)
 	var outcomes []outcome
 	for _, z := range zones {
 		o := outcome{zone: z.DNSZone, status: operatorv1.ConditionFalse}
-		problem := check(record)
 		switch {
 		case d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS:
 			o.status, o.reason, o.message = operatorv1.ConditionUnknown, api.ReasonUnmanagedDNS, "spec.dnsManagementPolicy is Unmanaged: the record is not written, changed or removed"
