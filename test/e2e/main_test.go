@@ -7,13 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
-	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
 // shared is the one cluster of all tests, nil with the reason in skipped.
@@ -30,19 +28,8 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	images, err := filepath.Glob("../../.tools/images/*.tar")
-	_, missing := toolset.Path("kubelet")
-	switch {
-	case testing.Short():
-		skipped = "a cluster takes long; run without -short"
-	case os.Geteuid() != 0:
-		skipped = "a cluster of network namespaces needs root"
-	case missing != nil:
-		skipped = missing.Error()
-	case err != nil || len(images) < 5:
-		skipped = "images are missing: run make images"
-	}
-	if skipped != "" {
+	var images []string
+	if images, skipped = product.Ready("../.."); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: "e2e", Images: images, Log: os.Stderr})
