@@ -18,19 +18,7 @@ func TestSettingsBoot(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
-		c := parseStep(t, map[string]string{"services": "s/web http=8080 web@198.18.250.90", "in.yaml": `
-kind: Route
-metadata: {namespace: s, name: plain}
-spec: {host: plain.set.test, to: {kind: Service, name: web}}
----
-kind: Route
-metadata: {namespace: s, name: edge}
-spec: {host: edge.set.test, to: {kind: Service, name: web}, tls: {termination: edge}}
-`})
-		for _, o := range c.put {
-			ensurePods(t, o)
-		}
-		b.cluster.apply(c)
+		b.settingsRoutes(t)
 		ic := &operatorv1.IngressController{}
 		everySetting(&ic.Spec, 514)
 		ic.Spec.Logging.Access.HttpLogFormat = "%[no_such_fetch]"

@@ -40,10 +40,9 @@ func (b *bed) reasons() map[string]int {
 	return out
 }
 
-// settingsBed is a router with one plain and one edge route, both on the pod web.
-func settingsBed(t *testing.T, version string, prepare func(*bed)) *bed {
+// settingsRoutes adds a plain and an edge route, both on the pod web.
+func (b *bed) settingsRoutes(t *testing.T) {
 	t.Helper()
-	b := newBed(t, version, newMemory())
 	c := parseStep(t, map[string]string{"services": "s/web http=8080 web@198.18.250.90", "in.yaml": `
 kind: Route
 metadata: {namespace: s, name: plain}
@@ -57,6 +56,13 @@ spec: {host: edge.set.test, to: {kind: Service, name: web}, tls: {termination: e
 		ensurePods(t, o)
 	}
 	b.cluster.apply(c)
+}
+
+// settingsBed is a router with one plain and one edge route, both on the pod web.
+func settingsBed(t *testing.T, version string, prepare func(*bed)) *bed {
+	t.Helper()
+	b := newBed(t, version, newMemory())
+	b.settingsRoutes(t)
 	if prepare != nil {
 		prepare(b)
 	}
