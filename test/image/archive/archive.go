@@ -27,7 +27,7 @@ import (
 )
 
 // recipe changes when images must be made anew though their programs are the same.
-const recipe = "1"
+const recipe = "2"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.
 const (
@@ -41,6 +41,8 @@ type image struct {
 	pkg  string // of the program at /usr/bin/NAME
 	user string // that runs it unless the pod says otherwise
 	root string // folder below the tools folder whose content is the file system; none if empty
+	// caps are what the program holds for a user other than root.
+	caps capabilities
 }
 
 func images() []image {
@@ -50,7 +52,7 @@ func images() []image {
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
 		{name: "router", pkg: "./cmd/router", user: "0:0", root: "haproxy-3.4/root"},
-		{name: "speaker", pkg: "./cmd/speaker", user: "0:0"},
+		{name: "speaker", pkg: "./cmd/speaker", user: nobody, caps: 1 << netRaw},
 	}
 }
 
@@ -140,7 +142,7 @@ func (img image) key(tools, binary string) (string, error) {
 	if _, err := io.Copy(hash, f); err != nil {
 		return "", fmt.Errorf("read the program: %w", err)
 	}
-	key := fmt.Sprintf("recipe %s user %s program %x", recipe, img.user, hash.Sum(nil))
+	key := fmt.Sprintf("recipe %s user %s capabilities %x program %x", recipe, img.user, img.caps, hash.Sum(nil))
 	if img.root != "" {
 		version, err := os.ReadFile(filepath.Join(tools, filepath.Dir(img.root), "version"))
 		if err != nil {
@@ -160,7 +162,7 @@ func (img image) write(tools, binary, file string) error {
 		}
 		layers = append(layers, layer)
 	}
-	layer, err := newLayer(func(l *layerWriter) { l.base(img.name, binary) })
+	layer, err := newLayer(func(l *layerWriter) { l.base(img, binary) })
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,11 @@ func (l *layerWriter) file(name string, mode fs.FileMode, content []byte) {
 }
 
 func (l *layerWriter) copy(name, source string, mode fs.FileMode) {
+	l.content(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode.Perm())}, source)
+}
+
+// content writes the header with the content of a file.
+func (l *layerWriter) content(h *tar.Header, source string) {
 	content, err := os.ReadFile(source)
 	if err != nil {
 		if l.err == nil {
@@ -69,11 +74,15 @@ func (l *layerWriter) copy(name, source string, mode fs.FileMode) {
 		}
 		return
 	}
-	l.file(name, mode, content)
+	h.Size = int64(len(content))
+	l.header(h)
+	if l.err == nil {
+		_, l.err = l.tar.Write(content)
+	}
 }
 
 // base writes what every image has, and its program.
-func (l *layerWriter) base(name, binary string) {
+func (l *layerWriter) base(img image, binary string) {
 	for _, dir := range []string{"etc", "etc/ssl", "etc/ssl/certs", "usr", "usr/bin", "var", "var/lib", "var/lib/haproxy", "run"} {
 		l.dir(dir, 0o755)
 	}
@@ -85,7 +94,16 @@ func (l *layerWriter) base(name, binary string) {
 	if _, err := os.Stat(bundle); err == nil {
 		l.copy("etc/ssl/certs/ca-certificates.crt", bundle, 0o644)
 	}
-	l.copy("usr/bin/"+name, binary, 0o755)
+	l.program("usr/bin/"+img.name, binary, img.caps)
+}
+
+// program copies the program and lets it hold capabilities.
+func (l *layerWriter) program(name, source string, caps capabilities) {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755}
+	if caps != 0 {
+		h.PAXRecords = map[string]string{capabilityRecord: caps.attribute()}
+	}
+	l.content(h, source)
 }
 
 // tree writes a folder's content as the file system, owned by root and without setuid bits.

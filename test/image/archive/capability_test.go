@@ -1,0 +1,50 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestProgramHoldsCapability reads the layer back: the attribute is what
+// `setcap cap_net_raw+ep` writes.
+func TestProgramHoldsCapability(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(binary, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		caps capabilities
+		want string
+	}{
+		{"none", 0, ""},
+		{"NET_RAW", 1 << netRaw, "\x01\x00\x00\x02\x00\x20\x00\x00" + string(make([]byte, 12))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var packed bytes.Buffer
+			w := newLayerWriter(&packed)
+			w.base(image{name: "program", caps: tt.caps}, binary)
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			for r := tar.NewReader(&packed); ; {
+				h, err := r.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.Name != "usr/bin/program" {
+					continue
+				}
+				if got := h.PAXRecords[capabilityRecord]; got != tt.want || h.Size != 4 || h.Mode != 0o755 {
+					t.Errorf("attribute %q, size %d, mode %o, want attribute %q", got, h.Size, h.Mode, tt.want)
+				}
+				return
+			}
+		})
+	}
+}
