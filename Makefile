@@ -41,7 +41,7 @@ unit: ## Tests that need neither root nor Kubernetes
 
 .PHONY: e2e
 e2e: tools images ## All tests on a cluster (root)
-	go test -count=1 -v -timeout 40m ./test/e2e/...
+	go test -count=1 -v -timeout 40m ./test/e2e/... ./test/demo
 
 .PHONY: bench
 bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes

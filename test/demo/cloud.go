@@ -134,7 +134,12 @@ type cloudState struct {
 			Group struct{ Targets []string }
 		}
 	}
-	Groups []struct{ Name string }
+	Groups         []struct{ Name string }
+	SecurityGroups []struct {
+		Name  string
+		Rules []string
+	}
+	Records []struct{ Name, Type, AliasName string }
 }
 
 func (d *demo) cloudState(ctx context.Context) (cloudState, error) {
@@ -186,6 +191,9 @@ func (d *demo) byName(ctx context.Context) error {
 		return fmt.Errorf("write resolv.conf: %w", err)
 	}
 	if _, err := d.cluster.Exec(ctx, "client", "mount", "--bind", conf, "/etc/resolv.conf"); err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "wait", "--for=condition=DNSReady", "ingresscontroller/default", "--timeout=60s"); err != nil {
 		return err
 	}
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "get", "dnsrecords", "-o", "wide"); err != nil {
@@ -325,20 +333,60 @@ func (d *demo) journal(ctx context.Context) error {
 	return nil
 }
 
-// removeCloud deletes the IngressController and looks what AWS still has.
+// removeCloud deletes the IngressController and looks what AWS still has, and
+// whether the name went before what it led to.
 func (d *demo) removeCloud(ctx context.Context) error {
+	before, err := d.ask(ctx, "journal")
+	if err != nil {
+		return err
+	}
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "delete", "ingresscontroller", "default", "--timeout=120s"); err != nil {
 		return err
 	}
-	return product.Until(ctx, 120*time.Second, func() error {
+	err = product.Until(ctx, 120*time.Second, func() error {
 		s, err := d.cloudState(ctx)
 		if err != nil {
 			return err
 		}
 		out, err := d.cluster.Kubectl(ctx, "-n", "openshift-ingress", "get", "services", "-o", "name")
-		if err == nil && (len(s.Balancers)+len(s.Groups) > 0 || strings.Contains(out, "router-default")) {
-			err = fmt.Errorf("%d load balancers, %d target groups, Services %q are left", len(s.Balancers), len(s.Groups), out)
+		if err == nil && (len(s.orphans()) > 0 || strings.Contains(out, "router-default")) {
+			err = fmt.Errorf("left over: %s; Services: %q", strings.Join(s.orphans(), ", "), out)
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	after, err := d.ask(ctx, "journal")
+	if err != nil {
+		return err
+	}
+	calls := strings.TrimPrefix(after, before)
+	name, balancer := strings.Index(calls, "ChangeResourceRecordSets"), strings.Index(calls, "DeleteLoadBalancer")
+	if name < 0 || balancer < name {
+		return fmt.Errorf("the name did not go before the load balancer:\n%s", calls)
+	}
+	d.say("the name went first; nothing is left")
+	return nil
+}
+
+// orphans are what nobody but our load balancers needs. The group "nodes" is
+// the machines', and only rules in it would be ours.
+func (s cloudState) orphans() []string {
+	var list []string
+	for _, b := range s.Balancers {
+		list = append(list, "load balancer "+b.Name)
+	}
+	for _, g := range s.Groups {
+		list = append(list, "target group "+g.Name)
+	}
+	for _, g := range s.SecurityGroups {
+		if g.Name != "nodes" || len(g.Rules) > 0 {
+			list = append(list, fmt.Sprintf("security group %s %v", g.Name, g.Rules))
+		}
+	}
+	for _, r := range s.Records {
+		list = append(list, "record "+r.Name+" "+r.Type)
+	}
+	return list
 }

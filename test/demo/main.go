@@ -64,7 +64,10 @@ func run(ctx context.Context, name, cloud string, check bool) error {
 	if err := os.Chdir(d.root); err != nil {
 		return fmt.Errorf("go to the clone's root: %w", err)
 	}
-	if err := d.prepare(ctx, name); err != nil {
+	if err := d.build(ctx); err != nil {
+		return err
+	}
+	if err := d.startCluster(ctx, name); err != nil {
 		return err
 	}
 	defer d.cleanUp()
@@ -79,8 +82,8 @@ func run(ctx context.Context, name, cloud string, check bool) error {
 	}
 }
 
-// prepare builds what is missing and starts the cluster.
-func (d *demo) prepare(ctx context.Context, name string) error {
+// build makes what is missing.
+func (d *demo) build(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("the demo needs root for network namespaces and kubelets: run it with sudo -E env PATH=\"$PATH\" make demo")
 	}
@@ -94,15 +97,21 @@ func (d *demo) prepare(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := archive.Build(ctx, b); err != nil {
+	return archive.Build(ctx, b)
+}
+
+// startCluster starts the cluster on what was built.
+func (d *demo) startCluster(ctx context.Context, name string) error {
+	d.title("Start a Kubernetes cluster with two nodes")
+	b, err := toolset.New(d.out)
+	if err != nil {
 		return err
 	}
-	d.title("Start a Kubernetes cluster with two nodes")
 	images, err := filepath.Glob(filepath.Join(b.Dir(), "images", "*.tar"))
 	if err != nil {
 		return fmt.Errorf("list images: %w", err)
 	}
-	if d.cluster, err = cluster.Up(ctx, cluster.Options{Name: name, Images: images, Log: os.Stdout}); err != nil {
+	if d.cluster, err = cluster.Up(ctx, cluster.Options{Name: name, Images: images, Log: d.out}); err != nil {
 		return err
 	}
 	if d.scratch, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
@@ -112,9 +121,12 @@ func (d *demo) prepare(ctx context.Context, name string) error {
 	return nil
 }
 
-// present runs the acts in order. An act that fails is noted and the others go on, unless they could not work.
-func (d *demo) present(ctx context.Context) {
-	acts := []act{
+// acts are the parts of the demo, in order.
+func (d *demo) acts() []act {
+	if d.cloud != "" {
+		return d.cloudActs()
+	}
+	return []act{
 		{"Install, as on any cluster", true, d.install},
 		{"Sample pods, Routes and an Ingress", true, d.samples},
 		{"A plain Route", false, d.plainRoute},
@@ -127,10 +139,11 @@ func (d *demo) present(ctx context.Context) {
 		{"A node loses power", false, d.failover},
 		{"HAProxy's own statistics", false, d.statistics},
 	}
-	if d.cloud != "" {
-		acts = d.cloudActs()
-	}
-	for _, act := range acts {
+}
+
+// present runs the acts. One that fails is noted and the others go on, unless they could not work.
+func (d *demo) present(ctx context.Context) {
+	for _, act := range d.acts() {
 		if ctx.Err() != nil {
 			return
 		}

@@ -86,7 +86,9 @@ func run(ctx context.Context) error {
 		}
 	})
 	mux.HandleFunc("GET /balancers", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"balancers": cloud.Balancers(), "groups": cloud.Groups(), "addresses": a.all()}) // who asks may be gone
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"balancers": cloud.Balancers(), "groups": cloud.Groups(), "addresses": a.all(), "securityGroups": cloud.SecurityGroups(), "records": cloud.Records("Z1"),
+		}) // who asks may be gone
 	})
 	server := &http.Server{Addr: *listen + ":4566", Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
