@@ -14,7 +14,7 @@ import (
 // leave open comes from the environment, as with every program that uses the
 // AWS SDK: AWS_REGION, AWS_ACCESS_KEY_ID, a web identity, a profile.
 func awsFlags(f *flag.FlagSet, a *aws.Access) {
-	f.StringVar(&a.Region, "aws-region", "", "AWS `region` of the cluster; by default what AWS_REGION says")
+	f.StringVar(&a.Region, "aws-region", "", "AWS `region` of the cluster; by default what AWS_REGION says, then infrastructures.config.openshift.io/cluster, the nodes, and the metadata service of the machine")
 	f.StringVar(&a.Endpoint, "aws-endpoint", "", "`URL` in place of AWS's own addresses, for tests")
 	f.StringVar(&a.Credentials, "aws-credentials", "", "`folder` that a Secret is mounted as, with the file credentials, or aws_access_key_id and aws_secret_access_key; read again every minute")
 	f.StringVar(&a.RoleARN, "aws-role", "", "`ARN` of a role to assume")

@@ -45,7 +45,7 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&c.targetType, "aws-target-type", "instance", "target `type` of load balancers that name none: instance or ip")
 	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
 	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
-	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook: https://…, or unix:///…")
+	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook, for --cloud=webhook and --dns=webhook: https://…, or unix:///…")
 	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
 	f.StringVar(&c.token, "cloud-webhook-token", "", "`file` with the bearer token; it is read at every call")
 	f.StringVar(&c.cert, "cloud-webhook-cert", "", "`file` with the client certificate; it is read at every handshake")
@@ -112,7 +112,8 @@ func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBa
 	return h, nil
 }
 
-func (c *cloudSettings) webhook() (hook.LoadBalancerHook, error) {
+// webhook is who is asked for load balancers, names or both.
+func (c *cloudSettings) webhook() (*webhook.Client, error) {
 	o := webhook.Options{URL: c.url}
 	if c.ca != "" {
 		pem, err := os.ReadFile(c.ca)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/client-go/rest"
@@ -15,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/route53"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
 	"github.com/fairlead/fairlead/operator/dns"
 )
 
@@ -27,14 +29,16 @@ type dnsSettings struct {
 	privateRole  string
 	server       string
 	keyDir       string
+	drain        time.Duration
 }
 
 func (d *dnsSettings) flags(f *flag.FlagSet) {
-	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53 or external-dns")
+	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, external-dns or webhook (as --cloud-webhook)")
 	f.StringVar(&d.owner, "dns-owner", "fairlead", "`id` that tells this cluster's records from others'; each cluster needs its own")
-	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
+	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53, webhook); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53)")
+	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
 	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
 	f.StringVar(&d.keyDir, "rfc2136-key", "", "`folder` with the files name, secret and algorithm of the key that signs updates (rfc2136)")
 }
@@ -62,9 +66,12 @@ func (z *zoneList) Set(s string) error {
 	return nil
 }
 
+// asking returns the client of the webhook that the flags name.
+type asking func() (*webhook.Client, error)
+
 // options returns what the flags mean.
-func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access) (dns.Options, error) {
-	o := dns.Options{Owner: d.owner}
+func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (dns.Options, error) {
+	o := dns.Options{Owner: d.owner, Drain: d.drain}
 	for _, z := range d.privateZones {
 		o.Zones = append(o.Zones, dns.Zone{DNSZone: z, Private: true})
 	}
@@ -72,11 +79,11 @@ func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access a
 		o.Zones = append(o.Zones, dns.Zone{DNSZone: z})
 	}
 	var err error
-	o.Hook, err = d.hook(ctx, config, access)
+	o.Hook, err = d.hook(ctx, config, access, ask)
 	return o, err
 }
 
-func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access) (hook.DNSHook, error) {
+func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (hook.DNSHook, error) {
 	switch d.provider {
 	case "none", "":
 		return nil, nil
@@ -112,6 +119,12 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 			return nil, fmt.Errorf("reach the cluster: %w", err)
 		}
 		return externaldns.New(c), nil
+	case "webhook":
+		c, err := ask()
+		if err != nil {
+			return nil, fmt.Errorf("--dns=webhook: %w", err)
+		}
+		return c, nil
 	}
-	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, external-dns; see --help", d.provider)
+	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, external-dns, webhook; see --help", d.provider)
 }

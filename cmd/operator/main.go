@@ -143,7 +143,8 @@ func run(ctx context.Context, s settings) error {
 	if s.aws, err = observed(s.aws, metrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	names, err := s.dns.options(ctx, config, s.aws)
+	s.aws.Cluster = placeOf(config, scheme)
+	names, err := s.dns.options(ctx, config, s.aws, s.cloud.webhook)
 	if err != nil {
 		return fmt.Errorf("set up DNS: %w", err)
 	}

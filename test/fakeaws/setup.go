@@ -40,6 +40,16 @@ func (c *Cloud) AddSubnet(n Subnet) {
 	})
 }
 
+// TagVPC tags a VPC, and adds it if there is none of the id.
+func (c *Cloud) TagVPC(id string, with map[string]string) {
+	c.change(func(s *state) {
+		if s.VPCs[id] == nil {
+			s.VPCs[id] = &vpc{ID: id, CIDR: "10.1.0.0/16"}
+		}
+		s.VPCs[id].Tags = maps.Clone(with)
+	})
+}
+
 // AddInstance adds a running machine to the default VPC, in a subnet's zone,
 // with the given security groups.
 func (c *Cloud) AddInstance(id, subnetID, ip string, groups ...string) {

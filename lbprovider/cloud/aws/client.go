@@ -26,8 +26,11 @@ import (
 
 // Access says how AWS is reached.
 type Access struct {
-	// Region is that of the cluster; empty means what the environment says.
+	// Region is that of the cluster; empty means what the environment says,
+	// then what Cluster says, then the metadata service of the machine.
 	Region string
+	// Cluster tells what the cluster knows of its place in AWS; may be nil.
+	Cluster func(context.Context) (Cluster, error)
 	// Endpoint replaces AWS's own addresses, for tests.
 	Endpoint string
 	// Credentials is a folder that a Secret with credentials is mounted as;
@@ -80,8 +83,8 @@ func Config(ctx context.Context, a Access) (sdk.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("load the configuration of the AWS SDK: %w", err)
 	}
-	if cfg.Region == "" {
-		return cfg, errors.New("the AWS region is not known: set --aws-region or AWS_REGION")
+	if err := locate(ctx, &cfg, a); err != nil {
+		return cfg, err
 	}
 	limits := newLimits(a.Now, a.Speed)
 	cfg.APIOptions = append(cfg.APIOptions, limits.install(a))
@@ -111,11 +114,12 @@ type clients struct {
 	acm *acm.Client
 	waf *wafv2.Client
 	sts *sts.Client
+	cfg sdk.Config // for the metadata service
 }
 
 func newClients(cfg sdk.Config) clients {
 	return clients{
-		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), waf: wafv2.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg),
+		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), waf: wafv2.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), cfg: cfg,
 	}
 }
 

@@ -176,9 +176,8 @@ func (f *facts) nodeGroups(ctx context.Context, ids []string) error {
 // network finds the VPC and its ranges.
 func (f *facts) network(ctx context.Context) error {
 	if f.known.VPC == "" {
-		return &hook.Error{
-			Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
-			Message: "the VPC is not known: no node has a providerID of a running instance; set --aws-vpc",
+		if err := f.findVPC(ctx); err != nil {
+			return err
 		}
 	}
 	if f.known.Ranges != nil {
@@ -205,6 +204,40 @@ func (f *facts) network(ctx context.Context) error {
 	}
 	f.known.Ranges = ranges
 	return nil
+}
+
+// findVPC looks for the VPC where no flag and no machine of a node names it: it
+// is the one that is tagged for the cluster, or that of our own machine.
+func (f *facts) findVPC(ctx context.Context) error {
+	tag := stack.TagCluster + f.hook.options.Cluster
+	out, err := f.hook.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: sdk.String("tag-key"), Values: []string{tag}}}})
+	if err != nil {
+		return Classify("DescribeVpcs", err)
+	}
+	var ids []string
+	for _, v := range out.Vpcs {
+		ids = append(ids, sdk.ToString(v.VpcId))
+	}
+	slices.Sort(ids)
+	if len(ids) == 0 {
+		if id := metadataVPC(ctx, f.hook.aws.cfg); id != "" {
+			ids = []string{id}
+		}
+	}
+	switch len(ids) {
+	case 1:
+		f.known.VPC = ids[0]
+		return nil
+	case 0:
+		return &hook.Error{
+			Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
+			Message: "the VPC is not known: no node has a providerID of a running instance, no VPC has the tag " + tag + ", and the machine's metadata service does not tell; set --aws-vpc",
+		}
+	}
+	return &hook.Error{
+		Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
+		Message: "the VPC is not known: " + strings.Join(ids, " and ") + " have the tag " + tag + "; set --aws-vpc",
+	}
 }
 
 func (f *facts) subnets(ctx context.Context) error {
