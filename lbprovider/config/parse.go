@@ -18,6 +18,9 @@ const (
 	effectPartial = "the entry is not used"
 	effectEntry   = "the entry keeps its last valid value, if it had one"
 	effectWaits   = "it is used as soon as that is there"
+
+	effectWithoutBFD  = "the session runs without BFD until that is there"
+	effectProfileKept = "the session goes on as the profile said last"
 )
 
 // Parse makes a Config of res. An object that is bad now but was good in last

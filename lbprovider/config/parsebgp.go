@@ -208,6 +208,7 @@ func (p *parser) peer(obj *v1beta2.BGPPeer) {
 	if len(r.odd) > 0 {
 		p.warn(ref("BGPPeer", obj), r.odd...)
 	}
+	p.report(ref("BGPPeer", obj), r.without, r.lacks...)
 	last := map[string]*Peer{}
 	if old := p.last.Peer(obj.Name); old != nil && len(p.sameSession(old)) == 0 {
 		last[obj.Name] = old
@@ -220,11 +221,7 @@ func (p *parser) peer(obj *v1beta2.BGPPeer) {
 
 // references looks up what the peer names: its BFD profile and its password.
 func (p *parser) references(r *peerReader, peer *Peer) {
-	if name := r.spec.BFDProfile; name != "" {
-		if peer.BFD = p.cfg.profiles[name]; peer.BFD == nil {
-			r.problem("bfdProfile", api.ReasonMissingReference, "peer %s referencing non existing bfd profile %s", peer.Name, name)
-		}
-	}
+	p.watch(r, peer)
 	secret := r.spec.PasswordSecret
 	if secret.Name == "" {
 		return
@@ -249,6 +246,26 @@ func (p *parser) references(r *peerReader, peer *Peer) {
 	}
 }
 
+// watch looks up the peer's BFD profile. One that is not there costs the session
+// its fast detection and nothing else: profile and peer come and go in any order.
+func (p *parser) watch(r *peerReader, peer *Peer) {
+	name := r.spec.BFDProfile
+	if name == "" {
+		return
+	}
+	if peer.BFD = p.cfg.profiles[name]; peer.BFD != nil {
+		return
+	}
+	effect := effectWithoutBFD
+	if old := p.last.Peer(peer.Name); old != nil && old.BFD != nil && old.BFD.Name == name {
+		peer.BFD, effect = old.BFD, effectProfileKept
+	}
+	r.lacks, r.without = append(r.lacks, problem{
+		field: "spec.bfdProfile", reason: api.ReasonMissingReference,
+		message: fmt.Sprintf("peer %s referencing non existing bfd profile %s", peer.Name, name),
+	}), effect
+}
+
 // sameSession says which older peer is the same session on some node: a router
 // keeps only one of them.
 func (p *parser) sameSession(peer *Peer) []problem {
@@ -268,8 +285,10 @@ func (p *parser) sameSession(peer *Peer) []problem {
 type peerReader struct {
 	spec     *v1beta2.BGPPeerSpec
 	badNodes bool
-	// problems keep the peer from being used, odd does not.
-	problems, odd []problem
+	// problems keep the peer from being used; odd and lacks do not, and lacks is
+	// an error all the same. without is the effect of what it lacks.
+	problems, odd, lacks []problem
+	without              string
 }
 
 func (r *peerReader) problem(field string, reason api.Reason, format string, args ...any) {

@@ -192,11 +192,20 @@ func TestParseBGP(t *testing.T) {
 		},
 		{
 			name: "missing BFD profile", now: "BGPPeer a " + peer + ", bfdProfile: b}",
-			findings: []string{"MissingReference spec.bfdProfile: peer a referencing non existing bfd profile b (it is used as soon as that is there)"},
+			want:     []string{"a" + peerText},
+			findings: []string{"Error BGPPeer/metallb-system/a: MissingReference spec.bfdProfile: peer a referencing non existing bfd profile b (the session runs without BFD until that is there)"},
 		},
 		{
 			name: "BFD profile in use is deleted", last: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", now: "BGPPeer a " + peer + ", bfdProfile: b}",
-			want: []string{"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false"}, findings: []string{"MissingReference spec.bfdProfile"},
+			want: []string{"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false"}, findings: []string{"bfd profile b (the session goes on as the profile said last)"},
+		},
+		{
+			name: "BFD profile is deleted and the peer edited", last: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", now: "BGPPeer a " + peer + ", bfdProfile: b, holdTime: 9s}",
+			want: []string{"a" + peerText + " hold=9s/3s bfd=300ms/300ms×3 ttl=254 passive=false"}, findings: []string{"MissingReference spec.bfdProfile"},
+		},
+		{
+			name: "another BFD profile that is not there", last: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}", now: "BGPPeer a " + peer + ", bfdProfile: c}",
+			want: []string{"a" + peerText}, findings: []string{"without BFD"},
 		},
 		{name: "passwords are not read here", now: "BGPPeer a " + peer + ", passwordSecret: {name: s}}", want: []string{"a" + peerText}},
 		{name: "missing Secret", now: "Secret x {password: x}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}", findings: []string{"MissingReference spec.passwordSecret: secret ref not found"}},
@@ -347,8 +356,8 @@ func TestState(t *testing.T) {
 		want     string
 		summary  string
 	}{
-		{"all is well", Speaker, nil, "Valid configReconcilerValid=True Reconciled", ""},
-		{"warnings are not errors", Speaker, odd, "Valid configReconcilerValid=True Reconciled", ""},
+		{"all is well", Speaker, nil, "Valid configReconcilerValid=True Reconciled: ", ""},
+		{"warnings are not errors", Speaker, odd, "Valid configReconcilerValid=True Reconciled: BFDProfile/metallb-system/b: spec.echoMode: ", ""},
 		{"something is missing", Speaker, missing, "Invalid configReconcilerValid=False MissingReference", "BGPPeer/metallb-system/a: spec.bfdProfile:"},
 		{"something is wrong as well", Speaker, wrong, "Invalid configReconcilerValid=False ConfigurationError", "IPAddressPool/metallb-system/p: spec.addresses[0]:"},
 		{"the controller does not mind BGP", Controller, missing, "Valid poolReconcilerValid=True Reconciled", ""},
@@ -358,7 +367,7 @@ func TestState(t *testing.T) {
 			t.Parallel()
 			s := State(tt.consumer, tt.findings)
 			c := s.Conditions[0]
-			if got := fmt.Sprintf("%s %s=%s %s", s.Result, c.Type, c.Status, c.Reason); got != tt.want {
+			if got := fmt.Sprintf("%s %s=%s %s: %s", s.Result, c.Type, c.Status, c.Reason, c.Message); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 			if !strings.Contains(s.ErrorSummary, tt.summary) || tt.summary == "" && s.ErrorSummary != "" {

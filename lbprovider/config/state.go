@@ -37,9 +37,14 @@ func State(c Consumer, findings []api.Finding) v1beta1.ConfigurationStateStatus 
 		condition.Type = v1beta1.ConditionPools
 	}
 	status := v1beta1.ConfigurationStateStatus{Result: v1beta1.ConfigurationValid}
-	var lines []string
+	var lines, notes []string
 	for _, f := range findings {
-		if f.Severity != api.SeverityError || c == Controller && f.Object.Kind != "IPAddressPool" {
+		if c == Controller && f.Object.Kind != "IPAddressPool" {
+			continue
+		}
+		if f.Severity != api.SeverityError {
+			// What is used otherwise than it is written makes nothing invalid.
+			notes = append(notes, f.Object.String()+": "+f.Text())
 			continue
 		}
 		lines = append(lines, f.Object.String()+": "+f.Text())
@@ -52,11 +57,17 @@ func State(c Consumer, findings []api.Finding) v1beta1.ConfigurationStateStatus 
 		}
 		condition.Status, status.Result = metav1.ConditionFalse, v1beta1.ConfigurationInvalid
 	}
-	status.ErrorSummary = strings.Join(lines, "\n")
-	if len(status.ErrorSummary) > summaryLimit {
-		status.ErrorSummary = strings.ToValidUTF8(status.ErrorSummary[:summaryLimit], "") + "…"
-	}
-	condition.Message = status.ErrorSummary
+	status.ErrorSummary = capped(lines)
+	condition.Message = capped(append(lines, notes...))
 	status.Conditions = []metav1.Condition{condition}
 	return status
+}
+
+// capped joins the lines and bounds what comes of it.
+func capped(lines []string) string {
+	text := strings.Join(lines, "\n")
+	if len(text) > summaryLimit {
+		text = strings.ToValidUTF8(text[:summaryLimit], "") + "…"
+	}
+	return text
 }

@@ -73,26 +73,7 @@ func torOf(t *testing.T, p *product.Product) *tor.Router {
 	host(t, append(client, "replace", bgpRange, "via", p.Cluster.Address("tor"))...)
 	t.Cleanup(func() { host(t, append(client, "del", bgpRange)...) })
 	apply(t, p, blocks["yaml"])
-	t.Cleanup(func() { forget(t, p) })
 	return r
-}
-
-// forget deletes the peer and then its BFD profile, which the API server
-// refuses until it has noticed that the peer is gone.
-func forget(t *testing.T, p *product.Product) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	err := product.Until(ctx, 20*time.Second, func() error {
-		for _, object := range []string{"bgppeer/tor", "bfdprofile/fast"} {
-			if out, err := p.Cluster.Kubectl(ctx, "-n", "metallb-system", "delete", "--ignore-not-found", object); err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func host(t *testing.T, args ...string) {
@@ -173,7 +154,7 @@ func servers(t *testing.T, p *product.Product, address string, requests int) map
 // that is announced by BGP.
 func requests(t *testing.T, p *product.Product, address string) *witness.Witness {
 	t.Helper()
-	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{Target: address + ":80", Path: "/text", Host: "echo"})
+	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts()})
 	if err != nil {
 		t.Fatal(err)
 	}
