@@ -66,6 +66,15 @@ const ServiceCAConfigMap = "service-ca-bundle"
 // of the routers with the pages of spec.httpErrorCodePages.
 func ErrorPagesConfigMapName(ic string) string { return ic + "-errorpages" }
 
+// AdmittedConfigMapName returns the name of the ConfigMap in the namespace of
+// the routers that keeps, under AdmittedSpecKey, the spec of the
+// IngressController that was admitted last.
+func AdmittedConfigMapName(ic string) string { return "router-admitted-" + ic }
+
+// AdmittedSpecKey is the key of a spec, as JSON, in the ConfigMap of
+// AdmittedConfigMapName.
+const AdmittedSpecKey = "spec.json"
+
 // StatsSecretName returns the name of the Secret with user and password of
 // HAProxy's stats page (keys statsUsername and statsPassword).
 func StatsSecretName(ic string) string { return "router-stats-" + ic }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -67,6 +68,30 @@ func (r *Reconciler) ensureConfigMap(ctx context.Context, in *statusInput, c con
 		desired: ownedBy(desiredConfigMap(in.ic.Name, c, source), in.deployment), unwanted: source == nil,
 	})
 	return err
+}
+
+// ensureAdmitted writes down the spec that has just been admitted.
+func (r *Reconciler) ensureAdmitted(ctx context.Context, in *statusInput) error {
+	desired, err := desiredAdmitted(in.ic)
+	if err != nil {
+		return err
+	}
+	_, err = ensure(ctx, r, child[*corev1.ConfigMap]{
+		ic: in.ic.Name, empty: &corev1.ConfigMap{}, desired: ownedBy(desired, in.deployment), changed: changedConfigMap,
+	})
+	return err
+}
+
+// desiredAdmitted returns the ConfigMap that keeps an admitted spec for routers
+// that start while a refused one stands in the IngressController.
+func desiredAdmitted(ic *operatorv1.IngressController) (*corev1.ConfigMap, error) {
+	spec, err := json.Marshal(ic.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the spec of IngressController %s: %w", ic.Name, err)
+	}
+	m := &corev1.ConfigMap{ObjectMeta: childMeta(ic.Name, api.AdmittedConfigMapName(ic.Name))}
+	m.Data = map[string]string{api.AdmittedSpecKey: string(spec)}
+	return m, nil
 }
 
 // desiredConfigMap returns the copy of a source, which may be nil.

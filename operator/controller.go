@@ -176,6 +176,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	}
 	in.deployment = d
 
+	note(r.ensureAdmitted(ctx, in))
 	for _, c := range configMapCopies(in.ic) {
 		note(r.ensureConfigMap(ctx, in, c))
 	}

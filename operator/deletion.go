@@ -100,6 +100,7 @@ func remains(ic string) []client.Object {
 		&corev1.Secret{ObjectMeta: meta(api.StatsSecretName(ic))},
 		&corev1.ConfigMap{ObjectMeta: meta(api.ClientCAConfigMapName(ic))},
 		&corev1.ConfigMap{ObjectMeta: meta(api.ErrorPagesConfigMapName(ic))},
+		&corev1.ConfigMap{ObjectMeta: meta(api.AdmittedConfigMapName(ic))},
 		&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: api.IngressClassName(ic)}},
 	}
 }

@@ -24,6 +24,7 @@ const (
 	statsAuthDir       = "/etc/fairlead/stats-auth"
 	clientCADir        = "/etc/pki/tls/client-ca"
 	errorPagesDir      = "/etc/fairlead/error-pages"
+	admittedDir        = "/etc/fairlead/admitted"
 	serviceCADir       = "/var/run/configmaps/service-ca"
 	logsDir            = "/var/run/fairlead-logs"
 	logSocket          = logsDir + "/access.sock"
@@ -209,6 +210,7 @@ func routerContainer(s settings) corev1.Container {
 			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
 			{Name: "client-ca", MountPath: clientCADir, ReadOnly: true},
 			{Name: "error-pages", MountPath: errorPagesDir, ReadOnly: true},
+			{Name: "admitted", MountPath: admittedDir, ReadOnly: true},
 			{Name: "service-ca", MountPath: serviceCADir, ReadOnly: true},
 			{Name: "kube-api-access", MountPath: serviceAccountPath, ReadOnly: true},
 		},
@@ -236,6 +238,7 @@ func routerArgs(s settings) []string {
 		"--stats-auth", statsAuthDir,
 		"--client-ca", clientCADir,
 		"--error-pages", errorPagesDir,
+		"--admitted-settings", admittedDir,
 		"--destination-ca", serviceCADir,
 	}
 	if s.logs {
@@ -318,6 +321,7 @@ func volumes(s settings) []corev1.Volume {
 		secret("stats-auth", api.StatsSecretName(s.name)),
 		configMap("client-ca", api.ClientCAConfigMapName(s.name)),
 		configMap("error-pages", api.ErrorPagesConfigMapName(s.name)),
+		configMap("admitted", api.AdmittedConfigMapName(s.name)),
 		configMap("service-ca", api.ServiceCAConfigMap),
 		kubeAPIAccess(),
 	}

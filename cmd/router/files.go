@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 // mountedFiles are texts that the IngressController names in ConfigMaps, which
@@ -39,6 +44,25 @@ func (c *config) read(log *slog.Logger) mountedFiles {
 		pageUnavailable: text(c.errorPages, "error-page-503.http"), pageNotFound: text(c.errorPages, "error-page-404.http"),
 		destinationCA: text(c.destinationCA, "service-ca.crt"),
 	}
+}
+
+// admitted returns the spec that the operator admitted last, as it stands in
+// the ConfigMap that it keeps for that, or nil.
+func (c *config) admitted(log *slog.Logger) *operatorv1.IngressControllerSpec {
+	if c.admittedSettings == "" {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(c.admittedSettings, api.AdmittedSpecKey))
+	if err != nil {
+		log.Error("cannot read the settings that were admitted last", "err", err)
+		return nil
+	}
+	spec := &operatorv1.IngressControllerSpec{}
+	if err := json.Unmarshal(b, spec); err != nil {
+		log.Error("cannot read the settings that were admitted last", "err", err)
+		return nil
+	}
+	return spec
 }
 
 // watchFiles calls changed after a mounted file has changed.

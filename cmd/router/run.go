@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/rest"
@@ -80,7 +81,10 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := kube.New(kube.Options{Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log})
+	watcher, err := kube.New(kube.Options{
+		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log,
+		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(log) },
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,8 @@ const firstFetch = 10 * time.Second
 func (t *settingsTeller) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
 	waited := false
 	read := func() (settings.Settings, []api.Finding) {
-		return settings.From(w.IngressController(), c.flags(t.log, lists.Lists()))
+		s, findings := settings.From(w.IngressController(), c.flags(t.log, lists.Lists()))
+		return s, slices.Concat(w.Refused(), findings)
 	}
 	return func() settings.Settings {
 		s, findings := read()

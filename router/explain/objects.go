@@ -26,6 +26,9 @@ type Objects struct {
 	Controllers map[string]*operatorv1.IngressController
 	Classes     map[string]*networkingv1.IngressClass
 	Namespaces  map[string]*corev1.Namespace
+	// Admitted are the specs of IngressControllers that were admitted last, as
+	// far as they are known.
+	Admitted map[string]*operatorv1.IngressControllerSpec
 
 	// Offline is true for manifests: then a missing object is one that the
 	// manifests do not have, and Ingresses are yet to be converted.
@@ -77,7 +80,7 @@ func NewObjects() *Objects {
 		Services: map[model.Key]*corev1.Service{}, Slices: map[model.Key][]*discoveryv1.EndpointSlice{},
 		Secrets: map[model.Key]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
-		Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
+		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
 	}
 }
 

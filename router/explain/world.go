@@ -65,6 +65,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
+	w.refusal()
 	wide, findings := settings.From(w.controller, settings.Flags{
 		RouterName: w.options.Router, Domain: domainOf(w.options.Domain, w.controller),
 		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1,
@@ -141,6 +142,29 @@ func (w *World) chooseController() error {
 		w.note("selectors and settings of router %s are not known; answers are for default settings", w.options.Router)
 	}
 	return nil
+}
+
+// refusal puts the spec that was admitted last in the place of one that is
+// refused, as the routers do.
+func (w *World) refusal() {
+	if w.controller == nil {
+		return
+	}
+	faults := settings.Refusal(w.controller)
+	if len(faults) == 0 {
+		return
+	}
+	w.findings = append(w.findings, faults...)
+	spec := w.objects.Admitted[w.controller.Name]
+	if spec == nil {
+		if !w.objects.Offline {
+			w.note("the settings of router %s that were admitted last are not known; answers are for those that stand there now", w.options.Router)
+		}
+		return
+	}
+	held := *w.controller
+	held.Spec = *spec
+	w.controller = &held
 }
 
 // needsFiles reports whether a field of an IngressController names files that

@@ -29,6 +29,9 @@ type Options struct {
 	// ControllerNamespace holds the IngressController; empty means that there
 	// is none and the router runs with its defaults.
 	ControllerNamespace string
+	// Admitted returns the spec that the operator admitted last, or nil if that
+	// is not known. It holds if the router starts beside one that is refused.
+	Admitted func() *operatorv1.IngressControllerSpec
 	// Log defaults to slog's default logger.
 	Log *slog.Logger
 }
@@ -52,8 +55,10 @@ type Watcher struct {
 	selected  chan struct{}
 	once      sync.Once
 	readAhead sync.Once
-	// controller is the one last seen. It stays if the object is deleted.
+	// controller is the one last seen, with the spec that holds. It stays if the
+	// object is deleted.
 	controller atomic.Pointer[operatorv1.IngressController]
+	admitted   admitted
 	// routeSeen is told each route event, those without effect included.
 	routeSeen atomic.Pointer[func(model.Key)]
 	// controllerSeen is told each event of the IngressController.
@@ -85,7 +90,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	w := &Watcher{
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
-		clients: c, dirty: newDirtySet(), selected: make(chan struct{}),
+		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted},
 	}
 	w.routes = newStore(stripRoute, w.routeEvent)
 	w.services = newStore(stripService, func(before, after *corev1.Service) {
@@ -213,8 +218,9 @@ func (w *Watcher) NeedSecrets(keys map[model.Key]struct{}) { w.secrets.need(keys
 func (w *Watcher) WaitForSecrets(ctx context.Context) bool { return w.secrets.wait(ctx) }
 
 // IngressController returns the router's own IngressController, or nil if
-// there was never one. The last one stays if the object is deleted: a router
-// that is about to be removed must not start to serve the routes of others.
+// there was never one. Its spec is the last one that was not refused. The last
+// one stays if the object is deleted: a router that is about to be removed must
+// not start to serve the routes of others.
 func (w *Watcher) IngressController() *operatorv1.IngressController { return w.controller.Load() }
 
 func (w *Watcher) routeEvent(before, after *routev1.Route) {
@@ -266,6 +272,7 @@ func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
 		w.log.Info("ingress controller deleted, keeping its settings", "ingresscontroller", keyOf(before).String())
 		return
 	}
+	after = w.admitted.inForce(after)
 	last := w.controller.Swap(after)
 	if !controllerChanged(last, after) {
 		return

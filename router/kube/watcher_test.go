@@ -25,6 +25,7 @@ func TestWatcher(t *testing.T) {
 	e := startEnv(t)
 	// First, because the CRD of IngressControllers must not exist yet.
 	t.Run("ingress controller appears later", e.testControllerAppears)
+	t.Run("refused settings", e.testRefused)
 	t.Run("changes mark keys", e.testChanges)
 	t.Run("selectors apply live", e.testSelectors)
 	t.Run("invalid selector", e.testInvalidSelector)
@@ -218,6 +219,50 @@ func (e *env) testInvalidSelector(t *testing.T) {
 	changesUntil(t, w, "everything to change", all)
 	if len(w.Routes()) == 0 {
 		t.Error("a selector that became invalid replaced the last valid one")
+	}
+}
+
+// testRefused has a router start beside settings that are refused, and be
+// given others while it runs.
+func (e *env) testRefused(t *testing.T) {
+	spec := func(seconds time.Duration, patterns ...string) operatorv1.IngressControllerSpec {
+		s := operatorv1.IngressControllerSpec{}
+		s.TuningOptions.ServerTimeout = &metav1.Duration{Duration: seconds * time.Second}
+		s.ClientTLS.AllowedSubjectPatterns = patterns
+		s.ClientTLS.ClientCertificatePolicy, s.ClientTLS.ClientCA.Name = "Optional", "ca"
+		return s
+	}
+	e.controller(t, "operator", "refused", spec(9, "("))
+	stored := spec(7)
+	w, _ := e.watcher(t, Options{
+		RouterName: "refused", ControllerNamespace: "operator", Admitted: func() *operatorv1.IngressControllerSpec { return &stored },
+	})
+	holds := func(seconds time.Duration, findings int) func() bool {
+		return func() bool {
+			have := w.IngressController()
+			return have != nil && have.Spec.TuningOptions.ServerTimeout.Duration == seconds*time.Second && len(w.Refused()) == findings
+		}
+	}
+	eventually(t, "the settings that were admitted last to hold", holds(7, 1))
+	if got := w.Refused()[0]; got.Field != "spec.clientTLS.allowedSubjectPatterns[0]" || !strings.Contains(got.Effect, "admitted last stay") {
+		t.Errorf("finding is %v", got)
+	}
+	w.Take()
+	for _, step := range []struct {
+		edit     string
+		holds    time.Duration
+		findings int
+	}{
+		{`{"spec":{"tuningOptions":{"serverTimeout":"11s"},"clientTLS":{"allowedSubjectPatterns":["x"]}}}`, 11, 0},
+		{`{"spec":{"tuningOptions":{"serverTimeout":"12s","headerBufferBytes":16384,"headerBufferMaxRewriteBytes":16384}}}`, 11, 1},
+		{`{"spec":{"tuningOptions":{"serverTimeout":"13s"}}}`, 11, 1},
+		{`{"spec":{"tuningOptions":{"headerBufferBytes":32768}}}`, 13, 0},
+	} {
+		patch(t, e.crds.operator, "ingresscontrollers", "operator", "refused", "", step.edit)
+		changesUntil(t, w, "everything to change", all)
+		if !holds(step.holds, step.findings)() {
+			t.Errorf("after %s: %v, %v", step.edit, w.IngressController().Spec.TuningOptions, w.Refused())
+		}
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	cipherName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	// cipherName may begin with the "!" of OpenSSL, which takes a cipher out.
+	cipherName = regexp.MustCompile(`^!?[A-Za-z][A-Za-z0-9_+-]*$`)
 	versions   = map[configv1.TLSProtocolVersion]string{
 		// OpenSSL of today has no TLS 1.0; OpenShift's router says 1.1 as well.
 		configv1.VersionTLS10: "TLSv1.1", configv1.VersionTLS11: "TLSv1.1",
@@ -84,13 +85,22 @@ func (r *reader) tlsProfile(inherited *configv1.TLSProfileSpec) {
 
 // ciphers sorts the names of ciphers into those for TLS up to 1.2 and for 1.3.
 func (r *reader) ciphers(field string, names []string) (old, suites []string) {
+	var good []string
 	for _, c := range names {
-		switch {
-		case !cipherName.MatchString(c):
+		if !cipherName.MatchString(c) {
 			r.refuse(field, "%q is not the name of a cipher", c)
-		case strings.HasPrefix(c, "TLS_"):
+			continue
+		}
+		good = append(good, c)
+	}
+	return splitCiphers(good)
+}
+
+func splitCiphers(names []string) (old, suites []string) {
+	for _, c := range names {
+		if strings.HasPrefix(c, "TLS_") {
 			suites = append(suites, c)
-		default:
+		} else {
 			old = append(old, c)
 		}
 	}

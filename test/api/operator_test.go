@@ -224,6 +224,7 @@ func TestIngressControllerLifecycle(t *testing.T) {
 			return nil
 		})
 	})
+	t.Run("refused settings", func(t *testing.T) { refused(t, c) })
 	t.Run("deletion", func(t *testing.T) { deletes(t, c, children) })
 }
 
@@ -253,6 +254,42 @@ func repairs(t *testing.T, c client.Client, log *logged) {
 	if writes := log.count("updated kind=Deployment"); writes != 1 {
 		t.Errorf("the Deployment was written %d times, want once, for the image", writes)
 	}
+}
+
+// refused gives settings that contradict themselves: what was admitted before
+// is what routers find that start meanwhile.
+func refused(t *testing.T, c client.Client) {
+	edit := func(document string) {
+		t.Helper()
+		if _, err := server.Kubectl(t.Context(), "patch", "-n", names.OperatorNamespace, "ic/default", "--type=merge", "-p", document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := func(want string) error {
+		m := &corev1.ConfigMap{}
+		if err := get(t, c, operandKey("router-admitted-default"), m); err != nil {
+			return err
+		}
+		if got := m.Data[names.AdmittedSpecKey]; !strings.Contains(got, want) {
+			return fmt.Errorf("admitted settings are %s, want %s in them", got, want)
+		}
+		return nil
+	}
+	edit(`{"spec":{"tuningOptions":{"serverTimeout":"9s"}}}`)
+	eventually(t, func() error { return stored(`"serverTimeout":"9s"`) })
+	edit(`{"spec":{"replicas":2,"tuningOptions":{"serverTimeout":"8s","headerBufferBytes":16384,"headerBufferMaxRewriteBytes":16384}}}`)
+	eventually(t, func() error {
+		return wantCondition(c, "default", "Admitted", operatorv1.ConditionFalse, "must be greater than headerBufferMaxRewriteBytes")
+	})
+	if err := stored(`"serverTimeout":"9s"`); err != nil {
+		t.Error(err)
+	}
+	d := &appsv1.Deployment{}
+	if err := get(t, c, operandKey("router-default"), d); err != nil || *d.Spec.Replicas != 3 {
+		t.Errorf("a refused change reached the Deployment: %v, %v", d.Spec.Replicas, err)
+	}
+	edit(`{"spec":{"tuningOptions":{"headerBufferBytes":32768}}}`)
+	eventually(t, func() error { return stored(`"serverTimeout":"8s"`) })
 }
 
 // addressArrives creates a pool, as an administrator does.

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/settings"
 )
 
 // reader reads what the user's rights allow, and notes the rest.
@@ -81,7 +83,32 @@ func (r *reader) read(ctx context.Context) error {
 			break
 		}
 	}
+	if err := r.admitted(ctx); err != nil {
+		return err
+	}
 	return r.secrets(ctx)
+}
+
+// admitted reads which specs routers use in place of those that are refused.
+func (r *reader) admitted(ctx context.Context) error {
+	for name, ic := range r.objects.Controllers {
+		if len(settings.Refusal(ic)) == 0 {
+			continue
+		}
+		m := &corev1.ConfigMap{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: api.OperandNamespace, Name: api.AdmittedConfigMapName(name)}, m)
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("read the settings of IngressController %s that were admitted last: %w", name, err)
+		}
+		spec := &operatorv1.IngressControllerSpec{}
+		if err := json.Unmarshal([]byte(m.Data[api.AdmittedSpecKey]), spec); err == nil {
+			r.objects.Admitted[name] = spec
+		}
+	}
+	return nil
 }
 
 // list reads all objects of a kind; if that is forbidden, those of the user's
