@@ -34,12 +34,14 @@ type setting struct {
 func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
 	log := opts.log
 	var decider atomic.Pointer[speaker.Speaker]
-	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, log)
+	var gate foreign.Gate
+	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, gate.Why, log)
 	if err != nil {
 		return err
 	}
 	defer stopHealth()
-	if err := foreign.Wait(ctx, mgr.GetAPIReader(), log); err != nil {
+	own := types.NamespacedName{Namespace: opts.namespace, Name: opts.podName}
+	if err := gate.Wait(ctx, mgr.GetAPIReader(), speaker.TellPod(ctx, mgr, own, log)); err != nil {
 		return err
 	}
 	keyName := types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,8 +18,13 @@ import (
 func (r *reconciler) guarded(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	found, err := foreign.Find(ctx, r.reader)
 	if err != nil {
+		if !r.started { // else it goes on, and looks again
+			text := "no address is given until it is seen whether another MetalLB runs: " + err.Error()
+			r.blind.Store(&text)
+		}
 		return reconcile.Result{}, err
 	}
+	r.blind.Store(nil)
 	if len(found) > 0 {
 		r.refuse(found)
 		r.later(guardRequest, foreign.Interval)
@@ -57,11 +63,13 @@ func (r *reconciler) refuse(found []foreign.Workload) {
 	}
 }
 
-// ready fails while another provider runs, so that nobody waits for addresses
-// without knowing why.
+// ready fails while another provider runs, or may run, so that nobody waits for
+// addresses without knowing why.
 func (r *reconciler) ready(*http.Request) error {
-	if text := r.foreign.Load(); text != nil {
-		return errors.New(*text)
+	for _, why := range []*atomic.Pointer[string]{&r.foreign, &r.blind} {
+		if text := why.Load(); text != nil {
+			return errors.New(*text)
+		}
 	}
 	return nil
 }

@@ -115,6 +115,8 @@ type reconciler struct {
 	// foreign is another provider that runs; while there is one, nothing is
 	// given or written.
 	foreign atomic.Pointer[string]
+	// blind is why it cannot be seen whether there is one.
+	blind   atomic.Pointer[string]
 	started bool
 	cfg     *config.Config
 	// reporter is told how far cfg is valid; findings are those of cfg, by

@@ -7,12 +7,13 @@ package foreign
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -79,20 +80,32 @@ func Text(found []Workload) string {
 	return strings.Join(parts, ", ")
 }
 
-// Wait returns when no other MetalLB runs, and says what it waits for. It
-// returns an error only when ctx ends.
-func Wait(ctx context.Context, reader client.Reader, log *slog.Logger) error {
-	for told := ""; ; {
+// Gate holds a program back while another provider runs. Its methods may be
+// called from any goroutine.
+type Gate struct{ why atomic.Pointer[string] }
+
+// Why returns what it waits for, in words for users; empty if for nothing.
+func (g *Gate) Why() string {
+	if why := g.why.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// Wait returns when no other MetalLB runs. Each time that what it waits for
+// changes, it calls tell. Whoever may not look waits as well: to answer for
+// addresses that another provider announces would break what works. It returns
+// an error only when ctx ends.
+func (g *Gate) Wait(ctx context.Context, reader client.Reader, tell func(why string)) error {
+	for {
 		found, err := Find(ctx, reader)
-		switch {
-		case err == nil && len(found) == 0:
+		if err == nil && len(found) == 0 {
+			g.why.Store(nil)
 			return nil
-		case err != nil && told != err.Error():
-			told = err.Error()
-			log.Error("another MetalLB is looked for", "error", err)
-		case err == nil && told != Text(found):
-			told = Text(found)
-			log.Error("another MetalLB runs in the cluster; nothing is announced beside it", "found", told, "remedy", Remedy)
+		}
+		if why := explain(found, err); why != g.Why() && ctx.Err() == nil {
+			g.why.Store(&why)
+			tell(why)
 		}
 		select {
 		case <-ctx.Done():
@@ -100,4 +113,15 @@ func Wait(ctx context.Context, reader client.Reader, log *slog.Logger) error {
 		case <-time.After(Interval):
 		}
 	}
+}
+
+func explain(found []Workload, err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "nothing is announced, because it cannot be seen whether another MetalLB runs: " + err.Error() +
+			"; let the ServiceAccount list deployments and daemonsets of all namespaces, as config/lbprovider/speaker-rbac.yaml does"
+	case err != nil:
+		return "nothing is announced until it is seen whether another MetalLB runs: " + err.Error()
+	}
+	return "another MetalLB runs in the cluster (" + Text(found) + "), so nothing is announced: " + Remedy
 }

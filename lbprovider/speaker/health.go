@@ -13,16 +13,20 @@ import (
 // ServeHealth serves probes and the debug page until stop is called, from the
 // start: a speaker that waits for its key is alive, but not ready. The address
 // is on the node's loopback by default, which the kubelet reaches as well.
-// current returns nil until there is a speaker.
-func ServeHealth(ctx context.Context, address string, current func() *Speaker, log *slog.Logger) (stop func(), err error) {
+// current returns nil until there is a speaker; why says what it waits for.
+func ServeHealth(ctx context.Context, address string, current func() *Speaker, why func() string, log *slog.Logger) (stop func(), err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s := current(); s == nil || !s.Ready() {
+		s := current()
+		switch text := why(); {
+		case text != "":
+			http.Error(w, text, http.StatusServiceUnavailable)
+		case s == nil || !s.Ready():
 			http.Error(w, "not every service is decided about", http.StatusServiceUnavailable)
-			return
+		default:
+			fmt.Fprintln(w, "ok")
 		}
-		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("/debug/l2", func(w http.ResponseWriter, r *http.Request) {
 		s := current()
