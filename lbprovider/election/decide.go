@@ -131,7 +131,7 @@ type Decision struct {
 func (d Decision) String() string {
 	switch {
 	case len(d.Order) > 0:
-		return fmt.Sprintf("%s: %s announces", d.Reason, d.Order[0])
+		return Verdict{Reason: d.Reason, Owner: d.Order[0]}.String()
 	case len(d.Excluded) > 0:
 		parts := []string{string(d.Reason)}
 		for _, n := range slices.Sorted(maps.Keys(d.Excluded)) {
@@ -143,14 +143,9 @@ func (d Decision) String() string {
 	}
 }
 
-// Decide says whether the node self announces the address of req.
+// Decide says whether the node self announces the address of req, and everything
+// that a user may want to know about it.
 func Decide(req Request, nodes []Node, self string) Decision {
-	return new(Memory).Decide(req, nodes, self)
-}
-
-// Decide is the function of that name, and remembers what does not depend on
-// who is alive.
-func (m *Memory) Decide(req Request, nodes []Node, self string) Decision {
 	ads, reason := advertisements(req)
 	if reason != "" {
 		return Decision{Reason: reason}
@@ -160,7 +155,13 @@ func (m *Memory) Decide(req Request, nodes []Node, self string) Decision {
 	}
 	field := newField(nodes)
 	exclude(req, ads, field)
-	d := Decision{Excluded: field.excluded, Order: order(req.Addr, ads, field, m.order(req.Addr, nodes))}
+	var candidates []Candidate
+	for i := range nodes {
+		if field.in[i] {
+			candidates = append(candidates, Candidate{Node: nodes[i].Name, Score: score(ads, nodes[i])})
+		}
+	}
+	d := Decision{Excluded: field.excluded, Order: Order(req.Addr, candidates)}
 	switch {
 	case len(d.Order) == 0:
 		d.Reason = NoEligibleNode
@@ -177,39 +178,17 @@ func (m *Memory) Decide(req Request, nodes []Node, self string) Decision {
 	return d
 }
 
-// order returns the names of the nodes that are left. By hash they are ordered
-// already; preferences come first.
-func order(addr netip.Addr, ads []*config.L2Advertisement, field *field, ranks []uint16) []string {
-	if !slices.ContainsFunc(ads, func(ad *config.L2Advertisement) bool { return len(ad.Preferred) > 0 }) {
-		names := make([]string, 0, field.left)
-		for _, i := range ranks {
-			if field.in[i] {
-				names = append(names, field.nodes[i].Name)
-			}
-		}
-		return names
-	}
-	candidates := make([]Candidate, 0, field.left)
-	for i := range field.nodes {
-		if n := &field.nodes[i]; field.in[i] {
-			candidates = append(candidates, Candidate{Node: n.Name, Score: score(ads, *n)})
-		}
-	}
-	return Order(addr, candidates)
-}
-
 // advertisements returns those that apply to the Service on some node.
 func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 	if req.Pool == nil {
 		return nil, IPNotAllowed
 	}
-	var ads []*config.L2Advertisement
-	byService := false
-	for _, ad := range req.Pool.L2 {
+	ads, byService := req.Pool.L2, false
+	for _, ad := range ads {
 		byService = byService || len(ad.Services) > 0
-		if config.MatchesAny(ad.Services, req.Labels) {
-			ads = append(ads, ad)
-		}
+	}
+	if byService {
+		ads = slices.DeleteFunc(slices.Clone(ads), func(ad *config.L2Advertisement) bool { return !config.MatchesAny(ad.Services, req.Labels) })
 	}
 	if len(ads) == 0 {
 		return nil, NoMatchingAdvertisement

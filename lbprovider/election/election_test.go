@@ -271,12 +271,14 @@ func TestDecide(t *testing.T) {
 				tt.req(&req)
 			}
 			announcing := ""
-			var m Memory
-			m.Decide(Request{Addr: req.Addr, Pool: poolWith(t, spec{}), Endpoints: everywhere}, nodes, "")
+			var e Electorate
+			e.Set(nodes[1:], "node-c") // node-a comes later
+			e.Elect(Request{Addr: req.Addr, Pool: poolWith(t, spec{}), Endpoints: everywhere})
 			for _, n := range nodes {
 				d := Decide(req, nodes, n.Name)
-				if diff := cmp.Diff(d, m.Decide(req, nodes, n.Name)); diff != "" {
-					t.Errorf("with memory (-without +with):\n%s", diff)
+				e.Set(nodes, n.Name)
+				if diff := cmp.Diff(verdict(d), e.Elect(req)); diff != "" {
+					t.Errorf("electorate (-Decide +Elect):\n%s", diff)
 				}
 				if d.Announce {
 					announcing += n.Name

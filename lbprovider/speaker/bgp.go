@@ -53,8 +53,10 @@ type bgpSide struct {
 
 // bgpVerdict is the last decision about one Service.
 type bgpVerdict struct {
-	bgp.Decision
-	addrs []netip.Addr
+	announce bool
+	reason   bgp.Reason
+	offers   []bgp.Offer
+	addrs    []netip.Addr
 	// waits says that the node is to announce but cannot deliver yet.
 	waits bool
 }
@@ -96,45 +98,55 @@ func (b *bgpSide) decide(ctx context.Context, svc *corev1.Service, addrs []netip
 		b.forget(name)
 		return false, nil
 	}
-	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
-	pods, err := b.backends(ctx, svc)
+	d, err := b.judge(ctx, svc, addrs)
 	if err != nil {
 		return false, err
 	}
-	v := bgpVerdict{addrs: addrs, Decision: bgp.Decide(bgp.Request{
-		Addrs: addrs, Ads: pool.BGP, Labels: labels.Set(svc.Labels), Local: local, Endpoints: pods.nodes, Doubts: pods.doubts,
-	}, b.nodes, b.opts.NodeName)}
-	if v.Announce {
+	v := bgpVerdict{announce: d.Announce, reason: d.Reason, offers: d.Offers, addrs: addrs}
+	if v.announce {
 		v.waits = !b.gate.open(svc)
 	} else {
 		b.gate.close(name)
 	}
 	old, known := b.verdict[name]
 	b.verdict[name] = v
-	if !known || old.waits != v.waits || !slices.EqualFunc(old.Offers, v.Offers, sameOffer) {
+	if !known || old.waits != v.waits || !slices.EqualFunc(old.offers, v.offers, sameOffer) {
 		b.dirty = true
 	}
-	b.tellService(svc, v, old, known)
-	return len(v.Nodes) > 0 && v.Reason != bgp.ConflictingAdvertisements, nil
+	b.tellService(svc, d.String(), v, old, known)
+	return len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements, nil
+}
+
+// judge asks package bgp about svc.
+func (b *bgpSide) judge(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (bgp.Decision, error) {
+	pods, err := b.backends(ctx, svc)
+	if err != nil {
+		return bgp.Decision{}, err
+	}
+	return bgp.Decide(bgp.Request{
+		Addrs: addrs, Ads: b.cfg.PoolOf(addrs).BGP, Labels: labels.Set(svc.Labels),
+		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+		Endpoints: pods.nodes, Doubts: pods.doubts,
+	}, b.nodes, b.opts.NodeName), nil
 }
 
 func sameOffer(a, b bgp.Offer) bool {
 	return a.Equal(b.Route) && slices.Equal(a.Peers, b.Peers)
 }
 
-func (b *bgpSide) tellService(svc *corev1.Service, v, old bgpVerdict, known bool) {
-	if !known || old.Announce != v.Announce || old.Reason != v.Reason || !slices.Equal(old.addrs, v.addrs) {
-		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.Reason, "message", v.String())
+func (b *bgpSide) tellService(svc *corev1.Service, message string, v, old bgpVerdict, known bool) {
+	if !known || old.announce != v.announce || old.reason != v.reason || !slices.Equal(old.addrs, v.addrs) {
+		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.reason, "message", message)
 	}
-	begins := v.Announce && !v.waits && (!old.Announce || old.waits || !slices.Equal(old.addrs, v.addrs))
-	failed := v.Reason == bgp.ConflictingAdvertisements || v.Reason == bgp.NoEligibleNode || v.Reason == bgp.NoMatchingAdvertisement
+	begins := v.announce && !v.waits && (!old.announce || old.waits || !slices.Equal(old.addrs, v.addrs))
+	failed := v.reason == bgp.ConflictingAdvertisements || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
 	switch {
 	case begins:
 		b.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
-	case failed && (!known || old.Reason != v.Reason) && b.spokesman():
+	case failed && (!known || old.reason != v.reason) && b.spokesman():
 		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
-			"no router is told the address: %s", short(v.String()))
+			"no router is told the address: %s", short(message))
 	}
 }
 
@@ -170,19 +182,9 @@ func (b *bgpSide) announce() {
 	if b == nil {
 		return
 	}
-	var offers []bgp.Offer
-	for name, v := range b.verdict {
-		if !v.Announce || v.waits {
-			continue
-		}
-		offers = append(offers, v.Offers...)
-		for _, addr := range v.addrs {
-			b.metrics.announced.WithLabelValues(name.String(), "bgp", b.opts.NodeName, addr.String()).Set(1)
-		}
-	}
 	if b.dirty {
 		b.dirty = false
-		b.apply(offers)
+		b.apply()
 	}
 	b.report()
 }
@@ -198,7 +200,13 @@ func (b *bgpSide) report() {
 	b.states.want(b.intents(), sessions, b.watch.states())
 }
 
-func (b *bgpSide) apply(offers []bgp.Offer) {
+func (b *bgpSide) apply() {
+	offers := make([]bgp.Offer, 0, len(b.verdict))
+	for _, v := range b.verdict {
+		if v.announce && !v.waits {
+			offers = append(offers, v.offers...)
+		}
+	}
 	sessions := make([]engine.Session, 0, len(b.peers))
 	for _, peer := range b.peers {
 		routes, refused := bgp.Merge(peer, offers)
@@ -216,12 +224,12 @@ func (b *bgpSide) apply(offers []bgp.Offer) {
 func (b *bgpSide) intents() map[types.NamespacedName][]string {
 	out := make(map[types.NamespacedName][]string, len(b.verdict))
 	for name, v := range b.verdict {
-		if !v.Announce || v.waits {
+		if !v.announce || v.waits {
 			continue
 		}
 		var told []string
 		for _, p := range b.peers {
-			if slices.ContainsFunc(v.Offers, func(o bgp.Offer) bool {
+			if slices.ContainsFunc(v.offers, func(o bgp.Offer) bool {
 				return p.Carries(o.Prefix) && (len(o.Peers) == 0 || slices.Contains(o.Peers, p.Name))
 			}) {
 				told = append(told, p.Name)
@@ -262,15 +270,24 @@ func (b *bgpSide) peerEvent(peer, kind string, reason api.Reason, format string,
 	b.events.Event(object, kind, string(reason), short(fmt.Sprintf(format, args...)))
 }
 
-// decision returns what was decided about a Service, or nil.
-func (b *bgpSide) decision(name types.NamespacedName) *bgp.Decision {
+// explain returns what was decided about a Service and why, or nil.
+func (b *bgpSide) explain(ctx context.Context, name types.NamespacedName) (*bgp.Decision, error) {
 	if b == nil {
-		return nil
+		return nil, nil
 	}
-	if v, known := b.verdict[name]; known {
-		return &v.Decision
+	v, known := b.verdict[name]
+	if !known {
+		return nil, nil
 	}
-	return nil
+	var svc corev1.Service
+	if err := b.client.Get(ctx, name, &svc); err != nil {
+		return nil, fmt.Errorf("get service %s: %w", name, err)
+	}
+	if b.cfg.PoolOf(v.addrs) == nil {
+		return nil, nil
+	}
+	d, err := b.judge(ctx, &svc, v.addrs)
+	return &d, err
 }
 
 // run ends the sessions when ctx ends: with a farewell if the node is about to

@@ -2,8 +2,8 @@ package speaker
 
 import (
 	"context"
+	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,21 +20,26 @@ func (s *Speaker) Conflict(c l2.Conflict) { go s.tellConflict(c) }
 func (s *Speaker) tellConflict(c l2.Conflict) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	table := s.table.Load()
-	if table == nil {
-		return
-	}
-	for _, row := range *table {
-		if !row.Decision.Announce || !slices.Contains(row.Addresses, c.Address) {
-			continue
-		}
-		namespace, name, _ := strings.Cut(row.Service, "/")
+	for _, name := range s.announcing(c.Address) {
 		var svc corev1.Service
-		if err := s.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &svc); err != nil {
+		if err := s.client.Get(ctx, name, &svc); err != nil {
 			continue // it has just gone
 		}
 		s.events.Eventf(&svc, corev1.EventTypeWarning, string(api.ReasonAddressConflict),
 			"another host, %s on interface %s of node %q, claims the address %s; clients reach one or the other",
 			c.MAC, c.Interface, s.opts.NodeName, c.Address)
 	}
+}
+
+// announcing returns the Services whose address addr is announced here.
+func (s *Speaker) announcing(addr netip.Addr) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []types.NamespacedName
+	for name, v := range s.services {
+		if v.Announce && slices.Contains(v.addrs, addr) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -34,7 +34,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 	s.cut = cut && !s.opts.AnnounceIsolated
 	again = soonest(again, wait)
 
-	s.nodes, s.members = s.nodes[:0:0], peers.Members
+	s.nodes, s.members = nil, peers.Members
 	for i := range list.Items {
 		n := &list.Items[i]
 		member, alive := peers.Members[n.Name]
@@ -48,6 +48,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 		})
 	}
 	slices.SortFunc(s.nodes, func(a, b election.Node) int { return compareNames(a.Name, b.Name) })
+	s.electorate.Set(s.nodes, s.opts.NodeName)
 	if grown := len(peers.Members) > s.memberCount; grown && s.memberCount > 0 {
 		// After a partition, an owner that never lost an address in its own
 		// view must tell the others again.

@@ -26,8 +26,8 @@ const syncRetry = 200 * time.Millisecond
 
 // verdict is the last decision about one Service.
 type verdict struct {
-	addrs    []netip.Addr
-	decision election.Decision
+	addrs []netip.Addr
+	election.Verdict
 	// waits says that the node is the owner but cannot deliver yet.
 	waits bool
 	// since is when the decision to announce was made, and from says from
@@ -40,6 +40,8 @@ type verdict struct {
 
 // Reconcile decides about one Service, or about all.
 func (s *Speaker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if req == sessionsRequest {
 		s.bgp.report()
 		return reconcile.Result{}, nil
@@ -134,20 +136,23 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 // decide computes the verdict about svc and tells what is new.
 func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	name := client.ObjectKeyFromObject(svc)
-	addrs, d, err := s.judge(ctx, svc)
+	addrs, judged, err := s.judge(ctx, svc)
 	if err != nil {
 		return err
 	}
 	old, known := s.services[name]
-	if d.Reason == election.NotLoadBalancer {
+	if judged.Reason == election.NotLoadBalancer {
 		s.forget(name)
 		return nil
 	}
-	v := verdict{addrs: addrs, decision: d}
-	if d.Announce {
+	v := verdict{addrs: addrs, Verdict: judged}
+	if v.Announce {
 		v.waits = !s.gate.open(svc)
-		if v.since, v.from = old.since, old.from; !old.decision.Announce {
-			v.since, v.from = time.Now(), takenFrom(old.decision, d)
+		if v.since, v.from = old.since, old.from; !old.Announce {
+			v.since = time.Now()
+			if v.from, err = s.takenFrom(ctx, name, old, v); err != nil {
+				return err
+			}
 		}
 	} else {
 		s.gate.close(name)
@@ -156,74 +161,91 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 		return err
 	}
 	s.services[name] = v
-	s.tell(svc, v, old, known)
-	return nil
+	return s.tell(ctx, svc, v, old, known)
 }
 
 // tell puts what is new into log and events.
-func (s *Speaker) tell(svc *corev1.Service, v, old verdict, known bool) {
-	d, before := v.decision, old.decision
-	if !known || before.Announce != d.Announce || before.Reason != d.Reason || !slices.Equal(old.addrs, v.addrs) {
-		s.log.Info("decision", "service", client.ObjectKeyFromObject(svc).String(), "addresses", v.addrs, "reason", d.Reason, "message", d.String())
+func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old verdict, known bool) error {
+	name := client.ObjectKeyFromObject(svc)
+	if !known || old.Announce != v.Announce || old.Reason != v.Reason || !slices.Equal(old.addrs, v.addrs) {
+		s.log.Info("decision", "service", name.String(), "addresses", v.addrs, "reason", v.Reason, "message", v.String())
 	}
-	begins := d.Announce && !v.waits && (!before.Announce || old.waits || !slices.Equal(old.addrs, v.addrs))
+	begins := v.Announce && !v.waits && (!old.Announce || old.waits || !slices.Equal(old.addrs, v.addrs))
 	switch {
 	case begins:
 		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", v.from)
-	case unserved(d.Reason) && !v.byBGP && (!known || before.Reason != d.Reason) && s.spokesman():
+	case unserved(v.Reason) && !v.byBGP && (!known || old.Reason != v.Reason) && s.spokesman():
+		d, err := s.explain(ctx, name, v)
+		if err != nil {
+			return err
+		}
 		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
 			"no node announces the address: %s", short(d.String()))
 	}
+	return nil
 }
 
 // takenFrom says in an event who announced before and why no longer.
-func takenFrom(before, now election.Decision) string {
-	if len(before.Order) == 0 || before.Order[0] == now.Order[0] {
-		return ""
+func (s *Speaker) takenFrom(ctx context.Context, name types.NamespacedName, before, now verdict) (string, error) {
+	if before.Owner == "" || before.Owner == now.Owner {
+		return "", nil
 	}
-	if why := now.Excluded[before.Order[0]]; why != "" {
-		return fmt.Sprintf("; taken over from node %q: %s", before.Order[0], why)
+	d, err := s.explain(ctx, name, now)
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("; taken over from node %q, which comes after this one", before.Order[0])
+	if why := d.Excluded[before.Owner]; why != "" {
+		return fmt.Sprintf("; taken over from node %q: %s", before.Owner, why), nil
+	}
+	return fmt.Sprintf("; taken over from node %q, which comes after this one", before.Owner), nil
 }
 
 // judge asks election about svc.
-func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr, election.Decision, error) {
+func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr, election.Verdict, error) {
 	if !s.opts.Classes.Ours(svc) {
-		return nil, election.Decision{Reason: election.NotLoadBalancer}, nil
+		return nil, election.Verdict{Reason: election.NotLoadBalancer}, nil
 	}
 	addrs, invalid := service.StatusAddresses(svc)
 	switch {
 	case invalid:
-		return nil, election.Decision{Reason: election.InvalidIP}, nil
+		return nil, election.Verdict{Reason: election.InvalidIP}, nil
 	case len(addrs) == 0:
-		return nil, election.Decision{Reason: election.NoIPAllocated}, nil
+		return nil, election.Verdict{Reason: election.NoIPAllocated}, nil
 	case !s.synced:
-		return addrs, election.Decision{Reason: election.NotSynced}, nil
+		return addrs, election.Verdict{Reason: election.NotSynced}, nil
 	case s.cut:
-		return addrs, election.Decision{Reason: election.Isolated}, nil
+		return addrs, election.Verdict{Reason: election.Isolated}, nil
 	}
+	req, err := s.request(ctx, svc, addrs)
+	if err != nil {
+		return nil, election.Verdict{}, err
+	}
+	v := s.electorate.Elect(req)
+	if v.Announce && s.alone.Load() {
+		other, err := s.superseded(ctx, client.ObjectKeyFromObject(svc))
+		if err != nil {
+			return nil, election.Verdict{}, err
+		}
+		if other {
+			v.Announce, v.Reason = false, election.Superseded
+		}
+	}
+	return addrs, v, nil
+}
+
+// request is what election has to know of svc.
+func (s *Speaker) request(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (election.Request, error) {
 	b, err := s.backends(ctx, svc)
 	if err != nil {
-		return nil, election.Decision{}, err
+		return election.Request{}, err
 	}
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
-	d := s.memory.Decide(election.Request{
+	return election.Request{
 		Addr: addrs[0], IPv6: slices.ContainsFunc(addrs, netip.Addr.Is6), Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: b.nodes, Doubts: b.doubts,
-	}, s.nodes, s.opts.NodeName)
-	if d.Announce && s.alone.Load() {
-		other, err := s.superseded(ctx, client.ObjectKeyFromObject(svc))
-		if err != nil {
-			return nil, election.Decision{}, err
-		}
-		if other {
-			d.Announce, d.Reason = false, election.Superseded
-		}
-	}
-	return addrs, d, nil
+	}, nil
 }
 
 // unserved says that, for this reason, nobody announces the address although

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,7 +109,7 @@ var (
 	sessionsRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "sessions"}}
 )
 
-// Speaker decides for one node. Only Reconcile touches its mutable state.
+// Speaker decides for one node. Only Reconcile changes its state.
 type Speaker struct {
 	client client.Client
 	events record.EventRecorder
@@ -120,11 +121,13 @@ type Speaker struct {
 	queue    atomic.Pointer[func(reconcile.Request)]
 	reports  atomic.Pointer[func()]
 
+	mu  sync.Mutex // guards what follows, for those who ask
 	cfg *config.Config
 	// nodes and members are what is known of them since the last full pass.
-	nodes   []election.Node
-	members map[string]liveness.Member
-	sight   *sight
+	nodes      []election.Node
+	electorate election.Electorate
+	members    map[string]liveness.Member
+	sight      *sight
 	// unmet are the nodes whose speakers work and cannot be reached.
 	unmet       map[string]bool
 	memberCount int
@@ -138,11 +141,11 @@ type Speaker struct {
 	// misread are annotations that cannot be read, so that each is told once.
 	misread map[types.NamespacedName]string
 	prober  *probe.Prober
-	memory  election.Memory
 	gate    *gate
 	status  *statusWriter
 	bgp     *bgpSide
-	table   atomic.Pointer[[]Row]
+	// decided says that every Service was decided about.
+	decided atomic.Bool
 }
 
 // ManagerOptions returns the options of a manager for a speaker. Of all pods, it
@@ -196,6 +199,9 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		opts.Peers.SetAnswering(s.prober.Answering())
 		s.Changed()
 	})
+	if err := opts.Registerer.Register(newAnnounced(s)); err != nil {
+		return nil, fmt.Errorf("register speaker metrics: %w", err)
+	}
 	s.status = newStatusWriter(mgr.GetClient(), opts, &s.alone)
 	if err := s.status.setup(mgr); err != nil {
 		return nil, err
@@ -282,7 +288,7 @@ func (s *Speaker) SessionsChanged() {
 }
 
 // Ready says whether the speaker has decided about every Service at least once.
-func (s *Speaker) Ready() bool { return s.table.Load() != nil }
+func (s *Speaker) Ready() bool { return s.decided.Load() }
 
 // nodeChanged lets changes through that matter here, which heartbeats do not.
 func nodeChanged() predicate.Predicate {

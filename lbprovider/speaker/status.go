@@ -44,7 +44,7 @@ type owned struct {
 }
 
 func newOwned(v verdict) owned {
-	return owned{addrs: v.addrs, interfaces: v.decision.Interfaces, since: v.since}
+	return owned{addrs: v.addrs, interfaces: v.Interfaces, since: v.since}
 }
 
 func (o owned) equal(other owned) bool {

@@ -27,14 +27,15 @@ func election() row {
 	pool.Namespace, pool.Name, ad.Namespace, ad.Name = "ns", "p", "ns", "ad"
 	res.Pools, res.L2Advertisements = append(res.Pools, pool), append(res.L2Advertisements, ad)
 	cfg, _ := config.Parse(res, nil)
-	var memory lb.Memory
+	var electorate lb.Electorate
 	var times []time.Duration
 	for i := range 21 {
 		began := time.Now()
 		nodes[i].Alive = false
+		electorate.Set(nodes, "node-042")
 		for n := range 5000 {
 			addr := netip.AddrFrom4([4]byte{198, 18, byte(n / 256), byte(n)})
-			memory.Decide(lb.Request{Addr: addr, Pool: cfg.Pool("p"), Endpoints: everywhere, Local: n%2 == 0}, nodes, "node-042")
+			electorate.Elect(lb.Request{Addr: addr, Pool: cfg.Pool("p"), Endpoints: everywhere, Local: n%2 == 0})
 		}
 		times = append(times, time.Since(began))
 	}
