@@ -112,6 +112,8 @@ type Gossip struct {
 	activeAt atomic.Int64
 	// again wakes the loop that watches over it.
 	again chan struct{}
+	// news wakes the goroutine that spreads what this speaker says of itself.
+	news  chan struct{}
 	wake  chan struct{}
 	peers chan []string
 	done  chan struct{}
@@ -121,7 +123,8 @@ type Gossip struct {
 // address or port cannot be used.
 func Start(opts Options) (*Gossip, error) {
 	g := &Gossip{
-		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), peers: make(chan []string, 1), done: make(chan struct{}),
+		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		peers: make(chan []string, 1), done: make(chan struct{}),
 	}
 	g.self.Store(&Member{Phase: Settling})
 	g.snapshot.Store(&Snapshot{Members: map[string]Member{opts.NodeName: {Phase: Settling}}})
@@ -133,6 +136,7 @@ func Start(opts Options) (*Gossip, error) {
 		return nil, fmt.Errorf("listen for other speakers on %s:%d: %w", opts.BindAddress, opts.BindPort, err)
 	}
 	go g.joinLoop()
+	go g.spread()
 	go g.loop()
 	return g, nil
 }
@@ -245,13 +249,10 @@ func (g *Gossip) say(change func(*Member)) {
 		}
 	}
 	g.signal()
-	// Waiting for the others is not the caller's business. What is spread is
-	// what holds at that moment, so a later change cannot be overtaken.
-	go func() {
-		if err := g.list.UpdateNode(leaveTime / 2); err != nil {
-			g.opts.Log.Info("not every speaker has heard of the change yet", "error", err)
-		}
-	}()
+	select {
+	case g.news <- struct{}{}:
+	default:
+	}
 }
 
 // Drain tells the others that this speaker is about to stop, so that they take
