@@ -23,8 +23,17 @@ func DNSRecordName(ic string) string { return ic + "-wildcard" }
 // of an IngressController that has IPv4 addresses too.
 func DNSRecordNameIPv6(ic string) string { return ic + "-wildcard-ipv6" }
 
-// Reasons of the condition Published of a DNSRecord, and of its events.
+// ConditionDNSWritten of a zone of a DNSRecord says that the zone has, or may
+// have, a record of ours, whatever became of later writes: it is taken out when
+// the DNSRecord goes. Its message is the provider's id of the last change.
+const ConditionDNSWritten = "Written"
+
+// Reasons of the conditions Published and Written of a DNSRecord, and of its
+// events.
 const (
+	ReasonDNSPending         Reason = "PublishPending"
+	ReasonDNSWritten         Reason = "RecordWritten"
+	ReasonDNSRemoved         Reason = "RecordRemoved"
 	ReasonDNSPublished       Reason = "ProviderSuccess"
 	ReasonDNSProviderError   Reason = "ProviderError"
 	ReasonDomainAlreadyInUse Reason = "DomainAlreadyInUse"
@@ -49,6 +58,12 @@ func dnsRemedies() map[Reason]Remedy {
 			"the DNS service refused the record or did not answer",
 			"read the message; check zone, credentials and network of the operator. It is tried again every 30 seconds",
 		},
+		ReasonDNSPending: {
+			"the DNS provider took the record and has not published it yet",
+			"wait a moment; if it lasts, look at the provider itself, such as the log of external-dns",
+		},
+		ReasonDNSWritten: {"the zone has a record of the name that is ours to remove", ""},
+		ReasonDNSRemoved: {"the record was taken out of the zone; the DNSRecord goes when resolvers have forgotten it", ""},
 		ReasonDomainAlreadyInUse: {
 			"an older DNSRecord, or a record that Fairlead did not make, has the name",
 			"choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",

@@ -174,7 +174,7 @@ func dnsConditions(in statusInput) []condition {
 // dnsReady joins what all zones of all records say.
 func dnsReady(records []iov1.DNSRecord) condition {
 	const kind = conditionDNSReady
-	var failed, open []string
+	var failed, open, pending []string
 	zones := 0
 	for _, d := range records {
 		for _, z := range d.Status.Zones {
@@ -184,10 +184,12 @@ func dnsReady(records []iov1.DNSRecord) condition {
 				}
 				zones++
 				text := strings.TrimSpace(fmt.Sprintf("%s %s %s: %s", d.Spec.RecordType, z.DNSZone.ID, c.Reason, c.Message))
-				switch c.Status {
-				case string(operatorv1.ConditionFalse):
+				switch {
+				case c.Status == string(operatorv1.ConditionFalse):
 					failed = append(failed, text)
-				case string(operatorv1.ConditionUnknown):
+				case c.Reason == string(api.ReasonDNSPending):
+					pending = append(pending, text)
+				case c.Status == string(operatorv1.ConditionUnknown):
 					open = append(open, text)
 				}
 			}
@@ -202,6 +204,9 @@ func dnsReady(records []iov1.DNSRecord) condition {
 		return isFalse(kind, api.ReasonFailedZones, "The record failed to be published: "+strings.Join(failed, "; "))
 	case len(open) > 0:
 		return isFalse(kind, api.ReasonUnknownZones, "Publishing of the record is not known to have succeeded: "+strings.Join(open, "; "))
+	}
+	if len(pending) > 0 {
+		return unknown(kind, api.ReasonDNSPending, "The record is not published yet: "+strings.Join(pending, "; "))
 	}
 	return isTrue(kind, "NoFailedZones", "The record is published in all zones")
 }

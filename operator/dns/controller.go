@@ -102,12 +102,21 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, d, outcomes); err != nil {
 		return ignoreConflict(err)
 	}
+	return reconcile.Result{RequeueAfter: r.again(outcomes)}, nil
+}
+
+// again returns when to look at a record the next time.
+func (r *reconciler) again(outcomes []outcome) time.Duration {
+	soonest := r.options.Resync
 	for _, o := range outcomes {
-		if o.status == operatorv1.ConditionFalse {
-			return reconcile.Result{RequeueAfter: r.options.Retry}, nil
+		switch {
+		case o.retry > 0:
+			soonest = min(soonest, o.retry)
+		case o.status == operatorv1.ConditionFalse:
+			soonest = min(soonest, r.options.Retry)
 		}
 	}
-	return reconcile.Result{RequeueAfter: r.options.Resync}, nil
+	return soonest
 }
 
 // ignoreConflict asks for another try where the cache was behind.
@@ -131,19 +140,19 @@ func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome,
 	zones := r.zones(ctx)
 	var outcomes []outcome
 	for _, z := range zones {
-		o := outcome{zone: z.DNSZone, status: operatorv1.ConditionFalse}
+		o := observed(d, z.DNSZone)
 		switch {
 		case d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS:
 			o.status, o.reason, o.message = operatorv1.ConditionUnknown, api.ReasonUnmanagedDNS, "spec.dnsManagementPolicy is Unmanaged: the record is not written, changed or removed"
 		case problem != "":
-			o.reason, o.message = api.ReasonDNSProviderError, problem+"; what was published stays"
+			o.status, o.reason, o.message = operatorv1.ConditionFalse, api.ReasonDNSProviderError, problem+"; what was published stays"
 		case d.Spec.RecordTTL <= 0:
-			o.reason, o.message = api.ReasonZeroTTL, "spec.recordTTL is 0; what was published stays"
+			o.status, o.reason, o.message = operatorv1.ConditionFalse, api.ReasonZeroTTL, "spec.recordTTL is 0; what was published stays"
 		case first != nil:
-			o.reason = api.ReasonDomainAlreadyInUse
+			o.status, o.reason = operatorv1.ConditionFalse, api.ReasonDomainAlreadyInUse
 			o.message = fmt.Sprintf("DNSRecord %s/%s, which is older, has the name %s", first.Namespace, first.Name, d.Spec.DNSName)
 		default:
-			o = published(z.DNSZone, r.write(ctx, z, record))
+			o = o.with(r.write(ctx, z, record))
 		}
 		outcomes = append(outcomes, o)
 	}
@@ -152,29 +161,30 @@ func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome,
 
 // write writes a record to a zone. What changed under our hands is tried once
 // more at once.
-func (r *reconciler) write(ctx context.Context, z Zone, record *hook.Record) error {
+func (r *reconciler) write(ctx context.Context, z Zone, record *hook.Record) (*hook.RecordResult, error) {
 	zone, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = r.options.Hook.EnsureRecord(ctx, record, zone)
+	result, err := r.options.Hook.EnsureRecord(ctx, record, zone)
 	if hook.ClassOf(err) == hook.ClassBusy {
-		_, err = r.options.Hook.EnsureRecord(ctx, record, zone)
+		result, err = r.options.Hook.EnsureRecord(ctx, record, zone)
 	}
-	return err
+	return result, err
 }
 
-// leave takes the record out of zones that it was published in and that are
-// not configured any more. Those where that fails are returned.
+// leave takes the record out of zones that it was written to and that are not
+// configured any more. Those where that fails are returned.
 func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone, record *hook.Record) []outcome {
 	var left []outcome
 	for _, s := range d.Status.Zones {
 		configured := slices.ContainsFunc(zones, func(z Zone) bool { return sameZone(z.DNSZone, s.DNSZone) })
-		if configured || !isPublished(s) || d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS {
+		if configured || !isWritten(s) || d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS {
 			continue
 		}
 		if err := r.erase(ctx, Zone{DNSZone: s.DNSZone}, record); err != nil {
-			o := published(s.DNSZone, nil)
+			o := observed(d, s.DNSZone)
+			o.retry = r.options.Retry
 			o.message = "The zone is not configured any more, but the record could not be removed: " + err.Error()
 			left = append(left, o)
 		}
@@ -193,28 +203,26 @@ func (r *reconciler) erase(ctx context.Context, z Zone, record *hook.Record) err
 	return r.options.Hook.DeleteRecord(ctx, record, zone)
 }
 
-// remove takes a DNSRecord out of the zones that have it, then lets it go.
+// remove takes a DNSRecord out of the zones that have it, and lets it go when
+// resolvers have forgotten the name: whoever waits for the DNSRecord may then
+// take down what it led to.
 func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(d, api.FinalizerDNSRecord) {
 		return reconcile.Result{}, nil
 	}
 	record := recordOf(d, r.options.Owner)
-	var failed error
-	for _, s := range d.Status.Zones {
-		if d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS || !isPublished(s) {
-			continue
-		}
-		if r.options.Hook == nil {
-			r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
-				"the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID)
-			continue
-		}
-		failed = errors.Join(failed, r.erase(ctx, Zone{DNSZone: s.DNSZone}, record))
+	outcomes, failed := r.eraseAll(ctx, d, record)
+	if err := r.report(ctx, d, outcomes); err != nil {
+		return ignoreConflict(err)
 	}
 	if failed != nil {
 		r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
 			"%s could not be removed, which is tried again: %s", d.Spec.DNSName, failed)
 		return reconcile.Result{RequeueAfter: r.options.Retry / 2}, nil
+	}
+	now := r.options.Now()
+	if left := forgotten(statusOf(d, outcomes, now), ttlOf(record), r.options.Drain, now); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	controllerutil.RemoveFinalizer(d, api.FinalizerDNSRecord)
 	if err := r.client.Update(ctx, d); client.IgnoreNotFound(err) != nil {
@@ -222,6 +230,30 @@ func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.R
 	}
 	r.options.Log.Info("name removed", "dnsrecord", d.Namespace+"/"+d.Name, "name", d.Spec.DNSName)
 	return reconcile.Result{}, nil
+}
+
+// eraseAll takes a record out of all zones, and returns how they stand then.
+func (r *reconciler) eraseAll(ctx context.Context, d *iov1.DNSRecord, record *hook.Record) ([]outcome, error) {
+	var outcomes []outcome
+	var failed error
+	for _, s := range d.Status.Zones {
+		o := observed(d, s.DNSZone)
+		switch {
+		case d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS || !o.written:
+		case r.options.Hook == nil:
+			r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
+				"the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID)
+		default:
+			if err := r.erase(ctx, Zone{DNSZone: s.DNSZone}, record); err != nil {
+				failed = errors.Join(failed, err)
+				break
+			}
+			o.written = false
+			o.status, o.reason, o.message = operatorv1.ConditionFalse, api.ReasonDNSRemoved, "The record was removed, because the DNSRecord is deleted"
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, failed
 }
 
 // report writes the status if it changed, and an event for every zone whose
@@ -241,13 +273,13 @@ func (r *reconciler) report(ctx context.Context, d *iov1.DNSRecord, outcomes []o
 	for _, o := range outcomes {
 		before := (*iov1.DNSZoneCondition)(nil)
 		if s := statusZone(old.Zones, o.zone); s != nil {
-			before = conditionOf(*s)
+			before = conditionOf(*s, iov1.DNSRecordPublishedConditionType)
 		}
 		if before != nil && before.Status == string(o.status) && before.Reason == string(o.reason) && before.Message == o.message {
 			continue
 		}
 		kind := corev1.EventTypeWarning
-		if o.status != operatorv1.ConditionFalse {
+		if o.status != operatorv1.ConditionFalse || o.reason == api.ReasonDNSRemoved {
 			kind = corev1.EventTypeNormal
 		}
 		r.events.Eventf(d, nil, kind, string(o.reason), "Publish", "%s: %s", d.Spec.DNSName, o.message)

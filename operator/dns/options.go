@@ -33,6 +33,10 @@ type Options struct {
 	// Resync is how often what is published is looked at again, because
 	// somebody may have changed it; the default is 10 minutes.
 	Resync time.Duration
+	// Drain is the longest that a deleted DNSRecord stays after its name is gone
+	// from the zones, until resolvers have forgotten it: its TTL, or a minute for
+	// an alias of Route 53. 0 lets it go at once.
+	Drain time.Duration
 	// Registerer gets the metrics; may be nil.
 	Registerer prometheus.Registerer
 	// Now returns the time; the default is time.Now.

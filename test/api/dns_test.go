@@ -36,7 +36,7 @@ func TestWildcardNameIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, _ := startOperatorWithDNS(t, dns.Options{
-		Hook: provider, Owner: "fairlead-test", Retry: 200 * time.Millisecond,
+		Hook: provider, Owner: "fairlead-test", Retry: 200 * time.Millisecond, Drain: time.Second,
 		Zones: []dns.Zone{{DNSZone: configv1.DNSZone{ID: "example.com"}}},
 	})
 	resolves := func(kind uint16, want ...string) {

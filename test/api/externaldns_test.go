@@ -81,12 +81,18 @@ spec:
 		}
 	}
 	wantEndpoints(map[string]any{"dnsName": "*.apps.example.com", "recordType": "A", "recordTTL": int64(30), "targets": []any{"198.18.0.1"}})
-	for i, changed := range []bool{false, true, false} {
-		if i == 1 {
+	// Until external-dns says that it has read the object, as step 1 and 4 do
+	// in its place, the name is pending.
+	steps := []struct{ change, read, changed, pending bool }{{pending: true}, {read: true}, {change: true, changed: true, pending: true}, {pending: true}, {read: true}}
+	for i, step := range steps {
+		if step.change {
 			r.Type, r.Targets = hook.RecordCNAME, []string{"lb.example.net."}
 		}
+		if step.read {
+			readByExternalDNS(t, c, live)
+		}
 		got, err := p.EnsureRecord(t.Context(), r, zone)
-		if err != nil || got.Changed != changed {
+		if err != nil || got.Changed != step.changed || got.Pending != step.pending || step.pending && got.Message == "" {
 			t.Fatalf("step %d: %+v, %v", i, got, err)
 		}
 	}
@@ -108,5 +114,17 @@ spec:
 	}
 	if err := get(t, c, icKey("outside-wildcard"), live); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("still there: %v", err)
+	}
+}
+
+// readByExternalDNS writes the status that external-dns does.
+func readByExternalDNS(t *testing.T, c client.Client, live *unstructured.Unstructured) {
+	t.Helper()
+	if err := get(t, c, icKey("outside-wildcard"), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Object["status"] = map[string]any{"observedGeneration": live.GetGeneration()}
+	if err := c.Status().Update(t.Context(), live); err != nil {
+		t.Fatal(err)
 	}
 }

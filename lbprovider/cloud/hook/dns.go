@@ -77,9 +77,14 @@ type Record struct {
 type RecordResult struct {
 	// Changed says whether anything had to be written.
 	Changed bool `json:"changed"`
-	// Pending says that the provider has not yet told all its servers.
-	Pending bool `json:"pending,omitempty"`
-	// Handle is the provider's id of the change, if it has one.
-	Handle     string   `json:"handle,omitempty"`
+	// Pending says that the provider took the record, but that the name does
+	// not answer yet. EnsureRecord is called again after RetryAfter (0: a few
+	// seconds) until it does.
+	Pending    bool     `json:"pending,omitempty"`
 	RetryAfter Duration `json:"retryAfter,omitempty"`
+	// Message says what a pending record waits for, in a sentence.
+	Message string `json:"message,omitempty"`
+	// Handle is the provider's id of the change, if it has one; users see it in
+	// the status of the DNSRecord.
+	Handle string `json:"handle,omitempty"`
 }

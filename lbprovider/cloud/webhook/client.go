@@ -182,11 +182,18 @@ func (c *Client) ResolveZone(ctx context.Context, selector hook.ZoneSelector) (h
 	return out, err
 }
 
-// EnsureRecord passes a record on.
+// EnsureRecord passes a record on. An answer 202 is one that is pending.
 func (c *Client) EnsureRecord(ctx context.Context, record *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
 	var out hook.RecordResult
-	if _, err := c.post(ctx, PathEnsureRecord, Request{Record: record, Zone: &zone}, &out); err != nil {
+	answer, err := c.post(ctx, PathEnsureRecord, Request{Record: record, Zone: &zone}, &out)
+	if err != nil {
 		return nil, err
+	}
+	if answer.status == http.StatusAccepted {
+		out.Pending = true
+	}
+	if out.RetryAfter == 0 {
+		out.RetryAfter = hook.Duration(answer.retryAfter)
 	}
 	return &out, nil
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// Handler serves the protocol with a hook written in Go. Names may be nil.
+// Handler serves the protocol with hooks written in Go. One of Balancers and
+// Names may be nil.
 type Handler struct {
 	Balancers hook.LoadBalancerHook
 	Names     hook.DNSHook
@@ -62,6 +63,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !out.Done {
 			status, after = http.StatusAccepted, out.RetryAfter
 		}
+	case *hook.RecordResult:
+		if out.Pending {
+			status, after = http.StatusAccepted, out.RetryAfter
+		}
 	}
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Std().Seconds()))))
@@ -82,6 +87,12 @@ func (h *Handler) allowed(r *http.Request) bool {
 func (h *Handler) call(ctx context.Context, path string, in Request) (any, error) {
 	missing := func(field string) error {
 		return &hook.Error{Class: hook.ClassInvalidConfig, Field: field, Message: "is required"}
+	}
+	if h.Balancers == nil && !strings.HasPrefix(path, "/v1/dns/") {
+		if path == PathCapabilities {
+			return hook.Capabilities{Versions: []string{hook.Version}, DNS: h.Names != nil}, nil
+		}
+		return nil, hook.Errorf(hook.ClassUnsupported, "this hook has no load balancers")
 	}
 	switch path {
 	case PathCapabilities:

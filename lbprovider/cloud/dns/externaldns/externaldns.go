@@ -47,8 +47,10 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	err = p.client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = p.client.Create(ctx, wanted)
-		return &hook.RecordResult{Changed: true, Pending: true}, failed("create", wanted, err)
+		if err := p.client.Create(ctx, wanted); err != nil {
+			return nil, failed("create", wanted, err)
+		}
+		return pending(true), nil
 	case err != nil:
 		return nil, failed("read", wanted, err)
 	case live.GetLabels()[labelOwner] != r.Owner && !r.Adopt:
@@ -58,17 +60,32 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	if err != nil {
 		observed = 0
 	}
-	result := &hook.RecordResult{Pending: observed != live.GetGeneration()}
-	if same(live, wanted) {
-		return result, nil
+	switch {
+	case same(live, wanted) && observed == live.GetGeneration():
+		return &hook.RecordResult{}, nil
+	case same(live, wanted):
+		return pending(false), nil
 	}
 	live.Object["spec"] = wanted.Object["spec"]
 	live.SetLabels(wanted.GetLabels())
 	if err := p.client.Update(ctx, live); err != nil {
 		return nil, failed("update", live, err)
 	}
-	return &hook.RecordResult{Changed: true, Pending: true}, nil
+	return pending(true), nil
 }
+
+// pending is the result while external-dns has not said, by the status of the
+// DNSEndpoint, that it has read it. What its DNS service made of it, it never
+// says.
+func pending(changed bool) *hook.RecordResult {
+	return &hook.RecordResult{
+		Changed: changed, Pending: true, RetryAfter: hook.Duration(retry),
+		Message: "external-dns has not read the DNSEndpoint yet (its status.observedGeneration is behind); does it run with --source=crd, and may it write that status?",
+	}
+}
+
+// retry is how often the DNSEndpoint is looked at until external-dns has read it.
+const retry = 5 * time.Second
 
 // DeleteRecord deletes the DNSEndpoint, if it is ours. Whether external-dns
 // removes the name depends on its --policy.

@@ -1,5 +1,5 @@
-// Package conformance tests a hook.LoadBalancerHook: whether it keeps the
-// promises that the controller relies on. Whoever writes a webhook runs it
+// Package conformance tests a hook.LoadBalancerHook or a hook.DNSHook: whether
+// it keeps the promises that the controllers rely on. Whoever writes a webhook runs it
 // against his program:
 //
 //	go run ./lbprovider/cloud/webhook/conformance/cmd --url https://…
@@ -68,14 +68,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		o.Patience = 10 * time.Minute
 	}
 	if o.Wait == nil {
-		o.Wait = func(ctx context.Context, d time.Duration) error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(d):
-				return nil
-			}
-		}
+		o.Wait = pause
 	}
 	o.Spec.Ref = hook.Ref{Cluster: o.Cluster, Namespace: "fairlead-conformance", Name: "probe", UID: "00000000-0000-4000-8000-00c0f0a0b0c0"}
 	s := &suite{Options: o, ctx: ctx}
@@ -91,6 +84,15 @@ func Run(ctx context.Context, o Options) []Finding {
 	}
 	s.goes()
 	return s.findings
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // promise notes how a test ended.
@@ -179,9 +181,9 @@ func (s *suite) until(spec *hook.Spec) (*hook.Result, error) {
 		case left <= 0:
 			return r, fmt.Errorf("after %v it is %s: %s %s", s.Patience, r.State, r.Reason, r.Message)
 		}
-		pause := min(max(r.RetryAfter.Std(), time.Second), 15*time.Second)
-		left -= pause
-		if err := s.Wait(s.ctx, pause); err != nil {
+		step := min(max(r.RetryAfter.Std(), time.Second), 15*time.Second)
+		left -= step
+		if err := s.Wait(s.ctx, step); err != nil {
 			return r, err
 		}
 		spec.Ref.Handle = r.Handle
@@ -289,9 +291,9 @@ func (s *suite) goes() {
 			err = fmt.Errorf("after %v it still waits for %s", s.Patience, r.Waiting)
 			break
 		}
-		pause := min(max(r.RetryAfter.Std(), time.Second), 15*time.Second)
-		left -= pause
-		if err = s.Wait(s.ctx, pause); err != nil {
+		step := min(max(r.RetryAfter.Std(), time.Second), 15*time.Second)
+		left -= step
+		if err = s.Wait(s.ctx, step); err != nil {
 			break
 		}
 	}

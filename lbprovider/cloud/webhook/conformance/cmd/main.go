@@ -36,6 +36,7 @@ func run(ctx context.Context) error {
 	token := flag.String("token", "", "`file` with the bearer token")
 	specFile := flag.String("spec", "", "`file` with a hook.Spec as JSON, whose nodes exist in the cloud; by default one without nodes")
 	cluster := flag.String("cluster", "conformance", "`name` of the cluster in the cloud")
+	name := flag.String("dns-name", "", "`name` that nobody has, to test how names are published, instead of load balancers")
 	patience := flag.Duration("patience", 10*time.Minute, "how long a load balancer may take to come or go")
 	flag.Parse()
 	o := webhook.Options{URL: *url}
@@ -56,6 +57,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if *name != "" {
+		return report(conformance.RunNames(ctx, conformance.NameOptions{Hook: client, Name: *name, Patience: *patience}))
+	}
 	spec := hook.Spec{Ports: []hook.Port{
 		{Name: "http", Protocol: "TCP", Port: 80, NodePort: 30080, TargetPort: 80}, {Name: "https", Protocol: "TCP", Port: 443, NodePort: 30443, TargetPort: 443},
 	}}
@@ -68,7 +72,10 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("read the spec: %w", err)
 		}
 	}
-	all := conformance.Run(ctx, conformance.Options{Hook: client, Spec: spec, Cluster: *cluster, Patience: *patience})
+	return report(conformance.Run(ctx, conformance.Options{Hook: client, Spec: spec, Cluster: *cluster, Patience: *patience}))
+}
+
+func report(all []conformance.Finding) error {
 	for _, f := range all {
 		fmt.Fprintln(os.Stdout, f)
 	}
