@@ -207,7 +207,7 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 		}
 		was, known := old[addr]
 		if c.counts = was.counts; !known {
-			c.counts = s.opts.Metrics.of(addr)
+			c.counts = s.opts.Metrics.add(addr)
 		}
 		next[addr] = c
 		if known && !was.Yield && slices.Equal(was.Interfaces, c.Interfaces) && (was.Interfaces == nil) == (c.Interfaces == nil) {
@@ -256,7 +256,7 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	if b == nil {
 		return
 	}
-	(*s.claims.Load())[addr].counts.conflicts.Inc()
+	(*s.claims.Load())[addr].counts.conflicts.Add(1)
 	now := time.Now()
 	if !b.over() || now.Sub(s.foreign[addr]) < conflictPause {
 		return
@@ -301,7 +301,7 @@ func (s *state) tell(addr netip.Addr, c Claim) (told bool) {
 		}
 		if sent {
 			told = true
-			c.counts.unasked.Inc()
+			c.counts.unasked.Add(1)
 		}
 	}
 	return told

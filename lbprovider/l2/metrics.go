@@ -3,33 +3,49 @@ package l2
 import (
 	"fmt"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Metrics count what goes on per announced address. The names are MetalLB's.
-// There are as many label values as the node announces addresses.
+// There are as many label values as the node announces addresses: with
+// thousands of them, the library's counters would take most of a speaker's
+// memory, so these are plain numbers, and labels are made when somebody asks.
 type Metrics struct {
-	requests, responses, unasked, conflicts *prometheus.CounterVec
+	families [4]family
+	kernel   prometheus.Gauge
 
-	kernel prometheus.Gauge
+	mu sync.Mutex // guards what follows
+	of map[netip.Addr]*counts
+}
+
+// family is one number of every address.
+type family struct {
+	desc *prometheus.Desc
+	read func(*counts) uint64
 }
 
 // NewMetrics registers the metrics with reg.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
-	vec := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"ip"})
+	count := func(name, help string, read func(*counts) uint64) family {
+		return family{prometheus.NewDesc(name, help, []string{"ip"}, nil), read}
 	}
-	m := &Metrics{
-		requests:  vec("metallb_layer2_requests_received", "ARP requests and neighbour solicitations received for an address announced here."),
-		responses: vec("metallb_layer2_responses_sent", "ARP replies and neighbour advertisements sent for an address because somebody asked."),
-		unasked:   vec("metallb_layer2_gratuitous_sent", "Announcements of an address that nobody asked for."),
-		conflicts: vec("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here."),
-	}
+	m := &Metrics{of: map[netip.Addr]*counts{}, families: [...]family{
+		count("metallb_layer2_requests_received", "ARP requests and neighbour solicitations received for an address announced here.",
+			func(c *counts) uint64 { return c.requests.Load() }),
+		count("metallb_layer2_responses_sent", "ARP replies and neighbour advertisements sent for an address because somebody asked.",
+			func(c *counts) uint64 { return c.responses.Load() }),
+		count("metallb_layer2_gratuitous_sent", "Announcements of an address that nobody asked for.",
+			func(c *counts) uint64 { return c.unasked.Load() }),
+		count("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here.",
+			func(c *counts) uint64 { return c.conflicts.Load() }),
+	}}
 	m.kernel = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lbprovider_l2_kernel_answers", Help: "1 if this node's kernel answers ARP for addresses of all Services, which kube-proxy's strictARP prevents.",
 	})
-	for _, c := range []prometheus.Collector{m.requests, m.responses, m.unasked, m.conflicts, m.kernel} {
+	for _, c := range []prometheus.Collector{m, m.kernel} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metric: %w", err)
 		}
@@ -46,21 +62,41 @@ func (m *Metrics) kernelAnswers(yes bool) {
 
 // counts are the metrics of one address.
 type counts struct {
-	requests, responses, unasked, conflicts prometheus.Counter
+	requests, responses, unasked, conflicts atomic.Uint64
 }
 
-// of returns those of addr, so that counting needs no look-up.
-func (m *Metrics) of(addr netip.Addr) *counts {
-	ip := addr.String()
-	return &counts{
-		requests: m.requests.WithLabelValues(ip), responses: m.responses.WithLabelValues(ip),
-		unasked: m.unasked.WithLabelValues(ip), conflicts: m.conflicts.WithLabelValues(ip),
-	}
+// add begins to count for addr. Whoever counts keeps the result, so that
+// counting needs no look-up.
+func (m *Metrics) add(addr netip.Addr) *counts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &counts{}
+	m.of[addr] = c
+	return c
 }
 
 // forget removes the counts of an address that is no longer announced.
 func (m *Metrics) forget(addr netip.Addr) {
-	for _, c := range []*prometheus.CounterVec{m.requests, m.responses, m.unasked, m.conflicts} {
-		c.DeleteLabelValues(addr.String())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, addr)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, f := range m.families {
+		out <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for addr, c := range m.of {
+		ip := addr.String()
+		for _, f := range m.families {
+			out <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(f.read(c)), ip)
+		}
 	}
 }

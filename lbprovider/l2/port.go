@@ -134,10 +134,10 @@ func (p *port) react(a *Announcer, frame, out []byte, by protocol, limit *limite
 	if !announced || !own.on(p.name) {
 		return nil
 	}
-	own.counts.requests.Inc()
+	own.counts.requests.Add(1)
 	if !limit.allow(c.askerMAC, c.target, time.Now().Unix()) {
 		return nil
 	}
-	own.counts.responses.Inc()
+	own.counts.responses.Add(1)
 	return by.answer(out[:0], p.mac, c)
 }

@@ -44,7 +44,7 @@ func newDesk(t testing.TB) *desk {
 	claims := map[netip.Addr]Claim{}
 	for _, text := range []string{vip4, vip6} {
 		addr := netip.MustParseAddr(text)
-		claims[addr] = Claim{Interfaces: []string{"eth0"}, counts: metrics.of(addr)}
+		claims[addr] = Claim{Interfaces: []string{"eth0"}, counts: metrics.add(addr)}
 	}
 	a.claims.Store(&claims)
 	a.own.Store(&map[mac]bool{ourMAC(): true})
