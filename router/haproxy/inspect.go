@@ -117,8 +117,24 @@ func (r *Runtime) stream(command string, line func(string)) error {
 
 // answer runs a command and hands its answer on as it comes.
 func (r *Runtime) answer(command string, read func(io.Reader) error) error {
+	return r.ask(adminSocket, command, read)
+}
+
+// HAProxy's sockets in its folder.
+const (
+	adminSocket  = "admin.sock"
+	masterSocket = "master.sock"
+)
+
+// ask runs a command of one of HAProxy's sockets.
+func (r *Runtime) ask(socket, command string, read func(io.Reader) error) error {
 	r.Commands++
-	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), "admin.sock"), readLimit)
+	path := filepath.Join(r.layout.RunDir(), socket)
+	conn, err := net.DialTimeout("unix", path, readLimit)
+	if err != nil {
+		// A worker that takes over from another one replaces the socket.
+		conn, err = net.DialTimeout("unix", path, readLimit)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}

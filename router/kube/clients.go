@@ -6,24 +6,21 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
 // clients holds one REST client per API group. All share one connection pool.
 type clients struct {
-	core, discovery, route, operator *rest.RESTClient
-	metadata                         metadata.Interface
-
-	// config and http are for clients of further groups.
-	config *rest.Config
-	http   *http.Client
+	core, discovery, coordination, route, operator *rest.RESTClient
+	metadata                                       metadata.Interface
 }
 
 const protobuf = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -41,30 +38,25 @@ func newClients(config *rest.Config) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make API clients: %w", err)
 	}
-	crds := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{routev1.AddToScheme, operatorv1.AddToScheme} {
-		if err := add(crds); err != nil {
-			return nil, fmt.Errorf("make API clients: register types: %w", err)
-		}
-	}
+	types := serializer.NewCodecFactory(readTypes())
 	// The API server has protobuf for its own types only.
 	binary := rest.CopyConfig(shared)
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = protobuf
 
-	c := &clients{config: binary, http: pool}
+	c := &clients{}
 	for _, group := range []struct {
 		config  *rest.Config
-		types   serializer.CodecFactory
 		version schema.GroupVersion
 		client  **rest.RESTClient
 	}{
-		{binary, scheme.Codecs, corev1.SchemeGroupVersion, &c.core},
-		{binary, scheme.Codecs, discoveryv1.SchemeGroupVersion, &c.discovery},
-		{shared, serializer.NewCodecFactory(crds), routev1.GroupVersion, &c.route},
-		{shared, serializer.NewCodecFactory(crds), operatorv1.GroupVersion, &c.operator},
+		{binary, corev1.SchemeGroupVersion, &c.core},
+		{binary, discoveryv1.SchemeGroupVersion, &c.discovery},
+		{binary, coordinationv1.SchemeGroupVersion, &c.coordination},
+		{shared, routev1.GroupVersion, &c.route},
+		{shared, operatorv1.GroupVersion, &c.operator},
 	} {
-		*group.client, err = restClient(group.config, pool, group.types, group.version)
+		*group.client, err = restClient(group.config, pool, types, group.version)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +66,22 @@ func newClients(config *rest.Config) (*clients, error) {
 		return nil, fmt.Errorf("make API client for namespaces: %w", err)
 	}
 	return c, nil
+}
+
+// readTypes returns the types that the router reads or writes, and no others:
+// a registered type is linked with all its methods, and its description is kept
+// in memory.
+func readTypes() *runtime.Scheme {
+	types := runtime.NewScheme()
+	types.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{}, &corev1.Secret{}, &corev1.SecretList{}, &corev1.Event{})
+	types.AddKnownTypes(discoveryv1.SchemeGroupVersion, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{})
+	types.AddKnownTypes(coordinationv1.SchemeGroupVersion, &coordinationv1.Lease{})
+	types.AddKnownTypes(routev1.GroupVersion, &routev1.Route{}, &routev1.RouteList{})
+	types.AddKnownTypes(operatorv1.GroupVersion, &operatorv1.IngressController{}, &operatorv1.IngressControllerList{})
+	for _, group := range []schema.GroupVersion{corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, routev1.GroupVersion, operatorv1.GroupVersion} {
+		metav1.AddToGroupVersion(types, group)
+	}
+	return types
 }
 
 func restClient(config *rest.Config, pool *http.Client, types serializer.CodecFactory, version schema.GroupVersion) (*rest.RESTClient, error) {

@@ -7,36 +7,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 )
-
-// leaseTimes are how long a replica may be silent before another one takes
-// over, how long it tries to renew before it stops, and how often it tries.
-type leaseTimes struct {
-	duration, renew, retry time.Duration
-}
 
 var defaultLeaseTimes = leaseTimes{15 * time.Second, 10 * time.Second, 2 * time.Second}
 
 // Run writes until ctx ends, and returns nil then. It waits for the Watcher's
 // first state, which must run at the same time.
 func (s *StatusWriter) Run(ctx context.Context) error {
-	quiet := klog.NewContext(ctx, logr.Discard())
-	broadcaster := record.NewBroadcaster(record.WithContext(quiet))
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.events.Events("")})
-	s.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "router-" + s.watcher.name})
-
+	var events sync.WaitGroup
+	events.Go(func() { s.events.run(ctx) })
+	defer events.Wait()
 	if !s.watcher.WaitForSync(ctx) {
 		return nil
 	}
@@ -47,7 +30,7 @@ func (s *StatusWriter) Run(ctx context.Context) error {
 			s.log.complain("cannot read the lease of the status writer, retrying", "err", err)
 			pause(ctx, s.lease.retry)
 		case usable:
-			s.elect(quiet)
+			s.elect(ctx)
 		default:
 			s.writeAlone(ctx)
 		}
@@ -63,12 +46,12 @@ func (s *StatusWriter) leaseUsable(ctx context.Context) (bool, error) {
 	if s.namespace == "" {
 		return false, nil
 	}
-	leases := s.leases.Leases(s.namespace)
-	_, err := leases.Get(ctx, s.leaseName(), metav1.GetOptions{})
+	leases := s.watcher.clients.coordination
+	err := leases.Get().Namespace(s.namespace).Resource("leases").Name(s.leaseName()).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
-		_, err = leases.Create(ctx, &coordinationv1.Lease{
+		err = leases.Post().Namespace(s.namespace).Resource("leases").Body(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.leaseName()},
-		}, metav1.CreateOptions{})
+		}).Do(ctx).Error()
 	}
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
@@ -97,42 +80,17 @@ func (s *StatusWriter) writeAlone(ctx context.Context) {
 // elect takes part in the election, and writes while this replica is elected.
 // It returns when the election was lost or ctx ends.
 func (s *StatusWriter) elect(ctx context.Context) {
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: s.leaseName(),
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: s.namespace, Name: s.leaseName()},
-			Client:     s.leases,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
-		},
-		LeaseDuration:   s.lease.duration,
-		RenewDeadline:   s.lease.renew,
-		RetryPeriod:     s.lease.retry,
-		ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				s.log.Info("elected to write route status", "identity", s.identity)
-				s.write(ctx)
-			},
-			OnStoppedLeading: func() {},
-		},
+	e := &election{
+		client: s.watcher.clients.coordination, namespace: s.namespace, name: s.leaseName(),
+		identity: s.identity, times: s.lease,
+	}
+	err := e.run(ctx, func(term context.Context) {
+		s.log.Info("elected to write route status", "identity", s.identity)
+		s.write(term)
 	})
 	if err != nil {
 		s.log.complain("cannot take part in the election of the status writer", "err", err)
 		pause(ctx, s.lease.retry)
-		return
-	}
-	elector.Run(ctx)
-	// Wait until the last write of the term is over.
-	s.term.Lock()
-	defer s.term.Unlock()
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

@@ -100,10 +100,10 @@ func (s *StatusWriter) updateSettings(ctx context.Context) error {
 		return fmt.Errorf("write condition %s of IngressController %s: %w", want.Type, ic.Name, err)
 	}
 	for _, f := range told {
-		s.recorder.Event(&corev1.ObjectReference{
+		s.events.warn(corev1.ObjectReference{
 			APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController",
 			Namespace: ic.Namespace, Name: ic.Name, UID: ic.UID, ResourceVersion: ic.ResourceVersion,
-		}, corev1.EventTypeWarning, string(f.Reason), shorten(f.Text()))
+		}, string(f.Reason), shorten(f.Text()))
 	}
 	return nil
 }

@@ -12,9 +12,6 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 
@@ -64,11 +61,9 @@ type StatusWriter struct {
 	identity  string
 	lease     leaseTimes
 	log       *complainer
-	leases    coordinationv1.LeasesGetter
-	events    typedcorev1.EventsGetter
+	events    *teller
 	// eventRate bounds the events of all routes together.
 	eventRate flowcontrol.RateLimiter
-	recorder  record.EventRecorder
 	// term is held while this replica writes, so that two terms never overlap.
 	term sync.Mutex
 
@@ -126,18 +121,10 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		}
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}
-	c := o.Watcher.clients
-	leases, err := coordinationv1.NewForConfigAndClient(c.config, c.http)
-	if err != nil {
-		return nil, errors.Join(errors.New("make status writer: make API client for leases"), err)
-	}
-	events, err := typedcorev1.NewForConfigAndClient(c.config, c.http)
-	if err != nil {
-		return nil, errors.Join(errors.New("make status writer: make API client for events"), err)
-	}
+	log := newComplainer(o.Log)
 	s := &StatusWriter{
 		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
-		lease: defaultLeaseTimes, log: newComplainer(o.Log), leases: leases, events: events,
+		lease: defaultLeaseTimes, log: log, events: newTeller(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
 		eventRate: flowcontrol.NewTokenBucketRateLimiter(5, 50),
 		desired:   map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},

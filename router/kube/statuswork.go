@@ -169,11 +169,11 @@ func (s *StatusWriter) tell(w work) bool {
 				break
 			}
 			s.told.Add(1)
-			s.recorder.Event(&corev1.ObjectReference{
+			s.events.warn(corev1.ObjectReference{
 				APIVersion: routev1.GroupVersion.String(), Kind: "Route",
 				Namespace: w.key.Namespace, Name: w.key.Name,
 				UID: w.route.UID, ResourceVersion: w.route.ResourceVersion,
-			}, corev1.EventTypeWarning, string(f.Reason), shorten(f.Text()))
+			}, string(f.Reason), shorten(f.Text()))
 		}
 		said = append(said, f)
 	}

@@ -296,11 +296,7 @@ func (b *bed) readBack() *plan.State {
 
 func (b *bed) newRuntime() *haproxy.Runtime {
 	b.t.Helper()
-	rt, err := haproxy.NewRuntime(b.layout, b.caps)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return rt
+	return haproxy.NewRuntime(b.layout, b.caps)
 }
 
 // statusOf returns the last status published for a route.

@@ -6,10 +6,7 @@ import (
 
 // workerPID asks HAProxy for its process.
 func workerPID(b *bed) (int, error) {
-	rt, err := haproxy.NewRuntime(b.layout, b.caps)
-	if err != nil {
-		return 0, err
-	}
+	rt := haproxy.NewRuntime(b.layout, b.caps)
 	info, err := rt.Info()
 	return info.PID, err
 }

@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// teller writes Events one by one, beside everything else. StatusWriter tells
+// each finding once and bounds their rate, so nothing needs to be summed up.
+type teller struct {
+	client rest.Interface
+	source string
+	log    *complainer
+	queue  chan *corev1.Event
+}
+
+const (
+	// waitingEvents is the room for those that the API server has not taken yet.
+	waitingEvents = 1000
+	// eventTries is how often an event is offered to an API server that does
+	// not answer, with eventPause in between.
+	eventTries = 12
+	eventPause = 5 * time.Second
+)
+
+func newTeller(client rest.Interface, source string, log *complainer) *teller {
+	return &teller{client: client, source: source, log: log, queue: make(chan *corev1.Event, waitingEvents)}
+}
+
+// warn makes an event of type Warning about an object. It does not block; when
+// there is no room left the event is lost.
+func (t *teller) warn(about corev1.ObjectReference, reason, message string) {
+	now := time.Now()
+	at, unique := metav1.NewTime(now), fmt.Sprintf(".%x", now.UnixNano())
+	const longest = 253 // of a name
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name[:min(len(about.Name), longest-len(unique))] + unique},
+		InvolvedObject: about,
+		Reason:         reason, Message: message, Type: corev1.EventTypeWarning,
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		Source: corev1.EventSource{Component: t.source}, ReportingController: t.source,
+	}
+	select {
+	case t.queue <- event:
+	default:
+		t.log.complain("too many events wait for the API server, losing some")
+	}
+}
+
+// run writes events until ctx ends.
+func (t *teller) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-t.queue:
+			t.write(ctx, e)
+		}
+	}
+}
+
+func (t *teller) write(ctx context.Context, e *corev1.Event) {
+	for range eventTries {
+		err := t.client.Post().Namespace(e.Namespace).Resource("events").Body(e).Do(ctx).Error()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		t.log.complain("cannot write an event", "object", e.Namespace+"/"+e.InvolvedObject.Name, "reason", e.Reason, "err", err)
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) {
+			return // the API server has answered
+		}
+		pause(ctx, eventPause)
+	}
+}
