@@ -272,6 +272,7 @@ func (f *facts) subnets(ctx context.Context) error {
 				Tags: ec2Tags(s.Tags), Public: public(tables, sdk.ToString(s.SubnetId)), IPv6: len(s.Ipv6CidrBlockAssociationSet) > 0,
 			}
 			sub.ZoneType = kinds[sub.Zone]
+			sub.CIDR, _ = netip.ParsePrefix(sdk.ToString(s.CidrBlock)) // one without IPv4 has none
 			list = append(list, sub)
 		}
 	}

@@ -52,7 +52,7 @@ func Read(annotations map[string]string) (Settings, []hook.FieldProblem) {
 		}
 	}
 	if len(unknown) > 0 {
-		problems = append(problems, hook.FieldProblem{Field: strings.Join(unknown, ", "), Message: "nobody knows this annotation; it has no effect", Warning: true})
+		problems = append(problems, hook.FieldProblem{Field: strings.Join(unknown, ", "), Message: "is not known here; it has no effect", Warning: true})
 	}
 	return s, problems
 }
@@ -180,10 +180,18 @@ func listenerAnnotations() []Annotation {
 			return err
 		}},
 		{balancerPrefix + "ssl-ports", "names or numbers of ports, with commas, or *", "all", "Ports where it ends TLS.", func(s *Settings, v, _ string) error {
-			s.TLSPorts = parseList(v)
+			if s.TLSPorts = parseList(v); len(s.TLSPorts) == 0 {
+				return errors.New("must name at least one port, or *")
+			}
 			return nil
 		}},
-		{balancerPrefix + "ssl-negotiation-policy", "name of a policy of AWS", DefaultPolicy, "TLS versions and ciphers.", text(func(s *Settings) *string { return &s.Policy })},
+		{balancerPrefix + "ssl-negotiation-policy", "name of a policy of AWS", DefaultPolicy, "TLS versions and ciphers.", func(s *Settings, v, _ string) error {
+			s.Policy = v
+			if !policyNames.MatchString(v) {
+				return errors.New("is not the name of a policy of AWS, which begins with ELBSecurityPolicy-")
+			}
+			return nil
+		}},
 		{balancerPrefix + "backend-protocol", "tcp, ssl", "tcp", "Ssl: the load balancer encrypts towards the targets where it ends TLS.", func(s *Settings, v, _ string) error {
 			s.BackendTLS = v == "ssl"
 			return oneOf(v, "tcp", "ssl")

@@ -3,8 +3,11 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
 func number(into func(*Settings) *int32, lo, hi int) func(*Settings, string, string) error {
@@ -100,6 +103,13 @@ func attributeAnnotations() []Annotation {
 			return checkAttributes(map[string]string{key: v}, balancerAttributes())
 		}
 	}
+	flag := func(key string) func(*Settings, string, string) error {
+		return func(s *Settings, v, _ string) error {
+			b, err := parseBool(v)
+			s.balancerAttribute(key, strconv.FormatBool(b))
+			return err
+		}
+	}
 	return []Annotation{
 		{balancerPrefix + "attributes", "k=v, with commas", "none", "Attributes of the load balancer.", func(s *Settings, v, _ string) error {
 			all, err := parseMap(v)
@@ -111,10 +121,10 @@ func attributeAnnotations() []Annotation {
 			}
 			return checkAttributes(all, balancerAttributes())
 		}},
-		{balancerPrefix + "cross-zone-load-balancing-enabled", "true, false", "false", "Every address leads to the targets of all zones.", attribute("load_balancing.cross_zone.enabled")},
-		{balancerPrefix + "access-log-enabled", "true, false", "false", "Access logs (of a network load balancer: of its TLS listeners).", attribute("access_logs.s3.enabled")},
-		{balancerPrefix + "access-log-s3-bucket-name", "name", "", "Bucket of the access logs.", attribute("access_logs.s3.bucket")},
-		{balancerPrefix + "access-log-s3-bucket-prefix", "path", "", "Path in it.", attribute("access_logs.s3.prefix")},
+		{balancerPrefix + "cross-zone-load-balancing-enabled", "true, false", "false", "Every address leads to the targets of all zones.", flag("load_balancing.cross_zone.enabled")},
+		{balancerPrefix + "access-log-enabled", "true, false", "false", "Access logs (of a network load balancer: of its TLS listeners).", flag("access_logs.s3.enabled")},
+		{balancerPrefix + "access-log-s3-bucket-name", "name", "none", "Bucket of the access logs.", attribute("access_logs.s3.bucket")},
+		{balancerPrefix + "access-log-s3-bucket-prefix", "path", "none", "Path in it.", attribute("access_logs.s3.prefix")},
 		{balancerPrefix + "connection-idle-timeout", "1 to 6000 seconds", "350; 60 for alb", "Time after which an idle connection is forgotten.", number(func(s *Settings) *int32 { return &s.IdleTimeout }, 1, 6000)},
 		{balancerPrefix + "additional-resource-tags", "k=v, with commas", "none", "Tags of everything that is made.", func(s *Settings, v, _ string) (err error) {
 			if s.Tags, err = parseMap(v); err != nil {
@@ -164,7 +174,26 @@ func checkAttributes(all map[string]string, known map[string]attribute) error {
 
 func boolean(v string) error { return oneOf(v, "true", "false") }
 
-func anything(string) error { return nil }
+// words allows some words.
+func words(allowed ...string) attribute {
+	return func(v string) error { return oneOf(v, allowed...) }
+}
+
+// bucket is the name of a bucket of S3; empty takes it away.
+func bucket(v string) error {
+	if v != "" && !bucketName.MatchString(v) {
+		return errors.New("is not the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens")
+	}
+	return nil
+}
+
+// logPrefix is a path in a bucket. AWS adds AWSLogs and the account itself.
+func logPrefix(v string) error {
+	if strings.Contains(v, "AWSLogs") {
+		return errors.New("must not contain AWSLogs, which AWS adds")
+	}
+	return nil
+}
 
 func between(lo, hi int) attribute {
 	return func(v string) error {
@@ -175,32 +204,81 @@ func between(lo, hi int) attribute {
 	}
 }
 
-func balancerAttributes() map[string]attribute {
-	return map[string]attribute{
-		"deletion_protection.enabled": boolean, "load_balancing.cross_zone.enabled": boolean, "access_logs.s3.enabled": boolean,
-		"access_logs.s3.bucket": anything, "access_logs.s3.prefix": anything, "ipv6.deny_all_igw_traffic": boolean,
-		"zonal_shift.config.enabled": boolean, "dns_record.client_routing_policy": anything,
-		"secondary_ips.auto_assigned.per_subnet": between(0, 7), "idle_timeout.timeout_seconds": between(1, 4000),
-		"client_keep_alive.seconds": between(60, 604800), "routing.http2.enabled": boolean, "routing.http.desync_mitigation_mode": anything,
-		"routing.http.drop_invalid_header_fields.enabled": boolean, "routing.http.xff_header_processing.mode": anything,
-		"routing.http.preserve_host_header.enabled": boolean, "routing.http.xff_client_port.enabled": boolean, "waf.fail_open.enabled": boolean,
-		"connection_logs.s3.enabled": boolean, "connection_logs.s3.bucket": anything, "connection_logs.s3.prefix": anything,
+// orOff allows off besides a number.
+func orOff(lo, hi int) attribute {
+	return func(v string) error {
+		if v == "off" || between(lo, hi)(v) == nil {
+			return nil
+		}
+		return fmt.Errorf("must be off, or %d to %d", lo, hi)
 	}
 }
 
-func groupAttributes() map[string]attribute {
-	return map[string]attribute{
-		"deregistration_delay.timeout_seconds": between(0, 3600), "deregistration_delay.connection_termination.enabled": boolean,
-		"stickiness.enabled": boolean, "stickiness.type": anything, "load_balancing.cross_zone.enabled": anything,
-		"preserve_client_ip.enabled": boolean, "proxy_protocol_v2.enabled": boolean,
-		"target_group_health.dns_failover.minimum_healthy_targets.count":                 anything,
-		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            anything,
-		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      anything,
-		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": anything,
-		"target_health_state.unhealthy.connection_termination.enabled":                   boolean,
-		"target_health_state.unhealthy.draining_interval_seconds":                        between(0, 360000),
-		"slow_start.duration_seconds":                                                    between(0, 900), "load_balancing.algorithm.type": anything,
+// balancerAttributes are those of load balancers, of both kinds.
+func balancerAttributes() map[string]attribute {
+	all := balancerAttributesOf(hook.KindNetwork)
+	maps.Copy(all, balancerAttributesOf(hook.KindApplication))
+	return all
+}
+
+// balancerAttributesOf are those of one kind.
+func balancerAttributesOf(kind hook.Kind) map[string]attribute {
+	all := map[string]attribute{
+		"deletion_protection.enabled": boolean, "load_balancing.cross_zone.enabled": boolean,
+		"access_logs.s3.enabled": boolean, "access_logs.s3.bucket": bucket, "access_logs.s3.prefix": logPrefix,
+		"ipv6.deny_all_igw_traffic": boolean, "zonal_shift.config.enabled": boolean,
 	}
+	more := map[string]attribute{
+		"dns_record.client_routing_policy":       words("any_availability_zone", "partial_availability_zone_affinity", "availability_zone_affinity"),
+		"secondary_ips.auto_assigned.per_subnet": between(0, 7),
+	}
+	if kind == hook.KindApplication {
+		more = map[string]attribute{
+			"idle_timeout.timeout_seconds": between(1, 4000), "client_keep_alive.seconds": between(60, 604800), "routing.http2.enabled": boolean,
+			"routing.http.desync_mitigation_mode":             words("monitor", "defensive", "strictest"),
+			"routing.http.drop_invalid_header_fields.enabled": boolean, "routing.http.xff_header_processing.mode": words("append", "preserve", "remove"),
+			"routing.http.preserve_host_header.enabled": boolean, "routing.http.xff_client_port.enabled": boolean, "waf.fail_open.enabled": boolean,
+			"connection_logs.s3.enabled": boolean, "connection_logs.s3.bucket": bucket, "connection_logs.s3.prefix": logPrefix,
+		}
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// groupAttributes are those of target groups, of both kinds.
+func groupAttributes() map[string]attribute {
+	all := groupAttributesOf(hook.KindNetwork)
+	maps.Copy(all, groupAttributesOf(hook.KindApplication))
+	all["stickiness.type"] = words("source_ip", "lb_cookie")
+	return all
+}
+
+// groupAttributesOf are those that the target groups of one kind of load
+// balancer have.
+func groupAttributesOf(kind hook.Kind) map[string]attribute {
+	const most = 1000
+	all := map[string]attribute{
+		"deregistration_delay.timeout_seconds": between(0, 3600), "stickiness.enabled": boolean,
+		"load_balancing.cross_zone.enabled":                                              words("true", "false", "use_load_balancer_configuration"),
+		"target_group_health.dns_failover.minimum_healthy_targets.count":                 orOff(1, most),
+		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            orOff(1, 100),
+		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      between(1, most),
+		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": orOff(1, 100),
+	}
+	more := map[string]attribute{
+		"stickiness.type": words("source_ip"), "preserve_client_ip.enabled": boolean, "proxy_protocol_v2.enabled": boolean,
+		"deregistration_delay.connection_termination.enabled":          boolean,
+		"target_health_state.unhealthy.connection_termination.enabled": boolean,
+		"target_health_state.unhealthy.draining_interval_seconds":      between(0, 360000),
+	}
+	if kind == hook.KindApplication {
+		more = map[string]attribute{
+			"stickiness.type": words("lb_cookie"), "slow_start.duration_seconds": between(0, 900),
+			"load_balancing.algorithm.type": words("round_robin", "least_outstanding_requests", "weighted_random"),
+		}
+	}
+	maps.Copy(all, more)
+	return all
 }
 
 func listenerAttributes() map[string]attribute {

@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,8 @@ func Check(spec *hook.Spec, s Settings) []hook.FieldProblem {
 	c.fields()
 	c.addresses()
 	c.combinations()
+	c.logs()
+	c.attributes()
 	c.ports()
 	c.sources()
 	return c.problems
@@ -39,6 +43,13 @@ func (c *checker) annotation(suffix, format string, args ...any) {
 	c.wrong(balancerPrefix+suffix, c.spec.Annotations[balancerPrefix+suffix], format, args...)
 }
 
+// kind is the kind of load balancer that is asked for.
+func (c *checker) kind() hook.Kind {
+	return cmp.Or(c.s.Kind, c.spec.Kind, hook.KindNetwork)
+}
+
+func (c *checker) application() bool { return c.kind() == hook.KindApplication }
+
 func (c *checker) fields() {
 	if ip := c.spec.LoadBalancerIP; ip != "" {
 		c.wrong("spec.loadBalancerIP", ip, "AWS gives no chosen addresses this way; use %s", balancerPrefix+"eip-allocations")
@@ -52,7 +63,7 @@ func (c *checker) fields() {
 func (c *checker) addresses() {
 	s := c.s
 	inside := s.Scheme == hook.SchemeInternal
-	application := s.Kind == hook.KindApplication
+	application := c.application()
 	if n := len(s.Allocations); n > 0 {
 		switch {
 		case application:
@@ -76,9 +87,12 @@ func (c *checker) addresses() {
 // combinations looks at annotations that do not go together.
 func (c *checker) combinations() {
 	s := c.s
-	application := s.Kind == hook.KindApplication
+	application := c.application()
 	if application && s.Proxy {
-		c.annotation("proxy-protocol", "an application load balancer knows no PROXY protocol; clients are in X-Forwarded-For")
+		c.annotation("proxy-protocol", noProxy)
+	}
+	if application && s.IdleTimeout > maxApplicationIdle {
+		c.annotation("connection-idle-timeout", "an application load balancer waits %d seconds at most", maxApplicationIdle)
 	}
 	if s.ACL != "" && !application {
 		c.wrong("fairlead.dev/aws-wafv2-acl-arn", s.ACL, "only an application load balancer has a web ACL: set %stype to alb", balancerPrefix)
@@ -95,6 +109,74 @@ func (c *checker) combinations() {
 	}
 	if p := s.Check.Port; p != "" && p != trafficPort && c.checkPort(p) == 0 {
 		c.annotation("healthcheck-port", "is neither traffic-port, nor a number, nor the name of a port of the Service")
+	}
+}
+
+// noProxy is why an application load balancer has no PROXY protocol: a router
+// that waits for it would refuse every connection.
+const noProxy = "an application load balancer knows no PROXY protocol; clients are in X-Forwarded-For"
+
+// maxApplicationIdle is in seconds.
+const maxApplicationIdle = 4000
+
+// logs looks at what access logs need.
+func (c *checker) logs() {
+	a := c.s.BalancerAttributes
+	if a["access_logs.s3.enabled"] == "true" && a["access_logs.s3.bucket"] == "" {
+		c.wrong(c.named("access-log-enabled", "attributes"), "true", "access logs need a bucket: set %saccess-log-s3-bucket-name", balancerPrefix)
+	}
+}
+
+// named returns the key of the first of some annotations that is there.
+func (c *checker) named(suffixes ...string) string {
+	for _, suffix := range suffixes {
+		if _, ok := c.spec.Annotations[balancerPrefix+suffix]; ok {
+			return balancerPrefix + suffix
+		}
+	}
+	return balancerPrefix + suffixes[len(suffixes)-1]
+}
+
+// attributes looks for attributes that this kind of load balancer has not.
+func (c *checker) attributes() {
+	kind := c.kind()
+	for _, key := range slices.Sorted(maps.Keys(c.s.BalancerAttributes)) {
+		v := c.s.BalancerAttributes[key]
+		field := c.named("attributes")
+		if key == "load_balancing.cross_zone.enabled" {
+			field = c.named("cross-zone-load-balancing-enabled", "attributes")
+		}
+		if _, has := balancerAttributesOf(kind)[key]; !has {
+			c.wrong(field, v, "a load balancer of type %s has no attribute %s", kind, key)
+		} else if c.application() && key == "load_balancing.cross_zone.enabled" && v != "true" {
+			c.wrong(field, v, "an application load balancer always uses all zones; set it for its target groups instead")
+		}
+	}
+	c.groupAttributes("target-group-attributes", c.s.GroupAttributes)
+	for _, port := range slices.Sorted(maps.Keys(c.s.PortGroupAttributes)) {
+		c.groupAttributes("target-group-attributes."+port, c.s.PortGroupAttributes[port])
+		if !slices.ContainsFunc(c.spec.Ports, func(p hook.Port) bool { return strconv.Itoa(int(p.Port)) == port }) {
+			c.annotation("target-group-attributes."+port, "the Service has no port %s", port)
+		}
+	}
+}
+
+func (c *checker) groupAttributes(suffix string, all map[string]string) {
+	known := groupAttributesOf(c.kind())
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		check, has := known[key]
+		switch v := all[key]; {
+		case c.application() && key == "preserve_client_ip.enabled", c.application() && key == "proxy_protocol_v2.enabled" && v == "false":
+			// What the operator writes for every router. It is left out.
+		case c.application() && key == "proxy_protocol_v2.enabled":
+			c.annotation(suffix, noProxy)
+		case !has:
+			c.annotation(suffix, "target groups of a load balancer of type %s have no attribute %s", c.kind(), key)
+		default:
+			if err := check(v); err != nil {
+				c.annotation(suffix, "the attribute %s: %q %v", key, v, err)
+			}
+		}
 	}
 }
 
@@ -116,7 +198,7 @@ func (c *checker) ports() {
 		switch {
 		case p.Protocol != "TCP" && p.Protocol != "UDP":
 			c.wrong(field+".protocol", p.Protocol, "AWS's load balancers know TCP and UDP")
-		case p.Protocol == "UDP" && c.s.Kind == hook.KindApplication:
+		case p.Protocol == "UDP" && c.application():
 			c.wrong(field+".protocol", p.Protocol, "an application load balancer knows HTTP only")
 		case p.NodePort == 0 && c.s.TargetType != "ip":
 			c.wrong(field+".nodePort", "", "the port has no node port, which target type instance needs: leave spec.allocateLoadBalancerNodePorts unset, or set %snlb-target-type to ip", balancerPrefix)
@@ -148,6 +230,11 @@ func (c *checker) sources() {
 			c.wrong(field, r, "%v", err)
 		case p.Addr().Is6() && c.s.AddressType != "dualstack":
 			c.wrong(field, r, "an IPv6 range needs %sip-address-type: dualstack", balancerPrefix)
+		}
+	}
+	for _, r := range c.s.SourceRanges {
+		if p, err := parseRange(r); err == nil && p.Addr().Is6() && c.s.AddressType != "dualstack" && len(c.spec.SourceRanges) == 0 {
+			c.wrong(AnnotationPrefix+"load-balancer-source-ranges", r, "an IPv6 range needs %sip-address-type: dualstack", balancerPrefix)
 		}
 	}
 	ranges := sourceRanges(c.spec, c.s)

@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,6 +161,12 @@ func (d *desire) subnets() error {
 		}
 		if len(s.PrivateIPs) > 0 {
 			m.PrivateIP = s.PrivateIPs[i]
+			if a, err := netip.ParseAddr(m.PrivateIP); err != nil || sub.CIDR.IsValid() && !sub.CIDR.Contains(a) {
+				return &hook.Error{
+					Class: hook.ClassInvalidConfig, Field: balancerPrefix + "private-ipv4-addresses",
+					Message: fmt.Sprintf("%s is not in the subnet %s (%s)", m.PrivateIP, sub.ID, sub.CIDR),
+				}
+			}
 		}
 		b.Subnets = append(b.Subnets, m)
 	}

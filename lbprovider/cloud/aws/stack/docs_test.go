@@ -28,16 +28,43 @@ prefix that nobody knows is a warning. Lists have commas; a comma within a value
 On the Service of a router, the operator writes some of them itself, from the IngressController
 ([AWS](aws.md#what-the-operator-writes)). What you write wins.
 
-| annotation | value | default | effect |
-|---|---|---|---|
+| annotation | value | default | example | effect |
+|---|---|---|---|---|
 `)
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	code := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return "`" + cell(s) + "`"
+	}
+	samples := Samples()
 	for _, a := range Annotations() {
 		key := a.Key
 		if strings.HasSuffix(key, ".") {
 			key += "…"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, cell(a.Values), cell(a.Default), cell(a.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", key, cell(a.Values), cell(a.Default), code(samples[a.Key].Example), cell(a.Doc))
+	}
+	b.WriteString(`
+## What you see when it is wrong
+
+An event of the Service with the reason ` + "`SyncLoadBalancerFailed`" + `, and the condition ` + "`LoadBalancerReady`" + ` of the IngressController with the
+reason ` + "`InvalidConfiguration`" + ` (a load balancer that is there already stays ` + "`True`" + `, and ` + "`LoadBalancerProgressing`" + ` says it), both
+with this text, here for a Service with the ports http and https. A test gives each of these to an API server.
+
+| annotation, with a wrong value | message |
+|---|---|
+`)
+	for _, a := range Annotations() {
+		sample := samples[a.Key]
+		if sample.Wrong == "" {
+			continue
+		}
+		key := a.Key + sample.Rest
+		problems := looked(map[string]string{key: sample.Wrong})
+		short := strings.TrimPrefix(key, AnnotationPrefix)
+		fmt.Fprintf(&b, "| `%s: %s` | %s |\n", short, cell(sample.Wrong), cell(problems[0].Message))
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {

@@ -30,7 +30,9 @@ type Subnet struct {
 	// ZoneType is "availability-zone", "local-zone" or "wavelength-zone".
 	ZoneType string
 	Free     int32
-	IPv6     bool
+	// CIDR is the range of its IPv4 addresses.
+	CIDR netip.Prefix
+	IPv6 bool
 	// Public means that its route table leads to an internet gateway.
 	Public bool
 	Tags   map[string]string

@@ -9,36 +9,107 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// TestRefusedValues: every annotation that cannot take every value refuses a
-// wrong one, and names itself and the value.
-func TestRefusedValues(t *testing.T) {
+// routerPorts is a Service as routers have it.
+func routerPorts(annotations map[string]string) *hook.Spec {
+	return &hook.Spec{Annotations: annotations, Ports: []hook.Port{
+		{Name: "http", Protocol: "TCP", Port: 80, NodePort: 30080, TargetPort: 80}, {Name: "https", Protocol: "TCP", Port: 443, NodePort: 30443, TargetPort: 443},
+	}}
+}
+
+// looked returns all that is wrong with the annotations of a router's Service.
+func looked(annotations map[string]string) []hook.FieldProblem {
+	settings, problems := Read(annotations)
+	return append(problems, Check(routerPorts(annotations), settings)...)
+}
+
+// TestSamples: every annotation has a right value, and refuses a wrong one,
+// naming itself and the value. None is left out.
+func TestSamples(t *testing.T) {
 	t.Parallel()
-	wrong := map[string]string{
-		"type": "external", "scheme": "public", "nlb-target-type": "pod", "name": "internal-x", "ip-address-type": "ipv6", "subnets": " , ",
-		"eip-allocations": "eip-1", "private-ipv4-addresses": "10.0.0", "security-groups": "default", "extra-security-groups": "sg-1,sg-1",
-		"manage-backend-security-group-rules": "maybe", "security-group-prefix-lists": "p", "enable-icmp-for-path-mtu-discovery": "true",
-		"ssl-cert": "arn:aws:s3:::bucket", "backend-protocol": "http", "alpn-policy": "h2", "healthcheck-protocol": "udp", "healthcheck-path": "healthz",
-		"healthcheck-healthy-threshold": "1", "healthcheck-unhealthy-threshold": "11", "healthcheck-timeout": "0", "healthcheck-interval": "4",
-		"healthcheck-success-codes": "ok", "target-group-attributes": "proxy=on", "target-group-attributes.http": "stickiness.enabled=true",
-		"proxy-protocol": "true", "target-node-labels": "infra", "attributes": "a", "cross-zone-load-balancing-enabled": "yes please",
-		"access-log-enabled": "1", "connection-idle-timeout": "0", "connection-draining-timeout": "0", "connection-draining-enabled": "x",
-		"additional-resource-tags": "aws:x=y", "listener-attributes.TCP-80": "tcp.idle_timeout.seconds=5", "disable-nlb-sg": "true",
-		"quic-enabled-ports": "443",
+	samples := Samples()
+	// What some values need beside themselves.
+	beside := map[string]map[string]string{
+		"eip-allocations": {"subnets": "a"}, "private-ipv4-addresses": {"scheme": "internal", "subnets": "a,b"}, "alpn-policy": {"ssl-cert": "arn:aws:acm:r:1:certificate/a"},
+		"access-log-enabled": {"access-log-s3-bucket-name": "my-logs"},
 	}
-	for suffix, value := range wrong {
-		key := balancerPrefix + suffix
-		_, problems := Read(map[string]string{key: value})
-		if len(problems) != 1 || problems[0].Field != key || problems[0].Value != value || problems[0].Warning || problems[0].Message == "" {
-			t.Errorf("%s=%s: %v", suffix, value, problems)
+	for _, a := range Annotations() {
+		s, ok := samples[a.Key]
+		delete(samples, a.Key)
+		if !ok || s.Example == "" && s.Wrong == "" || s.Rest == "" && strings.HasSuffix(a.Key, ".") {
+			t.Errorf("%s has the sample %+v", a.Key, s)
+			continue
+		}
+		key := a.Key + s.Rest
+		if s.Example != "" {
+			right := map[string]string{key: s.Example}
+			for k, v := range beside[strings.TrimPrefix(key, balancerPrefix)] {
+				right[balancerPrefix+k] = v
+			}
+			if a.Key == "fairlead.dev/aws-wafv2-acl-arn" {
+				right[balancerPrefix+"type"] = "alb"
+			}
+			if problems := looked(right); len(problems) > 0 {
+				t.Errorf("%s=%s: %v", key, s.Example, problems)
+			}
+		}
+		if s.Wrong != "" {
+			problems := looked(map[string]string{key: s.Wrong})
+			if len(problems) == 0 || problems[0].Field != key || problems[0].Value != s.Wrong || problems[0].Warning || problems[0].Message == "" {
+				t.Errorf("%s=%s: %v", key, s.Wrong, problems)
+			}
 		}
 	}
-	_, problems := Read(map[string]string{balancerPrefix + "tpye": "nlb"})
+	if len(samples) > 0 {
+		t.Errorf("samples of nothing: %v", samples)
+	}
+}
+
+// TestRefusedValues: further values that are wrong, and what is only warned of.
+func TestRefusedValues(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ suffix, value, other, otherValue string }{
+		{suffix: "target-group-attributes.http", value: "stickiness.enabled=true"},
+		{suffix: "target-group-attributes.8443", value: "stickiness.enabled=true"},
+		{suffix: "healthcheck-timeout", value: "0"},
+		{suffix: "attributes", value: "a"},
+		{suffix: "attributes", value: "dns_record.client_routing_policy=near"},
+		{suffix: "attributes", value: "routing.http2.enabled=true"},
+		{suffix: "attributes", value: "dns_record.client_routing_policy=any_availability_zone", other: "type", otherValue: "alb"},
+		{suffix: "attributes", value: "access_logs.s3.enabled=true"},
+		{suffix: "access-log-enabled", value: "true"},
+		{suffix: "cross-zone-load-balancing-enabled", value: "false", other: "type", otherValue: "alb"},
+		{suffix: "target-group-attributes", value: "proxy_protocol_v2.enabled=true", other: "type", otherValue: "alb"},
+		{suffix: "target-group-attributes", value: "stickiness.type=lb_cookie"},
+		{suffix: "target-group-attributes", value: "slow_start.duration_seconds=30"},
+		{suffix: "connection-idle-timeout", value: "5000", other: "type", otherValue: "alb"},
+		{suffix: "connection-idle-timeout", value: "0"},
+		{suffix: "listener-attributes.TCP-81", value: "tcp.idle_timeout.seconds=60"},
+		{suffix: "ssl-ports", value: ""},
+		{suffix: "ssl-cert", value: ""},
+	} {
+		in := map[string]string{balancerPrefix + c.suffix: c.value}
+		if c.other != "" {
+			in[balancerPrefix+c.other] = c.otherValue
+		}
+		problems := looked(in)
+		if len(problems) != 1 || problems[0].Field != balancerPrefix+c.suffix || problems[0].Warning || problems[0].Message == "" {
+			t.Errorf("%s=%s: %v", c.suffix, c.value, problems)
+		}
+	}
+	const ranges = AnnotationPrefix + "load-balancer-source-ranges"
+	if problems := looked(map[string]string{ranges: "2001:db8::/32"}); len(problems) != 1 || problems[0].Field != ranges {
+		t.Errorf("an IPv6 range without dual stack: %v", problems)
+	}
+	if problems := looked(map[string]string{ranges: "2001:db8::/32", balancerPrefix + "ip-address-type": "dualstack"}); len(problems) > 0 {
+		t.Errorf("an IPv6 range with dual stack: %v", problems)
+	}
+	written := map[string]string{balancerPrefix + "type": "alb", balancerPrefix + "target-group-attributes": "preserve_client_ip.enabled=true,proxy_protocol_v2.enabled=false"}
+	if problems := looked(written); len(problems) > 0 {
+		t.Errorf("what the operator writes, with alb: %v", problems)
+	}
+	problems := looked(map[string]string{balancerPrefix + "tpye": "nlb"})
 	if len(problems) != 1 || !problems[0].Warning {
 		t.Errorf("an unknown annotation: %v", problems)
-	}
-	_, problems = Read(map[string]string{AnnotationPrefix + "load-balancer-source-ranges": "198.18.0.0/16,everybody"})
-	if len(problems) != 1 || !strings.Contains(problems[0].String(), "everybody") {
-		t.Errorf("source ranges: %v", problems)
 	}
 }
 
@@ -54,6 +125,9 @@ func TestRead(t *testing.T) {
 		{"an empty internal", map[string]string{"internal": ""}, func(s *Settings) { s.Scheme = hook.SchemeInternetFacing }},
 		{"the old name of cross-zone wins", map[string]string{"attributes": "load_balancing.cross_zone.enabled=false", "cross-zone-load-balancing-enabled": "true"}, func(s *Settings) {
 			s.BalancerAttributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
+		}},
+		{"forms of true and false", map[string]string{"cross-zone-load-balancing-enabled": "1", "access-log-enabled": "F"}, func(s *Settings) {
+			s.BalancerAttributes = map[string]string{"load_balancing.cross_zone.enabled": "true", "access_logs.s3.enabled": "false"}
 		}},
 		{"lists and blanks", map[string]string{"subnets": " subnet-1, ,my net "}, func(s *Settings) { s.Subnets = []string{"subnet-1", "my net"} }},
 		{"commas in tags", map[string]string{"additional-resource-tags": `a=1\,2, b = 3`}, func(s *Settings) { s.Tags = map[string]string{"a": "1,2", "b": "3"} }},

@@ -84,6 +84,8 @@ var (
 	securityGroup  = regexp.MustCompile(`^sg-[0-9a-zA-Z]+$`)
 	allocation     = regexp.MustCompile(`^eipalloc-[0-9a-zA-Z]+$`)
 	prefixList     = regexp.MustCompile(`^pl-[0-9a-zA-Z]+$`)
+	policyNames    = regexp.MustCompile(`^ELBSecurityPolicy-[a-zA-Z0-9-]+$`)
+	bucketName     = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	codes          = regexp.MustCompile(`^[2-5][0-9]{2}(-[2-5][0-9]{2})?(,[2-5][0-9]{2}(-[2-5][0-9]{2})?)*$`)
 )
 
