@@ -27,15 +27,15 @@ type tenant struct {
 
 func (t tenant) Routes() []model.Key                      { return []model.Key{{Namespace: "ns", Name: "r"}} }
 func (t tenant) Route(model.Key) *routev1.Route           { return t.route }
-func (t tenant) Service(model.Key) *corev1.Service        { return &corev1.Service{} }
+func (t tenant) Service(model.Key) *ingest.Service        { return &ingest.Service{} }
 func (t tenant) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (t tenant) Slices(model.Key) []*discoveryv1.EndpointSlice {
+func (t tenant) Slices(model.Key) []*ingest.Slice {
 	port := int32(8080)
-	return []*discoveryv1.EndpointSlice{{
+	return []*ingest.Slice{ingest.NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: t.pod}}},
 		Ports:       []discoveryv1.EndpointPort{{Port: &port}},
-	}}
+	})}
 }
 
 var (

@@ -6,9 +6,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/ingress"
@@ -37,19 +35,23 @@ func (s *source) Route(key model.Key) *routev1.Route {
 
 // Service implements ingest.Source. Services that could not be read are taken
 // as there.
-func (s *source) Service(key model.Key) *corev1.Service {
+func (s *source) Service(key model.Key) *ingest.Service {
 	if found := s.Services[key]; found != nil {
-		return found
+		return ingest.NewService(found)
 	}
 	if !s.readable("Service", key.Namespace) {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		return &ingest.Service{}
 	}
 	return nil
 }
 
 // Slices implements ingest.Source.
-func (s *source) Slices(service model.Key) []*discoveryv1.EndpointSlice {
-	return s.Objects.Slices[service]
+func (s *source) Slices(service model.Key) []*ingest.Slice {
+	var read []*ingest.Slice
+	for _, slice := range s.Objects.Slices[service] {
+		read = append(read, ingest.NewSlice(slice))
+	}
+	return read
 }
 
 // Secret implements ingest.Source.

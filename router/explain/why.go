@@ -282,7 +282,7 @@ func (w *World) whyService(y *Why, key model.Key) error {
 	}
 	count := -1
 	if w.source.endpointsKnown(key) {
-		count = readyEndpoints(w.source.Slices(key))
+		count = readyEndpoints(w.objects.Slices[key])
 	}
 	y.Endpoints = &count
 	if len(y.Routes) == 0 {

@@ -123,9 +123,9 @@ func (b *builder) endpoints(r serviceRef) []endpoint {
 		b.find(api.SeverityWarning, r.field+".name", api.ReasonServiceNotFound, "Service "+r.key.Name+" does not exist", effectLeftOut)
 		return nil
 	}
-	all := endpoints(r.key.Name, b.src.Slices(r.key))
+	all := endpoints(b.src.Slices(r.key))
 	if len(all) == 0 {
-		all = idled(service)
+		all = service.idle
 	}
 	if len(all) == 0 {
 		return nil

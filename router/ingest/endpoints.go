@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -43,42 +44,88 @@ func usable(a netip.Addr) bool {
 	return !slices.Contains(forbidden, a)
 }
 
-// endpoints merges the slices of a Service. Ready endpoints count; when none
-// is ready, those that are about to stop but still serve count instead.
-func endpoints(service string, slicesOf []*discoveryv1.EndpointSlice) []endpoint {
-	ready := collect(service, slicesOf, func(c discoveryv1.EndpointConditions) bool {
-		return c.Ready == nil || *c.Ready
-	})
-	if len(ready) > 0 {
-		return ready
-	}
-	return collect(service, slicesOf, func(c discoveryv1.EndpointConditions) bool {
-		return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
-	})
+// Service is what routes need of a Service: the little that a router keeps of
+// each in memory.
+type Service struct {
+	// idle stands for its pods while they are asleep.
+	idle []endpoint
 }
 
-func collect(service string, slicesOf []*discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []endpoint {
+// NewService reads a Service, which it does not hold on to.
+func NewService(s *corev1.Service) *Service { return &Service{idle: idled(s)} }
+
+// Equal reports whether two Services, neither of them nil, mean the same.
+func (s *Service) Equal(o *Service) bool { return slices.Equal(s.idle, o.idle) }
+
+// Slice is what routes need of an EndpointSlice.
+type Slice struct {
+	service string
+	// ready endpoints take requests, draining ones are about to stop but still
+	// serve.
+	ready, draining []endpoint
+}
+
+// NewSlice reads an EndpointSlice, which it does not hold on to.
+func NewSlice(s *discoveryv1.EndpointSlice) *Slice {
+	service := s.Labels[discoveryv1.LabelServiceName]
+	return &Slice{
+		service: service,
+		ready: collect(service, s, func(c discoveryv1.EndpointConditions) bool {
+			return c.Ready == nil || *c.Ready
+		}),
+		draining: collect(service, s, func(c discoveryv1.EndpointConditions) bool {
+			return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
+		}),
+	}
+}
+
+// Service returns the name of the Service that the slice belongs to, which is
+// empty if it belongs to none.
+func (s *Slice) Service() string { return s.service }
+
+// Equal reports whether two slices, neither of them nil, mean the same.
+func (s *Slice) Equal(o *Slice) bool {
+	return s.service == o.service && slices.Equal(s.ready, o.ready) && slices.Equal(s.draining, o.draining)
+}
+
+// endpoints merges the slices of a Service. Ready endpoints count; when none
+// is ready, those that are about to stop but still serve count instead.
+func endpoints(of []*Slice) []endpoint {
+	if ready := merge(of, func(s *Slice) []endpoint { return s.ready }); len(ready) > 0 {
+		return ready
+	}
+	return merge(of, func(s *Slice) []endpoint { return s.draining })
+}
+
+// merge returns the endpoints of all slices by name, each once.
+func merge(of []*Slice, which func(*Slice) []endpoint) []endpoint {
 	var all []endpoint
-	for _, s := range slicesOf {
-		if s.AddressType == discoveryv1.AddressTypeFQDN {
+	for _, s := range of {
+		all = append(all, which(s)...)
+	}
+	slices.SortFunc(all, func(a, b endpoint) int { return strings.Compare(a.id, b.id) })
+	return slices.CompactFunc(all, func(a, b endpoint) bool { return a.id == b.id })
+}
+
+func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []endpoint {
+	if s.AddressType == discoveryv1.AddressTypeFQDN {
+		return nil
+	}
+	var all []endpoint
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		if !takes(e.Conditions) {
 			continue
 		}
-		for i := range s.Endpoints {
-			e := &s.Endpoints[i]
-			if !takes(e.Conditions) {
-				continue
-			}
-			for _, addr := range addresses(e) {
-				for _, p := range s.Ports {
-					if tcp(p) {
-						all = append(all, newEndpoint(service, e, addr, p))
-					}
+		for _, addr := range addresses(e) {
+			for _, p := range s.Ports {
+				if tcp(p) {
+					all = append(all, newEndpoint(service, e, addr, p))
 				}
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b endpoint) int { return strings.Compare(a.id, b.id) })
-	return slices.CompactFunc(all, func(a, b endpoint) bool { return a.id == b.id })
+	return slices.Clip(all)
 }
 
 // addresses returns the usable addresses of an endpoint.
@@ -99,7 +146,7 @@ func tcp(p discoveryv1.EndpointPort) bool {
 func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) endpoint {
 	var name, protocol string
 	if p.Name != nil {
-		name = *p.Name
+		name = unique.Make(*p.Name).Value() // most Services have the same few
 	}
 	if p.AppProtocol != nil {
 		protocol = *p.AppProtocol

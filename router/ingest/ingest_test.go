@@ -72,15 +72,15 @@ type one struct{ pod, port string }
 
 func (one) Routes() []model.Key                      { return nil }
 func (one) Route(model.Key) *routev1.Route           { return nil }
-func (one) Service(model.Key) *corev1.Service        { return &corev1.Service{} }
+func (one) Service(model.Key) *Service               { return &Service{} }
 func (one) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (o one) Slices(model.Key) []*discoveryv1.EndpointSlice {
+func (o one) Slices(model.Key) []*Slice {
 	port := int32(8080)
-	return []*discoveryv1.EndpointSlice{{
+	return []*Slice{NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: o.pod}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: &o.port, Port: &port}},
-	}}
+	})}
 }
 
 var (

@@ -3,7 +3,6 @@ package ingest
 import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -15,9 +14,9 @@ type Source interface {
 	Routes() []model.Key
 	// Route returns a route that the selectors match.
 	Route(model.Key) *routev1.Route
-	Service(model.Key) *corev1.Service
+	Service(model.Key) *Service
 	// Slices returns the EndpointSlices of a Service, in any order.
-	Slices(service model.Key) []*discoveryv1.EndpointSlice
+	Slices(service model.Key) []*Slice
 	// Secret returns a Secret that a route names, or why it cannot be read.
 	Secret(model.Key) (*corev1.Secret, error)
 }

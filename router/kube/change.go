@@ -7,10 +7,10 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -26,22 +26,18 @@ func routeChanged(a, b *routev1.Route) bool {
 	return metaChanged(a, b) || !equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
 }
 
-// serviceChanged ignores the status, which only the load balancer writes.
-func serviceChanged(a, b *corev1.Service) bool {
+func serviceChanged(a, b *ingest.Service) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
-	return metaChanged(a, b) || !equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
+	return !a.Equal(b)
 }
 
-// sliceChanged ignores annotations, such as the time of the last trigger.
-func sliceChanged(a, b *discoveryv1.EndpointSlice) bool {
+func sliceChanged(a, b *ingest.Slice) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
-	return a.UID != b.UID || a.AddressType != b.AddressType ||
-		!equality.Semantic.DeepEqual(a.Ports, b.Ports) ||
-		!equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints)
+	return !a.Equal(b)
 }
 
 func secretChanged(a, b *corev1.Secret) bool {
@@ -70,8 +66,8 @@ func metaChanged(a, b metav1.Object) bool {
 
 // serviceOf returns the Service that a slice belongs to. Slices without the
 // label belong to none, and get a key that no Service has.
-func serviceOf(s *discoveryv1.EndpointSlice) model.Key {
-	return model.Key{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
+func serviceOf(key model.Key, s *ingest.Slice) model.Key {
+	return model.Key{Namespace: key.Namespace, Name: s.Service()}
 }
 
 // The functions below remove what nobody reads.
@@ -83,16 +79,27 @@ func intern(texts ...*string) {
 	}
 }
 
+// lastApplied is what kubectl apply leaves behind: the object once more.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
 func stripRoute(r *routev1.Route) {
 	r.TypeMeta = metav1.TypeMeta{}
 	r.ManagedFields = nil
-	intern(&r.Namespace, &r.Spec.To.Kind)
+	if delete(r.Annotations, lastApplied); len(r.Annotations) == 0 {
+		r.Annotations = nil
+	}
+	intern(&r.Namespace, &r.Spec.To.Kind, (*string)(&r.Spec.WildcardPolicy))
+	if r.Spec.To.Name == r.Name {
+		r.Spec.To.Name = r.Name
+	}
+	r.Status.Ingress = fit(r.Status.Ingress)
 	for i := range r.Status.Ingress {
 		ingress := &r.Status.Ingress[i]
-		intern(&ingress.RouterName, &ingress.RouterCanonicalHostname)
+		intern(&ingress.RouterName, &ingress.RouterCanonicalHostname, (*string)(&ingress.WildcardPolicy))
 		if ingress.Host == r.Spec.Host {
 			ingress.Host = r.Spec.Host
 		}
+		ingress.Conditions = fit(ingress.Conditions)
 		for j := range ingress.Conditions {
 			c := &ingress.Conditions[j]
 			intern((*string)(&c.Type), (*string)(&c.Status), &c.Reason)
@@ -100,41 +107,12 @@ func stripRoute(r *routev1.Route) {
 	}
 }
 
-func stripService(s *corev1.Service) {
-	s.TypeMeta = metav1.TypeMeta{}
-	s.ManagedFields = nil
-	s.OwnerReferences = nil
-	s.Status = corev1.ServiceStatus{}
-	s.Spec = corev1.ServiceSpec{Type: s.Spec.Type, ClusterIP: s.Spec.ClusterIP, Ports: s.Spec.Ports, ExternalName: s.Spec.ExternalName}
-	intern(&s.Namespace, (*string)(&s.Spec.Type), &s.Spec.ClusterIP)
-	for i := range s.Spec.Ports {
-		p := &s.Spec.Ports[i]
-		intern(&p.Name, (*string)(&p.Protocol), &p.TargetPort.StrVal)
+// fit returns a slice without room for more, which decoding leaves.
+func fit[T any](s []T) []T {
+	if len(s) == cap(s) {
+		return s
 	}
-}
-
-func stripSlice(s *discoveryv1.EndpointSlice) {
-	s.ManagedFields = nil
-	s.Annotations = nil
-	s.OwnerReferences = nil
-	s.GenerateName = ""
-	s.TypeMeta = metav1.TypeMeta{}
-	intern(&s.Namespace, (*string)(&s.AddressType))
-	for _, p := range s.Ports {
-		if p.Name != nil {
-			intern(p.Name)
-		}
-		if p.Protocol != nil {
-			intern((*string)(p.Protocol))
-		}
-	}
-	for i := range s.Endpoints {
-		for _, name := range []*string{s.Endpoints[i].NodeName, s.Endpoints[i].Zone} {
-			if name != nil {
-				intern(name)
-			}
-		}
-	}
+	return append(make([]T, 0, len(s)), s...)
 }
 
 func stripSecret(s *corev1.Secret) {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 func TestChanged(t *testing.T) {
@@ -23,16 +25,20 @@ func TestChanged(t *testing.T) {
 		return routeChanged(before, after)
 	}
 	service := func(edit func(*corev1.Service)) bool {
-		before := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
+		before := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "198.18.0.9", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 		after := before.DeepCopy()
 		edit(after)
-		return serviceChanged(before, after)
+		return serviceChanged(ingest.NewService(before), ingest.NewService(after))
 	}
 	slice := func(edit func(*discoveryv1.EndpointSlice)) bool {
-		before := &discoveryv1.EndpointSlice{Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}}}
+		port := int32(8080)
+		before := &discoveryv1.EndpointSlice{
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}},
+			Ports:     []discoveryv1.EndpointPort{{Port: &port}},
+		}
 		after := before.DeepCopy()
 		edit(after)
-		return sliceChanged(before, after)
+		return sliceChanged(ingest.NewSlice(before), ingest.NewSlice(after))
 	}
 	secret := func(edit func(*corev1.Secret)) bool {
 		before := &corev1.Secret{Data: map[string][]byte{"tls.crt": []byte("a")}}
@@ -63,12 +69,15 @@ func TestChanged(t *testing.T) {
 		{"service: status", service(func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.0.1"}}
 		}), false},
-		{"service: port", service(func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), true},
-		{"service: appears", serviceChanged(nil, &corev1.Service{}), true},
+		{"service: port, which its slices have, too", service(func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), false},
+		{"service: its pods sleep", service(func(s *corev1.Service) {
+			s.Annotations = map[string]string{"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"}
+		}), true},
+		{"service: appears", serviceChanged(nil, &ingest.Service{}), true},
 		{"slice: annotation", slice(func(s *discoveryv1.EndpointSlice) { s.Annotations = map[string]string{"a": "b"} }), false},
 		{"slice: readiness", slice(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = &no }), true},
 		{"slice: port", slice(func(s *discoveryv1.EndpointSlice) { s.Ports = []discoveryv1.EndpointPort{{}} }), true},
-		{"slice: disappears", sliceChanged(&discoveryv1.EndpointSlice{}, nil), true},
+		{"slice: disappears", sliceChanged(&ingest.Slice{}, nil), true},
 		{"secret: label", secret(func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} }), false},
 		{"secret: data", secret(func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("b") }), true},
 		{"secret: type", secret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeTLS }), true},
@@ -88,7 +97,7 @@ func TestChanged(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	t.Parallel()
-	namespaces := newStore(stripNamespace, func(_, _ *metav1.PartialObjectMetadata) {})
+	namespaces := newStore(whole(stripNamespace), func(_ model.Key, _, _ *metav1.PartialObjectMetadata) {})
 	if err := namespaces.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "prod", Labels: map[string]string{"stage": "prod"},
 	}}); err != nil {

@@ -35,7 +35,9 @@ type feed struct {
 	absent func()
 	// slowest is the longest pause between attempts.
 	slowest time.Duration
-	log     *slog.Logger
+	// plain asks for the first state as one list, not as a stream of events.
+	plain bool
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	failing bool
@@ -53,7 +55,7 @@ func clientFeed(client *rest.RESTClient, resource, namespace, name string, examp
 }
 
 // namespaceFeed returns a feed of the metadata of all namespaces.
-func namespaceFeed(resource metadata.Getter, namespaces *store[*metav1.PartialObjectMetadata]) *feed {
+func namespaceFeed(resource metadata.Getter, namespaces cache.ReflectorStore) *feed {
 	return &feed{
 		name: "namespaces",
 		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -90,7 +92,11 @@ func (f *feed) run(ctx context.Context) {
 	if slowest == 0 {
 		slowest = 5 * time.Second
 	}
-	reflector := cache.NewReflectorWithOptions(lw, f.example, f.store, cache.ReflectorOptions{
+	var from cache.ListerWatcher = lw
+	if f.plain {
+		from = plainLists{lw}
+	}
+	reflector := cache.NewReflectorWithOptions(from, f.example, f.store, cache.ReflectorOptions{
 		Logger: &quiet,
 		Name:   f.name,
 		Backoff: &wait.Backoff{

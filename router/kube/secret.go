@@ -112,7 +112,7 @@ func (s *secretSet) begin(start func(*feed) context.CancelFunc) {
 
 func (s *secretSet) newWatch(key model.Key) *secretWatch {
 	w := &secretWatch{key: key, answered: make(chan struct{})}
-	w.store = newStore(stripSecret, func(before, after *corev1.Secret) {
+	w.store = newStore(whole(stripSecret), func(key model.Key, before, after *corev1.Secret) {
 		if secretChanged(before, after) {
 			s.watcher.dirty.markSecret(key)
 		}

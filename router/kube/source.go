@@ -3,8 +3,8 @@ package kube
 import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -31,10 +31,10 @@ func (w *Watcher) Route(key model.Key) *routev1.Route {
 }
 
 // Service implements ingest.Source.
-func (w *Watcher) Service(key model.Key) *corev1.Service { return w.services.get(key) }
+func (w *Watcher) Service(key model.Key) *ingest.Service { return w.services.get(key) }
 
 // Slices implements ingest.Source.
-func (w *Watcher) Slices(service model.Key) []*discoveryv1.EndpointSlice {
+func (w *Watcher) Slices(service model.Key) []*ingest.Slice {
 	return w.slices.group(service)
 }
 

@@ -2,55 +2,85 @@ package kube
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// object is what a store holds: a pointer to an API type.
-type object interface {
-	comparable
-	metav1.Object
-}
-
-// store keeps the newest state of all objects of one kind. A reflector fills
-// it; any goroutine may read it. Readers get the stored pointers and must not
-// write through them.
+// store keeps the newest state of all objects of one kind: of each what keep
+// leaves, which is a pointer. A reflector fills it; any goroutine may read it.
+// Readers get the stored pointers and must not write through them.
 //
 // It replaces client-go's indexer and queue: the reflector's goroutine calls
 // changed directly, so there is no second copy of the keys and no hand-over
 // between goroutines on the way of an event.
-type store[T object] struct {
-	// strip removes what nobody reads, to save memory. It is called before the
-	// object is visible to readers.
-	strip func(T)
-	// changed is called after each change with the object before and after,
-	// either of which is nil for an object that appears or disappears. It is
-	// not called if the resource version is unchanged.
-	changed func(before, after T)
+type store[T comparable] struct {
+	// keep returns what is worth memory of an API object, and false if the
+	// object is of another type. It may change the object.
+	keep func(any) (T, bool)
+	// changed is called after each change with what was kept before and what
+	// is now, either of which is nil for an object that appears or disappears.
+	// It is not called if the resource version is unchanged.
+	changed func(key model.Key, before, after T)
 	// index, if set, gives the key under which group finds the object.
-	index func(T) model.Key
+	index func(model.Key, T) model.Key
 	// replaced, if set, is called after each full list.
 	replaced func()
 
+	seed   maphash.Seed
 	mu     sync.RWMutex
-	items  map[model.Key]T
+	items  map[model.Key]item[T]
 	groups map[model.Key][]T
 	synced chan struct{}
 	once   sync.Once
 }
 
-func newStore[T object](strip func(T), changed func(before, after T)) *store[T] {
+// item is what a store keeps of one version of an object.
+type item[T comparable] struct {
+	value T
+	// version tells versions of all objects of a store apart: it is a hash of
+	// UID and resource version.
+	version uint64
+}
+
+func newStore[T comparable](keep func(any) (T, bool), changed func(key model.Key, before, after T)) *store[T] {
 	return &store[T]{
-		strip:   strip,
+		keep:    keep,
 		changed: changed,
-		items:   map[model.Key]T{},
+		seed:    maphash.MakeSeed(),
+		items:   map[model.Key]item[T]{},
 		groups:  map[model.Key][]T{},
 		synced:  make(chan struct{}),
+	}
+}
+
+// whole keeps objects of a type as they are, after strip has removed what nobody
+// reads.
+func whole[T any](strip func(*T)) func(any) (*T, bool) {
+	return func(obj any) (*T, bool) {
+		o, ok := obj.(*T)
+		if ok {
+			strip(o)
+		}
+		return o, ok
+	}
+}
+
+// part keeps what read makes of objects of a type.
+func part[O, T any](read func(*O) *T) func(any) (*T, bool) {
+	return func(obj any) (*T, bool) {
+		o, ok := obj.(*O)
+		if !ok {
+			return nil, false
+		}
+		return read(o), true
 	}
 }
 
@@ -58,11 +88,44 @@ func keyOf(o metav1.Object) model.Key {
 	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
+// entry is an object on its way into a store, without what is not kept of it.
+// It pretends to be an API object for the sake of the reflector.
+type entry[T comparable] struct {
+	key model.Key
+	item[T]
+}
+
+// GetObjectKind implements runtime.Object.
+func (*entry[T]) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object. Entries never change.
+func (e *entry[T]) DeepCopyObject() runtime.Object { return e }
+
+// entry returns what is kept of an API object.
+func (s *store[T]) entry(obj any) (*entry[T], error) {
+	if e, ok := obj.(*entry[T]); ok {
+		return e, nil
+	}
+	o, isObject := obj.(metav1.Object)
+	if !isObject {
+		return nil, fmt.Errorf("store object: unexpected type %T", obj)
+	}
+	key := keyOf(o)
+	intern(&key.Namespace)
+	type version struct{ uid, resource string }
+	v := maphash.Comparable(s.seed, version{string(o.GetUID()), o.GetResourceVersion()})
+	value, ok := s.keep(obj)
+	if !ok {
+		return nil, fmt.Errorf("store object: unexpected type %T", obj)
+	}
+	return &entry[T]{key, item[T]{value, v}}, nil
+}
+
 // get returns the object, or nil.
 func (s *store[T]) get(key model.Key) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.items[key]
+	return s.items[key].value
 }
 
 // group returns the objects with that index key. The result is never changed
@@ -77,8 +140,8 @@ func (s *store[T]) group(key model.Key) []T {
 func (s *store[T]) each(f func(model.Key, T) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for key, o := range s.items {
-		if !f(key, o) {
+	for key, i := range s.items {
+		if !f(key, i.value) {
 			return
 		}
 	}
@@ -99,40 +162,37 @@ func (s *store[T]) Add(obj any) error { return s.Update(obj) }
 
 // Update implements cache.ReflectorStore.
 func (s *store[T]) Update(obj any) error {
-	after, ok := obj.(T)
-	if !ok {
-		return fmt.Errorf("store object: unexpected type %T", obj)
+	after, err := s.entry(obj)
+	if err != nil {
+		return err
 	}
-	s.strip(after)
-	key := keyOf(after)
 	s.mu.Lock()
-	before := s.items[key]
-	if sameVersion(before, after) {
+	before, known := s.items[after.key]
+	if known && before.version == after.version {
 		s.mu.Unlock()
 		return nil
 	}
-	s.items[key] = after
-	s.regroup(before, after)
+	s.items[after.key] = after.item
+	s.regroup(after.key, before.value, after.value)
 	s.mu.Unlock()
-	s.changed(before, after)
+	s.changed(after.key, before.value, after.value)
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
 func (s *store[T]) Delete(obj any) error {
-	gone, ok := obj.(T)
-	if !ok {
-		return fmt.Errorf("delete stored object: unexpected type %T", obj)
+	gone, err := s.entry(obj)
+	if err != nil {
+		return err
 	}
 	var none T
-	key := keyOf(gone)
 	s.mu.Lock()
-	before, known := s.items[key]
-	delete(s.items, key)
-	s.regroup(before, none)
+	before, known := s.items[gone.key]
+	delete(s.items, gone.key)
+	s.regroup(gone.key, before.value, none)
 	s.mu.Unlock()
 	if known {
-		s.changed(before, none)
+		s.changed(gone.key, before.value, none)
 	}
 	return nil
 }
@@ -141,38 +201,41 @@ func (s *store[T]) Delete(obj any) error {
 // list, at first and after an interruption that a watch cannot bridge. Only
 // real differences are reported.
 func (s *store[T]) Replace(list []any, _ string) error {
-	type change struct{ before, after T }
+	type change struct {
+		key           model.Key
+		before, after T
+	}
 	var changes []change
-	items := make(map[model.Key]T, len(list))
-	s.mu.Lock()
-	for _, obj := range list {
-		after, ok := obj.(T)
-		if !ok {
-			s.mu.Unlock()
-			return fmt.Errorf("replace stored objects: unexpected type %T", obj)
+	entries := make([]*entry[T], len(list))
+	for i, obj := range list {
+		var err error
+		if entries[i], err = s.entry(obj); err != nil {
+			return err
 		}
-		key := keyOf(after)
-		before := s.items[key]
-		if sameVersion(before, after) {
-			items[key] = before
-			continue
-		}
-		s.strip(after)
-		items[key] = after
-		s.regroup(before, after)
-		changes = append(changes, change{before, after})
 	}
 	var none T
+	items := make(map[model.Key]item[T], len(list))
+	s.mu.Lock()
+	for _, e := range entries {
+		before, known := s.items[e.key]
+		if known && before.version == e.version {
+			items[e.key] = before
+			continue
+		}
+		items[e.key] = e.item
+		s.regroup(e.key, before.value, e.value)
+		changes = append(changes, change{e.key, before.value, e.value})
+	}
 	for key, before := range s.items {
 		if _, kept := items[key]; !kept {
-			s.regroup(before, none)
-			changes = append(changes, change{before, none})
+			s.regroup(key, before.value, none)
+			changes = append(changes, change{key, before.value, none})
 		}
 	}
 	s.items = items
 	s.mu.Unlock()
 	for _, c := range changes {
-		s.changed(c.before, c.after)
+		s.changed(c.key, c.before, c.after)
 	}
 	s.once.Do(func() { close(s.synced) })
 	if s.replaced != nil {
@@ -185,12 +248,15 @@ func (s *store[T]) Replace(list []any, _ string) error {
 // level-based.
 func (s *store[T]) Resync() error { return nil }
 
-// Transformer implements cache.TransformingStore, so that the first list is
-// stripped while it streams in and not only when it is complete.
+// Transformer implements cache.TransformingStore, so that a first list that
+// comes as a stream of objects is stripped while it comes, where what is kept
+// is the object itself.
 func (s *store[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if o, ok := obj.(T); ok {
-			s.strip(o)
+		if kept, ok := s.keep(obj); ok {
+			if o, same := any(kept).(metav1.Object); same {
+				return o, nil
+			}
 		}
 		return obj, nil
 	}
@@ -198,28 +264,22 @@ func (s *store[T]) Transformer() cache.TransformFunc {
 
 // regroup moves an object between index groups. Groups are copied on change,
 // because readers hold them without a lock. The caller holds mu.
-func (s *store[T]) regroup(before, after T) {
+func (s *store[T]) regroup(key model.Key, before, after T) {
 	if s.index == nil {
 		return
 	}
 	var none T
 	if before != none {
-		key := s.index(before)
-		rest := slices.DeleteFunc(slices.Clone(s.groups[key]), func(o T) bool { return o == before })
+		group := s.index(key, before)
+		rest := slices.DeleteFunc(slices.Clone(s.groups[group]), func(o T) bool { return o == before })
 		if len(rest) == 0 {
-			delete(s.groups, key)
+			delete(s.groups, group)
 		} else {
-			s.groups[key] = rest
+			s.groups[group] = rest
 		}
 	}
 	if after != none {
-		key := s.index(after)
-		s.groups[key] = append(slices.Clip(slices.Clone(s.groups[key])), after)
+		group := s.index(key, after)
+		s.groups[group] = append(slices.Clip(slices.Clone(s.groups[group])), after)
 	}
-}
-
-func sameVersion[T object](a, b T) bool {
-	var none T
-	return a != none && b != none &&
-		a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }

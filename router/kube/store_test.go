@@ -5,35 +5,43 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-func slice(name, service, version string) *discoveryv1.EndpointSlice {
-	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, ResourceVersion: version,
-		Labels:        map[string]string{discoveryv1.LabelServiceName: service},
-		ManagedFields: []metav1.ManagedFieldsEntry{{}},
-	}}
+func route(name, service, version string) *routev1.Route {
+	return &routev1.Route{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, ResourceVersion: version,
+			ManagedFields: []metav1.ManagedFieldsEntry{{}},
+		},
+		Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: service}},
+	}
+}
+
+// routeService is an index for these tests.
+func routeService(key model.Key, r *routev1.Route) model.Key {
+	return model.Key{Namespace: key.Namespace, Name: r.Spec.To.Name}
 }
 
 func TestStoreReportsRealChangesOnly(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	s := newStore(stripSlice, func(before, after *discoveryv1.EndpointSlice) {
+	s := newStore(whole(stripRoute), func(key model.Key, before, after *routev1.Route) {
 		switch {
 		case before == nil:
-			seen = append(seen, "add "+after.Name)
+			seen = append(seen, "add "+key.Name)
 		case after == nil:
-			seen = append(seen, "delete "+before.Name)
+			seen = append(seen, "delete "+key.Name)
 		default:
-			seen = append(seen, "update "+after.Name+" "+before.ResourceVersion+"→"+after.ResourceVersion)
+			seen = append(seen, "update "+key.Name+" "+before.ResourceVersion+"→"+after.ResourceVersion)
 		}
 	})
-	s.index = serviceOf
+	s.index = routeService
 	steps := []struct {
 		name  string
 		do    func() error
@@ -42,31 +50,31 @@ func TestStoreReportsRealChangesOnly(t *testing.T) {
 	}{
 		{
 			name: "first list",
-			do:   func() error { return s.Replace([]any{slice("a", "web", "1"), slice("b", "web", "2")}, "2") },
+			do:   func() error { return s.Replace([]any{route("a", "web", "1"), route("b", "web", "2")}, "2") },
 			seen: []string{"add a", "add b"}, group: []string{"a@1", "b@2"},
 		},
 		{
-			name: "same version again", do: func() error { return s.Update(slice("a", "web", "1")) },
+			name: "same version again", do: func() error { return s.Update(route("a", "web", "1")) },
 			group: []string{"a@1", "b@2"},
 		},
 		{
-			name: "update", do: func() error { return s.Update(slice("a", "web", "3")) },
+			name: "update", do: func() error { return s.Update(route("a", "web", "3")) },
 			seen: []string{"update a 1→3"}, group: []string{"a@3", "b@2"},
 		},
 		{
 			name: "list after an interruption",
-			do:   func() error { return s.Replace([]any{slice("b", "web", "2"), slice("c", "web", "4")}, "4") },
+			do:   func() error { return s.Replace([]any{route("b", "web", "2"), route("c", "web", "4")}, "4") },
 			seen: []string{"add c", "delete a"}, group: []string{"b@2", "c@4"},
 		},
 		{
-			name: "move to another service", do: func() error { return s.Update(slice("c", "api", "5")) },
+			name: "move to another service", do: func() error { return s.Update(route("c", "api", "5")) },
 			seen: []string{"update c 4→5"}, group: []string{"b@2"},
 		},
 		{
-			name: "delete", do: func() error { return s.Delete(slice("b", "web", "6")) },
+			name: "delete", do: func() error { return s.Delete(route("b", "web", "6")) },
 			seen: []string{"delete b"},
 		},
-		{name: "delete what is not known", do: func() error { return s.Delete(slice("b", "web", "6")) }},
+		{name: "delete what is not known", do: func() error { return s.Delete(route("b", "web", "6")) }},
 	}
 	for _, step := range steps {
 		seen = nil
@@ -96,9 +104,9 @@ func TestStoreReportsRealChangesOnly(t *testing.T) {
 
 func TestStoreGroupsDoNotChangeUnderReaders(t *testing.T) {
 	t.Parallel()
-	s := newStore(stripSlice, func(_, _ *discoveryv1.EndpointSlice) {})
-	s.index = serviceOf
-	for _, o := range []any{slice("a", "web", "1"), slice("b", "web", "2")} {
+	s := newStore(whole(stripRoute), func(model.Key, *routev1.Route, *routev1.Route) {})
+	s.index = routeService
+	for _, o := range []any{route("a", "web", "1"), route("b", "web", "2")} {
 		if err := s.Add(o); err != nil {
 			t.Fatal(err)
 		}
@@ -106,9 +114,9 @@ func TestStoreGroupsDoNotChangeUnderReaders(t *testing.T) {
 	held := s.group(model.Key{Namespace: "ns", Name: "web"})
 	copied := slices.Clone(held)
 	for _, do := range []func() error{
-		func() error { return s.Update(slice("a", "web", "3")) },
-		func() error { return s.Add(slice("c", "web", "4")) },
-		func() error { return s.Delete(slice("b", "web", "5")) },
+		func() error { return s.Update(route("a", "web", "3")) },
+		func() error { return s.Add(route("c", "web", "4")) },
+		func() error { return s.Delete(route("b", "web", "5")) },
 	} {
 		if err := do(); err != nil {
 			t.Fatal(err)
@@ -121,7 +129,7 @@ func TestStoreGroupsDoNotChangeUnderReaders(t *testing.T) {
 
 func TestStoreRefusesOtherTypes(t *testing.T) {
 	t.Parallel()
-	s := newStore(stripSlice, func(_, _ *discoveryv1.EndpointSlice) {})
+	s := newStore(part(ingest.NewSlice), func(model.Key, *ingest.Slice, *ingest.Slice) {})
 	if s.Add(&corev1.Service{}) == nil || s.Delete(&corev1.Service{}) == nil || s.Replace([]any{&corev1.Service{}}, "") == nil {
 		t.Error("an object of another type was taken")
 	}

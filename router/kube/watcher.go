@@ -45,8 +45,8 @@ type Watcher struct {
 	dirty           *dirtySet
 
 	routes      *store[*routev1.Route]
-	services    *store[*corev1.Service]
-	slices      *store[*discoveryv1.EndpointSlice]
+	services    *store[*ingest.Service]
+	slices      *store[*ingest.Slice]
 	controllers *store[*operatorv1.IngressController]
 	secrets     *secretSet
 
@@ -92,22 +92,22 @@ func New(o Options) (*Watcher, error) {
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
 		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted},
 	}
-	w.routes = newStore(stripRoute, w.routeEvent)
-	w.services = newStore(stripService, func(before, after *corev1.Service) {
+	w.routes = newStore(whole(stripRoute), w.routeEvent)
+	w.services = newStore(part(ingest.NewService), func(key model.Key, before, after *ingest.Service) {
 		if serviceChanged(before, after) {
-			w.dirty.markService(keyOf(either(before, after)))
+			w.dirty.markService(key)
 		}
 	})
-	w.slices = newStore(stripSlice, func(before, after *discoveryv1.EndpointSlice) {
-		if before != nil && after != nil && serviceOf(before) != serviceOf(after) {
-			w.dirty.markService(serviceOf(before))
-			w.dirty.markService(serviceOf(after))
-		} else if sliceChanged(before, after) {
-			w.dirty.markService(serviceOf(either(before, after)))
+	w.slices = newStore(part(ingest.NewSlice), func(key model.Key, before, after *ingest.Slice) {
+		if before != nil && sliceChanged(before, after) {
+			w.dirty.markService(serviceOf(key, before))
+		}
+		if after != nil && sliceChanged(before, after) {
+			w.dirty.markService(serviceOf(key, after))
 		}
 	})
 	w.slices.index = serviceOf
-	w.controllers = newStore(stripController, w.controllerEvent)
+	w.controllers = newStore(whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
 	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Key]*secretWatch{}}
 	return w, nil
@@ -132,11 +132,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	w.mu.Unlock()
 
 	routes := clientFeed(w.clients.route, "routes", "", "", &routev1.Route{})
-	routes.store = w.routes
+	routes.store, routes.plain, routes.list = w.routes, true, w.routes.list(readRoutes(w.clients.route))
 	services := clientFeed(w.clients.core, "services", "", "", &corev1.Service{})
-	services.store = w.services
+	services.store, services.plain = w.services, true
+	services.list = w.services.list(readList(w.clients.core, "services", func(l *corev1.ServiceList) []corev1.Service { return l.Items }))
 	slices := clientFeed(w.clients.discovery, "endpointslices", "", "", &discoveryv1.EndpointSlice{})
-	slices.store = w.slices
+	slices.store, slices.plain = w.slices, true
+	slices.list = w.slices.list(readList(w.clients.discovery, "endpointslices", func(l *discoveryv1.EndpointSliceList) []discoveryv1.EndpointSlice { return l.Items }))
 	for _, f := range []*feed{routes, services, slices} {
 		start(f)
 	}
@@ -223,23 +225,13 @@ func (w *Watcher) WaitForSecrets(ctx context.Context) bool { return w.secrets.wa
 // not start to serve the routes of others.
 func (w *Watcher) IngressController() *operatorv1.IngressController { return w.controller.Load() }
 
-func (w *Watcher) routeEvent(before, after *routev1.Route) {
-	key := keyOf(either(before, after))
+func (w *Watcher) routeEvent(key model.Key, before, after *routev1.Route) {
 	if routeChanged(before, after) {
 		w.dirty.markRoute(key)
 	}
 	if seen := w.routeSeen.Load(); seen != nil {
 		(*seen)(key)
 	}
-}
-
-// either returns the object that is not nil, the newer one if both are not.
-func either[T object](before, after T) T {
-	var none T
-	if after == none {
-		return before
-	}
-	return after
 }
 
 func (w *Watcher) startController(start func(*feed) context.CancelFunc) {
@@ -264,12 +256,12 @@ func (w *Watcher) controllerAbsent() {
 	w.want(&selection{router: w.name})
 }
 
-func (w *Watcher) controllerEvent(before, after *operatorv1.IngressController) {
+func (w *Watcher) controllerEvent(key model.Key, _, after *operatorv1.IngressController) {
 	if seen := w.controllerSeen.Load(); seen != nil {
 		(*seen)()
 	}
 	if after == nil {
-		w.log.Info("ingress controller deleted, keeping its settings", "ingresscontroller", keyOf(before).String())
+		w.log.Info("ingress controller deleted, keeping its settings", "ingresscontroller", key.String())
 		return
 	}
 	after = w.admitted.inForce(after)
@@ -317,7 +309,7 @@ func (w *Watcher) want(s *selection) bool {
 
 // watchNamespaces starts the watch. The caller holds mu.
 func (w *Watcher) watchNamespaces() {
-	namespaces := newStore(stripNamespace, w.namespaceEvent)
+	namespaces := newStore(whole(stripNamespace), w.namespaceEvent)
 	namespaces.replaced = func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -338,15 +330,14 @@ func (w *Watcher) activate(s *selection) {
 }
 
 // namespaceEvent marks the routes of a namespace that starts or stops matching.
-func (w *Watcher) namespaceEvent(before, after *metav1.PartialObjectMetadata) {
+func (w *Watcher) namespaceEvent(key model.Key, before, after *metav1.PartialObjectMetadata) {
 	s := w.selection.Load()
 	if s == nil || s.namespaces == nil || s.selectsNamespace(before) == s.selectsNamespace(after) {
 		return
 	}
-	name := either(before, after).Name
-	w.routes.each(func(key model.Key, _ *routev1.Route) bool {
-		if key.Namespace == name {
-			w.dirty.markRoute(key)
+	w.routes.each(func(route model.Key, _ *routev1.Route) bool {
+		if route.Namespace == key.Name {
+			w.dirty.markRoute(route)
 		}
 		return true
 	})

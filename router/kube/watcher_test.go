@@ -124,7 +124,7 @@ func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
 		t.Fatal(err)
 	}
 	changesUntil(t, w, "the endpoints", hasService(web))
-	if got := w.Slices(web); len(got) != 1 || got[0].Endpoints[0].Addresses[0] != "198.18.0.1" {
+	if got := w.Slices(web); len(got) != 1 || !got[0].Equal(ingest.NewSlice(made)) {
 		t.Errorf("slices are %+v", got)
 	}
 	if w.Service(web) == nil {
@@ -254,9 +254,9 @@ func (e *env) testRefused(t *testing.T) {
 		findings int
 	}{
 		{`{"spec":{"tuningOptions":{"serverTimeout":"11s"},"clientTLS":{"allowedSubjectPatterns":["x"]}}}`, 11, 0},
-		{`{"spec":{"tuningOptions":{"serverTimeout":"12s","headerBufferBytes":16384,"headerBufferMaxRewriteBytes":16384}}}`, 11, 1},
+		{`{"spec":{"tuningOptions":{"serverTimeout":"12s"},"routeSelector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}}`, 11, 1},
 		{`{"spec":{"tuningOptions":{"serverTimeout":"13s"}}}`, 11, 1},
-		{`{"spec":{"tuningOptions":{"headerBufferBytes":32768}}}`, 13, 0},
+		{`{"spec":{"routeSelector":null}}`, 13, 0},
 	} {
 		patch(t, e.crds.operator, "ingresscontrollers", "operator", "refused", "", step.edit)
 		changesUntil(t, w, "everything to change", all)

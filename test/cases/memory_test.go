@@ -176,20 +176,23 @@ func (m *memory) Route(k model.Key) *routev1.Route {
 }
 
 // Service implements ingest.Source.
-func (m *memory) Service(k model.Key) *corev1.Service {
+func (m *memory) Service(k model.Key) *ingest.Service {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.services[k]
+	if s := m.services[k]; s != nil {
+		return ingest.NewService(s)
+	}
+	return nil
 }
 
 // Slices implements ingest.Source.
-func (m *memory) Slices(service model.Key) []*discoveryv1.EndpointSlice {
+func (m *memory) Slices(service model.Key) []*ingest.Slice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []*discoveryv1.EndpointSlice
+	var found []*ingest.Slice
 	for _, s := range m.slices {
 		if serviceOf(s) == service {
-			found = append(found, s)
+			found = append(found, ingest.NewSlice(s))
 		}
 	}
 	return found

@@ -1,0 +1,199 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	routev1 "github.com/openshift/api/route/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// This file reads the first lists, which are most of a start. One plain list
+// costs the API server, and even more the router, less than the same objects as
+// a stream of events; and of each object only what its store keeps outlives its
+// decoding.
+
+// listed is the answer to a list: what a store keeps of each object.
+type listed[T comparable] struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []*entry[T]
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *listed[T]) DeepCopyObject() runtime.Object {
+	c := *l
+	return &c
+}
+
+// reader reads a list and hands its objects on.
+type reader func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error)
+
+// list makes of a reader what a feed of this store asks for its first state.
+func (s *store[T]) list(read reader) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		if o.ResourceVersion == "0" {
+			// Whatever is at hand would do, says the reflector. But a router that
+			// starts must not fall behind what the one before it has served.
+			o.ResourceVersion = ""
+		}
+		o.Limit = 0 // pages would cost the API server a half more
+		l := &listed[T]{}
+		var err error
+		l.ListMeta, err = read(ctx, o, func(obj any) error {
+			e, err := s.entry(obj)
+			l.Items = append(l.Items, e)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+}
+
+// plainLists keeps the reflector from asking for the first list as a stream of
+// events.
+type plainLists struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is what the reflector asks for.
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// readList reads a list of a type that the API server has in protobuf.
+func readList[L any, P interface {
+	*L
+	runtime.Object
+	GetResourceVersion() string
+	GetContinue() string
+}, O any](client rest.Interface, resource string, items func(P) []O) reader {
+	return func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error) {
+		list := P(new(L))
+		if err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(list); err != nil {
+			return metav1.ListMeta{}, err //nolint:wrapcheck // the reflector looks at it
+		}
+		all := items(list)
+		for i := range all {
+			if err := each(&all[i]); err != nil {
+				return metav1.ListMeta{}, err
+			}
+		}
+		return metav1.ListMeta{ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue()}, nil
+	}
+}
+
+// readRoutes reads the list of routes. As they are a custom resource it comes as
+// JSON, and is decoded route by route while the API server is writing it.
+func readRoutes(client rest.Interface) reader {
+	return func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error) {
+		body, err := client.Get().Resource("routes").VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
+		if err != nil {
+			return metav1.ListMeta{}, err //nolint:wrapcheck // the reflector looks at it
+		}
+		defer func() { _ = body.Close() }()
+		meta, err := decodeRoutes(body, func(r *routev1.Route) error { return each(r) })
+		if err != nil {
+			return meta, fmt.Errorf("read the list of routes: %w", err)
+		}
+		return meta, nil
+	}
+}
+
+// listedRoute is of a Route what the router reads; above all not managedFields.
+type listedRoute struct {
+	Metadata struct {
+		Namespace         string            `json:"namespace"`
+		Name              string            `json:"name"`
+		UID               types.UID         `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		CreationTimestamp metav1.Time       `json:"creationTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec   routev1.RouteSpec   `json:"spec"`
+	Status routev1.RouteStatus `json:"status"`
+}
+
+func (l *listedRoute) route() *routev1.Route {
+	m := &l.Metadata
+	return &routev1.Route{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+			CreationTimestamp: m.CreationTimestamp, Labels: m.Labels, Annotations: m.Annotations,
+		},
+		Spec: l.Spec, Status: l.Status,
+	}
+}
+
+// decodeRoutes decodes a list in JSON.
+func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListMeta, error) {
+	var meta metav1.ListMeta
+	d := json.NewDecoder(from)
+	if err := expect(d, json.Delim('{')); err != nil {
+		return meta, err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return meta, err
+		}
+		switch name {
+		case "metadata":
+			err = d.Decode(&meta)
+		case "items":
+			err = decodeItems(d, each)
+		default:
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
+		}
+		if err != nil {
+			return meta, err
+		}
+	}
+	if err := expect(d, json.Delim('}')); err != nil {
+		return meta, err
+	}
+	if meta.ResourceVersion == "" {
+		return meta, errors.New("the answer is not a list: it has no resource version")
+	}
+	return meta, nil
+}
+
+func decodeItems(d *json.Decoder, each func(*routev1.Route) error) error {
+	switch open, err := d.Token(); {
+	case err != nil:
+		return err
+	case open == nil:
+		return nil // null
+	case open != json.Delim('['):
+		return fmt.Errorf("items begin with %v", open)
+	}
+	for d.More() {
+		var l listedRoute
+		if err := d.Decode(&l); err != nil {
+			return err
+		}
+		if err := each(l.route()); err != nil {
+			return err
+		}
+	}
+	return expect(d, json.Delim(']'))
+}
+
+func expect(d *json.Decoder, want json.Delim) error {
+	got, err := d.Token()
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil && got != want {
+		err = fmt.Errorf("found %v instead of %v", got, want)
+	}
+	return err
+}
