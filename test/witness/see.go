@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mdlayher/arp"
@@ -19,16 +20,24 @@ import (
 	"github.com/mdlayher/packet"
 )
 
+// client is the host that a witness is on, and router one that may be between it
+// and the nodes.
+const (
+	client = "client"
+	router = "tor"
+)
+
 // see looks until the input ends, and then writes the Report.
 func see(o Options, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s := &seer{opts: o}
+	if err := s.begin(); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
-	if len(o.Addresses) > 0 {
-		if err := s.listen(ctx, &wg); err != nil {
-			return err
-		}
+	if err := s.listen(ctx, &wg); err != nil {
+		return err
 	}
 	if o.Target != "" {
 		wg.Go(func() { s.request(ctx) })
@@ -42,6 +51,7 @@ func see(o Options, in io.Reader, out io.Writer) error {
 	}
 	cancel()
 	wg.Wait()
+	s.scene.end(&s.report)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := encoder.Encode(s.report); err != nil {
@@ -52,42 +62,62 @@ func see(o Options, in io.Reader, out io.Writer) error {
 
 type seer struct {
 	opts   Options
+	target netip.AddrPort
+	wanted map[netip.Addr]bool
+	// port is the one of the next request.
+	port   atomic.Int64
+	scene  *scene
 	mu     sync.Mutex
 	report Report
 }
 
-// listen asks for the addresses and notes who answers.
+func (s *seer) begin() (err error) {
+	if s.opts.Target != "" {
+		if s.target, err = netip.ParseAddrPort(s.opts.Target); err != nil {
+			return fmt.Errorf("target of requests: %w", err)
+		}
+	}
+	s.port.Store(time.Now().UnixNano() / int64(portTime))
+	s.wanted = map[netip.Addr]bool{}
+	for _, text := range s.opts.Addresses {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return fmt.Errorf("address to look at: %w", err)
+		}
+		s.wanted[addr] = true
+	}
+	return nil
+}
+
+// listen asks for the addresses and notes who answers, and hears what passes
+// the hosts.
 func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
+	var err error
+	if s.scene, err = newScene(s.opts, s.target, s.note); err != nil {
+		return err
+	}
+	wg.Go(func() { s.scene.run(ctx) })
+	if len(s.wanted) == 0 {
+		return nil
+	}
 	ifi, err := net.InterfaceByName("eth0")
 	if err != nil {
 		return fmt.Errorf("find the interface: %w", err)
 	}
 	conn, err := packet.Listen(ifi, packet.Raw, 0x0806, nil)
 	if err != nil {
-		return fmt.Errorf("listen for ARP: %w", err)
+		return fmt.Errorf("ask by ARP: %w", err)
 	}
 	self, err := ownAddress(ifi)
 	if err != nil {
 		return err
 	}
-	wanted := map[netip.Addr]bool{}
-	for _, text := range s.opts.Addresses {
-		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			return fmt.Errorf("address to look at: %w", err)
-		}
-		wanted[addr] = true
-	}
 	wg.Go(func() {
-		<-ctx.Done()
-		_ = conn.Close()
-	})
-	wg.Go(func() { s.note(conn, wanted) })
-	wg.Go(func() {
+		defer conn.Close()
 		tick := time.NewTicker(cmp.Or(s.opts.ARPEvery, 50*time.Millisecond))
 		defer tick.Stop()
 		for {
-			for addr := range wanted {
+			for addr := range s.wanted {
 				ask(conn, ifi, self, addr)
 			}
 			select {
@@ -128,24 +158,21 @@ func ask(conn *packet.Conn, ifi *net.Interface, self, addr netip.Addr) {
 	}
 }
 
-func (s *seer) note(conn *packet.Conn, wanted map[netip.Addr]bool) {
-	buf := make([]byte, 1600)
-	for {
-		n, _, err := conn.ReadFrom(buf)
-		if err != nil {
-			return
+// note keeps who claims one of the addresses, and to whom the client sends.
+func (s *seer) note(f frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.tcp && f.out && f.to == s.target {
+		if last := len(s.report.Sent) - 1; last < 0 || s.report.Sent[last].MAC != f.mac.String() {
+			s.report.Sent = append(s.report.Sent, Sending{At: f.at, MAC: f.mac.String()})
 		}
-		var f ethernet.Frame
-		var p arp.Packet
-		if f.UnmarshalBinary(buf[:n]) != nil || p.UnmarshalBinary(f.Payload) != nil || !wanted[p.SenderIP] {
-			continue
-		}
-		s.mu.Lock()
-		s.report.Claims = append(s.report.Claims, Claim{
-			At: time.Now(), Address: p.SenderIP.String(), MAC: p.SenderHardwareAddr.String(), Unasked: p.SenderIP == p.TargetIP,
-		})
-		s.mu.Unlock()
 	}
+	if f.tcp || f.out || !s.wanted[f.from.Addr()] {
+		return
+	}
+	s.report.Claims = append(s.report.Claims, Claim{
+		At: f.at, Address: f.from.Addr().String(), MAC: f.owner.String(), Unasked: f.from.Addr() == f.to.Addr(),
+	})
 }
 
 // request sends requests at a fixed rate, whether or not they are answered.
@@ -159,22 +186,42 @@ func (s *seer) request(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			wg.Go(func() {
-				q := Request{At: time.Now()}
-				if err := s.once(); err != nil {
-					q.Error = err.Error()
-				}
-				q.Took = time.Since(q.At)
-				s.mu.Lock()
-				s.report.Requests = append(s.report.Requests, q)
-				s.mu.Unlock()
-			})
+			wg.Go(s.one)
 		}
 	}
 }
 
-func (s *seer) once() error {
-	conn, err := net.DialTimeout("tcp", s.opts.Target, Timeout)
+// one sends a request, and says where its packets went if it was not answered well.
+func (s *seer) one() {
+	q := Request{At: time.Now()}
+	a := attempt{opts: &s.opts, port: portOf(s.port.Add(1))}
+	err := a.run()
+	q.Took, q.Resent = time.Since(q.At), a.resent
+	if err != nil {
+		q.Error = err.Error()
+	}
+	if err != nil || q.Resent {
+		s.scene.explain(&q, a.port)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Requests = append(s.report.Requests, q)
+}
+
+// attempt is one request.
+type attempt struct {
+	opts *Options
+	// port is the client's.
+	port uint16
+	// resent says that the first packet had to be sent more than once.
+	resent bool
+}
+
+func (a *attempt) run() error {
+	probe := probe{port: a.port}
+	dialer := net.Dialer{Timeout: Timeout, Control: probe.keep}
+	conn, err := dialer.Dial("tcp", a.opts.Target)
+	a.port, a.resent = probe.look()
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -182,10 +229,14 @@ func (s *seer) once() error {
 	if err := conn.SetDeadline(time.Now().Add(Timeout)); err != nil {
 		return fmt.Errorf("set a deadline: %w", err)
 	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", cmp.Or(s.opts.Path, "/"), cmp.Or(s.opts.Host, "echo")); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", cmp.Or(a.opts.Path, "/"), cmp.Or(a.opts.Host, "echo")); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	answer, err := bufio.NewReader(conn).ReadString('\n')
+	reader := bufio.NewReader(conn)
+	answer, err := reader.ReadString('\n')
+	if err == nil {
+		_, err = io.Copy(io.Discard, reader) // the server closes first, as nodes and pods expect
+	}
 	if err != nil {
 		return fmt.Errorf("wait for the answer: %w", err)
 	}

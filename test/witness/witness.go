@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,11 +31,20 @@ type Options struct {
 	// none if it is empty. 0 means 10 ms.
 	Target, Path, Host string
 	Every              time.Duration
+	// Hosts are those on which to follow the packets of requests, so that a lost
+	// one tells where. Each costs a little of the machine.
+	Hosts []string
+	// Cluster is set by Start.
+	Cluster string
 }
 
-// Timeout is after how long a request counts as lost: before a client's kernel
-// would send a lost packet again.
-const Timeout = 900 * time.Millisecond
+// Timeout is how long a request waits for a connection, and then for its
+// answer, before it counts as lost. The kernel sends a lost packet again after
+// a second; a request that needed that counts as Resent.
+const Timeout = 5 * time.Second
+
+// slow is nearly the time after which a client's kernel sends a lost packet again.
+const slow = 900 * time.Millisecond
 
 // Claim is an ARP reply, or an unasked announcement.
 type Claim struct {
@@ -50,12 +60,30 @@ type Request struct {
 	Took time.Duration `json:"took"`
 	// Error is why it was lost, or empty.
 	Error string `json:"error,omitempty"`
+	// Resent says that the client sent the first packet again.
+	Resent bool `json:"resent,omitempty"`
+	// Torn says that the address moved to another host in the midst of it: no
+	// host can go on with a connection that it does not know.
+	Torn bool `json:"torn,omitempty"`
+	// Path tells of the first that were lost or resent where their packets went.
+	Path []string `json:"path,omitempty"`
+}
+
+// Sending is since when the client sends the packets of requests to a card.
+type Sending struct {
+	At  time.Time `json:"at"`
+	MAC string    `json:"mac"`
 }
 
 // Report is what was seen.
 type Report struct {
+	// Sent has an entry for each time that the client turned to another card.
+	Sent     []Sending `json:"sent"`
 	Claims   []Claim   `json:"claims"`
 	Requests []Request `json:"requests"`
+	// Counters tell by host what its kernel counted meanwhile that may explain
+	// a loss.
+	Counters []string `json:"counters,omitempty"`
 }
 
 // Witness is the process on the client host.
@@ -95,14 +123,14 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Witness, error)
 	if err != nil {
 		return nil, fmt.Errorf("start a witness: %w", err)
 	}
+	o.Cluster = c.Name()
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("start a witness: %w", err)
 	}
-	cmd, err := c.Command(ctx, "client", "env", asWitness+"="+string(text), self)
-	if err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
-	}
+	// In the client's network only: it looks at other hosts from outside.
+	cmd := exec.CommandContext(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.Name()+"-"+client), self)
+	cmd.Env = append(os.Environ(), asWitness+"="+string(text))
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -143,23 +171,47 @@ func (w *Witness) Stop() (*Report, error) {
 	return r.report, nil
 }
 
-// Lost returns the requests without an answer.
+// Lost returns the requests without an answer, but for those that are Torn.
 func (r *Report) Lost() []Request {
-	return slices.DeleteFunc(slices.Clone(r.Requests), func(q Request) bool { return q.Error == "" })
+	return r.those(func(q Request) bool { return q.Error != "" && !q.Torn })
 }
 
-// Silence is the longest time between two answers, and when it began.
+// Torn returns the requests without an answer in whose midst the address moved.
+func (r *Report) Torn() []Request {
+	return r.those(func(q Request) bool { return q.Error != "" && q.Torn })
+}
+
+// Slow returns the requests that were answered a second late or more, because
+// their first packet was lost. One that was answered sooner met a pod that still
+// remembered an earlier connection, and was told so at once.
+func (r *Report) Slow() []Request {
+	return r.those(func(q Request) bool { return q.Error == "" && q.Resent && q.Took >= slow })
+}
+
+func (r *Report) those(keep func(Request) bool) []Request {
+	return slices.DeleteFunc(slices.Clone(r.Requests), func(q Request) bool { return !keep(q) })
+}
+
+// Silence is the longest time in which requests were sent and none was
+// answered, and when it began. Time in which the witness itself did not get to
+// send any does not count.
 func (r *Report) Silence() (longest time.Duration, from time.Time) {
-	var answers []time.Time
+	var answers, sent []time.Time
 	for _, q := range r.Requests {
+		sent = append(sent, q.At)
 		if q.Error == "" {
 			answers = append(answers, q.At.Add(q.Took))
 		}
 	}
 	slices.SortFunc(answers, time.Time.Compare)
+	slices.SortFunc(sent, time.Time.Compare)
 	for i := 1; i < len(answers); i++ {
-		if d := answers[i].Sub(answers[i-1]); d > longest {
-			longest, from = d, answers[i-1]
+		next, _ := slices.BinarySearchFunc(sent, answers[i-1], time.Time.Compare)
+		if next == len(sent) {
+			break
+		}
+		if d := answers[i].Sub(sent[next]); d > longest {
+			longest, from = d, sent[next]
 		}
 	}
 	return longest, from
@@ -175,6 +227,9 @@ func (r *Report) FirstAnswerAfter(t time.Time) (time.Duration, bool) {
 	}
 	return best, found
 }
+
+// Moves is how often the client turned to another host.
+func (r *Report) Moves() int { return max(0, len(r.Sent)-1) }
 
 // Double is a time in which two hosts answered for one address.
 type Double struct {
@@ -240,7 +295,8 @@ func (r *Report) Owner(address string) string {
 // String is one line.
 func (r *Report) String() string {
 	silence, _ := r.Silence()
-	parts := []string{fmt.Sprintf("%d requests, %d lost, silent for %v", len(r.Requests), len(r.Lost()), silence.Round(time.Millisecond))}
+	parts := []string{fmt.Sprintf("%d requests, %d lost, %d slow, %d torn, %d moves, silent for %v",
+		len(r.Requests), len(r.Lost()), len(r.Slow()), len(r.Torn()), r.Moves(), silence.Round(time.Millisecond))}
 	for _, d := range r.Doubles() {
 		parts = append(parts, fmt.Sprintf("%s answered by %d hosts for %v", d.Address, len(d.MACs), d.To.Sub(d.From).Round(time.Millisecond)))
 	}

@@ -1,0 +1,276 @@
+package witness
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// netnsFolder is where iproute2 keeps network namespaces.
+const netnsFolder = "/run/netns"
+
+// inside runs do on a thread of its own in the network namespace of that name.
+// Sockets that do opens stay there.
+func inside(netns string, do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // not given back: the thread ends with the goroutine
+		file, err := os.Open(filepath.Join(netnsFolder, netns))
+		if err != nil {
+			done <- fmt.Errorf("enter a host: %w", err)
+			return
+		}
+		err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
+		_ = file.Close()
+		if err != nil {
+			done <- fmt.Errorf("enter %s: %w", netns, err)
+			return
+		}
+		done <- do()
+	}()
+	return <-done
+}
+
+// frame is what a tap saw of a packet: TCP, or ARP, where from and to are the
+// sender's and the target's address, and owner the sender's card.
+type frame struct {
+	at       time.Time
+	host     string
+	ifindex  int
+	out      bool
+	tcp      bool
+	mac      mac // to which it is addressed on this wire
+	owner    mac
+	from, to netip.AddrPort
+	seq, ack uint32
+	flags    byte
+	reply    bool // of ARP
+}
+
+type mac [6]byte
+
+func (m mac) String() string { return net.HardwareAddr(m[:]).String() }
+
+// TCP flags as they stand in the header.
+const (
+	flagFIN = 1 << iota
+	flagSYN
+	flagRST
+	flagPSH
+	flagACK
+)
+
+// tap hears a host's wires. Times are the kernel's: they stay right while the
+// witness itself waits for a processor.
+type tap struct {
+	host  string
+	file  *os.File
+	names func(ifindex int) string
+	card  mac // of eth0
+}
+
+// openTap listens in a namespace: on eth0 for what the filter passes, or on all interfaces.
+func openTap(netns, host string, everywhere bool, filter []bpf.Instruction) (*tap, error) {
+	t := &tap{host: host}
+	program, err := bpf.Assemble(filter)
+	if err != nil {
+		return nil, fmt.Errorf("assemble a filter: %w", err)
+	}
+	err = inside(netns, func() error {
+		ifindex := 0
+		if ifi, err := net.InterfaceByName("eth0"); err == nil {
+			copy(t.card[:], ifi.HardwareAddr)
+			ifindex = ifi.Index
+		}
+		if everywhere {
+			ifindex = 0
+		}
+		fd, err := listenRaw(ifindex, program)
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w", host, err)
+		}
+		t.file = os.NewFile(uintptr(fd), "tap on "+host)
+		t.names = interfaceNames(fd)
+		return nil
+	})
+	return t, err
+}
+
+// listenRaw opens a packet socket that hears only what passes the filter.
+func listenRaw(ifindex int, program []bpf.RawInstruction) (int, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open a packet socket: %w", err)
+	}
+	code := make([]unix.SockFilter, len(program))
+	for i, in := range program {
+		code[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	const everyProtocol = unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8
+	err = errors.Join(
+		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everyProtocol, Ifindex: ifindex}),
+	)
+	if err != nil {
+		_ = unix.Close(fd)
+		return 0, fmt.Errorf("set up a packet socket: %w", err)
+	}
+	return fd, nil
+}
+
+// interfaceNames finds and remembers the names of interfaces in the socket's namespace.
+func interfaceNames(fd int) func(int) string {
+	var mu sync.Mutex
+	known := map[int]string{}
+	return func(ifindex int) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if known[ifindex] == "" {
+			known[ifindex] = fmt.Sprintf("interface %d", ifindex)
+			if req, err := unix.NewIfreq("eth0"); err == nil {
+				req.SetUint32(uint32(ifindex))
+				if unix.IoctlIfreq(fd, unix.SIOCGIFNAME, req) == nil {
+					known[ifindex] = req.Name()
+				}
+			}
+		}
+		return known[ifindex]
+	}
+}
+
+// run hands over what it hears until the tap is closed.
+func (t *tap) run(take func(frame)) error {
+	raw, err := t.file.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("read a tap: %w", err)
+	}
+	buf, control := make([]byte, 256), make([]byte, 128)
+	for {
+		var n, nc int
+		var from unix.Sockaddr
+		var failed error
+		err := raw.Read(func(fd uintptr) bool {
+			n, nc, _, from, failed = unix.Recvmsg(int(fd), buf, control, 0)
+			return !errors.Is(failed, unix.EAGAIN)
+		})
+		if err != nil {
+			return nil //nolint:nilerr // closed
+		}
+		if errors.Is(failed, unix.ENETDOWN) || errors.Is(failed, unix.EINTR) {
+			continue
+		}
+		if failed != nil {
+			return fmt.Errorf("read a tap on %s: %w", t.host, failed)
+		}
+		f, ok := parse(buf[:n])
+		if !ok {
+			continue
+		}
+		f.host, f.at = t.host, stamp(control[:nc])
+		if ll, ok := from.(*unix.SockaddrLinklayer); ok {
+			f.ifindex, f.out = ll.Ifindex, ll.Pkttype == unix.PACKET_OUTGOING
+		}
+		take(f)
+	}
+}
+
+// stamp is when the kernel had the packet.
+func stamp(control []byte) time.Time {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err == nil {
+		for _, m := range messages {
+			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
+				return time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
+			}
+		}
+	}
+	return time.Now()
+}
+
+// parse reads the headers of a frame.
+func parse(b []byte) (f frame, ok bool) {
+	if len(b) < 34 {
+		return f, false
+	}
+	copy(f.mac[:], b)
+	addr := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at:])) }
+	switch binary.BigEndian.Uint16(b[12:]) {
+	case unix.ETH_P_ARP:
+		if len(b) < 42 {
+			return f, false
+		}
+		copy(f.owner[:], b[22:])
+		f.reply = binary.BigEndian.Uint16(b[20:]) == 2
+		f.from, f.to = netip.AddrPortFrom(addr(28), 0), netip.AddrPortFrom(addr(38), 0)
+		return f, true
+	case unix.ETH_P_IP:
+		l4 := 14 + int(b[14]&0xf)*4
+		if b[23] != unix.IPPROTO_TCP || len(b) < l4+14 {
+			return f, false
+		}
+		f.tcp = true
+		f.from = netip.AddrPortFrom(addr(26), binary.BigEndian.Uint16(b[l4:]))
+		f.to = netip.AddrPortFrom(addr(30), binary.BigEndian.Uint16(b[l4+2:]))
+		f.seq, f.ack, f.flags = binary.BigEndian.Uint32(b[l4+4:]), binary.BigEndian.Uint32(b[l4+8:]), b[l4+13]
+		return f, true
+	}
+	return f, false
+}
+
+// snap is how much of a frame matters.
+const snap = 120
+
+// clientFilter passes ARP and all TCP with the address.
+func clientFilter(target netip.Addr) []bpf.Instruction {
+	want := uint32(0)
+	if target.Is4() {
+		four := target.As4()
+		want = binary.BigEndian.Uint32(four[:])
+	}
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: 7},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.ETH_P_IP, SkipTrue: 7},
+		bpf.LoadAbsolute{Off: 23, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_TCP, SkipTrue: 5},
+		bpf.LoadAbsolute{Off: 26, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: want, SkipTrue: 2},
+		bpf.LoadAbsolute{Off: 30, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: want, SkipTrue: 1},
+		bpf.RetConstant{Val: snap},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// hostFilter passes packets of TCP from or to one of the ports.
+func hostFilter(ports []uint16) []bpf.Instruction {
+	head := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.LoadAbsolute{Off: 23, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.LoadMemShift{Off: 14},
+	}
+	for _, at := range []uint32{14, 16} {
+		head = append(head, bpf.LoadIndirect{Off: at, Size: 2})
+		for _, port := range slices.Compact(slices.Sorted(slices.Values(ports))) {
+			head = append(head, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1}, bpf.RetConstant{Val: snap})
+		}
+	}
+	return append(head, bpf.RetConstant{Val: 0})
+}

@@ -1,0 +1,167 @@
+package witness
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// kept is for how long frames are remembered: longer than a request takes.
+	kept = 12 * time.Second
+	// near is how far a connection's numbers may be from its first: requests
+	// and answers are short.
+	near = 8192
+	// pathLimit is how many frames of one request are told at most.
+	pathLimit = 60
+)
+
+// recorder remembers what the taps heard of late.
+type recorder struct {
+	mu     sync.Mutex
+	frames []frame
+	cards  map[mac]string // the hosts that they belong to
+	names  map[string]func(int) string
+}
+
+func (r *recorder) add(f frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.frames) > 1000 && len(r.frames) == cap(r.frames) {
+		old := 0
+		for old < len(r.frames) && f.at.Sub(r.frames[old].at) > kept {
+			old++
+		}
+		r.frames = slices.Delete(r.frames, 0, old)
+	}
+	r.frames = append(r.frames, f)
+}
+
+// connection returns all frames of the client's connection from a port, on all
+// hosts and whatever their addresses were translated to. Its sequence numbers
+// tell: translation leaves them alone.
+func (r *recorder) connection(port uint16, since time.Time) []frame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *frame
+	for i := range r.frames {
+		f := &r.frames[i]
+		if f.tcp && f.host == client && f.out && f.from.Port() == port && f.flags&flagSYN != 0 && !f.at.Before(since) {
+			first = f
+			break
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	// What was not of this connection but went between the same ends counts
+	// too: the answer of a host that remembers an earlier one.
+	pairs := map[[2]netip.AddrPort]bool{}
+	for _, f := range r.frames {
+		if f.tcp && !f.at.Before(first.at) && (f.seq-first.seq < near || f.flags&flagACK != 0 && f.ack-first.seq < near) {
+			pairs[ends(f)] = true
+		}
+	}
+	var all []frame
+	for _, f := range r.frames {
+		if f.tcp && !f.at.Before(first.at) && pairs[ends(f)] {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b frame) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// ends are both addresses of a packet, whichever way it goes.
+func ends(f frame) [2]netip.AddrPort {
+	if f.from.Compare(f.to) < 0 {
+		return [2]netip.AddrPort{f.from, f.to}
+	}
+	return [2]netip.AddrPort{f.to, f.from}
+}
+
+// torn says whether a connection's packets went to more than one host, because
+// the address moved between them: as the client sent them, or a router on the way.
+func torn(connection []frame) bool {
+	if len(connection) == 0 {
+		return false
+	}
+	first := connection[0]
+	to := map[string]mac{}
+	for _, f := range connection {
+		if !f.out || f.from != first.from || f.to != first.to || f.host != client && f.host != router {
+			continue
+		}
+		if before, known := to[f.host]; known && before != f.mac {
+			return true
+		}
+		to[f.host] = f.mac
+	}
+	return false
+}
+
+// tell lists where the packets of a connection were seen.
+func (r *recorder) tell(connection []frame) []string {
+	if len(connection) == 0 {
+		return []string{"no packet of it left the client"}
+	}
+	start := connection[0].at
+	var lines []string
+	for _, f := range connection[:min(len(connection), pathLimit)] {
+		way := "in"
+		if f.out {
+			way = "out"
+		}
+		lines = append(lines, fmt.Sprintf("%9.3f ms  %-6s %-12s %-3s  %-21s > %-21s %-7s to %s",
+			float64(f.at.Sub(start).Microseconds())/1000, f.host, r.names[f.host](f.ifindex), way, f.from, f.to, flags(f.flags), r.owner(f.mac)))
+	}
+	if more := len(connection) - pathLimit; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+func (r *recorder) owner(m mac) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if host := r.cards[m]; host != "" {
+		return host
+	}
+	return m.String()
+}
+
+func flags(b byte) string {
+	var names []string
+	for i, name := range []string{"FIN", "SYN", "RST", "PSH", "ACK"} {
+		if b&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// claims tells who said lately to own the address.
+func (r *recorder) claims(addr netip.Addr, from, to time.Time) []string {
+	r.mu.Lock()
+	frames := slices.Clone(r.frames)
+	r.mu.Unlock()
+	var lines []string
+	last := ""
+	for _, f := range frames {
+		if f.tcp || f.from.Addr() != addr || f.at.Before(from) || f.at.After(to) {
+			continue
+		}
+		what := "answers"
+		if f.from.Addr() == f.to.Addr() {
+			what = "announces itself"
+		}
+		if line := r.owner(f.owner) + " " + what; line != last {
+			lines = append(lines, fmt.Sprintf("%9.3f ms  ARP: %s", float64(f.at.Sub(from).Microseconds())/1000, line))
+			last = line
+		}
+	}
+	return lines
+}
