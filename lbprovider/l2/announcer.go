@@ -246,7 +246,8 @@ func (s *state) again() {
 }
 
 // contested answers the claim of another host with a new burst, but neither at
-// once nor often: while an address moves, two nodes may claim it for a moment.
+// once nor often: while an address moves, two nodes may claim it for a moment. A
+// burst that is under way pauses for that moment.
 func (s *state) contested(addr netip.Addr, by mac, on string) {
 	if _, leaving := s.yields[addr]; leaving {
 		s.release(addr, "taken over by "+by.addr().String())
@@ -258,6 +259,7 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	}
 	(*s.claims.Load())[addr].counts.conflicts.Add(1)
 	now := time.Now()
+	b.hold(now.Add(conflictDelay))
 	if !b.over() || now.Sub(s.foreign[addr]) < conflictPause {
 		return
 	}

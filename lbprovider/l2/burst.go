@@ -18,18 +18,29 @@ type burst struct {
 	// refresh is the pause between frames after the burst; 0 means none follow.
 	refresh time.Duration
 	last    time.Time
+	// held is before when nothing goes out.
+	held time.Time
 }
 
 // due returns when the next frame goes out; false if never.
-func (b *burst) due() (time.Time, bool) {
-	if at := offsets(); b.sent < len(at) {
-		return b.start.Add(at[b.sent]), true
-	}
-	if b.refresh <= 0 {
+func (b *burst) due() (at time.Time, ever bool) {
+	if offset := offsets(); b.sent < len(offset) {
+		at = b.start.Add(offset[b.sent])
+	} else if b.refresh > 0 {
+		at = b.last.Add(b.refresh)
+	} else {
 		return time.Time{}, false
 	}
-	return b.last.Add(b.refresh), true
+	if at.Before(b.held) {
+		at = b.held
+	}
+	return at, true
 }
+
+// hold lets nothing out until then: another has just claimed the address. If it
+// is the new owner, this node is about to hear of that, and must not draw
+// clients back in the meantime.
+func (b *burst) hold(until time.Time) { b.held = until }
 
 // mark notes that a frame went out at now.
 func (b *burst) mark(now time.Time) {

@@ -28,6 +28,16 @@ func TestBurst(t *testing.T) {
 	if at, _ := b.due(); !at.Equal(start.Add(3 * time.Minute)) {
 		t.Errorf("a new burst is due at %v", at)
 	}
+	held := &burst{start: start}
+	held.mark(start)
+	held.hold(start.Add(500 * time.Millisecond))
+	if at, _ := held.due(); !at.Equal(start.Add(500 * time.Millisecond)) {
+		t.Errorf("a held burst goes on at %v", at)
+	}
+	held.mark(start.Add(500 * time.Millisecond))
+	if at, _ := held.due(); !at.Equal(start.Add(offsets()[2])) {
+		t.Errorf("after a pause, the next frame is due at %v", at)
+	}
 	silent := &burst{start: start, sent: len(offsets())}
 	if _, ok := silent.due(); ok {
 		t.Error("without a refresh, nothing follows the burst")
