@@ -31,6 +31,7 @@ type cloudSettings struct {
 	scheme     string
 	targetType string
 	nodeRules  bool
+	drain      bool
 	tags       string
 
 	url, ca, token, cert, key string
@@ -44,6 +45,7 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&c.scheme, "aws-scheme", string(hook.SchemeInternetFacing), "`scheme` of load balancers that name none: internet-facing or internal")
 	f.StringVar(&c.targetType, "aws-target-type", "instance", "target `type` of load balancers that name none: instance or ip")
 	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
+	f.BoolVar(&c.drain, "aws-drain-on-delete", false, "let connections end, for up to the targets' deregistration delay, before a load balancer is deleted")
 	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
 	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook, for --cloud=webhook and --dns=webhook: https://…, or unix:///…")
 	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
@@ -97,7 +99,7 @@ func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBa
 	if err != nil {
 		return nil, fmt.Errorf("--aws-tags: %w", err)
 	}
-	h := aws.New(cfg, aws.Options{Cluster: c.cluster, VPC: c.vpc, Defaults: stack.Defaults{
+	h := aws.New(cfg, aws.Options{Cluster: c.cluster, VPC: c.vpc, DrainOnDelete: c.drain, Defaults: stack.Defaults{
 		Scheme: hook.Scheme(c.scheme), TargetType: c.targetType, NodeRules: c.nodeRules, Tags: tags,
 	}})
 	// Who we are to AWS is worth a line; that it cannot be found out does not

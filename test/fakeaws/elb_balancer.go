@@ -98,6 +98,8 @@ func mappings(r *request, b *loadBalancer) ([]mapping, error) {
 		switch {
 		case sub == nil:
 			return nil, refuse("SubnetNotFound", "The subnet ID '%s' does not exist", m.Subnet)
+		case r.state.Refused[sub.Zone] != "":
+			return nil, refuse("AvailabilityZoneNotSupported", "%s", r.state.Refused[sub.Zone])
 		case zones[sub.Zone] != "":
 			return nil, refuse("InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone: %s, %s", zones[sub.Zone], sub.ID)
 		case b.AddressType == "dualstack" && sub.IPv6 == "":
@@ -298,7 +300,17 @@ func setSubnets(r *request) (any, error) {
 			}
 		}
 	}
+	for _, m := range b.Mappings {
+		if eip := r.state.Addresses[m.Allocation]; eip != nil {
+			eip.Association = ""
+		}
+	}
 	b.Mappings = list
+	for _, m := range list {
+		if eip := r.state.Addresses[m.Allocation]; eip != nil {
+			eip.Association = b.ARN
+		}
+	}
 	return nil, nil
 }
 

@@ -103,6 +103,13 @@ func (c *Cloud) group(g *targetGroup) Group {
 	return x
 }
 
+// ACL returns the web ACL of a load balancer, or "".
+func (c *Cloud) ACL(balancer string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.ACLs[balancer]
+}
+
 // Groups returns all target groups, also those without a listener.
 func (c *Cloud) Groups() []Group {
 	c.mu.Lock()

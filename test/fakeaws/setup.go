@@ -103,6 +103,11 @@ func (c *Cloud) AddCertificate(names ...string) string {
 	return arn
 }
 
+// RefuseZone has load balancers refused in a zone, with a message.
+func (c *Cloud) RefuseZone(zone, message string) {
+	c.change(func(s *state) { s.Refused[zone] = message })
+}
+
 // StealTags replaces the tags of everything whose tags hold a key, as somebody
 // with the right to do so may.
 func (c *Cloud) StealTags(key string, with map[string]string) {

@@ -28,6 +28,8 @@ type state struct {
 	Releases map[string]time.Time
 	// ACLs are the WAF lists by the ARN of the load balancer.
 	ACLs map[string]string
+	// Refused are zones without load balancers: what the refusal says.
+	Refused map[string]string
 }
 
 func newState() *state {
@@ -37,6 +39,7 @@ func newState() *state {
 		Balancers: map[string]*loadBalancer{}, TargetGroups: map[string]*targetGroup{}, Listeners: map[string]*listener{},
 		Certificates: map[string]*certificate{}, Zones: map[string]*zone{}, Changes: map[string]time.Time{},
 		Interfaces: map[string]time.Time{}, Releases: map[string]time.Time{}, ACLs: map[string]string{},
+		Refused: map[string]string{},
 	}
 }
 

@@ -2,8 +2,10 @@ package aws
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -12,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
 func subnetMappings(list []stack.Mapping) []elbtypes.SubnetMapping {
@@ -51,7 +54,7 @@ func (r *run) balancer(ctx context.Context, a stack.Action) error {
 		if err == nil {
 			b.Subnets = a.Subnets
 		}
-		return Classify("SetSubnets", err)
+		return addressInUse(Classify("SetSubnets", err), a.Subnets)
 	case stack.SetAddressType:
 		_, err := r.hook.aws.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: arn, IpAddressType: elbtypes.IpAddressType(a.AddressType)})
 		if err == nil {
@@ -106,13 +109,27 @@ func (r *run) groupIDs(others []string, frontend bool) []string {
 
 func (r *run) createBalancer(ctx context.Context, a stack.CreateBalancer) error {
 	b := a.Balancer
-	out, err := r.hook.aws.elb.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{
-		Name: sdk.String(b.Name), Type: elbtypes.LoadBalancerTypeEnum(b.Kind), Scheme: elbtypes.LoadBalancerSchemeEnum(b.Scheme),
-		IpAddressType: elbtypes.IpAddressType(b.AddressType), SubnetMappings: subnetMappings(b.Subnets),
-		SecurityGroups: r.groupIDs(b.SecurityGroups, a.Frontend), Tags: elbTags(b.Tags),
-	})
+	create := func(subnets []stack.Mapping) (*elb.CreateLoadBalancerOutput, error) {
+		out, err := r.hook.aws.elb.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{
+			Name: sdk.String(b.Name), Type: elbtypes.LoadBalancerTypeEnum(b.Kind), Scheme: elbtypes.LoadBalancerSchemeEnum(b.Scheme),
+			IpAddressType: elbtypes.IpAddressType(b.AddressType), SubnetMappings: subnetMappings(subnets),
+			SecurityGroups: r.groupIDs(b.SecurityGroups, a.Frontend), Tags: elbTags(b.Tags),
+		})
+		return out, Classify("CreateLoadBalancer", err)
+	}
+	out, err := create(b.Subnets)
+	if codeIs(err, zoneNotSupported) && b.Found {
+		// Some zones have no load balancers. Which one it is, AWS's message may
+		// say or not.
+		for _, fewer := range r.hook.facts.without(b, hook.AsError(err).Message) {
+			r.hook.log.Info("a zone has no load balancers; trying without it", "service", r.ref.String(), "subnets", fmt.Sprint(fewer), "error", err)
+			if out, err = create(fewer); !codeIs(err, zoneNotSupported) {
+				break
+			}
+		}
+	}
 	if err != nil {
-		return r.retry(Classify("CreateLoadBalancer", err))
+		return r.retry(addressInUse(err, b.Subnets))
 	}
 	for _, x := range out.LoadBalancers {
 		made := balancerOf(x)
@@ -126,6 +143,21 @@ func (r *run) createBalancer(ctx context.Context, a stack.CreateBalancer) error 
 	r.hook.inventory.drop()
 	return nil
 }
+
+// addressInUse makes an error for users of the one that says that an Elastic IP
+// address is in use: it may be that of a load balancer that is just going, or
+// of something that never will.
+func addressInUse(err error, subnets []stack.Mapping) error {
+	if !codeIs(err, "ResourceInUse") || !slices.ContainsFunc(subnets, func(m stack.Mapping) bool { return m.Allocation != "" }) {
+		return err
+	}
+	e := *hook.AsError(err)
+	e.Class, e.Field, e.RetryAfter = hook.ClassInvalidConfig, stack.AnnotationPrefix+"aws-load-balancer-eip-allocations", 30*time.Second
+	return &e
+}
+
+// zoneNotSupported is AWS's code for a subnet in a zone without load balancers.
+const zoneNotSupported = "AvailabilityZoneNotSupported"
 
 // deleteBalancer deletes a load balancer. One that is not there is no error.
 func (r *run) deleteBalancer(ctx context.Context, name string) error {
@@ -142,9 +174,10 @@ func (r *run) deleteBalancer(ctx context.Context, name string) error {
 			return Classify("DeleteLoadBalancer", err)
 		}
 		err := remove()
-		if codeIs(err, "OperationNotPermitted") && b.Attributes["deletion_protection.enabled"] != "true" {
+		if codeIs(err, "OperationNotPermitted") {
 			// Protected by somebody, and not by an annotation of the Service,
-			// which Delete looks at first.
+			// which Delete looks at first; or by one of a Service that allows
+			// to replace its load balancer.
 			if err = r.setBalancerAttributes(ctx, &b, map[string]string{"deletion_protection.enabled": "false"}); err == nil {
 				err = remove()
 			}

@@ -280,6 +280,30 @@ func (f *facts) subnets(ctx context.Context) error {
 	return nil
 }
 
+// without returns what to try where AWS refuses a zone: the subnets that its
+// message does not name, by id or zone; if it names none, all but one, in turn.
+func (f *facts) without(b stack.Balancer, message string) [][]stack.Mapping {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	least := 1
+	if b.Kind == hook.KindApplication {
+		least = 2
+	}
+	named := slices.DeleteFunc(slices.Clone(b.Subnets), func(m stack.Mapping) bool {
+		i := slices.IndexFunc(f.known.Subnets, func(s stack.Subnet) bool { return s.ID == m.Subnet })
+		return strings.Contains(message, m.Subnet) || i >= 0 && strings.Contains(message, f.known.Subnets[i].Zone)
+	})
+	var tries [][]stack.Mapping
+	if len(named) < len(b.Subnets) {
+		tries = [][]stack.Mapping{named}
+	} else {
+		for i := range b.Subnets {
+			tries = append(tries, slices.Delete(slices.Clone(b.Subnets), i, i+1))
+		}
+	}
+	return slices.DeleteFunc(tries, func(try []stack.Mapping) bool { return len(try) < least })
+}
+
 // public reports whether a subnet's route table, its own or the main one, has
 // a way to an internet gateway.
 func public(tables []ec2types.RouteTable, subnet string) bool {

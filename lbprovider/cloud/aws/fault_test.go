@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,42 +18,57 @@ import (
 // end as without that, with nothing double and nothing left over. The same for
 // the way down.
 func TestKilledAfterEveryCall(t *testing.T) {
-	for _, stale := range []int{0, 3} {
-		t.Run(fmt.Sprintf("%d stale reads", stale), func(t *testing.T) {
-			const up, down = 12, 7 // as many as TestJournal counts
-			for k := range up {
-				b := newBed(t, fakeaws.Options{StaleReads: stale})
-				spec := routerSpec(4)
-				spec.Annotations[prefix+"target-group-attributes"] = "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true"
-				mark := b.cloud.Mark()
-				b.killAfter(k, func() {
-					for range 3 {
-						_, _ = b.hook.Ensure(t.Context(), spec) // it is cut off
+	for _, kind := range kinds() {
+		for _, stale := range []int{0, 3} {
+			t.Run(fmt.Sprintf("%s, %d stale reads", kind, stale), func(t *testing.T) {
+				up, down := undisturbed(t, kind)
+				for k := range up {
+					b := newBed(t, fakeaws.Options{StaleReads: stale})
+					spec := b.specOf(kind, 4)
+					mark := b.cloud.Mark()
+					b.killAfter(k, func() {
+						for range 3 {
+							_, _ = b.hook.Ensure(t.Context(), spec) // it is cut off
+						}
+					})
+					if n := len(succeeded(b.cloud.Since(mark))); n != k {
+						t.Fatalf("%d changes before the end, want %d", n, k)
 					}
-				})
-				if n := len(succeeded(b.cloud.Since(mark))); n != k {
-					t.Fatalf("%d changes before the end, want %d", n, k)
+					b.ensure(spec)
+					b.check(kind, spec)
+					b.restart()
+					b.delete(spec.Ref)
+					b.checkEmpty()
 				}
-				b.ensure(spec)
-				b.checkRouter(spec)
-				b.restart()
-				b.delete(spec.Ref)
-				b.checkEmpty()
-			}
-			for k := range down {
-				b := newBed(t, fakeaws.Options{StaleReads: stale})
-				spec := routerSpec(4)
-				b.ensure(spec)
-				b.killAfter(k, func() {
-					for range 3 {
-						_, _ = b.hook.Delete(t.Context(), spec.Ref) // it is cut off
-					}
-				})
-				b.delete(spec.Ref)
-				b.checkEmpty()
-			}
-		})
+				for k := range down {
+					b := newBed(t, fakeaws.Options{StaleReads: stale})
+					spec := b.specOf(kind, 4)
+					b.ensure(spec)
+					b.killAfter(k, func() {
+						for range 3 {
+							_, _ = b.hook.Delete(t.Context(), &hook.Deletion{Ref: spec.Ref}) // it is cut off
+						}
+					})
+					b.delete(spec.Ref)
+					b.checkEmpty()
+				}
+			})
+		}
 	}
+}
+
+// undisturbed returns how many changes a load balancer takes to come and to go.
+func undisturbed(t *testing.T, kind string) (up, down int) {
+	t.Helper()
+	b := newBed(t, fakeaws.Options{})
+	spec := b.specOf(kind, 4)
+	up = len(b.changes(func() { b.ensure(spec) }))
+	b.check(kind, spec)
+	down = len(b.changes(func() { b.delete(spec.Ref) }))
+	if up < 12 || down < 7 {
+		t.Errorf("%d changes up and %d down are too few", up, down)
+	}
+	return up, down
 }
 
 // killAfter runs a function until k changing calls have succeeded; what it
@@ -68,18 +84,40 @@ func (b *bed) killAfter(k int, f func()) {
 // TestLostAnswers: every changing call is carried out, and the client is told
 // that it failed.
 func TestLostAnswers(t *testing.T) {
-	b := newBed(t, fakeaws.Options{})
-	spec := routerSpec(4)
-	for _, action := range []string{"CreateSecurityGroup", "Authorize*", "CreateTargetGroup", "ModifyTargetGroupAttributes", "CreateLoadBalancer", "CreateListener", "RegisterTargets"} {
-		b.cloud.Script(fakeaws.Fault{Action: action, Count: 1, Effect: fakeaws.AcceptThenFail()})
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			b := newBed(t, fakeaws.Options{})
+			spec := b.specOf(kind, 4)
+			lost := 0
+			for _, action := range []string{
+				"CreateSecurityGroup", "Authorize*", "CreateTargetGroup", "ModifyTargetGroupAttributes", "CreateLoadBalancer",
+				"ModifyLoadBalancerAttributes", "AssociateWebACL", "CreateListener", "RegisterTargets",
+			} {
+				b.cloud.Script(fakeaws.Fault{Action: action, Count: 1, Effect: fakeaws.AcceptThenFail()})
+				lost++
+			}
+			mark := b.cloud.Mark()
+			b.ensure(spec)
+			b.check(kind, spec)
+			for _, action := range []string{"DeleteListener", "DeleteLoadBalancer", "DeleteTargetGroup", "Revoke*", "DeleteSecurityGroup"} {
+				b.cloud.Script(fakeaws.Fault{Action: action, Count: 1, Effect: fakeaws.AcceptThenFail()})
+				lost++
+			}
+			b.delete(spec.Ref)
+			b.checkEmpty()
+			if kind == network {
+				lost -= 2 // it has neither attributes nor a web ACL
+			}
+			for _, c := range b.cloud.Since(mark) {
+				if c.Code == "InternalFailure" {
+					lost--
+				}
+			}
+			if lost != 0 {
+				t.Errorf("%d answers were not lost", lost)
+			}
+		})
 	}
-	b.ensure(spec)
-	b.checkRouter(spec)
-	for _, action := range []string{"DeleteListener", "DeleteLoadBalancer", "DeleteTargetGroup", "Revoke*", "DeleteSecurityGroup"} {
-		b.cloud.Script(fakeaws.Fault{Action: action, Count: 1, Effect: fakeaws.AcceptThenFail()})
-	}
-	b.delete(spec.Ref)
-	b.checkEmpty()
 }
 
 // succeeded are the changing calls that were carried out.
@@ -95,34 +133,84 @@ func TestStorms(t *testing.T) {
 		"503": fakeaws.Refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "later"), "reset": fakeaws.Reset(), "cut short": fakeaws.Truncate(),
 		"slow": fakeaws.Slow(time.Millisecond),
 	}
-	for name, effect := range effects {
-		t.Run(name, func(t *testing.T) {
+	for i := range 2 * len(effects) {
+		name, kind := slices.Sorted(maps.Keys(effects))[i/2], kinds()[i%2]
+		effect := effects[name]
+		t.Run(name+", "+kind, func(t *testing.T) {
 			b := newBed(t, fakeaws.Options{Delays: fakeaws.Delays{Activate: time.Minute, Initial: 30 * time.Second, Drain: time.Minute, Interfaces: time.Minute, Release: 10 * time.Second}})
 			storm := fakeaws.Fault{Every: 3, Effect: effect}
 			if name == "cut short" {
 				storm.Count = 10 // the SDK does not try these again by itself
 			}
 			b.cloud.Script(storm)
-			spec := routerSpec(4)
+			spec := b.specOf(kind, 4)
 			b.ensure(spec)
-			b.checkRouter(spec)
+			b.check(kind, spec)
 			b.delete(spec.Ref)
 			b.checkEmpty()
 		})
 	}
 }
 
-// TestThrottledThroughout: the error says so, and nothing is half believed.
+// TestThrottledThroughout: the error says so, and nothing is half believed: a
+// load balancer that is there stays and loses no address.
 func TestThrottledThroughout(t *testing.T) {
-	b := newBed(t, fakeaws.Options{})
-	b.cloud.Script(fakeaws.Fault{Effect: fakeaws.Throttle()})
-	_, err := b.hook.Ensure(t.Context(), routerSpec(4))
-	if hook.ClassOf(err) != hook.ClassThrottled {
-		t.Fatalf("got %v", err)
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			b := newBed(t, fakeaws.Options{})
+			spec := b.specOf(kind, 4)
+			throttled := func() {
+				t.Helper()
+				b.cloud.Script(fakeaws.Fault{Effect: fakeaws.Throttle()})
+				r, err := b.hook.Ensure(t.Context(), spec)
+				if hook.ClassOf(err) != hook.ClassThrottled || r != nil && r.State == hook.StateReady && len(r.Ingress) == 0 {
+					t.Fatalf("got %+v, %v", r, err)
+				}
+				b.cloud.Heal()
+			}
+			throttled()
+			b.ensure(spec)
+			before := b.one()
+			b.restart()
+			throttled()
+			if got := b.changes(func() { b.ensure(spec) }); len(got) > 0 || b.one().ARN != before.ARN {
+				t.Errorf("changes: %v", got)
+			}
+			b.check(kind, spec)
+		})
 	}
-	b.cloud.Heal()
-	b.ensure(routerSpec(4))
-	b.checkRouter(routerSpec(4))
+}
+
+// TestCredentialsExpire: they expire between any two calls, on the way up and
+// on the way down, and are good again later. It goes on where it was.
+func TestCredentialsExpire(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			up, down := undisturbed(t, kind)
+			b := newBed(t, fakeaws.Options{})
+			spec := b.specOf(kind, 4)
+			for k := range up {
+				b.cloud.Script(fakeaws.Fault{Action: "[A-CM-Z]*", Skip: k, Effect: fakeaws.ExpiredToken()})
+				_, err := b.hook.Ensure(t.Context(), spec)
+				if err != nil && (hook.ClassOf(err) != hook.ClassDenied || !strings.Contains(err.Error(), "ExpiredToken")) {
+					t.Fatalf("after %d calls: %v", k, err)
+				}
+				b.cloud.Heal()
+			}
+			b.ensure(spec)
+			b.check(kind, spec)
+			for k := range down {
+				b.cloud.Script(fakeaws.Fault{Skip: k, Effect: fakeaws.ExpiredToken()})
+				_, err := b.hook.Delete(t.Context(), &hook.Deletion{Ref: spec.Ref})
+				if err != nil && hook.ClassOf(err) != hook.ClassDenied || k == 0 && err == nil {
+					t.Fatalf("after %d calls: %v", k, err)
+				}
+				b.cloud.Heal()
+			}
+			b.delete(spec.Ref)
+			b.checkEmpty()
+		})
+	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -163,19 +251,21 @@ func TestRefusals(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t, fakeaws.Options{Limits: c.limits})
-			spec := routerSpec(4)
-			c.prepare(b, spec)
-			_, err := b.settle(t.Context(), spec)
-			if hook.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.says) {
-				t.Fatalf("class %s, %v; want %s with %q", hook.ClassOf(err), err, c.class, c.says)
-			}
-			b.cloud.Heal()
-			b.restart()
-			b.delete(spec.Ref)
-			b.checkEmpty()
-		})
+		for _, kind := range kinds() {
+			t.Run(c.name+", "+kind, func(t *testing.T) {
+				b := newBed(t, fakeaws.Options{Limits: c.limits})
+				spec := b.specOf(kind, 4)
+				c.prepare(b, spec)
+				_, err := b.settle(t.Context(), spec)
+				if hook.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.says) {
+					t.Fatalf("class %s, %v; want %s with %q", hook.ClassOf(err), err, c.class, c.says)
+				}
+				b.cloud.Heal()
+				b.restart()
+				b.delete(spec.Ref)
+				b.checkEmpty()
+			})
+		}
 	}
 }
 
@@ -194,52 +284,6 @@ func TestOnePortFails(t *testing.T) {
 	}
 	if r == nil || len(r.Ingress) != 1 || r.Ingress[0].Hostname != lb.DNSName {
 		t.Errorf("result %+v", r)
-	}
-}
-
-// TestForeign: what is not ours is never touched.
-func TestForeign(t *testing.T) {
-	b := newBed(t, fakeaws.Options{})
-	spec := routerSpec(4)
-	spec.Annotations[prefix+"name"] = "theirs"
-	other := routerSpec(4)
-	other.Ref = hook.Ref{Cluster: "test", Namespace: "other", Name: "service", UID: "another-uid"}
-	other.Annotations[prefix+"name"] = "theirs"
-	b.ensure(other)
-	before := b.cloud.Balancers()
-	mark := b.cloud.Mark()
-	_, err := b.settle(t.Context(), spec)
-	if hook.ClassOf(err) != hook.ClassConflict || !strings.Contains(err.Error(), "other/service") {
-		t.Errorf("got %v", err)
-	}
-	if len(b.cloud.Balancers()) != len(before) {
-		t.Error("a load balancer came or went")
-	}
-	if got := fakeaws.Changes(b.cloud.Since(mark)); len(got) > 0 {
-		t.Errorf("changes: %v", got)
-	}
-	b.delete(spec.Ref)
-	if len(b.cloud.Balancers()) != 1 {
-		t.Error("somebody else's load balancer was deleted")
-	}
-}
-
-// TestStolenTags: without its tags a load balancer is not ours any more, and
-// stays as it is, also when the Service goes.
-func TestStolenTags(t *testing.T) {
-	b := newBed(t, fakeaws.Options{})
-	spec := routerSpec(4)
-	r := b.ensure(spec)
-	spec.Ref.Handle = r.Handle
-	b.cloud.StealTags("fairlead.dev/resource", map[string]string{"owner": "somebody"})
-	b.restart()
-	mark := b.cloud.Mark()
-	_, err := b.hook.Ensure(t.Context(), spec)
-	if hook.ClassOf(err) != hook.ClassConflict {
-		t.Errorf("got %v", err)
-	}
-	if got := fakeaws.Changes(b.cloud.Since(mark)); len(got) > 0 {
-		t.Errorf("changes: %v", got)
 	}
 }
 

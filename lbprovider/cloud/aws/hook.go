@@ -29,6 +29,9 @@ type Options struct {
 	Refresh time.Duration
 	// Poll is how often what is under way is looked at; 0 means 15 seconds.
 	Poll time.Duration
+	// DrainOnDelete lets targets finish their connections, for as long as
+	// their deregistration delay says, before a load balancer is deleted.
+	DrainOnDelete bool
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 	// Log is where messages go; nil means slog.Default.

@@ -27,6 +27,8 @@ type bed struct {
 	url   string
 	nodes string // the security group of the machines
 	clock *clock
+	// options are added to those of every hook; a test may change them before restart.
+	options aws.Options
 }
 
 // clock is what the hook takes for the time: it goes on by itself, and can be
@@ -65,10 +67,10 @@ func (b *bed) restart() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.hook = aws.New(cfg, aws.Options{
-		Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Now: b.clock.now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	o := b.options
+	o.Cluster, o.Defaults, o.Now = "test", stack.Defaults{NodeRules: true}, b.clock.now
+	o.Log = slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	b.hook = aws.New(cfg, o)
 }
 
 // routerSpec is the Service of a router with n nodes.
@@ -179,15 +181,68 @@ func TestJournal(t *testing.T) {
 // delete calls Delete until it is done.
 func (b *bed) delete(ref hook.Ref) {
 	b.t.Helper()
+	b.deletion(&hook.Deletion{Ref: ref})
+}
+
+func (b *bed) deletion(d *hook.Deletion) *hook.DeleteResult {
+	b.t.Helper()
 	for range 40 {
-		r, err := b.hook.Delete(b.t.Context(), ref)
+		r, err := b.hook.Delete(b.t.Context(), d)
 		if err == nil && r.Done {
-			return
+			return r
 		}
 		b.t.Logf("delete: %+v %v", r, err)
 		b.clock.ahead += 20 * time.Second
 	}
 	b.t.Fatal("the load balancer was not deleted")
+	return nil
+}
+
+// Both kinds of load balancers go through the same faults.
+const (
+	network     = "network"
+	application = "application"
+)
+
+func kinds() []string { return []string{network, application} }
+
+// specOf is the Service of a router with n nodes, for a load balancer of a kind.
+func (b *bed) specOf(kind string, n int) *hook.Spec {
+	b.t.Helper()
+	spec := routerSpec(n)
+	if kind == application {
+		b.cloud.AddCertificate("*.apps.example.com")
+		spec.Annotations[prefix+"type"], spec.Annotations["fairlead.dev/domain"] = "alb", "apps.example.com"
+		spec.Annotations["fairlead.dev/aws-wafv2-acl-arn"] = "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/edge/1"
+	} else {
+		spec.Annotations[prefix+"target-group-attributes"] = "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true"
+	}
+	return spec
+}
+
+// check fails unless the load balancer of specOf stands as it should.
+func (b *bed) check(kind string, spec *hook.Spec) {
+	b.t.Helper()
+	if kind == network {
+		b.checkRouter(spec)
+		return
+	}
+	lb := b.one()
+	if lb.Type != application || len(lb.Subnets) != 3 || lb.Attributes["routing.http.preserve_host_header.enabled"] != "true" || len(lb.Listeners) != 2 {
+		b.t.Fatalf("load balancer: %+v", lb)
+	}
+	if l := lb.Listeners[0]; l.Protocol != "HTTP" || l.Redirect != "HTTP_301" {
+		b.t.Errorf("port 80: %+v", l)
+	}
+	if l := lb.Listeners[1]; l.Protocol != "HTTPS" || len(l.Certificates) != 1 || l.Group.Protocol != "HTTPS" || len(l.Group.Targets) != len(spec.Targets.Nodes) {
+		b.t.Errorf("port 443: %+v", l)
+	}
+	if groups, frontends := b.cloud.Groups(), b.cloud.SecurityGroups(); len(groups) != 2 || len(frontends) != 2 {
+		b.t.Errorf("target groups %+v, security groups %+v", groups, frontends)
+	}
+	if acl := b.cloud.ACL(lb.ARN); acl != spec.Annotations["fairlead.dev/aws-wafv2-acl-arn"] {
+		b.t.Errorf("web ACL %q", acl)
+	}
 }
 
 // checkEmpty fails if anything of ours is left.

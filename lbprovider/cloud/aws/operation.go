@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -78,8 +79,8 @@ func (h *Hook) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, error)
 
 // Delete removes everything of a Service. What AWS is not ready to remove yet,
 // such as a security group whose network cards are still there, is tried again.
-func (h *Hook) Delete(ctx context.Context, ref hook.Ref) (*hook.DeleteResult, error) {
-	v := h.view(ref)
+func (h *Hook) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult, error) {
+	v := h.view(d.Ref)
 	if !v.found {
 		v.forget() // an inventory from before a crash of ours would not do
 	}
@@ -92,28 +93,88 @@ func (h *Hook) Delete(ctx context.Context, ref hook.Ref) (*hook.DeleteResult, er
 	if err := v.refreshForDelete(ctx); err != nil {
 		return nil, err
 	}
-	if b := v.state.Balancer; b != nil {
-		if !stack.OwnedBy(ref, b.Tags) {
-			return nil, conflict("load balancer", b.Name, b.Tags)
+	if b := v.state.Balancer; b != nil && !stack.OwnedBy(d.Ref, b.Tags) {
+		return nil, conflict("load balancer", b.Name, b.Tags)
+	}
+	if b := v.state.Balancer; b != nil && protected(d, b) {
+		return nil, &hook.Error{
+			Class: hook.ClassProtected, Code: "DeletionProtected",
+			Message: "the load balancer " + b.Name + " is protected by the Service's own annotation; remove deletion_protection.enabled there first",
 		}
-		if b.Attributes["deletion_protection.enabled"] == "true" && strings.Contains(b.Tags["fairlead.dev/attributes"], "deletion_protection.enabled") {
-			return nil, &hook.Error{
-				Class: hook.ClassProtected, Code: "DeletionProtected",
-				Message: "the load balancer " + b.Name + " is protected by the Service's own annotation; remove deletion_protection.enabled there first",
-			}
+	}
+	if h.options.DrainOnDelete {
+		if waits, err := v.drain(ctx); err != nil || waits != "" {
+			return &hook.DeleteResult{Waiting: waits, RetryAfter: hook.Duration(busyRetry)}, err
 		}
 	}
 	if err := v.findNodes(ctx); err != nil {
 		return nil, err
 	}
-	_, err := v.apply(ctx, stack.Stack{Ref: ref}, stack.PlanDelete(ref.Cluster, v.state))
+	_, err := v.apply(ctx, stack.Stack{Ref: d.Ref}, stack.PlanDelete(d.Ref.Cluster, v.state))
 	switch {
+	case v.givesUp(err):
+		left := "the security group " + v.state.Frontend.ID + " is still in use by something else and stays: " + hook.AsError(err).Message
+		h.drop(d.Ref)
+		return &hook.DeleteResult{Done: true, Left: left}, nil
 	case busy(err) || gone(err):
 		return &hook.DeleteResult{Waiting: hook.AsError(err).Error(), RetryAfter: hook.Duration(busyRetry)}, nil
 	case err != nil:
 		return nil, err
 	}
-	return h.confirm(ctx, ref)
+	return h.confirm(ctx, d.Ref)
+}
+
+// protected reports whether the Service itself forbids to delete its load
+// balancer. Protection that others switched on does not bind us: who deletes
+// the Service means its load balancer too.
+func protected(d *hook.Deletion, b *stack.Balancer) bool {
+	const key = "deletion_protection.enabled"
+	if d.Orphan {
+		return b.Attributes[key] == "true" && slices.Contains(strings.Fields(b.Tags["fairlead.dev/attributes"]), key)
+	}
+	settings, _ := stack.Read(d.Annotations) // what is wrong with others does not matter any more
+	return settings.BalancerAttributes[key] == "true"
+}
+
+// drain lets targets finish their connections before anything is deleted, and
+// says what it waits for.
+func (v *view) drain(ctx context.Context) (string, error) {
+	for _, g := range v.state.Groups {
+		if err := v.load(ctx, part{partTargets, g.Name}, stack.Stack{}); err != nil {
+			return "", err
+		}
+	}
+	if _, err := v.apply(ctx, stack.Stack{Ref: v.ref}, stack.PlanDrain(v.state)); err != nil {
+		return "", err
+	}
+	draining := 0
+	for _, g := range v.state.Groups {
+		for _, h := range g.Health {
+			if h.State == "draining" {
+				draining++
+			}
+		}
+	}
+	if draining == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d targets finish their connections", draining), nil
+}
+
+// heldTime is how long a security group may be in use after everything else is
+// gone, before it is left to the search for orphans: somebody else may have
+// used it, and the Service must not wait for him.
+const heldTime = 10 * time.Minute
+
+// givesUp reports whether nothing but the security group is left, for long.
+func (v *view) givesUp(err error) bool {
+	if !codeIs(err, "DependencyViolation") || v.state.Frontend == nil || v.state.Balancer != nil || len(v.state.Others)+len(v.state.Groups) > 0 {
+		return false
+	}
+	if v.held.IsZero() {
+		v.held = v.hook.now()
+	}
+	return v.hook.now().Sub(v.held) >= heldTime
 }
 
 // confirm looks once more whether anything is left: what was created just

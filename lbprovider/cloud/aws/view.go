@@ -28,6 +28,8 @@ type view struct {
 	read map[part]time.Time
 	// bad are instances that AWS refused as targets, and when.
 	bad map[string]time.Time
+	// held is since when only the security group is left of a deletion.
+	held time.Time
 }
 
 // part is what one call reads.

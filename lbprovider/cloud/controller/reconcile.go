@@ -250,7 +250,7 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 	within, cancel := context.WithTimeout(ctx, deleteTime)
 	defer cancel()
 	start := r.opts.Now()
-	result, err := r.opts.Hook.Delete(within, ref)
+	result, err := r.opts.Hook.Delete(within, &hook.Deletion{Ref: ref, Annotations: service.Annotations})
 	r.metrics.pass(r.opts.Now().Sub(start), err)
 	switch {
 	case err != nil:
@@ -266,6 +266,9 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 	}
 	if err := r.clear(ctx, service); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if result.Left != "" {
+		r.tell(service, corev1.EventTypeWarning, api.ReasonSyncLoadBalancerFailed, result.Left)
 	}
 	r.tell(service, corev1.EventTypeNormal, api.ReasonDeletedLoadBalancer, "the load balancer is deleted")
 	r.forget(key)

@@ -66,7 +66,7 @@ func (s *sweeper) sweep(ctx context.Context) {
 		case !s.opts.DeleteOrphans:
 			s.log.Info("a load balancer has no Service; it stays, because --cloud-delete-orphans is off", "service", ref.String(), "uid", ref.UID, "handle", ref.Handle)
 		default:
-			result, err := s.opts.Hook.Delete(ctx, ref)
+			result, err := s.opts.Hook.Delete(ctx, &hook.Deletion{Ref: ref, Orphan: true})
 			s.log.Info("deleting a load balancer that has no Service", "service", ref.String(), "uid", ref.UID, "done", err == nil && result.Done, "error", err)
 		}
 	}

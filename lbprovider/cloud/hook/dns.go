@@ -82,7 +82,8 @@ type RecordResult struct {
 	// seconds) until it does.
 	Pending    bool     `json:"pending,omitempty"`
 	RetryAfter Duration `json:"retryAfter,omitempty"`
-	// Message says what a pending record waits for, in a sentence.
+	// Message says what a pending record waits for, or what users should know
+	// of a published one.
 	Message string `json:"message,omitempty"`
 	// Handle is the provider's id of the change, if it has one; users see it in
 	// the status of the DNSRecord.

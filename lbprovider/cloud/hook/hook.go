@@ -48,10 +48,10 @@ type LoadBalancerHook interface {
 	// Describe reads what is there. An error of class NotFound says that
 	// nothing is.
 	Describe(ctx context.Context, ref Ref) (*Result, error)
-	// Delete removes everything that Ensure made for Ref. It is idempotent:
-	// what is not there is removed. It does not wait: Done says whether
-	// nothing is left, else it is to be called again after RetryAfter.
-	Delete(ctx context.Context, ref Ref) (*DeleteResult, error)
+	// Delete removes everything that Ensure made. It is idempotent: what is
+	// not there is removed. It does not wait: Done says whether nothing is
+	// left, else it is to be called again after RetryAfter.
+	Delete(ctx context.Context, d *Deletion) (*DeleteResult, error)
 	// ListOwned returns the Refs of all load balancers of this cluster, also
 	// of those whose Service is gone.
 	ListOwned(ctx context.Context) ([]Ref, error)
@@ -70,6 +70,16 @@ type Ref struct {
 	// its last Result. Empty where none is known; the hook must then find
 	// its load balancer by name or tags.
 	Handle string `json:"handle,omitempty"`
+}
+
+// Deletion says what is to be removed.
+type Deletion struct {
+	Ref Ref
+	// Annotations are those that the Service has now; they may forbid it.
+	Annotations map[string]string
+	// Orphan means that the Service does not exist any more, and so nobody
+	// knows its annotations.
+	Orphan bool
 }
 
 // String returns "namespace/name".

@@ -96,7 +96,10 @@ type DeleteResult struct {
 	// Done means that nothing is left.
 	Done bool `json:"done"`
 	// Waiting says for what, if it is not done.
-	Waiting    string   `json:"waiting,omitempty"`
+	Waiting string `json:"waiting,omitempty"`
+	// Left says what could not be removed although it is done: ListOwned shows
+	// it, so that it is tried again one day.
+	Left       string   `json:"left,omitempty"`
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 

@@ -153,9 +153,9 @@ func (c *Client) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, erro
 
 // Delete asks for the end of a load balancer. An answer 202 means that it is
 // not done yet.
-func (c *Client) Delete(ctx context.Context, ref hook.Ref) (*hook.DeleteResult, error) {
+func (c *Client) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult, error) {
 	var out hook.DeleteResult
-	answer, err := c.post(ctx, PathDelete, Request{Ref: &ref}, &out)
+	answer, err := c.post(ctx, PathDelete, Request{Ref: &d.Ref, Annotations: d.Annotations, Orphan: d.Orphan}, &out)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (h *Handler) call(ctx context.Context, path string, in Request) (any, error
 		if path == PathDescribe {
 			return h.Balancers.Describe(ctx, *in.Ref)
 		}
-		return h.Balancers.Delete(ctx, *in.Ref)
+		return h.Balancers.Delete(ctx, &hook.Deletion{Ref: *in.Ref, Annotations: in.Annotations, Orphan: in.Orphan})
 	case PathZone, PathEnsureRecord, PathDeleteRecord:
 		return h.name(ctx, path, in)
 	}

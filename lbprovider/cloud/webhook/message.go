@@ -37,12 +37,15 @@ const maxBody = 4 << 20
 // Request is the body of every call. Each method uses the fields that its Go
 // method has as parameters.
 type Request struct {
-	APIVersion string             `json:"apiVersion"`
-	Spec       *hook.Spec         `json:"spec,omitempty"`
-	Ref        *hook.Ref          `json:"ref,omitempty"`
-	Record     *hook.Record       `json:"record,omitempty"`
-	Zone       *hook.Zone         `json:"zone,omitempty"`
-	Selector   *hook.ZoneSelector `json:"selector,omitempty"`
+	APIVersion string     `json:"apiVersion"`
+	Spec       *hook.Spec `json:"spec,omitempty"`
+	Ref        *hook.Ref  `json:"ref,omitempty"`
+	// Annotations and Orphan are those of a hook.Deletion.
+	Annotations map[string]string  `json:"annotations,omitempty"`
+	Orphan      bool               `json:"orphan,omitempty"`
+	Record      *hook.Record       `json:"record,omitempty"`
+	Zone        *hook.Zone         `json:"zone,omitempty"`
+	Selector    *hook.ZoneSelector `json:"selector,omitempty"`
 }
 
 // Problems is the answer of PathValidate.

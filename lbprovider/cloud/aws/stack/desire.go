@@ -137,7 +137,8 @@ func (d *desire) existing() *Balancer {
 func (d *desire) subnets() error {
 	s, b := d.Settings, &d.out.Balancer
 	have := d.existing()
-	if have != nil && len(s.Subnets) == 0 && len(s.Allocations) == 0 {
+	b.Found = len(s.Subnets)+len(s.Allocations) == 0
+	if have != nil && b.Found {
 		b.Subnets = have.Subnets // what was found once stays
 		return nil
 	}
@@ -171,7 +172,21 @@ func (d *desire) subnets() error {
 		b.Subnets = append(b.Subnets, m)
 	}
 	slices.SortFunc(b.Subnets, func(x, y Mapping) int { return strings.Compare(x.Subnet, y.Subnet) })
+	if have != nil && len(b.Subnets) == 1 && len(have.Subnets) == 1 && readdressed(b.Subnets[0], have.Subnets) {
+		// The only subnet cannot leave the load balancer to come back.
+		d.problems = append(d.problems, hook.Problem{
+			Reason: "RecreateRequired", Progressing: true, Field: balancerPrefix + "eip-allocations",
+			Message: fmt.Sprintf("the address of %s, the only subnet of the load balancer %s, cannot be changed; name a second subnet, or delete the Service", b.Subnets[0].Subnet, have.Name),
+		})
+		b.Subnets = have.Subnets
+	}
 	return nil
+}
+
+// readdressed reports whether a subnet that is there shall have other addresses.
+func readdressed(want Mapping, have []Mapping) bool {
+	i := slices.IndexFunc(have, func(h Mapping) bool { return h.Subnet == want.Subnet })
+	return i >= 0 && (have[i].Allocation != want.Allocation || want.PrivateIP != "" && have[i].PrivateIP != want.PrivateIP)
 }
 
 // frontend is the security group of the load balancer.

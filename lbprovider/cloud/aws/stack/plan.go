@@ -1,8 +1,10 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -166,6 +168,13 @@ func (p *planner) balancer() bool {
 			p.wait("the load balancer failed (" + have.StateReason + "); it is made anew after five minutes")
 			return true
 		}
+		n, _ := strconv.Atoi(have.Tags[tagAttempt]) // none is 0
+		if n >= failedAttempts {
+			p.wait(fmt.Sprintf("the load balancer failed %d times (%s); it is not made anew any more. Change the Service's subnets, or delete it", n+1, have.StateReason))
+			return true
+		}
+		want.Tags = maps.Clone(want.Tags)
+		want.Tags[tagAttempt] = strconv.Itoa(n + 1)
 		p.add(DeleteBalancer{have.Name})
 		have, p.have.Balancer, p.have.Listeners = nil, nil, nil
 	}
@@ -201,6 +210,12 @@ func (p *planner) balancer() bool {
 // failedRetry is how old a load balancer that failed is before it is made anew.
 const failedRetry = 5 * time.Minute
 
+// failedAttempts is how often that is done; tagAttempt counts.
+const (
+	failedAttempts = 3
+	tagAttempt     = "fairlead.dev/attempt"
+)
+
 func usesAllocations(want, old Balancer) bool {
 	return slices.ContainsFunc(want.Subnets, func(m Mapping) bool {
 		return m.Allocation != "" && slices.ContainsFunc(old.Subnets, func(o Mapping) bool { return o.Allocation == m.Allocation })
@@ -224,17 +239,20 @@ func withoutUnasked(have, want []Mapping) []Mapping {
 // one stays.
 func (p *planner) subnets(want, have Balancer) {
 	var stay []Mapping
-	moved := false
 	for _, w := range want.Subnets {
-		i := slices.IndexFunc(have.Subnets, func(h Mapping) bool { return h.Subnet == w.Subnet })
-		if i >= 0 && (have.Subnets[i].Allocation != w.Allocation || w.PrivateIP != "" && have.Subnets[i].PrivateIP != w.PrivateIP) {
-			moved = true
-			continue
+		if !readdressed(w, have.Subnets) {
+			stay = append(stay, w)
 		}
-		stay = append(stay, w)
 	}
-	if moved && len(stay) > 0 {
+	switch n := len(want.Subnets); {
+	case len(stay) == n:
+	case len(stay) > 0:
 		p.add(SetSubnets{stay})
+	case len(have.Subnets) > 1:
+		// All change: one serves with its old address until others have their new one.
+		old := have.Subnets[0]
+		others := slices.DeleteFunc(slices.Clone(want.Subnets), func(m Mapping) bool { return m.Subnet == old.Subnet })
+		p.add(SetSubnets{[]Mapping{old}}, SetSubnets{append([]Mapping{old}, others...)}, SetSubnets{others})
 	}
 	p.add(SetSubnets{want.Subnets})
 }

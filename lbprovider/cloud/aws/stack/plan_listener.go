@@ -151,6 +151,15 @@ func PlanTargets(want Stack, have State) []Action {
 	return p.steps.Actions
 }
 
+// PlanDrain returns the calls by which all targets leave.
+func PlanDrain(have State) []Action {
+	p := &planner{have: have}
+	for _, g := range have.Groups {
+		p.deregister(g.Name, g.Targets)
+	}
+	return p.steps.Actions
+}
+
 // PlanDelete returns how everything of a Service is taken away. An action that
 // AWS is not ready for yet is tried again later, with those behind it.
 func PlanDelete(cluster string, have State) []Action {

@@ -45,6 +45,9 @@ type Balancer struct {
 	AddressType string // "ipv4" or "dualstack"
 	VPC         string
 	Subnets     []Mapping // by subnet
+	// Found says that the wanted subnets were found and not named by the user,
+	// so that it may be others.
+	Found bool
 	// SecurityGroups are ids. Wanted are those besides Frontend.
 	SecurityGroups []string
 	// Attributes are, if wanted, those that differ from AWS's defaults or are

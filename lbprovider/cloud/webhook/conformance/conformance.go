@@ -114,7 +114,7 @@ func (s *suite) capabilities() {
 }
 
 func (s *suite) absent() {
-	r, err := s.Hook.Delete(s.ctx, s.Spec.Ref)
+	r, err := s.Hook.Delete(s.ctx, &hook.Deletion{Ref: s.Spec.Ref, Annotations: s.Spec.Annotations})
 	if err == nil && !r.Done {
 		err = fmt.Errorf("not done, waiting for %s", r.Waiting)
 	}
@@ -284,7 +284,7 @@ func (s *suite) goes() {
 	var err error
 	for {
 		var r *hook.DeleteResult
-		if r, err = s.Hook.Delete(s.ctx, s.Spec.Ref); err != nil || r.Done {
+		if r, err = s.Hook.Delete(s.ctx, &hook.Deletion{Ref: s.Spec.Ref, Annotations: s.Spec.Annotations}); err != nil || r.Done {
 			break
 		}
 		if left <= 0 {
