@@ -12,8 +12,11 @@ import (
 func (e *Explanation) Text(w io.Writer) error {
 	p := &printer{w: w}
 	verdict := "NOT SERVED"
-	if e.Served {
+	switch {
+	case e.Served:
 		verdict = "SERVED"
+	case e.Result.Location != "":
+		verdict = "REDIRECTED"
 	}
 	p.line("%s  %s", verdict, e.URL)
 	p.line("")
