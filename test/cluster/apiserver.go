@@ -100,7 +100,7 @@ func freePort() (string, error) {
 func (s *APIServer) Start(ctx context.Context) error {
 	pki := filepath.Join(s.dir, "pki")
 	args := append(apiServerArguments(pki, "http://127.0.0.1:"+s.ports["client"], "127.0.0.1", s.ports["api"]),
-		"--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range="+serviceRange, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
 		// No controller makes default service accounts here, and pods are wanted all the same.
 		"--disable-admission-plugins=ServiceAccount")
 	if err := s.run("kube-apiserver", args); err != nil {
@@ -184,6 +184,9 @@ func (s *APIServer) Port() int {
 	port, _ := strconv.Atoi(s.ports["api"]) // a number by construction
 	return port
 }
+
+// Etcd is the base URL of etcd.
+func (s *APIServer) Etcd() string { return "http://127.0.0.1:" + s.ports["client"] }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (s *APIServer) Kubeconfig() string { return filepath.Join(s.dir, "admin.conf") }

@@ -39,6 +39,8 @@ type Options struct {
 	Nodes  int       // 2 if zero
 	Images []string  // image archives to load into every node, besides the pause image
 	Log    io.Writer // progress lines; none if nil
+
+	DualStack bool // hosts, pods and Services have IPv6 addresses beside those of IPv4
 }
 
 // Cluster is a cluster that runs, or that the folder of a crashed one is left of. Its methods may be called concurrently.
@@ -119,7 +121,7 @@ func create(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := layout{Name: o.Name, Slot: slot, Nodes: o.Nodes}
+	l := layout{Name: o.Name, Slot: slot, Nodes: o.Nodes, DualStack: o.DualStack}
 	c := &Cluster{
 		layout: l, dir: filepath.Join(DefaultFolder, o.Name), tools: tools, out: o.Log, started: time.Now(),
 		state: state{Layout: l, Tools: tools, Hosts: map[string]host{}},

@@ -132,7 +132,7 @@ func apiServerArguments(pki, etcd, address, port string) []string {
 		"--tls-cert-file=" + file("apiserver.crt"), "--tls-private-key-file=" + file("apiserver.key"),
 		"--client-ca-file=" + file("ca.crt"), "--allow-privileged=true",
 		"--service-account-key-file=" + file("sa.pub"), "--service-account-signing-key-file=" + file("sa.key"),
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=" + serviceRange,
+		"--service-account-issuer=https://kubernetes.default.svc",
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	pki := filepath.Join(c.dir, "pki")
 	args := append([]string{c.program("kube-apiserver")}, apiServerArguments(pki, "http://127.0.0.1:2379", c.Address(controlPlane), "6443")...)
-	args = append(args, "--authorization-mode=Node,RBAC", "--kubelet-preferred-address-types=InternalIP", "--enable-admission-plugins=NodeRestriction",
+	args = append(args, "--service-cluster-ip-range="+c.layout.serviceRanges(), "--authorization-mode=Node,RBAC", "--kubelet-preferred-address-types=InternalIP", "--enable-admission-plugins=NodeRestriction",
 		"--kubelet-client-certificate="+filepath.Join(pki, "admin.crt"), "--kubelet-client-key="+filepath.Join(pki, "admin.key"),
 		"--default-not-ready-toleration-seconds=30", "--default-unreachable-toleration-seconds=30")
 	if err := c.spawn(controlPlane, "kube-apiserver", args...); err != nil {

@@ -19,6 +19,8 @@ type layout struct {
 	Name  string `json:"name"`
 	Slot  int    `json:"slot"`
 	Nodes int    `json:"nodes"`
+	// DualStack says that hosts, pods and Services have IPv6 addresses too.
+	DualStack bool `json:"dualStack,omitempty"`
 }
 
 func (l layout) validate() error {
@@ -49,8 +51,10 @@ func (l layout) address(host string) netip.Addr {
 	}
 }
 
-// addressRange is what load balancers may use: on the LAN, and nobody else's.
-func (l layout) addressRange() string { return fmt.Sprintf("%s-%s", l.lan(200), l.lan(250)) }
+// firstFree and lastFree are the last bytes of what load balancers may use: on the LAN, and nobody else's.
+const firstFree, lastFree = 200, 250
+
+func (l layout) addressRange() string { return fmt.Sprintf("%s-%s", l.lan(firstFree), l.lan(lastFree)) }
 
 func (l layout) netns(host string) string  { return l.Name + "-" + host }
 func (l layout) cgroup(host string) string { return l.Name + "-" + host }

@@ -36,3 +36,22 @@ func TestLayoutRefusesBadNames(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestDualStackLayout(t *testing.T) {
+	t.Parallel()
+	l := layout{Name: "a", Slot: 258, Nodes: 2, DualStack: true}
+	if got, want := l.nodeAddresses("n2"), "198.19.2.12,fd00:c612:102::c"; got != want {
+		t.Errorf("addresses of n2 are %s, want %s", got, want)
+	}
+	ranges, routes := l.podNetworks("n1")
+	if want := `[[{"subnet": "10.244.1.0/24"}], [{"subnet": "fd00:10:244:1::/64"}]]`; ranges != want {
+		t.Errorf("ranges of pods are %s, want %s", ranges, want)
+	}
+	if want := `[{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]`; routes != want {
+		t.Errorf("routes of pods are %s, want %s", routes, want)
+	}
+	l.DualStack = false
+	if ranges, _ := l.podNetworks("n1"); l.nodeAddresses("n2") != "198.19.2.12" || l.network6("n1") != nil || ranges != `[[{"subnet": "10.244.1.0/24"}]]` {
+		t.Errorf("a cluster of one family has a second one: %s, %v, %s", l.nodeAddresses("n2"), l.network6("n1"), ranges)
+	}
+}

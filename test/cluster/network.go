@@ -48,7 +48,7 @@ func (c *Cluster) createHost(ctx context.Context, host string) error {
 			lines = append(lines, c.podRoute(node))
 		}
 	}
-	if err := ipBatch(ctx, ns, lines); err != nil {
+	if err := ipBatch(ctx, ns, append(lines, c.layout.network6(host)...)); err != nil {
 		return err
 	}
 	return c.sysctl(ctx, host)
@@ -61,6 +61,7 @@ func (c *Cluster) podRoute(node string) string {
 // sysctl turns on forwarding; the shell sees /proc/sys of the namespace that it was started in.
 func (c *Cluster) sysctl(ctx context.Context, host string) error {
 	script := "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter; echo 0 >/proc/sys/net/ipv4/conf/default/rp_filter"
+	script += c.layout.forward6()
 	return command(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.layout.netns(host)), "sh", "-c", script)
 }
 

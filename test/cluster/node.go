@@ -38,14 +38,14 @@ func (c *Cluster) startContainerd(ctx context.Context, node string) error {
 // startKubelet starts kubelet and kube-proxy.
 func (c *Cluster) startKubelet(node string) error {
 	err := c.spawnService(node, "kubelet", c.program("kubelet"), "--config="+c.nodeFile(node, "kubelet.yaml"),
-		"--kubeconfig="+filepath.Join(c.dir, node+".conf"), "--hostname-override="+node, "--node-ip="+c.Address(node),
+		"--kubeconfig="+filepath.Join(c.dir, node+".conf"), "--hostname-override="+node, "--node-ip="+c.layout.nodeAddresses(node),
 		"--cert-dir="+c.nodeFile(node, "pki"), "--root-dir="+c.nodeFile(node, "kubelet"))
 	if err != nil {
 		return err
 	}
 	// Zero leaves connection tracking's settings alone; only the machine's own namespace may change them.
 	return c.spawnService(node, "kube-proxy", c.program("kube-proxy"), "--kubeconfig="+filepath.Join(c.dir, "proxy.conf"),
-		"--hostname-override="+node, "--cluster-cidr="+podRange, "--proxy-mode=nftables", "--nodeport-addresses=primary",
+		"--hostname-override="+node, "--cluster-cidr="+c.layout.podRanges(), "--proxy-mode=nftables", "--nodeport-addresses=primary",
 		"--conntrack-max-per-core=0", "--conntrack-min=0",
 		"--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s")
 }
@@ -142,11 +142,12 @@ registerNode: true
 // cniConfig uses point-to-point links: on a bridge, answers between pods of one node would bypass the node's address
 // translation where the kernel has no br_netfilter.
 func (c *Cluster) cniConfig(node string) string {
+	ranges, routes := c.layout.podNetworks(node)
 	return fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "pod", "plugins": [
   {"type": "ptp", "ipMasq": false, "ipam": {"type": "host-local", "dataDir": "/run/cni",
-    "ranges": [[{"subnet": %q}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+    "ranges": %s, "routes": %s}},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
-`, c.layout.podRange(node))
+`, ranges, routes)
 }
 
 // Load loads image archives into every running node.

@@ -19,6 +19,7 @@ import (
 const usage = `Usage: fairlead-cluster [--name NAME] COMMAND
 
   up [--nodes N] [--image FILE]…   start a cluster and load images (default: all of .tools/images)
+     [--dual-stack]                with IPv6 beside IPv4
   down                             end and remove all of it
   status                           say what runs
   kubectl ARGS…                    kubectl as administrator
@@ -77,6 +78,7 @@ func run(ctx context.Context, args []string) error {
 func up(ctx context.Context, name string, args []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	nodes := flags.Int("nodes", 2, "number of nodes")
+	dualStack := flags.Bool("dual-stack", false, "with IPv6 beside IPv4")
 	flags.StringVar(&name, "name", name, "name of the cluster")
 	var images []string
 	flags.Func("image", "image archive to load (again and again)", func(file string) error {
@@ -95,7 +97,7 @@ func up(ctx context.Context, name string, args []string) error {
 			return fmt.Errorf("list images: %w", err)
 		}
 	}
-	_, err := cluster.Up(ctx, cluster.Options{Name: name, Nodes: *nodes, Images: images, Log: os.Stderr})
+	_, err := cluster.Up(ctx, cluster.Options{Name: name, Nodes: *nodes, Images: images, Log: os.Stderr, DualStack: *dualStack})
 	return err
 }
 

@@ -1,0 +1,133 @@
+package lb6
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// ownerOf waits until a node answers for the address, and returns its name.
+func (b *bed) ownerOf(addr netip.Addr) (owner string) {
+	b.t.Helper()
+	b.eventually(func() error {
+		var err error
+		owner, err = b.neighbour(addr)
+		return err
+	})
+	return owner
+}
+
+// owns waits until the client's own table says that the node has the address,
+// and the node serves it.
+func (b *bed) owns(node string, addr netip.Addr) {
+	b.t.Helper()
+	b.eventually(func() error {
+		owner, err := b.neighbour(addr)
+		if err == nil && owner != node {
+			err = fmt.Errorf("%s is at %s, want %s", addr, owner, node)
+		}
+		return err
+	})
+}
+
+// neighbour makes a request and then looks up in the client's table of
+// neighbours which node the address is at.
+func (b *bed) neighbour(addr netip.Addr) (node string, err error) {
+	if _, err := b.ask(addr); err != nil {
+		return "", err
+	}
+	out, err := b.Exec(b.t.Context(), "client", "ip", "-json", "neigh", "show", addr.String())
+	if err != nil {
+		return "", err
+	}
+	var table []struct {
+		Card string `json:"lladdr"`
+	}
+	if err := json.Unmarshal([]byte(out), &table); err != nil || len(table) != 1 {
+		return "", fmt.Errorf("the client's neighbours: %w: %s", err, out)
+	}
+	return b.nodeWith(table[0].Card)
+}
+
+// alone asks for the address as a client would that has never heard of it, and
+// checks that this node answers and no other.
+func (b *bed) alone(addr netip.Addr, node string) error {
+	out, err := b.Exec(b.t.Context(), "client", "ndisc6", "-q", "-m", "-r", "1", "-w", "1000", addr.String(), "eth0")
+	if err != nil {
+		return err
+	}
+	cards := strings.Fields(strings.ToLower(out))
+	if len(cards) != 1 {
+		return fmt.Errorf("%s is answered for by %q, want one card", addr, cards)
+	}
+	if owner, err := b.nodeWith(cards[0]); err != nil || owner != node {
+		return fmt.Errorf("%s is answered for by %s, want %s: %w", addr, owner, node, err)
+	}
+	return nil
+}
+
+// nodeWith returns the node that has the card.
+func (b *bed) nodeWith(card string) (string, error) {
+	for _, node := range b.Nodes() {
+		out, err := b.Exec(b.t.Context(), node, "ip", "-json", "link", "show", "eth0")
+		if err != nil {
+			continue // off
+		}
+		var links []struct {
+			Card string `json:"address"`
+		}
+		if err := json.Unmarshal([]byte(out), &links); err != nil {
+			return "", fmt.Errorf("the card of %s: %w", node, err)
+		}
+		if len(links) == 1 && links[0].Card == card {
+			return node, nil
+		}
+	}
+	return "", fmt.Errorf("the card %q is of no node that runs", card)
+}
+
+// leadsTo waits until the router's kernel sends packets for the address to
+// exactly these nodes.
+func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
+	b.t.Helper()
+	family, of := "-4", b.Address
+	if addr.Is6() {
+		family, of = "-6", b.Address6
+	}
+	var want []string
+	for _, n := range nodes {
+		want = append(want, of(n))
+	}
+	slices.Sort(want)
+	b.eventually(func() error {
+		out, err := exec.Command("ip", "-n", b.Name()+"-tor", family, "-json", "route", "show", addr.String()).Output()
+		if err != nil {
+			return err
+		}
+		type hop struct {
+			Gateway string `json:"gateway"`
+		}
+		var routes []struct {
+			hop
+			NextHops []hop `json:"nexthops"`
+		}
+		if err := json.Unmarshal(out, &routes); err != nil {
+			return err
+		}
+		var got []string
+		for _, r := range routes {
+			for _, h := range append(r.NextHops, r.hop) {
+				if h.Gateway != "" {
+					got = append(got, h.Gateway)
+				}
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			return fmt.Errorf("%s leads to %v, want %v", addr, got, want)
+		}
+		return nil
+	})
+}
