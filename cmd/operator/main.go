@@ -44,6 +44,9 @@ Examples:
   operator --kubeconfig ~/.kube/config --leader-elect=false \
     --router-image fairlead.dev/router:dev --domain apps.example.com
 
+  # The rights that it needs in AWS:
+  operator iam-policy --cloud=aws --cloud-cluster=mycluster
+
 Flags:
 `
 
@@ -110,6 +113,13 @@ func (s *settings) classes() *service.Classes {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "iam-policy" {
+		if err := iamPolicy(os.Args[2:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "operator iam-policy:", err)
+			os.Exit(2)
+		}
+		return
+	}
 	s, err := parse(os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -20,7 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the IAM policy anew")
 
-const policyFile = "../../../config/cloud/aws/iam-policy.json"
+// policyFiles are one text: for people, and for the subcommand iam-policy.
+func policyFiles() []string {
+	return []string{"../../../config/cloud/aws/iam-policy.json", "iam/policy.json"}
+}
 
 // TestPolicy: the IAM policy allows what was really called, by a life in which
 // every feature is used once, and nothing else.
@@ -33,17 +36,19 @@ func TestPolicy(t *testing.T) {
 	if err := encoder.Encode(policyOf(b.cloud.Since(0))); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(policyFile, text.Bytes(), 0o644); err != nil {
+	for _, file := range policyFiles() {
+		if *update {
+			if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	have, err := os.ReadFile(policyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), text.String()); diff != "" {
-		t.Errorf("the policy is not what is called; run the test with -update (-file +called):\n%s", diff)
+		if diff := cmp.Diff(string(have), text.String()); diff != "" {
+			t.Errorf("%s is not what is called; run the test with -update (-file +called):\n%s", file, diff)
+		}
 	}
 }
 
