@@ -71,6 +71,9 @@ func (before outcome) with(result *hook.RecordResult, err error) outcome {
 		return o
 	}
 	o.status, o.reason, o.message = operatorv1.ConditionTrue, api.ReasonDNSPublished, "The DNS provider succeeded in ensuring the record"
+	if result.Message != "" {
+		o.message += ": " + result.Message
+	}
 	return o
 }
 

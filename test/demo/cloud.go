@@ -103,6 +103,7 @@ patches:
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --aws-endpoint=` + endpoint + `}
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --dns=route53}
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --dns-zone=Z1}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --dns-drain=5s}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: AWS_ACCESS_KEY_ID, value: demo}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: AWS_SECRET_ACCESS_KEY, value: demo}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: AWS_EC2_METADATA_DISABLED, value: "true"}}

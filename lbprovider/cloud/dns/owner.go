@@ -31,8 +31,8 @@ func OwnerText(r *hook.Record) string {
 	return "heritage=external-dns,external-dns/owner=" + r.Owner + ",external-dns/resource=" + r.Resource
 }
 
-// ownerSet returns the record that says that r owns a set.
-func ownerSet(s RRSet, r *hook.Record) RRSet {
+// Owner returns the record that says that r owns a set.
+func Owner(s RRSet, r *hook.Record) RRSet {
 	return RRSet{Name: OwnerName(s), Type: TypeTXT, TTL: ownerTTL, Values: []string{OwnerText(r)}}
 }
 

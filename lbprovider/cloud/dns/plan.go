@@ -68,7 +68,7 @@ func Ensure(have, wanted []RRSet, r *hook.Record) (Change, error) {
 	}
 	for _, w := range wanted {
 		c.put(have, w)
-		c.put(have, ownerSet(w, r))
+		c.put(have, Owner(w, r))
 	}
 	return c, nil
 }

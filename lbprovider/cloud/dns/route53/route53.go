@@ -16,6 +16,7 @@ import (
 	r53 "github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -61,28 +62,37 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 		return nil, hook.Errorf(hook.ClassInvalidConfig, "a CNAME record cannot stand at the top of zone %s", zone.Name)
 	}
 	have, err := p.read(ctx, r, zone)
+	if mayNotRead(err) {
+		return p.ensureBlind(ctx, r, zone, wanted)
+	}
 	if err != nil {
 		return nil, err
+	}
+	result := &hook.RecordResult{}
+	if wanted[0].Type == hook.RecordCNAME && isBalancer(r.Targets[0]) && !p.government() {
+		result.Message = "the hosted zone of " + r.Targets[0] + " is not known, so the record is a CNAME and no alias; annotate the DNSRecord with " + api.AnnotationTargetZone
 	}
 	change, err := dns.Ensure(have, wanted, r)
 	if err != nil || change.Empty() {
-		return &hook.RecordResult{}, err
+		return result, err
 	}
-	id, err := p.write(ctx, zone, have, change)
-	if err != nil {
+	result.Changed = true
+	if result.Handle, err = p.write(ctx, zone, have, change); err != nil {
 		return nil, err
 	}
-	return &hook.RecordResult{Changed: true, Handle: id}, nil
+	return result, nil
 }
 
 // DeleteRecord removes the name if it is ours. A zone that is gone has no names.
 func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Zone) error {
 	defer p.lock(zone)()
 	have, err := p.read(ctx, r, zone)
-	if hook.ClassOf(err) == hook.ClassNotFound {
+	switch {
+	case hook.ClassOf(err) == hook.ClassNotFound:
 		return nil
-	}
-	if err != nil {
+	case mayNotRead(err):
+		return p.deleteBlind(ctx, r, zone, p.sets(r))
+	case err != nil:
 		return err
 	}
 	change := dns.Remove(have, p.sets(r), r)
@@ -105,12 +115,16 @@ func (p *Provider) lock(zone hook.Zone) (unlock func()) {
 	return l.Unlock
 }
 
+// government reports whether this is GovCloud, which has no aliases to load
+// balancers.
+func (p *Provider) government() bool { return strings.HasPrefix(p.region, "us-gov-") }
+
 // sets returns what a Record asks for: an alias where its target is a load
 // balancer of AWS whose zone is known.
 func (p *Provider) sets(r *hook.Record) []dns.RRSet {
 	plain := dns.Sets(r)
-	if r.Type != hook.RecordCNAME || len(r.Targets) != 1 || strings.HasPrefix(p.region, "us-gov-") {
-		return plain // GovCloud has no aliases to load balancers.
+	if r.Type != hook.RecordCNAME || len(r.Targets) != 1 || p.government() {
+		return plain
 	}
 	zone := r.TargetZone
 	if zone == "" {
@@ -155,10 +169,10 @@ const perName = 10
 // write sends a change as one batch and returns its id. Deleting needs the sets
 // exactly as they are.
 func (p *Provider) write(ctx context.Context, zone hook.Zone, have []dns.RRSet, c dns.Change) (string, error) {
-	batch := &types.ChangeBatch{Comment: new("fairlead")}
+	var batch []types.Change
 	add := func(action types.ChangeAction, sets []dns.RRSet) {
 		for _, s := range sets {
-			batch.Changes = append(batch.Changes, types.Change{Action: action, ResourceRecordSet: recordSet(s)})
+			batch = append(batch, change(action, s))
 		}
 	}
 	add(types.ChangeActionDelete, c.Delete)
@@ -172,7 +186,14 @@ func (p *Provider) write(ctx context.Context, zone hook.Zone, have []dns.RRSet, 
 		}
 	}
 	add(types.ChangeActionCreate, c.Update)
-	out, err := p.client(zone.Private).ChangeResourceRecordSets(ctx, &r53.ChangeResourceRecordSetsInput{HostedZoneId: &zone.ID, ChangeBatch: batch})
+	return p.send(ctx, zone, batch)
+}
+
+// send carries out all changes, or none.
+func (p *Provider) send(ctx context.Context, zone hook.Zone, changes []types.Change) (string, error) {
+	out, err := p.client(zone.Private).ChangeResourceRecordSets(ctx, &r53.ChangeResourceRecordSetsInput{
+		HostedZoneId: &zone.ID, ChangeBatch: &types.ChangeBatch{Comment: new("fairlead"), Changes: changes},
+	})
 	if err != nil {
 		return "", p.failed("ChangeResourceRecordSets", zone, err)
 	}
@@ -193,7 +214,7 @@ func (p *Provider) failed(action string, zone hook.Zone, err error) error {
 		// The error's own message may only say that there were errors.
 		e.Message = strings.Join(append(batch.Messages, e.Message), "; ")
 		e.Class = hook.ClassInvalidConfig
-		for _, race := range []string{"already exists", "but it was not found", "do not match the current values", "conflicting RRSet"} {
+		for _, race := range []string{"already exists", "but it was not found", mismatch, "conflicting RRSet"} {
 			if strings.Contains(e.Message, race) {
 				e.Class = hook.ClassBusy // Somebody wrote since we read; the next look tells.
 			}

@@ -2,6 +2,7 @@ package route53
 
 import (
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func newBed(t *testing.T) bed {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	cfg, err := aws.Config(t.Context(), aws.Access{Region: "eu-central-1", Endpoint: server.URL, MaxBackoff: time.Millisecond})
+	cfg, err := aws.Config(t.Context(), aws.Access{Region: "eu-central-1", Endpoint: server.URL, MaxBackoff: time.Millisecond, Speed: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestFailures(t *testing.T) {
 		{"zone is gone", hook.Zone{ID: "ZNONE", Name: "example.com."}, record(hook.RecordA, "198.18.0.1"), nil, hook.ClassNotFound},
 		{"not in the zone", hook.Zone{ID: "ZCHILD", Name: "child.example.com."}, record(hook.RecordA, "198.18.0.1"), nil, hook.ClassInvalidConfig},
 		{"throttled", zone, record(hook.RecordA, "198.18.0.1"), &fakeaws.Fault{Service: "route53", Action: "ChangeResourceRecordSets", Effect: fakeaws.Throttle()}, hook.ClassThrottled},
-		{"denied", zone, record(hook.RecordA, "198.18.0.1"), &fakeaws.Fault{Service: "route53", Action: "List*", Effect: fakeaws.Refuse(403, "AccessDenied", "not allowed")}, hook.ClassDenied},
+		{"denied", zone, record(hook.RecordA, "198.18.0.1"), &fakeaws.Fault{Service: "route53", Action: "*", Effect: fakeaws.Refuse(403, "AccessDenied", "not allowed")}, hook.ClassDenied},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.fault != nil {
@@ -195,6 +196,13 @@ func TestTargetZone(t *testing.T) {
 		"router-0123456789abcdef.elb.us-east-1.amazonaws.com":      "Z26RNL4JYFTOTI",
 		"Router-0123456789abcdef.ELB.eu-central-1.amazonaws.com.":  "Z3F0SRJ5LGBH90",
 		"internal-router-12345.us-west-2.elb.amazonaws.com":        "Z1H1FL5HABSF5",
+		"router-0123456789abcdef.elb.ap-southeast-5.amazonaws.com": "Z026317210H9ACVTRO6FB",
+		"router-0123456789abcdef.elb.cn-north-1.amazonaws.com.cn":  "Z3QFB96KMJ7ED6",
+		"router-12345.cn-northwest-1.elb.amazonaws.com.cn":         "ZM7IZAIOVVDZF",
+		"router-12345.us-gov-east-1.elb.amazonaws.com":             "Z166TLBEWOO7G0",
+		"dualstack.router-12345.eu-south-2.elb.amazonaws.com":      "Z0956581394HF5D5LXGAP",
+		"router.elb.cn-north-1.amazonaws.com":                      "",
+		"router.elb.eu-west-1.amazonaws.com.cn":                    "",
 		"router.elb.nowhere-1.amazonaws.com":                       "",
 		"lb.example.net":                                           "",
 		"elb.amazonaws.com":                                        "",
@@ -205,4 +213,45 @@ func TestTargetZone(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", target, got, want)
 		}
 	}
+}
+
+// TestRegions: every zone has the shape that AWS's ids have, and none stands
+// for two.
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	id := regexp.MustCompile(`^Z[0-9A-Z]{11,20}$`)
+	region := regexp.MustCompile(`^(af|ap|ca|cn|eu|il|me|mx|sa|us|us-gov)-(central|north|south|east|west|northeast|northwest|southeast|southwest)-[1-9]$`)
+	seen := map[string]string{}
+	for name, zones := range regions() {
+		if !region.MatchString(name) {
+			t.Errorf("%q is no name of a region", name)
+		}
+		for _, zone := range []string{zones.network, zones.other} {
+			if !id.MatchString(zone) {
+				t.Errorf("%s: %q is no zone id", name, zone)
+			}
+			if seen[zone] != "" {
+				t.Errorf("%s and %s have the zone %s", name, seen[zone], zone)
+			}
+			seen[zone] = name
+		}
+	}
+	for _, name := range []string{"us-east-1", "eu-central-1", "us-gov-west-1", "cn-north-1"} {
+		if regions()[name] == (regional{}) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// TestUnknownRegion: without the zone of a load balancer the record is a plain
+// one, and users hear of it.
+func TestUnknownRegion(t *testing.T) {
+	b := newBed(t)
+	zone := hook.Zone{ID: "ZPUBLIC", Name: "example.com."}
+	const target = "router-0123.elb.xx-nowhere-1.amazonaws.com."
+	got, err := b.provider.EnsureRecord(t.Context(), record(hook.RecordCNAME, target), zone)
+	if err != nil || !strings.Contains(got.Message, "hosted zone") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	b.want(t, "ZPUBLIC", fakeaws.Record{Name: "*.apps.example.com.", Type: "CNAME", TTL: 30, Values: []string{target}}, owner("cname"))
 }

@@ -2,7 +2,6 @@ package route53
 
 import (
 	"strconv"
-	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
@@ -47,39 +46,7 @@ func recordSet(s dns.RRSet) *types.ResourceRecordSet {
 	return out
 }
 
-// targetZone returns the zone id of an AWS load balancer's name, by its region
-// (AWS General Reference, Elastic Load Balancing endpoints and quotas), or ""
-// for other names. Names of network load balancers have the region behind
-// "elb.", others before ".elb.".
-func targetZone(target string) string {
-	name := strings.TrimSuffix(dns.Name(target), ".")
-	name, ours := strings.CutSuffix(name, ".amazonaws.com")
-	if !ours {
-		return ""
-	}
-	labels := strings.Split(name, ".")
-	if len(labels) < 3 {
-		return ""
-	}
-	if labels[len(labels)-2] == "elb" {
-		return networkZones()[labels[len(labels)-1]]
-	}
-	if labels[len(labels)-1] == "elb" {
-		return otherZones()[labels[len(labels)-2]]
-	}
-	return ""
-}
-
-func networkZones() map[string]string {
-	return map[string]string{
-		"us-east-1": "Z26RNL4JYFTOTI", "us-east-2": "ZLMOA37VPKANP", "us-west-1": "Z24FKFUX50B4VW", "us-west-2": "Z18D5FSROUN65G",
-		"eu-west-1": "Z2IFOLAFXWLO4F", "eu-central-1": "Z3F0SRJ5LGBH90", "ap-southeast-1": "ZKVM4W9LS7TM", "ap-northeast-1": "Z31USIVHYNEOWT",
-	}
-}
-
-func otherZones() map[string]string {
-	return map[string]string{
-		"us-east-1": "Z35SXDOTRQ7X7K", "us-east-2": "Z3AADJGX6KTTL2", "us-west-1": "Z368ELLRRE2KJ0", "us-west-2": "Z1H1FL5HABSF5",
-		"eu-west-1": "Z32O12XQLNTSW2", "eu-central-1": "Z215JYRZR1TBD5", "ap-southeast-1": "Z1LMS91P8CMLE5", "ap-northeast-1": "Z14GRHDCWA56QT",
-	}
+// change is one of a batch.
+func change(action types.ChangeAction, s dns.RRSet) types.Change {
+	return types.Change{Action: action, ResourceRecordSet: recordSet(s)}
 }
