@@ -3,11 +3,13 @@ package lb
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/test/product"
 	"github.com/fairlead/fairlead/test/witness"
 )
@@ -109,14 +111,29 @@ func awaitOwner(t *testing.T, p *product.Product, address, node string, limit ti
 	return owner
 }
 
-// echo applies the echo Service and returns its address once a node answers.
+// echo applies the echo Service and returns its address once the node answers
+// that comes first of all: while pods become ready one by one, others may.
 func echo(t *testing.T, p *product.Product, policy string) (address, owner string) {
 	t.Helper()
 	name := "echo-" + strings.ToLower(policy)
 	apply(t, p, echoYAML(name, policy))
 	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/"+name, "--timeout=90s")
 	address = addressOf(t, p, name)
-	return address, ownerOf(t, p, address)
+	return address, awaitOwner(t, p, address, firstFor(t, address, p.Cluster.Nodes()), returnTime)
+}
+
+// firstFor is the one of the nodes that announces the address if all of them can.
+func firstFor(t *testing.T, address string, nodes []string) string {
+	t.Helper()
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []election.Candidate
+	for _, node := range nodes {
+		all = append(all, election.Candidate{Node: node})
+	}
+	return election.Order(addr, all)[0]
 }
 
 // settled waits until every speaker works and takes part in elections.

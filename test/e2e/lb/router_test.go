@@ -2,7 +2,10 @@ package lb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,13 +64,39 @@ func routersReady(t *testing.T, p *product.Product) {
 	kubectl(t, p, "-n", routerNamespace, "rollout", "status", "deployment/router-default", "--timeout=180s")
 }
 
+// routers returns the pods that are routers and stay so, by their nodes, once
+// the one of them announces the address that comes first.
+func routers(t *testing.T, p *product.Product, address string) (pods map[string]string, owner string) {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name              string
+				DeletionTimestamp string
+			}
+			Spec struct{ NodeName string }
+		}
+	}
+	out := kubectl(t, p, "-n", routerNamespace, "get", "pods", "-l", routerPods, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	pods = map[string]string{}
+	for _, pod := range list.Items {
+		if pod.Metadata.DeletionTimestamp == "" {
+			pods[pod.Spec.NodeName] = pod.Metadata.Name
+		}
+	}
+	return pods, awaitOwner(t, p, address, firstFor(t, address, slices.Sorted(maps.Keys(pods))), returnTime)
+}
+
 // TestDrainNode drains the node that announces the router's address, as one
 // does for maintenance.
 func TestDrainNode(t *testing.T) {
 	p := installed(t)
 	routersReady(t, p)
 	address := route(t, p)
-	owner := ownerOf(t, p, address)
+	_, owner := routers(t, p, address)
 	w := watchRouter(t, p)
 	t.Cleanup(func() { _, _ = p.Cluster.Kubectl(context.WithoutCancel(t.Context()), "uncordon", owner) })
 	// The pods end after an hour or when no connection is left; it suffices that they are asked to.
@@ -85,7 +114,7 @@ func TestDrainNode(t *testing.T) {
 func TestRouterRollout(t *testing.T) {
 	p := installed(t)
 	routersReady(t, p)
-	route(t, p)
+	routers(t, p, route(t, p))
 	w := watchRouter(t, p)
 	kubectl(t, p, "-n", routerNamespace, "rollout", "restart", "deployment/router-default")
 	routersReady(t, p)
@@ -100,10 +129,8 @@ func TestSilentRouter(t *testing.T) {
 	p := installed(t)
 	routersReady(t, p)
 	address := route(t, p)
-	owner := ownerOf(t, p, address)
-	pod := kubectl(t, p, "-n", routerNamespace, "get", "pods", "-l", routerPods, "--field-selector", "spec.nodeName="+owner+",status.phase=Running",
-		"-o", "jsonpath={.items[0].metadata.name}")
-	pid, _, err := p.Cluster.PodPID(t.Context(), routerNamespace, pod, "router")
+	pods, owner := routers(t, p, address)
+	pid, _, err := p.Cluster.PodPID(t.Context(), routerNamespace, pods[owner], "router")
 	if err != nil {
 		t.Fatal(err)
 	}
