@@ -1,11 +1,15 @@
 package soak
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,6 +176,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d routes served after %s", len(b.subjects)+len(b.stable), time.Since(began).Round(time.Millisecond))
+	_, before := b.router.Usage()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l := &lasting{}
@@ -206,6 +211,48 @@ func TestSoak(t *testing.T) {
 	report(t, fmt.Sprintf("of %d lasting connections with %d echoes", l.sockets+l.streams, l.echoes.Load()), l.close())
 	b.reloads(t, usage)
 	usage.compare(t)
+	b.files(t, before.Files)
+}
+
+// files demands that HAProxy has no more files open than before there was any
+// load, once all clients are gone and the idle connections to pods are counted
+// out, of which HAProxy says itself how many it keeps: it closes half of them
+// every five seconds.
+func (b *bed) files(t *testing.T, before int) {
+	t.Helper()
+	now, idle := 0, 0
+	err := rig.Until(limit, "no more open files than before, save idle connections", func() (bool, error) {
+		var err error
+		idle, err = idleConnections()
+		_, u := b.router.Usage()
+		now = u.Files
+		return err == nil && now-idle <= before+someFiles, err
+	})
+	t.Logf("HAProxy: %d open files before the load, %d after it, %d of them idle connections to pods", before, now, idle)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// idleConnections asks HAProxy how many connections to pods it keeps for later.
+func idleConnections() (int, error) {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=server&metrics=haproxy_server_idle_connections_current", rig.StatsPort))
+	if err != nil {
+		return 0, fmt.Errorf("read HAProxy's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	sum := 0
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if at := strings.LastIndexByte(lines.Text(), ' '); at > 0 && strings.HasPrefix(lines.Text(), "haproxy_server_idle_connections_current{") {
+			n, err := strconv.Atoi(lines.Text()[at+1:])
+			if err != nil {
+				return 0, fmt.Errorf("read HAProxy's metrics: %w", err)
+			}
+			sum += n
+		}
+	}
+	return sum, lines.Err()
 }
 
 // report fails the test if something broke, and shows the first of it.

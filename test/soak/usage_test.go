@@ -21,9 +21,13 @@ import (
 // any more, and a short run ends before as many are closed as are opened. A
 // leak of one file in 40 changes shows at full size, of one in two in a short
 // run.
+//
+// someFiles is what HAProxy may have open for itself at any time, such as the
+// router's own connections to its socket.
 const (
 	someMemory = 16 << 20
 	share      = 8
+	someFiles  = 16
 )
 
 // usage are samples of what the processes use, by tenths of the changes.
