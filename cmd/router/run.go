@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/access"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/health"
@@ -111,7 +112,14 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	if err != nil {
 		return nil, err
 	}
-	server := &health.Server{Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth}
+	reviewer, err := access.New(restConfig, c.name)
+	if err != nil {
+		return nil, err
+	}
+	server := &health.Server{
+		Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock",
+		AuthDir: c.statsAuth, Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
+	}
 	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
 	go watchFiles(ctx, c, log, ring)
 	p.start("revocation lists", func() error { return lists.Run(ctx) })

@@ -5,6 +5,7 @@ package health
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -27,8 +28,11 @@ import (
 //	/healthz/ready    200 while every known route is served and no stop is under way
 //	/metrics          the router's metrics
 //	/metrics/haproxy  HAProxy's metrics, by its own exporter, with namespace and route
-//	/debug/pprof/     profiles of the router process, with user and password
-//	/                 HAProxy's statistics page, with user and password
+//	/debug/pprof/     profiles of the router process
+//	/                 HAProxy's statistics page
+//
+// All but the first two ask for user and password, or for a token; see Access.
+// The port speaks HTTP and, with a certificate, HTTPS.
 type Server struct {
 	// Ready reports whether HAProxy serves all known routes.
 	Ready func() bool
@@ -36,9 +40,15 @@ type Server struct {
 	Metrics prometheus.Gatherer
 	// StatsSocket is HAProxy's UNIX socket for statistics.
 	StatsSocket string
-	// AuthDir holds files statsUsername and statsPassword; empty leaves the
-	// statistics page open, for a router on a developer's machine.
+	// AuthDir holds files statsUsername and statsPassword; empty leaves
+	// everything open, for a router on a developer's machine.
 	AuthDir string
+	// Access says whether a bearer token is known, and whether its user may do
+	// verb with the router's subresource "metrics" or, for profiles, "debug";
+	// nil refuses every token.
+	Access func(ctx context.Context, token, verb, subresource string) (known, allowed bool, err error)
+	// Certificate is for HTTPS; nil leaves HTTP only.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	stopping atomic.Bool
 }
@@ -48,24 +58,37 @@ func (s *Server) Stop() { s.stopping.Store(true) }
 
 // Run serves on a TCP port until the context ends.
 func (s *Server) Run(ctx context.Context, port int) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("/healthz/ready", s.ready)
-	mux.Handle("/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
-	mux.Handle("/metrics/haproxy", s.authorized(s.haproxy("/metrics")))
-	mux.Handle("/debug/pprof/", s.authorized(http.HandlerFunc(pprof.Index)))
-	mux.Handle("/debug/pprof/profile", s.authorized(http.HandlerFunc(pprof.Profile)))
-	mux.Handle("/debug/pprof/trace", s.authorized(http.HandlerFunc(pprof.Trace)))
-	mux.Handle("/", s.authorized(s.haproxy("")))
-	server := &http.Server{Addr: fmt.Sprintf(":%d", port), Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return fmt.Errorf("serve health and statistics: %w; choose another port with --stats-port", err)
+	}
+	var config *tls.Config
+	if s.Certificate != nil {
+		config = &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS12}
+	}
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()
 	}()
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health and statistics: %w; choose another port with --stats-port", err)
+	if err := server.Serve(newEither(l, config)); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		return fmt.Errorf("serve health and statistics: %w", err)
 	}
 	return nil
+}
+
+func (s *Server) handler() http.Handler {
+	const metrics, debug = "metrics", "debug"
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("/healthz/ready", s.ready)
+	mux.Handle("/metrics", s.authorized(metrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{})))
+	mux.Handle("/metrics/haproxy", s.authorized(metrics, s.haproxy("/metrics")))
+	mux.Handle("/debug/pprof/", s.authorized(debug, http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/profile", s.authorized(debug, http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/trace", s.authorized(debug, http.HandlerFunc(pprof.Trace)))
+	mux.Handle("/", s.authorized(metrics, s.haproxy("")))
+	return mux
 }
 
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
@@ -112,24 +135,52 @@ func (s *Server) haproxy(path string) http.Handler {
 	return proxy
 }
 
-// authorized asks for the user and password in AuthDir. The files are read at
-// each request, so a changed Secret counts at once. Files that cannot be read
-// refuse everybody.
-func (s *Server) authorized(next http.Handler) http.Handler {
+// authorized asks for a token with the right to a subresource of the router,
+// or for the user and password in AuthDir. The files are read at each request,
+// so a changed Secret counts at once. Files that cannot be read refuse
+// everybody.
+func (s *Server) authorized(subresource string, next http.Handler) http.Handler {
 	if s.AuthDir == "" {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && s.Access != nil {
+			s.byToken(w, r, strings.TrimSpace(token), subresource, next)
+			return
+		}
 		user, pass, _ := r.BasicAuth()
 		wantUser, err1 := os.ReadFile(filepath.Join(s.AuthDir, "statsUsername"))
 		wantPass, err2 := os.ReadFile(filepath.Join(s.AuthDir, "statsPassword"))
 		if err1 != nil || err2 != nil || !equal(user, wantUser) || !equal(pass, wantPass) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="router statistics"`)
-			http.Error(w, "user and password are in the Secret router-stats-<name>", http.StatusUnauthorized)
+			http.Error(w, "send a token with the right to get routers/"+subresource+
+				" of route.openshift.io, or user and password of the Secret router-stats-<name>", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// verbs are Kubernetes' words for methods; the other methods change something.
+var verbs = map[string]string{http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create"}
+
+func (s *Server) byToken(w http.ResponseWriter, r *http.Request, token, subresource string, next http.Handler) {
+	verb := verbs[r.Method]
+	if verb == "" {
+		http.Error(w, "only GET, HEAD and POST are served", http.StatusMethodNotAllowed)
+		return
+	}
+	known, allowed, err := s.Access(r.Context(), token, verb, subresource)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case !known:
+		http.Error(w, "the cluster does not know this token", http.StatusUnauthorized)
+	case !allowed:
+		http.Error(w, "the token's user may not "+verb+" routers/"+subresource+" of route.openshift.io; bind it to the ClusterRole router-monitoring", http.StatusForbidden)
+	default:
+		next.ServeHTTP(w, r)
+	}
 }
 
 func equal(got string, want []byte) bool {

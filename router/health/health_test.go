@@ -1,0 +1,146 @@
+package health
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/router/certfile"
+)
+
+// serve runs a server until the test ends, and returns its port.
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, port) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		c, err := net.Dial("tcp", "127.0.0.1:"+text)
+		if err == nil {
+			_ = c.Close()
+			return text
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestAccess: who may read what, over HTTP and HTTPS on one port.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	auth := t.TempDir()
+	for name, text := range map[string]string{"statsUsername": "operator", "statsPassword": "secret"} {
+		if err := os.WriteFile(filepath.Join(auth, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, err := certfile.SelfSigned("apps.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := serve(t, &Server{
+		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), AuthDir: auth, StatsSocket: "/nowhere",
+		Certificate: certfile.TLS("", cert),
+		Access: func(_ context.Context, token, verb, subresource string) (bool, bool, error) {
+			switch token {
+			case "broken":
+				return false, false, errors.New("the API server does not answer")
+			case "prometheus":
+				return true, verb == "get" && subresource == "metrics", nil
+			}
+			return false, false, nil
+		},
+	})
+	// A client that says nothing keeps nobody else waiting.
+	silent, err := net.Dial("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	for _, test := range []struct {
+		path, auth string
+		want       int
+		says       string
+	}{
+		{"/healthz", "", 200, "ok"},
+		{"/healthz/ready", "", 200, "ok"},
+		{"/metrics", "", 401, "routers/metrics"},
+		{"/metrics", "Basic operator:secret", 200, ""},
+		{"/metrics", "Basic operator:wrong", 401, "router-stats-"},
+		{"/metrics", "Basic :", 401, ""},
+		{"/metrics", "Bearer prometheus", 200, ""},
+		{"/metrics", "bearer prometheus", 200, ""},
+		{"/metrics", "Bearer stranger", 401, "does not know this token"},
+		{"/metrics", "Bearer ", 401, "does not know this token"},
+		{"/metrics", "Bearer broken", 500, "does not answer"},
+		{"/metrics/haproxy", "", 401, ""},
+		{"/metrics/haproxy", "Bearer prometheus", 502, "HAProxy does not answer"},
+		{"/debug/pprof/", "Bearer prometheus", 403, "may not get routers/debug"},
+		{"/debug/pprof/", "Basic operator:secret", 200, ""},
+		{"/", "", 401, ""},
+		{"/", "Basic operator:secret", 502, ""},
+	} {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(scheme+test.path+" "+test.auth, func(t *testing.T) {
+				t.Parallel()
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, scheme+"://127.0.0.1:"+port+test.path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind, value, _ := strings.Cut(test.auth, " ")
+				switch user, password, _ := strings.Cut(value, ":"); {
+				case kind == "Basic":
+					r.SetBasicAuth(user, password)
+				case test.auth != "":
+					r.Header.Set("Authorization", test.auth)
+				}
+				answer, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer answer.Body.Close()
+				body, err := io.ReadAll(answer.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.StatusCode != test.want || !strings.Contains(string(body), test.says) {
+					t.Errorf("got %d %q, want %d with %q", answer.StatusCode, body, test.want, test.says)
+				}
+			})
+		}
+	}
+}
