@@ -6,10 +6,14 @@ const (
 	// ReasonValid: the IngressController passed validation.
 	ReasonValid Reason = "Valid"
 	// ReasonInvalid: the IngressController cannot be used as it is. The
-	// message has every fault. Routers that it already had keep running.
+	// message has every fault. Routers that it already had keep running, with
+	// the settings that were admitted last.
 	ReasonInvalid Reason = "Invalid"
 	// ReasonAdmitted is the event of an accepted IngressController.
 	ReasonAdmitted Reason = "Admitted"
+	// ReasonDeletionWaits is the event that says what the deletion of an
+	// IngressController waits for.
+	ReasonDeletionWaits Reason = "DeletionWaits"
 	// ReasonRejected is the event of a refused IngressController.
 	ReasonRejected Reason = "Rejected"
 	// ReasonDefaultCertificateNotFound: the Secret that

@@ -164,7 +164,11 @@ func controllerRemedies() map[Reason]Remedy {
 		ReasonAdmitted: {"the IngressController was accepted", ""},
 		ReasonInvalid: {
 			"the IngressController cannot be used as it is",
-			"correct the fields that the message names; routers that it already has keep running",
+			"correct the fields that the message names; routers that it already has keep the settings that were admitted last",
+		},
+		ReasonDeletionWaits: {
+			"the IngressController is being deleted, and the message says what that waits for",
+			"wait, or see why the DNSRecord, Service or pod that the message names does not go",
 		},
 		ReasonRejected: {
 			"the IngressController cannot be used as it is",

@@ -40,6 +40,9 @@ type Reconciler struct {
 	// reported has the addresses last written to the status of each
 	// IngressController; only Reconcile, which runs alone, uses it.
 	reported map[string]string
+	// leaving says what the deletion of each IngressController was last said to
+	// wait for; likewise.
+	leaving map[string]string
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -59,8 +62,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	ic := &operatorv1.IngressController{}
 	if err := r.client.Get(ctx, req.NamespacedName, ic); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.metrics.forget(req.Name)
-			delete(r.reported, req.Name)
+			r.forget(req.Name)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read IngressController %s: %w", req.Name, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -20,53 +21,146 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// remove takes an IngressController down in this order:
+// longest bounds how long each step of a deletion waits for what others must
+// do, counted from the deletion: a cloud that does not answer must not keep an
+// IngressController for ever. What is left is still cleaned up by who owns it.
+const (
+	longestForNames        = 10 * time.Minute
+	longestForLoadBalancer = 20 * time.Minute
+	// lostConnections is how long pods may wait for connections to end to which
+	// no load balancer leads any more.
+	lostConnections = 60 * time.Second
+)
+
+// remove takes an IngressController down in this order, so that clients are
+// served as long as something leads them here:
 //
-//  1. the DNSRecords, and with them the name;
-//  2. the Deployment, so that its pods drain while the address still leads to them;
-//  3. when no pod is left: the Services (and with them the address), the
+//  1. the DNSRecords, which stay until clients have forgotten the name;
+//  2. a load balancer of a cloud, which ends its connections by itself;
+//  3. the Deployment, whose pods finish their requests: an address that this
+//     cluster delivers to still leads to them;
+//  4. when no pod is left: the Services (and with them the address), the
 //     budget, the Secrets and the IngressClass;
-//  4. what the routers wrote into the status of Routes;
-//  5. the finalizer.
+//  5. what the routers wrote into the status of Routes;
+//  6. the finalizer.
 func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressController) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(ic, api.FinalizerIngressController) {
 		return reconcile.Result{}, nil
 	}
-	if gone, err := r.removeDNSRecords(ctx, ic.Name); err != nil || !gone {
-		return reconcile.Result{}, err
+	for _, step := range []func(context.Context, *operatorv1.IngressController) (string, time.Duration, error){
+		r.removeNames, r.removeLoadBalancer, r.removeRouters,
+	} {
+		waits, again, err := step(ctx, ic)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if waits == "" {
+			continue
+		}
+		if r.leaving[ic.Name] != waits {
+			r.leaving[ic.Name] = waits
+			r.logger(ic.Name).Info("deletion waits", "for", waits)
+			r.events.Eventf(ic, nil, corev1.EventTypeNormal, string(api.ReasonDeletionWaits), "Delete", "waiting for %s", waits)
+		}
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
+	return reconcile.Result{}, r.removeRest(ctx, ic)
+}
+
+// removeNames says what it waits for, and for how long if nothing happens.
+func (r *Reconciler) removeNames(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
+	gone, err := r.removeDNSRecords(ctx, ic.Name)
+	if err != nil {
+		return "", 0, err
+	}
+	if left := ic.DeletionTimestamp.Add(longestForNames).Sub(r.options.Now()); !gone && left > 0 {
+		return "the DNSRecords to go, and clients to forget the name", left, nil
+	}
+	return "", 0, nil
+}
+
+// removeLoadBalancer deletes the Service that a cloud hook serves.
+func (r *Reconciler) removeLoadBalancer(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
+	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
+	service, err := getOrNil(ctx, r.client, key, &corev1.Service{})
+	if err != nil || service == nil || !cloudServed(service) || service.Labels[api.LabelOwningIngressController] != ic.Name {
+		return "", 0, err
+	}
+	if err := r.deleteOwned(ctx, ic.Name, &corev1.Service{ObjectMeta: childMeta(ic.Name, key.Name)}); err != nil {
+		return "", 0, err
+	}
+	if left := ic.DeletionTimestamp.Add(longestForLoadBalancer).Sub(r.options.Now()); left > 0 {
+		return "the load balancer to go", left, nil
+	}
+	return "", 0, nil
+}
+
+// removeRouters deletes the Deployment. The end of a pod is an event, so there
+// is no need to ask again.
+func (r *Reconciler) removeRouters(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
 	if err := r.deleteOwned(ctx, ic.Name, &appsv1.Deployment{ObjectMeta: childMeta(ic.Name, api.RouterName(ic.Name))}); err != nil {
-		return reconcile.Result{}, err
+		return "", 0, err
 	}
 	pods := &corev1.PodList{}
 	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(podLabels(ic.Name))); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list router pods: %w", err)
+		return "", 0, fmt.Errorf("list router pods: %w", err)
 	}
 	nodes := &corev1.NodeList{}
 	if err := r.client.List(ctx, nodes); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list nodes: %w", err)
+		return "", 0, fmt.Errorf("list nodes: %w", err)
 	}
-	if left := draining(pods.Items, nodes.Items); left > 0 {
-		// The end of a pod is an event, so there is no need to ask again.
-		r.logger(ic.Name).Info("deletion waits for router pods to drain", "pods", left)
-		return reconcile.Result{}, nil
+	left := draining(pods.Items, nodes.Items)
+	if left == 0 {
+		return "", 0, nil
 	}
+	if s := ic.Status.EndpointPublishingStrategy; s != nil && cloudClass(*s, r.options.CloudClass) != "" {
+		if err := r.shorten(ctx, pods.Items); err != nil {
+			return "", 0, err
+		}
+	}
+	return fmt.Sprintf("%d router pods to finish their requests", left), 0, nil
+}
+
+// shorten gives pods that end a minute, where they have longer.
+func (r *Reconciler) shorten(ctx context.Context, pods []corev1.Pod) error {
+	for i := range pods {
+		p := &pods[i]
+		grace := p.DeletionGracePeriodSeconds
+		if p.DeletionTimestamp == nil || grace == nil || *grace <= int64(lostConnections.Seconds()) {
+			continue
+		}
+		err := r.client.Delete(ctx, p, client.GracePeriodSeconds(int64(lostConnections.Seconds())))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("end pod %s sooner: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// removeRest deletes what goes after the pods, and lets the IngressController go.
+func (r *Reconciler) removeRest(ctx context.Context, ic *operatorv1.IngressController) error {
 	for _, object := range remains(ic.Name) {
 		if err := r.deleteOwned(ctx, ic.Name, object); err != nil {
-			return reconcile.Result{}, err
+			return err
 		}
 	}
 	if err := r.clearRouteStatus(ctx, ic.Name); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	controllerutil.RemoveFinalizer(ic, api.FinalizerIngressController)
 	if err := r.client.Update(ctx, ic); client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("remove finalizer of IngressController %s: %w", ic.Name, err)
+		return fmt.Errorf("remove finalizer of IngressController %s: %w", ic.Name, err)
 	}
-	r.metrics.forget(ic.Name)
-	delete(r.reported, ic.Name)
+	r.forget(ic.Name)
 	r.logger(ic.Name).Info("removed")
-	return reconcile.Result{}, nil
+	return nil
+}
+
+// forget drops what is remembered of an IngressController.
+func (r *Reconciler) forget(ic string) {
+	r.metrics.forget(ic)
+	delete(r.reported, ic)
+	delete(r.leaving, ic)
 }
 
 // draining counts the pods that may still serve. A pod on a node that is down

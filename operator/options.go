@@ -18,9 +18,8 @@ type Options struct {
 	// DNS says that the operator publishes the names of DNSRecords (package
 	// operator/dns); else their conditions say that somebody else must.
 	DNS bool
-	// ClusterPoll is how often the cluster's TLS profile is read; the default
-	// is 15 seconds. It is not watched, because its kind need not exist, and may
-	// come later.
+	// ClusterPoll is how often to look whether the cluster has a kind for its
+	// TLS profile, until it has; the default is 15 seconds.
 	ClusterPoll time.Duration
 	// Now returns the time; the default is time.Now.
 	Now func() time.Time

@@ -102,8 +102,12 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		provider: func() bool { return options.CloudClass != "" || providerInstalled(mgr) },
 		wake:     make(chan event.GenericEvent),
 		reported: map[string]string{},
+		leaving:  map[string]string{},
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.followClusterProfile)); err != nil {
+	follow := func(ctx context.Context) error {
+		return r.followClusterProfile(ctx, mgr.GetCache(), mgr.GetRESTMapper())
+	}
+	if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
 		return fmt.Errorf("add the reader of the cluster's TLS profile: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.createDefault)); err != nil {

@@ -8,9 +8,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
@@ -33,13 +33,20 @@ func effectiveProfile(ic *operatorv1.IngressController, cluster *configv1.TLSSec
 }
 
 // followClusterProfile keeps the TLS profile of config.openshift.io's APIServer
-// "cluster" at hand, where there is one, until the context ends.
-func (r *Reconciler) followClusterProfile(ctx context.Context) error {
+// "cluster" at hand until the context ends. Most clusters do not have that kind,
+// which is no error; one that comes later is noticed within options.ClusterPoll,
+// and watched from then on.
+func (r *Reconciler) followClusterProfile(ctx context.Context, informers cache.Informers, kinds meta.RESTMapper) error {
+	kind := configv1.GroupVersion.WithKind("APIServer")
 	ticker := time.NewTicker(r.options.ClusterPoll)
 	defer ticker.Stop()
 	for {
-		if err := r.readClusterProfile(ctx); err != nil && ctx.Err() == nil {
-			r.options.Log.Error("cannot read the cluster's TLS profile, the last one stays", "error", err)
+		_, err := kinds.RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil {
+			break
+		}
+		if !meta.IsNoMatchError(err) && ctx.Err() == nil {
+			r.options.Log.Error("cannot see whether the cluster has a TLS profile, looking again", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -47,24 +54,35 @@ func (r *Reconciler) followClusterProfile(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+	informer, err := informers.GetInformer(ctx, &configv1.APIServer{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch APIServer cluster: %w", err)
+	}
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { r.clusterProfileSeen(ctx, o) },
+		UpdateFunc: func(_, o any) { r.clusterProfileSeen(ctx, o) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(*configv1.APIServer); ok {
+				r.clusterProfileSeen(ctx, &configv1.APIServer{ObjectMeta: gone.ObjectMeta})
+			}
+		},
+	}); err != nil {
+		return fmt.Errorf("watch APIServer cluster: %w", err)
+	}
+	<-ctx.Done()
+	return nil
 }
 
-// readClusterProfile wakes all IngressControllers if the profile is another one.
-func (r *Reconciler) readClusterProfile(ctx context.Context) error {
-	server := &configv1.APIServer{}
-	err := r.live.Get(ctx, client.ObjectKey{Name: "cluster"}, server)
-	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-		return fmt.Errorf("read APIServer cluster: %w", err)
+// clusterProfileSeen wakes all IngressControllers if the profile is another one.
+func (r *Reconciler) clusterProfileSeen(ctx context.Context, object any) {
+	server, ok := object.(*configv1.APIServer)
+	if !ok || server.Name != "cluster" || equality.Semantic.DeepEqual(r.clusterProfile.Load(), server.Spec.TLSSecurityProfile) {
+		return
 	}
-	now := server.Spec.TLSSecurityProfile
-	if equality.Semantic.DeepEqual(r.clusterProfile.Load(), now) {
-		return nil
-	}
-	r.clusterProfile.Store(now)
+	r.clusterProfile.Store(server.Spec.TLSSecurityProfile.DeepCopy())
 	r.options.Log.Info("the cluster's TLS profile changed")
 	select {
 	case r.wake <- event.GenericEvent{Object: &operatorv1.IngressController{}}:
 	case <-ctx.Done():
 	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	names "github.com/fairlead/fairlead/api"
@@ -87,7 +88,7 @@ func TestNamedConfigMaps(t *testing.T) {
 // TestClusterTLSProfile: the profile of the cluster holds where the
 // IngressController has none, also if its kind appears later.
 func TestClusterTLSProfile(t *testing.T) {
-	c, _ := startOperator(t)
+	c, log := startOperator(t)
 	has := func(want configv1.TLSProtocolVersion) func() error {
 		return func() error {
 			ic := &operatorv1.IngressController{}
@@ -101,6 +102,9 @@ func TestClusterTLSProfile(t *testing.T) {
 		}
 	}
 	eventually(t, has(configv1.VersionTLS12))
+	if n := log.count("level=ERROR"); n != 0 {
+		t.Errorf("%d errors are logged where the kind does not exist", n)
+	}
 	if err := apply(t, `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -122,6 +126,18 @@ spec:
 	server.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}
 	eventually(t, func() error { return c.Create(t.Context(), server.DeepCopy()) })
 	eventually(t, has(configv1.VersionTLS13))
+
+	// From now on it is watched.
+	profile := func(document string) {
+		t.Helper()
+		if err := c.Patch(t.Context(), &configv1.APIServer{ObjectMeta: server.ObjectMeta}, client.RawPatch(types.MergePatchType, []byte(document))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	profile(`{"spec":{"tlsSecurityProfile":{"type":"Old"}}}`)
+	eventually(t, has(configv1.VersionTLS10))
+	profile(`{"spec":{"tlsSecurityProfile":null}}`)
+	eventually(t, has(configv1.VersionTLS12))
 
 	edit(t, c, func(ic *operatorv1.IngressController) {
 		ic.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType}

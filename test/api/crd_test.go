@@ -89,6 +89,9 @@ func TestIngressControllerRefusals(t *testing.T) {
 		{"equal ports", "  endpointPublishingStrategy: {type: HostNetwork, hostNetwork: {httpPort: 8080, httpsPort: 8080}}", "httpPort and httpsPort must differ"},
 		{"stats port equal to the default http port", "  endpointPublishingStrategy: {type: HostNetwork, hostNetwork: {statsPort: 80}}", "statsPort must differ"},
 		{"expressions in the node selector", "  nodePlacement: {nodeSelector: {matchExpressions: [{key: a, operator: Exists}]}}", "use matchLabels"},
+		{"header buffer of the size of its reserve", "  tuningOptions: {headerBufferBytes: 16384, headerBufferMaxRewriteBytes: 16384}", "headerBufferBytes must be greater"},
+		{"reserve of the default buffer's size", "  tuningOptions: {headerBufferMaxRewriteBytes: 32768}", "headerBufferBytes must be greater"},
+		{"TLS profile without ciphers", "  tlsSecurityProfile: {type: Custom, custom: {minTLSVersion: VersionTLS12}}", "needs custom.ciphers"},
 		{"unknown strategy", "  endpointPublishingStrategy: {type: Magic}", "spec.endpointPublishingStrategy.type"},
 	}
 	for _, test := range tests {

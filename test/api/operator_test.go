@@ -44,6 +44,12 @@ func startOperator(t *testing.T) (client.Client, *logged) {
 // startOperatorWithDNS does the same with a DNS provider.
 func startOperatorWithDNS(t *testing.T, zones dns.Options) (client.Client, *logged) {
 	t.Helper()
+	return startOperatorWith(t, zones, operator.Options{})
+}
+
+// startOperatorWith does the same with other options besides.
+func startOperatorWith(t *testing.T, zones dns.Options, o operator.Options) (client.Client, *logged) {
+	t.Helper()
 	c := newClient(t)
 	config, err := server.RESTConfig()
 	if err != nil {
@@ -69,8 +75,10 @@ func startOperatorWithDNS(t *testing.T, zones dns.Options) (client.Client, *logg
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
 	zones.Log, zones.Registerer = logger, registry
+	o.Domain, o.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
+	o.Log, o.DNS = logger, zones.Hook != nil
 	if err := errors.Join(
-		operator.Setup(mgr, registry, operator.Options{Domain: "apps.example.com", RouterImage: "fairlead.dev/router:dev", ClusterPoll: 200 * time.Millisecond, Log: logger, DNS: zones.Hook != nil}),
+		operator.Setup(mgr, registry, o),
 		dns.Setup(mgr, zones),
 		ingress.Setup(mgr, ingress.Options{Classless: true, Log: logger}),
 		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
@@ -277,9 +285,9 @@ func refused(t *testing.T, c client.Client) {
 	}
 	edit(`{"spec":{"tuningOptions":{"serverTimeout":"9s"}}}`)
 	eventually(t, func() error { return stored(`"serverTimeout":"9s"`) })
-	edit(`{"spec":{"replicas":2,"tuningOptions":{"serverTimeout":"8s","headerBufferBytes":16384,"headerBufferMaxRewriteBytes":16384}}}`)
+	edit(`{"spec":{"replicas":2,"tuningOptions":{"serverTimeout":"8s"},"clientTLS":{"clientCertificatePolicy":"","clientCA":{"name":""},"allowedSubjectPatterns":["("]}}}`)
 	eventually(t, func() error {
-		return wantCondition(c, "default", "Admitted", operatorv1.ConditionFalse, "must be greater than headerBufferMaxRewriteBytes")
+		return wantCondition(c, "default", "Admitted", operatorv1.ConditionFalse, "spec.clientTLS.allowedSubjectPatterns[0]: failed to parse")
 	})
 	if err := stored(`"serverTimeout":"9s"`); err != nil {
 		t.Error(err)
@@ -288,7 +296,7 @@ func refused(t *testing.T, c client.Client) {
 	if err := get(t, c, operandKey("router-default"), d); err != nil || *d.Spec.Replicas != 3 {
 		t.Errorf("a refused change reached the Deployment: %v, %v", d.Spec.Replicas, err)
 	}
-	edit(`{"spec":{"tuningOptions":{"headerBufferBytes":32768}}}`)
+	edit(`{"spec":{"clientTLS":null}}`)
 	eventually(t, func() error { return stored(`"serverTimeout":"8s"`) })
 }
 
@@ -314,7 +322,8 @@ spec: {addresses: [198.18.77.1-198.18.77.3]}
 }
 
 // deletes follows the order of deletion: pods drain while the address still
-// leads to them, then everything else goes.
+// leads to them, then everything else goes. The order behind a cloud's load
+// balancer is that of TestCloudDeletion.
 func deletes(t *testing.T, c client.Client, children map[client.Object]client.ObjectKey) {
 	route := &routev1.Route{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "traced-"},
@@ -344,6 +353,13 @@ func deletes(t *testing.T, c client.Client, children map[client.Object]client.Ob
 	if err := get(t, c, operandKey("router-default"), &corev1.Service{}); err != nil {
 		t.Errorf("the Service went before the pod: %v", err)
 	}
+	eventually(t, func() error {
+		reasons, err := eventReasons(c, names.OperatorNamespace, "default")
+		if err == nil && !slices.Contains(reasons, "Normal DeletionWaits") {
+			err = fmt.Errorf("events are %v", reasons)
+		}
+		return err
+	})
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
 	}
