@@ -93,7 +93,7 @@ func hops(t *testing.T, p *product.Product, address string, nodes ...string) tim
 	}
 	slices.Sort(want)
 	start := time.Now()
-	eventually(t, 60*time.Second, func() error {
+	eventually(t, func() error {
 		out, err := exec.Command("ip", "-n", p.Cluster.Name()+"-tor", "-json", "route", "show", address).Output()
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func TestBGP(t *testing.T) {
 	yaml := strings.Replace(echoYAML("routed", "Local"), "metadata: {name: routed, namespace: default}\nspec:\n  type",
 		`metadata: {name: routed, namespace: default, annotations: {metallb.io/address-pool: public}}`+"\nspec:\n  type", 1)
 	apply(t, p, yaml)
-	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/routed", "--timeout=90s")
+	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/routed", "--timeout=180s")
 	address := addressOf(t, p, "routed")
 	nodes := p.Cluster.Nodes()
 	hops(t, p, address, nodes...)
@@ -206,7 +206,7 @@ func TestBGP(t *testing.T) {
 	t.Run("the speakers are replaced", func(t *testing.T) {
 		w := requests(t, p, address)
 		kubectl(t, p, "-n", "metallb-system", "rollout", "restart", "daemonset/speaker")
-		kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=120s")
+		kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=180s")
 		observe(t, 3*time.Second)
 		check(t, w, limits{silence: plannedSilence})
 		hops(t, p, address, nodes...)
@@ -238,7 +238,7 @@ func TestBGP(t *testing.T) {
 func shown(t *testing.T, p *product.Product, nodes []string) {
 	t.Helper()
 	want := strings.Join(nodes, "=Established/Up ") + "=Established/Up"
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", "metallb-system", "get", "bgpsessionstates", "-l", "metallb.io/peer=tor",
 			"-o", `jsonpath={range .items[*]}{.status.node}={.status.bgpStatus}/{.status.bfdStatus}{"\n"}{end}`)
 		if err != nil {

@@ -48,7 +48,7 @@ func several(t *testing.T, p *product.Product) (all []string) {
 func oneEach(t *testing.T, p *product.Product, addresses []string) {
 	t.Helper()
 	for _, address := range addresses {
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, func() error {
 			if got := answers(t, p, "client", "eth0", address); len(got) != 1 {
 				return fmt.Errorf("%s is answered by %v, want one node", address, got)
 			}
@@ -60,7 +60,7 @@ func oneEach(t *testing.T, p *product.Product, addresses []string) {
 // statusOf waits until exactly one status object names an owner of the Service: the node.
 func statusOf(t *testing.T, p *product.Product, service, node string) {
 	t.Helper()
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", "metallb-system", "get", "servicel2statuses", "-l", "metallb.io/service-name="+service,
 			"-o", "jsonpath={.items[*].status.node}")
 		if err == nil && out != node {
@@ -82,7 +82,7 @@ func TestKillSpeaker(t *testing.T) {
 	}
 	observe(t, 3*time.Second)
 	settled(t, p)
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 	statusOf(t, p, "echo-cluster", owner)
 	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
 }
@@ -96,7 +96,7 @@ func TestStopNode(t *testing.T) {
 	if err := p.Cluster.StopNode(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	next := awaitOwner(t, p, address, "!"+owner, 30*time.Second)
+	next := awaitOwner(t, p, address, "!"+owner)
 	statusOf(t, p, "echo-local", next)
 	observe(t, 2*time.Second)
 	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
@@ -105,7 +105,7 @@ func TestStopNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled(t, p)
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 	statusOf(t, p, "echo-local", owner)
 	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 }
@@ -123,12 +123,12 @@ func TestCutFromLAN(t *testing.T) {
 	for _, side := range []string{"iifname", "oifname"} {
 		nft(t, p, "cp", fmt.Sprintf("add rule bridge cut forward %s v-%s drop", side, owner), "")
 	}
-	next := awaitOwner(t, p, address, "!"+owner, 30*time.Second)
+	next := awaitOwner(t, p, address, "!"+owner)
 	statusOf(t, p, "echo-cluster", next)
 	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
 	// The control plane still hears the cut node: it must have fallen silent.
 	for _, a := range append([]string{address}, more...) {
-		eventually(t, 15*time.Second, func() error {
+		eventually(t, func() error {
 			if got := answers(t, p, "cp", "lan", a); len(got) != 1 {
 				return fmt.Errorf("%s is answered by %v, want one node", a, got)
 			}
@@ -139,7 +139,7 @@ func TestCutFromLAN(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := watch(t, p, address, more...) // before, packets for pods on the cut node are lost
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 	observe(t, 2*time.Second)
 	oneEach(t, p, more)
 	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
@@ -158,7 +158,7 @@ func TestCutFromAPI(t *testing.T) {
 		nft(t, p, owner, fmt.Sprintf("add chain inet cut %[1]s { type filter hook %[1]s priority 0 ; }", hook), "")
 		nft(t, p, owner, fmt.Sprintf("add rule inet cut %s ip daddr %s tcp dport 6443 drop", hook, p.Cluster.Address("cp")), "")
 	}
-	awaitOwner(t, p, address, "!"+owner, 40*time.Second)
+	awaitOwner(t, p, address, "!"+owner)
 	observe(t, 3*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
 	check(t, w, limits{silence: plannedSilence, moves: 1, double: handoverTime})
@@ -166,7 +166,7 @@ func TestCutFromAPI(t *testing.T) {
 	if _, err := p.Cluster.Exec(t.Context(), owner, "nft", "delete", "table", "inet", "cut"); err != nil {
 		t.Fatal(err)
 	}
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 	observe(t, 2*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
 	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
@@ -203,7 +203,7 @@ func TestAPIServerAway(t *testing.T) {
 			t.Errorf("%s moved although only the API server was away: answered by %v", a, cards)
 		}
 	}
-	awaitOwner(t, p, address, owner, 10*time.Second)
+	awaitOwner(t, p, address, owner)
 	settled(t, p)
 }
 
@@ -254,7 +254,7 @@ func TestKeyRotation(t *testing.T) {
 	// A speaker that starts now has the new key only, and meets the others.
 	kubectl(t, p, "-n", "metallb-system", "delete", "pod", speakerOn(t, p, owner))
 	settled(t, p)
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 }
 
 // nft runs a line on a host, and undo when the test ends.

@@ -25,7 +25,7 @@ const (
 func route(t *testing.T, p *product.Product) string {
 	t.Helper()
 	apply(t, p, echoYAML("echo", "Cluster"))
-	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=90s")
+	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=180s")
 	apply(t, p, fmt.Sprintf(`apiVersion: route.openshift.io/v1
 kind: Route
 metadata: {name: lb, namespace: default}
@@ -34,7 +34,7 @@ spec:
   port: {targetPort: http}
   to: {kind: Service, name: echo}
 `, routerHost))
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		out, err := p.Cluster.Exec(t.Context(), "client", "curl", "-sS", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}",
 			"-H", "Host: "+routerHost, "http://"+p.Address+"/text")
 		if err == nil && out != "200" {
@@ -87,7 +87,7 @@ func routers(t *testing.T, p *product.Product, address string) (pods map[string]
 			pods[pod.Spec.NodeName] = pod.Metadata.Name
 		}
 	}
-	return pods, awaitOwner(t, p, address, firstFor(t, address, slices.Sorted(maps.Keys(pods))), returnTime)
+	return pods, awaitOwner(t, p, address, firstFor(t, address, slices.Sorted(maps.Keys(pods))))
 }
 
 // TestDrainNode drains the node that announces the router's address, as one
@@ -100,8 +100,8 @@ func TestDrainNode(t *testing.T) {
 	w := watchRouter(t, p)
 	t.Cleanup(func() { _, _ = p.Cluster.Kubectl(context.WithoutCancel(t.Context()), "uncordon", owner) })
 	// The pods end after an hour or when no connection is left; it suffices that they are asked to.
-	kubectl(t, p, "drain", owner, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
-	next := awaitOwner(t, p, address, "!"+owner, 30*time.Second)
+	kubectl(t, p, "drain", owner, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=180s")
+	next := awaitOwner(t, p, address, "!"+owner)
 	observe(t, 3*time.Second)
 	kubectl(t, p, "uncordon", owner)
 	routersReady(t, p)
@@ -143,8 +143,8 @@ func TestSilentRouter(t *testing.T) {
 	}
 	signal(syscall.SIGSTOP)
 	t.Cleanup(func() { signal(syscall.SIGCONT) })
-	awaitOwner(t, p, address, "!"+owner, 30*time.Second)
-	eventually(t, 10*time.Second, func() error {
+	awaitOwner(t, p, address, "!"+owner)
+	eventually(t, func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", routerNamespace, "get", "events", "--field-selector", "involvedObject.name=router-default,reason=nodeAssigned",
 			"-o", "jsonpath={.items[*].message}")
 		if err == nil && !strings.Contains(out, fmt.Sprintf("taken over from node %q: the Service's pod there does not answer its probe", owner)) {
@@ -153,7 +153,7 @@ func TestSilentRouter(t *testing.T) {
 		return err
 	})
 	signal(syscall.SIGCONT)
-	awaitOwner(t, p, address, owner, returnTime)
+	awaitOwner(t, p, address, owner)
 	routersReady(t, p)
 	check(t, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
 }
