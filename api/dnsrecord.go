@@ -43,11 +43,13 @@ const (
 
 // Reasons of the conditions DNSManaged and DNSReady of an IngressController.
 const (
-	ReasonNoDNSZones       Reason = "NoDNSZones"
-	ReasonFailedZones      Reason = "FailedZones"
-	ReasonUnknownZones     Reason = "UnknownZones"
-	ReasonNoZones          Reason = "NoZones"
-	ReasonDNSRecordMissing Reason = "RecordNotFound"
+	ReasonNoDNSZones Reason = "NoDNSZones"
+	// ReasonDomainNotMatching is that of an event; the condition is DNSManaged.
+	ReasonDomainNotMatching Reason = "DomainNotMatching"
+	ReasonFailedZones       Reason = "FailedZones"
+	ReasonUnknownZones      Reason = "UnknownZones"
+	ReasonNoZones           Reason = "NoZones"
+	ReasonDNSRecordMissing  Reason = "RecordNotFound"
 )
 
 // dnsRemedies are those of DNSRecords.
@@ -75,6 +77,10 @@ func dnsRemedies() map[Reason]Remedy {
 		ReasonZeroTTL: {
 			"spec.recordTTL is zero",
 			"set a positive number of seconds; the operator's own records have 30",
+		},
+		ReasonDomainNotMatching: {
+			"the domain of the IngressController does not lie in the cluster's base domain, so its name is not published",
+			"publish the wildcard name yourself, choose a spec.domain below the base domain, or name the zones by --dns-zone",
 		},
 		ReasonNoDNSZones: {
 			"the operator was given no DNS provider or no zone",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	iov1 "github.com/openshift/api/operatoringress/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -45,15 +49,38 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		metrics: m, options: o.withDefaults(),
 	}
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	again := make(chan event.GenericEvent)
+	if r.options.Hook != nil && len(r.options.Zones) == 0 {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.followZones(ctx, again) })); err != nil {
+			return fmt.Errorf("add the reader of the cluster's zones: %w", err)
+		}
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("dnsrecord").
+		WatchesRawSource(source.Channel(again, &handler.EnqueueRequestForObject{})).
 		For(&iov1.DNSRecord{}, changed).
 		// What one record frees may be what another waits for.
 		Watches(&iov1.DNSRecord{}, handler.EnqueueRequestsFromMapFunc(r.rivals), changed).
 		Complete(r)
 }
 
-func clusterConfig() client.ObjectKey { return client.ObjectKey{Name: "cluster"} }
+// followZones looks at all records again when the cluster has other zones.
+func (r *reconciler) followZones(ctx context.Context, again chan<- event.GenericEvent) error {
+	return Follow(ctx, r.live, r.options.ClusterPoll, r.options.Log, func(*configv1.DNSSpec) {
+		list := &iov1.DNSRecordList{}
+		if err := r.client.List(ctx, list); err != nil {
+			r.options.Log.Error("cannot list DNSRecords", "error", err)
+			return
+		}
+		for i := range list.Items {
+			select {
+			case again <- event.GenericEvent{Object: &list.Items[i]}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
 
 // rivals returns the other records of the same name.
 func (r *reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {

@@ -33,6 +33,9 @@ type Options struct {
 	// Resync is how often what is published is looked at again, because
 	// somebody may have changed it; the default is 10 minutes.
 	Resync time.Duration
+	// ClusterPoll is how often the cluster's DNS object is looked at; the
+	// default is 15 seconds.
+	ClusterPoll time.Duration
 	// Drain is the longest that a deleted DNSRecord stays after its name is gone
 	// from the zones, until resolvers have forgotten it: its TTL, or a minute for
 	// an alias of Route 53. 0 lets it go at once.
@@ -51,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Resync == 0 {
 		o.Resync = 10 * time.Minute
+	}
+	if o.ClusterPoll == 0 {
+		o.ClusterPoll = 15 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -80,12 +86,12 @@ func (z Zone) selector(name string) hook.ZoneSelector {
 
 // zonesOf returns the zones of the cluster's DNS object, private first, as
 // OpenShift does.
-func zonesOf(d *configv1.DNS) []Zone {
+func zonesOf(d *configv1.DNSSpec) []Zone {
 	var list []Zone
-	if z := d.Spec.PrivateZone; z != nil {
+	if z := d.PrivateZone; z != nil {
 		list = append(list, Zone{DNSZone: *z, Private: true})
 	}
-	if z := d.Spec.PublicZone; z != nil {
+	if z := d.PublicZone; z != nil {
 		list = append(list, Zone{DNSZone: *z})
 	}
 	return list
@@ -96,9 +102,8 @@ func (r *reconciler) zones(ctx context.Context) []Zone {
 	if len(r.options.Zones) > 0 {
 		return r.options.Zones
 	}
-	d := &configv1.DNS{}
 	// On most clusters there is no such kind, so no error is worth a word.
-	if err := r.live.Get(ctx, clusterConfig(), d); err == nil {
+	if d, err := clusterDNS(ctx, r.live); err == nil && d != nil {
 		if list := zonesOf(d); len(list) > 0 {
 			return list
 		}
