@@ -48,7 +48,7 @@ bench: tools images ## Measure throughput, latencies, starts and memory at 10,00
 	go run ./test/bench
 
 .PHONY: bench-lb
-bench-lb: tools images ## Measure takeovers and handovers of addresses on a cluster of three nodes (root)
+bench-lb: tools images ## Measure the address provider: takeovers, handovers, BGP, allocation, memory, elections (root)
 	go run ./test/bench/lb
 
 .PHONY: soak

@@ -3,6 +3,9 @@
 package lbapi
 
 import (
+	"context"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"testing"
 	"time"
@@ -45,33 +48,65 @@ func Start(t testing.TB, root string) *API {
 		}
 	})
 	a := &API{T: t, Server: server}
+	a.REST, a.Client, err = Install(ctx, server, root)
+	a.Must(err)
+	return a
+}
+
+// Install gives an API server the provider's types and namespace, and returns a
+// client for them. root is the path of the repository's root.
+func Install(ctx context.Context, server *cluster.APIServer, root string) (*rest.Config, client.Client, error) {
 	crds, err := filepath.Glob(filepath.Join(root, "config/lbprovider/crd/*.yaml"))
-	if err != nil || len(crds) == 0 {
-		t.Fatalf("no CRDs: %v", err)
+	if err == nil && len(crds) == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the CRDs in %s: %w", root, err)
 	}
 	for _, crd := range crds {
-		a.Must(server.Apply(ctx, crd))
+		if err := server.Apply(ctx, crd); err != nil {
+			return nil, nil, err
+		}
 	}
-	_, err = server.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-	a.Must(err)
-	a.REST, err = server.RESTConfig()
-	a.Must(err)
-	a.Client, err = client.New(a.REST, client.Options{Scheme: Scheme(t)})
-	a.Must(err)
-	a.Must(a.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.ProviderNamespace}}))
-	return a
+	if _, err := server.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"); err != nil {
+		return nil, nil, err
+	}
+	config, err := server.RESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	scheme, err := types()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a client: %w", err)
+	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.ProviderNamespace}}); err != nil {
+		return nil, nil, fmt.Errorf("create the provider's namespace: %w", err)
+	}
+	return config, c, nil
 }
 
 // Scheme returns Kubernetes' types and the provider's.
 func Scheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
+	s, err := types()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func types() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
-			t.Fatal(err)
+			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	return s
+	return s, nil
 }
 
 // Meta names an object in the provider's namespace.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,16 @@ func Missing() string {
 		}
 	}
 	return ""
+}
+
+// Example returns the blocks of a documentation page that are for FRR and for
+// the cluster, with the page's addresses replaced.
+func Example(markdown string, replace *strings.Replacer) (frr, yaml string) {
+	blocks := map[string]string{}
+	for _, b := range regexp.MustCompile("(?ms)^```(yaml|frr)\n(.*?)^```$").FindAllStringSubmatch(markdown, -1) {
+		blocks[b[1]] = replace.Replace(b[2])
+	}
+	return blocks["frr"], blocks["yaml"]
 }
 
 // FRR starts zebra, bgpd and bfdd in the namespace /run/netns/NETNS and loads the

@@ -1,7 +1,8 @@
-// Command lb measures the address provider on a real cluster of three nodes:
-// how long an address is silent when its node dies, what a planned handover
-// costs at 1,000 requests per second, and how long a speaker computes when a
-// node comes or goes. docs/benchmarks.md explains the figures.
+// Command lb measures the address provider: how long an address is silent when
+// its node dies, what a planned handover costs at 1,000 requests per second, how
+// soon routers forget a node, on a real cluster of three nodes; and allocation,
+// memory, elections and ARP answers at the sizes for which there is a promise.
+// docs/benchmarks.md explains the figures.
 package main
 
 import (
@@ -29,10 +30,14 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.cluster, "cluster", "lbbench", "name of the cluster to start")
 	flag.BoolVar(&o.keep, "keep", false, "leave the cluster up, and use it if it is")
+	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything")
 	flag.IntVar(&o.takeovers, "takeovers", 20, "how often the announcing node dies")
 	flag.IntVar(&o.handovers, "handovers", 20, "how often the address is handed over")
-	flag.BoolVar(&o.cut, "cut", false, "cut the node's cable instead of its power: as fast to notice, and sooner back")
+	flag.IntVar(&o.routed, "routed", 20, "how often a node dies that routers know by BGP")
 	flag.DurationVar(&o.every, "every", time.Millisecond, "pause between two requests during handovers")
+	flag.StringVar(&o.out, "o", "test/.run/bench-lb.json", "file for the results")
+	flag.BoolVar(&o.add, "add", false, "add to the results in the file instead of replacing them")
+	flag.BoolVar(&o.require, "require", false, "fail unless every figure is as required")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o)
@@ -44,46 +49,82 @@ func main() {
 }
 
 type options struct {
-	cluster              string
-	keep, cut            bool
-	takeovers, handovers int
-	every                time.Duration
+	cluster, only, out           string
+	keep, add, require           bool
+	takeovers, handovers, routed int
+	every                        time.Duration
 }
 
 // bench is the cluster and one address on it.
 type bench struct {
 	options
 	*product.Product
+	results results
 	address string
 	started time.Time
 }
 
-func run(ctx context.Context, o options) (err error) {
-	var rows []row
-	arp, err := answers(ctx)
-	if err != nil {
-		return err
+// part is one of the things that can be measured alone.
+type part struct {
+	name    string
+	cluster bool
+	measure func(*bench, context.Context) error
+}
+
+// parts returns them in order: what leaves the cluster as it was comes first.
+func parts() []part {
+	return []part{
+		{"election", false, (*bench).election},
+		{"answers", false, (*bench).answers},
+		{"allocation", false, (*bench).allocation},
+		{"memory", false, (*bench).memory},
+		{"handover", true, (*bench).handOver},
+		{"takeover", true, (*bench).takeOver},
+		{"routed", true, (*bench).routes},
 	}
-	rows = append(rows, election(), arp)
-	if o.takeovers+o.handovers > 0 {
-		b := &bench{options: o, started: time.Now()}
-		if err := b.start(ctx); err != nil {
+}
+
+func partNames() []string {
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func run(ctx context.Context, o options) (err error) {
+	b := &bench{options: o, started: time.Now()}
+	if o.add {
+		if err := b.results.read(o.out); err != nil {
 			return err
 		}
-		defer func() {
-			if !o.keep {
-				err = errors.Join(err, b.Cluster.Down(context.WithoutCancel(ctx)))
-			}
-		}()
-		for _, measure := range []func(context.Context) ([]row, error){b.handOver, b.takeOver} {
-			more, err := measure(ctx)
-			rows = append(rows, more...)
-			if err != nil {
-				return errors.Join(err, show(rows))
+	}
+	defer func() {
+		if b.Product != nil && !o.keep {
+			err = errors.Join(err, b.Cluster.Down(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, p := range parts() {
+		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name) {
+			continue
+		}
+		if p.cluster && b.Product == nil {
+			if err := b.start(ctx); err != nil {
+				return err
 			}
 		}
+		b.progress("%s", p.name)
+		// What was measured is kept, whatever comes later.
+		if err := errors.Join(p.measure(b, ctx), b.results.write(o.out)); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
 	}
-	return show(rows)
+	all := b.results.lines()
+	show(os.Stdout, all)
+	if o.require {
+		return check(all)
+	}
+	return nil
 }
 
 func (b *bench) progress(format string, args ...any) {
@@ -135,10 +176,8 @@ func (b *bench) start(ctx context.Context) error {
 	if err := b.Install(ctx); err != nil {
 		return err
 	}
-	cmd := c.KubectlCommand(ctx, "apply", "-f", "-")
-	cmd.Stdin = strings.NewReader(echoYAML)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("apply the echo: %w: %s", err, out)
+	if err := b.apply(ctx, echoYAML); err != nil {
+		return err
 	}
 	if _, err := c.Kubectl(ctx, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=90s"); err != nil {
 		return err
@@ -151,6 +190,15 @@ func (b *bench) start(ctx context.Context) error {
 		b.address = out
 		return err
 	})
+}
+
+func (b *bench) apply(ctx context.Context, yaml string) error {
+	cmd := b.Cluster.KubectlCommand(ctx, "apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(yaml)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("apply manifests: %w: %s", err, out)
+	}
+	return nil
 }
 
 // owner waits until a node answers, one that satisfies the condition.
@@ -183,14 +231,3 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	}
 }
-
-// percentile of sorted values.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
-}
-
-// sorted returns the values in order.
-func sorted(values []time.Duration) []time.Duration { return slices.Sorted(slices.Values(values)) }

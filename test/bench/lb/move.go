@@ -3,22 +3,22 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fairlead/fairlead/test/witness"
 )
 
-// row is a line of the table.
-type row struct{ what, seen, wanted string }
-
-func show(rows []row) error {
-	fmt.Println("| what | seen | wanted |\n|---|---|---|")
-	for _, r := range rows {
-		fmt.Printf("| %s | %s | %s |\n", r.what, r.seen, r.wanted)
-	}
-	return nil
+// handover is one planned handover: what was lost around it, the longest time
+// without an answer in milliseconds, and how many requests per second there
+// really were.
+type handover struct {
+	Lost    int     `json:"lost"`
+	Silence float64 `json:"silence"`
+	Rate    float64 `json:"rate"`
 }
+
+// leastRate is when requests count as 1,000 per second.
+const leastRate = 980
 
 const (
 	// before and after bound the time around a handover that counts as its own.
@@ -28,28 +28,25 @@ const (
 
 // handOver drains the owner and takes that back, again and again, at 1,000
 // requests per second.
-func (b *bench) handOver(ctx context.Context) ([]row, error) {
-	if b.handovers == 0 {
-		return nil, nil
-	}
+func (b *bench) handOver(ctx context.Context) error {
 	w, err := b.watch(ctx, b.every)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	wait(ctx, time.Second)
 	var moves []time.Time
 	for len(moves) < b.handovers {
 		owner, err := b.owner(ctx, anyone)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, note := range []string{"=bench", "-"} {
 			moves = append(moves, time.Now())
 			if _, err := b.Kubectl(ctx, "annotate", "node", owner, "lb.fairlead.dev/drain"+note); err != nil {
-				return nil, err
+				return err
 			}
 			if _, err := b.owner(ctx, func(now string) bool { return (now == owner) == (note == "-") }); err != nil {
-				return nil, err
+				return err
 			}
 			wait(ctx, after)
 		}
@@ -57,7 +54,7 @@ func (b *bench) handOver(ctx context.Context) ([]row, error) {
 	}
 	r, err := w.Stop()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lost := r.Lost()
 	for _, q := range lost[:min(5, len(lost))] {
@@ -66,58 +63,56 @@ func (b *bench) handOver(ctx context.Context) ([]row, error) {
 	for i, at := range moves {
 		b.progress("handover %d began at %s", i+1, at.Format(time.StampMilli))
 	}
-	return handOverRows(r, moves), nil
+	for _, at := range moves {
+		b.results.Handovers = append(b.results.Handovers, around(r, at))
+	}
+	return nil
 }
 
-func handOverRows(r *witness.Report, moves []time.Time) []row {
-	var silences []time.Duration
-	worst, total := 0, 0
-	for _, at := range moves {
-		own := witness.Report{}
-		for _, q := range r.Requests {
-			if q.At.After(at.Add(-before)) && q.At.Before(at.Add(after)) {
-				own.Requests = append(own.Requests, q)
-			}
+// around returns what belongs to the handover that began at a time.
+func around(r *witness.Report, at time.Time) handover {
+	own := witness.Report{}
+	for _, q := range r.Requests {
+		if q.At.After(at.Add(-before)) && q.At.Before(at.Add(after)) {
+			own.Requests = append(own.Requests, q)
 		}
-		silence, _ := own.Silence()
-		silences = append(silences, silence)
-		lost := len(own.Lost())
-		worst, total = max(worst, lost), total+lost
 	}
-	all := sorted(silences)
-	span := r.Requests[len(r.Requests)-1].At.Sub(r.Requests[0].At).Seconds()
-	return []row{
-		{
-			fmt.Sprintf("planned handover, %d times at %.0f requests/s: longest time without an answer", len(moves), float64(len(r.Requests))/span),
-			fmt.Sprintf("p50 %v, p95 %v", ms(percentile(all, 0.5)), ms(percentile(all, 0.95))), "p95 ≤ 300 ms",
-		},
-		{"requests lost in a handover", fmt.Sprintf("%d at most, %d in all %d", worst, total, len(moves)), "≤ 1"},
+	silence, _ := own.Silence()
+	return handover{Lost: len(own.Lost()), Silence: milliseconds(silence), Rate: float64(len(own.Requests)) / (before + after).Seconds()}
+}
+
+// handovers is what several come to.
+type handovers struct {
+	times, lost, worst int
+	p50, p95           float64
+	slowest            float64 // requests per second
+}
+
+func sum(all []handover) handovers {
+	out := handovers{times: len(all)}
+	var silences []float64
+	for i, h := range all {
+		silences = append(silences, h.Silence)
+		out.lost, out.worst = out.lost+h.Lost, max(out.worst, h.Lost)
+		if i == 0 || h.Rate < out.slowest {
+			out.slowest = h.Rate
+		}
 	}
+	out.p50, out.p95, _ = spread(silences)
+	return out
 }
 
 // takeOver lets the owner die again and again.
-func (b *bench) takeOver(ctx context.Context) ([]row, error) {
-	var silences []time.Duration
+func (b *bench) takeOver(ctx context.Context) error {
 	for i := range b.takeovers {
 		silence, err := b.die(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		silences = append(silences, silence)
-		b.progress("takeover %d: %v", i+1, ms(silence))
+		b.results.Takeovers = append(b.results.Takeovers, milliseconds(silence))
+		b.progress("takeover %d: %v", i+1, silence.Round(time.Millisecond))
 	}
-	if len(silences) == 0 {
-		return nil, nil
-	}
-	all := sorted(silences)
-	how := "power of the owner off"
-	if b.cut {
-		how = "cable of the owner cut"
-	}
-	return []row{{
-		fmt.Sprintf("%s, %d times: until the first answered request", how, len(all)),
-		fmt.Sprintf("p50 %v, p95 %v, max %v", ms(percentile(all, 0.5)), ms(percentile(all, 0.95)), ms(all[len(all)-1])), "p50 ≤ 1.5 s, p95 ≤ 2 s",
-	}}, nil
+	return nil
 }
 
 // die takes the owner away, waits for an answer, and brings it back.
@@ -131,12 +126,8 @@ func (b *bench) die(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	wait(ctx, 500*time.Millisecond)
-	kill, revive := b.Cluster.StopNode, b.Cluster.StartNode
-	if b.cut {
-		kill, revive = b.Cluster.Cut, b.Cluster.Heal
-	}
 	at := time.Now()
-	if err := kill(ctx, owner); err != nil {
+	if err := b.Cluster.StopNode(ctx, owner); err != nil {
 		return 0, err
 	}
 	wait(ctx, 3500*time.Millisecond)
@@ -144,22 +135,9 @@ func (b *bench) die(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := revive(ctx, owner); err != nil {
+	if err := b.revive(ctx, owner); err != nil {
 		return 0, err
 	}
-	if err := b.Cluster.WaitNodes(ctx); err != nil {
-		return 0, err
-	}
-	for _, d := range []string{"metallb-system daemonset/speaker", "default daemonset/echo"} {
-		var namespace, name string
-		if _, err := fmt.Sscan(d, &namespace, &name); err != nil {
-			return 0, fmt.Errorf("name of a DaemonSet: %w", err)
-		}
-		if _, err := b.Kubectl(ctx, "-n", namespace, "rollout", "status", name, "--timeout=90s"); err != nil {
-			return 0, err
-		}
-	}
-	wait(ctx, 3*time.Second)
 	silence, from := r.Silence()
 	if from.Before(at.Add(-time.Second)) {
 		return 0, errors.New("the longest silence was not after the death")
@@ -170,4 +148,16 @@ func (b *bench) die(ctx context.Context) (time.Duration, error) {
 	return silence, nil
 }
 
-func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+// revive gives a node its power back, and waits until all is as it was.
+func (b *bench) revive(ctx context.Context, node string) error {
+	if err := b.Cluster.StartNode(ctx, node); err != nil {
+		return err
+	}
+	for _, d := range [][2]string{{"metallb-system", "speaker"}, {"default", "echo"}} {
+		if _, err := b.Kubectl(ctx, "-n", d[0], "rollout", "status", "daemonset/"+d[1], "--timeout=90s"); err != nil {
+			return err
+		}
+	}
+	wait(ctx, 3*time.Second)
+	return nil
+}

@@ -1,10 +1,12 @@
 // Command memory measures a speaker's memory with 5,000 Services, which it
-// announces by ARP and to three BGP peers. API server, speaker and peers are
-// real; they run in a network namespace that ends with the program.
+// announces by ARP and to three BGP peers: after its first start, when it writes
+// all its status objects, and after one that finds them. API server, speaker and
+// peers are real; they run in a network namespace that ends with the program.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bench/lb/memory/usage"
 	"github.com/fairlead/fairlead/test/cluster"
 )
 
@@ -28,13 +31,14 @@ const (
 func main() {
 	services := flag.Int("services", 5000, "number of Services")
 	profile := flag.String("profile", "", "file for the speaker's heap profile")
+	asJSON := flag.Bool("json", false, "write the figures as JSON")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	if os.Getenv(inside) == "" {
 		err = enter()
 	} else {
-		err = run(ctx, *services, *profile)
+		err = run(ctx, *services, *profile, *asJSON)
 	}
 	stop()
 	if err != nil {
@@ -61,7 +65,7 @@ func enter() error {
 	return nil
 }
 
-func run(ctx context.Context, services int, profile string) error {
+func run(ctx context.Context, services int, profile string, asJSON bool) error {
 	for _, line := range []string{
 		"link set lo up", "link add eth0 type veth peer name wire", "link set wire up", "link set eth0 up",
 		"addr add " + self + "/24 dev eth0", "addr add 198.18.0.2/32 dev lo", "addr add 198.18.0.3/32 dev lo", "addr add 198.18.0.4/32 dev lo",
@@ -87,71 +91,83 @@ func run(ctx context.Context, services int, profile string) error {
 	if err := prepare(ctx, server, services, len(peers)); err != nil {
 		return err
 	}
-	speaker, err := startSpeaker(ctx, server, dir)
-	if err != nil {
+	b := &bench{dir: dir, program: filepath.Join(dir, "speaker"), server: server, peers: peers, services: services}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.program, "./cmd/speaker").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the speaker: %w: %s", err, out)
+	}
+	var found struct {
+		Start   usage.Usage `json:"start"`
+		Restart usage.Usage `json:"restart"`
+	}
+	if found.Start, err = b.measure(ctx, ""); err != nil {
 		return err
 	}
-	defer func() {
-		_ = speaker.Process.Kill()
-		_ = speaker.Wait()
-	}()
-	if err := await(ctx, peers, services); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "speaker.log"))
-		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-3000):])
-	}
-	wait(ctx, 20*time.Second) // bursts and collections settle
-	if profile != "" {
-		if out, err := exec.CommandContext(ctx, "curl", "-sSo", profile, "http://127.0.0.1:6060/debug/pprof/heap").CombinedOutput(); err != nil {
-			return fmt.Errorf("take a profile: %w: %s", err, out)
-		}
-	}
-	m, err := memory(speaker.Process.Pid)
-	if err != nil {
+	if found.Restart, err = b.measure(ctx, profile); err != nil {
 		return err
 	}
-	fmt.Printf("| memory of a speaker, %d Services by ARP and to %d BGP peers: own; with the program's pages; highest | %d; %d; %d MiB | ≤ 50 MB |\n",
-		services, len(peers), m.own, m.resident, m.peak)
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(found)
+	}
+	fmt.Printf("a speaker with %d Services by ARP and to %d BGP peers: %s; after a restart %s\n", services, len(peers), found.Start, found.Restart)
 	return nil
 }
 
-func startSpeaker(ctx context.Context, server *cluster.APIServer, dir string) (*exec.Cmd, error) {
-	program := filepath.Join(dir, "speaker")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/speaker").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the speaker: %w: %s", err, out)
-	}
-	log, err := os.Create(filepath.Join(dir, "speaker.log"))
-	if err != nil {
-		return nil, fmt.Errorf("make a log: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, program, "-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-pprof-address", "127.0.0.1:6060", "-kubeconfig", server.Kubeconfig())
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the speaker: %w", err)
-	}
-	return cmd, nil
+// bench is what a speaker runs among.
+type bench struct {
+	dir, program string
+	server       *cluster.APIServer
+	peers        []*peer
+	services     int
 }
 
-// usage is what a process has resident, in MiB: own is what it has allocated,
-// the rest are pages of its program, which the kernel may drop at any time.
-type usage struct{ own, resident, peak int }
-
-func memory(pid int) (u usage, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// measure starts a speaker and returns what it takes when all is announced and
+// Prometheus has asked a few times. It ends the speaker.
+func (b *bench) measure(ctx context.Context, profile string) (u usage.Usage, err error) {
+	group, err := usage.NewGroup(filepath.Base(b.dir))
 	if err != nil {
-		return u, fmt.Errorf("read the speaker's memory: %w", err)
+		return u, err
 	}
-	for line := range strings.Lines(string(text)) {
-		for name, into := range map[string]*int{"RssAnon": &u.own, "VmRSS": &u.resident, "VmHWM": &u.peak} {
-			var kib int
-			if n, _ := fmt.Sscanf(line, name+": %d kB", &kib); n == 1 {
-				*into = kib / 1024
-			}
+	defer func() { err = errors.Join(err, group.Remove()) }()
+	log, err := os.Create(filepath.Join(b.dir, "speaker.log"))
+	if err != nil {
+		return u, fmt.Errorf("make a log: %w", err)
+	}
+	defer log.Close()
+	cmd, err := group.Command(b.program, "-node-name", "n1", "-bind-address", self, "-memberlist-secret", "",
+		"-pprof-address", "127.0.0.1:6060", "-kubeconfig", b.server.Kubeconfig())
+	if err != nil {
+		return u, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return u, fmt.Errorf("start the speaker: %w", err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		err = errors.Join(err, await(ctx, b.peers, 0))
+	}()
+	if err := await(ctx, b.peers, b.services); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		return u, fmt.Errorf("%w\n%s", err, text[max(0, len(text)-3000):])
+	}
+	for range 4 { // until what is written is written, too
+		wait(ctx, 10*time.Second)
+		if err := fetch(ctx, "http://127.0.0.1:7472/metrics", os.DevNull); err != nil {
+			return u, err
 		}
 	}
-	if u.resident == 0 {
-		return u, errors.New("read the speaker's memory: it has ended")
+	if u, err = group.Usage(cmd.Process.Pid); err != nil || profile == "" {
+		return u, err
 	}
-	return u, nil
+	return u, fetch(ctx, "http://127.0.0.1:6060/debug/pprof/heap", profile)
+}
+
+func fetch(ctx context.Context, url, file string) error {
+	if out, err := exec.CommandContext(ctx, "curl", "-sSfo", file, url).CombinedOutput(); err != nil {
+		return fmt.Errorf("get %s: %w: %s", url, err, out)
+	}
+	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -14,51 +13,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/lbapi"
 )
 
 // prepare makes the objects that a speaker reads.
 func prepare(ctx context.Context, s *cluster.APIServer, services, peers int) error {
-	crds, err := filepath.Glob("config/lbprovider/crd/*.yaml")
-	if err != nil {
-		return fmt.Errorf("find the CRDs: %w", err)
-	}
-	for _, crd := range crds {
-		if err := s.Apply(ctx, crd); err != nil {
-			return err
-		}
-	}
-	if _, err := s.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"); err != nil {
-		return err
-	}
-	config, err := s.RESTConfig()
+	_, c, err := lbapi.Install(ctx, s, ".")
 	if err != nil {
 		return err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("register types: %w", err)
-		}
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
 	}
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name}
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: api.ProviderNamespace}}, node,
+		node,
 		&v1beta1.IPAddressPool{ObjectMeta: meta("bench"), Spec: v1beta1.IPAddressPoolSpec{Addresses: []string{"198.19.0.0/16"}}},
 		&v1beta1.L2Advertisement{ObjectMeta: meta("bench")}, &v1beta1.BGPAdvertisement{ObjectMeta: meta("bench")},
 	}
