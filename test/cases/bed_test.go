@@ -30,7 +30,7 @@ import (
 )
 
 // versions are the programs of the newest and the oldest HAProxy that the
-// project supports. 3.2 runs the cases, and what is about reloads.
+// project supports. 3.2 runs the cases, and what is about faults and reloads.
 var versions = []string{"haproxy", "haproxy-3.0"}
 
 // patience bounds every wait of the tests.

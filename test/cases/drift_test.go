@@ -59,56 +59,52 @@ var drifts = []struct {
 // TestDrift changes HAProxy behind the router's back. The router puts it right
 // and counts it, without a reload.
 func TestDrift(t *testing.T) {
-	t.Parallel()
-	for _, version := range versions {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, version, newMemory())
-			b.driftCheck = 200 * time.Millisecond
-			k := newCore(t)
-			ch := sampleChange(t)
-			b.start()
-			b.apply(ch)
-			k.apply(ch)
-			b.serves(k, sampleRequests)
-			reloads := b.reloads()
-			// Servers that old requests still use are no drift, but differ.
-			if b.caps.DynamicBackends {
-				b.settled()
+	eachVersion(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+		b.driftCheck = 200 * time.Millisecond
+		k := newCore(t)
+		ch := sampleChange(t)
+		b.start()
+		b.apply(ch)
+		k.apply(ch)
+		b.serves(k, sampleRequests)
+		reloads := b.reloads()
+		// Servers that old requests still use are no drift, but differ.
+		if b.caps.DynamicBackends {
+			b.settled()
+		}
+		before := b.inspect()
+		for _, d := range drifts {
+			if d.dynamic && !b.caps.DynamicBackends {
+				continue
 			}
-			before := b.inspect()
-			for _, d := range drifts {
-				if d.dynamic && !b.caps.DynamicBackends {
-					continue
-				}
-				t.Run(d.name, func(t *testing.T) {
-					b.t = t
-					count := b.count("fairlead_router_drift_total")
-					b.drift(before, d.commands)
-					b.eventually("the drift is repaired", func() error {
-						if b.count("fairlead_router_drift_total") == count {
-							return fmt.Errorf("nothing noticed")
-						}
-						if d := cmp.Diff(before, b.inspect(), cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
-							return fmt.Errorf("-before +now:\n%s", d)
-						}
-						return nil
-					})
-					b.serves(k, sampleRequests)
+			t.Run(d.name, func(t *testing.T) {
+				b.t = t
+				count := b.count("fairlead_router_drift_total")
+				b.drift(before, d.commands)
+				b.eventually("the drift is repaired", func() error {
+					if b.count("fairlead_router_drift_total") == count {
+						return fmt.Errorf("nothing noticed")
+					}
+					if d := cmp.Diff(before, b.inspect(), cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
+						return fmt.Errorf("-before +now:\n%s", d)
+					}
+					return nil
 				})
-			}
-			b.t = t
-			if n := b.reloads() - reloads; n != 0 {
-				t.Errorf("%d reloads", n)
-			}
-			// What is as it should be is not drift.
-			count := b.count("fairlead_router_drift_total")
-			time.Sleep(3 * b.driftCheck)
-			if n := b.count("fairlead_router_drift_total"); n != count {
-				t.Errorf("drift went from %d to %d by itself", count, n)
-			}
-		})
-	}
+				b.serves(k, sampleRequests)
+			})
+		}
+		b.t = t
+		if n := b.reloads() - reloads; n != 0 {
+			t.Errorf("%d reloads", n)
+		}
+		// What is as it should be is not drift.
+		count := b.count("fairlead_router_drift_total")
+		time.Sleep(3 * b.driftCheck)
+		if n := b.count("fairlead_router_drift_total"); n != count {
+			t.Errorf("drift went from %d to %d by itself", count, n)
+		}
+	})
 }
 
 // inspect is readBack with all that the router looks at.
