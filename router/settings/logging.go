@@ -2,7 +2,6 @@ package settings
 
 import (
 	"cmp"
-	"net"
 	"net/netip"
 	"strconv"
 
@@ -95,7 +94,7 @@ func (r *reader) destination(field string, d *operatorv1.LoggingDestination, l *
 // target is how HAProxy writes an address.
 func target(a netip.Addr, port int) string {
 	if a.Is4() {
-		return net.JoinHostPort(a.String(), strconv.Itoa(port))
+		return a.String() + ":" + strconv.Itoa(port)
 	}
 	return "ipv6@" + a.String() + ":" + strconv.Itoa(port)
 }
