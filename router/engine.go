@@ -98,6 +98,8 @@ type Engine struct {
 	// is true: live was found to be the same then, and is as it was.
 	digest   uint64
 	compared bool
+	// appliedAt is when HAProxy was last changed.
+	appliedAt time.Time
 	// pid is the worker that live describes, seen last at seenAt; 0 if none
 	// is known.
 	pid    int
@@ -314,7 +316,7 @@ func (e *Engine) readBack(pid int) error {
 	}
 	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
 	e.removals = newRemovals()
-	e.pending = plan.FullScope(e.pipeline.Want(), live)
+	e.pending = plan.FullScope(live, e.pipeline.Want()) // in this order its names are those of want
 	live.Share(e.pipeline.Want(), e.pending)
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "dur", time.Since(began).Round(time.Millisecond))
 	return nil
@@ -351,8 +353,10 @@ func (e *Engine) apply(p plan.Plan) error {
 		return nil
 	}
 	began := time.Now()
-	e.refresh.due, e.compared = true, false
+	e.refresh.due, e.compared, e.appliedAt = true, false, began
 	e.removals.add(p.Removals, began.Add(removalPause))
+	// While routes are missing, they go before running traffic.
+	e.runtime.Gentle = e.Ready()
 	err := e.runtime.Apply(p.Steps, e.live.Apply)
 	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {
 		e.log.Error("HAProxy refused a change; isolating it", "err", err)
@@ -363,33 +367,6 @@ func (e *Engine) apply(p plan.Plan) error {
 	}
 	e.o.Metrics.observeApply(time.Since(began), len(p.Steps))
 	return nil
-}
-
-// report notes that HAProxy has taken what the changes touched, and tells the
-// status of the routes.
-func (e *Engine) report() {
-	if len(e.reports) == 0 {
-		return
-	}
-	e.pipeline.Accept(e.reports)
-	e.saveLastGood()
-	var statuses []model.RouteStatus
-	var gone []model.Key
-	for k := range e.reports {
-		known, pending := e.pipeline.Known(k)
-		if !known {
-			gone = append(gone, k)
-			continue
-		}
-		if pending {
-			continue
-		}
-		statuses = append(statuses, e.pipeline.Status(k))
-	}
-	clear(e.reports)
-	e.o.Statuses.Publish(statuses)
-	e.o.Statuses.Forget(gone)
-	e.o.Metrics.setRoutes(e.pipeline.RouteCount())
 }
 
 func merge(into, from *plan.Scope) {

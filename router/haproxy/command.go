@@ -16,13 +16,18 @@ const terminator = "%FL%"
 const (
 	// maxLine keeps a command line well below tune.bufsize.
 	maxLine = 12 << 10
-	// maxCommands bounds how long one line occupies a thread of HAProxy.
+	// maxCommands bounds how long one line occupies a thread of HAProxy, in
+	// commands that take 10 µs.
 	maxCommands = 40
 	// maxTLSServers is the same for servers with TLS, which cost 0.25 ms each.
 	maxTLSServers = 5
-	// maxBackends is the same for new backends: 3.4 walks the list of all of
-	// them, 0.2 to 0.3 ms at 10,000.
-	maxBackends = 2
+	// costBackend is that of a backend that comes or goes: 3.4 walks the list of
+	// all of them, 0.35 to 1 ms at 10,000. So there is one in a line, with its
+	// servers.
+	costBackend = 32
+	// costCertificate and costLine are those of a certificate's text and of its
+	// line in the list, 0.25 ms each.
+	costCertificate, costLine = 24, 24
 	// maxEntries bounds the keys in one payload; 100 bytes each stay far
 	// below the payload limit.
 	maxEntries = 100
@@ -107,20 +112,20 @@ func (e *encoder) append(cost int, step plan.Step, commands ...string) {
 
 // remove appends commands that take something away. They never share a line
 // with others.
-func (e *encoder) remove(step plan.Step, commands ...string) {
+func (e *encoder) remove(cost int, step plan.Step, commands ...string) {
 	if e.open != nil && !e.open.removes {
 		e.open = nil
 	}
-	e.append(len(commands), step, commands...)
+	e.append(cost, step, commands...)
 	e.open.removes = true
 }
 
 // payload appends a command with a payload, which ends the line.
-func (e *encoder) payload(steps []plan.Step, command, body string) {
+func (e *encoder) payload(cost int, steps []plan.Step, command, body string) {
 	if !strings.HasSuffix(body, "\n") {
 		body += "\n"
 	}
-	e.command(1, nil, command+" <<"+terminator+"\n"+body+terminator)
+	e.command(cost, nil, command+" <<"+terminator+"\n"+body+terminator)
 	e.open.steps = append(e.open.steps, steps...)
 	e.open = nil
 }
@@ -132,7 +137,7 @@ func (e *encoder) addEntries(steps []plan.Step) {
 		body.WriteString(add.Key + " " + add.Value + "\n")
 	}
 	m := steps[0].(plan.EntryAdd).Map
-	e.payload(steps, "add map "+e.layout.MapFile(m), body.String())
+	e.payload(1, steps, "add map "+e.layout.MapFile(m), body.String())
 }
 
 func (e *encoder) step(s plan.Step) {
@@ -140,19 +145,19 @@ func (e *encoder) step(s plan.Step) {
 	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CADel, plan.LineSet, plan.LineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
-		e.command(maxCommands/maxBackends-4, s, "add backend "+s.Name+" from "+s.Profile)
+		e.command(costBackend, s, "add backend "+s.Name+" from "+s.Profile)
 	case plan.BackendPublish:
 		e.command(1, s, "publish backend "+s.Name)
 	case plan.BackendUnpublish:
 		e.command(1, s, "unpublish backend "+s.Name)
 	case plan.BackendDel:
-		e.remove(s, "del backend "+s.Name)
+		e.remove(costBackend, s, "del backend "+s.Name)
 	case plan.FrontendEnable:
 		e.command(1, s, "enable frontend "+s.Name)
 	case plan.EntrySet:
 		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
 	case plan.EntryDel:
-		e.remove(s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
+		e.remove(1, s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
 	default:
 		e.serverStep(s)
 	}
@@ -184,7 +189,7 @@ func (e *encoder) serverStep(s plan.Step) {
 	case plan.ServerDrain:
 		e.command(1, s, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name))
 	case plan.ServerDel:
-		e.remove(s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
+		e.remove(2, s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
 			fmt.Sprintf("del server %s/%s", s.Backend, s.Name))
 	}
 }
@@ -194,27 +199,27 @@ func (e *encoder) certificateStep(s plan.Step) {
 	switch s := s.(type) {
 	case plan.CertPut:
 		e.command(1, nil, "new ssl cert "+l.CertFile(s.ID))
-		e.payload(nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
+		e.payload(costCertificate, nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
 		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
 	case plan.CertSet:
-		e.payload(nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
+		e.payload(costCertificate, nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
 		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
 	case plan.CAPut:
 		e.command(1, nil, "new ssl ca-file "+l.CAFile(s.ID))
-		e.payload(nil, "set ssl ca-file "+l.CAFile(s.ID), s.PEM)
+		e.payload(costCertificate, nil, "set ssl ca-file "+l.CAFile(s.ID), s.PEM)
 		e.command(1, s, "commit ssl ca-file "+l.CAFile(s.ID))
 	case plan.LineSet:
-		e.payload([]plan.Step{s}, "add ssl crt-list "+l.CrtList(), render.CrtLine(l, s.CertID, s.Filter))
+		e.payload(costLine, []plan.Step{s}, "add ssl crt-list "+l.CrtList(), render.CrtLine(l, s.CertID, s.Filter))
 		if s.Old != "" {
 			// The older line answers until it is gone.
-			e.remove(nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
+			e.remove(1, nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
 		}
 	case plan.LineDel:
-		e.remove(s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
+		e.remove(1, s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
 	case plan.CertDel:
-		e.remove(s, "del ssl cert "+l.CertFile(s.ID))
+		e.remove(1, s, "del ssl cert "+l.CertFile(s.ID))
 	case plan.CADel:
-		e.remove(s, "del ssl ca-file "+l.CAFile(s.ID))
+		e.remove(1, s, "del ssl ca-file "+l.CAFile(s.ID))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -50,8 +51,12 @@ type Runtime struct {
 	caps   plan.Capabilities
 	// Commands counts the lines sent, for metrics and tests.
 	Commands int
+	// Gentle makes Apply give HAProxy's traffic a rest between lines that take
+	// long. It is for a process that serves.
+	Gentle bool
 	// seed is that of digests.
 	seed maphash.Seed
+	pace pace
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does
@@ -89,7 +94,11 @@ func (r *Runtime) Info() (Info, error) {
 func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 	lines := encode(steps, r.layout, r.caps)
 	for i, l := range lines {
+		if wait := r.pace.before(l.cost, time.Now()); r.Gentle && wait > 0 {
+			<-time.After(wait)
+		}
 		out, err := r.raw(l.text.String())
+		r.pace.after(time.Now())
 		if err != nil {
 			return err
 		}
