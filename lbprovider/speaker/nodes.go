@@ -39,8 +39,10 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 		n := &list.Items[i]
 		member, alive := peers.Members[n.Name]
 		node := service.ReadNode(n)
+		isReady, wait := ready(n, now)
+		again = soonest(again, wait)
 		s.nodes = append(s.nodes, election.Node{
-			Name: n.Name, Labels: node.Labels, Ready: node.Ready, NetworkUnavailable: node.NetworkUnavailable,
+			Name: n.Name, Labels: node.Labels, Ready: isReady, NetworkUnavailable: node.NetworkUnavailable,
 			Excluded: node.Excluded && !s.opts.IgnoreExcludeLabel, Drained: node.Drained,
 			Alive: alive || s.presumed(n, working), Interfaces: member.Interfaces, WithoutIPv6: member.WithoutIPv6,
 			Draining: member.Phase == liveness.Draining, Settling: member.Phase == liveness.Settling,

@@ -16,6 +16,11 @@ const (
 	wellTime = 5 * time.Second
 	// cutTime is how long a speaker that is cut off goes on announcing.
 	cutTime = 5 * time.Second
+	// unreadyTime is how long a node whose speaker is at work keeps its addresses
+	// although Kubernetes calls it not ready. When the API server comes back,
+	// Kubernetes calls nodes so until it has heard from their kubelets, one after
+	// the other; addresses would move to those that come first, and back.
+	unreadyTime = 30 * time.Second
 	// seenWindow is how long a speaker that is gone counts as one that should be there.
 	seenWindow = 10 * time.Minute
 )
@@ -71,6 +76,19 @@ func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes m
 		again = soonest(again, left)
 	}
 	return nodes, again
+}
+
+// ready says whether Kubernetes calls the node ready, or has not done so for a
+// moment only, and after which time the latter is over. It goes by the condition's
+// own time, so that all speakers come to the same result.
+func ready(n *corev1.Node, now time.Time) (ready bool, again time.Duration) {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			left := unreadyTime - now.Sub(c.LastTransitionTime.Time)
+			return left > 0, max(left, 0)
+		}
+	}
+	return nodeReady(n), 0
 }
 
 // alone says that this speaker reaches no other, although it did, while

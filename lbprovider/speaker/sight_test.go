@@ -126,6 +126,32 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+func TestReady(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, tt := range []struct {
+		name   string
+		status corev1.ConditionStatus // empty: no condition
+		ago    time.Duration
+		want   bool
+		again  time.Duration
+	}{
+		{"ready", corev1.ConditionTrue, time.Hour, true, 0},
+		{"the API server has just come back", corev1.ConditionUnknown, 10 * time.Second, true, 20 * time.Second},
+		{"the kubelet says so", corev1.ConditionFalse, 29 * time.Second, true, time.Second},
+		{"for a while", corev1.ConditionUnknown, 30 * time.Second, false, 0},
+		{"nobody says", "", 0, false, 0},
+	} {
+		var n corev1.Node
+		if tt.status != "" {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tt.status, LastTransitionTime: metav1.NewTime(now.Add(-tt.ago))}}
+		}
+		if got, again := ready(&n, now); got != tt.want || again != tt.again {
+			t.Errorf("%s: %t, again after %v; want %t, %v", tt.name, got, again, tt.want, tt.again)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	var told []string
