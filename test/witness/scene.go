@@ -131,7 +131,7 @@ func (s *scene) run(ctx context.Context) {
 
 // explain adds to a request where its packets went.
 func (s *scene) explain(q *Request, port uint16) {
-	time.Sleep(lateness) //nolint:forbidigo // what is late is to be heard, and nobody says when it comes
+	time.Sleep(lateness) // what is late is to be heard, and nobody says when it comes
 	connection := s.recorder.connection(port, q.At.Add(-time.Millisecond))
 	q.Torn = torn(connection)
 	s.mu.Lock()

@@ -201,14 +201,14 @@ func TestBGP(t *testing.T) {
 		kubectl(t, p, "annotate", "node", nodes[1], "lb.fairlead.dev/drain-")
 		hops(t, p, address, nodes...)
 		observe(t, time.Second)
-		check(t, w, limits{silence: plannedSilence})
+		check(t, p, w, limits{silence: plannedSilence})
 	})
 	t.Run("the speakers are replaced", func(t *testing.T) {
 		w := requests(t, p, address)
 		kubectl(t, p, "-n", "metallb-system", "rollout", "restart", "daemonset/speaker")
 		kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=180s")
 		observe(t, 3*time.Second)
-		check(t, w, limits{silence: plannedSilence})
+		check(t, p, w, limits{silence: plannedSilence})
 		hops(t, p, address, nodes...)
 		shown(t, p, nodes)
 	})
@@ -222,7 +222,7 @@ func TestBGP(t *testing.T) {
 		hops(t, p, address, without(nodes, node)...)
 		t.Logf("the router forgot %s within %v", node, time.Since(start).Round(10*time.Millisecond))
 		observe(t, time.Second)
-		report := check(t, w, limits{silence: crashSilence, crash: true})
+		report := check(t, p, w, limits{silence: crashSilence, crash: true})
 		if lost := report.Lost(); len(lost) > 0 {
 			t.Logf("requests were lost for %v", lost[len(lost)-1].At.Sub(lost[0].At).Round(10*time.Millisecond))
 		}

@@ -39,7 +39,7 @@ func several(t *testing.T, p *product.Product) (all []string) {
 		all = append(all, addressOf(t, p, name))
 	}
 	for _, address := range all {
-		ownerOf(t, p, address)
+		awaitOwner(t, p, address, firstFor(t, address, p.Cluster.Nodes()))
 	}
 	return all
 }
@@ -84,7 +84,7 @@ func TestKillSpeaker(t *testing.T) {
 	settled(t, p)
 	awaitOwner(t, p, address, owner)
 	statusOf(t, p, "echo-cluster", owner)
-	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
+	check(t, p, w, limits{silence: crashSilence, crash: true, double: handoverTime})
 }
 
 // TestStopNode cuts the power of the owner and switches it on again.
@@ -99,7 +99,7 @@ func TestStopNode(t *testing.T) {
 	next := awaitOwner(t, p, address, "!"+owner)
 	statusOf(t, p, "echo-local", next)
 	observe(t, 2*time.Second)
-	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
+	check(t, p, w, limits{silence: crashSilence, crash: true, double: handoverTime})
 	back := watch(t, p, address)
 	if err := p.Cluster.StartNode(t.Context(), owner); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestStopNode(t *testing.T) {
 	settled(t, p)
 	awaitOwner(t, p, address, owner)
 	statusOf(t, p, "echo-local", owner)
-	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
+	check(t, p, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 }
 
 // TestCutFromLAN takes the owner off the LAN but leaves it the API server: the
@@ -125,7 +125,7 @@ func TestCutFromLAN(t *testing.T) {
 	}
 	next := awaitOwner(t, p, address, "!"+owner)
 	statusOf(t, p, "echo-cluster", next)
-	check(t, w, limits{silence: crashSilence, crash: true, double: handoverTime})
+	check(t, p, w, limits{silence: crashSilence, crash: true, double: handoverTime})
 	// The control plane still hears the cut node: it must have fallen silent.
 	for _, a := range append([]string{address}, more...) {
 		eventually(t, func() error {
@@ -142,7 +142,7 @@ func TestCutFromLAN(t *testing.T) {
 	awaitOwner(t, p, address, owner)
 	observe(t, 2*time.Second)
 	oneEach(t, p, more)
-	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
+	check(t, p, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 	settled(t, p)
 }
 
@@ -161,7 +161,7 @@ func TestCutFromAPI(t *testing.T) {
 	awaitOwner(t, p, address, "!"+owner)
 	observe(t, 3*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
-	check(t, w, limits{silence: plannedSilence, moves: 1, double: handoverTime})
+	check(t, p, w, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 	back := watch(t, p, address, more...)
 	if _, err := p.Cluster.Exec(t.Context(), owner, "nft", "delete", "table", "inet", "cut"); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestCutFromAPI(t *testing.T) {
 	awaitOwner(t, p, address, owner)
 	observe(t, 2*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
-	check(t, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
+	check(t, p, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 	settled(t, p)
 }
 
@@ -191,7 +191,7 @@ func TestAPIServerAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	observe(t, 15*time.Second) // the speakers believe it again after 10 s
-	r := check(t, w, limits{silence: plannedSilence})
+	r := check(t, p, w, limits{silence: plannedSilence})
 	for _, a := range append([]string{address}, more...) {
 		cards := map[string]bool{}
 		for _, c := range r.Claims {
@@ -232,7 +232,7 @@ func TestPoolEdits(t *testing.T) {
 	if now := addressOf(t, p, "echo-cluster"); now != address {
 		t.Errorf("the address changed from %s to %s", address, now)
 	}
-	check(t, w, limits{silence: plannedSilence})
+	check(t, p, w, limits{silence: plannedSilence})
 }
 
 // TestKeyRotation gives the speakers another key. They never lose each other.
@@ -243,7 +243,7 @@ func TestKeyRotation(t *testing.T) {
 	w := watch(t, p, address)
 	kubectl(t, p, "-n", "metallb-system", "patch", "secret", "memberlist", "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"secretkey":"another key, made at %d"}}`, time.Now().UnixNano()))
 	observe(t, 50*time.Second) // 15 s until it is used, 30 s more until the old one is refused
-	check(t, w, limits{silence: plannedSilence})
+	check(t, p, w, limits{silence: plannedSilence})
 	if now := ownerOf(t, p, address); now != owner {
 		t.Errorf("the address moved from %s to %s", owner, now)
 	}

@@ -54,13 +54,14 @@ type limits struct {
 }
 
 // check ends the witness and compares what it saw.
-func check(t *testing.T, w *witness.Witness, l limits) *witness.Report {
+func check(t *testing.T, p *product.Product, w *witness.Witness, l limits) *witness.Report {
 	t.Helper()
 	r, err := w.Stop()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Log(r)
+	t.Cleanup(func() { decisions(t, p, r) })
 	if silence, from := r.Silence(); silence > l.silence {
 		t.Errorf("no request was answered for %v from %s on, allowed are %v", silence, from.Format(time.StampMilli), l.silence)
 	}
@@ -87,6 +88,25 @@ func tell(t *testing.T, r *witness.Report, requests []witness.Request) {
 		t.Logf("request at %s, after %v: %s\n%s", q.At.Format(time.StampMicro), q.Took, q.Error, strings.Join(q.Path, "\n"))
 	}
 	t.Logf("counted meanwhile:\n%s", strings.Join(r.Counters, "\n"))
+}
+
+// decisions logs, if the test has failed, what the speakers decided while the
+// witness looked: Kubernetes keeps the logs of pods that live.
+func decisions(t *testing.T, p *product.Product, r *witness.Report) {
+	t.Helper()
+	if !t.Failed() || len(r.Requests) == 0 {
+		return
+	}
+	out, err := p.Cluster.Kubectl(context.WithoutCancel(t.Context()), "-n", "metallb-system", "logs", "--prefix", "--tail=-1",
+		"-l", "app.kubernetes.io/component=speaker", "--since-time="+r.Requests[0].At.Add(-10*time.Second).UTC().Format(time.RFC3339))
+	if err != nil {
+		t.Log(err)
+	}
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, `"part":`) {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
 }
 
 // awaitOwner waits until the node, or any other if it starts with "!", answers.
@@ -132,14 +152,14 @@ func firstFor(t *testing.T, address string, nodes []string) string {
 	return election.Order(addr, all)[0]
 }
 
-// settled waits until every speaker works and takes part in elections.
+// settled waits until every speaker works. One that has just come stands back
+// for a while; awaitOwner tells when that is over.
 func settled(t *testing.T, p *product.Product) {
 	t.Helper()
 	if err := p.Cluster.WaitNodes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=180s")
-	observe(t, 6*time.Second) // a speaker that has just come stands back for 5 s
 }
 
 // TestMaintenance moves an address by annotation, away and back.
@@ -157,7 +177,7 @@ func TestMaintenance(t *testing.T) {
 			kubectl(t, p, "annotate", "node", owner, "lb.fairlead.dev/drain-")
 			awaitOwner(t, p, address, owner)
 			observe(t, time.Second)
-			check(t, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
+			check(t, p, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
 			t.Logf("%s moved from %s to %s and back", address, owner, next)
 		})
 	}
@@ -167,10 +187,11 @@ func TestMaintenance(t *testing.T) {
 // leaves its owner and comes back, perhaps by way of the third.
 func TestSpeakerRollout(t *testing.T) {
 	p := installed(t)
-	address, _ := echo(t, p, "Cluster")
+	address, owner := echo(t, p, "Cluster")
 	w := watch(t, p, address)
 	kubectl(t, p, "-n", "metallb-system", "rollout", "restart", "daemonset/speaker")
-	kubectl(t, p, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=180s")
 	settled(t, p)
-	check(t, w, limits{silence: plannedSilence, moves: 4, double: handoverTime})
+	awaitOwner(t, p, address, owner)
+	observe(t, time.Second)
+	check(t, p, w, limits{silence: plannedSilence, moves: 4, double: handoverTime})
 }

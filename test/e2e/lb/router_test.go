@@ -106,7 +106,7 @@ func TestDrainNode(t *testing.T) {
 	kubectl(t, p, "uncordon", owner)
 	routersReady(t, p)
 	observe(t, 3*time.Second)
-	check(t, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
+	check(t, p, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
 	t.Logf("%s drained, %s took over", owner, next)
 }
 
@@ -119,7 +119,7 @@ func TestRouterRollout(t *testing.T) {
 	kubectl(t, p, "-n", routerNamespace, "rollout", "restart", "deployment/router-default")
 	routersReady(t, p)
 	observe(t, 8*time.Second)
-	check(t, w, limits{silence: plannedSilence, moves: 4, double: handoverTime})
+	check(t, p, w, limits{silence: plannedSilence, moves: 4, double: handoverTime})
 }
 
 // TestSilentRouter stops the process that answers a router's probe, without
@@ -155,5 +155,5 @@ func TestSilentRouter(t *testing.T) {
 	signal(syscall.SIGCONT)
 	awaitOwner(t, p, address, owner)
 	routersReady(t, p)
-	check(t, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
+	check(t, p, w, limits{silence: plannedSilence, moves: 2, double: handoverTime})
 }
