@@ -5,13 +5,15 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"github.com/fairlead/fairlead/router"
 )
 
 // steadyGC is GOGC of a router that has started. What it holds hardly changes
 // and changes make little garbage, so a small heap costs no time worth
 // mentioning. A start makes much garbage and should be quick.
 const (
-	startGC  = 400
+	startGC  = 300
 	steadyGC = 15
 )
 
@@ -33,4 +35,14 @@ func saveMemory(ctx context.Context, ready func() bool) {
 	}
 	debug.SetGCPercent(steadyGC)
 	debug.FreeOSMemory()
+	// What a start leaves behind: the first reports of status, and the first
+	// look at all of HAProxy, which comes after router.DefaultDriftCheck.
+	for _, wait := range []time.Duration{5 * time.Second, router.DefaultDriftCheck + 10*time.Second} {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			debug.FreeOSMemory()
+		}
+	}
 }

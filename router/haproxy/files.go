@@ -55,7 +55,7 @@ func (f *Files) ReadLastGood() ([]byte, error) {
 
 // WriteLastGood keeps a text for the next process of the router.
 func (f *Files) WriteLastGood(text []byte) error {
-	return replace(f.layout.LastGood(), func(w io.Writer) error { _, err := w.Write(text); return err })
+	return replaceText(f.layout.LastGood(), string(text))
 }
 
 // Write makes the files say what the state says. Each file is replaced whole,
@@ -71,7 +71,7 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		}
 	}
 	for path, text := range base.Files {
-		if err := replace(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := replaceText(path, text); err != nil {
 			return err
 		}
 	}
@@ -102,12 +102,11 @@ func (f *Files) writeCertificates(st *plan.State) error {
 		if _, err := os.Stat(path); err == nil {
 			return nil
 		}
-		return replace(path, func(w io.Writer) error { _, err := io.WriteString(w, pem); return err })
+		return replaceText(path, pem)
 	}
 	for id, pem := range st.Certs {
 		if id == plan.DefaultCertID {
-			err := replace(f.layout.CertFile(id), func(w io.Writer) error { _, err := io.WriteString(w, pem); return err })
-			if err != nil {
+			if err := replaceText(f.layout.CertFile(id), pem); err != nil {
 				return err
 			}
 			continue
@@ -147,16 +146,30 @@ func (f *Files) removeOldCertificates(st *plan.State) error {
 
 // replace writes a file beside its place and renames it.
 func replace(path string, write func(io.Writer) error) error {
+	return replaceFile(path, func(tmp *os.File) error {
+		w := bufio.NewWriterSize(tmp, 64<<10)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+}
+
+// replaceText is replace for a text that is there already.
+func replaceText(path, text string) error {
+	return replaceFile(path, func(tmp *os.File) error {
+		_, err := tmp.WriteString(text)
+		return err
+	})
+}
+
+func replaceFile(path string, write func(*os.File) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }()
-	w := bufio.NewWriterSize(tmp, 16<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
+	err = write(tmp)
 	if closeErr := tmp.Close(); err == nil {
 		err = closeErr
 	}

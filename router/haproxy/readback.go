@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -26,41 +27,33 @@ func (r *Runtime) ReadBack() (*plan.State, error) {
 
 func (r *Runtime) readMaps(st *plan.State) error {
 	for _, m := range plan.Maps() {
-		out, err := r.raw("show map " + r.layout.MapFile(m))
+		err := r.stream("show map "+r.layout.MapFile(m), func(l string) {
+			// "0x55… key value with blanks"
+			if ref, rest, ok := strings.Cut(l, " "); ok && strings.HasPrefix(ref, "0x") {
+				key, value, _ := strings.Cut(rest, " ")
+				st.Entries[plan.Entry{Map: m, Key: key}] = value
+			}
+		})
 		if err != nil {
 			return err
-		}
-		for l := range strings.Lines(out) {
-			// "0x55… key value with blanks"
-			ref, rest, ok := strings.Cut(strings.TrimRight(l, "\n"), " ")
-			if !ok || !strings.HasPrefix(ref, "0x") {
-				continue
-			}
-			key, value, _ := strings.Cut(rest, " ")
-			st.Entries[plan.Entry{Map: m, Key: key}] = value
 		}
 	}
 	return nil
 }
 
 func (r *Runtime) readBackends(st *plan.State) error {
-	out, err := r.raw("show backend")
-	if err != nil {
-		return err
-	}
 	reached := map[string]bool{}
 	for e, v := range st.Entries {
 		if e.Map.Routes() {
 			reached[v] = true
 		}
 	}
-	for l := range strings.Lines(out) {
+	return r.stream("show backend", func(l string) {
 		name := strings.TrimSpace(l)
 		if strings.HasPrefix(name, "be_") {
 			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{}, Unpublished: !reached[name]}
 		}
-	}
-	return nil
+	})
 }
 
 // Columns of "show servers state", format 1 (HAProxy management guide 9.3).
@@ -79,30 +72,39 @@ const (
 const stoppedStates = 0x01 | 0x08
 
 func (r *Runtime) readServers(st *plan.State) error {
-	out, err := r.raw("show servers state")
-	if err != nil {
-		return err
+	var wrong error
+	err := r.stream("show servers state", func(l string) {
+		if err := readServer(st, l); err != nil {
+			wrong = err
+		}
+	})
+	return errors.Join(err, wrong)
+}
+
+func readServer(st *plan.State, l string) error {
+	if strings.HasPrefix(l, "#") || strings.Count(l, " ") < columns-1 {
+		return nil
 	}
-	for l := range strings.Lines(out) {
-		f := strings.Fields(l)
-		if len(f) < columns || f[0] == "#" {
-			continue
-		}
-		be := st.Backends[f[colBackend]]
-		if be == nil {
-			continue
-		}
-		addr, err1 := netip.ParseAddr(f[colAddress])
-		port, err2 := strconv.ParseUint(f[colPort], 10, 16)
-		weight, err3 := strconv.Atoi(f[colWeight])
-		admin, err4 := strconv.Atoi(f[colAdminState])
-		if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
-			return fmt.Errorf("server %s/%s: unexpected state %q", f[colBackend], f[colServer], l)
-		}
-		be.Servers[f[colServer]] = &plan.Server{
-			Address: netip.AddrPortFrom(addr, uint16(port)),
-			Weight:  weight, Stopped: admin&stoppedStates != 0,
-		}
+	var f [columns]string
+	rest := l
+	for i := range f {
+		f[i], rest, _ = strings.Cut(rest, " ")
+	}
+	be := st.Backends[f[colBackend]]
+	if be == nil {
+		return nil
+	}
+	addr, err1 := netip.ParseAddr(f[colAddress])
+	port, err2 := strconv.ParseUint(f[colPort], 10, 16)
+	weight, err3 := strconv.Atoi(f[colWeight])
+	admin, err4 := strconv.Atoi(f[colAdminState])
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+		return fmt.Errorf("server %s/%s: unexpected state %q", f[colBackend], f[colServer], l)
+	}
+	// A copy lets go of the line.
+	be.Servers[strings.Clone(f[colServer])] = &plan.Server{
+		Address: netip.AddrPortFrom(addr, uint16(port)),
+		Weight:  weight, Stopped: admin&stoppedStates != 0,
 	}
 	return nil
 }
@@ -117,27 +119,28 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 		{"show ssl cert", r.layout.CertID, st.Certs, true},
 		{"show ssl ca-file", r.layout.CAID, st.CAs, false},
 	} {
-		out, err := r.raw(c.command)
-		if err != nil {
-			return err
-		}
-		for l := range strings.Lines(out) {
+		var open []string // transactions that a former router left
+		err := r.stream(c.command, func(l string) {
 			name := strings.TrimSpace(l)
 			if before, _, ok := strings.Cut(name, " - "); ok {
 				name = before // "… - 1 certificate(s)"
 			}
-			if strings.HasPrefix(name, "*") {
-				// A transaction that a former router left open.
-				if _, err := r.raw(strings.Replace(c.command, "show", "abort", 1) + " " + name[1:]); err != nil {
-					return err
-				}
-				continue
-			}
-			switch id, ok := c.id(name); {
+			id, ok := c.id(name)
+			switch {
+			case strings.HasPrefix(name, "*"):
+				open = append(open, name[1:])
 			case ok:
 				c.into[id] = ""
 			case c.foreign && strings.HasPrefix(name, "/"):
 				c.into[render.Foreign(name)] = ""
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range open {
+			if _, err := r.raw(strings.Replace(c.command, "show", "abort", 1) + " " + name); err != nil {
+				return err
 			}
 		}
 	}
@@ -148,15 +151,11 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 // made, of a certificate or for a name that has one already, go by the place
 // where they stand.
 func (r *Runtime) readLines(st *plan.State) error {
-	out, err := r.raw("show ssl crt-list -n " + r.layout.CrtList())
-	if err != nil {
-		return err
-	}
 	seen := map[string]bool{}
-	for l := range strings.Lines(out) {
+	return r.stream("show ssl crt-list -n "+r.layout.CrtList(), func(l string) {
 		f := strings.Fields(l)
 		if len(f) < 2 || strings.HasPrefix(f[0], "#") {
-			continue
+			return
 		}
 		place, filter := f[0], f[len(f)-1]
 		file := place
@@ -167,9 +166,8 @@ func (r *Runtime) readLines(st *plan.State) error {
 		// The first line of a filter answers, as in HAProxy.
 		if !ours || st.Lines[filter] != "" || seen[id] {
 			st.Lines[render.Foreign(place)] = render.Foreign(place)
-			continue
+			return
 		}
 		st.Lines[filter], seen[id] = id, true
-	}
-	return nil
+	})
 }

@@ -67,25 +67,32 @@ type plainLists struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is what the reflector asks for.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// readList reads a list of a type that the API server has in protobuf.
-func readList[L any, P interface {
-	*L
-	runtime.Object
-	GetResourceVersion() string
-	GetContinue() string
-}, O any](client rest.Interface, resource string, items func(P) []O) reader {
+// decodable is a pointer to an API type that the API server has in protobuf.
+type decodable[O any] interface {
+	*O
+	Unmarshal([]byte) error
+}
+
+// readList reads a list in protobuf.
+func readList[O any, P decodable[O]](client rest.Interface, resource string) reader {
 	return func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error) {
-		list := P(new(L))
-		if err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(list); err != nil {
+		body, err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).
+			SetHeader("Accept", runtime.ContentTypeProtobuf).Stream(ctx)
+		if err != nil {
 			return metav1.ListMeta{}, err //nolint:wrapcheck // the reflector looks at it
 		}
-		all := items(list)
-		for i := range all {
-			if err := each(&all[i]); err != nil {
-				return metav1.ListMeta{}, err
+		defer func() { _ = body.Close() }()
+		meta, err := decodeList(body, func(text []byte) error {
+			object := P(new(O))
+			if err := object.Unmarshal(text); err != nil {
+				return err
 			}
+			return each(object)
+		})
+		if err != nil {
+			return meta, fmt.Errorf("read the list of %s: %w", resource, err)
 		}
-		return metav1.ListMeta{ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue()}, nil
+		return meta, nil
 	}
 }
 

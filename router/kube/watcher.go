@@ -135,10 +135,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 	routes.store, routes.plain, routes.list = w.routes, true, w.routes.list(readRoutes(w.clients.route))
 	services := clientFeed(w.clients.core, "services", "", "", &corev1.Service{})
 	services.store, services.plain = w.services, true
-	services.list = w.services.list(readList(w.clients.core, "services", func(l *corev1.ServiceList) []corev1.Service { return l.Items }))
+	services.list = w.services.list(readList[corev1.Service](w.clients.core, "services"))
 	slices := clientFeed(w.clients.discovery, "endpointslices", "", "", &discoveryv1.EndpointSlice{})
 	slices.store, slices.plain = w.slices, true
-	slices.list = w.slices.list(readList(w.clients.discovery, "endpointslices", func(l *discoveryv1.EndpointSliceList) []discoveryv1.EndpointSlice { return l.Items }))
+	slices.list = w.slices.list(readList[discoveryv1.EndpointSlice](w.clients.discovery, "endpointslices"))
 	for _, f := range []*feed{routes, services, slices} {
 		start(f)
 	}

@@ -27,6 +27,7 @@ func TestWatcher(t *testing.T) {
 	t.Run("ingress controller appears later", e.testControllerAppears)
 	t.Run("refused settings", e.testRefused)
 	t.Run("changes mark keys", e.testChanges)
+	t.Run("a start", e.testStart)
 	t.Run("selectors apply live", e.testSelectors)
 	t.Run("invalid selector", e.testInvalidSelector)
 	t.Run("secrets", e.testSecrets)
