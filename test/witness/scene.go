@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// explained is how many requests are explained at most.
-	explained = 25
+	// explained is how many requests are explained at most, of those that were
+	// torn and of the others.
+	explained = 12
 	// lateness is how long to wait for what is still on its way before a
 	// request is explained.
 	lateness = 300 * time.Millisecond
@@ -35,13 +36,13 @@ type scene struct {
 	taps    map[string]*tap
 	inodes  map[string]uint64
 	before  map[string]counters
-	told    int
+	told    map[bool]int
 	failure error
 }
 
 func newScene(o Options, target netip.AddrPort, note func(frame)) (*scene, error) {
 	s := &scene{
-		opts: o, target: target, note: note, taps: map[string]*tap{}, inodes: map[string]uint64{}, before: map[string]counters{},
+		opts: o, target: target, note: note, taps: map[string]*tap{}, inodes: map[string]uint64{}, before: map[string]counters{}, told: map[bool]int{},
 		recorder: recorder{cards: map[mac]string{}, names: map[string]func(int) string{}},
 	}
 	for _, host := range append([]string{client}, o.Hosts...) {
@@ -135,8 +136,8 @@ func (s *scene) explain(q *Request, port uint16) {
 	connection := s.recorder.connection(port, q.At.Add(-time.Millisecond))
 	q.Torn = torn(connection)
 	s.mu.Lock()
-	s.told++
-	enough := s.told > explained
+	s.told[q.Torn]++
+	enough := s.told[q.Torn] > explained
 	s.mu.Unlock()
 	if enough {
 		return
@@ -166,6 +167,9 @@ func (s *scene) end(r *Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, t := range s.taps {
+		if missed := t.missed(); missed > 0 {
+			r.Counters = append(r.Counters, fmt.Sprintf("%s: %d packets were not seen", host, missed))
+		}
 		_ = t.file.Close()
 		if text := s.count(host).since(s.before[host]); text != "" {
 			r.Counters = append(r.Counters, host+": "+text)

@@ -187,6 +187,20 @@ func (t *tap) run(take func(frame)) error {
 	}
 }
 
+// missed is how many packets came while the witness did not get to read them.
+func (t *tap) missed() (drops uint32) {
+	raw, err := t.file.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { // closed: nothing to tell
+		if stats, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+			drops = stats.Drops
+		}
+	})
+	return drops
+}
+
 // stamp is when the kernel had the packet.
 func stamp(control []byte) time.Time {
 	messages, err := unix.ParseSocketControlMessage(control)
