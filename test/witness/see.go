@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -108,17 +107,13 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	if err != nil {
 		return fmt.Errorf("ask by ARP: %w", err)
 	}
-	self, err := ownAddress(ifi)
-	if err != nil {
-		return err
-	}
 	wg.Go(func() {
 		defer conn.Close()
 		tick := time.NewTicker(cmp.Or(s.opts.ARPEvery, 50*time.Millisecond))
 		defer tick.Stop()
 		for {
 			for addr := range s.wanted {
-				ask(conn, ifi, self, addr)
+				ask(conn, addr)
 			}
 			select {
 			case <-ctx.Done():
@@ -130,21 +125,14 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	return nil
 }
 
-func ownAddress(ifi *net.Interface) (netip.Addr, error) {
-	addrs, err := ifi.Addrs()
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("own address: %w", err)
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-			return p.Addr(), nil
-		}
-	}
-	return netip.Addr{}, errors.New("own address: the interface has none")
-}
+// nobody is the card that asks for addresses. Were it the client, its kernel would hear the
+// answers too, and turn to the last host that answers while two do; clients do
+// not ask so often.
+func nobody() net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0, 0x77} }
 
-func ask(conn *packet.Conn, ifi *net.Interface, self, addr netip.Addr) {
-	p, err := arp.NewPacket(arp.OperationRequest, ifi.HardwareAddr, self, ethernet.Broadcast, addr)
+// ask sends an ARP probe (RFC 5227), which tells nobody anything of its sender.
+func ask(conn *packet.Conn, addr netip.Addr) {
+	p, err := arp.NewPacket(arp.OperationRequest, nobody(), netip.IPv4Unspecified(), net.HardwareAddr{0, 0, 0, 0, 0, 0}, addr)
 	if err != nil {
 		return
 	}
@@ -152,7 +140,7 @@ func ask(conn *packet.Conn, ifi *net.Interface, self, addr netip.Addr) {
 	if err != nil {
 		return
 	}
-	f := ethernet.Frame{Destination: ethernet.Broadcast, Source: ifi.HardwareAddr, EtherType: ethernet.EtherTypeARP, Payload: body}
+	f := ethernet.Frame{Destination: ethernet.Broadcast, Source: nobody(), EtherType: ethernet.EtherTypeARP, Payload: body}
 	if frame, err := f.MarshalBinary(); err == nil {
 		_, _ = conn.WriteTo(frame, &packet.Addr{HardwareAddr: ethernet.Broadcast})
 	}
