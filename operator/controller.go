@@ -36,13 +36,18 @@ type Reconciler struct {
 	// clusterProfile is the cluster's TLS profile, nil if it has none; wake
 	// asks to look at every IngressController again.
 	clusterProfile atomic.Pointer[configv1.TLSSecurityProfile]
-	wake           chan event.GenericEvent
+	// clusterDNS is what dns.config.openshift.io/cluster said last, nil before
+	// it was asked.
+	clusterDNS atomic.Pointer[clusterDNS]
+	wake       chan event.GenericEvent
 	// reported has the addresses last written to the status of each
 	// IngressController; only Reconcile, which runs alone, uses it.
 	reported map[string]string
 	// leaving says what the deletion of each IngressController was last said to
 	// wait for; likewise.
 	leaving map[string]string
+	// monitors remembers whether the cluster has ServiceMonitors.
+	monitors monitors
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -104,9 +109,13 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(podLabels(ic.Name))); err != nil {
 		return statusInput{}, fmt.Errorf("list router pods: %w", err)
 	}
+	domain, err := r.readClusterDNS(ctx)
+	if err != nil {
+		return statusInput{}, err
+	}
 	in := statusInput{
 		ic:    ic,
-		s:     settingsOf(ic, cluster{nodes: nodes.Items, provider: r.provider()}, r.options),
+		s:     settingsOf(ic, cluster{nodes: nodes.Items, provider: r.provider(), dns: domain}, r.options),
 		pods:  pods.Items,
 		nodes: nodes.Items,
 		now:   r.options.Now(),
@@ -116,7 +125,6 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	}
 	in.faults = validate(ic, in.s, ics.Items)
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
-	var err error
 	if in.deployment, err = getOrNil(ctx, r.client, key, &appsv1.Deployment{}); err != nil {
 		return in, err
 	}
@@ -196,6 +204,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	note(err)
 	_, err = ensure(ctx, r, serviceChild(s.name, ownedBy(desiredInternalService(s), d), true))
 	note(err)
+	note(r.ensureServiceMonitor(ctx, in))
 	budget, wanted := desiredPodDisruptionBudget(s)
 	_, err = ensure(ctx, r, child[*policyv1.PodDisruptionBudget]{
 		ic: s.name, empty: &policyv1.PodDisruptionBudget{}, changed: changedPodDisruptionBudget,

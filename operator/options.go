@@ -18,8 +18,15 @@ type Options struct {
 	// DNS says that the operator publishes the names of DNSRecords (package
 	// operator/dns); else their conditions say that somebody else must.
 	DNS bool
-	// ClusterPoll is how often to look whether the cluster has a kind for its
-	// TLS profile, until it has; the default is 15 seconds.
+	// DNSBaseDomain is the domain that names are published in; other names are
+	// left to somebody else. By default that of dns.config.openshift.io/cluster,
+	// where there is one.
+	DNSBaseDomain string
+	// DNSZones says that the administrator named the zones, so that the
+	// cluster's domain does not matter.
+	DNSZones bool
+	// ClusterPoll is how often to look whether the cluster has the kinds for its
+	// TLS profile and for Prometheus, until it has; the default is 15 seconds.
 	ClusterPoll time.Duration
 	// Now returns the time; the default is time.Now.
 	Now func() time.Time

@@ -103,12 +103,18 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		wake:     make(chan event.GenericEvent),
 		reported: map[string]string{},
 		leaving:  map[string]string{},
+		monitors: monitors{kinds: mgr.GetRESTMapper()},
 	}
 	follow := func(ctx context.Context) error {
 		return r.followClusterProfile(ctx, mgr.GetCache(), mgr.GetRESTMapper())
 	}
 	if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
 		return fmt.Errorf("add the reader of the cluster's TLS profile: %w", err)
+	}
+	if options.DNS {
+		if err := mgr.Add(manager.RunnableFunc(r.followClusterDNS)); err != nil {
+			return fmt.Errorf("add the reader of the cluster's domain: %w", err)
+		}
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.createDefault)); err != nil {
 		return fmt.Errorf("add the default IngressController: %w", err)

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -143,4 +144,53 @@ spec:
 		ic.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType}
 	})
 	eventually(t, has(configv1.VersionTLS10))
+}
+
+// TestServiceMonitor: where there are ServiceMonitors, each IngressController
+// has one, and what somebody changes is put right with the next change.
+func TestServiceMonitor(t *testing.T) {
+	c, log := startOperator(t)
+	eventually(t, func() error {
+		return wantCondition(c, "default", "ObjectsReconciled", operatorv1.ConditionTrue, "")
+	})
+	if n := log.count("level=ERROR"); n != 0 {
+		t.Errorf("%d errors are logged where the kind does not exist", n)
+	}
+	if err := apply(t, `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: ServiceMonitor, listKind: ServiceMonitorList, plural: servicemonitors, singular: servicemonitor}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`); err != nil {
+		t.Fatal(err)
+	}
+	spec := func() (string, error) {
+		return server.Kubectl(t.Context(), "get", "servicemonitor", "-n", names.OperandNamespace, "router-default", "-o", "jsonpath={.metadata.ownerReferences[0].kind} {.spec}")
+	}
+	want := []string{`Deployment`, `"path":"/metrics/haproxy"`, `"serverName":"router-default.apps.example.com"`, `"name":"router-certs-default"`}
+	replicas := int32(3)
+	has := func() error {
+		// Nothing but a change of something else makes the operator look.
+		replicas++
+		edit(t, c, func(ic *operatorv1.IngressController) { ic.Spec.Replicas = &replicas })
+		text, err := spec()
+		for _, w := range want {
+			if err == nil && !strings.Contains(text, w) {
+				err = fmt.Errorf("%s is not in %s", w, text)
+			}
+		}
+		return err
+	}
+	eventually(t, has)
+	if _, err := server.Kubectl(t.Context(), "patch", "servicemonitor", "-n", names.OperandNamespace, "router-default", "--type=merge", "-p", `{"spec":{"endpoints":[]}}`); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, has)
 }
