@@ -163,6 +163,9 @@ func dnsConditions(in statusInput) []condition {
 	case !in.dns:
 		return []condition{isFalse(conditionDNSManaged, api.ReasonNoDNSZones,
 			"the operator publishes no names (flag --dns); *."+in.s.domain+" must be published by somebody else")}
+	case in.s.notOurName != "":
+		return []condition{isFalse(conditionDNSManaged, "UnmanagedLoadBalancerDNS",
+			in.s.notOurName+"; *."+in.s.domain+" must be published by somebody else")}
 	case lb != nil && lb.DNSManagementPolicy == operatorv1.UnmanagedLoadBalancerDNS:
 		return []condition{isFalse(conditionDNSManaged, "UnmanagedLoadBalancerDNS",
 			"dnsManagementPolicy is Unmanaged; *."+in.s.domain+" must be published by somebody else")}

@@ -50,6 +50,7 @@ func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration,
 	}
 	r.reported[in.ic.Name] = now
 	r.announceAdmission(in, status)
+	r.announceDNS(in, status)
 	return again, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -34,6 +35,9 @@ type settings struct {
 	replicas     int32
 	nodeSelector map[string]string
 	tolerations  []corev1.Toleration
+	// notOurName says why the operator does not publish the name, whatever the
+	// IngressController wants; empty if it may.
+	notOurName string
 	// logs is true if a container of its own prints the access log.
 	logs bool
 }
@@ -49,6 +53,8 @@ type cluster struct {
 	// provider is true if something in the cluster that we know of assigns
 	// load-balancer addresses: our own provider's API is installed.
 	provider bool
+	// dns is what dns.config.openshift.io/cluster says; nil if there is none.
+	dns *configv1.DNSSpec
 }
 
 // settingsOf applies the defaults to an IngressController.
@@ -73,7 +79,8 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 	}
 	s.sourceRanges = sourceRangesOf(ic)
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))
-	return s
+	s.notOurName = notOurName(s.domain, o, c.dns)
+	return withoutName(s)
 }
 
 // domainOf returns the domain: the one that is in use, else the wish, else the default.

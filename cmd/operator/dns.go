@@ -30,6 +30,7 @@ type dnsSettings struct {
 	server       string
 	keyDir       string
 	drain        time.Duration
+	baseDomain   string
 }
 
 func (d *dnsSettings) flags(f *flag.FlagSet) {
@@ -39,6 +40,7 @@ func (d *dnsSettings) flags(f *flag.FlagSet) {
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53)")
 	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
+	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; other names are left to somebody else. By default that of dns.config.openshift.io/cluster, unless zones are named")
 	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
 	f.StringVar(&d.keyDir, "rfc2136-key", "", "`folder` with the files name, secret and algorithm of the key that signs updates (rfc2136)")
 }

@@ -22,7 +22,7 @@ func Follow(ctx context.Context, from client.Reader, every time.Duration, log *s
 	defer ticker.Stop()
 	var last *configv1.DNSSpec
 	for first := true; ; {
-		now, err := clusterDNS(ctx, from)
+		now, err := ReadCluster(ctx, from)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			log.Error("cannot read the cluster's DNS settings, the last ones stay", "error", err)
@@ -38,8 +38,8 @@ func Follow(ctx context.Context, from client.Reader, every time.Duration, log *s
 	}
 }
 
-// clusterDNS returns the spec of dns.config.openshift.io/cluster, or nil.
-func clusterDNS(ctx context.Context, from client.Reader) (*configv1.DNSSpec, error) {
+// ReadCluster returns the spec of dns.config.openshift.io/cluster, or nil.
+func ReadCluster(ctx context.Context, from client.Reader) (*configv1.DNSSpec, error) {
 	d := &configv1.DNS{}
 	err := from.Get(ctx, client.ObjectKey{Name: "cluster"}, d)
 	switch {

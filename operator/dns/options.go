@@ -103,7 +103,7 @@ func (r *reconciler) zones(ctx context.Context) []Zone {
 		return r.options.Zones
 	}
 	// On most clusters there is no such kind, so no error is worth a word.
-	if d, err := clusterDNS(ctx, r.live); err == nil && d != nil {
+	if d, err := ReadCluster(ctx, r.live); err == nil && d != nil {
 		if list := zonesOf(d); len(list) > 0 {
 			return list
 		}

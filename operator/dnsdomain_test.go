@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+)
+
+func TestNotOurName(t *testing.T) {
+	t.Parallel()
+	of := func(base string) *configv1.DNSSpec { return &configv1.DNSSpec{BaseDomain: base} }
+	for _, test := range []struct {
+		name    string
+		domain  string
+		options Options
+		cluster *configv1.DNSSpec
+		want    string // part of the reason, empty if the name is ours
+	}{
+		{"below", "apps.c1.example.com", Options{DNS: true}, of("c1.example.com"), ""},
+		{"the base domain itself", "c1.example.com", Options{DNS: true}, of("c1.example.com."), ""},
+		{"letters and dots", "apps.C1.example.com.", Options{DNS: true}, of(".c1.Example.com"), ""},
+		{"outside", "apps.example.org", Options{DNS: true}, of("c1.example.com"), "does not lie in c1.example.com, which dns.config"},
+		{"only looks like it", "apps.xc1.example.com", Options{DNS: true}, of("c1.example.com"), "does not lie in"},
+		{"no base domain", "apps.example.com", Options{DNS: true}, of(""), "has no baseDomain"},
+		{"no such object", "apps.example.com", Options{DNS: true}, nil, ""},
+		{"nobody publishes anyway", "apps.example.org", Options{}, of("c1.example.com"), ""},
+		{"zones are named", "apps.example.org", Options{DNS: true, DNSZones: true}, of("c1.example.com"), ""},
+		{"by flag", "apps.example.org", Options{DNS: true, DNSZones: true, DNSBaseDomain: "example.com"}, nil, "--dns-base-domain"},
+		{"by flag, below", "apps.example.com", Options{DNS: true, DNSBaseDomain: "example.com"}, of("example.org"), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := notOurName(test.domain, test.options, test.cluster)
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestForcedUnmanaged: the wish of the IngressController stays as it is, and
+// the records and conditions say what happens.
+func TestForcedUnmanaged(t *testing.T) {
+	t.Parallel()
+	ic := ingressController(withStrategy(operatorv1.EndpointPublishingStrategy{
+		Type:         operatorv1.LoadBalancerServiceStrategyType,
+		LoadBalancer: &operatorv1.LoadBalancerStrategy{Scope: operatorv1.ExternalLoadBalancer, DNSManagementPolicy: operatorv1.ManagedLoadBalancerDNS},
+	}))
+	ic.Spec.Domain = "apps.example.org"
+	s := settingsOf(ic, cluster{dns: &configv1.DNSSpec{BaseDomain: "example.com"}}, Options{DNS: true})
+	if got := s.strategy.LoadBalancer.DNSManagementPolicy; got != operatorv1.UnmanagedLoadBalancerDNS {
+		t.Errorf("effective policy %s", got)
+	}
+	if got := ic.Spec.EndpointPublishingStrategy.LoadBalancer.DNSManagementPolicy; got != operatorv1.ManagedLoadBalancerDNS {
+		t.Errorf("the wish became %s", got)
+	}
+	in := well()
+	in.s, in.dns = s, true
+	c := dnsConditions(in)
+	if len(c) != 1 || c[0].status != operatorv1.ConditionFalse || c[0].reason != "UnmanagedLoadBalancerDNS" || !strings.Contains(c[0].message, "apps.example.org") {
+		t.Errorf("conditions %+v", c)
+	}
+}
