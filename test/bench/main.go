@@ -20,6 +20,9 @@ import (
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
+// defaultRoutes is the size that most figures are promised for.
+const defaultRoutes = 10000
+
 // options are the command line.
 type options struct {
 	routes, samples, burst int
@@ -30,6 +33,8 @@ type options struct {
 	haproxy, profile, only string
 	limit, idleFor         time.Duration
 	threshold, keep        bool
+	// seed puts the routes into etcd instead of creating them.
+	seed bool
 }
 
 func main() {
@@ -52,7 +57,7 @@ func main() {
 
 func parseFlags() options {
 	var o options
-	flag.IntVar(&o.routes, "routes", 10000, "number of routes for the second half")
+	flag.IntVar(&o.routes, "routes", defaultRoutes, "number of routes for the second half")
 	flag.IntVar(&o.samples, "samples", 200, "samples for each kind of change")
 	flag.IntVar(&o.burst, "burst", 1000, "number of routes that are created at once")
 	flag.IntVar(&o.certificates, "certificates", 10, "percentage of the routes that bring their own certificate")
@@ -62,10 +67,19 @@ func parseFlags() options {
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
 	flag.DurationVar(&o.idleFor, "idle", 2*time.Minute, "how long to watch the router while nothing changes")
 	flag.DurationVar(&o.limit, "limit", 25*time.Minute, "give up after this time")
+	flag.BoolVar(&o.seed, "seed", false, "put the routes straight into etcd instead of creating them, in seconds instead of minutes")
 	flag.BoolVar(&o.threshold, "require", false, "fail unless every figure is as required")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with logs and HAProxy's files")
 	flag.Parse()
 	return o
+}
+
+// result is the name of the file with the results.
+func (o options) result() string {
+	if o.routes == defaultRoutes {
+		return "bench.json"
+	}
+	return fmt.Sprintf("bench-%d.json", o.routes)
 }
 
 func measure() error {
@@ -92,7 +106,7 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	if err := b.report.write(filepath.Join(out, "bench.json")); err != nil {
+	if err := b.report.write(filepath.Join(out, o.result())); err != nil {
 		return err
 	}
 	b.report.print(os.Stdout)
@@ -172,7 +186,11 @@ func (b *bench) phases(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.fill(ctx); err != nil {
+	fill := b.fill
+	if b.seed {
+		fill = b.fillByEtcd
+	}
+	if err := fill(ctx); err != nil {
 		return err
 	}
 	for _, p := range parts() {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -11,96 +10,6 @@ import (
 	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
-
-// writers is the number of concurrent writers to the API server.
-const writers = 8
-
-// addMany creates routes with their Services.
-func (b *bench) addMany(ctx context.Context, prefix string, n int) error {
-	var made atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for w := range writers {
-		group.Go(func() error {
-			for i := w; i < n; i += writers {
-				if err := b.addOne(ctx, fmt.Sprintf("%s%d", prefix, i), i); err != nil {
-					return err
-				}
-				if done := made.Add(1); done%1000 == 0 {
-					b.progress("%d of %d routes created", done, n)
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// addOne creates a route with its Service. As many of each hundred as the
-// option says bring their own certificate.
-func (b *bench) addOne(ctx context.Context, name string, i int) error {
-	if err := b.rig.CreateService(ctx, name, rig.Address(i)); err != nil {
-		return err
-	}
-	route := rig.Route(name)
-	if b.brings(i) {
-		if _, err := b.rig.WithCertificate(route); err != nil {
-			return err
-		}
-	}
-	return b.rig.Create(ctx, route)
-}
-
-// brings reports whether the i-th route brings its own certificate.
-func (b *bench) brings(i int) bool { return i*37%100 < b.certificates }
-
-// served waits until the router serves that many routes and has written their
-// status.
-func (b *bench) served(ctx context.Context, routes, writes float64) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		m, err := b.router.Metrics()
-		if err == nil && m[`fairlead_router_routes{state="served"}`] >= routes && m["fairlead_router_status_writes_total"] >= writes {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %v routes: %w\n%s", routes, ctx.Err(), b.router.LogEnd())
-		case <-tick.C:
-		}
-	}
-}
-
-// known returns how many routes the router serves.
-func (b *bench) known() (float64, error) {
-	m, err := b.router.Metrics()
-	return m[`fairlead_router_routes{state="served"}`], err
-}
-
-// fill adds the routes of the second half while the router runs.
-func (b *bench) fill(ctx context.Context) error {
-	b.progress("creating %d routes, %d %% with their own certificate", b.routes, b.certificates)
-	routes, err := b.known()
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := b.addMany(ctx, "fill", b.routes); err != nil {
-		return err
-	}
-	b.report.figure("creating the routes", time.Since(began).Seconds(), "s", "the API server's speed; the router follows live")
-	if err := b.served(ctx, routes+float64(b.routes), 0); err != nil {
-		return err
-	}
-	b.report.figure("all served", time.Since(began).Seconds(), "s", "")
-	b.progress("served; waiting for every status")
-	// The samples' routes have a status, too, less those deleted before.
-	if err := b.served(ctx, 0, float64(b.routes)); err != nil {
-		return err
-	}
-	b.memory("")
-	return nil
-}
 
 func (b *bench) memory(note string) {
 	router, haproxy := b.router.Memory()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/fairlead/fairlead/test/bench/rig"
@@ -24,40 +25,91 @@ func traffic(lasting time.Duration) rig.Speed {
 	}
 }
 
+// trafficFor is how long traffic is measured each time.
+const trafficFor = 10 * time.Second
+
 // burstOf creates many routes at once, while clients ask others. HAProxy has a
 // processor for itself, and the clients and pods go before the API server and
 // all else on the other one: what is measured is how the router's changes keep
-// HAProxy from answering.
+// HAProxy from answering. The same burst while the router is stopped tells what
+// of it comes from the API server next to the clients.
 func (b *bench) burstOf(ctx context.Context) error {
-	b.progress("traffic for 10 s, and during a burst of %d routes", b.burst)
+	routes, err := b.known()
+	if err != nil {
+		return err
+	}
 	if err := b.pin(); err != nil {
 		return err
 	}
 	defer b.unpin()
-	const lasting = 10 * time.Second
 	if _, err := b.rig.Measure(ctx, traffic(time.Second)); err != nil {
 		return err
 	}
-	quiet, err := b.rig.Measure(ctx, traffic(lasting))
+	b.progress("traffic for %s", trafficFor)
+	quiet, err := b.rig.Measure(ctx, traffic(trafficFor))
 	if err != nil {
 		return err
 	}
-	busy, result := rig.SpeedResult{}, make(chan error, 1)
+	b.progress("traffic while %d routes are created and the router is stopped", b.burst)
+	stopped, err := b.trafficDuring(ctx, b.burstUnseen)
+	if err != nil {
+		return err
+	}
+	if err := b.served(ctx, routes+float64(b.burst), 0); err != nil {
+		return err
+	}
+	if err := b.deleteMany(ctx, "unseen", b.burst, routes); err != nil {
+		return err
+	}
+	// The router takes deleted backends out of HAProxy a moment later.
+	if err := pause(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	b.progress("traffic during a burst of %d routes", b.burst)
+	busy, err := b.trafficDuring(ctx, b.burstRoutes)
+	if err != nil {
+		return err
+	}
+	b.reportTraffic(quiet, stopped, busy)
+	return b.deleteMany(ctx, "burst", b.burst, routes)
+}
+
+func (b *bench) reportTraffic(quiet, stopped, busy rig.SpeedResult) {
+	for _, row := range []struct {
+		name string
+		seen rig.SpeedResult
+	}{{"in quiet", quiet}, {"while the API server takes a burst, router stopped", stopped}, {"during the burst", busy}} {
+		b.report.figure("traffic: p99 "+row.name, milliseconds(row.seen.P99), "ms",
+			fmt.Sprintf("p50 %.2f ms, %.0f requests/s, %d failed", milliseconds(row.seen.P50), row.seen.PerSecond, row.seen.Failed))
+	}
+	ratio := func(a, b rig.SpeedResult) float64 { return float64(a.P99) / float64(b.P99) }
+	b.report.require("traffic: p99 in the burst / quiet", ratio(busy, quiet), "", atMost(1.5), "")
+	b.report.figure("traffic: p99 in the burst / with the router stopped", ratio(busy, stopped), "", "what the router and HAProxy add")
+	b.report.require("traffic: failed requests", float64(quiet.Failed+stopped.Failed+busy.Failed), "", atMost(0), "")
+}
+
+// trafficDuring measures traffic from the beginning of what is done meanwhile.
+func (b *bench) trafficDuring(ctx context.Context, do func(context.Context) error) (rig.SpeedResult, error) {
+	seen, result := rig.SpeedResult{}, make(chan error, 1)
 	go func() {
 		var err error
-		busy, err = b.rig.Measure(ctx, traffic(lasting))
+		seen, err = b.rig.Measure(ctx, traffic(trafficFor))
 		result <- err
 	}()
-	if err := b.burstRoutes(ctx); err != nil {
-		return err
+	err := errors.Join(do(ctx), <-result)
+	return seen, err
+}
+
+// burstUnseen creates routes while the router is stopped.
+func (b *bench) burstUnseen(ctx context.Context) error {
+	if err := b.router.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stop the router: %w", err)
 	}
-	if err := <-result; err != nil {
-		return err
+	err := b.addMany(ctx, "unseen", b.burst)
+	if goOn := b.router.Signal(syscall.SIGCONT); goOn != nil {
+		return errors.Join(err, fmt.Errorf("let the router go on: %w", goOn))
 	}
-	b.report.figure("traffic: p99 in quiet", milliseconds(quiet.P99), "ms", fmt.Sprintf("p50 %.2f ms, %.0f requests/s", milliseconds(quiet.P50), quiet.PerSecond))
-	b.report.figure("traffic: p99 during the burst", milliseconds(busy.P99), "ms", fmt.Sprintf("p50 %.2f ms, %.0f requests/s", milliseconds(busy.P50), busy.PerSecond))
-	b.report.require("traffic: p99 in the burst / quiet", float64(busy.P99)/float64(quiet.P99), "", atMost(1.5), fmt.Sprintf("%d requests failed", quiet.Failed+busy.Failed))
-	return nil
+	return err
 }
 
 // unpin takes back what pin did, which was possible before.
