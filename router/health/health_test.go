@@ -45,7 +45,9 @@ func serve(t *testing.T, s *Server) string {
 		}
 	})
 	deadline := time.Now().Add(10 * time.Second)
-	for {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
 		c, err := net.Dial("tcp", "127.0.0.1:"+text)
 		if err == nil {
 			_ = c.Close()
@@ -54,7 +56,6 @@ func serve(t *testing.T, s *Server) string {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -139,8 +139,7 @@ func leaves(t reflect.Type, path string, into map[string]bool) {
 		into[path] = true
 		return
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous || name == "":
