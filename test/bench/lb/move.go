@@ -56,7 +56,7 @@ func (b *bench) handOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lost := r.Lost()
+	lost := r.Harmed()
 	for _, q := range lost[:min(5, len(lost))] {
 		b.progress("lost at %s: %s", q.At.Format(time.StampMilli), q.Error)
 	}
@@ -78,7 +78,7 @@ func around(r *witness.Report, at time.Time) handover {
 		}
 	}
 	silence, _ := own.Silence()
-	return handover{Lost: len(own.Lost()), Silence: milliseconds(silence), Rate: float64(len(own.Requests)) / (before + after).Seconds()}
+	return handover{Lost: len(own.Harmed()), Silence: milliseconds(silence), Rate: float64(len(own.Requests)) / (before + after).Seconds()}
 }
 
 // handovers is what several come to.

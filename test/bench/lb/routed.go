@@ -149,7 +149,7 @@ func (b *bench) lose(ctx context.Context, address, node string) (time.Duration, 
 	if err := b.revive(ctx, node); err != nil {
 		return 0, err
 	}
-	lost := r.Lost()
+	lost := r.Harmed()
 	if len(lost) == 0 {
 		return 0, fmt.Errorf("%s died, and got no request", node)
 	}
