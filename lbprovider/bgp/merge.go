@@ -3,7 +3,6 @@ package bgp
 import (
 	"cmp"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/fairlead/fairlead/lbprovider/config"
@@ -18,24 +17,24 @@ const MaxRoutes = 10_000
 // largest localPref counts. It leaves out families that the session does not
 // carry, and returns how many routes are beyond MaxRoutes.
 func Merge(peer Peer, offers []Offer) (routes []Route, refused int) {
-	merged := map[netip.Prefix]Route{}
+	routes = make([]Route, 0, len(offers))
 	for _, o := range offers {
 		if len(o.Peers) > 0 && !slices.Contains(o.Peers, peer.Name) || !peer.Carries(o.Prefix) {
 			continue
 		}
-		r, known := merged[o.Prefix]
-		if !known {
-			r = Route{Prefix: o.Prefix}
-		}
-		r.LocalPref = max(r.LocalPref, o.LocalPref)
-		if len(o.Communities) > 0 {
-			all := slices.Concat(r.Communities, o.Communities)
-			slices.SortFunc(all, compareCommunities)
-			r.Communities = slices.Compact(all)
-		}
-		merged[o.Prefix] = r
+		routes = append(routes, o.Route)
 	}
-	routes = slices.SortedFunc(maps.Values(merged), func(a, b Route) int { return comparePrefixes(a.Prefix, b.Prefix) })
+	slices.SortFunc(routes, CompareRoutes)
+	merged := routes[:0]
+	for _, r := range routes {
+		if last := len(merged) - 1; last < 0 || merged[last].Prefix != r.Prefix {
+			merged = append(merged, Route{Prefix: r.Prefix, LocalPref: r.LocalPref, Communities: united(nil, r.Communities)})
+		} else {
+			merged[last].LocalPref = max(merged[last].LocalPref, r.LocalPref)
+			merged[last].Communities = united(merged[last].Communities, r.Communities)
+		}
+	}
+	routes = merged
 	if refused = len(routes) - MaxRoutes; refused > 0 {
 		return routes[:MaxRoutes], refused
 	}
@@ -52,8 +51,27 @@ func compareCommunities(a, b config.Community) int {
 	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), cmp.Compare(a.C, b.C))
 }
 
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+// united returns the communities of both, sorted and without repetition.
+func united(a, b []config.Community) []config.Community {
+	if len(b) == 0 {
+		return a
+	}
+	if len(a) == 0 && slices.IsSortedFunc(b, strictly) {
+		return b
+	}
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, compareCommunities)
+	return slices.Compact(all)
+}
+
+// strictly is compareCommunities for a list in which none may be repeated.
+func strictly(a, b config.Community) int {
+	return cmp.Or(compareCommunities(a, b), -1)
+}
+
+// CompareRoutes orders routes by their prefixes.
+func CompareRoutes(a, b Route) int {
+	return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package election
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -110,10 +111,25 @@ type Request struct {
 	// Endpoints are the names of the nodes with usable endpoints. The empty
 	// name stands for endpoints that are on no node.
 	Endpoints map[string]bool
+	// Incumbents are the nodes that are known to announce the address, if it is
+	// to stay where it is. Whichever of them has no more doubts against it than
+	// the best of the others comes first.
+	Incumbents []string
 	// Doubts are reasons to avoid the endpoints on a node, by its name. They
 	// matter only where externalTrafficPolicy is Local.
 	Doubts map[string]Exclusion
 }
+
+// score is the score of a node for this address, of which others know s.
+func (r *Request) score(node string, s int) int {
+	if slices.Contains(r.Incumbents, node) {
+		return incumbent
+	}
+	return s
+}
+
+// incumbent is more than any sum of weights.
+const incumbent = math.MaxInt
 
 // Decision is the result for one address, as seen from one node.
 type Decision struct {
@@ -158,7 +174,7 @@ func Decide(req Request, nodes []Node, self string) Decision {
 	var candidates []Candidate
 	for i := range nodes {
 		if field.in[i] {
-			candidates = append(candidates, Candidate{Node: nodes[i].Name, Score: score(ads, nodes[i])})
+			candidates = append(candidates, Candidate{Node: nodes[i].Name, Score: req.score(nodes[i].Name, score(ads, nodes[i]))})
 		}
 	}
 	d := Decision{Excluded: field.excluded, Order: Order(req.Addr, candidates)}

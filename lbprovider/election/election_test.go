@@ -101,6 +101,13 @@ func TestDecide(t *testing.T) {
 		excluded   map[string]Exclusion
 	}{
 		{name: "hash decides", ads: []spec{{}}, owner: "node-b"},
+		{name: "it stays where it is", ads: []spec{{}}, req: func(r *Request) { r.Incumbents = []string{"node-c"} }, owner: "node-c"},
+		{name: "of two that say so the hash decides", ads: []spec{{}}, req: func(r *Request) { r.Incumbents = []string{"node-c", "node-a"} }, owner: "node-a"},
+		{
+			name: "it does not stay on a node that is drained", ads: []spec{{}}, nodes: change("node-c", func(n *Node) { n.Drained = true }),
+			req: func(r *Request) { r.Incumbents = []string{"node-c"} }, owner: "node-b", excluded: map[string]Exclusion{"node-c": ExcludedDrained},
+		},
+		{name: "it stays nowhere where nobody is", ads: []spec{{}}, req: func(r *Request) { r.Incumbents = []string{"gone"} }, owner: "node-b"},
 		{name: "no advertisement", reason: NoMatchingAdvertisement},
 		{name: "no pool", ads: []spec{{}}, req: func(r *Request) { r.Pool = nil }, reason: IPNotAllowed},
 		{name: "no endpoint", ads: []spec{{}}, req: func(r *Request) { r.Endpoints = nil }, reason: NoReadyEndpoints},

@@ -103,6 +103,10 @@ func (e *Electorate) winner(req *Request, v *view) *Node {
 	var winner *Node
 	var least uint8
 	var best int
+	top := v.best
+	if len(req.Incumbents) > 0 {
+		top = incumbent
+	}
 	for _, slot := range e.ranks.of(req.Addr) {
 		i := e.ranks.present[slot]
 		if i < 0 || v.nodes[i].out {
@@ -116,10 +120,11 @@ func (e *Electorate) winner(req *Request, v *view) *Node {
 		if !req.IPv6 {
 			doubts &^= doubtNoIPv6
 		}
-		if winner == nil || doubts < least || doubts == least && s.score > best {
-			winner, least, best = n, doubts, s.score
+		score := req.score(n.Name, s.score)
+		if winner == nil || doubts < least || doubts == least && score > best {
+			winner, least, best = n, doubts, score
 		}
-		if least == 0 && best == v.best {
+		if least == 0 && best == top {
 			break // none can be better, and those to come are later by hash
 		}
 	}

@@ -104,6 +104,9 @@ func randomRequest(random *rand.Rand, maybe func(int) bool, pools []*config.Pool
 		if maybe(4) {
 			req.Doubts[n.Name] = []Exclusion{ExcludedSilent, ExcludedLeaving}[random.IntN(2)]
 		}
+		if maybe(15) {
+			req.Incumbents = append(req.Incumbents, n.Name)
+		}
 	}
 	return req
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"net/netip"
+	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
@@ -17,26 +18,53 @@ type Backends struct {
 	Addrs map[string][]netip.Addr
 }
 
+// Endpoint is an address of a pod that can serve.
+type Endpoint struct {
+	// Node is empty if the endpoint is on no node.
+	Node string
+	// Addr is not valid if it cannot be read.
+	Addr netip.Addr
+	// Leaving says that the pod is about to stop.
+	Leaving bool
+}
+
+// ReadEndpoints returns those of an EndpointSlice that can serve.
+func ReadEndpoints(s *discoveryv1.EndpointSlice) []Endpoint {
+	var out []Endpoint
+	for _, e := range s.Endpoints {
+		if !serves(e.Conditions) {
+			continue
+		}
+		one := Endpoint{Leaving: isTrue(e.Conditions.Terminating)}
+		if e.NodeName != nil {
+			one.Node = *e.NodeName
+		}
+		if len(e.Addresses) > 0 { // of further ones Kubernetes makes no use either
+			one.Addr, _ = netip.ParseAddr(e.Addresses[0])
+		}
+		out = append(out, one)
+	}
+	return slices.Clip(out)
+}
+
 // ReadBackends reads the EndpointSlices of one Service.
 func ReadBackends(list []discoveryv1.EndpointSlice) Backends {
+	var all []Endpoint
+	for i := range list {
+		all = append(all, ReadEndpoints(&list[i])...)
+	}
+	return BackendsOf(all)
+}
+
+// BackendsOf sums up the endpoints of one Service.
+func BackendsOf(endpoints []Endpoint) Backends {
 	b := Backends{Nodes: map[string]bool{}, Leaving: map[string]bool{}, Addrs: map[string][]netip.Addr{}}
 	lasting := map[string]bool{}
-	for i := range list {
-		for _, e := range list[i].Endpoints {
-			if !serves(e.Conditions) {
-				continue
-			}
-			node := ""
-			if e.NodeName != nil {
-				node = *e.NodeName
-			}
-			b.Nodes[node] = true
-			lasting[node] = lasting[node] || !isTrue(e.Conditions.Terminating)
-			for _, text := range e.Addresses {
-				if addr, err := netip.ParseAddr(text); err == nil {
-					b.Addrs[node] = append(b.Addrs[node], addr)
-				}
-			}
+	for _, e := range endpoints {
+		b.Nodes[e.Node] = true
+		lasting[e.Node] = lasting[e.Node] || !e.Leaving
+		if e.Addr.IsValid() {
+			b.Addrs[e.Node] = append(b.Addrs[e.Node], e.Addr)
 		}
 	}
 	for node := range b.Nodes {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 )
@@ -15,14 +13,14 @@ import (
 // that it leaves to another.
 func (s *Speaker) announce() {
 	claims := make(map[netip.Addr]l2.Claim, len(s.services))
-	owned := map[types.NamespacedName]owned{}
+	owns := make(owned, len(s.services))
 	for name, v := range s.services {
 		switch {
 		case v.Announce && !v.waits:
 			for _, addr := range v.addrs {
 				claims[addr] = merge(claims, addr, v.Interfaces)
 			}
-			owned[name] = newOwned(v)
+			owns[name] = v
 		case v.Reason == election.NotOwner || v.waits:
 			// Another takes it over, or still has it; until that is seen, this
 			// node goes on if it announced it before.
@@ -34,7 +32,7 @@ func (s *Speaker) announce() {
 		}
 	}
 	s.opts.Announcer.Announce(claims)
-	s.status.own(owned)
+	s.status.own(owns)
 	s.bgp.announce()
 	s.decided.Store(true)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,8 +44,10 @@ type bgpSide struct {
 	addrs   []netip.Addr
 	peers   []bgp.Peer
 	verdict map[types.NamespacedName]bgpVerdict
-	// dirty says that what the peers are to be told may have changed.
-	dirty bool
+	// dirty says that what the peers are to be told may have changed; intended is
+	// which of them are to be told of each Service.
+	dirty    bool
+	intended map[types.NamespacedName][]string
 	// refused is by how many routes a peer exceeds what it may be told.
 	refused map[string]int
 	// up is which sessions were established when that was last told.
@@ -88,20 +91,17 @@ func newBGPSide(s *Speaker, routers Routers, detector Detector) *bgpSide {
 
 // decide computes the verdict about svc, to which addrs belong, and tells what
 // is new. It says whether some node announces it.
-func (b *bgpSide) decide(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (served bool, err error) {
+func (b *bgpSide) decide(svc *corev1.Service, addrs []netip.Addr) (served bool) {
 	if b == nil {
-		return false, nil
+		return false
 	}
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	pool := b.cfg.PoolOf(addrs)
 	if pool == nil || len(pool.BGP) == 0 {
 		b.forget(name)
-		return false, nil
+		return false
 	}
-	d, err := b.judge(ctx, svc, addrs)
-	if err != nil {
-		return false, err
-	}
+	d := b.judge(svc, addrs)
 	v := bgpVerdict{announce: d.Announce, reason: d.Reason, offers: d.Offers, addrs: addrs}
 	if v.announce {
 		v.waits = !b.gate.open(svc)
@@ -114,20 +114,17 @@ func (b *bgpSide) decide(ctx context.Context, svc *corev1.Service, addrs []netip
 		b.dirty = true
 	}
 	b.tellService(svc, d.String(), v, old, known)
-	return len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements, nil
+	return len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements
 }
 
 // judge asks package bgp about svc.
-func (b *bgpSide) judge(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (bgp.Decision, error) {
-	pods, err := b.backends(ctx, svc)
-	if err != nil {
-		return bgp.Decision{}, err
-	}
+func (b *bgpSide) judge(svc *corev1.Service, addrs []netip.Addr) bgp.Decision {
+	pods := b.backends(svc)
 	return bgp.Decide(bgp.Request{
 		Addrs: addrs, Ads: b.cfg.PoolOf(addrs).BGP, Labels: labels.Set(svc.Labels),
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: pods.nodes, Doubts: pods.doubts,
-	}, b.nodes, b.opts.NodeName), nil
+	}, b.nodes, b.opts.NodeName)
 }
 
 func sameOffer(a, b bgp.Offer) bool {
@@ -185,6 +182,7 @@ func (b *bgpSide) announce() {
 	if b.dirty {
 		b.dirty = false
 		b.apply()
+		b.intended = b.intents()
 	}
 	b.report()
 }
@@ -197,7 +195,7 @@ func (b *bgpSide) report() {
 	sessions := b.routers.Status()
 	b.tellSessions(sessions)
 	b.watch.apply(b.cfg, sessions)
-	b.states.want(b.intents(), sessions, b.watch.states())
+	b.states.want(b.intended, sessions, b.watch.states())
 }
 
 func (b *bgpSide) apply() {
@@ -208,6 +206,7 @@ func (b *bgpSide) apply() {
 		}
 	}
 	sessions := make([]engine.Session, 0, len(b.peers))
+	var last []bgp.Route
 	for _, peer := range b.peers {
 		routes, refused := bgp.Merge(peer, offers)
 		if refused > 0 && b.refused[peer.Name] == 0 {
@@ -215,6 +214,10 @@ func (b *bgpSide) apply() {
 				"node %q announces no more than %d prefixes; %d are left out: use an aggregationLength", b.opts.NodeName, bgp.MaxRoutes, refused)
 		}
 		b.refused[peer.Name] = refused
+		if slices.EqualFunc(routes, last, bgp.Route.Equal) {
+			routes = last // most peers are told the same
+		}
+		last = routes
 		sessions = append(sessions, engine.Session{Peer: peer, Routes: routes})
 	}
 	b.routers.Apply(sessions, b.addrs)
@@ -223,6 +226,7 @@ func (b *bgpSide) apply() {
 // intents are the peers that this node is to tell of each Service.
 func (b *bgpSide) intents() map[types.NamespacedName][]string {
 	out := make(map[types.NamespacedName][]string, len(b.verdict))
+	lists := map[string][]string{} // which are few
 	for name, v := range b.verdict {
 		if !v.announce || v.waits {
 			continue
@@ -237,7 +241,11 @@ func (b *bgpSide) intents() map[types.NamespacedName][]string {
 		}
 		if len(told) > 0 {
 			slices.Sort(told)
-			out[name] = told
+			key := strings.Join(told, ",")
+			if lists[key] == nil {
+				lists[key] = told
+			}
+			out[name] = lists[key]
 		}
 	}
 	return out
@@ -271,7 +279,7 @@ func (b *bgpSide) peerEvent(peer, kind string, reason api.Reason, format string,
 }
 
 // explain returns what was decided about a Service and why, or nil.
-func (b *bgpSide) explain(ctx context.Context, name types.NamespacedName) (*bgp.Decision, error) {
+func (b *bgpSide) explain(name types.NamespacedName) (*bgp.Decision, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -279,15 +287,15 @@ func (b *bgpSide) explain(ctx context.Context, name types.NamespacedName) (*bgp.
 	if !known {
 		return nil, nil
 	}
-	var svc corev1.Service
-	if err := b.client.Get(ctx, name, &svc); err != nil {
-		return nil, fmt.Errorf("get service %s: %w", name, err)
+	svc := b.facts.Service(name)
+	if svc == nil {
+		return nil, fmt.Errorf("there is no service %s", name)
 	}
 	if b.cfg.PoolOf(v.addrs) == nil {
 		return nil, nil
 	}
-	d, err := b.judge(ctx, &svc, v.addrs)
-	return &d, err
+	d := b.judge(svc, v.addrs)
+	return &d, nil
 }
 
 // run ends the sessions when ctx ends: with a farewell if the node is about to

@@ -1,10 +1,8 @@
 package speaker
 
 import (
-	"context"
 	"net/netip"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,14 +16,12 @@ import (
 func (s *Speaker) Conflict(c l2.Conflict) { go s.tellConflict(c) }
 
 func (s *Speaker) tellConflict(c l2.Conflict) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
 	for _, name := range s.announcing(c.Address) {
-		var svc corev1.Service
-		if err := s.client.Get(ctx, name, &svc); err != nil {
+		svc := s.facts.Service(name)
+		if svc == nil {
 			continue // it has just gone
 		}
-		s.events.Eventf(&svc, corev1.EventTypeWarning, string(api.ReasonAddressConflict),
+		s.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAddressConflict),
 			"another host, %s on interface %s of node %q, claims the address %s; clients reach one or the other",
 			c.MAC, c.Interface, s.opts.NodeName, c.Address)
 	}

@@ -1,13 +1,10 @@
 package speaker
 
 import (
-	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,19 +23,14 @@ type backends struct {
 }
 
 // backends looks where svc has endpoints, and has those on this node asked.
-func (s *Speaker) backends(ctx context.Context, svc *corev1.Service) (backends, error) {
-	var list discoveryv1.EndpointSliceList
-	err := s.client.List(ctx, &list, client.InNamespace(svc.Namespace), client.MatchingFields{serviceIndex: svc.Name})
-	if err != nil {
-		return backends{}, fmt.Errorf("list endpoint slices of service %s/%s: %w", svc.Namespace, svc.Name, err)
-	}
-	b := service.ReadBackends(list.Items)
+func (s *Speaker) backends(svc *corev1.Service) backends {
+	b := service.BackendsOf(s.facts.Endpoints(client.ObjectKeyFromObject(svc)))
 	doubts := map[string]election.Exclusion{}
 	for node := range b.Leaving {
 		doubts[node] = election.ExcludedLeaving
 	}
 	s.probe(svc, b, doubts)
-	return backends{nodes: b.Nodes, doubts: doubts}, nil
+	return backends{nodes: b.Nodes, doubts: doubts}
 }
 
 // probe has the Service's pods on this node asked, if it wants that, and adds

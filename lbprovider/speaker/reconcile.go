@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +23,7 @@ import (
 // syncRetry is how often to look whether the other speakers are known by now.
 const syncRetry = 200 * time.Millisecond
 
-// verdict is the last decision about one Service.
+// verdict is the last decision about one Service. It is never changed.
 type verdict struct {
 	addrs []netip.Addr
 	election.Verdict
@@ -80,20 +79,13 @@ func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 	if err := s.bgp.load(ctx); err != nil {
 		return 0, err
 	}
-	var list corev1.ServiceList
-	if err := s.client.List(ctx, &list); err != nil {
-		return 0, fmt.Errorf("list services: %w", err)
-	}
-	present := map[types.NamespacedName]bool{}
-	for i := range list.Items {
-		svc := &list.Items[i]
-		present[client.ObjectKeyFromObject(svc)] = true
-		if err := s.decide(ctx, svc); err != nil {
+	for _, name := range s.facts.Names() {
+		if err := s.one(ctx, name); err != nil {
 			return 0, err
 		}
 	}
 	for name := range s.services {
-		if !present[name] {
+		if !s.facts.Has(name) {
 			s.forget(name)
 		}
 	}
@@ -101,14 +93,11 @@ func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 }
 
 func (s *Speaker) one(ctx context.Context, name types.NamespacedName) error {
-	var svc corev1.Service
-	if err := s.client.Get(ctx, name, &svc); apierrors.IsNotFound(err) {
-		s.forget(name)
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("get service %s: %w", name, err)
+	if svc := s.facts.Service(name); svc != nil {
+		return s.decide(ctx, svc)
 	}
-	return s.decide(ctx, &svc)
+	s.forget(name)
+	return nil
 }
 
 func (s *Speaker) loadConfig(ctx context.Context) error {
@@ -125,6 +114,7 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 	}
 	cfg, findings := config.Parse(res, s.cfg)
 	s.cfg = cfg
+	s.staying.Store(slices.ContainsFunc(cfg.Pools, stays))
 	s.metrics.config(config.Invalid(findings))
 	s.reporter.Report(config.State(config.Speaker, findings))
 	for _, f := range findings { // the controller puts them on the objects
@@ -141,11 +131,14 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 		return err
 	}
 	old, known := s.services[name]
+	if !known {
+		old = &verdict{}
+	}
 	if judged.Reason == election.NotLoadBalancer {
 		s.forget(name)
 		return nil
 	}
-	v := verdict{addrs: addrs, Verdict: judged}
+	v := &verdict{addrs: addrs, Verdict: judged}
 	if v.Announce {
 		v.waits = !s.gate.open(svc)
 		if v.since, v.from = old.since, old.from; !old.Announce {
@@ -157,15 +150,23 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 	} else {
 		s.gate.close(name)
 	}
-	if v.byBGP, err = s.bgp.decide(ctx, svc, addrs); err != nil {
-		return err
+	v.byBGP = s.bgp.decide(svc, addrs)
+	if known && v.equal(old) {
+		return nil
 	}
 	s.services[name] = v
 	return s.tell(ctx, svc, v, old, known)
 }
 
+// equal says whether nothing has changed.
+func (v *verdict) equal(o *verdict) bool {
+	return v.Announce == o.Announce && v.Reason == o.Reason && v.Owner == o.Owner && slices.Equal(v.Interfaces, o.Interfaces) &&
+		(v.Interfaces == nil) == (o.Interfaces == nil) && slices.Equal(v.addrs, o.addrs) &&
+		v.waits == o.waits && v.since.Equal(o.since) && v.from == o.from && v.byBGP == o.byBGP
+}
+
 // tell puts what is new into log and events.
-func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old verdict, known bool) error {
+func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old *verdict, known bool) error {
 	name := client.ObjectKeyFromObject(svc)
 	if !known || old.Announce != v.Announce || old.Reason != v.Reason || !slices.Equal(old.addrs, v.addrs) {
 		s.log.Info("decision", "service", name.String(), "addresses", v.addrs, "reason", v.Reason, "message", v.String())
@@ -187,7 +188,7 @@ func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old verdict,
 }
 
 // takenFrom says in an event who announced before and why no longer.
-func (s *Speaker) takenFrom(ctx context.Context, name types.NamespacedName, before, now verdict) (string, error) {
+func (s *Speaker) takenFrom(ctx context.Context, name types.NamespacedName, before, now *verdict) (string, error) {
 	if before.Owner == "" || before.Owner == now.Owner {
 		return "", nil
 	}
@@ -236,16 +237,20 @@ func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr,
 
 // request is what election has to know of svc.
 func (s *Speaker) request(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (election.Request, error) {
-	b, err := s.backends(ctx, svc)
-	if err != nil {
-		return election.Request{}, err
-	}
+	b := s.backends(svc)
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
-	return election.Request{
+	req := election.Request{
 		Addr: addrs[0], IPv6: slices.ContainsFunc(addrs, netip.Addr.Is6), Pool: s.cfg.PoolOf(addrs), Labels: labels.Set(svc.Labels), Shared: shared,
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: b.nodes, Doubts: b.doubts,
-	}, nil
+	}
+	if req.Pool != nil && !shared && stays(*req.Pool) {
+		var err error
+		if req.Incumbents, err = s.incumbents(ctx, client.ObjectKeyFromObject(svc)); err != nil {
+			return election.Request{}, err
+		}
+	}
+	return req, nil
 }
 
 // unserved says that, for this reason, nobody announces the address although

@@ -18,7 +18,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +42,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/configstate"
 	"github.com/fairlead/fairlead/lbprovider/election"
+	"github.com/fairlead/fairlead/lbprovider/facts"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/probe"
@@ -97,9 +97,6 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// serviceIndex finds the EndpointSlices of a Service in the cache.
-const serviceIndex = "service"
-
 // allRequest recomputes everything, announceRequest hands over what was decided,
 // and sessionsRequest tells of BGP sessions only. No Service has an empty
 // namespace.
@@ -134,8 +131,11 @@ type Speaker struct {
 	// synced, cut and alone are how this speaker stands among the others.
 	synced, cut bool
 	alone       atomic.Bool
+	// staying says that some addresses are to stay where they are.
+	staying atomic.Bool
 
-	services map[types.NamespacedName]verdict
+	facts    *facts.Facts
+	services map[types.NamespacedName]*verdict
 	// targets are the pods here that are to be asked, by Service.
 	targets map[string]probe.Target
 	// misread are annotations that cannot be read, so that each is told once.
@@ -191,7 +191,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
 		opts:   opts,
 		log:    opts.Log.With("part", "speaker"), metrics: gauges,
-		services: map[types.NamespacedName]verdict{}, sight: newSight(), unmet: map[string]bool{},
+		services: map[types.NamespacedName]*verdict{}, sight: newSight(), unmet: map[string]bool{},
 		targets: map[string]probe.Target{}, misread: map[types.NamespacedName]string{},
 	}
 	s.gate = newGate(opts.NodeAddress, s.Changed)
@@ -229,34 +229,31 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 
 // watch has s called for what changes.
 func (s *Speaker) watch(mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &discoveryv1.EndpointSlice{}, serviceIndex, func(o client.Object) []string {
-		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
+	var err error
+	s.facts, err = facts.New(facts.Options{
+		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Replaced: s.Changed,
+		Changed: func(name types.NamespacedName) { s.enqueue(reconcile.Request{NamespacedName: name}) },
 	})
 	if err != nil {
-		return fmt.Errorf("index endpoint slices: %w", err)
+		return fmt.Errorf("watch Services: %w", err)
 	}
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{allRequest}
-	})
-	toService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{
-			Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName],
-		}}}
 	})
 	toStatusService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: statusService(o)}}
 	})
 	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	return s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&discoveryv1.EndpointSlice{}, toService).
+		WatchesRawSource(feed{s.facts}).
 		Watches(&v1beta1.ServiceL2Status{}, toStatusService, builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool {
-			return s.alone.Load() // only then it matters who else announces
+			return s.alone.Load() || s.staying.Load() // only then it matters who else announces
 		}))).
 		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, toAll, builder.WithPredicates(podMoved())).
 		Watches(&v1beta1.IPAddressPool{}, toAll, specOrLabels).
-		Watches(&v1beta1.L2Advertisement{}, toAll, specOrLabels).
+		Watches(&v1beta1.L2Advertisement{}, toAll, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			add := func(req reconcile.Request) { q.Add(req) }
 			s.queue.Store(&add)
@@ -268,6 +265,18 @@ func (s *Speaker) watch(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(s)
 }
+
+// feed runs the facts with the controller, which waits until they are complete.
+type feed struct{ *facts.Facts }
+
+// Start implements source.Source.
+func (f feed) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go f.Run(ctx)
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource.
+func (f feed) WaitForSync(ctx context.Context) error { return f.Wait(ctx) }
 
 // Changed makes the speaker decide anew; it is for changes among the peers.
 func (s *Speaker) Changed() {

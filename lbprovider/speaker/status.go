@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,19 +35,12 @@ const (
 	conflictPause = 500 * time.Millisecond
 )
 
-// owned is a Service that this node announces.
-type owned struct {
-	addrs      []netip.Addr
-	interfaces []string
-	since      time.Time
-}
+// owned are the Services that this node announces.
+type owned map[types.NamespacedName]*verdict
 
-func newOwned(v verdict) owned {
-	return owned{addrs: v.addrs, interfaces: v.Interfaces, since: v.since}
-}
-
-func (o owned) equal(other owned) bool {
-	return slices.Equal(o.addrs, other.addrs) && slices.Equal(o.interfaces, other.interfaces) && o.since.Equal(other.since)
+// alike says whether the status objects of both are the same.
+func alike(a, b *verdict) bool {
+	return a == b || slices.Equal(a.addrs, b.addrs) && slices.Equal(a.Interfaces, b.Interfaces) && a.since.Equal(b.since)
 }
 
 // statusWriter keeps one ServiceL2Status per announced Service: the owner
@@ -61,7 +53,7 @@ type statusWriter struct {
 	// alone says that this speaker reaches no other: then it believes what
 	// they write, and does not undo it.
 	alone *atomic.Bool
-	owned atomic.Pointer[map[types.NamespacedName]owned]
+	owned atomic.Pointer[owned]
 
 	mu sync.Mutex
 	// written is when the object of a Service was last created.
@@ -109,7 +101,7 @@ func (w *statusWriter) setup(mgr ctrl.Manager) error {
 }
 
 // own replaces what this node announces.
-func (w *statusWriter) own(next map[types.NamespacedName]owned) {
+func (w *statusWriter) own(next owned) {
 	old := w.owned.Swap(&next)
 	add := w.add.Load()
 	if add == nil {
@@ -118,7 +110,7 @@ func (w *statusWriter) own(next map[types.NamespacedName]owned) {
 	for name, o := range next {
 		if old == nil {
 			(*add)(name)
-		} else if was, known := (*old)[name]; !known || !was.equal(o) {
+		} else if was, known := (*old)[name]; !known || !alike(was, o) {
 			(*add)(name)
 		}
 	}
@@ -200,7 +192,7 @@ func (w *statusWriter) usable(o *v1beta1.ServiceL2Status, name types.NamespacedN
 		(s.ServiceNamespace == "" || s.ServiceNamespace == name.Namespace)
 }
 
-func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *v1beta1.ServiceL2Status, want owned) error {
+func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *v1beta1.ServiceL2Status, want *verdict) error {
 	if live == nil {
 		live = &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.opts.Namespace, GenerateName: "l2-",
@@ -218,7 +210,7 @@ func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, liv
 	next.Status = v1beta1.MetalLBServiceL2Status{
 		Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since,
 	}
-	for _, i := range want.interfaces {
+	for _, i := range want.Interfaces {
 		next.Status.Interfaces = append(next.Status.Interfaces, v1beta1.InterfaceInfo{Name: i})
 	}
 	for _, a := range want.addrs {
@@ -248,14 +240,6 @@ func (w *statusWriter) owner(ctx context.Context) []metav1.OwnerReference {
 
 // superseded says whether another working node says that it announces the Service.
 func (s *Speaker) superseded(ctx context.Context, name types.NamespacedName) (bool, error) {
-	var list v1beta1.ServiceL2StatusList
-	if err := s.client.List(ctx, &list, client.InNamespace(s.opts.Namespace), client.MatchingFields{statusIndex: name.String()}); err != nil {
-		return false, fmt.Errorf("list status objects of %s: %w", name, err)
-	}
-	for i := range list.Items {
-		if node := list.Items[i].Status.Node; s.unmet[node] {
-			return true, nil
-		}
-	}
-	return false, nil
+	nodes, err := s.incumbents(ctx, name)
+	return slices.ContainsFunc(nodes, func(node string) bool { return s.unmet[node] }), err
 }

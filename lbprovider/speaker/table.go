@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
@@ -70,7 +69,7 @@ func (s *Speaker) rows(ctx context.Context, addr netip.Addr) []Row {
 		}
 		var err error
 		if row.Decision, err = s.explain(ctx, name, v); err == nil {
-			row.BGP, err = s.bgp.explain(ctx, name)
+			row.BGP, err = s.bgp.explain(name)
 		}
 		if err != nil {
 			s.log.Debug("debug page", "service", name.String(), "error", err)
@@ -83,16 +82,16 @@ func (s *Speaker) rows(ctx context.Context, addr netip.Addr) []Row {
 }
 
 // explain returns the decision that led to the verdict.
-func (s *Speaker) explain(ctx context.Context, name types.NamespacedName, v verdict) (election.Decision, error) {
+func (s *Speaker) explain(ctx context.Context, name types.NamespacedName, v *verdict) (election.Decision, error) {
 	d := election.Decision{Announce: v.Announce, Reason: v.Reason, Interfaces: v.Interfaces}
 	if v.Owner == "" && v.Reason != election.NoEligibleNode {
 		return d, nil
 	}
-	var svc corev1.Service
-	if err := s.client.Get(ctx, name, &svc); err != nil {
-		return d, fmt.Errorf("get service %s: %w", name, err)
+	svc := s.facts.Service(name)
+	if svc == nil {
+		return d, fmt.Errorf("there is no service %s", name)
 	}
-	req, err := s.request(ctx, &svc, v.addrs)
+	req, err := s.request(ctx, svc, v.addrs)
 	if err != nil {
 		return d, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ func start(o *order, at place, servers *pool, restarting bool, changed func()) (
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
 		peer: peer, at: at, server: servers.take(peer, changed), pool: servers, cancel: cancel,
-		hops: findNextHops(peer, at, o.node), told: map[netip.Prefix]bgp.Route{}, state: idle,
+		hops: findNextHops(peer, at, o.node), state: idle,
 	}
 	err := r.server.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn: peer.MyASN, RouterId: peer.RouterID.String(), ListenPort: -1,
@@ -150,13 +151,25 @@ func stateName(s api.PeerState_SessionState) string {
 	}
 }
 
-// tell makes the routes what the peer is told. It sends the difference only.
+// tell makes the routes what the peer is told. It sends the difference only. It
+// keeps the list, which other sessions may have as well.
 func (r *running) tell(routes []bgp.Route) error {
-	wanted := make(map[netip.Prefix]bool, len(routes))
+	if !slices.IsSortedFunc(routes, bgp.CompareRoutes) {
+		routes = slices.SortedFunc(slices.Values(routes), bgp.CompareRoutes)
+	}
+	old := r.told
 	for _, route := range routes {
-		wanted[route.Prefix] = true
-		if old, told := r.told[route.Prefix]; told && old.Equal(route) {
-			continue
+		for len(old) > 0 && bgp.CompareRoutes(old[0], route) < 0 {
+			if err := r.withdraw(old[0]); err != nil {
+				return err
+			}
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].Prefix == route.Prefix {
+			same := old[0].Equal(route)
+			if old = old[1:]; same {
+				continue
+			}
 		}
 		hop := r.hop(route.Prefix)
 		if !hop.IsValid() {
@@ -169,20 +182,27 @@ func (r *running) tell(routes []bgp.Route) error {
 		if _, err := r.server.AddPath(context.Background(), &api.AddPathRequest{Path: path}); err != nil {
 			return fmt.Errorf("announce %s: %w", route.Prefix, err)
 		}
-		r.told[route.Prefix] = route
 	}
-	for prefix, route := range r.told {
-		if wanted[prefix] {
-			continue
-		}
-		path, err := pathOf(route, r.hop(prefix))
-		if err != nil {
+	for _, route := range old {
+		if err := r.withdraw(route); err != nil {
 			return err
 		}
-		if err := r.server.DeletePath(context.Background(), &api.DeletePathRequest{Path: path}); err != nil {
-			return fmt.Errorf("withdraw %s: %w", prefix, err)
-		}
-		delete(r.told, prefix)
+	}
+	r.told = routes
+	return nil
+}
+
+func (r *running) withdraw(route bgp.Route) error {
+	hop := r.hop(route.Prefix)
+	if !hop.IsValid() {
+		return nil // it was never announced
+	}
+	path, err := pathOf(route, hop)
+	if err != nil {
+		return err
+	}
+	if err := r.server.DeletePath(context.Background(), &api.DeletePathRequest{Path: path}); err != nil {
+		return fmt.Errorf("withdraw %s: %w", route.Prefix, err)
 	}
 	return nil
 }

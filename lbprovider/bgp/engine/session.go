@@ -268,7 +268,7 @@ type running struct {
 	server *bgpServer
 	pool   *pool
 	hops   nextHops
-	told   map[netip.Prefix]bgp.Route
+	told   []bgp.Route // sorted
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
