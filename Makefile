@@ -47,9 +47,17 @@ e2e: tools images ## All tests on a cluster (root)
 bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes
 	go run ./test/bench
 
+.PHONY: bench-50000
+bench-50000: tools images ## Measure throughput, starts and memory at 50,000 routes
+	go run ./test/bench -routes 50000 -seed -only throughput,start
+
 .PHONY: bench-lb
 bench-lb: tools images ## Measure the address provider: takeovers, handovers, BGP, allocation, memory, elections (root)
 	go run ./test/bench/lb
+
+.PHONY: bench-cloud
+bench-cloud: ## Count the calls of AWS's API that load balancers cost
+	go run ./test/bench/cloud
 
 .PHONY: soak
 soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one

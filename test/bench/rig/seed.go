@@ -35,8 +35,10 @@ type Seeder struct {
 func keyOfRoute(name string) string {
 	return "/registry/route.openshift.io/routes/" + Namespace + "/" + name
 }
+
 func keyOfService(name string) string { return "/registry/services/specs/" + Namespace + "/" + name }
-func keyOfSlice(name string) string   { return "/registry/endpointslices/" + Namespace + "/" + name }
+
+func keyOfSlice(name string) string { return "/registry/endpointslices/" + Namespace + "/" + name }
 
 // NewSeeder reads what is copied: the objects of a route that was created.
 func (r *Rig) NewSeeder(ctx context.Context, template string) (*Seeder, error) {
