@@ -49,6 +49,11 @@ const (
 	AnnotationSharingScope = "fairlead.dev/sharing-scope"
 )
 
+// AnnotationPreempt on an L2Advertisement with the value "false" leaves an
+// address with the node that announces it as long as that may, although another
+// comes first. "true" is as without it.
+const AnnotationPreempt = "fairlead.dev/preempt"
+
 // Reasons of findings on the objects of group metallb.io.
 const (
 	// ReasonUsed: the object is used as it is written.

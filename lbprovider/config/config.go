@@ -130,6 +130,8 @@ type L2Advertisement struct {
 	// Interfaces is sorted; empty means all.
 	Interfaces []string
 	Preferred  []Preference
+	// Stay leaves an address where it is announced, while that may be.
+	Stay bool
 
 	pools         []string
 	poolSelectors []labels.Selector

@@ -153,6 +153,8 @@ func (p *parser) inNamespace(obj metav1.Object, kind string) bool {
 
 func (p *parser) pool(obj *v1beta1.IPAddressPool) {
 	object := ref("IPAddressPool", obj)
+	p.known(object, obj, api.AnnotationDefaultPool, "true", "false")
+	p.known(object, obj, api.AnnotationSharingScope, "namespace", "cluster")
 	pool, problems := readPool(obj, p.res.Namespaces)
 	usable, overlaps := p.withoutOverlaps(pool.Ranges)
 	problems = append(problems, overlaps...)
@@ -179,6 +181,18 @@ func (p *parser) pool(obj *v1beta1.IPAddressPool) {
 	if pool.Ranges = usable; len(usable) > 0 {
 		p.cfg.Pools = append(p.cfg.Pools, pool)
 	}
+}
+
+// known tells of an annotation with a value that means nothing.
+func (p *parser) known(object api.ObjectRef, obj metav1.Object, key string, values ...string) {
+	value, set := obj.GetAnnotations()[key]
+	if !set || slices.Contains(values, value) {
+		return
+	}
+	p.warn(object, problem{
+		field: "metadata.annotations[" + key + "]", reason: api.ReasonIgnoredField,
+		message: fmt.Sprintf("%q is none of %q; it has no effect", value, values),
+	})
 }
 
 // withoutOverlaps returns the ranges that overlap neither each other nor the
@@ -258,7 +272,9 @@ func (p *parser) l2(obj *v1beta1.L2Advertisement) {
 		Name:       obj.Name,
 		Interfaces: slices.Sorted(slices.Values(obj.Spec.Interfaces)),
 		pools:      obj.Spec.IPAddressPools,
+		Stay:       obj.Annotations[api.AnnotationPreempt] == "false",
 	}
+	p.known(ref("L2Advertisement", obj), obj, api.AnnotationPreempt, "true", "false")
 	var problems []problem
 	selectors := func(field string, in []metav1.LabelSelector) []labels.Selector {
 		out, bad := readSelectors("spec."+field, in)

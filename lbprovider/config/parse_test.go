@@ -263,3 +263,33 @@ func TestAccepts(t *testing.T) {
 		})
 	}
 }
+
+// Annotations that change what an object means are read, and a value that means
+// nothing is told.
+func TestAnnotations(t *testing.T) {
+	t.Parallel()
+	with := func(annotations map[string]string) (*Config, []api.Finding) {
+		ad := l2ad("ad", v1beta1.L2AdvertisementSpec{})
+		ad.Annotations = annotations
+		return Parse(Resources{
+			ProviderNamespace: ns, L2Advertisements: []v1beta1.L2Advertisement{ad},
+			Pools: []v1beta1.IPAddressPool{pool("p", 1, func(p *v1beta1.IPAddressPool) { p.Annotations = annotations }, "198.18.0.0/30")},
+		}, nil)
+	}
+	cfg, findings := with(map[string]string{api.AnnotationDefaultPool: "true", api.AnnotationSharingScope: "namespace", api.AnnotationPreempt: "false"})
+	if p := cfg.Pools[0]; !p.Default || !p.ShareWithinNamespace || !p.L2[0].Stay || len(findings) > 0 {
+		t.Errorf("%+v, %v", p, findings)
+	}
+	cfg, findings = with(map[string]string{api.AnnotationDefaultPool: "yes", api.AnnotationSharingScope: "Namespace", api.AnnotationPreempt: "no"})
+	if p := cfg.Pools[0]; p.Default || p.ShareWithinNamespace || p.L2[0].Stay || Invalid(findings) {
+		t.Errorf("%+v, %v", p, findings)
+	}
+	want := []string{
+		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/default-pool]: "yes" is none of ["true" "false"]; it has no effect`,
+		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/sharing-scope]: "Namespace" is none of ["namespace" "cluster"]; it has no effect`,
+		`Warning L2Advertisement/metallb-system/ad: IgnoredField metadata.annotations[fairlead.dev/preempt]: "no" is none of ["true" "false"]; it has no effect`,
+	}
+	if diff := cmp.Diff(want, texts(findings)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}

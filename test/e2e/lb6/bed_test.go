@@ -239,7 +239,7 @@ func (b *bed) startRouter(config string) {
 	b.host("nsenter", "--net=/run/netns/"+netns, "sh", "-c",
 		"for i in all eth0; do echo 0 >/proc/sys/net/ipv4/conf/$i/send_redirects; done; "+
 			"for i in 4 6; do echo 1 >/proc/sys/net/ipv$i/fib_multipath_hash_policy; done")
-	dir, err := os.MkdirTemp("", "tor") //nolint:usetesting // a socket's path has to be short
+	dir, err := os.MkdirTemp("", "tor") // t.TempDir is too long for the path of a socket
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -69,6 +69,19 @@ func (b *bed) alone(addr netip.Addr, node string) error {
 	return nil
 }
 
+// said waits until the node, and no other, is said to announce the Service web.
+func (b *bed) said(node string) {
+	b.t.Helper()
+	b.eventually(func() error {
+		out, err := b.Kubectl(b.t.Context(), "-n", "metallb-system", "get", "servicel2statuses", "-l", "metallb.io/service-name=web",
+			"-o", "jsonpath={.items[*].status.node}")
+		if err == nil && out != node {
+			err = fmt.Errorf("%q is said to announce, want %s", out, node)
+		}
+		return err
+	})
+}
+
 // nodeWith returns the node that has the card.
 func (b *bed) nodeWith(card string) (string, error) {
 	for _, node := range b.Nodes() {

@@ -56,6 +56,8 @@ func run(m *testing.M) int {
 		code = m.Run()
 	}
 	if code != 0 {
+		told, err := c.Kubectl(ctx, "-n", "metallb-system", "logs", "-l", "app.kubernetes.io/component=speaker", "--prefix", "--tail=80")
+		fmt.Fprintln(os.Stderr, told, err)
 		fmt.Fprintln(os.Stderr, "e2e/lb6: logs of the cluster's programs:", c.SaveLogs())
 	}
 	return code
