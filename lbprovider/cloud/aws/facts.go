@@ -74,7 +74,7 @@ func (f *facts) forSpec(ctx context.Context, spec *hook.Spec, s stack.Settings, 
 		}
 	}
 	if s.Kind == hook.KindApplication && len(s.Certificates) == 0 && f.hook.now().Sub(f.acmAt) > time.Hour {
-		if err := f.certificates(ctx); err != nil {
+		if err := f.certificates(ctx, v); err != nil {
 			return stack.Facts{}, err
 		}
 	}
@@ -325,7 +325,7 @@ func public(tables []ec2types.RouteTable, subnet string) bool {
 }
 
 // certificates lists what ACM has issued.
-func (f *facts) certificates(ctx context.Context) error {
+func (f *facts) certificates(ctx context.Context, v *view) error {
 	all := map[string][]string{}
 	pages := acm.NewListCertificatesPaginator(f.hook.aws.acm, &acm.ListCertificatesInput{CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}})
 	for pages.HasMorePages() {
@@ -333,6 +333,7 @@ func (f *facts) certificates(ctx context.Context) error {
 		if err != nil {
 			return Classify("ListCertificates", err)
 		}
+		v.spent++
 		for _, c := range page.CertificateSummaryList {
 			names := append([]string{sdk.ToString(c.DomainName)}, c.SubjectAlternativeNameSummaries...)
 			if sdk.ToBool(c.HasAdditionalSubjectAlternativeNames) {

@@ -153,6 +153,7 @@ func (h *Hook) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error
 }
 
 func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Result, error) {
+	v.spent = 0
 	want, problems, err := v.desire(ctx, spec)
 	if err != nil {
 		return v.result(want, problems, nil), err
@@ -223,7 +224,7 @@ func (v *view) look(ctx context.Context, want stack.Stack) error {
 		}
 		return nil
 	}
-	return v.oldest(ctx, want, steadyReads, v.hook.options.Refresh)
+	return v.oldest(ctx, want, max(steadyReads-v.spent, 0), v.hook.options.Refresh)
 }
 
 func (v *view) ready(want stack.Stack) bool {
