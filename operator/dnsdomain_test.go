@@ -63,3 +63,17 @@ func TestForcedUnmanaged(t *testing.T) {
 		t.Errorf("conditions %+v", c)
 	}
 }
+
+// TestUnmanagedEnds: what was forced does not stay in the status for ever.
+func TestUnmanagedEnds(t *testing.T) {
+	t.Parallel()
+	ic := ingressController()
+	options := Options{DNS: true, Domain: "apps.example.com"}
+	outside := settingsOf(ic, cluster{provider: true, dns: &configv1.DNSSpec{BaseDomain: "example.org"}}, options)
+	ic.Status.EndpointPublishingStrategy = &outside.strategy
+	again := settingsOf(ic, cluster{provider: true, dns: &configv1.DNSSpec{BaseDomain: "example.com"}}, options)
+	before, after := outside.strategy.LoadBalancer.DNSManagementPolicy, again.strategy.LoadBalancer.DNSManagementPolicy
+	if before != operatorv1.UnmanagedLoadBalancerDNS || after != operatorv1.ManagedLoadBalancerDNS {
+		t.Errorf("outside %s, then inside %s", before, after)
+	}
+}

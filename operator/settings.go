@@ -105,6 +105,10 @@ func strategyOf(ic *operatorv1.IngressController, provider bool) operatorv1.Endp
 	switch {
 	case used != nil && used.Type != s.Type:
 		s = *used.DeepCopy()
+		if s.LoadBalancer != nil && ic.Spec.EndpointPublishingStrategy == nil {
+			// It may be Unmanaged because the name was not ours, which may end.
+			s.LoadBalancer.DNSManagementPolicy = ""
+		}
 	case s.Type == "" && provider:
 		s.Type = operatorv1.LoadBalancerServiceStrategyType
 	case s.Type == "":
