@@ -11,10 +11,12 @@ import (
 // Usage is what a process uses.
 type Usage struct {
 	PID int
-	// Memory is the resident memory in bytes, Files the number of open file
+	// Memory is the resident memory in bytes, Anonymous what of it is not pages
+	// of files, such as the program's own, which all processes of it share and
+	// the kernel drops when memory is short. Files is the number of open file
 	// descriptors.
-	Memory int64
-	Files  int
+	Memory, Anonymous int64
+	Files             int
 }
 
 // Usage returns that of the router and of the largest HAProxy process, the
@@ -55,9 +57,16 @@ func usage(pid int) Usage {
 		return u
 	}
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kb, _ := strconv.ParseInt(f[1], 10, 64)
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		kb, _ := strconv.ParseInt(f[1], 10, 64)
+		switch f[0] {
+		case "VmRSS:":
 			u.Memory = kb << 10
+		case "RssAnon:":
+			u.Anonymous = kb << 10
 		}
 	}
 	return u
