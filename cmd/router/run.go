@@ -73,11 +73,6 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 
 // assemble connects and starts the parts of the router, save HAProxy.
 func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*health.Server, error) {
-	caps, version, err := haproxy.Detect(ctx, c.haproxy)
-	if err != nil {
-		return nil, err
-	}
-	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
 	restConfig, err := loadConfig(c.kubeconfig)
 	if err != nil {
 		return nil, err
@@ -93,6 +88,13 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	if err != nil {
 		return nil, err
 	}
+	// Reading everything is most of a start, so it begins before all else.
+	p.start("watch", func() error { return watcher.Run(ctx) })
+	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	kube.RegisterStats(registry, statuses)
@@ -124,7 +126,6 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	go watchFiles(ctx, c, log, ring)
 	p.start("revocation lists", func() error { return lists.Run(ctx) })
 	go saveMemory(ctx, engine.Ready)
-	p.start("watch", func() error { return watcher.Run(ctx) })
 	p.start("status", func() error { return statuses.Run(ctx) })
 	p.start("engine", func() error {
 		if !watcher.WaitForSync(ctx) {
