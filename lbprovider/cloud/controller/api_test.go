@@ -40,7 +40,9 @@ type bed struct {
 	nodes string
 	// options are those of the controller; a test may change them before start.
 	options controller.Options
-	start   func() (stop func())
+	// registry has the metrics of the controller that was started last.
+	registry *prometheus.Registry
+	start    func() (stop func())
 }
 
 func newBed(t *testing.T) *bed {
@@ -70,7 +72,15 @@ func newBed(t *testing.T) *bed {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	b.start = func() func() {
-		cfg, err := aws.Config(t.Context(), aws.Access{Region: "eu-central-1", Endpoint: endpoint.URL, MaxBackoff: 10 * time.Millisecond})
+		b.registry = prometheus.NewRegistry()
+		calls, err := controller.NewCalls(b.registry)
+		must(t, err)
+		cfg, err := aws.Config(t.Context(), aws.Access{
+			Region: "eu-central-1", Endpoint: endpoint.URL, MaxBackoff: 10 * time.Millisecond,
+			Observe: func(service, action, code string, took time.Duration) {
+				calls.Observe(service, action, code, aws.Throttled(code), took)
+			},
+		})
 		must(t, err)
 		log := slog.New(slog.NewTextHandler(t.Output(), nil))
 		again := true
@@ -80,7 +90,7 @@ func newBed(t *testing.T) *bed {
 		must(t, err)
 		o := b.options
 		o.Hook = aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Poll: 500 * time.Millisecond, Now: o.Now, Log: log})
-		o.Cluster, o.Class, o.Registerer, o.Log = "test", api.LoadBalancerClassAWS, prometheus.NewRegistry(), log
+		o.Cluster, o.Class, o.Registerer, o.Log = "test", api.LoadBalancerClassAWS, b.registry, log
 		must(t, controller.Setup(mgr, o))
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
@@ -367,6 +377,12 @@ func TestOrphan(t *testing.T) {
 	if n := len(b.cloud.Balancers()); n != 2 {
 		t.Errorf("%d load balancers at once, want 2", n)
 	}
+	b.eventually(func() string {
+		if n := metric(t, b.registry, "fairlead_cloud_orphans", ""); n != 1 {
+			return fmt.Sprintf("fairlead_cloud_orphans is %v, want 1", n)
+		}
+		return ""
+	})
 	b.eventually(func() string {
 		ahead.Add(int64(time.Minute))
 		all := b.cloud.Balancers()

@@ -53,6 +53,13 @@ func specOf(cluster string, o objects) (*hook.Spec, time.Duration) {
 	return spec, again
 }
 
+// SpecOf returns what a Service asks for with some nodes, for callers that know
+// no endpoints. Annotations and finalizers are not looked at.
+func SpecOf(cluster string, service *corev1.Service, nodes []corev1.Node, now time.Time) *hook.Spec {
+	spec, _ := specOf(cluster, objects{service: service, nodes: nodes, now: now})
+	return spec
+}
+
 // podsOf returns the endpoints of a Service that are ready, or that end and
 // still serve.
 func podsOf(s *corev1.Service, list []discoveryv1.EndpointSlice) []hook.Pod {
