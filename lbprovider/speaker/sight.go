@@ -12,8 +12,11 @@ const (
 	// lostTime is how long a speaker must have been without the API server
 	// before others take its addresses. By then it is known whether all are.
 	lostTime = 3 * time.Second
-	// wellTime is how long another must have reached it meanwhile.
-	wellTime = 5 * time.Second
+	// wellTime is how long another must have reached it meanwhile. After a time
+	// without the API server for all, some notice later than others that it is
+	// back: each believes it after ten seconds without a failure, and there are
+	// failures while it starts.
+	wellTime = 30 * time.Second
 	// cutTime is how long a speaker that is cut off goes on announcing.
 	cutTime = 5 * time.Second
 	// unreadyTime is how long a node whose speaker is at work keeps its addresses

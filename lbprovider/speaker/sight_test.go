@@ -39,20 +39,24 @@ func TestLost(t *testing.T) {
 		name  string
 		steps []at
 	}{
-		{"one of three", []at{{0, "a b c", ""}, {20, "a! b c", ""}, {22, "a! b c", ""}, {23, "a! b c", "a"}, {40, "a! b c", "a"}, {41, "a b c", ""}}},
+		{"one of three", []at{{0, "a b c", ""}, {40, "a! b c", ""}, {42, "a! b c", ""}, {43, "a! b c", "a"}, {60, "a! b c", "a"}, {61, "a b c", ""}}},
 		{"all, one after the other", []at{
 			{0, "a b c", ""},
-			{20, "a! b c", ""},
-			{22, "a! b! c", ""},
-			{22.5, "a! b! c!", ""},
-			{23, "a! b! c!", ""},
+			{40, "a! b c", ""},
+			{42, "a! b! c", ""},
+			{42.5, "a! b! c!", ""},
+			{43, "a! b! c!", ""},
 			{60, "a! b! c!", ""},
 			{61, "a b! c!", ""},
-			{62, "a b c!", ""},
-			{63, "a b c", ""},
+			{63, "a b c!", ""},
+			{75, "a b c!", ""}, // it noticed later
+			{76, "a b c", ""},
 		}},
-		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {4, "a! b c", ""}, {5, "a! b c", "a"}}},
-		{"gone and back", []at{{0, "a b", ""}, {20, "a! b", ""}, {24, "a! b", "a"}, {25, "b", ""}, {30, "a! b", ""}, {33, "a! b", "a"}}},
+		{"all, and then one alone", []at{
+			{0, "a b c", ""}, {40, "a! b! c!", ""}, {60, "a b c!", ""}, {89, "a b c!", ""}, {90, "a b c!", "c"},
+		}},
+		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {29, "a! b c", ""}, {30, "a! b c", "a"}}},
+		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {44, "a! b", "a"}, {45, "b", ""}, {50, "a! b", ""}, {53, "a! b", "a"}}},
 	} {
 		s, start := newSight(), time.Now()
 		for _, step := range tt.steps {
@@ -61,7 +65,7 @@ func TestLost(t *testing.T) {
 			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != step.lost {
 				t.Errorf("%s, second %v: lost %q, want %q", tt.name, step.second, got, step.lost)
 			}
-			if strings.Contains(step.members, "!") && again <= 0 && step.lost == "" && step.second < 23 {
+			if strings.Contains(step.members, "!") && again <= 0 && step.lost == "" && step.second < 43 {
 				t.Errorf("%s, second %v: nobody looks again", tt.name, step.second)
 			}
 		}
