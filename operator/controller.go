@@ -192,6 +192,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	}
 	loadBalancer, wanted := desiredLoadBalancerService(s)
 	cloudService(loadBalancer, in.loadBalancer, in.ic, s)
+	namedService(loadBalancer, in.loadBalancer, s)
 	lb, err := ensure(ctx, r, child[*corev1.Service]{
 		ic: s.name, empty: &corev1.Service{}, desired: loadBalancer, unwanted: !wanted, changed: changedLoadBalancerService,
 	})

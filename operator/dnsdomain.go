@@ -2,6 +2,8 @@ package operator
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -22,7 +24,7 @@ func notOurName(domain string, o Options, cluster *configv1.DNSSpec) string {
 	base := strings.Trim(o.DNSBaseDomain, ".")
 	source := "the operator's --dns-base-domain"
 	switch {
-	case !o.DNS:
+	case !o.DNS && !o.DNSByService:
 		return ""
 	case base != "":
 	case o.DNSZones || cluster == nil:
@@ -70,7 +72,7 @@ func (r *Reconciler) followClusterDNS(ctx context.Context) error {
 // asks: what was published once would stay.
 func (r *Reconciler) readClusterDNS(ctx context.Context) (*configv1.DNSSpec, error) {
 	known := r.clusterDNS.Load()
-	if known != nil || !r.options.DNS {
+	if known != nil || !r.options.DNS && !r.options.DNSByService {
 		return known.domain(), nil
 	}
 	now, err := dns.ReadCluster(ctx, r.live)
@@ -96,4 +98,33 @@ func (r *Reconciler) announceDNS(in statusInput, status operatorv1.IngressContro
 		return
 	}
 	r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, string(api.ReasonDomainNotMatching), "Publish", "%s", now.Message)
+}
+
+// Annotations by which external-dns is asked to publish the name of a Service.
+const (
+	annotationExternalName = "external-dns.alpha.kubernetes.io/hostname"
+	annotationExternalTTL  = "external-dns.alpha.kubernetes.io/ttl"
+)
+
+// namedService asks external-dns for the wildcard name by annotations of the
+// Service, where the operator is told to leave names to it in this way. What an
+// administrator annotated himself wins.
+func namedService(desired, live *corev1.Service, s settings) {
+	if !s.nameByService {
+		return
+	}
+	own := []string{}
+	if live != nil {
+		own = strings.Fields(live.Annotations[annotationManaged])
+	}
+	managed := strings.Fields(desired.Annotations[annotationManaged])
+	for key, value := range map[string]string{annotationExternalName: "*." + s.domain, annotationExternalTTL: strconv.Itoa(recordTTL)} {
+		if live != nil && live.Annotations[key] != "" && !slices.Contains(own, key) {
+			continue
+		}
+		desired.Annotations[key] = value
+		managed = append(managed, key)
+	}
+	slices.Sort(managed)
+	desired.Annotations[annotationManaged] = strings.Join(managed, " ")
 }

@@ -6,6 +6,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	iov1 "github.com/openshift/api/operatoringress/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestNotOurName(t *testing.T) {
@@ -75,5 +77,43 @@ func TestUnmanagedEnds(t *testing.T) {
 	before, after := outside.strategy.LoadBalancer.DNSManagementPolicy, again.strategy.LoadBalancer.DNSManagementPolicy
 	if before != operatorv1.UnmanagedLoadBalancerDNS || after != operatorv1.ManagedLoadBalancerDNS {
 		t.Errorf("outside %s, then inside %s", before, after)
+	}
+}
+
+// TestNameByService: external-dns is asked by annotations, which go again with
+// the wish for them; an administrator's own stay.
+func TestNameByService(t *testing.T) {
+	t.Parallel()
+	ic := ingressController()
+	options := Options{DNSByService: true, Domain: "apps.example.com"}
+	s := settingsOf(ic, cluster{provider: true}, options)
+	first, _ := desiredLoadBalancerService(s)
+	namedService(first, nil, s)
+	if got := first.Annotations[annotationExternalName]; got != "*.apps.example.com" {
+		t.Errorf("annotation %q", got)
+	}
+	first.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.0.1"}}
+	if records := desiredDNSRecords(s, ic, first); len(records) != 1 || records[0].Spec.DNSManagementPolicy != iov1.UnmanagedDNS {
+		t.Errorf("records %+v", records)
+	}
+	in := well()
+	in.s = s
+	if c := dnsConditions(in); len(c) != 1 || c[0].status != operatorv1.ConditionFalse || !strings.Contains(c[0].message, annotationExternalName) {
+		t.Errorf("conditions %+v", c)
+	}
+
+	theirs := first.DeepCopy()
+	theirs.Annotations = map[string]string{annotationExternalName: "www.example.com"}
+	desired, _ := desiredLoadBalancerService(s)
+	namedService(desired, theirs, s)
+	if updated, _ := changedLoadBalancerService(theirs, desired); updated.Annotations[annotationExternalName] != "www.example.com" {
+		t.Errorf("the administrator's annotation became %q", updated.Annotations[annotationExternalName])
+	}
+
+	off := settingsOf(ic, cluster{provider: true}, Options{Domain: "apps.example.com"})
+	desired, _ = desiredLoadBalancerService(off)
+	namedService(desired, first, off)
+	if updated, _ := changedLoadBalancerService(first, desired); updated.Annotations[annotationExternalName] != "" {
+		t.Errorf("the annotation stays: %q", updated.Annotations[annotationExternalName])
 	}
 }

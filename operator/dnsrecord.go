@@ -78,7 +78,7 @@ func dnsRecord(s settings, ic *operatorv1.IngressController, service *corev1.Ser
 		targets = []string{strings.TrimSuffix(targets[0], ".") + "."}
 	}
 	policy := iov1.ManagedDNS
-	if s.strategy.LoadBalancer.DNSManagementPolicy == operatorv1.UnmanagedLoadBalancerDNS {
+	if s.strategy.LoadBalancer.DNSManagementPolicy == operatorv1.UnmanagedLoadBalancerDNS || s.nameByService {
 		policy = iov1.UnmanagedDNS
 	}
 	d.Spec = iov1.DNSRecordSpec{
@@ -160,7 +160,10 @@ func dnsConditions(in statusInput) []condition {
 	case in.s.strategy.Type != operatorv1.LoadBalancerServiceStrategyType:
 		return []condition{isFalse(conditionDNSManaged, "UnsupportedEndpointPublishingStrategy",
 			"the publishing strategy "+string(in.s.strategy.Type)+" has no load balancer that a name could lead to")}
-	case !in.dns:
+	case in.s.nameByService:
+		return []condition{isFalse(conditionDNSManaged, "UnmanagedLoadBalancerDNS",
+			"external-dns publishes *."+in.s.domain+", as the annotation "+annotationExternalName+" of the LoadBalancer service asks it to")}
+	case !in.dns && in.s.notOurName == "":
 		return []condition{isFalse(conditionDNSManaged, api.ReasonNoDNSZones,
 			"the operator publishes no names (flag --dns); *."+in.s.domain+" must be published by somebody else")}
 	case in.s.notOurName != "":

@@ -18,6 +18,9 @@ type Options struct {
 	// DNS says that the operator publishes the names of DNSRecords (package
 	// operator/dns); else their conditions say that somebody else must.
 	DNS bool
+	// DNSByService leaves names to an external-dns that reads Services: it is
+	// asked by annotations of the load-balancer Service. Not together with DNS.
+	DNSByService bool
 	// DNSBaseDomain is the domain that names are published in; other names are
 	// left to somebody else. By default that of dns.config.openshift.io/cluster,
 	// where there is one.

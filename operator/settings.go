@@ -38,6 +38,8 @@ type settings struct {
 	// notOurName says why the operator does not publish the name, whatever the
 	// IngressController wants; empty if it may.
 	notOurName string
+	// nameByService asks external-dns for the name by annotations of the Service.
+	nameByService bool
 	// logs is true if a container of its own prints the access log.
 	logs bool
 }
@@ -80,7 +82,9 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 	s.sourceRanges = sourceRangesOf(ic)
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))
 	s.notOurName = notOurName(s.domain, o, c.dns)
-	return withoutName(s)
+	s = withoutName(s)
+	s.nameByService = o.DNSByService && s.strategy.LoadBalancer != nil && s.strategy.LoadBalancer.DNSManagementPolicy == operatorv1.ManagedLoadBalancerDNS
+	return s
 }
 
 // domainOf returns the domain: the one that is in use, else the wish, else the default.

@@ -111,7 +111,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 	if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
 		return fmt.Errorf("add the reader of the cluster's TLS profile: %w", err)
 	}
-	if options.DNS {
+	if options.DNS || options.DNSByService {
 		if err := mgr.Add(manager.RunnableFunc(r.followClusterDNS)); err != nil {
 			return fmt.Errorf("add the reader of the cluster's domain: %w", err)
 		}

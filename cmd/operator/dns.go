@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/extwebhook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/route53"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -31,16 +32,22 @@ type dnsSettings struct {
 	keyDir       string
 	drain        time.Duration
 	baseDomain   string
+	webhook      string
 }
 
+// byService is the value of --dns that leaves names to an external-dns that
+// reads Services.
+const byService = "external-dns-service"
+
 func (d *dnsSettings) flags(f *flag.FlagSet) {
-	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, external-dns or webhook (as --cloud-webhook)")
+	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, webhook (as --cloud-webhook), external-dns (by DNSEndpoint objects), external-dns-service (by annotations of Services) or external-dns-webhook (a provider of external-dns, without external-dns)")
 	f.StringVar(&d.owner, "dns-owner", "fairlead", "`id` that tells this cluster's records from others'; each cluster needs its own")
 	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53, webhook); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53)")
 	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
 	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; other names are left to somebody else. By default that of dns.config.openshift.io/cluster, unless zones are named")
+	f.StringVar(&d.webhook, "external-dns-webhook", "http://127.0.0.1:8888", "`URL` of the provider (external-dns-webhook), mostly a container beside the operator")
 	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
 	f.StringVar(&d.keyDir, "rfc2136-key", "", "`folder` with the files name, secret and algorithm of the key that signs updates (rfc2136)")
 }
@@ -87,7 +94,7 @@ func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access a
 
 func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (hook.DNSHook, error) {
 	switch d.provider {
-	case "none", "":
+	case "none", "", byService:
 		return nil, nil
 	case "rfc2136":
 		o := rfc2136.Options{Server: d.server}
@@ -121,6 +128,12 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 			return nil, fmt.Errorf("reach the cluster: %w", err)
 		}
 		return externaldns.New(c), nil
+	case "external-dns-webhook":
+		p, err := extwebhook.New(extwebhook.Options{URL: d.webhook})
+		if err != nil {
+			return nil, fmt.Errorf("--external-dns-webhook: %w", err)
+		}
+		return p, nil
 	case "webhook":
 		c, err := ask()
 		if err != nil {
@@ -128,5 +141,5 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, external-dns, webhook; see --help", d.provider)
+	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook; see --help", d.provider)
 }
