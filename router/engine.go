@@ -257,6 +257,7 @@ func (e *Engine) lost(err error) {
 		e.goneSince = time.Time{}
 	case e.goneSince.IsZero():
 		e.goneSince = time.Now()
+	case e.runtime.Starting(): // which takes its time where there are many routes
 	case time.Since(e.goneSince) > goneLimit:
 		e.startBare()
 	case time.Since(e.goneSince) > blameAfter && !e.bare:

@@ -92,6 +92,10 @@ func Check(ctx context.Context, binary string, l render.Layout) (string, error) 
 	if err == nil {
 		return "", nil
 	}
+	// Who is stopped half-way has refused nothing, whatever he has said so far.
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("check HAProxy's configuration: %w", ctx.Err())
+	}
 	if len(out) == 0 {
 		return "", fmt.Errorf("check HAProxy's configuration: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -58,6 +59,18 @@ func Detect(ctx context.Context, binary string) (plan.Capabilities, string, erro
 	}
 	caps.Lua = strings.Contains(string(build), "+LUA")
 	return caps, version, nil
+}
+
+// Starting reports whether there is a master, which before its worker answers
+// means that the worker is reading its files. A master whose worker refuses them
+// ends.
+func (r *Runtime) Starting() bool {
+	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), masterSocket), time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was asked
+	return true
 }
 
 // Supervisor keeps one HAProxy master running on the files of a layout. It
