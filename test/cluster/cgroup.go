@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,7 +30,31 @@ func createCgroup(name string) error {
 		}
 	}
 	if unified() {
-		return enableControllers(name)
+		if err := enableControllers(name); err != nil {
+			return err
+		}
+	}
+	return weigh(name)
+}
+
+// weight is how many busy processes of the machine a node's pods together are
+// worth; by default it would be one, and a node would stand still for seconds
+// while a compiler runs beside the cluster.
+const weight = 8
+
+// weigh gives the group its share of the processors, where one can be given.
+func weigh(name string) error {
+	shares := map[string]int{"cpu.shares": 1024 * weight, "cpu.weight": 100 * weight}
+	for _, hierarchy := range hierarchies() {
+		for file, value := range shares {
+			path := filepath.Join(hierarchy, name, file)
+			if _, err := os.Stat(path); err != nil {
+				continue // of the other version
+			}
+			if err := os.WriteFile(path, []byte(strconv.Itoa(value)), 0o644); err != nil {
+				return fmt.Errorf("weigh control group %s: %w", name, err)
+			}
+		}
 	}
 	return nil
 }

@@ -18,8 +18,10 @@ const (
 	// torn and of the others.
 	explained = 12
 	// lateness is how long to wait for what is still on its way before a
-	// request is explained.
+	// request is explained, by the kernel's time of what was heard, and patience
+	// how long a busy machine may take to hear it.
 	lateness = 300 * time.Millisecond
+	patience = 10 * time.Second
 	// rescan is how often to look whether a host has been started anew.
 	rescan = 250 * time.Millisecond
 )
@@ -132,7 +134,7 @@ func (s *scene) run(ctx context.Context) {
 
 // explain adds to a request where its packets went.
 func (s *scene) explain(q *Request, port uint16) {
-	time.Sleep(lateness) // what is late is to be heard, and nobody says when it comes
+	s.recorder.await(time.Now().Add(lateness), patience)
 	connection := s.recorder.connection(port, q.At.Add(-time.Millisecond))
 	q.Torn = torn(connection)
 	s.mu.Lock()

@@ -11,7 +11,7 @@ import (
 
 const (
 	// kept is for how long frames are remembered: longer than a request takes.
-	kept = 12 * time.Second
+	kept = 30 * time.Second
 	// near is how far a connection's numbers may be from its first: requests
 	// and answers are short.
 	near = 8192
@@ -23,8 +23,10 @@ const (
 type recorder struct {
 	mu     sync.Mutex
 	frames []frame
-	cards  map[mac]string // the hosts that they belong to
-	names  map[string]func(int) string
+	// heard is when the last frame passed the client's wire.
+	heard time.Time
+	cards map[mac]string // the hosts that they belong to
+	names map[string]func(int) string
 }
 
 func (r *recorder) add(f frame) {
@@ -38,6 +40,24 @@ func (r *recorder) add(f frame) {
 		r.frames = slices.Delete(r.frames, 0, old)
 	}
 	r.frames = append(r.frames, f)
+	if f.host == client {
+		r.heard = f.at
+	}
+}
+
+// await waits until the client's wire is heard up to that time: with requests all
+// the time, something is heard all the time.
+func (r *recorder) await(until time.Time, limit time.Duration) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-tick.C {
+		r.mu.Lock()
+		heard := r.heard
+		r.mu.Unlock()
+		if heard.After(until) {
+			return
+		}
+	}
 }
 
 // connection returns all frames of the client's connection from a port, on all
