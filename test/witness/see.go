@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,18 +30,21 @@ const (
 
 // see looks until the input ends, and then writes the Report.
 func see(o Options, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(context.Background())
+	// It hears on until every request is explained.
+	hearing, stop := context.WithCancel(context.Background())
+	defer stop()
+	asking, cancel := context.WithCancel(hearing)
 	defer cancel()
 	s := &seer{opts: o}
 	if err := s.begin(); err != nil {
 		return err
 	}
-	var wg sync.WaitGroup
-	if err := s.listen(ctx, &wg); err != nil {
+	var wg, asked sync.WaitGroup
+	if err := s.listen(hearing, &wg); err != nil {
 		return err
 	}
 	if o.Target != "" {
-		wg.Go(func() { s.request(ctx) })
+		asked.Go(func() { s.request(asking) })
 	}
 	encoder := json.NewEncoder(out)
 	if err := encoder.Encode("looking"); err != nil {
@@ -49,6 +54,8 @@ func see(o Options, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("wait for the end: %w", err)
 	}
 	cancel()
+	asked.Wait()
+	stop()
 	wg.Wait()
 	s.scene.end(&s.report)
 	s.mu.Lock()
@@ -96,8 +103,9 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 		return err
 	}
 	wg.Go(func() { s.scene.run(ctx) })
-	if len(s.wanted) == 0 {
-		return nil
+	addresses := slices.Collect(maps.Keys(s.wanted))
+	if len(addresses) == 0 { // nobody answers for it; but what is asked is heard
+		addresses = []netip.Addr{s.target.Addr()}
 	}
 	ifi, err := net.InterfaceByName("eth0")
 	if err != nil {
@@ -112,7 +120,7 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 		tick := time.NewTicker(cmp.Or(s.opts.ARPEvery, 50*time.Millisecond))
 		defer tick.Stop()
 		for {
-			for addr := range s.wanted {
+			for _, addr := range addresses {
 				ask(conn, addr)
 			}
 			select {
