@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
@@ -40,6 +41,7 @@ type settings struct {
 	listen    listen
 	hook      string
 	addresses string
+	zone      string
 	cluster   string
 	vpc       string
 	access    aws.Access
@@ -51,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	s.listen.flags(f)
 	f.StringVar(&s.hook, "hook", "memory", "`cloud` that load balancers are made in: memory or aws")
 	f.StringVar(&s.addresses, "addresses", "198.18.200.0/24", "`range` of the addresses of load balancers in memory")
+	f.StringVar(&s.zone, "zone", "example.com", "`name` of the zone in memory")
 	f.StringVar(&s.cluster, "cluster", "", "`name` of the cluster in AWS; the same as the operator's --cloud-cluster")
 	f.StringVar(&s.vpc, "aws-vpc", "", "`id` of the cluster's VPC; by default that of its nodes")
 	f.StringVar(&s.access.Region, "aws-region", "", "AWS `region`; by default what AWS_REGION or the machine says")
@@ -74,7 +77,7 @@ func (s *settings) handler(ctx context.Context) (*webhook.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--addresses: %w", err)
 		}
-		return &webhook.Handler{Balancers: memory.New(addresses)}, nil
+		return &webhook.Handler{Balancers: memory.New(addresses), Names: memory.NewNames(strings.TrimSuffix(s.zone, ".") + ".")}, nil
 	case "aws":
 		if s.cluster == "" {
 			return nil, errors.New("--hook=aws needs --cluster")
