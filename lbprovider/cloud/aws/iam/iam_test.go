@@ -43,6 +43,12 @@ func TestPolicy(t *testing.T) {
 			}
 		})
 	}
+	// A managed policy has at most 6,144 characters, not counting white space.
+	const most = 6144
+	everything, err := iam.Policy(iam.Options{Cluster: strings.Repeat("c", 100), Account: "123456789012", Balancers: true, NodeGroups: true, Names: true})
+	if n := len(strings.Join(strings.Fields(string(everything)), "")); err != nil || n > most {
+		t.Errorf("the policy has %d characters, %v", n, err)
+	}
 	if !strings.Contains(string(iam.Full()), "CLUSTER") {
 		t.Error("the full policy has no placeholder")
 	}
