@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -27,19 +26,13 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
 
-// gcPercent trades a little computing for memory, which a speaker takes on
-// every node: it has little to compute, and keeps much in its caches.
-const gcPercent = 30
-
 func main() {
 	opts := flags()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: opts.logLevel}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	go thrift(ctx)
 	if err := run(ctx, opts, log); err != nil {
 		log.Error("speaker stops", "error", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up

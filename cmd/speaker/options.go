@@ -26,6 +26,7 @@ type options struct {
 	ignoreExclude                 bool
 	isolation                     string
 	refresh                       time.Duration
+	excluded                      string
 	logLevel                      slog.Level
 }
 
@@ -44,6 +45,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.ignoreExclude, "ignore-exclude-lb", false, "announce also from nodes with the label "+api.LabelExcludeFromLoadBalancers)
 	fs.StringVar(&o.isolation, "l2-isolation", isolationWithdraw, "what a speaker does that reaches neither the API server nor half of the other speakers: withdraw or announce")
 	fs.DurationVar(&o.refresh, "gratuitous-arp-interval", l2.DefaultRefresh, "pause between unasked announcements of an address; 0: only when it moves")
+	fs.StringVar(&o.excluded, "exclude-interfaces", "", "comma-separated regular expressions of interface names never to announce on, instead of those that lead to pods and virtual machines")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
 
@@ -52,6 +54,14 @@ func (o *options) classes() service.Classes {
 		return service.DefaultClasses()
 	}
 	return service.Classes{Names: strings.Split(o.lbClasses, ",")}
+}
+
+// excludedInterfaces returns nil for the default.
+func (o *options) excludedInterfaces() []string {
+	if o.excluded == "" {
+		return nil
+	}
+	return strings.Split(o.excluded, ",")
 }
 
 // The values of -l2-isolation.

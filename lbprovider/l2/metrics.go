@@ -96,7 +96,11 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for addr, c := range m.of {
 		ip := addr.String()
 		for _, f := range m.families {
-			out <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(f.read(c)), ip)
+			// As with MetalLB, a number begins to be told when there is something to
+			// count: most addresses are never asked for here.
+			if n := f.read(c); n > 0 {
+				out <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(n), ip)
+			}
 		}
 	}
 }

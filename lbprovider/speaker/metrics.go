@@ -2,8 +2,11 @@ package speaker
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // gauges are the speaker's metrics.
@@ -62,23 +65,61 @@ func (a *announced) Describe(out chan<- *prometheus.Desc) { out <- a.desc }
 func (a *announced) Collect(out chan<- prometheus.Metric) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	layer2, bgp := a.protocol("layer2"), a.protocol("bgp")
 	for name, v := range a.services {
-		if !v.Announce || v.waits {
-			continue
-		}
-		for _, addr := range v.addrs {
-			out <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, 1, name.String(), "layer2", a.opts.NodeName, addr.String())
+		if v.Announce && !v.waits {
+			layer2.tell(out, name, v.addrs)
 		}
 	}
 	if a.bgp == nil {
 		return
 	}
 	for name, v := range a.bgp.verdict {
-		if !v.announce || v.waits {
-			continue
-		}
-		for _, addr := range v.addrs {
-			out <- prometheus.MustNewConstMetric(a.desc, prometheus.GaugeValue, 1, name.String(), "bgp", a.opts.NodeName, addr.String())
+		if v.announce && !v.waits {
+			bgp.tell(out, name, v.addrs)
 		}
 	}
+}
+
+// protocol is what the metrics of one protocol share: all at once, they are
+// thousands.
+type protocol struct {
+	desc       *prometheus.Desc
+	node, self *dto.LabelPair
+	ip, name   *string
+	one        *dto.Gauge
+}
+
+func (a *announced) protocol(name string) protocol {
+	label := func(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
+	ip, service, one := "ip", "service", 1.0
+	return protocol{
+		desc: a.desc, node: label("node", a.opts.NodeName), self: label("protocol", name), ip: &ip, name: &service, one: &dto.Gauge{Value: &one},
+	}
+}
+
+func (p *protocol) tell(out chan<- prometheus.Metric, name types.NamespacedName, addrs []netip.Addr) {
+	text := name.String()
+	service := &dto.LabelPair{Name: p.name, Value: &text}
+	for _, addr := range addrs {
+		out <- &announcement{protocol: p, service: service, addr: addr}
+	}
+}
+
+// announcement is the metric of one address.
+type announcement struct {
+	*protocol
+	service *dto.LabelPair
+	addr    netip.Addr
+}
+
+// Desc implements prometheus.Metric.
+func (a *announcement) Desc() *prometheus.Desc { return a.desc }
+
+// Write implements prometheus.Metric. Labels are sorted by name.
+func (a *announcement) Write(m *dto.Metric) error {
+	ip := a.addr.String()
+	m.Label = []*dto.LabelPair{{Name: a.ip, Value: &ip}, a.node, a.self, a.service}
+	m.Gauge = a.one
+	return nil
 }
