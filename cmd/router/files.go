@@ -46,23 +46,49 @@ func (c *config) read(log *slog.Logger) mountedFiles {
 	}
 }
 
-// admitted returns the spec that the operator admitted last, as it stands in
-// the ConfigMap that it keeps for that, or nil.
-func (c *config) admitted(log *slog.Logger) *operatorv1.IngressControllerSpec {
-	if c.admittedSettings == "" {
-		return nil
+// acceptedSpec is the file, in the folder that outlives this process in its
+// pod, with the spec that a router used last. It may be newer than what the
+// operator wrote down, which may be away, and than what kubelet has mounted.
+const acceptedSpec = "accepted-spec.json"
+
+// accepted writes down a spec that is used from now on.
+func (c *config) accepted(spec *operatorv1.IngressControllerSpec, log *slog.Logger) {
+	path := filepath.Join(c.workDir, acceptedSpec)
+	b, err := json.Marshal(spec)
+	if err == nil {
+		err = os.WriteFile(path+".new", b, 0o600)
 	}
-	b, err := os.ReadFile(filepath.Join(c.admittedSettings, api.AdmittedSpecKey))
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
 	if err != nil {
-		log.Error("cannot read the settings that were admitted last", "err", err)
-		return nil
+		log.Error("cannot keep the settings for the next start", "err", err)
 	}
-	spec := &operatorv1.IngressControllerSpec{}
-	if err := json.Unmarshal(b, spec); err != nil {
-		log.Error("cannot read the settings that were admitted last", "err", err)
-		return nil
+}
+
+// admitted returns the spec to use beside one that is refused, or nil: what a
+// router of this pod used last, else what the operator admitted last, as it
+// stands in the ConfigMap that it keeps for that.
+func (c *config) admitted(log *slog.Logger) *operatorv1.IngressControllerSpec {
+	paths := []string{filepath.Join(c.workDir, acceptedSpec)}
+	if c.admittedSettings != "" {
+		paths = append(paths, filepath.Join(c.admittedSettings, api.AdmittedSpecKey))
 	}
-	return spec
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		spec := &operatorv1.IngressControllerSpec{}
+		if err == nil {
+			err = json.Unmarshal(b, spec)
+		}
+		if err == nil {
+			return spec
+		}
+		log.Error("cannot read the settings that were admitted last", "file", path, "err", err)
+	}
+	return nil
 }
 
 // watchFiles calls changed after a mounted file has changed.

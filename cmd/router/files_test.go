@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
+
 	"github.com/fairlead/fairlead/api"
 )
 
@@ -21,14 +23,14 @@ func TestAdmitted(t *testing.T) {
 		logged bool
 	}{
 		"a spec":      {`{"domain":"apps.example.com","tuningOptions":{"serverTimeout":"9s"}}`, "apps.example.com", false},
-		"no file":     {"", "-", true},
+		"no file":     {"", "-", false},
 		"no JSON":     {"domain: x", "-", true},
 		"not a spec":  {`{"replicas":"many"}`, "-", true},
 		"a new field": {`{"domain":"a.example.com","comesLater":1}`, "a.example.com", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &config{admittedSettings: t.TempDir()}
+			c := &config{admittedSettings: t.TempDir(), workDir: t.TempDir()}
 			if test.file != "" {
 				if err := os.WriteFile(filepath.Join(c.admittedSettings, api.AdmittedSpecKey), []byte(test.file), 0o600); err != nil {
 					t.Fatal(err)
@@ -44,7 +46,15 @@ func TestAdmitted(t *testing.T) {
 			}
 		})
 	}
-	if spec := (&config{}).admitted(slog.New(slog.DiscardHandler)); spec != nil {
-		t.Errorf("without a folder: %v", spec)
+	quiet := slog.New(slog.DiscardHandler)
+	c := &config{workDir: t.TempDir()}
+	if spec := c.admitted(quiet); spec != nil {
+		t.Errorf("without any file: %v", spec)
+	}
+	for _, domain := range []string{"one.example.com", "two.example.com"} {
+		c.accepted(&operatorv1.IngressControllerSpec{Domain: domain}, quiet)
+		if spec := c.admitted(quiet); spec == nil || spec.Domain != domain {
+			t.Errorf("read %v, want %s", spec, domain)
+		}
 	}
 }

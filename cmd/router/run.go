@@ -80,6 +80,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	watcher, err := kube.New(kube.Options{
 		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log,
 		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(log) },
+		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(spec, log) },
 	})
 	if err != nil {
 		return nil, err

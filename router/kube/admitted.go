@@ -16,9 +16,12 @@ type admitted struct {
 	// stored returns the spec that the operator admitted last, or nil if that
 	// is not known. It is asked when a router starts beside a refused spec.
 	stored func() *operatorv1.IngressControllerSpec
-	// spec is the last one that was not refused, or nil. Only the goroutine
-	// that gets the events uses it.
-	spec *operatorv1.IngressControllerSpec
+	// keep is told each spec that is not refused; may be nil.
+	keep func(*operatorv1.IngressControllerSpec)
+	// spec is the last one that was not refused, or nil, and generation that of
+	// its object. Only the goroutine that gets the events uses them.
+	spec       *operatorv1.IngressControllerSpec
+	generation int64
 	// refused says why the newest spec is not in use; nil if it is.
 	refused atomic.Pointer[[]api.Finding]
 }
@@ -28,7 +31,10 @@ type admitted struct {
 func (a *admitted) inForce(c *operatorv1.IngressController) *operatorv1.IngressController {
 	faults := settings.Refusal(c)
 	if len(faults) == 0 {
-		a.spec = &c.Spec
+		if a.keep != nil && (a.spec == nil || a.generation != c.Generation) {
+			a.keep(&c.Spec)
+		}
+		a.spec, a.generation = &c.Spec, c.Generation
 		a.refused.Store(nil)
 		return c
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	// Admitted returns the spec that the operator admitted last, or nil if that
 	// is not known. It holds if the router starts beside one that is refused.
 	Admitted func() *operatorv1.IngressControllerSpec
+	// Accepted is told each spec that this router has begun to use; may be nil.
+	Accepted func(*operatorv1.IngressControllerSpec)
 	// Log defaults to slog's default logger.
 	Log *slog.Logger
 }
@@ -90,7 +92,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	w := &Watcher{
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
-		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted},
+		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
 	w.routes = newStore(whole(stripRoute), w.routeEvent)
 	w.services = newStore(part(ingest.NewService), func(key model.Key, before, after *ingest.Service) {

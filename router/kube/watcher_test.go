@@ -235,8 +235,10 @@ func (e *env) testRefused(t *testing.T) {
 	}
 	e.controller(t, "operator", "refused", spec(9, "("))
 	stored := spec(7)
+	accepted := make(chan time.Duration, 10)
 	w, _ := e.watcher(t, Options{
 		RouterName: "refused", ControllerNamespace: "operator", Admitted: func() *operatorv1.IngressControllerSpec { return &stored },
+		Accepted: func(s *operatorv1.IngressControllerSpec) { accepted <- s.TuningOptions.ServerTimeout.Duration },
 	})
 	holds := func(seconds time.Duration, findings int) func() bool {
 		return func() bool {
@@ -264,6 +266,14 @@ func (e *env) testRefused(t *testing.T) {
 		if !holds(step.holds, step.findings)() {
 			t.Errorf("after %s: %v, %v", step.edit, w.IngressController().Spec.TuningOptions, w.Refused())
 		}
+	}
+	for _, want := range []time.Duration{11 * time.Second, 13 * time.Second} {
+		if got := <-accepted; got != want {
+			t.Errorf("settings with %s were kept, want those with %s", got, want)
+		}
+	}
+	if len(accepted) > 0 {
+		t.Errorf("settings with %s were kept as well", <-accepted)
 	}
 }
 
