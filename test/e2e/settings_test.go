@@ -65,17 +65,21 @@ func TestRefusedSettings(t *testing.T) {
 	if _, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "delete", "pod", before[0], "--wait=false"); err != nil {
 		t.Fatal(err)
 	}
-	available(t, p)
-	started := 0
-	for _, pod := range pods(t, p, "openshift-ingress", routerPods) {
-		if !slices.Contains(before, pod) {
-			answers(podIP(t, p, pod), "admitted")
-			started++
+	var started string
+	err := product.Until(t.Context(), 60*time.Second, func() error {
+		now := pods(t, p, "openshift-ingress", routerPods)
+		i := slices.IndexFunc(now, func(pod string) bool { return !slices.Contains(before, pod) })
+		if i < 0 {
+			return fmt.Errorf("no pod but %v runs", now)
 		}
+		started = now[i]
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if started == 0 {
-		t.Error("no pod has started")
-	}
+	answers(podIP(t, p, started), "admitted")
+	available(t, p)
 }
 
 func podIP(t *testing.T, p *product.Product, pod string) string {
