@@ -194,11 +194,12 @@ func (v *view) readGroupAttributes(ctx context.Context, name string) error {
 
 // byPort returns the listener of a part's key.
 func (v *view) byPort(key string) *stack.Listener {
-	n, err := strconv.ParseUint(key, 10, 16)
-	if err != nil {
-		return nil
+	for i := range v.state.Listeners {
+		if l := &v.state.Listeners[i]; strconv.Itoa(int(l.Port)) == key {
+			return l
+		}
 	}
-	return v.state.Listener(int32(n))
+	return nil
 }
 
 func (v *view) readListenerAttributes(ctx context.Context, port string) error {
