@@ -133,3 +133,45 @@ func span(n int64) *metav1.Duration {
 	}
 	return &metav1.Duration{Duration: time.Duration(n)}
 }
+
+// FuzzProfile: whatever a BFDProfile holds, one that is used can be kept by a
+// session, and one that cannot is told.
+func FuzzProfile(f *testing.F) {
+	f.Add(uint32(300), uint32(300), uint32(3), uint32(50), uint32(254), true, false)
+	f.Add(uint32(0), uint32(9), uint32(1), uint32(0), uint32(255), false, true)
+	f.Add(uint32(60001), uint32(1<<31), uint32(258), uint32(1), uint32(256), false, false)
+	f.Fuzz(func(t *testing.T, receive, transmit, multiplier, echo, ttl uint32, echoMode, passive bool) {
+		res := Resources{
+			ProviderNamespace: ns,
+			BFDProfiles: []v1beta1.BFDProfile{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}, Spec: v1beta1.BFDProfileSpec{
+				ReceiveInterval: &receive, TransmitInterval: &transmit, DetectMultiplier: &multiplier, EchoInterval: &echo, MinimumTTL: &ttl,
+				EchoMode: &echoMode, PassiveMode: &passive,
+			}}},
+			BGPPeers: []v1beta2.BGPPeer{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}, Spec: v1beta2.BGPPeerSpec{
+				MyASN: 1, ASN: 2, Address: "198.18.0.1", BFDProfile: "b",
+			}}},
+		}
+		cfg, findings := Parse(res, nil)
+		if len(cfg.Peers) != 1 {
+			t.Fatalf("the peer of a bad profile is lost: %v", findings)
+		}
+		b := cfg.Peers[0].BFD
+		if (b == nil) != Invalid(findings) {
+			t.Fatalf("profile %+v, findings %v", b, findings)
+		}
+		if b == nil {
+			return
+		}
+		for _, interval := range []time.Duration{b.Receive, b.Transmit} {
+			if interval < 10*time.Millisecond || interval > time.Minute {
+				t.Fatalf("an interval of %v", interval)
+			}
+		}
+		if uint32(b.Multiplier) != multiplier || b.Multiplier < 2 || uint32(b.MinimumTTL) != ttl || b.MinimumTTL == 0 || b.MinimumTTL == 255 || b.Passive != passive {
+			t.Fatalf("%+v of multiplier %d, TTL %d, passive %v", b, multiplier, ttl, passive)
+		}
+		if echoMode != (len(findings) == 1) {
+			t.Fatalf("echo mode %v, findings %v", echoMode, findings)
+		}
+	})
+}

@@ -39,6 +39,12 @@ type verdict struct {
 
 // Reconcile decides about one Service, or about all.
 func (s *Speaker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := s.reconcile(ctx, req)
+	s.passes.count(err)
+	return result, err
+}
+
+func (s *Speaker) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if req == sessionsRequest {

@@ -115,6 +115,7 @@ type Speaker struct {
 	opts     Options
 	log      *slog.Logger
 	metrics  *gauges
+	passes   *passes
 	queue    atomic.Pointer[func(reconcile.Request)]
 	reports  atomic.Pointer[func()]
 
@@ -193,6 +194,9 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		log:    opts.Log.With("part", "speaker"), metrics: gauges,
 		services: map[types.NamespacedName]*verdict{}, sight: newSight(), unmet: map[string]bool{},
 		targets: map[string]probe.Target{}, misread: map[types.NamespacedName]string{},
+	}
+	if s.passes, err = newPasses(opts.Registerer); err != nil {
+		return nil, fmt.Errorf("register speaker metrics: %w", err)
 	}
 	s.gate = newGate(opts.NodeAddress, s.Changed)
 	s.prober = probe.New(func() {

@@ -12,6 +12,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Addresses",type=string,JSONPath=`.spec.addresses`
 // +kubebuilder:printcolumn:name="Used IPv4",type=integer,JSONPath=`.status.assignedIPv4`,priority=10
 // +kubebuilder:printcolumn:name="Free IPv4",type=integer,JSONPath=`.status.availableIPv4`,priority=10
+// +kubebuilder:printcolumn:name="Used IPv6",type=integer,JSONPath=`.status.assignedIPv6`,priority=10
+// +kubebuilder:printcolumn:name="Free IPv6",type=integer,JSONPath=`.status.availableIPv6`,priority=10
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`,priority=10
 type IPAddressPool struct {
 	metav1.TypeMeta   `json:",inline"`
