@@ -78,7 +78,7 @@ func (r *route) kept() bool {
 // ingestOrKeep ingests an object. If it cannot be served as it is now, its
 // last good version is ingested instead, under the finding about the new one.
 func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
-	res := ingest.Route(object, p.src, p.settings, r.certificate())
+	res := p.read(r, object)
 	switch {
 	case r.refusal != nil:
 		p.fallBack(r, res)

@@ -51,6 +51,8 @@ type Pipeline struct {
 	// those that a former process left so.
 	keeping  KeySet
 	restored map[model.Key]Kept
+	// early are results of routes that are about to be taken in.
+	early map[model.Key]early
 }
 
 // route is what the pipeline knows of one route.
@@ -132,10 +134,12 @@ func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
 // true every host: the settings may decide otherwise.
 func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
 	scope, touched, hosts := plan.NewScope(), KeySet{}, map[string]struct{}{}
+	p.ingestEarly(dirty)
 	for key := range dirty {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
 	}
+	p.early = nil
 	if all {
 		for host := range p.claims {
 			hosts[host] = struct{}{}

@@ -8,7 +8,8 @@ import (
 )
 
 // Source gives the objects as the API server last reported them. Callers must
-// not change what they get. A missing object is nil.
+// not change what they get. A missing object is nil. Several goroutines may ask
+// at a time.
 type Source interface {
 	// Routes lists the keys of all routes that this router's selectors match.
 	Routes() []model.Key

@@ -1,0 +1,63 @@
+package router
+
+import (
+	"runtime"
+	"sync"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Most of what a start computes is ingesting routes, above all those with
+// certificates. That needs nothing of other routes, so many new ones are
+// ingested by all processors at a time before they are taken in one by one.
+
+// manyRoutes is from how many new routes on that is worth it.
+const manyRoutes = 500
+
+// early is a result that waits to be taken in.
+type early struct {
+	object *routev1.Route
+	result *ingest.Result
+}
+
+// ingestEarly ingests the new ones of many routes.
+func (p *Pipeline) ingestEarly(dirty KeySet) {
+	var fresh []model.Key
+	for key := range dirty {
+		_, known := p.routes[key]
+		if _, kept := p.restored[key]; !known && !kept {
+			fresh = append(fresh, key)
+		}
+	}
+	if len(fresh) < manyRoutes {
+		return
+	}
+	results := make([]early, len(fresh))
+	workers := runtime.GOMAXPROCS(0)
+	var running sync.WaitGroup
+	for w := range workers {
+		running.Go(func() {
+			for i := w; i < len(fresh); i += workers {
+				if object := p.src.Route(fresh[i]); object != nil {
+					results[i] = early{object, ingest.Route(object, p.src, p.settings, nil)}
+				}
+			}
+		})
+	}
+	running.Wait()
+	p.early = make(map[model.Key]early, len(fresh))
+	for i, key := range fresh {
+		p.early[key] = results[i]
+	}
+}
+
+// read ingests a route, unless that has been done already.
+func (p *Pipeline) read(r *route, object *routev1.Route) *ingest.Result {
+	if e := p.early[model.Key{Namespace: object.Namespace, Name: object.Name}]; e.object == object && r.result == nil {
+		return e.result
+	}
+	return ingest.Route(object, p.src, p.settings, r.certificate())
+}

@@ -1,0 +1,82 @@
+package router_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// crowd is a cluster with many routes, each with a Service of its own; every
+// third names a host that an older one has.
+type crowd map[model.Key]*routev1.Route
+
+func newCrowd(n int) crowd {
+	c := crowd{}
+	for i := range n {
+		name := fmt.Sprintf("r%d", i)
+		c[model.Key{Namespace: "ns", Name: name}] = &routev1.Route{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(int64(i), 0)},
+			Spec: routev1.RouteSpec{
+				Host: fmt.Sprintf("h%d.example.com", i-i%3),
+				To:   routev1.RouteTargetReference{Kind: "Service", Name: name},
+			},
+		}
+	}
+	return c
+}
+
+func (c crowd) Routes() []model.Key {
+	var keys []model.Key
+	for k := range c {
+		keys = append(keys, k)
+	}
+	return keys
+}
+func (c crowd) Route(k model.Key) *routev1.Route         { return c[k] }
+func (c crowd) Service(model.Key) *ingest.Service        { return &ingest.Service{} }
+func (c crowd) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
+func (c crowd) Slices(service model.Key) []*ingest.Slice {
+	port := int32(8080)
+	return []*ingest.Slice{ingest.NewSlice(&discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: service.Name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}},
+		Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+	})}
+}
+
+// TestManyRoutesAtOnce: many new routes, which are ingested beside each other,
+// come to the same as one after the other.
+func TestManyRoutesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(2000)
+	once := router.NewPipeline(c, ingest.Settings{}, &model.Certificate{})
+	once.Update(ingest.Changes{All: true})
+	single := router.NewPipeline(c, ingest.Settings{}, &model.Certificate{})
+	for key := range c {
+		single.Update(ingest.Changes{Routes: router.KeySet{key: {}}})
+	}
+	if diff := cmp.Diff(single.Want(), once.Want(), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+		t.Errorf("-one after the other +at once:\n%s", diff)
+	}
+	for key := range c {
+		if diff := cmp.Diff(single.Status(key), once.Status(key)); diff != "" {
+			t.Fatalf("status of %s: -one after the other +at once:\n%s", key, diff)
+		}
+	}
+	if n := len(once.Want().Backends); n == 0 || n >= len(c) {
+		t.Errorf("%d of %d routes are served", n, len(c))
+	}
+}
