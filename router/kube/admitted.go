@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -18,10 +19,10 @@ type admitted struct {
 	stored func() *operatorv1.IngressControllerSpec
 	// keep is told each spec that is not refused; may be nil.
 	keep func(*operatorv1.IngressControllerSpec)
-	// spec is the last one that was not refused, or nil, and generation that of
-	// its object. Only the goroutine that gets the events uses them.
-	spec       *operatorv1.IngressControllerSpec
-	generation int64
+	// spec is the last one that was not refused, or nil, and version tells it
+	// from others. Only the goroutine that gets the events uses them.
+	spec    *operatorv1.IngressControllerSpec
+	version string
 	// refused says why the newest spec is not in use; nil if it is.
 	refused atomic.Pointer[[]api.Finding]
 }
@@ -31,10 +32,11 @@ type admitted struct {
 func (a *admitted) inForce(c *operatorv1.IngressController) *operatorv1.IngressController {
 	faults := settings.Refusal(c)
 	if len(faults) == 0 {
-		if a.keep != nil && (a.spec == nil || a.generation != c.Generation) {
+		version := fmt.Sprintf("%s/%d", c.UID, c.Generation)
+		if a.keep != nil && a.version != version {
 			a.keep(&c.Spec)
 		}
-		a.spec, a.generation = &c.Spec, c.Generation
+		a.spec, a.version = &c.Spec, version
 		a.refused.Store(nil)
 		return c
 	}
