@@ -49,9 +49,9 @@ func TestMetrics(t *testing.T) {
 		name, labels string
 		least, most  float64
 	}{
-		{"fairlead_cloud_api_calls_total", "action=CreateLoadBalancer,code=,service=Elastic Load Balancing v2", 1, 1},
+		{"fairlead_cloud_api_calls_total", "action=CreateLoadBalancer,code=,service=Elastic Load Balancing v2", 1, 3},
 		{"fairlead_cloud_api_calls_total", "action=CreateLoadBalancer,code=Throttling", 2, 2},
-		{"fairlead_cloud_api_calls_total", "action=RegisterTargets,code=,", 2, 2},
+		{"fairlead_cloud_api_calls_total", "action=RegisterTargets,code=,", 2, 10},
 		{"fairlead_cloud_api_throttled_total", "service=Elastic Load Balancing v2", 2, 2},
 		{"fairlead_cloud_api_seconds", "service=EC2", 3, 1000},
 		{"fairlead_cloud_reconcile_seconds", "result=success", 1, 1000},

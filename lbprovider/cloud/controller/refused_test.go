@@ -31,6 +31,17 @@ func TestEveryAnnotation(t *testing.T) {
 		}
 		return ""
 	})
+	// Nothing of it is under way any more.
+	seen, calm := b.cloud.Mark(), 0
+	b.eventually(func() string {
+		if now := b.cloud.Mark(); now != seen {
+			seen, calm = now, 0
+		}
+		if calm++; calm < 40 {
+			return "the cloud is still asked"
+		}
+		return ""
+	})
 	before := b.cloud.Balancers()
 	mark := b.cloud.Mark()
 
