@@ -95,7 +95,7 @@ func poll(ctx context.Context, limit time.Duration, what string, ready func() (b
 // containerd and CNI plugins write to at fixed places. It drops its copies of the mounts that name network namespaces, or
 // they would keep other hosts' namespaces and cables alive. It covers the settings of the whole machine that kubelet wants to
 // change by files that already say so. It waits for a line on its input: if its starter dies before
-// having recorded it, it ends by itself.
+// having recorded it, it ends by itself. It says when it is up.
 const bootScript = `
 set -e
 umount -R -l /run/netns
@@ -113,6 +113,7 @@ cover kernel/keys/root_maxbytes 25000000
 hostname "$1"
 read -r word
 [ "$word" = go ]
+echo up
 exec </dev/null >/dev/null 2>&1
 set +e
 while :; do sleep 1000000 & wait $!; done
@@ -135,7 +136,15 @@ func (c *Cluster) boot(host string) error {
 		return fmt.Errorf("boot %s: %w", host, err)
 	}
 	defer stdin.Close()
-	if err := cmd.Start(); err != nil {
+	up, told, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("boot %s: %w", host, err)
+	}
+	defer up.Close()
+	cmd.Stdout = told
+	err = cmd.Start()
+	_ = told.Close()
+	if err != nil {
 		return fmt.Errorf("boot %s: %w", host, err)
 	}
 	go func() { _ = cmd.Wait() }() // reaps; how it ends says nothing
@@ -150,7 +159,13 @@ func (c *Cluster) boot(host string) error {
 	if err := c.recordInit(host, child); err != nil {
 		return err
 	}
-	if _, err := stdin.Write([]byte("go\n")); err != nil {
+	_, err = stdin.Write([]byte("go\n"))
+	if err == nil {
+		// What starts before the host's own folders are mounted would write into the machine's.
+		_ = up.SetReadDeadline(time.Now().Add(time.Minute))
+		_, err = up.Read(make([]byte, 8))
+	}
+	if err != nil {
 		said, _ := os.ReadFile(log.Name()) // why it ended, if it said so
 		return fmt.Errorf("boot %s: %w: %s", host, err, said)
 	}
