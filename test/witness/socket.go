@@ -1,11 +1,19 @@
 package witness
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead/fairlead/test/cluster"
 )
 
 const (
@@ -59,4 +67,43 @@ func (p *probe) look() (port uint16, resent bool) {
 		resent = info.Total_retrans > 0
 	}
 	return port, resent
+}
+
+// Answering returns the cards that answer now, within the time to wait, for an
+// address on the cluster's LAN. Nobody but the caller learns of the answers.
+func Answering(c *cluster.Cluster, address string, wait time.Duration) (cards []string, err error) {
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return nil, fmt.Errorf("ask for an address: %w", err)
+	}
+	var conn *packet.Conn
+	err = inside(c.Name()+"-"+client, func() error {
+		ifi, err := net.InterfaceByName("eth0")
+		if err != nil {
+			return fmt.Errorf("find the interface: %w", err)
+		}
+		conn, err = packet.Listen(ifi, packet.Raw, unix.ETH_P_ARP, nil)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for an address: %w", err)
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return nil, fmt.Errorf("ask for an address: %w", err)
+	}
+	ask(conn, addr)
+	for buf := make([]byte, 128); ; {
+		n, _, err := conn.ReadFrom(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return cards, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ask for an address: %w", err)
+		}
+		f, ok := parse(buf[:n])
+		if ok && f.reply && f.from.Addr() == addr && f.to.Addr() != addr && !slices.Contains(cards, f.owner.String()) {
+			cards = append(cards, f.owner.String())
+		}
+	}
 }

@@ -110,20 +110,29 @@ func decisions(t *testing.T, p *product.Product, r *witness.Report) {
 	}
 }
 
-// awaitOwner waits until the node, or any other if it starts with "!", answers.
+// awaitOwner waits until the node, or any other if it starts with "!", answers
+// alone, and the client sends there. Its table alone would not do: the address
+// may have been another Service's a moment ago.
 func awaitOwner(t *testing.T, p *product.Product, address, node string) string {
 	t.Helper()
 	at, owner := *p, ""
 	at.Address = address
 	eventually(t, func() error {
-		var err error
+		cards, err := witness.Answering(p.Cluster, address, 200*time.Millisecond)
+		if err != nil {
+			return err
+		}
 		if owner, err = at.Owner(t.Context()); err != nil {
 			return err
 		}
 		if other, not := strings.CutPrefix(node, "!"); not && owner == other || !not && owner != node {
 			return fmt.Errorf("%s is announced by %s, want %s", address, owner, node)
 		}
-		return nil
+		card, err := p.Cluster.Exec(t.Context(), owner, "cat", "/sys/class/net/eth0/address")
+		if err == nil && (len(cards) != 1 || cards[0] != strings.TrimSpace(card)) {
+			err = fmt.Errorf("%s is answered by %v; %s has %s", address, cards, owner, card)
+		}
+		return err
 	})
 	return owner
 }
