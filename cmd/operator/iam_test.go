@@ -15,8 +15,11 @@ func TestIAMPolicy(t *testing.T) {
 		has, not []string
 		fails    string
 	}{
-		{name: "load balancers and names", args: "--cloud=aws --cloud-cluster=c1 --dns=route53 --dns-zone=Z1 --dns-private-zone=Z2 --dns-private-zone-role=arn:aws:iam::1:role/dns --account=42",
-			has: []string{"elasticloadbalancing:CreateListener", "hostedzone/Z1", "hostedzone/Z2", "arn:aws:iam::1:role/dns", ":42:security-group"}},
+		{
+			name: "load balancers and names",
+			args: "--cloud=aws --cloud-cluster=c1 --dns=route53 --dns-zone=Z1 --dns-private-zone=Z2 --dns-private-zone-role=arn:aws:iam::1:role/dns --account=42",
+			has:  []string{"elasticloadbalancing:CreateListener", "hostedzone/Z1", "hostedzone/Z2", "arn:aws:iam::1:role/dns", ":42:security-group"},
+		},
 		{name: "zones by tag", args: "--dns=route53 --dns-zone=Z1 --dns-zone=a=b", has: []string{"hostedzone/*"}, not: []string{"elasticloadbalancing:", "hostedzone/Z1"}},
 		{name: "nodes left alone", args: "--cloud=aws --cloud-cluster=c1 --aws-node-security-groups=false", has: []string{"MakeTagged"}, not: []string{"OpenNodes", "route53"}},
 		{name: "nothing of AWS", args: "--dns=rfc2136", fails: "nothing of AWS"},

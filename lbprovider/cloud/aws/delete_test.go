@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,9 +36,7 @@ func TestProtected(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t, fakeaws.Options{})
 			spec := routerSpec(4)
-			for k, v := range c.service {
-				spec.Annotations[k] = v
-			}
+			maps.Copy(spec.Annotations, c.service)
 			b.ensure(spec)
 			if c.console {
 				b.cloud.SetBalancerAttribute(attribute, "true")

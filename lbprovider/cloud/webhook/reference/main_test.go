@@ -25,7 +25,7 @@ import (
 const asProgram = "FAIRLEAD_TEST_REFERENCE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) == "" {
+	if _, is := os.LookupEnv(asProgram); !is {
 		os.Exit(m.Run())
 	}
 	main()
@@ -110,7 +110,10 @@ func TestConformance(t *testing.T) {
 // TestRefused: settings that cannot work say which.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
-		{"--hook=other", "--hook"}, {"--hook=aws", "--cluster"}, {"--addresses=here", "--addresses"}, {"--token=x", "--tls-cert"},
+		{"--hook=other", "--hook"},
+		{"--hook=aws", "--cluster"},
+		{"--addresses=here", "--addresses"},
+		{"--token=x", "--tls-cert"},
 		{"--tls-cert=none --tls-key=none", "--tls-cert"},
 	} {
 		if err := run(t.Context(), strings.Fields(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
