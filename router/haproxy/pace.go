@@ -2,10 +2,15 @@ package haproxy
 
 import "time"
 
-// rest is how long HAProxy's thread has for its traffic after maxCommands of
-// work. A request meets the thread twice, when it comes and when the pod has
-// answered, and both fit in.
-const rest = time.Millisecond
+const (
+	// stretch is the cost of lines that may follow each other: those of one
+	// route with its certificate, but not those of two routes.
+	stretch = 70
+	// rest is how long HAProxy's thread then has for its traffic. A request
+	// meets the thread twice, when it comes and when the pod has answered, and
+	// both fit in.
+	rest = time.Millisecond
+)
 
 // pace keeps lines that take HAProxy's thread long from following each other
 // without a rest: many changes at once would otherwise hold up running traffic
@@ -17,7 +22,7 @@ type pace struct {
 	answered time.Time
 }
 
-// before returns how long to wait before a line of that cost. A single change
+// before returns how long to wait before a line of that cost. A single route
 // never waits.
 func (p *pace) before(cost int, now time.Time) time.Duration {
 	wait := max(rest-now.Sub(p.answered), 0)
@@ -25,7 +30,7 @@ func (p *pace) before(cost int, now time.Time) time.Duration {
 		p.spent = 0
 	}
 	p.spent += cost
-	if p.spent <= maxCommands {
+	if p.spent <= stretch {
 		return 0
 	}
 	p.spent = cost
