@@ -1,4 +1,5 @@
-// Package named runs a real DNS server, BIND, for tests of dynamic updates.
+// Package named runs real DNS servers, BIND and Knot, for tests of dynamic
+// updates.
 package named
 
 import (
@@ -24,7 +25,7 @@ const (
 	Secret = "c2VjcmV0IG9mIGEgdGVzdCwgbm90aGluZyBlbHNl"
 )
 
-// Server is a BIND that serves example.com and child.example.com, which the key
+// Server is a DNS server that serves example.com and child.example.com, which the key
 // "fairlead" may update, and fixed.example.com, which nobody may.
 type Server struct {
 	// Address is host and port.
@@ -35,26 +36,33 @@ type Server struct {
 // there is none.
 func Start(t *testing.T) Server {
 	t.Helper()
-	program, err := exec.LookPath("named")
+	return start(t, "named", func(dir string, port int) []string {
+		return []string{"-g", "-n", "1", "-c", configure(t, dir, port)}
+	})
+}
+
+// start runs a server until the test ends, with the arguments that are made for
+// a folder and a port.
+func start(t *testing.T, program string, arguments func(dir string, port int) []string) Server {
+	t.Helper()
+	path, err := exec.LookPath(program)
 	if err != nil {
-		program = "/usr/sbin/named"
-		if _, err := os.Stat(program); err != nil {
-			t.Skip("no BIND (run \"make tools\")")
+		path = "/usr/sbin/" + program
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no %s (run \"make tools\")", program)
 		}
 	}
-	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	port := l.Addr().(*net.TCPAddr).Port
+	n := Server{Address: l.Addr().String()}
+	args := arguments(t.TempDir(), l.Addr().(*net.TCPAddr).Port)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	config := configure(t, dir, port)
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program, "-g", "-n", "1", "-c", config)
+	cmd := exec.CommandContext(ctx, path, args...)
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -67,12 +75,11 @@ func Start(t *testing.T) Server {
 			t.Log(out.String())
 		}
 	})
-	n := Server{Address: address}
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		if _, err := n.Ask("ns.example.com.", mdns.TypeA); err == nil {
+		if found, err := n.Ask("ns.example.com.", mdns.TypeA); err == nil && len(found) > 0 {
 			return n
 		} else if time.Now().After(deadline) {
-			t.Fatalf("BIND does not answer: %v\n%s", err, out.String())
+			t.Fatalf("%s does not answer: %v\n%s", program, err, out.String())
 		}
 		<-time.After(20 * time.Millisecond)
 	}
@@ -90,11 +97,7 @@ controls { };
 key "fairlead" { algorithm hmac-sha256; secret %q; };
 `, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, Secret)
 	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
-		file := filepath.Join(dir, zone)
-		content := fmt.Sprintf("$TTL 60\n@ IN SOA ns.%s. root.%s. 1 60 60 600 60\n@ IN NS ns.%s.\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone, zone, zone)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := zoneFile(t, dir, zone)
 		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, file, policy)
 	}
 	config := filepath.Join(dir, "named.conf")
@@ -102,6 +105,17 @@ key "fairlead" { algorithm hmac-sha256; secret %q; };
 		t.Fatal(err)
 	}
 	return config
+}
+
+// zoneFile writes a zone in which some names are taken.
+func zoneFile(t *testing.T, dir, zone string) string {
+	t.Helper()
+	file := filepath.Join(dir, zone)
+	content := fmt.Sprintf("$ORIGIN %s.\n$TTL 60\n@ IN SOA ns root 1 60 60 600 60\n@ IN NS ns\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // Ask returns what a resolver would see.

@@ -169,6 +169,7 @@ func hostPackages(purpose string) []hostPackage {
 			{"tcpdump", []string{"tcpdump"}},
 			{"ndisc6", []string{"ndisc6"}},
 			{"bind9", []string{"named"}},
+			{"knot", []string{"knotd"}},
 			{"frr", []string{"/usr/lib/frr/bfdd"}},
 			{"bird2", []string{"bird"}},
 		},
@@ -259,7 +260,7 @@ func (b *Builder) withoutServices(ctx context.Context, names []string) (func(), 
 	}
 	return func() {
 		_ = os.Remove(policyFile)
-		units := map[string][]string{"frr": {"frr"}, "bird2": {"bird"}, "bind9": {"named"}}
+		units := map[string][]string{"frr": {"frr"}, "bird2": {"bird"}, "bind9": {"named"}, "knot": {"knot"}}
 		for _, name := range names {
 			for _, unit := range units[name] {
 				// Without systemd there is nothing to disable.

@@ -37,9 +37,21 @@ func record(name string, kind hook.RecordType, targets ...string) *hook.Record {
 	return &hook.Record{Name: name, Type: kind, Targets: targets, TTL: 30, Owner: "fairlead-c1", Resource: "dnsrecord/ns/" + name}
 }
 
-func TestRecordLifeWithBIND(t *testing.T) {
+// TestServers: every server keeps us apart from others in the same way.
+func TestServers(t *testing.T) {
 	t.Parallel()
-	n := named.Start(t)
+	tests := map[string]func(*testing.T, named.Server){"life of a record": recordLife, "refusals": refusals, "zones": zones, "race": race}
+	for server, start := range map[string]func(*testing.T) named.Server{"BIND": named.Start, "Knot": named.StartKnot} {
+		for name, test := range tests {
+			t.Run(server+" "+name, func(t *testing.T) {
+				t.Parallel()
+				test(t, start(t))
+			})
+		}
+	}
+}
+
+func recordLife(t *testing.T, n named.Server) {
 	p := provider(t, n, goodKey())
 	ctx := context.Background()
 	zone, err := p.ResolveZone(ctx, hook.ZoneSelector{Suffix: "apps.example.com"})
@@ -91,9 +103,7 @@ func TestRecordLifeWithBIND(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfBIND(t *testing.T) {
-	t.Parallel()
-	n := named.Start(t)
+func refusals(t *testing.T, n named.Server) {
 	ctx := context.Background()
 	wrong := goodKey()
 	wrong.Secret = wrongSecret
@@ -106,9 +116,9 @@ func TestRefusalsOfBIND(t *testing.T) {
 		class  hook.Class
 		text   string
 	}{
-		{"no key", nil, example, record("*.a.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassDenied, "update policy"},
+		{"no key", nil, example, record("*.a.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassDenied, "key"},
 		{"wrong key", wrong, example, record("*.a.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassDenied, "key"},
-		{"zone that nobody may change", goodKey(), hook.Zone{Name: "fixed.example.com."}, record("*.fixed.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassDenied, "update policy"},
+		{"zone that nobody may change", goodKey(), hook.Zone{Name: "fixed.example.com."}, record("*.fixed.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassDenied, "key"},
 		{"other zone", goodKey(), example, record("*.a.example.org.", hook.RecordA, "198.18.0.1"), hook.ClassInvalidConfig, "zone example.com."},
 		{"taken", goodKey(), example, record("taken.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassConflict, "198.18.0.77"},
 		{"taken by a name", goodKey(), example, record("taken-name.example.com.", hook.RecordA, "198.18.0.1"), hook.ClassConflict, "ns.example.com."},
@@ -125,9 +135,7 @@ func TestRefusalsOfBIND(t *testing.T) {
 	n.Want(t, "taken.example.com.", mdns.TypeA, "198.18.0.77")
 }
 
-func TestZonesOfBIND(t *testing.T) {
-	t.Parallel()
-	n := named.Start(t)
+func zones(t *testing.T, n named.Server) {
 	p := provider(t, n, goodKey())
 	for _, test := range []struct {
 		name     string
@@ -156,9 +164,7 @@ func TestZonesOfBIND(t *testing.T) {
 }
 
 // What somebody writes between our look and our update is not overwritten.
-func TestRaceWithBIND(t *testing.T) {
-	t.Parallel()
-	n := named.Start(t)
+func race(t *testing.T, n named.Server) {
 	p := provider(t, n, goodKey())
 	ctx := context.Background()
 	zone := hook.Zone{ID: "example.com.", Name: "example.com."}
