@@ -128,9 +128,9 @@ func awaitOwner(t *testing.T, p *product.Product, address, node string) string {
 		if other, not := strings.CutPrefix(node, "!"); not && owner == other || !not && owner != node {
 			return fmt.Errorf("%s is announced by %s, want %s", address, owner, node)
 		}
-		card, err := p.Cluster.Exec(t.Context(), owner, "cat", "/sys/class/net/eth0/address")
-		if err == nil && (len(cards) != 1 || cards[0] != strings.TrimSpace(card)) {
-			err = fmt.Errorf("%s is answered by %v; %s has %s", address, cards, owner, card)
+		link, err := p.Cluster.Exec(t.Context(), owner, "ip", "-o", "link", "show", "eth0")
+		if err == nil && (len(cards) != 1 || !strings.Contains(link, " link/ether "+cards[0]+" ")) {
+			err = fmt.Errorf("%s is answered by %v; %s has %s", address, cards, owner, link)
 		}
 		return err
 	})
