@@ -24,9 +24,13 @@ import (
 
 // prepare makes the objects that a speaker reads.
 func prepare(ctx context.Context, s *cluster.APIServer, services, peers int) error {
-	_, c, err := lbapi.Install(ctx, s, ".")
+	config, c, err := lbapi.Install(ctx, s, ".")
 	if err != nil {
 		return err
+	}
+	config.QPS = -1 // the machine's limit, not the client's
+	if c, err = client.New(config, client.Options{Scheme: c.Scheme()}); err != nil {
+		return fmt.Errorf("make a client: %w", err)
 	}
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: name}
