@@ -96,9 +96,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	kube.RegisterStats(registry, statuses)
+	registry := newRegistry(statuses)
 	cert, certs, err := defaultCertificate(ctx, c, log)
 	if err != nil {
 		return nil, err
@@ -135,6 +133,14 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return engine.Run(ctx)
 	})
 	return server, nil
+}
+
+// newRegistry returns metrics of the process and of what it writes.
+func newRegistry(statuses *kube.StatusWriter) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	kube.RegisterStats(registry, statuses)
+	return registry
 }
 
 // supervise keeps HAProxy running, unless another process does, and returns

@@ -18,7 +18,7 @@ func TestCheckThatIsStopped(t *testing.T) {
 	said := filepath.Join(dir, "said")
 	binary := filepath.Join(dir, "haproxy")
 	script := "#!/bin/sh\necho '[WARNING] something'\ntouch " + said + "\nexec sleep 600\n"
-	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

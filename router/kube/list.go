@@ -79,7 +79,7 @@ func readList[O any, P decodable[O]](client rest.Interface, resource string) rea
 		body, err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).
 			SetHeader("Accept", runtime.ContentTypeProtobuf).Stream(ctx)
 		if err != nil {
-			return metav1.ListMeta{}, err //nolint:wrapcheck // the reflector looks at it
+			return metav1.ListMeta{}, err // as it is: the reflector looks at it
 		}
 		defer func() { _ = body.Close() }()
 		meta, err := decodeList(body, func(text []byte) error {
@@ -102,7 +102,7 @@ func readRoutes(client rest.Interface) reader {
 	return func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error) {
 		body, err := client.Get().Resource("routes").VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
 		if err != nil {
-			return metav1.ListMeta{}, err //nolint:wrapcheck // the reflector looks at it
+			return metav1.ListMeta{}, err // as it is: the reflector looks at it
 		}
 		defer func() { _ = body.Close() }()
 		meta, err := decodeRoutes(body, func(r *routev1.Route) error { return each(r) })

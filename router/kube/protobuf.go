@@ -144,7 +144,7 @@ func (m *message) varint() (uint64, error) {
 }
 
 func (m *message) skip(size uint64) error {
-	_, err := io.CopyN(io.Discard, m.from, int64(min(size, math.MaxInt64))) //nolint:gosec // bounded
+	_, err := io.CopyN(io.Discard, m.from, int64(min(size, math.MaxInt64)))
 	return unexpected(err)
 }
 
