@@ -97,18 +97,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 	case "none", "", byService:
 		return nil, nil
 	case "rfc2136":
-		o := rfc2136.Options{Server: d.server}
-		if d.keyDir != "" {
-			if _, err := rfc2136.ReadKey(d.keyDir); err != nil {
-				return nil, fmt.Errorf("--rfc2136-key: %w", err)
-			}
-			o.Key = func() (*rfc2136.Key, error) { return rfc2136.ReadKey(d.keyDir) }
-		}
-		p, err := rfc2136.New(o)
-		if err != nil {
-			return nil, fmt.Errorf("--rfc2136-server: %w", err)
-		}
-		return p, nil
+		return d.rfc2136()
 	case "route53":
 		public, err := aws.Config(ctx, access)
 		if err != nil {
@@ -142,4 +131,19 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 		return c, nil
 	}
 	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook; see --help", d.provider)
+}
+
+func (d *dnsSettings) rfc2136() (hook.DNSHook, error) {
+	o := rfc2136.Options{Server: d.server}
+	if d.keyDir != "" {
+		if _, err := rfc2136.ReadKey(d.keyDir); err != nil {
+			return nil, fmt.Errorf("--rfc2136-key: %w", err)
+		}
+		o.Key = func() (*rfc2136.Key, error) { return rfc2136.ReadKey(d.keyDir) }
+	}
+	p, err := rfc2136.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("--rfc2136-server: %w", err)
+	}
+	return p, nil
 }

@@ -67,6 +67,7 @@ func setsOf(list []endpoint) []dns.RRSet {
 				v = dns.Unquote(v)
 			case hook.RecordCNAME:
 				v = dns.Name(v)
+			default:
 			}
 			s.Values = append(s.Values, v)
 		}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +77,7 @@ func (p *Provider) ResolveZone(ctx context.Context, s hook.ZoneSelector) (hook.Z
 	if s.ID != "" {
 		name = s.ID
 	}
-	domains := append(filter.Include, filter.Filters...)
+	domains := slices.Concat(filter.Include, filter.Filters)
 	if len(domains) == 0 {
 		return hook.Zone{ID: ".", Name: ".", Private: s.Private}, nil
 	}
@@ -142,7 +143,7 @@ func (p *Provider) read(ctx context.Context, r *hook.Record, wanted []dns.RRSet)
 	for _, n := range dns.Names(r) {
 		names[n] = true
 	}
-	targets := append(wanted, dns.RRSet{})
+	targets := slices.Clone(wanted)
 	for _, w := range wanted {
 		targets = append(targets, dns.Owner(w, r))
 	}
@@ -191,7 +192,7 @@ func (p *Provider) call(ctx context.Context, method, path string, in, out any) e
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, p.base+path, body) //nolint:gosec // the administrator names the URL
+	req, err := http.NewRequestWithContext(ctx, method, p.base+path, body)
 	if err != nil {
 		return fail(hook.ClassInternal, "make the request: %v", err)
 	}
@@ -199,7 +200,7 @@ func (p *Provider) call(ctx context.Context, method, path string, in, out any) e
 	if in != nil {
 		req.Header.Set("Content-Type", mediaType)
 	}
-	response, err := p.http.Do(req) //nolint:gosec // the administrator names the URL
+	response, err := p.http.Do(req)
 	if err != nil {
 		return fail(hook.ClassUnavailable, "the provider does not answer: %v", err)
 	}
