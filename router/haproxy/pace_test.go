@@ -46,9 +46,14 @@ func TestPaceOfRoutes(t *testing.T) {
 	t.Parallel()
 	server := plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80")}
 	secure := []plan.Step{
-		plan.CertPut{ID: "c", PEM: "x"}, plan.BackendAdd{Name: "b", Profile: "p"}, plan.ServerAdd{Backend: "b", Name: "s", Server: server},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapPolicy, Key: "b"}}, plan.BackendPublish{Name: "b"}, plan.LineSet{Filter: "h", CertID: "c"},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/"}}, plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTPS, Key: "h/"}},
+		plan.CertPut{ID: "c", PEM: "x"},
+		plan.BackendAdd{Name: "b", Profile: "p"},
+		plan.ServerAdd{Backend: "b", Name: "s", Server: server},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapPolicy, Key: "b"}},
+		plan.BackendPublish{Name: "b"},
+		plan.LineSet{Filter: "h", CertID: "c"},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/"}},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTPS, Key: "h/"}},
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapSNI, Key: "h"}},
 	}
 	var added, removed []plan.Step
