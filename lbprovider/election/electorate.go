@@ -169,8 +169,11 @@ func doubts(ads []*config.L2Advertisement, n *Node) uint8 {
 		holds bool
 	}{
 		{doubtNoIPv6, !reaches(ads, n, n.WithoutIPv6)},
-		{doubtDraining, n.Draining}, {doubtLost, n.Lost}, {doubtDrained, n.Drained},
-		{doubtNotReady, !n.Ready}, {doubtSettling, n.Settling},
+		{doubtDraining, n.Draining},
+		{doubtLost, n.Lost},
+		{doubtDrained, n.Drained},
+		{doubtNotReady, !n.Ready},
+		{doubtSettling, n.Settling},
 	} {
 		if d.holds {
 			all |= d.doubt

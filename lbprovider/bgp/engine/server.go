@@ -157,38 +157,52 @@ func (r *running) tell(routes []bgp.Route) error {
 	if !slices.IsSortedFunc(routes, bgp.CompareRoutes) {
 		routes = slices.SortedFunc(slices.Values(routes), bgp.CompareRoutes)
 	}
-	old := r.told
-	for _, route := range routes {
-		for len(old) > 0 && bgp.CompareRoutes(old[0], route) < 0 {
-			if err := r.withdraw(old[0]); err != nil {
-				return err
-			}
-			old = old[1:]
-		}
-		if len(old) > 0 && old[0].Prefix == route.Prefix {
-			same := old[0].Equal(route)
-			if old = old[1:]; same {
-				continue
-			}
-		}
-		hop := r.hop(route.Prefix)
-		if !hop.IsValid() {
-			continue // the other family has no address here; Check says so
-		}
-		path, err := pathOf(route, hop)
-		if err != nil {
-			return err
-		}
-		if _, err := r.server.AddPath(context.Background(), &api.AddPathRequest{Path: path}); err != nil {
-			return fmt.Errorf("announce %s: %w", route.Prefix, err)
-		}
-	}
-	for _, route := range old {
+	gone, changed := differences(r.told, routes)
+	for _, route := range gone {
 		if err := r.withdraw(route); err != nil {
 			return err
 		}
 	}
+	for _, route := range changed {
+		if err := r.announce(route); err != nil {
+			return err
+		}
+	}
 	r.told = routes
+	return nil
+}
+
+// differences returns which of the old routes are gone, and which of the new
+// ones are not among the old. Both lists are sorted.
+func differences(old, routes []bgp.Route) (gone, changed []bgp.Route) {
+	for _, route := range routes {
+		for len(old) > 0 && bgp.CompareRoutes(old[0], route) < 0 {
+			gone, old = append(gone, old[0]), old[1:]
+		}
+		if len(old) == 0 || old[0].Prefix != route.Prefix {
+			changed = append(changed, route)
+			continue
+		}
+		if !old[0].Equal(route) {
+			changed = append(changed, route)
+		}
+		old = old[1:]
+	}
+	return append(gone, old...), changed
+}
+
+func (r *running) announce(route bgp.Route) error {
+	hop := r.hop(route.Prefix)
+	if !hop.IsValid() {
+		return nil // the other family has no address here; Check says so
+	}
+	path, err := pathOf(route, hop)
+	if err != nil {
+		return err
+	}
+	if _, err := r.server.AddPath(context.Background(), &api.AddPathRequest{Path: path}); err != nil {
+		return fmt.Errorf("announce %s: %w", route.Prefix, err)
+	}
 	return nil
 }
 
