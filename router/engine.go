@@ -136,6 +136,10 @@ func NewEngine(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	rt, err := haproxy.NewRuntime(o.Layout, o.Caps)
+	if err != nil {
+		return nil, err
+	}
 	first := o.Settings()
 	skeleton, err := newSkeleton(first.Render, o.Layout, o.Caps)
 	if err != nil {
@@ -143,7 +147,7 @@ func NewEngine(o Options) (*Engine, error) {
 	}
 	skeleton.told = o.SettingsRefused
 	e := &Engine{
-		o: o, log: o.Log, files: files, runtime: haproxy.NewRuntime(o.Layout, o.Caps), skeleton: skeleton,
+		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
 		removals: newRemovals(), retriedAt: time.Now(),

@@ -115,21 +115,11 @@ func (r *Runtime) stream(command string, line func(string)) error {
 	return r.answer(command, func(from io.Reader) error { return eachLine(from, line) })
 }
 
-// answer runs a command and hands its answer on as it comes.
+// answer runs a command and hands its answer on as it comes, which the library
+// would gather first.
 func (r *Runtime) answer(command string, read func(io.Reader) error) error {
-	return r.ask(adminSocket, command, read)
-}
-
-// HAProxy's sockets in its folder.
-const (
-	adminSocket  = "admin.sock"
-	masterSocket = "master.sock"
-)
-
-// ask runs a command of one of HAProxy's sockets.
-func (r *Runtime) ask(socket, command string, read func(io.Reader) error) error {
 	r.Commands++
-	path := filepath.Join(r.layout.RunDir(), socket)
+	path := filepath.Join(r.layout.RunDir(), "admin.sock")
 	conn, err := net.DialTimeout("unix", path, readLimit)
 	if err != nil {
 		// A worker that takes over from another one replaces the socket.

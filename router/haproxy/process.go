@@ -65,7 +65,7 @@ func Detect(ctx context.Context, binary string) (plan.Capabilities, string, erro
 // means that the worker is reading its files. A master whose worker refuses them
 // ends.
 func (r *Runtime) Starting() bool {
-	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), masterSocket), time.Second)
+	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), "master.sock"), time.Second)
 	if err != nil {
 		return false
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
 
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -49,6 +51,7 @@ type Info struct {
 type Runtime struct {
 	layout render.Layout
 	caps   plan.Capabilities
+	socket runtime.SingleRuntime
 	// Commands counts the lines sent, for metrics and tests.
 	Commands int
 	// Gentle makes Apply give HAProxy's traffic a rest between lines that take
@@ -61,8 +64,12 @@ type Runtime struct {
 
 // NewRuntime returns a client of the process that runs in a layout. It does
 // not connect.
-func NewRuntime(l render.Layout, caps plan.Capabilities) *Runtime {
-	return &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed()}
+func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
+	r := &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed()}
+	if err := r.socket.Init(l.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		return nil, fmt.Errorf("prepare the HAProxy runtime client: %w", err)
+	}
+	return r, nil
 }
 
 // Info asks the process who it is.
@@ -118,28 +125,27 @@ func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 }
 
 // raw runs a command and returns its answer, of which each message begins with
-// its severity in brackets.
+// its severity in brackets. Answers that may be long are read by answer.
 func (r *Runtime) raw(command string) (string, error) {
-	return r.text(adminSocket, "set severity-output number;"+command)
-}
-
-func (r *Runtime) text(socket, command string) (string, error) {
-	var out strings.Builder
-	err := r.ask(socket, command, func(from io.Reader) error {
-		if _, err := io.Copy(&out, from); err != nil {
-			return fmt.Errorf("%w: %w", ErrGone, err)
-		}
-		return nil
-	})
-	return out.String(), err
+	r.Commands++
+	out, err := r.socket.ExecuteRaw(command)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return out, nil
 }
 
 // Reload makes the master start a new worker from the files, and waits until
 // it serves.
 func (r *Runtime) Reload() error {
-	out, err := r.text(masterSocket, "reload")
+	var master runtime.SingleRuntime
+	if err := master.Init(r.layout.RunDir()+"/master.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		return fmt.Errorf("prepare the HAProxy master client: %w", err)
+	}
+	// The library sends no newline to the master, which then waits for one.
+	out, err := master.ExecuteMaster("reload\n")
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: master socket: %w", ErrGone, err)
 	}
 	status, logs, _ := strings.Cut(out, "\n--\n")
 	if strings.TrimSpace(status) != "Success=1" {

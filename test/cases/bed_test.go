@@ -296,7 +296,11 @@ func (b *bed) readBack() *plan.State {
 
 func (b *bed) newRuntime() *haproxy.Runtime {
 	b.t.Helper()
-	return haproxy.NewRuntime(b.layout, b.caps)
+	rt, err := haproxy.NewRuntime(b.layout, b.caps)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return rt
 }
 
 // statusOf returns the last status published for a route.

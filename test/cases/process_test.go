@@ -6,7 +6,10 @@ import (
 
 // workerPID asks HAProxy for its process.
 func workerPID(b *bed) (int, error) {
-	rt := haproxy.NewRuntime(b.layout, b.caps)
+	rt, err := haproxy.NewRuntime(b.layout, b.caps)
+	if err != nil {
+		return 0, err
+	}
 	info, err := rt.Info()
 	return info.PID, err
 }
