@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/lbprovider/l2"
@@ -34,7 +35,8 @@ func (s *Speaker) announce() {
 	s.opts.Announcer.Announce(claims)
 	s.status.own(owns)
 	s.bgp.announce()
-	s.decided.Store(true)
+	now := time.Now()
+	s.decided.CompareAndSwap(nil, &now)
 }
 
 // merge is for Services that share an address: it is announced wherever one of

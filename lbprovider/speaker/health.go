@@ -18,15 +18,17 @@ func ServeHealth(ctx context.Context, address string, current func() *Speaker, w
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		s := current()
-		switch text := why(); {
-		case text != "":
-			http.Error(w, text, http.StatusServiceUnavailable)
-		case s == nil || !s.Ready():
-			http.Error(w, "not every service is decided about", http.StatusServiceUnavailable)
-		default:
-			fmt.Fprintln(w, "ok")
+		text := why()
+		if s := current(); text == "" && s != nil {
+			text = s.waits()
+		} else if text == "" {
+			text = "the speaker starts"
 		}
+		if text != "" {
+			http.Error(w, text, http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("/debug/l2", func(w http.ResponseWriter, r *http.Request) {
 		s := current()

@@ -145,8 +145,8 @@ type Speaker struct {
 	gate    *gate
 	status  *statusWriter
 	bgp     *bgpSide
-	// decided says that every Service was decided about.
-	decided atomic.Bool
+	// decided is when every Service was decided about first, nil before.
+	decided atomic.Pointer[time.Time]
 }
 
 // ManagerOptions returns the options of a manager for a speaker. Of all pods, it
@@ -300,8 +300,25 @@ func (s *Speaker) SessionsChanged() {
 	}
 }
 
-// Ready says whether the speaker has decided about every Service at least once.
-func (s *Speaker) Ready() bool { return s.decided.Load() }
+// settledAtLast is how long readiness waits for a speaker to take part in
+// elections; usually that takes half as long.
+const settledAtLast = 10 * time.Second
+
+// waits says what a speaker waits for before it does its part, and is empty
+// once it has decided about every Service and takes part in elections. A rollout
+// that went on before would leave addresses to ever fewer speakers, and move
+// them several times. One that stands back for long, because it was lost often,
+// holds nothing up.
+func (s *Speaker) waits() string {
+	decided := s.decided.Load()
+	switch {
+	case decided == nil:
+		return "not every service is decided about"
+	case time.Since(*decided) < settledAtLast && s.opts.Peers.Snapshot().Members[s.opts.NodeName].Phase == liveness.Settling:
+		return "stands back for a while, because it has only just come back"
+	}
+	return ""
+}
 
 // nodeChanged lets changes through that matter here, which heartbeats do not.
 func nodeChanged() predicate.Predicate {
