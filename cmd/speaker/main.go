@@ -52,7 +52,7 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	managerOptions, err := speaker.ManagerOptions(opts.namespace, selector, opts.metricsAddress, opts.pprofAddress)
+	managerOptions, err := speaker.ManagerOptions(opts.namespace, opts.nodeName, selector, opts.metricsAddress, opts.pprofAddress)
 	if err != nil {
 		return err
 	}

@@ -52,10 +52,7 @@ func newSessionWriter(c client.Client, opts Options, owner func(context.Context)
 }
 
 func (w *sessionWriter) setup(mgr ctrl.Manager) error {
-	toAll := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		if o.GetLabels()[v1beta1.LabelNode] != w.opts.NodeName {
-			return nil
-		}
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{allRequest}
 	})
 	err := ctrl.NewControllerManagedBy(mgr).Named("bgpstatus").

@@ -149,9 +149,9 @@ type Speaker struct {
 	decided atomic.Pointer[time.Time]
 }
 
-// ManagerOptions returns the options of a manager for a speaker. Of all pods, it
-// caches the speakers' only.
-func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress, pprofAddress string) (ctrl.Options, error) {
+// ManagerOptions returns the options of a manager for the speaker of a node. Of
+// all pods, it caches the speakers' only.
+func ManagerOptions(namespace, node string, speakers labels.Selector, metricsAddress, pprofAddress string) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -162,7 +162,7 @@ func ManagerOptions(namespace string, speakers labels.Selector, metricsAddress, 
 		&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
 		&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
 	}
-	maps.Copy(kept, bgpCache(namespace))
+	maps.Copy(kept, bgpCache(namespace, node))
 	grace := 2 * time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,

@@ -33,7 +33,9 @@ type sight struct {
 	// seen is when each was last reachable.
 	seen map[string]time.Time
 	// lostSince and wellSince are since when each says that it does not, or
-	// does, reach the API server.
+	// does, reach the API server. One that was met when all did has always
+	// done so, as far as anybody knows: speakers that met it at other times must
+	// not differ in that.
 	lostSince, wellSince map[string]time.Time
 	// cutSince is since when this speaker reaches too little.
 	cutSince time.Time
@@ -51,6 +53,12 @@ func (s *sight) met(node string) bool { _, ok := s.seen[node]; return ok }
 func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes map[string]bool, again time.Duration) {
 	nodes = map[string]bool{}
 	well := false
+	met := time.Time{}
+	for _, m := range members {
+		if m.Lost {
+			met = now
+		}
+	}
 	for name, m := range members {
 		s.seen[name] = now
 		if m.Lost {
@@ -58,8 +66,12 @@ func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes m
 			mark(s.lostSince, name, now)
 			continue
 		}
-		delete(s.lostSince, name)
-		left := wellTime - now.Sub(mark(s.wellSince, name, now))
+		since := met
+		if _, back := s.lostSince[name]; back {
+			delete(s.lostSince, name)
+			since = now
+		}
+		left := wellTime - now.Sub(mark(s.wellSince, name, since))
 		well = well || left <= 0
 		again = soonest(again, left)
 	}
@@ -135,13 +147,13 @@ func (s *sight) cut(self string, members map[string]liveness.Member, now time.Ti
 	return left <= 0, max(left, 0)
 }
 
-// mark returns when the name was first marked, which is now if it never was.
-func mark(times map[string]time.Time, name string, now time.Time) time.Time {
-	if at, ok := times[name]; ok {
-		return at
+// mark returns when the name was first marked, which is at if it never was.
+func mark(times map[string]time.Time, name string, at time.Time) time.Time {
+	if marked, ok := times[name]; ok {
+		return marked
 	}
-	times[name] = now
-	return now
+	times[name] = at
+	return at
 }
 
 // soonest returns the smaller of two times to wait, of which 0 and less means none.

@@ -56,6 +56,7 @@ func TestLost(t *testing.T) {
 			{0, "a b c", ""}, {40, "a! b! c!", ""}, {60, "a b c!", ""}, {89, "a b c!", ""}, {90, "a b c!", "c"},
 		}},
 		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {29, "a! b c", ""}, {30, "a! b c", "a"}}},
+		{"one that was met while all was well", []at{{0, "a b c", ""}, {1, "a! b c", ""}, {4, "a! b c", "a"}}},
 		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {44, "a! b", "a"}, {45, "b", ""}, {50, "a! b", ""}, {53, "a! b", "a"}}},
 	} {
 		s, start := newSight(), time.Now()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,4 +151,31 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 		}
 	}
 	return children
+}
+
+// delivered waits until kube-proxy delivers the Service to its pods of now, on
+// every node. After a time without the API server it may take half a minute to
+// ask it again, longer than anything of ours.
+func delivered(t *testing.T, p *product.Product, name, address string) {
+	t.Helper()
+	rule := regexp.MustCompile(`endpoint-\w+-default/` + name + `/tcp/http__([0-9.]+)/`)
+	eventually(t, func() error {
+		pods := strings.Fields(kubectl(t, p, "-n", "default", "get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[*].status.podIP}"))
+		slices.Sort(pods)
+		for _, node := range p.Cluster.Nodes() {
+			out, err := p.Cluster.Exec(t.Context(), node, "nft", "list", "table", "ip", "kube-proxy")
+			if err != nil {
+				return fmt.Errorf("list the rules of %s: %w: %s", node, err, out)
+			}
+			var known []string
+			for _, found := range rule.FindAllStringSubmatch(out, -1) {
+				known = append(known, found[1])
+			}
+			slices.Sort(known)
+			if known = slices.Compact(known); !slices.Equal(known, pods) || !strings.Contains(out, address+" . tcp . 80 ") {
+				return fmt.Errorf("kube-proxy of %s delivers %s to %v, want %s to %v", node, name, known, address, pods)
+			}
+		}
+		return nil
+	})
 }

@@ -137,14 +137,16 @@ func awaitOwner(t *testing.T, p *product.Product, address, node string) string {
 	return owner
 }
 
-// echo applies the echo Service and returns its address once the node answers
-// that comes first of all: while pods become ready one by one, others may.
+// echo applies the echo Service and returns its address once every kube-proxy
+// knows of it, and the node answers that comes first of all: while pods become
+// ready one by one, others may.
 func echo(t *testing.T, p *product.Product, policy string) (address, owner string) {
 	t.Helper()
 	name := "echo-" + strings.ToLower(policy)
 	apply(t, p, echoYAML(name, policy))
 	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/"+name, "--timeout=180s")
 	address = addressOf(t, p, name)
+	delivered(t, p, name, address)
 	return address, awaitOwner(t, p, address, firstFor(t, address, p.Cluster.Nodes()))
 }
 
