@@ -158,7 +158,8 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 // ask it again, longer than anything of ours.
 func delivered(t *testing.T, p *product.Product, name, address string) {
 	t.Helper()
-	rule := regexp.MustCompile(`endpoint-\w+-default/` + name + `/tcp/http__([0-9.]+)/`)
+	rule := regexp.MustCompile(`chain service-\w+-default/` + name + `/tcp/http \{[^{]*\{([^}]*)\}`)
+	pod := regexp.MustCompile(`([0-9.]+) \. 8080`)
 	eventually(t, func() error {
 		pods := strings.Fields(kubectl(t, p, "-n", "default", "get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[*].status.podIP}"))
 		slices.Sort(pods)
@@ -168,11 +169,13 @@ func delivered(t *testing.T, p *product.Product, name, address string) {
 				return fmt.Errorf("list the rules of %s: %w: %s", node, err, out)
 			}
 			var known []string
-			for _, found := range rule.FindAllStringSubmatch(out, -1) {
-				known = append(known, found[1])
+			if chain := rule.FindString(out); chain != "" {
+				for _, found := range pod.FindAllStringSubmatch(chain, -1) {
+					known = append(known, found[1])
+				}
 			}
 			slices.Sort(known)
-			if known = slices.Compact(known); !slices.Equal(known, pods) || !strings.Contains(out, address+" . tcp . 80 ") {
+			if !slices.Equal(known, pods) || !strings.Contains(out, address+" . tcp . 80 ") {
 				return fmt.Errorf("kube-proxy of %s delivers %s to %v, want %s to %v", node, name, known, address, pods)
 			}
 		}
