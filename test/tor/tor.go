@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,4 +206,37 @@ func output(cmd *exec.Cmd) (string, error) {
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return string(out), nil
+}
+
+// NextHops returns where the kernel of a router's network namespace sends packets
+// for an address, sorted: several gateways share them.
+func NextHops(ctx context.Context, netns string, addr netip.Addr) ([]string, error) {
+	family := "-4"
+	if addr.Is6() {
+		family = "-6"
+	}
+	out, err := exec.CommandContext(ctx, "ip", "-n", netns, family, "-json", "route", "show", addr.String()).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list routes of %s: %w", netns, err)
+	}
+	type hop struct {
+		Gateway string `json:"gateway"`
+	}
+	var routes []struct {
+		hop
+		NextHops []hop `json:"nexthops"`
+	}
+	if err := json.Unmarshal(out, &routes); err != nil {
+		return nil, fmt.Errorf("read routes of %s: %w", netns, err)
+	}
+	var gateways []string
+	for _, r := range routes {
+		for _, h := range append(r.NextHops, r.hop) {
+			if h.Gateway != "" {
+				gateways = append(gateways, h.Gateway)
+			}
+		}
+	}
+	slices.Sort(gateways)
+	return gateways, nil
 }

@@ -2,11 +2,11 @@ package lb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"regexp"
@@ -94,29 +94,10 @@ func hops(t *testing.T, p *product.Product, address string, nodes ...string) tim
 	slices.Sort(want)
 	start := time.Now()
 	eventually(t, func() error {
-		out, err := exec.Command("ip", "-n", p.Cluster.Name()+"-tor", "-json", "route", "show", address).Output()
+		got, err := tor.NextHops(t.Context(), p.Cluster.Name()+"-tor", netip.MustParseAddr(address))
 		if err != nil {
 			return err
 		}
-		type hop struct {
-			Gateway string `json:"gateway"`
-		}
-		var routes []struct {
-			hop
-			NextHops []hop `json:"nexthops"`
-		}
-		if err := json.Unmarshal(out, &routes); err != nil {
-			return err
-		}
-		var got []string
-		for _, r := range routes {
-			for _, h := range append(r.NextHops, r.hop) {
-				if h.Gateway != "" {
-					got = append(got, h.Gateway)
-				}
-			}
-		}
-		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("%s leads to %v, want %v", address, got, want)
 		}

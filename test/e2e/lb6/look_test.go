@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/fairlead/fairlead/test/tor"
 )
 
 // ownerOf waits until a node answers for the address, and returns its name.
@@ -106,9 +107,9 @@ func (b *bed) nodeWith(card string) (string, error) {
 // exactly these nodes.
 func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
 	b.t.Helper()
-	family, of := "-4", b.Address
+	of := b.Address
 	if addr.Is6() {
-		family, of = "-6", b.Address6
+		of = b.Address6
 	}
 	var want []string
 	for _, n := range nodes {
@@ -116,29 +117,11 @@ func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
 	}
 	slices.Sort(want)
 	b.eventually(func() error {
-		out, err := exec.Command("ip", "-n", b.Name()+"-tor", family, "-json", "route", "show", addr.String()).Output()
+		got, err := tor.NextHops(b.t.Context(), b.Name()+"-tor", addr)
 		if err != nil {
 			return err
 		}
-		type hop struct {
-			Gateway string `json:"gateway"`
-		}
-		var routes []struct {
-			hop
-			NextHops []hop `json:"nexthops"`
-		}
-		if err := json.Unmarshal(out, &routes); err != nil {
-			return err
-		}
-		var got []string
-		for _, r := range routes {
-			for _, h := range append(r.NextHops, r.hop) {
-				if h.Gateway != "" {
-					got = append(got, h.Gateway)
-				}
-			}
-		}
-		if slices.Sort(got); !slices.Equal(got, want) {
+		if !slices.Equal(got, want) {
 			return fmt.Errorf("%s leads to %v, want %v", addr, got, want)
 		}
 		return nil
