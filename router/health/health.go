@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/http/pprof"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -26,12 +27,13 @@ import (
 //
 //	/healthz          200 while the process works
 //	/healthz/ready    200 while every known route is served and no stop is under way
+//	/healthz…/NAME    one check of these, by the names of OpenShift's router
 //	/metrics          the router's metrics
 //	/metrics/haproxy  HAProxy's metrics, by its own exporter, with namespace and route
 //	/debug/pprof/     profiles of the router process
 //	/                 HAProxy's statistics page
 //
-// All but the first two ask for user and password, or for a token; see Access.
+// All but those of /healthz ask for user and password, or for a token; see Access.
 // The port speaks HTTP and, with a certificate, HTTPS.
 type Server struct {
 	// Ready reports whether HAProxy serves all known routes.
@@ -80,8 +82,12 @@ func (s *Server) Run(ctx context.Context, port int) error {
 func (s *Server) handler() http.Handler {
 	const metrics, debug = "metrics", "debug"
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("/healthz/ready", s.ready)
+	mux.HandleFunc("/healthz", s.healthz(""))
+	mux.HandleFunc("/healthz/ready", s.healthz("ready"))
+	mux.HandleFunc("/healthz/", http.NotFound) // what is no check needs no password
+	for _, c := range checks {
+		mux.HandleFunc("/"+path.Join("healthz", c.of, c.name), s.healthz(c.of, c))
+	}
 	mux.Handle("/metrics", s.authorized(metrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("/metrics/haproxy", s.authorized(metrics, s.haproxy("/metrics")))
 	mux.Handle("/debug/pprof/", s.authorized(debug, http.HandlerFunc(pprof.Index)))
@@ -91,13 +97,52 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	switch {
-	case s.stopping.Load():
-		http.Error(w, "process is terminating", http.StatusServiceUnavailable)
-	case !s.Ready():
-		http.Error(w, "not every route is served yet", http.StatusServiceUnavailable)
-	default:
+// check is one thing that a probe looks at.
+type check struct {
+	// of is the probe, the path below /healthz/, name that of OpenShift's router.
+	of, name string
+	// problem says what is wrong, or nothing.
+	problem func(s *Server) string
+}
+
+// The router's process has no check of HAProxy's socket: HAProxy is kept by a
+// process of its own, and to end this one would not mend it.
+var checks = []check{
+	{"", "controller", func(*Server) string { return "" }},
+	{"ready", "process-running", func(s *Server) string {
+		if s.stopping.Load() {
+			return "process is terminating"
+		}
+		return ""
+	}},
+	{"ready", "has-synced", (*Server).notServed},
+	{"ready", "backend-http", (*Server).notServed},
+}
+
+func (s *Server) notServed() string {
+	if s.Ready() {
+		return ""
+	}
+	return "not every route is served yet"
+}
+
+// healthz answers a probe: 503 with the first thing that is wrong. Without
+// checks to look at it looks at all of the probe.
+func (s *Server) healthz(probe string, only ...check) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		look := only
+		if len(look) == 0 {
+			look = checks
+		}
+		for _, c := range look {
+			if c.of != probe {
+				continue
+			}
+			if problem := c.problem(s); problem != "" {
+				http.Error(w, problem, http.StatusServiceUnavailable)
+				return
+			}
+		}
 		_, _ = w.Write([]byte("ok\n"))
 	}
 }

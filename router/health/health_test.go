@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -99,6 +100,9 @@ func TestAccess(t *testing.T) {
 	}{
 		{"/healthz", "", 200, "ok"},
 		{"/healthz/ready", "", 200, "ok"},
+		{"/healthz/controller", "", 200, "ok"},
+		{"/healthz/ready/has-synced", "", 200, "ok"},
+		{"/healthz/unknown", "", 404, ""},
 		{"/metrics", "", 401, "routers/metrics"},
 		{"/metrics", "Basic operator:secret", 200, ""},
 		{"/metrics", "Basic operator:wrong", 401, "router-stats-"},
@@ -143,5 +147,34 @@ func TestAccess(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestProbes: which check fails when, and that its probe does, too.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ready, stopping bool
+		want            map[string]int
+	}{
+		"serving":  {true, false, map[string]int{"": 200, "/controller": 200, "/ready": 200, "/ready/process-running": 200, "/ready/has-synced": 200, "/ready/backend-http": 200}},
+		"starting": {false, false, map[string]int{"": 200, "/controller": 200, "/ready": 503, "/ready/process-running": 200, "/ready/has-synced": 503, "/ready/backend-http": 503}},
+		"stopping": {true, true, map[string]int{"": 200, "/controller": 200, "/ready": 503, "/ready/process-running": 503, "/ready/has-synced": 200, "/ready/backend-http": 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &Server{Ready: func() bool { return test.ready }, Metrics: prometheus.NewRegistry()}
+			if test.stopping {
+				s.Stop()
+			}
+			h := s.handler()
+			for path, want := range test.want {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/healthz"+path, nil))
+				if w.Code != want {
+					t.Errorf("/healthz%s: %d %q, want %d", path, w.Code, w.Body, want)
+				}
+			}
+		})
 	}
 }
