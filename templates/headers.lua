@@ -2,7 +2,8 @@
 -- actions parted by 0x1e, fields by 0x1f:
 --   D name
 --   S name part...     a part is "L" and literal text, or "F" and a fetch with
---                      its converters, "req.hdr(name),lower"
+--                      its converters, "req.hdr(name),lower"; "E" instead of
+--                      "F" escapes the result as %{+E} does in a log format
 -- What a text means is kept, because the same few texts come with each request.
 local known, count = {}, 0
 
@@ -34,7 +35,7 @@ local function parse(text)
         action.parts[#action.parts + 1] = { literal = rest }
       else
         local words = split(rest, ",")
-        local part = { converters = {} }
+        local part = { converters = {}, escape = string.sub(fields[i], 1, 1) == "E" }
         part.header = string.match(words[1], "^re[qs]%.hdr%((.*)%)$")
         for j = 2, #words do
           part.converters[#part.converters + 1] = words[j]
@@ -72,6 +73,9 @@ local function value(txn, response, part)
     elseif name == "base64" then
       v = txn.c:base64(v)
     end
+  end
+  if part.escape then
+    v = string.gsub(v, '["\\%]]', "\\%0")
   end
   return v
 end

@@ -93,7 +93,8 @@ func encodeHeaders(actions []model.HeaderAction) string {
 }
 
 // valueParts splits a header value into literals ("L…") and fetches
-// ("F<fetch>,<converter>,…"). Ingest has checked the grammar.
+// ("F<fetch>,<converter>,…"; "E…" where the result is to be escaped). Ingest
+// has checked the grammar.
 func valueParts(v string) []string {
 	var parts []string
 	literal := func(s string) {
@@ -117,10 +118,20 @@ func valueParts(v string) []string {
 			v = rest
 			continue
 		}
-		_, fetch, _ := strings.Cut(after, "[") // skips {flags}, which only quote
+		flags, fetch, _ := strings.Cut(after, "[")
 		fetch, rest, _ := strings.Cut(fetch, "]")
-		parts = append(parts, "F"+fetch)
+		kind := "F"
+		if escapes(flags) {
+			kind = "E"
+		}
+		parts = append(parts, kind+fetch)
 		v = rest
 	}
 	return parts
+}
+
+// escapes reads flags such as "{+Q,-E}". Of the three of HAProxy's log format,
+// Q and X do nothing to a fetch (HAProxy 3.0 to 3.4); the last E counts.
+func escapes(flags string) bool {
+	return strings.LastIndex(flags, "+E") > strings.LastIndex(flags, "-E")
 }
