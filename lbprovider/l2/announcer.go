@@ -33,6 +33,10 @@ type Claim struct {
 	// here, requests are answered until the other announces itself, or for
 	// yieldTime; unasked, nothing is sent.
 	Yield bool
+	// Lost is when the node that announced the address before was found dead;
+	// zero if that is not why it is announced here. The time that passes until the
+	// first frame goes out is measured.
+	Lost time.Time
 	// counts is set by the Announcer.
 	counts *counts
 }
@@ -215,7 +219,7 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 		}
 		delete(s.yields, addr)
 		s.log.Info("announcing", "address", addr, "interfaces", c.Interfaces)
-		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh}
+		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh, lost: c.Lost}
 	}
 	s.claims.Store(&next)
 	for _, p := range s.ports {
@@ -284,7 +288,11 @@ func (s *state) speak(now time.Time) {
 		}
 		first := b.sent == 0
 		b.mark(now)
-		if !s.tell(addr, claims[addr]) && first {
+		switch told := s.tell(addr, claims[addr]); {
+		case told && !b.lost.IsZero():
+			s.opts.Metrics.failover.Observe(time.Since(b.lost).Seconds())
+			b.lost = time.Time{}
+		case !told && first:
 			s.log.Error("no interface can announce the address; for IPv6 it needs some IPv6 address", "address", addr, "interfaces", claims[addr].Interfaces)
 		}
 	}

@@ -20,6 +20,8 @@ type burst struct {
 	last    time.Time
 	// held is before when nothing goes out.
 	held time.Time
+	// lost is Claim.Lost, until a frame has gone out.
+	lost time.Time
 }
 
 // due returns when the next frame goes out; false if never.

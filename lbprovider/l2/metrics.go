@@ -16,6 +16,7 @@ import (
 type Metrics struct {
 	families [4]family
 	kernel   prometheus.Gauge
+	failover prometheus.Histogram
 
 	mu sync.Mutex // guards what follows
 	of map[netip.Addr]*counts
@@ -45,13 +46,21 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m.kernel = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lbprovider_l2_kernel_answers", Help: "1 if this node's kernel answers ARP for addresses of all Services, which kube-proxy's strictARP prevents.",
 	})
-	for _, c := range []prometheus.Collector{m, m.kernel} {
+	m.failover = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "lbprovider_l2_failover_seconds", Buckets: failoverBuckets(),
+		Help: "Time from when another node was found dead until an address of its was first announced here.",
+	})
+	for _, c := range []prometheus.Collector{m, m.kernel, m.failover} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metric: %w", err)
 		}
 	}
 	return m, nil
 }
+
+// failoverBuckets are in seconds: usually it takes milliseconds, and up to 1.5 s
+// more where kube-proxy is asked first whether it delivers.
+func failoverBuckets() []float64 { return []float64{0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10} }
 
 func (m *Metrics) kernelAnswers(yes bool) {
 	m.kernel.Set(0)

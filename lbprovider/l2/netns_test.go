@@ -96,7 +96,7 @@ func tell(from prometheus.Gatherer, out io.Writer) error {
 	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetHistogram().GetSampleSum()
 			for _, l := range m.GetLabel() {
 				all[f.GetName()+" "+l.GetValue()] = value
 			}
@@ -325,6 +325,29 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "address", changed)
 		s.run("ip", "-n", s.prefix+"b", "link", "set", "eth0", "up")
 		s.owner(vip, changed)
+	})
+	t.Run("how long an address of a dead node was nowhere is measured", func(t *testing.T) {
+		const metric = "lbprovider_l2_failover_seconds"
+		before := a.metrics()[metric]
+		a.announce(map[string]l2.Claim{"198.18.77.104": {Lost: time.Now().Add(-time.Minute)}})
+		took := 0.0
+		s.eventually(func() string {
+			if took = a.metrics()[metric] - before; took < 60 {
+				return fmt.Sprintf("an address of a node that died a minute ago counts as %v seconds", took)
+			}
+			return ""
+		})
+		a.announce(map[string]l2.Claim{"198.18.77.104": {}, "198.18.77.105": {}})
+		s.eventually(func() string {
+			if a.metric("metallb_layer2_gratuitous_sent", "198.18.77.105") == 0 {
+				return "the second address is not announced"
+			}
+			return ""
+		})
+		if again := a.metrics()[metric] - before; again != took {
+			t.Errorf("an address that nobody died for counts too: %v after %v seconds", again, took)
+		}
+		a.announce(nil)
 	})
 	t.Run("who gives up an address answers until another has it", func(t *testing.T) {
 		const moving = "198.18.77.103"

@@ -19,7 +19,10 @@ func (s *Speaker) announce() {
 		switch {
 		case v.Announce && !v.waits:
 			for _, addr := range v.addrs {
-				claims[addr] = merge(claims, addr, v.Interfaces)
+				claim := merge(claims, addr, v.Interfaces)
+				claim.Lost = claims[addr].Lost
+				s.takeovers.begin(addr, &claim)
+				claims[addr] = claim
 			}
 			owns[name] = v
 		case v.Reason == election.NotOwner || v.waits:

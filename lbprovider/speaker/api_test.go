@@ -39,11 +39,18 @@ type record struct {
 	mu        sync.Mutex
 	claims    map[netip.Addr]l2.Claim
 	refreshed int
+	// lost are the times that came with claims.
+	lost []time.Time
 }
 
 func (r *record) Announce(claims map[netip.Addr]l2.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for addr, c := range claims {
+		if was, known := r.claims[addr]; !c.Yield && (!known || was.Yield) {
+			r.lost = append(r.lost, c.Lost)
+		}
+	}
 	r.claims = claims
 }
 
@@ -85,8 +92,11 @@ func (p *peers) SetPeers(addresses []string) {
 
 func (p *peers) SetAnswering([]string) {}
 
+// died is when node-b is found dead, whenever it is not alive.
+var died = time.Unix(1700000000, 0)
+
 func (p *peers) alive(names ...string) {
-	next := &liveness.Snapshot{Synced: true, Members: map[string]liveness.Member{}}
+	next := &liveness.Snapshot{Synced: true, Members: map[string]liveness.Member{}, Dead: map[string]time.Time{"node-b": died}}
 	for _, n := range names {
 		next.Members[n] = liveness.Member{Phase: liveness.Active, Interfaces: []string{"eth0"}}
 	}
@@ -240,9 +250,11 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.speaker.Changed()
 		e.reason(vip, "notOwner")
 		e.Eventually(func() string { return e.reached(2) })
+		e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", 0) })
 		e.peers.alive("node-a")
 		e.speaker.Changed()
 		e.announces(vip)
+		e.tookOver(1, died)
 		e.peers.alive("node-a", "node-b")
 		e.speaker.Changed()
 		e.announces("")
@@ -251,6 +263,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-b"}}
 		e.patch(n, `{"metadata":{"labels":{"`+api.LabelExcludeFromLoadBalancers+`":""}}}`)
 		e.announces(vip)
+		e.tookOver(2, time.Time{}) // the other lives
 		e.speaker.Conflict(l2.Conflict{Address: netip.MustParseAddr(vip), MAC: net.HardwareAddr{2, 0, 0, 0, 0, 7}, Interface: "eth0"})
 		e.Eventually(func() string {
 			return e.event("web", "addressConflict", "another host, 02:00:00:00:00:07 on interface eth0")
@@ -298,20 +311,43 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.announces(vip)
 		e.Must(e.Delete(t.Context(), svc))
 		e.announces("")
+		e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", 0) })
 	})
 }
 
-// reached says "" if the speaker counts this many reachable speakers.
-func (e *env) reached(want int) string {
+// tookOver waits until the speaker has taken its only address over so often, the
+// last time from a node that died then.
+func (e *env) tookOver(times int, died time.Time) {
+	e.T.Helper()
+	e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", times) })
+	e.announced.mu.Lock()
+	defer e.announced.mu.Unlock()
+	if !slices.ContainsFunc(e.announced.lost, died.Equal) {
+		e.T.Errorf("the announcer was told that the former owner died at %v, want %v", e.announced.lost, died)
+	}
+	e.announced.lost = nil
+}
+
+// value says "" if the sum of a metric is this; 0: it is not told.
+func (e *env) value(name string, want int) string {
 	families, err := e.metrics.Gather()
 	e.Must(err)
+	got := 0.0
 	for _, f := range families {
-		if f.GetName() == "lbprovider_liveness_members" && int(f.GetMetric()[0].GetGauge().GetValue()) == want {
-			return ""
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				got += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
 		}
 	}
-	return fmt.Sprintf("the metric of reachable speakers is not %d", want)
+	if int(got) != want {
+		return fmt.Sprintf("metric %s is %v, want %d", name, got, want)
+	}
+	return ""
 }
+
+// reached says "" if the speaker counts this many reachable speakers.
+func (e *env) reached(want int) string { return e.value("lbprovider_liveness_members", want) }
 
 // event says "" if the Service has an event of this reason with this text.
 func (e *env) event(name, reason, text string) string {

@@ -78,6 +78,9 @@ func (s *Speaker) probePath(svc *corev1.Service) (probe.Path, bool) {
 
 // forget drops what is known of a Service.
 func (s *Speaker) forget(name types.NamespacedName) {
+	if v := s.services[name]; v != nil {
+		s.takeovers.forget(v.addrs)
+	}
 	delete(s.services, name)
 	delete(s.targets, name.String())
 	delete(s.misread, name)

@@ -34,7 +34,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 	s.cut = cut && !s.opts.AnnounceIsolated
 	again = soonest(again, wait)
 
-	s.nodes, s.members = nil, peers.Members
+	s.nodes, s.members, s.dead = nil, peers.Members, peers.Dead
 	for i := range list.Items {
 		n := &list.Items[i]
 		member, alive := peers.Members[n.Name]

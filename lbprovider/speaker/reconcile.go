@@ -144,6 +144,9 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 		s.forget(name)
 		return nil
 	}
+	if !slices.Equal(old.addrs, addrs) {
+		s.takeovers.forget(old.addrs)
+	}
 	v := &verdict{addrs: addrs, Verdict: judged}
 	if v.Announce {
 		v.waits = !s.gate.open(svc)
@@ -152,10 +155,15 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 			if v.from, err = s.takenFrom(ctx, name, old, v); err != nil {
 				return err
 			}
+			if v.from != "" {
+				s.takeovers.expect(addrs, s.diedAt(old.Owner))
+			}
 		}
 	} else {
 		s.gate.close(name)
+		s.takeovers.cancel(addrs)
 	}
+
 	v.byBGP = s.bgp.decide(svc, addrs)
 	if known && v.equal(old) {
 		return nil
@@ -206,6 +214,15 @@ func (s *Speaker) takenFrom(ctx context.Context, name types.NamespacedName, befo
 		return fmt.Sprintf("; taken over from node %q: %s", before.Owner, why), nil
 	}
 	return fmt.Sprintf("; taken over from node %q, which comes after this one", before.Owner), nil
+}
+
+// diedAt returns when the speaker of a node was found dead; zero if it lives, or
+// left on purpose.
+func (s *Speaker) diedAt(node string) time.Time {
+	if _, lives := s.members[node]; lives {
+		return time.Time{}
+	}
+	return s.dead[node]
 }
 
 // judge asks election about svc.

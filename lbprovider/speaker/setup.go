@@ -137,6 +137,9 @@ type Speaker struct {
 
 	facts    *facts.Facts
 	services map[types.NamespacedName]*verdict
+	// dead is when speakers that are gone were lost.
+	dead      map[string]time.Time
+	takeovers *takeovers
 	// targets are the pods here that are to be asked, by Service.
 	targets map[string]probe.Target
 	// misread are annotations that cannot be read, so that each is told once.
@@ -192,7 +195,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		events: mgr.GetEventRecorderFor("fairlead-speaker"), //nolint:staticcheck // see above
 		opts:   opts,
 		log:    opts.Log.With("part", "speaker"), metrics: gauges,
-		services: map[types.NamespacedName]*verdict{}, sight: newSight(), unmet: map[string]bool{},
+		services: map[types.NamespacedName]*verdict{}, sight: newSight(), unmet: map[string]bool{}, takeovers: newTakeovers(),
 		targets: map[string]probe.Target{}, misread: map[types.NamespacedName]string{},
 	}
 	if s.passes, err = newPasses(opts.Registerer); err != nil {
@@ -203,8 +206,10 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		opts.Peers.SetAnswering(s.prober.Answering())
 		s.Changed()
 	})
-	if err := opts.Registerer.Register(newAnnounced(s)); err != nil {
-		return nil, fmt.Errorf("register speaker metrics: %w", err)
+	for _, c := range []prometheus.Collector{newAnnounced(s), newOwnerChanges(s)} {
+		if err := opts.Registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("register speaker metrics: %w", err)
+		}
 	}
 	s.status = newStatusWriter(mgr.GetClient(), opts, &s.alone)
 	if err := s.status.setup(mgr); err != nil {
