@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
+	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
@@ -60,7 +61,7 @@ type settings struct {
 	classless      bool
 	addresses      bool
 	lbClasses      string
-	logLevel       slog.Level
+	logLevel       loglevel.Level
 	aws            aws.Access
 	dns            dnsSettings
 	cloud          cloudSettings
@@ -81,7 +82,7 @@ func parse(args []string) (s settings, err error) {
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
 	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
-	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "least `level` that is logged: debug, info, error")
+	f.TextVar(&s.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "least `level` that is logged: all, debug, info, warn, error or none")
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
 	s.cloud.flags(f)

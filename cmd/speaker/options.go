@@ -11,6 +11,8 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/l2"
+	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
@@ -27,7 +29,8 @@ type options struct {
 	isolation                     string
 	refresh                       time.Duration
 	excluded                      string
-	logLevel                      slog.Level
+	gossipProfile                 liveness.Profile
+	logLevel                      loglevel.Level
 }
 
 func (o *options) register(fs *flag.FlagSet) {
@@ -46,7 +49,8 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.isolation, "l2-isolation", isolationWithdraw, "what a speaker does that reaches neither the API server nor half of the other speakers: withdraw or announce")
 	fs.DurationVar(&o.refresh, "gratuitous-arp-interval", l2.DefaultRefresh, "pause between unasked announcements of an address; 0: only when it moves")
 	fs.StringVar(&o.excluded, "exclude-interfaces", "", "comma-separated regular expressions of interface names never to announce on, instead of those that lead to pods and virtual machines")
-	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	fs.TextVar(&o.gossipProfile, "gossip-profile", liveness.Fast, "how fast dead speakers are noticed: fast (1 to 2 s), lan (5 to 10 s) or wan (half a minute to one), for networks that lose packets or are slow")
+	fs.TextVar(&o.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "all, debug, info, warn, error or none")
 }
 
 func (o *options) classes() service.Classes {

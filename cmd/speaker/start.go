@@ -54,7 +54,7 @@ func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
 		return err
 	}
 	gossip, err := liveness.Start(liveness.Options{
-		NodeName: opts.nodeName, BindAddress: opts.bindAddress, BindPort: opts.bindPort, Secret: secret,
+		NodeName: opts.nodeName, BindAddress: opts.bindAddress, BindPort: opts.bindPort, Secret: secret, Profile: opts.gossipProfile,
 		Changed: func() {
 			if s := decider.Load(); s != nil {
 				s.Changed()

@@ -17,6 +17,8 @@ import (
 type roster struct {
 	mu    sync.Mutex
 	known map[string]entry
+	// dead is when who was lost without a farewell.
+	dead map[string]time.Time
 }
 
 type entry struct {
@@ -29,6 +31,7 @@ func (r *roster) put(n *memberlist.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[n.Name] = entry{addr: addr.Unmap(), meta: bytes.Clone(n.Meta)}
+	delete(r.dead, n.Name)
 }
 
 // remove returns how many are left, this one included.
@@ -37,6 +40,19 @@ func (r *roster) remove(n *memberlist.Node) int {
 	defer r.mu.Unlock()
 	delete(r.known, n.Name)
 	return len(r.known)
+}
+
+// bury notes that a member is dead.
+func (r *roster) bury(name string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dead[name] = now
+}
+
+func (r *roster) obituaries() map[string]time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.dead)
 }
 
 func (r *roster) list() map[string]entry {
@@ -64,7 +80,9 @@ func (e events) NotifyUpdate(n *memberlist.Node) {
 
 func (e events) NotifyLeave(n *memberlist.Node) {
 	if last := e.g.roster.list()[n.Name].meta; !bytes.Contains(last, []byte(Draining)) {
-		e.g.flaps.add(n.Name, time.Now())
+		now := time.Now()
+		e.g.flaps.add(n.Name, now)
+		e.g.roster.bury(n.Name, now)
 	}
 	if e.g.roster.remove(n) <= 1 {
 		e.g.cut.Store(e.g.flaps.alone(time.Now()))

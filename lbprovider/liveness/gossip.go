@@ -79,6 +79,9 @@ type Snapshot struct {
 	Synced bool
 	// Members are the reachable speakers by node name, this one included.
 	Members map[string]Member
+	// Dead is when speakers were lost that have neither said that they stop nor
+	// come back.
+	Dead map[string]time.Time
 }
 
 // Options configure a Gossip.
@@ -91,6 +94,9 @@ type Options struct {
 	BindPort int
 	// Secret encrypts the gossip if it is not empty. All speakers need the same.
 	Secret []byte
+	// Profile is how fast dead speakers are noticed. Speakers of different
+	// profiles understand each other.
+	Profile Profile
 	// Changed is called, from one goroutine, after each change of the Snapshot.
 	Changed func()
 	Log     *slog.Logger
@@ -123,7 +129,7 @@ type Gossip struct {
 // address or port cannot be used.
 func Start(opts Options) (*Gossip, error) {
 	g := &Gossip{
-		opts: opts, roster: roster{known: map[string]entry{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		opts: opts, roster: roster{known: map[string]entry{}, dead: map[string]time.Time{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		peers: make(chan []string, 1), done: make(chan struct{}),
 	}
 	g.self.Store(&Member{Phase: Settling})
@@ -141,21 +147,14 @@ func Start(opts Options) (*Gossip, error) {
 	return g, nil
 }
 
-// config tunes memberlist. With these values a dead member is noticed after
-// about 1 to 1.6 seconds (a probe every 250 ms, suspicion of 750 ms, which lack
-// of confirmation at most doubles), against 5 to 6 seconds by default.
+// config is that of the profile and what all have in common.
 func (g *Gossip) config() (*memberlist.Config, error) {
-	cfg := memberlist.DefaultLANConfig()
+	cfg := g.opts.Profile.config()
 	cfg.Name = g.opts.NodeName
 	cfg.BindAddr, cfg.BindPort = g.opts.BindAddress, g.opts.BindPort
 	cfg.AdvertisePort = g.opts.BindPort
-	cfg.ProbeInterval, cfg.ProbeTimeout = 250*time.Millisecond, 125*time.Millisecond
-	cfg.SuspicionMult, cfg.SuspicionMaxTimeoutMult = 3, 2
-	cfg.GossipInterval = 100 * time.Millisecond
 	// A TCP probe would hide that UDP does not get through, and delays the verdict.
 	cfg.DisableTcpPings = true
-	cfg.TCPTimeout = time.Second
-	cfg.PushPullInterval = 15 * time.Second
 	// A node that comes back with another address is welcome at once.
 	cfg.DeadNodeReclaimTime = time.Second
 	cfg.Events, cfg.Delegate = events{g}, delegate{g}
@@ -310,7 +309,7 @@ func (g *Gossip) members() map[string]Member {
 
 func (g *Gossip) refresh() {
 	old := g.Snapshot()
-	next := &Snapshot{Synced: g.synced.Load(), Members: g.members()}
+	next := &Snapshot{Synced: g.synced.Load(), Members: g.members(), Dead: g.roster.obituaries()}
 	if next.Synced == old.Synced && maps.EqualFunc(next.Members, old.Members, Member.equal) {
 		return
 	}

@@ -15,16 +15,25 @@ import (
 type group struct {
 	t    *testing.T
 	port int
-	all  []*Gossip
+	// network is a format of addresses.
+	network string
+	profile Profile
+	all     []*Gossip
 }
 
 func newGroup(t *testing.T, secrets ...string) *group {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.77.0.1:0")
+	return newGroupOn(t, "127.77.0.%d", "", secrets...)
+}
+
+func newGroupOn(t *testing.T, network string, profile Profile, secrets ...string) *group {
+	t.Helper()
+	g := &group{t: t, network: network, profile: profile}
+	l, err := net.Listen("tcp", net.JoinHostPort(g.address(0), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &group{t: t, port: l.Addr().(*net.TCPAddr).Port}
+	g.port = l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	for i, secret := range secrets {
 		g.start(i, secret)
@@ -32,13 +41,13 @@ func newGroup(t *testing.T, secrets ...string) *group {
 	return g
 }
 
-func address(i int) string { return fmt.Sprintf("127.77.0.%d", i+1) }
-func node(i int) string    { return fmt.Sprintf("n%d", i) }
+func (g *group) address(i int) string { return fmt.Sprintf(g.network, i+1) }
+func node(i int) string               { return fmt.Sprintf("n%d", i) }
 
 func (g *group) start(i int, secret string) *Gossip {
 	g.t.Helper()
 	s, err := Start(Options{
-		NodeName: node(i), BindAddress: address(i), BindPort: g.port, Secret: []byte(secret), Changed: func() {},
+		NodeName: node(i), BindAddress: g.address(i), BindPort: g.port, Secret: []byte(secret), Profile: g.profile, Changed: func() {},
 		Log: slog.New(slog.DiscardHandler), // memberlist's goroutines outlive the test
 	})
 	if err != nil {
@@ -54,7 +63,7 @@ func (g *group) start(i int, secret string) *Gossip {
 	g.all = append(g.all, s)
 	var peers []string
 	for j := range max(3, i+1) {
-		peers = append(peers, address(j))
+		peers = append(peers, g.address(j))
 	}
 	s.SetPeers(peers)
 	return s
