@@ -83,6 +83,13 @@ const (
 	ReasonEnsuredLoadBalancer  Reason = "EnsuredLoadBalancer"
 	ReasonDeletingLoadBalancer Reason = "DeletingLoadBalancer"
 	ReasonDeletedLoadBalancer  Reason = "DeletedLoadBalancer"
+	// ReasonUpdatedLoadBalancer, ReasonUpdateLoadBalancerFailed and
+	// ReasonUnAvailableLoadBalancer tell of targets.
+	ReasonUpdatedLoadBalancer      Reason = "UpdatedLoadBalancer"
+	ReasonUpdateLoadBalancerFailed Reason = "UpdateLoadBalancerFailed"
+	ReasonUnAvailableLoadBalancer  Reason = "UnAvailableLoadBalancer"
+	// ReasonZoneLeftOut: a zone of the cluster has no load balancers.
+	ReasonZoneLeftOut Reason = "ZoneLeftOut"
 )
 
 func cloudRemedies() map[Reason]Remedy {
@@ -108,5 +115,11 @@ func cloudRemedies() map[Reason]Remedy {
 		ReasonEnsuredLoadBalancer:     {"the load balancer is as the Service asks for", ""},
 		ReasonDeletingLoadBalancer:    {"the load balancer is being deleted", ""},
 		ReasonDeletedLoadBalancer:     {"the load balancer is deleted", ""},
+		ReasonUpdatedLoadBalancer:     {"targets were registered or deregistered", ""},
+		ReasonUpdateLoadBalancerFailed: {
+			"targets could not be registered or deregistered", "the message has the cloud's reason; it is tried again. Targets that stand serve on",
+		},
+		ReasonUnAvailableLoadBalancer: {"no node may be a target of the load balancer", "look at the nodes' labels, taints and readiness"},
+		ReasonZoneLeftOut:             {"the cloud makes no load balancers in a zone, and its subnet was found, not named", "nothing, if nodes of other zones suffice; else name subnets of other zones"},
 	}
 }

@@ -218,6 +218,7 @@ func TestLife(t *testing.T) {
 	b.settled(s, 203)
 	registered := fakeaws.Count(b.cloud.Since(mark), "RegisterTargets")
 	t.Logf("200 nodes joined: %d RegisterTargets", registered)
+	b.eventually(func() string { return b.hasEvent(s, "UpdatedLoadBalancer", "registered") })
 
 	stop()
 	stop = b.start()

@@ -16,7 +16,10 @@ type debounce struct {
 	waits map[types.NamespacedName]span
 }
 
-type span struct{ first, last time.Time }
+type span struct {
+	first, last time.Time
+	urgent      bool
+}
 
 func newDebounce(quiet, patience time.Duration) *debounce {
 	return &debounce{quiet: quiet, patience: patience, waits: map[types.NamespacedName]span{}}
@@ -34,6 +37,16 @@ func (d *debounce) note(key types.NamespacedName, now time.Time) {
 	d.waits[key] = s
 }
 
+// hurry says that something changed that must not wait.
+func (d *debounce) hurry(key types.NamespacedName, now time.Time) {
+	d.note(key, now)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.waits[key]
+	s.urgent = true
+	d.waits[key] = s
+}
+
 // wait returns how long a pass must still wait; at 0 the changes are taken
 // and the next one begins anew.
 func (d *debounce) wait(key types.NamespacedName, now time.Time) time.Duration {
@@ -44,7 +57,7 @@ func (d *debounce) wait(key types.NamespacedName, now time.Time) time.Duration {
 		return 0
 	}
 	left := min(d.quiet-now.Sub(s.last), d.patience-now.Sub(s.first))
-	if left <= 0 {
+	if left <= 0 || s.urgent {
 		delete(d.waits, key)
 		return 0
 	}

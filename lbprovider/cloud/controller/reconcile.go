@@ -48,7 +48,7 @@ func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	held := controllerutil.ContainsFinalizer(service, api.FinalizerCloudLoadBalancer)
 	switch {
-	case r.ours(service) && rival(service) != "" && !held:
+	case r.ours(service) && r.rival(service) != "" && !held:
 		return reconcile.Result{}, r.standAside(ctx, service)
 	case r.ours(service):
 		return r.ensure(ctx, service)
@@ -100,14 +100,15 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 		return reconcile.Result{}, err
 	}
 	spec, again := specOf(r.opts.Cluster, in)
-	m.ref = spec.Ref
 	specHash, targetHash := hashes(spec)
-	if specHash != m.spec {
-		m.failures, m.polls = 0, 0
-	}
+	wait := m.asked(specHash, r.opts.Now())
 	if problems := r.opts.Hook.Validate(ctx, spec); refused(problems) {
 		m.spec, m.targets = "", ""
 		return reconcile.Result{}, r.sayInvalid(ctx, service, problems)
+	}
+	if wait > 0 {
+		// It failed, and nobody has changed what is asked for since.
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if specHash == m.spec {
 		// Only targets may have changed, and they come in swarms.
@@ -115,19 +116,8 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 	}
-	before := service.DeepCopy()
-	if controllerutil.AddFinalizer(service, api.FinalizerCloudLoadBalancer) {
-		// Before the first call that makes anything: then nothing can be
-		// left over if the Service goes. An update would do for other kinds,
-		// but makes a Service anew that was deleted in the meantime.
-		err := r.client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		if err != nil {
-			return reconcile.Result{}, fmt.Errorf("add the finalizer to Service %s: %w", key, err)
-		}
-		r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
+	if err := r.hold(ctx, service); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	due := m.done.IsZero() || r.opts.Now().Sub(m.done) >= r.opts.Resync-r.opts.Resync/8
 	if specHash == m.spec && !due {
@@ -137,6 +127,26 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 		return r.updateTargets(ctx, service, spec, m, targetHash, again)
 	}
 	return r.ensureAll(ctx, service, spec, m, again)
+}
+
+// hold puts the finalizer on a Service, before the first call that makes
+// anything: then nothing can be left over if the Service goes.
+func (r *reconciler) hold(ctx context.Context, service *corev1.Service) error {
+	before := service.DeepCopy()
+	added := false
+	for _, f := range r.finalizers() {
+		added = controllerutil.AddFinalizer(service, f) || added
+	}
+	if !added {
+		return nil
+	}
+	// An update would do for other kinds, but makes a Service anew that was
+	// deleted in the meantime.
+	if err := r.client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("add the finalizer to Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
+	return nil
 }
 
 func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spec *hook.Spec, m *memory, again time.Duration) (reconcile.Result, error) {
@@ -149,15 +159,12 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 		r.metrics.health(spec.Ref.String(), result.Targets)
 	}
 	if err != nil {
-		m.failures++
 		m.spec, m.targets, m.done = "", "", time.Time{}
-		if writeErr := r.sayFailed(ctx, service, result, err, m.failures); writeErr != nil {
-			return reconcile.Result{}, writeErr
-		}
-		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+		return r.pause(ctx, service, m, failure{err: err, result: result, event: api.ReasonSyncLoadBalancerFailed})
 	}
-	m.failures = 0
+	m.succeeded()
 	m.spec, m.targets = hashes(spec)
+	result.Problems = append(result.Problems, unavailable(spec, result.Targets)...)
 	if err := r.saySucceeded(ctx, service, result); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -171,6 +178,17 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 	return r.next(m, again), nil
 }
 
+// pause tells of a pass that failed, and waits before the next one.
+func (r *reconciler) pause(ctx context.Context, service *corev1.Service, m *memory, f failure) (reconcile.Result, error) {
+	wait := m.failed(f.err, r.opts.Now())
+	f.times = m.failures
+	if err := r.sayFailed(ctx, service, f); err != nil {
+		m.rest = time.Time{} // it is still to be said
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
 func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service, spec *hook.Spec, m *memory, hash string, again time.Duration) (reconcile.Result, error) {
 	within, cancel := context.WithTimeout(ctx, ensureTime)
 	defer cancel()
@@ -180,16 +198,15 @@ func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service,
 	case hook.ClassNotFound, hook.ClassUnsupported:
 		return r.ensureAll(ctx, service, spec, m, again)
 	default:
-		m.failures++
-		if writeErr := r.sayFailed(ctx, service, nil, err, m.failures); writeErr != nil {
-			return reconcile.Result{}, writeErr
-		}
-		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+		return r.pause(ctx, service, m, failure{err: err, event: api.ReasonUpdateLoadBalancerFailed})
 	}
-	m.failures, m.targets = 0, hash
+	m.succeeded()
+	m.targets = hash
 	r.metrics.health(spec.Ref.String(), result.Targets)
+	r.tellWarnings(service, append(result.Problems, unavailable(spec, result.Targets)...))
 	if result.Registered+result.Deregistered > 0 {
-		r.log.Info("targets changed", "service", spec.Ref.String(), "registered", result.Registered, "deregistered", result.Deregistered)
+		r.tell(service, corev1.EventTypeNormal, api.ReasonUpdatedLoadBalancer,
+			fmt.Sprintf("targets of all ports: %d registered, %d deregistered", result.Registered, result.Deregistered))
 		// New targets become healthy one day; the next look tells.
 		m.done = time.Time{}
 		return reconcile.Result{RequeueAfter: max(result.RetryAfter.Std(), time.Second)}, nil
@@ -210,31 +227,6 @@ func (r *reconciler) next(m *memory, again time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: left}
 }
 
-// backoff returns when to try again after an error.
-func backoff(e *hook.Error, failures int) time.Duration {
-	if e.RetryAfter > 0 {
-		return min(e.RetryAfter, 5*time.Minute)
-	}
-	doubling := func(from, most time.Duration) time.Duration {
-		d := from << min(failures-1, 10)
-		d = min(d, most)
-		return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // no secret depends on it
-	}
-	switch e.Class {
-	case hook.ClassQuota:
-		return 5 * time.Minute
-	case hook.ClassInvalidConfig, hook.ClassConflict, hook.ClassUnsupported:
-		// Subnets may get tagged, names may become free.
-		return doubling(time.Minute, 10*time.Minute)
-	case hook.ClassDenied, hook.ClassProtected:
-		return doubling(time.Minute, 10*time.Minute)
-	case hook.ClassBusy, hook.ClassNotFound:
-		return doubling(5*time.Second, 30*time.Second)
-	case hook.ClassThrottled, hook.ClassUnavailable, hook.ClassInternal:
-	}
-	return doubling(5*time.Second, 5*time.Minute)
-}
-
 // remove has the hook delete the load balancer, and then lets the Service go.
 func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(service)
@@ -247,6 +239,10 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 		m.spec = "deleting"
 		r.tell(service, corev1.EventTypeNormal, api.ReasonDeletingLoadBalancer, "deleting the load balancer")
 	}
+	// Annotations may forbid it, and be taken away at last.
+	if wait := m.asked("deleting "+hashOf(service.Annotations), r.opts.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	within, cancel := context.WithTimeout(ctx, deleteTime)
 	defer cancel()
 	start := r.opts.Now()
@@ -254,12 +250,10 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 	r.metrics.pass(r.opts.Now().Sub(start), err)
 	switch {
 	case err != nil:
-		m.failures++
-		if writeErr := r.sayFailed(ctx, service, nil, err, m.failures); writeErr != nil {
-			return reconcile.Result{}, client.IgnoreNotFound(writeErr)
-		}
-		return reconcile.Result{RequeueAfter: backoff(hook.AsError(err), m.failures)}, nil
+		result, err := r.pause(ctx, service, m, failure{err: err, event: api.ReasonSyncLoadBalancerFailed})
+		return result, client.IgnoreNotFound(err)
 	case !result.Done:
+		m.succeeded()
 		m.polls++
 		r.log.Info("deletion waits", "service", key.String(), "for", result.Waiting)
 		return reconcile.Result{RequeueAfter: min(max(result.RetryAfter.Std(), time.Second)*time.Duration(1+m.polls/6), 30*time.Second)}, nil

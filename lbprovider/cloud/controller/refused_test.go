@@ -14,6 +14,21 @@ import (
 	"github.com/fairlead/fairlead/test/fakeaws"
 )
 
+// calm waits until nothing is under way any more: two seconds without a call.
+func (b *bed) calm() {
+	b.t.Helper()
+	seen, calm := b.cloud.Mark(), 0
+	b.eventually(func() string {
+		if now := b.cloud.Mark(); now != seen {
+			seen, calm = now, 0
+		}
+		if calm++; calm < 40 {
+			return "the cloud is still asked"
+		}
+		return ""
+	})
+}
+
 // TestEveryAnnotation gives every annotation a wrong value: AWS is not called,
 // not even to read, nothing is held by a finalizer, and the condition and an
 // event name key and value. On a Service that has its load balancer already,
@@ -31,17 +46,7 @@ func TestEveryAnnotation(t *testing.T) {
 		}
 		return ""
 	})
-	// Nothing of it is under way any more.
-	seen, calm := b.cloud.Mark(), 0
-	b.eventually(func() string {
-		if now := b.cloud.Mark(); now != seen {
-			seen, calm = now, 0
-		}
-		if calm++; calm < 40 {
-			return "the cloud is still asked"
-		}
-		return ""
-	})
+	b.calm()
 	before := b.cloud.Balancers()
 	mark := b.cloud.Mark()
 

@@ -22,6 +22,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,12 @@ type Options struct {
 	Cluster string
 	// Class is the load-balancer class that is ours. Required.
 	Class string
+	// Default reports whether a Service without a class is ours; nil means that
+	// none is. One of another class never is.
+	Default func(*corev1.Service) bool
+	// Finalizers are to stand on a Service besides our own. That of another
+	// controller among them does not make it that controller's.
+	Finalizers []string
 	// Namespace is whose Services are served; empty means api.OperandNamespace.
 	Namespace string
 	// Resync is how often a load balancer is looked at although nothing
@@ -104,22 +111,6 @@ type reconciler struct {
 	known map[types.NamespacedName]*memory
 }
 
-// memory is what is remembered of one Service. The queue never hands out one
-// Service twice at once, so only its own worker uses it.
-type memory struct {
-	ref hook.Ref
-	// spec and targets are hashes of what the hook was last told with success.
-	spec, targets string
-	// done is when Ensure last succeeded with nothing left to be done.
-	done time.Time
-	// failures counts passes that failed in a row.
-	failures int
-	// told are the warnings that were told with the last pass.
-	told map[string]bool
-	// polls counts passes in a row in which the cloud was not finished.
-	polls int
-}
-
 // Setup adds the controller to mgr. It works on the elected leader only.
 func Setup(mgr ctrl.Manager, opts Options) error {
 	opts = opts.withDefaults()
@@ -137,7 +128,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == opts.Namespace })
 	err = ctrl.NewControllerManagedBy(mgr).Named("cloud").
 		For(&corev1.Service{}, builder.WithPredicates(ours, serviceMatters())).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.everyService), builder.WithPredicates(nodeMatters())).
+		Watches(&corev1.Node{}, r.nodeEvents(), builder.WithPredicates(nodeMatters())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.serviceOfSlice), builder.WithPredicates(ours)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
@@ -183,16 +174,39 @@ func nodeMatters() predicate.Predicate {
 	}}
 }
 
-// everyService wakes all Services that are served.
-func (r *reconciler) everyService(_ context.Context, _ client.Object) []reconcile.Request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []reconcile.Request
-	for key := range r.known {
-		r.calm.note(key, r.opts.Now())
-		all = append(all, reconcile.Request{NamespacedName: key})
+// queue takes the Services that are to be looked at.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// nodeEvents wakes all Services that are served. Nodes come and go in swarms,
+// which are gathered; one that must not be a target any more leaves at once.
+func (r *reconciler) nodeEvents() handler.EventHandler {
+	wake := func(q queue, note func(types.NamespacedName, time.Time)) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for key := range r.known {
+			note(key, r.opts.Now())
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
 	}
-	return all
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { wake(q, r.calm.note) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { wake(q, r.calm.note) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if leaves(e.ObjectOld, e.ObjectNew) {
+				wake(q, r.calm.hurry)
+				return
+			}
+			wake(q, r.calm.note)
+		},
+	}
+}
+
+// leaves reports whether a node has just been excluded, by a label, a taint or
+// its deletion.
+func leaves(before, after client.Object) bool {
+	old, ok := before.(*corev1.Node)
+	now, ok2 := after.(*corev1.Node)
+	return ok && ok2 && !excluded(old) && excluded(now)
 }
 
 func (r *reconciler) serviceOfSlice(_ context.Context, o client.Object) []reconcile.Request {
@@ -209,12 +223,26 @@ func (r *reconciler) serviceOfSlice(_ context.Context, o client.Object) []reconc
 
 // ours reports whether a Service asks for a load balancer of ours.
 func (r *reconciler) ours(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp.IsZero() && deref(s.Spec.LoadBalancerClass) == r.opts.Class
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || !s.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if class := s.Spec.LoadBalancerClass; class != nil {
+		return *class == r.opts.Class
+	}
+	return r.opts.Default != nil && r.opts.Default(s)
+}
+
+// finalizers are those that a Service of ours has.
+func (r *reconciler) finalizers() []string {
+	return append([]string{api.FinalizerCloudLoadBalancer}, r.opts.Finalizers...)
 }
 
 // rival returns the finalizer of another controller that serves a Service.
-func rival(s *corev1.Service) string {
+func (r *reconciler) rival(s *corev1.Service) string {
 	for _, f := range s.Finalizers {
+		if slices.Contains(r.opts.Finalizers, f) {
+			continue
+		}
 		if f == "service.k8s.aws/resources" || f == "service.kubernetes.io/load-balancer-cleanup" || strings.HasPrefix(f, "service.k8s.aws/") {
 			return f
 		}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,6 +34,9 @@ type verdict struct {
 	// warnings are told as events where they are new.
 	warnings []hook.Problem
 	result   *hook.Result
+	// event is the reason of the event that tells of a failure; the default is
+	// SyncLoadBalancerFailed.
+	event api.Reason
 }
 
 // sayInvalid tells of annotations and fields that cannot be used. What there
@@ -61,17 +65,27 @@ func (r *reconciler) sayInvalid(ctx context.Context, service *corev1.Service, pr
 // hear of.
 const quietFailures = 3
 
+// failure is a pass that failed.
+type failure struct {
+	err error
+	// result is what is there anyway; may be nil.
+	result *hook.Result
+	// times is how many passes have failed in a row.
+	times int
+	event api.Reason
+}
+
 // sayFailed tells why a pass failed. A published address stays published.
-func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, result *hook.Result, err error, failures int) error {
-	e := hook.AsError(err)
-	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "error", err)
+func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, f failure) error {
+	e := hook.AsError(f.err)
+	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "times", f.times, "error", f.err)
 	passing := e.Class == hook.ClassThrottled || e.Class == hook.ClassUnavailable
-	if passing && failures < quietFailures {
+	if passing && f.times < quietFailures {
 		return nil
 	}
 	v := verdict{
-		ready: metav1.ConditionFalse, reason: reasonOf(e), message: err.Error(), result: result,
-		progressing: metav1.ConditionTrue, change: reasonOf(e), changeMessage: err.Error(),
+		ready: metav1.ConditionFalse, reason: reasonOf(e), message: f.err.Error(), result: f.result, event: f.event,
+		progressing: metav1.ConditionTrue, change: reasonOf(e), changeMessage: f.err.Error(),
 	}
 	if old := meta.FindStatusCondition(service.Status.Conditions, api.ConditionCloudReady); old != nil && old.Status == metav1.ConditionTrue {
 		// It served before, and nothing says that it does not any more.
@@ -128,7 +142,7 @@ func (r *reconciler) saySucceeded(ctx context.Context, service *corev1.Service, 
 
 // standAside tells that another controller serves the Service.
 func (r *reconciler) standAside(ctx context.Context, service *corev1.Service) error {
-	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", rival(service))
+	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", r.rival(service))
 	return r.write(ctx, service, verdict{
 		ready: metav1.ConditionFalse, reason: api.ReasonServedByAnother, message: message,
 		progressing: metav1.ConditionFalse, change: api.ReasonServedByAnother,
@@ -190,8 +204,18 @@ func (r *reconciler) tellVerdict(service *corev1.Service, v verdict) {
 	case v.result != nil && v.change == api.ReasonCloudChange:
 		r.tell(service, corev1.EventTypeNormal, v.reason, v.message)
 	default:
-		r.tell(service, corev1.EventTypeWarning, api.ReasonSyncLoadBalancerFailed, string(v.reason)+": "+v.message)
+		r.tell(service, corev1.EventTypeWarning, cmp.Or(v.event, api.ReasonSyncLoadBalancerFailed), string(v.reason)+": "+v.message)
 	}
+}
+
+// unavailable warns where a load balancer has nothing to lead to: no node may
+// be a target, and no target is there that stays.
+func unavailable(spec *hook.Spec, targets []hook.TargetHealth) []hook.Problem {
+	serves := func(t hook.TargetHealth) bool { return t.State != hook.HealthDraining }
+	if len(spec.Targets.Nodes) > 0 || slices.ContainsFunc(targets, serves) {
+		return nil
+	}
+	return []hook.Problem{{Reason: string(api.ReasonUnAvailableLoadBalancer), Message: "there are no available nodes for the load balancer"}}
 }
 
 func (r *reconciler) tellWarnings(service *corev1.Service, problems []hook.Problem) {
@@ -237,7 +261,9 @@ func (r *reconciler) clear(ctx context.Context, service *corev1.Service) error {
 		}
 	}
 	free := updated.DeepCopy()
-	controllerutil.RemoveFinalizer(free, api.FinalizerCloudLoadBalancer)
+	for _, f := range r.finalizers() {
+		controllerutil.RemoveFinalizer(free, f)
+	}
 	for _, key := range []string{api.AnnotationLoadBalancerHandle, api.AnnotationTargetZone, api.AnnotationTargetDualStack} {
 		delete(free.Annotations, key)
 	}

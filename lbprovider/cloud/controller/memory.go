@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
+
+// memory is what is remembered of one Service. The queue never hands out one
+// Service twice at once, so only its own worker uses it.
+type memory struct {
+	// ask is the hash of what the hook was last asked for, with success or not.
+	ask string
+	// spec and targets are hashes of what the hook was last told with success.
+	spec, targets string
+	// done is when Ensure last succeeded with nothing left to be done.
+	done time.Time
+	// failures counts passes that failed in a row, and rest is until when
+	// nothing is tried after the last of them.
+	failures int
+	rest     time.Time
+	// told are the warnings that were told with the last pass.
+	told map[string]bool
+	// polls counts passes in a row in which the cloud was not finished.
+	polls int
+}
+
+// asked notes what is asked for, by its hash, and returns how long the hook is
+// still to be left alone. Only another request ends a pause early: nodes and
+// endpoints, which change all the time, must not hurry calls that fail.
+func (m *memory) asked(hash string, now time.Time) time.Duration {
+	if hash != m.ask {
+		m.ask = hash
+		m.failures, m.polls, m.rest = 0, 0, time.Time{}
+	}
+	return max(m.rest.Sub(now), 0)
+}
+
+// failed notes that a pass failed, and returns when to try again.
+func (m *memory) failed(err error, now time.Time) time.Duration {
+	m.failures++
+	wait := backoff(hook.AsError(err), m.failures)
+	m.rest = now.Add(wait)
+	return wait
+}
+
+func (m *memory) succeeded() { m.failures, m.rest = 0, time.Time{} }
+
+// backoff returns when to try again after an error.
+func backoff(e *hook.Error, failures int) time.Duration {
+	if e.RetryAfter > 0 {
+		return min(e.RetryAfter, 5*time.Minute)
+	}
+	doubling := func(from, most time.Duration) time.Duration {
+		d := from << min(failures-1, 10)
+		d = min(d, most)
+		return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // no secret depends on it
+	}
+	switch e.Class {
+	case hook.ClassQuota:
+		return 5 * time.Minute
+	case hook.ClassInvalidConfig, hook.ClassConflict, hook.ClassUnsupported:
+		// Subnets may get tagged, names may become free.
+		return doubling(time.Minute, 10*time.Minute)
+	case hook.ClassDenied, hook.ClassProtected:
+		return doubling(time.Minute, 10*time.Minute)
+	case hook.ClassBusy, hook.ClassNotFound:
+		return doubling(5*time.Second, 30*time.Second)
+	case hook.ClassThrottled, hook.ClassUnavailable, hook.ClassInternal:
+	}
+	return doubling(5*time.Second, 5*time.Minute)
+}
