@@ -179,7 +179,7 @@ func TestOthersSettingsStay(t *testing.T) {
 // allow it; where it is allowed, the new load balancer serves before the old
 // one goes.
 func TestRecreate(t *testing.T) {
-	b := newBed(t, fakeaws.Options{Delays: fakeaws.Delays{Activate: time.Minute, Initial: 30 * time.Second, Drain: time.Minute}})
+	b := newBed(t, fakeaws.Options{Delays: fakeaws.Delays{Activate: 3 * time.Minute, Initial: 30 * time.Second, Drain: time.Minute}})
 	for n, zone := range []string{"a", "b"} {
 		b.cloud.AddSubnet(fakeaws.Subnet{ID: "subnet-private-" + zone, CIDR: fmt.Sprintf("10.0.%d.0/24", n+101), Zone: "eu-central-1" + zone, Private: true})
 	}
@@ -196,6 +196,7 @@ func TestRecreate(t *testing.T) {
 	old := b.one()
 	internal.Recreate = true
 	sawBoth := false
+	var switched time.Time // when the new name was published
 	for range 40 {
 		r, err := b.hook.Ensure(t.Context(), internal)
 		if err != nil {
@@ -205,6 +206,12 @@ func TestRecreate(t *testing.T) {
 		sawBoth = sawBoth || len(all) == 2
 		if len(r.Ingress) != 1 {
 			t.Fatalf("no address while it is replaced: %+v", r)
+		}
+		if r.Ingress[0].Hostname != old.DNSName && switched.IsZero() {
+			switched = b.clock.now()
+		}
+		if len(all) == 1 && sawBoth && (switched.IsZero() || b.clock.now().Sub(switched) < 2*time.Minute) {
+			t.Fatalf("the former load balancer went %v after its name", b.clock.now().Sub(switched))
 		}
 		if len(all) == 2 && r.Ingress[0].Hostname != old.DNSName && r.State == hook.StatePending && strings.Contains(r.Message, "no healthy target") {
 			t.Error("the new name is published before it serves")

@@ -183,6 +183,7 @@ func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Resu
 	}
 	done, err := v.apply(ctx, want, steps.Actions)
 	r := v.result(want, problems, steps.Waits)
+	v.takeOver(r)
 	r.Plan = done
 	return r, err
 }

@@ -101,7 +101,7 @@ func (b *bed) names() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	names := route53.New(cfg, cfg)
+	names := route53.New(route53.Options{Public: cfg, Private: cfg})
 	lb := b.one()
 	record := &hook.Record{Name: "*.apps.example.com.", Type: hook.RecordCNAME, Targets: []string{lb.DNSName}, TTL: 30, TargetZone: fakeaws.HostedZone, Owner: "test"}
 	for _, s := range []hook.ZoneSelector{{ID: "Z1"}, {Tags: map[string]string{"cluster": "test"}}, {Suffix: "apps.example.com."}} {

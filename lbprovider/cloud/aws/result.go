@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -41,6 +42,19 @@ func (v *view) result(want stack.Stack, problems []hook.Problem, waits []string)
 		r.State = hook.StateDegraded
 	}
 	return r
+}
+
+// takeOver notes when a new load balancer's name took the place of another's. It
+// is forgotten with the rest of the view, and then counted anew, which only
+// makes the former one stay longer.
+func (v *view) takeOver(r *hook.Result) {
+	b := v.state.Balancer
+	switch {
+	case b == nil, len(v.state.Others) == 0, len(r.Ingress) == 0, r.Ingress[0].Hostname != b.DNSName:
+		v.state.Serving = time.Time{}
+	case v.state.Serving.IsZero():
+		v.state.Serving = v.hook.now()
+	}
 }
 
 func (v *view) progress(want stack.Stack, waits []string, targets []hook.TargetHealth) (state hook.State, reason, message string) {

@@ -10,7 +10,8 @@ import (
 )
 
 // settleTime is how long a load balancer that was replaced stays after the new
-// one is made, at least: caches of its name must run out.
+// one's name took its place: the name in DNS must follow, and caches of the
+// former one run out.
 const settleTime = 2 * time.Minute
 
 // Steps are what a Plan says.
@@ -294,10 +295,11 @@ func (p *planner) acl() {
 	}
 }
 
-// ready reports whether the wanted load balancer can take over.
+// ready reports whether the wanted load balancer has taken over for good.
 func (p *planner) ready() bool {
 	b := p.balancerNow()
-	return b.State == "active" && len(p.have.Listeners) >= len(p.want.Listeners) && Healthy(p.want, p.have) && p.now.After(b.Created.Add(settleTime))
+	return b.State == "active" && len(p.have.Listeners) >= len(p.want.Listeners) && Healthy(p.want, p.have) &&
+		!p.have.Serving.IsZero() && !p.now.Before(p.have.Serving.Add(settleTime))
 }
 
 // Healthy reports whether every wanted target group has a healthy target.

@@ -168,4 +168,7 @@ type State struct {
 	Nodes []SecurityGroup
 	// ACL is the ARN of the web ACL, or empty.
 	ACL string
+	// Serving is since when the name of Balancer is published in place of that
+	// of another one; zero where it is not, or where that is not remembered.
+	Serving time.Time
 }
