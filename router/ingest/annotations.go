@@ -44,10 +44,17 @@ type options struct {
 // setter parses one annotation. An error leaves the default in place, unless
 // the annotation protects something: then the route is refused.
 type setter struct {
-	key        string
-	set        func(*options, string) error
-	protective bool
+	key string
+	set func(*options, string) error
+	// protective is nil for what protects nothing, and sees what the
+	// annotations before this one ask for.
+	protective func(*options) bool
 }
+
+func always(*options) bool { return true }
+
+// limited reports whether limits are switched on.
+func (o *options) limited() bool { return o.limit }
 
 var setters = []setter{
 	{key: api.AnnotationBalance, set: func(o *options, v string) error {
@@ -131,7 +138,7 @@ var setters = []setter{
 		return err
 	}},
 	{key: api.AnnotationHSTS, set: func(o *options, v string) error {
-		if !hstsText.MatchString(v) {
+		if len(v) > maxHSTS || !hstsText.MatchString(v) {
 			return errors.New("must have max-age=SECONDS and may have includeSubDomains and preload, parted by ;")
 		}
 		o.hsts = strings.TrimSpace(v)
@@ -144,26 +151,26 @@ var setters = []setter{
 		o.rewrite = v
 		return nil
 	}},
-	{key: api.AnnotationServerName, protective: true, set: func(o *options, v string) error {
+	{key: api.AnnotationServerName, protective: always, set: func(o *options, v string) error {
 		if len(validation.IsDNS1123Subdomain(v)) > 0 {
 			return errors.New("must be a host name in lower case")
 		}
 		o.serverName = v
 		return nil
 	}},
-	{key: api.AnnotationLimit, protective: true, set: func(o *options, v string) (err error) {
+	{key: api.AnnotationLimit, protective: always, set: func(o *options, v string) (err error) {
 		o.limit, err = parseBool(v)
 		return err
 	}},
-	{key: api.AnnotationLimitConcurrent, protective: true, set: func(o *options, v string) (err error) {
+	{key: api.AnnotationLimitConcurrent, protective: (*options).limited, set: func(o *options, v string) (err error) {
 		o.limits.Concurrent, err = parseLimit(v)
 		return err
 	}},
-	{key: api.AnnotationLimitRateTCP, protective: true, set: func(o *options, v string) (err error) {
+	{key: api.AnnotationLimitRateTCP, protective: (*options).limited, set: func(o *options, v string) (err error) {
 		o.limits.Connections, err = parseLimit(v)
 		return err
 	}},
-	{key: api.AnnotationLimitRateHTTP, protective: true, set: func(o *options, v string) (err error) {
+	{key: api.AnnotationLimitRateHTTP, protective: (*options).limited, set: func(o *options, v string) (err error) {
 		o.limits.Requests, err = parseLimit(v)
 		return err
 	}},
@@ -171,7 +178,7 @@ var setters = []setter{
 
 var (
 	// hstsText is the value that OpenShift's router takes.
-	hstsText = regexp.MustCompile(`(?i)^\s*(?:(?:includeSubDomains|preload)\s*;\s*)*max-age\s*=\s*(?:[0-9]{1,10}|"[0-9]{1,10}")\s*(?:;\s*(?:includeSubDomains|preload)\s*)*;?\s*$`)
+	hstsText = regexp.MustCompile(`(?i)^\s*(?:(?:includeSubDomains|preload)\s*;\s*)*max-age\s*=\s*(?:[0-9]+|"[0-9]+")\s*(?:;\s*(?:includeSubDomains|preload)\s*)*;?\s*$`)
 	// rewriteText keeps out what cannot stand in a path, and "|", which parts
 	// the fields of a policy record.
 	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
@@ -234,7 +241,7 @@ func (b *builder) readAnnotations() (options, bool) {
 		err := s.set(&o, v)
 		switch {
 		case err == nil:
-		case s.protective:
+		case s.protective != nil && s.protective(&keep):
 			ok = b.refuse("metadata.annotations["+s.key+"]", api.ReasonInvalidAnnotation, err.Error())
 		default:
 			o = keep
@@ -275,6 +282,9 @@ func (b *builder) allowlist(o *options) bool {
 	}
 	return true
 }
+
+// maxHSTS bounds a header of which all that may be said takes 60 bytes.
+const maxHSTS = 256
 
 // maxAllow bounds the map entries of one route: up to eight for each item.
 const maxAllow = 2000

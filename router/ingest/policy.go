@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -57,9 +59,8 @@ func rewrite(path, target string) *model.Rewrite {
 // would undo what protects it.
 var reservedHeaders = []string{"strict-transport-security", "proxy", "cookie", "set-cookie"}
 
-// maxHeaderBytes bounds what a route's actions add up to in one direction, so
-// that they fit beside the request in HAProxy's buffer.
-const maxHeaderBytes = 4096
+// defaultHeaderBytes is the default of Settings.HeaderBytes.
+const defaultHeaderBytes = 8192
 
 // headers checks the header actions of one direction.
 func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHeader) ([]model.HeaderAction, bool) {
@@ -78,8 +79,9 @@ func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHe
 		}
 		out = append(out, h)
 	}
-	if total > maxHeaderBytes {
-		return nil, b.refuse(field, api.ReasonInvalidField, "adds up to more than 4096 bytes, which may not fit in a request")
+	if most := cmp.Or(b.settings.HeaderBytes, defaultHeaderBytes); total > most {
+		return nil, b.refuse(field, api.ReasonInvalidField,
+			fmt.Sprintf("adds up to more than %d bytes, which may not fit in HAProxy's buffer (spec.tuningOptions.headerBufferMaxRewriteBytes of the IngressController)", most))
 	}
 	return out, true
 }

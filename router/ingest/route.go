@@ -225,9 +225,10 @@ func termination(t *routev1.TLSConfig) (model.Termination, bool) {
 	}
 	switch strings.ToLower(string(t.Termination)) {
 	case "":
-		if t.DestinationCACertificate == "" {
-			return model.Edge, true
+		if t.DestinationCACertificate != "" {
+			return model.Reencrypt, true
 		}
+		return model.Edge, true
 	case "edge":
 		return model.Edge, true
 	case "reencrypt":

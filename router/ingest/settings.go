@@ -26,6 +26,9 @@ type Settings struct {
 	// CheckInterval is the time between health checks unless a route says
 	// otherwise; zero means 5s.
 	CheckInterval time.Duration
+	// HeaderBytes is what the header actions of a route may add up to in one
+	// direction; zero means 8192.
+	HeaderBytes int
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool

@@ -41,7 +41,7 @@ const end = "/#"
 
 // Rule is one path of one host.
 type Rule struct {
-	// Path is as the route has it; "" and "/" mean every path.
+	// Path is as the route has it; "", "/" and "//" mean every path.
 	Path  string
 	Exact bool
 	Value string
@@ -79,8 +79,12 @@ func NewTable(host string, rules []Rule) Table {
 
 // slashed reports whether a rule answers below its path, but not at it.
 func (r Rule) slashed() bool {
-	return !r.Exact && r.Path != "/" && strings.HasSuffix(r.Path, "/")
+	return !r.Exact && !r.root() && strings.HasSuffix(r.Path, "/")
 }
+
+// root reports whether a rule answers for every path. Any number of slashes
+// says so, as it does on OpenShift.
+func (r Rule) root() bool { return !r.Exact && strings.Trim(r.Path, "/") == "" }
 
 func (t Table) add(k, v string) {
 	if _, taken := t[k]; !taken {
@@ -92,6 +96,8 @@ func key(host string, r Rule) string {
 	switch {
 	case r.Exact:
 		return host + r.Path + end
+	case r.root():
+		return host + "/"
 	case strings.HasSuffix(r.Path, "/"):
 		return host + r.Path
 	}

@@ -250,3 +250,20 @@ func TestData(t *testing.T) {
 		t.Errorf("needs a reload: %v", changed)
 	}
 }
+
+// TestHeaderBytes: routes may add what HAProxy keeps free for them, unless that
+// is more than one command of its socket can carry.
+func TestHeaderBytes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		buffer, rewrite int32
+		want            int
+	}{{0, 0, 8192}, {65536, 0, 8192}, {65536, 16384, 16384}, {65536, 40000, 32768}, {16384, 0, 8192}, {0, 4096, 4096}} {
+		s, _ := from(func(s *spec) {
+			s.TuningOptions.HeaderBufferBytes, s.TuningOptions.HeaderBufferMaxRewriteBytes = tt.buffer, tt.rewrite
+		}, settings.Flags{})
+		if got := s.Ingest.HeaderBytes; got != tt.want {
+			t.Errorf("buffer %d, rewrite %d: %d, want %d", tt.buffer, tt.rewrite, got, tt.want)
+		}
+	}
+}

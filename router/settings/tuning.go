@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -53,7 +54,17 @@ func (r *reader) tuning() {
 	r.number(field+"threadCount", o.ThreadCount, &s.Threads, 1, maxThreads)
 	r.number(field+"headerBufferBytes", o.HeaderBufferBytes, &s.BufferBytes, minBuffer, maxBuffer)
 	r.number(field+"headerBufferMaxRewriteBytes", o.HeaderBufferMaxRewriteBytes, &s.RewriteBytes, minRewrite, maxBuffer/2)
+	r.headerBytes()
 	r.connections(field + "maxConnections")
+}
+
+// headerBytes bounds what routes may add to a message's headers: what HAProxy
+// keeps free for it, and what one of its map entries can hold (base64 in one
+// command, which has the size of a buffer).
+func (r *reader) headerBytes() {
+	s := &r.out.Render
+	free := cmp.Or(s.RewriteBytes, defaultRewrite)
+	r.out.Ingest.HeaderBytes = min(free, cmp.Or(s.BufferBytes, defaultBuffer)/2)
 }
 
 // hardStop reads an annotation, because the API has no field for it.
