@@ -81,6 +81,9 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 		return nil, err
 	}
 	for key, r := range o.Routes {
+		if o.Offline {
+			r = stored(r, w.generatedDomain())
+		}
 		w.source.add(key, r)
 	}
 	if err := w.source.selectRoutes(w.controller); err != nil {
@@ -142,6 +145,11 @@ func (w *World) chooseController() error {
 		w.note("selectors and settings of router %s are not known; answers are for default settings", w.options.Router)
 	}
 	return nil
+}
+
+// generatedDomain is that of hosts which the API server makes.
+func (w *World) generatedDomain() string {
+	return domainOf(w.options.Domain, w.objects.Controllers[api.DefaultIngressController])
 }
 
 // refusal puts the spec that was admitted last in the place of one that is
