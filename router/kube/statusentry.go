@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -25,7 +26,7 @@ func wantedEntry(routerName, canonicalHostname string, s model.RouteStatus) rout
 		RouterName:              routerName,
 		RouterCanonicalHostname: canonicalHostname,
 		Host:                    s.Host,
-		WildcardPolicy:          routev1.WildcardPolicyType(s.WildcardPolicy),
+		WildcardPolicy:          cmp.Or(routev1.WildcardPolicyType(s.WildcardPolicy), routev1.WildcardPolicyNone),
 		Conditions: []routev1.RouteIngressCondition{{
 			Type: routev1.RouteAdmitted, Status: admitted, Reason: string(s.Reason), Message: s.Message,
 		}},

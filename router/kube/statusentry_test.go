@@ -163,7 +163,7 @@ func TestWithoutEntry(t *testing.T) {
 func TestWantedEntry(t *testing.T) {
 	t.Parallel()
 	got := wantedEntry("default", "router-default.apps.example.com", model.RouteStatus{
-		Host: "a.example.com", WildcardPolicy: "None",
+		Host:   "a.example.com", // a route may have "" as its wildcardPolicy, which is None
 		Reason: api.ReasonHostAlreadyClaimed, Message: "taken",
 	})
 	want := ingressOf("default", "a.example.com", condition(corev1.ConditionFalse, "HostAlreadyClaimed", "taken", nil))

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"testing"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestRouteStatus: who writes a status changes nothing but the status, whose
+// content is nobody's business but the routers'.
+func TestRouteStatus(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	ns := routeNamespace(t, c)
+	r := &routev1.Route{Spec: routev1.RouteSpec{Host: "status.example.com", To: routev1.RouteTargetReference{Kind: "Service", Name: "a"}}}
+	r.Namespace, r.Name = ns, "status"
+	if err := c.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Spec.Host, r.Spec.To.Name = "other.example.com", "b"
+	r.Status.Ingress = []routev1.RouteIngress{
+		{RouterName: "one", Host: "status.example.com", Conditions: []routev1.RouteIngressCondition{{Type: "Odd", Status: corev1.ConditionUnknown, Reason: "of another router"}}},
+		{RouterName: "two", WildcardPolicy: routev1.WildcardPolicySubdomain},
+	}
+	if err := c.Status().Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Spec.Host != "status.example.com" || r.Spec.To.Name != "a" {
+		t.Errorf("the spec is %+v", r.Spec)
+	}
+	if i := r.Status.Ingress; len(i) != 2 || i[0].WildcardPolicy != routev1.WildcardPolicyNone || i[1].WildcardPolicy != routev1.WildcardPolicySubdomain || i[0].Conditions[0].Reason != "of another router" {
+		t.Errorf("the status is %+v", i)
+	}
+	r.Status = routev1.RouteStatus{}
+	r.Spec.Path = "/a"
+	if err := c.Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Status.Ingress) != 2 || r.Spec.Path != "/a" {
+		t.Errorf("after an update: %+v", r)
+	}
+}
