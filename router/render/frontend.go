@@ -51,7 +51,6 @@ func httpOptions(s Settings) []string {
 	}
 	if s.HTTP.UniqueIDName != "" {
 		add("unique-id-format %s", quote(s.HTTP.UniqueIDFormat))
-		add("unique-id-header %s", quote(s.HTTP.UniqueIDName))
 	}
 	return lines
 }
@@ -155,6 +154,17 @@ func anyHostRules(s Settings, l Layout, m plan.Map) []string {
 			` !{ req.hdr(host),host_only,rtrim(.),lower,concat(,txn.path,"/#"),` + named,
 		"http-request set-var(txn.be) var(txn.any),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any) -m found }",
 	}
+}
+
+// requestRules come before the policies of routes. The unique ID is set by a
+// rule, in place of what the client sent, because HAProxy's unique-id-header
+// would only add it, and after the actions that may want to read it.
+func requestRules(s Settings) []string {
+	var rules []string
+	if s.HTTP.UniqueIDName != "" {
+		rules = append(rules, "http-request set-header "+quote(s.HTTP.UniqueIDName)+" %[unique-id]")
+	}
+	return append(rules, headerRules("http-request", s.HTTP.RequestHeaders)...)
 }
 
 // headerRules are the header changes of the IngressController.

@@ -127,7 +127,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
-		RequestRules: headerRules("http-request", s.HTTP.RequestHeaders), PolicyRules: policyRules(l, caps),
+		RequestRules: requestRules(s), PolicyRules: policyRules(l, caps),
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),

@@ -31,7 +31,7 @@ var reaches = map[string]string{
 	"tuningOptions.httpKeepAliveTimeout":         "timeout http-keep-alive 60000ms",
 	"tuningOptions.tlsInspectDelay":              "tcp-request inspect-delay 3000ms",
 	"tuningOptions.healthCheckInterval":          "inter 7000",
-	"httpHeaders.uniqueId.name":                  "unique-id-header 'X-Unique'",
+	"httpHeaders.uniqueId.name":                  "http-request set-header 'X-Unique' %[unique-id]",
 	"httpHeaders.uniqueId.format":                "unique-id-format '%{+X}o-%ci'",
 	"httpHeaders.headerNameCaseAdjustments":      "h1-case-adjust 'x-weird' 'X-WEIRD'",
 	"httpHeaders.forwardedHeaderPolicy":          "! a request shows it",
