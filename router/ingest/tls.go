@@ -93,8 +93,8 @@ func bundle(owner model.Key, text string) (*model.CA, error) {
 	}
 	for i, c := range certs {
 		block, _ := pem.Decode([]byte(c))
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return nil, fmt.Errorf("certificate %d: %s", i+1, strings.TrimPrefix(err.Error(), "x509: "))
+		if err := checkCertificate(block.Bytes); err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
 		}
 	}
 	clean := strings.Join(certs, "")
@@ -152,8 +152,8 @@ const maxFileName = 200
 // routeCertificate returns the certificate that a route brings, or nil.
 func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src Source) (*model.Certificate, model.Key, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
-		if t.Certificate == "" && t.Key == "" {
-			return nil, model.Key{}, nil
+		if t.Certificate == "" {
+			return nil, model.Key{}, withoutCertificate(t)
 		}
 		cert, err := certificate(owner, host, t.Certificate, t.Key, t.CACertificate)
 		return cert, model.Key{}, err
@@ -172,6 +172,18 @@ func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src So
 	}
 	cert, err := certificate(owner, host, string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate)
 	return cert, name, err
+}
+
+// withoutCertificate checks what has no effect without a certificate: as on
+// OpenShift it must be right all the same.
+func withoutCertificate(t *routev1.TLSConfig) error {
+	if _, keys, err := blocks(t.Key); t.Key != "" && (err != nil || len(keys) == 0) {
+		return errors.New("key: no private key found in the PEM text")
+	}
+	if certs, _, err := blocks(t.CACertificate); t.CACertificate != "" && (err != nil || len(certs) == 0) {
+		return errors.New("caCertificate: no certificate found in the PEM text")
+	}
+	return nil
 }
 
 // externalError is a Secret that cannot be used, as opposed to its content.

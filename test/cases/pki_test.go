@@ -3,6 +3,7 @@ package cases
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -49,7 +50,9 @@ func makePair(t testing.TB, template *x509.Certificate, parent *keyPair, key cry
 		t.Fatal(err)
 	}
 	template.SerialNumber = serial
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	}
 	issuer, signer := template, key
 	if parent != nil {
 		issuer, signer = parent.cert, parent.key
@@ -101,8 +104,8 @@ func (a *authority) ca(t testing.TB, name string) *keyPair {
 	return p
 }
 
-// leaf returns a certificate whose common name is the given one. "weak/…" has
-// a key that is too short for TLS today.
+// leaf returns a certificate whose common name is the given one. What is before
+// a slash says what kind of certificate it is.
 func (a *authority) leaf(t testing.TB, name string) *keyPair {
 	t.Helper()
 	ca := a.ca(t, "ca")
@@ -111,23 +114,88 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 	if p := a.issued[name]; p != nil {
 		return p
 	}
-	key := newKey(t)
-	if strings.HasPrefix(name, "weak/") {
-		var err error
-		if key, err = rsa.GenerateKey(rand.Reader, 1024); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := makePair(t, &x509.Certificate{
+	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test", "named.rs.svc"},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, ca, key)
+	}
+	var key crypto.Signer
+	var err error
+	switch kind, _, _ := strings.Cut(name, "/"); kind {
+	case "weak": // too short for TLS of today
+		key, err = rsa.GenerateKey(rand.Reader, 1024)
+	case "rsa":
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ed25519":
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	case "p521":
+		key, err = ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	case "expired":
+		template.NotBefore, template.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+	case "future":
+		template.NotBefore, template.NotAfter = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	case "sha1":
+		template.SignatureAlgorithm = x509.ECDSAWithSHA1
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key == nil {
+		key = newKey(t)
+	}
+	p := makePair(t, template, ca, key)
 	a.issued[name] = p
 	return p
 }
 
+// pem joins blocks: "cert:NAME", "key:NAME", "ca:NAME", "old:NAME" for a key in
+// the form of its kind, "text" and "other" for what is none of these.
+func (a *authority) pem(t testing.TB, words string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, w := range strings.Fields(words) {
+		kind, name, _ := strings.Cut(w, ":")
+		switch kind {
+		case "cert":
+			b.WriteString(a.leaf(t, name).certPEM)
+		case "key":
+			b.WriteString(a.leaf(t, name).keyPEM)
+		case "ca":
+			b.WriteString(a.ca(t, name).certPEM)
+		case "old":
+			b.WriteString(oldForm(t, a.leaf(t, name).key))
+		case "text":
+			b.WriteString("Bag Attributes\n  friendlyName: example\n")
+		case "other":
+			b.Write(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: []byte("no list")}))
+		default:
+			t.Fatalf("unknown block %q", w)
+		}
+	}
+	return b.String()
+}
+
+// oldForm writes a key as OpenSSL did before PKCS 8: RFC 8017 or RFC 5915, the
+// latter after the block of its parameters.
+func oldForm(t testing.TB, key crypto.Signer) string {
+	t.Helper()
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}))
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}})) +
+			string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
+	}
+	t.Fatalf("a %T has no old form", key)
+	return ""
+}
+
 // expand replaces "${cert NAME}", "${key NAME}" and "${ca NAME}" in YAML by
-// quoted PEM text, and "${base64 cert NAME}" alike for Secrets.
+// quoted PEM text, "${pem …}" by several blocks, and "${base64 cert NAME}" alike
+// for Secrets.
 func (a *authority) expand(t testing.TB, text string) string {
 	t.Helper()
 	for {
@@ -152,6 +220,8 @@ func (a *authority) expand(t testing.TB, text string) string {
 			value = a.leaf(t, name).keyPEM
 		case "ca":
 			value = a.ca(t, name).certPEM
+		case "pem":
+			value = a.pem(t, name)
 		case "repeat": // "${repeat 100 x}"
 			var n int
 			var s string
