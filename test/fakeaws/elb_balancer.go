@@ -341,6 +341,11 @@ func setAddressType(r *request) (any, error) {
 			return nil, refuse("InvalidSubnet", "subnet %s has no IPv6 CIDR block", sub.ID)
 		}
 	}
+	for _, l := range r.state.listenersOf(b.ARN) {
+		if g := r.state.TargetGroups[l.Action.TargetGroup]; wanted != "dualstack" && g != nil && g.AddressType == "ipv6" {
+			return nil, refuse("InvalidConfigurationRequest", "The target group '%s' has targets by IPv6", g.ARN)
+		}
+	}
 	b.AddressType = wanted
 	return nil, nil
 }

@@ -25,6 +25,8 @@ func createTargetGroup(r *request) (any, error) {
 		return nil, refuse("ValidationError", "The VPC ID '%s' is not found", g.VPC)
 	case g.Port < 1 || g.Port > 65535:
 		return nil, refuse("ValidationError", "Port '%d' is not valid", g.Port)
+	case g.AddressType == "ipv6" && g.Type != "ip":
+		return nil, refuse("ValidationError", "IP address type '%s' with target type '%s'", g.AddressType, g.Type)
 	case g.Type != "instance" && g.Type != "ip":
 		return nil, refuse("ValidationError", "Target type '%s'", g.Type)
 	}
@@ -39,7 +41,7 @@ func createTargetGroup(r *request) (any, error) {
 		if old.Name != g.Name {
 			continue
 		}
-		if old.Protocol != g.Protocol || old.Port != g.Port || old.VPC != g.VPC || old.Type != g.Type || old.Check != g.Check {
+		if old.Protocol != g.Protocol || old.Port != g.Port || old.VPC != g.VPC || old.Type != g.Type || old.AddressType != g.AddressType || old.Check != g.Check {
 			return nil, refuse("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
 		return targetGroups(r, []*targetGroup{old}, ""), nil
@@ -247,6 +249,9 @@ func checkTarget(r *request, g *targetGroup, t target) error {
 	if err != nil {
 		return refuse("ValidationError", "'%s' is not an IP address", t.ID)
 	}
+	if ip.Is4() != (g.AddressType == "ipv4") {
+		return refuse("InvalidTarget", "The following targets are not of the IP address type of the target group: '%s'", t.ID)
+	}
 	inside := false
 	for _, cidr := range []string{r.state.VPCs[g.VPC].CIDR, r.state.VPCs[g.VPC].IPv6} {
 		if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(ip) {
@@ -256,7 +261,7 @@ func checkTarget(r *request, g *targetGroup, t target) error {
 	switch {
 	case inside:
 		return nil
-	case !ip.IsPrivate():
+	case !ip.IsPrivate() && !netip.MustParsePrefix("100.64.0.0/10").Contains(ip):
 		return refuse("InvalidTarget", "'%s' is neither in the VPC nor a private address", t.ID)
 	case !strings.EqualFold(t.Zone, "all"):
 		return refuse("InvalidTarget", "'%s' is outside of the VPC: the Availability Zone must be 'all'", t.ID)

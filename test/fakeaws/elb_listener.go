@@ -154,6 +154,9 @@ func checkAction(r *request, l *listener, b *loadBalancer) error {
 		if users := r.state.usersOf(arn); len(users) > 0 && users[0] != b.ARN {
 			return refuse("TargetGroupAssociationLimit", "The target group '%s' is in use by another load balancer", arn)
 		}
+		if g.AddressType == "ipv6" && b.AddressType != "dualstack" {
+			return refuse("InvalidConfigurationRequest", "The target group '%s' has targets by IPv6, which a load balancer of type %s cannot reach", arn, b.AddressType)
+		}
 		fits := map[string][]string{"TCP": {"TCP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP"}, "TCP_UDP": {"TCP_UDP"}, "HTTP": {"HTTP", "HTTPS"}, "HTTPS": {"HTTP", "HTTPS"}}
 		if !slices.Contains(fits[l.Protocol], g.Protocol) {
 			return refuse("InvalidConfigurationRequest", "a %s listener cannot lead to a %s target group", l.Protocol, g.Protocol)

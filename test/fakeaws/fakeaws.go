@@ -54,6 +54,8 @@ type Delays struct {
 	// Release is how long a target group is in use after its last listener
 	// let go of it.
 	Release time.Duration
+	// Sync is how long a change of a zone is PENDING.
+	Sync time.Duration
 }
 
 // Limits are the quotas of the account. A quota of -1 is none at all.
@@ -119,7 +121,7 @@ func New(o Options) *Cloud {
 	}
 	o.Limits = o.Limits.withDefaults()
 	c := &Cloud{options: o, state: newState(), health: map[string]bool{}, changed: make(chan struct{})}
-	c.state.VPCs[DefaultVPC] = &vpc{ID: DefaultVPC, CIDR: "10.0.0.0/16"}
+	c.state.VPCs[DefaultVPC] = &vpc{ID: DefaultVPC, CIDR: "10.0.0.0/16", IPv6: "2001:db8::/48"}
 	return c
 }
 

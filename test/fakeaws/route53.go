@@ -256,7 +256,11 @@ func getChange(r *request) (any, error) {
 	if !ok {
 		return nil, &apiError{http.StatusNotFound, "NoSuchChange", "no change " + r.part(1)}
 	}
-	return changeInfo(r.part(1), "INSYNC", at), nil
+	status := "INSYNC"
+	if r.now.Sub(at) < r.cloud.options.Delays.Sync {
+		status = "PENDING"
+	}
+	return changeInfo(r.part(1), status, at), nil
 }
 
 type recordOut struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -124,6 +125,7 @@ func (r *run) createBalancer(ctx context.Context, a stack.CreateBalancer) error 
 		for _, fewer := range r.hook.facts.without(b, hook.AsError(err).Message) {
 			r.hook.log.Info("a zone has no load balancers; trying without it", "service", r.ref.String(), "subnets", fmt.Sprint(fewer), "error", err)
 			if out, err = create(fewer); !codeIs(err, zoneNotSupported) {
+				r.leftOut = leftOut(b.Subnets, fewer)
 				break
 			}
 		}
@@ -142,6 +144,17 @@ func (r *run) createBalancer(ctx context.Context, a stack.CreateBalancer) error 
 	// What the attributes are is read at the next pass.
 	r.hook.inventory.drop()
 	return nil
+}
+
+// leftOut names the subnets that AWS makes no load balancer in.
+func leftOut(wanted, used []stack.Mapping) string {
+	var ids []string
+	for _, m := range wanted {
+		if !slices.Contains(used, m) {
+			ids = append(ids, m.Subnet)
+		}
+	}
+	return "AWS has no load balancers in the zone of " + strings.Join(ids, " and ") + ", so the load balancer was made without"
 }
 
 // addressInUse makes an error for users of the one that says that an Elastic IP

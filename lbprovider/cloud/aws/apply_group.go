@@ -38,7 +38,7 @@ func (r *run) group(ctx context.Context, a stack.Action) error {
 func (r *run) createGroup(ctx context.Context, g stack.TargetGroup) error {
 	in := &elb.CreateTargetGroupInput{
 		Name: sdk.String(g.Name), Protocol: elbtypes.ProtocolEnum(g.Protocol), Port: sdk.Int32(g.Port), VpcId: sdk.String(g.VPC),
-		TargetType: elbtypes.TargetTypeEnum(g.Type), Tags: elbTags(g.Tags), HealthCheckProtocol: elbtypes.ProtocolEnum(g.Check.Protocol),
+		TargetType: elbtypes.TargetTypeEnum(g.Type), IpAddressType: elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType), Tags: elbTags(g.Tags), HealthCheckProtocol: elbtypes.ProtocolEnum(g.Check.Protocol),
 		HealthCheckPort: sdk.String(g.Check.Port), HealthCheckIntervalSeconds: sdk.Int32(g.Check.Interval),
 		HealthCheckTimeoutSeconds: sdk.Int32(g.Check.Timeout), HealthyThresholdCount: sdk.Int32(g.Check.Healthy),
 		UnhealthyThresholdCount: sdk.Int32(g.Check.Unhealthy),

@@ -104,6 +104,92 @@ func TestChanges(t *testing.T) {
 			calls: []string{"DeregisterTargets", "DeregisterTargets"}, check: func(lb fakeaws.Balancer) bool { return len(lb.Listeners[0].Group.Targets) == 1 },
 		},
 		{
+			name: "pods by IPv6", change: func(_ *bed, s *hook.Spec) {
+				s.Annotations[prefix+"nlb-target-type"], s.Annotations[prefix+"ip-address-type"] = "ip", "dualstack"
+				s.IPFamilies = []string{"IPv6", "IPv4"}
+				ports := map[int32]int32{80: 8080, 443: 8443}
+				s.Targets.Pods = []hook.Pod{{Address: "10.0.1.77", Ports: ports}, {Address: "2001:db8:0:1::77", Ports: ports}}
+			},
+			check: func(lb fakeaws.Balancer) bool {
+				return lb.AddressType == "dualstack" && slices.Equal(lb.Listeners[1].Group.Targets, []string{"2001:db8:0:1::77:8443"})
+			},
+		},
+		{
+			name: "routers in the nodes' network", change: func(_ *bed, s *hook.Spec) {
+				s.Annotations[prefix+"nlb-target-type"], s.Annotations["fairlead.dev/aws-target-source"] = "ip", "node"
+				s.Ports[0].NodePort, s.Ports[1].NodePort = 0, 0
+				s.Targets.Pods = []hook.Pod{{Address: "10.0.2.11", Ports: map[int32]int32{80: 80, 443: 443}}}
+			},
+			check: func(lb fakeaws.Balancer) bool {
+				g := lb.Listeners[1].Group
+				return slices.Equal(g.Targets, []string{"10.0.2.11:443"}) && g.Check.Port == "32100"
+			},
+		},
+		{
+			name: "security groups of the user", change: func(b *bed, s *hook.Spec) {
+				s.Annotations[prefix+"security-groups"] = b.cloud.AddSecurityGroup("theirs", nil)
+			},
+			calls: []string{"SetSecurityGroups", "RevokeSecurityGroupIngress", "DeleteSecurityGroup"}, stays: true,
+			check: func(lb fakeaws.Balancer) bool { return len(lb.SecurityGroups) == 1 },
+		},
+		{
+			name: "a security group more", change: func(b *bed, s *hook.Spec) {
+				s.Annotations[prefix+"extra-security-groups"] = b.cloud.AddSecurityGroup("theirs", nil)
+			},
+			calls: []string{"SetSecurityGroups"}, check: func(lb fakeaws.Balancer) bool { return len(lb.SecurityGroups) == 2 },
+		},
+		{
+			name: "prefix lists", change: set("security-group-prefix-lists", "pl-1"), calls: []string{"AuthorizeSecurityGroupIngress", "RevokeSecurityGroupIngress"},
+			check: func(fakeaws.Balancer) bool { return true },
+		},
+		{
+			name: "without ICMP", change: set("enable-icmp-for-path-mtu-discovery", "off"), calls: []string{"RevokeSecurityGroupIngress"},
+			check: func(fakeaws.Balancer) bool { return true },
+		},
+		{
+			name: "the nodes are opened by somebody else", change: set("manage-backend-security-group-rules", "false"),
+			check: func(fakeaws.Balancer) bool { return true }, stays: true,
+		},
+		{
+			name: "a client stays at one target", change: func(_ *bed, s *hook.Spec) { s.ClientIPAffinity = true },
+			calls: []string{"ModifyTargetGroupAttributes", "AddTags", "ModifyTargetGroupAttributes", "AddTags"},
+			check: func(lb fakeaws.Balancer) bool {
+				a := lb.Listeners[0].Group.Attributes
+				return a["stickiness.enabled"] == "true" && a["stickiness.type"] == "source_ip"
+			},
+		},
+		{
+			name: "access logs", change: func(_ *bed, s *hook.Spec) {
+				s.Annotations[prefix+"access-log-enabled"], s.Annotations[prefix+"access-log-s3-bucket-name"] = "true", "my-logs"
+				s.Annotations[prefix+"access-log-s3-bucket-prefix"] = "routers"
+			},
+			stays: true, // bucket and prefix do, which without logs mean nothing
+			check: func(lb fakeaws.Balancer) bool {
+				return lb.Attributes["access_logs.s3.enabled"] == "true" && lb.Attributes["access_logs.s3.bucket"] == "my-logs" && lb.Attributes["access_logs.s3.prefix"] == "routers"
+			},
+		},
+		{
+			name: "PROXY protocol by its own annotation, over the attribute", change: func(_ *bed, s *hook.Spec) {
+				s.Annotations[prefix+"proxy-protocol"], s.Annotations[prefix+"target-group-attributes"] = "*", "proxy_protocol_v2.enabled=false"
+			},
+			check: func(lb fakeaws.Balancer) bool {
+				return lb.Listeners[0].Group.Attributes["proxy_protocol_v2.enabled"] == "true"
+			},
+		},
+		{
+			name: "attributes of one port", change: set("target-group-attributes.443", "deregistration_delay.connection_termination.enabled=true"),
+			calls: []string{"ModifyTargetGroupAttributes", "AddTags"}, check: func(lb fakeaws.Balancer) bool {
+				const key = "deregistration_delay.connection_termination.enabled"
+				return lb.Listeners[1].Group.Attributes[key] == "true" && lb.Listeners[0].Group.Attributes[key] != "true"
+			},
+		},
+		{
+			name: "a port becomes UDP", change: func(_ *bed, s *hook.Spec) { s.Ports[1].Protocol = "UDP" },
+			check: func(lb fakeaws.Balancer) bool {
+				return lb.Listeners[1].Protocol == "UDP" && lb.Listeners[1].Group.Protocol == "UDP"
+			},
+		},
+		{
 			name: "TLS ends at the load balancer", change: func(b *bed, s *hook.Spec) {
 				s.Annotations[prefix+"ssl-cert"] = b.cloud.AddCertificate("*.apps.example.com") + "," + b.cloud.AddCertificate("www.example.com")
 				s.Annotations[prefix+"ssl-ports"], s.Annotations[prefix+"backend-protocol"], s.Annotations[prefix+"alpn-policy"] = "https", "ssl", "HTTP2Preferred"
@@ -148,6 +234,28 @@ func TestChanges(t *testing.T) {
 			b.delete(changed.Ref)
 			b.checkEmpty()
 		})
+	}
+}
+
+// TestReplacedGroup: targets stand in a new target group before its listener
+// turns to it, and the other port is not touched.
+func TestReplacedGroup(t *testing.T) {
+	b := newBed(t, fakeaws.Options{Delays: fakeaws.Delays{Drain: time.Minute, Release: 10 * time.Second}})
+	b.ensure(routerSpec(4))
+	other := b.one().Listeners[1].Group.ARN
+	spec := routerSpec(4)
+	spec.Ports[0].NodePort = 31080
+	got := b.changes(func() { b.ensure(spec) })
+	want := []string{
+		"CreateTargetGroup", "ModifyTargetGroupAttributes", "AuthorizeSecurityGroupIngress", "RevokeSecurityGroupIngress",
+		"RegisterTargets", "ModifyListener", "DeregisterTargets", "DeleteTargetGroup",
+	}
+	// AWS may hold the former group for a moment more.
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if b.one().Listeners[1].Group.ARN != other {
+		t.Error("the other port has another target group")
 	}
 }
 

@@ -44,7 +44,7 @@ func balancerOf(x elbtypes.LoadBalancer) stack.Balancer {
 func groupOf(x elbtypes.TargetGroup) stack.TargetGroup {
 	g := stack.TargetGroup{
 		Name: sdk.ToString(x.TargetGroupName), ARN: sdk.ToString(x.TargetGroupArn), Protocol: string(x.Protocol), Port: sdk.ToInt32(x.Port),
-		Type: string(x.TargetType), VPC: sdk.ToString(x.VpcId), UsedBy: x.LoadBalancerArns,
+		Type: string(x.TargetType), AddressType: string(x.IpAddressType), VPC: sdk.ToString(x.VpcId), UsedBy: x.LoadBalancerArns,
 		Check: stack.HealthCheck{
 			Protocol: string(x.HealthCheckProtocol), Port: sdk.ToString(x.HealthCheckPort), Path: sdk.ToString(x.HealthCheckPath),
 			Interval: sdk.ToInt32(x.HealthCheckIntervalSeconds), Timeout: sdk.ToInt32(x.HealthCheckTimeoutSeconds),

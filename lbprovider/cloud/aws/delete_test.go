@@ -141,7 +141,10 @@ func TestRefusedZone(t *testing.T) {
 			if c.kind != "" {
 				spec.Annotations[prefix+"type"] = c.kind
 			}
-			_, err := b.settle(t.Context(), spec)
+			r, err := b.settle(t.Context(), spec)
+			if c.want != nil && !slices.ContainsFunc(r.Problems, func(p hook.Problem) bool { return p.Reason == "ZoneLeftOut" && strings.Contains(p.Message, "subnet-") }) {
+				t.Errorf("nobody says that a zone was left out: %+v", r.Problems)
+			}
 			if c.want == nil {
 				if e := hook.AsError(err); e == nil || e.Code != "AvailabilityZoneNotSupported" || e.Class != hook.ClassInvalidConfig || len(b.cloud.Balancers()) > 0 {
 					t.Errorf("got %v", err)

@@ -13,6 +13,9 @@ import (
 // result says what there is. The name is published as soon as the load
 // balancer has a listener, although AWS may need minutes until it serves.
 func (v *view) result(want stack.Stack, problems []hook.Problem, waits []string) *hook.Result {
+	if v.leftOut != "" && v.state.Balancer != nil {
+		problems = append(problems, hook.Problem{Reason: "ZoneLeftOut", Message: v.leftOut})
+	}
 	r := &hook.Result{State: hook.StatePending, Problems: problems, Reason: "LoadBalancerPending", Message: "the load balancer does not exist yet"}
 	published := v.state.Balancer
 	if published == nil || len(v.state.Listeners) == 0 || !stack.Healthy(want, v.state) && len(v.state.Others) > 0 {

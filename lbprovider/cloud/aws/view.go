@@ -30,6 +30,8 @@ type view struct {
 	bad map[string]time.Time
 	// held is since when only the security group is left of a deletion.
 	held time.Time
+	// leftOut says which zones the load balancer was made without; empty for none.
+	leftOut string
 	// spent is how many calls this pass has made for what all Services share.
 	spent int
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,15 +20,33 @@ func (d *desire) applicationGroup(g *TargetGroup, p hook.Port) {
 	if httpsPort(p) {
 		g.Protocol = "HTTPS"
 	}
-	c := &g.Check
-	if c.Protocol == "TCP" {
-		c.Protocol, c.Path = g.Protocol, "/"
-		c.Codes = "200-499" // the router answers 404 or 503 for a host that nobody claimed
-		if d.Settings.Check.Codes != "" {
-			c.Codes = d.Settings.Check.Codes
-		}
-		c.Timeout = min(c.Timeout, 5)
+	d.applicationCheck(g)
+}
+
+// annotationProbe is where the operator says how a router's pod is asked
+// whether it serves, such as ":1936/healthz/ready".
+const annotationProbe = "lb.fairlead.dev/probe"
+
+// applicationCheck makes the health check one by HTTP, which application load
+// balancers insist on: of kube-proxy or of the router itself, where one of
+// them tells whether it serves; else anything that looks like an answer will do.
+func (d *desire) applicationCheck(g *TargetGroup) {
+	c, own := &g.Check, d.Settings.Check
+	probe := strings.TrimPrefix(d.Spec.Annotations[annotationProbe], ":")
+	port, path, probed := strings.Cut(probe, "/")
+	switch {
+	case c.Protocol != "TCP":
+		c.Codes = cmp.Or(own.Codes, "200")
+	case own.Protocol == "" && own.Port == "" && probed && podTargets(d.Spec, d.Settings):
+		c.Protocol, c.Port, c.Path = "HTTP", port, cmp.Or(own.Path, "/"+path)
+		c.Codes = cmp.Or(own.Codes, "200")
+	default:
+		c.Protocol, c.Path = g.Protocol, cmp.Or(own.Path, "/")
+		c.Codes = cmp.Or(own.Codes, "200-499") // the router answers 404 or 503 for a host that nobody claimed
 	}
+	c.Interval = cmp.Or(own.Interval, 15)
+	c.Timeout = cmp.Or(own.Timeout, min(5, c.Interval))
+	c.Healthy, c.Unhealthy = cmp.Or(own.Healthy, 2), cmp.Or(own.Unhealthy, 2)
 }
 
 // applicationListeners are HTTP, which redirects where there is a certificate,

@@ -103,6 +103,9 @@ func (c *checker) combinations() {
 	if s.ALPN != "" && s.ALPN != "None" && len(s.Certificates) == 0 {
 		c.annotation("alpn-policy", "ALPN needs a TLS listener: set %sssl-cert", balancerPrefix)
 	}
+	if onlyIPv6 := len(c.spec.IPFamilies) == 1 && c.spec.IPFamilies[0] == "IPv6"; onlyIPv6 && s.TargetType == "ip" && s.AddressType != "dualstack" {
+		c.annotation("ip-address-type", "the Service has IPv6 alone, and targets by IPv6 need dualstack")
+	}
 	check := HealthCheckOf(c.spec, s, hook.Port{})
 	if check.Timeout > check.Interval {
 		c.annotation("healthcheck-timeout", "%d s is more than the interval of %d s", check.Timeout, check.Interval)

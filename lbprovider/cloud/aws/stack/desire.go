@@ -1,12 +1,14 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
@@ -18,6 +20,10 @@ const DefaultPolicy = "ELBSecurityPolicy-TLS13-1-2-2021-06"
 // unless an annotation says otherwise. AWS's own default, 300, is longer than
 // routers take to drain.
 const drainSeconds = 60
+
+// podDrainSeconds is the same where the target is the pod itself: it must be
+// over before a router that ends stops to serve.
+const podDrainSeconds = 45
 
 // Input is what a Stack is made of.
 type Input struct {
@@ -33,6 +39,7 @@ type Input struct {
 // Desire returns what there is to be, and what of it is not possible. An error
 // says that nothing can be: it is of class InvalidConfig.
 func Desire(in Input) (Stack, []hook.Problem, error) {
+	in.Settings.TargetType = cmp.Or(in.Settings.TargetType, in.Defaults.TargetType)
 	d := &desire{Input: in}
 	d.out.Ref = in.Spec.Ref
 	d.choose()
@@ -121,6 +128,9 @@ func (d *desire) tags() map[string]string {
 	return all
 }
 
+// subnetsRetry is when subnets are looked for again: somebody may have tagged some.
+const subnetsRetry = 2 * time.Minute
+
 // existing returns the load balancer that d.out.Balancer stands for.
 func (d *desire) existing() *Balancer {
 	if b := d.State.Balancer; b != nil && b.Name == d.out.Balancer.Name {
@@ -150,7 +160,10 @@ func (d *desire) subnets() error {
 		cluster: d.Spec.Ref.Cluster, scheme: b.Scheme, dualStack: b.AddressType == "dualstack", least: least, names: s.Subnets,
 	})
 	if err != nil {
-		return &hook.Error{Class: hook.ClassInvalidConfig, Code: "SubnetsNotFound", Field: balancerPrefix + "subnets", Message: err.Error()}
+		return &hook.Error{
+			Class: hook.ClassInvalidConfig, Code: "SubnetsNotFound", Field: balancerPrefix + "subnets", Message: err.Error(),
+			RetryAfter: subnetsRetry,
+		}
 	}
 	if n := len(s.Allocations); n > 0 && n != len(chosen) {
 		return &hook.Error{Class: hook.ClassInvalidConfig, Field: balancerPrefix + "eip-allocations", Message: fmt.Sprintf("%d addresses for %d subnets", n, len(chosen))}

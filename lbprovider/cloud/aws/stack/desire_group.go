@@ -59,11 +59,11 @@ func HealthCheckOf(spec *hook.Spec, s Settings, p hook.Port) HealthCheck {
 
 // podTargets reports whether connections go to pods without a node between.
 func podTargets(spec *hook.Spec, s Settings) bool {
-	return kindOf(spec, s, Defaults{}) == hook.TargetPodIP
+	return kindOf(spec, s) == hook.TargetPodIP
 }
 
-func kindOf(spec *hook.Spec, s Settings, d Defaults) hook.TargetKind {
-	switch cmp.Or(s.TargetType, d.TargetType) {
+func kindOf(spec *hook.Spec, s Settings) hook.TargetKind {
+	switch s.TargetType {
 	case "ip":
 		if s.TargetNodes {
 			return hook.TargetNodeIP
@@ -80,18 +80,19 @@ func kindOf(spec *hook.Spec, s Settings, d Defaults) hook.TargetKind {
 
 // groups are the target groups, one for each port.
 func (d *desire) groups() {
-	kind := kindOf(d.Spec, d.Settings, d.Defaults)
+	kind := kindOf(d.Spec, d.Settings)
 	for _, p := range d.Spec.Ports {
 		g := TargetGroup{
 			Protocol: p.Protocol, ServicePort: p.Port, VPC: d.Facts.VPC, Type: "ip", Port: max(p.TargetPort, 1),
 			Check: HealthCheckOf(d.Spec, d.Settings, p),
 		}
-		if kind != hook.TargetPodIP {
+		if kind != hook.TargetPodIP && p.NodePort != 0 {
 			g.Port = p.NodePort
 		}
 		if kind == hook.TargetInstance {
 			g.Type = "instance"
 		}
+		g.AddressType = d.addressType(kind)
 		if d.tls(p) && d.Settings.BackendTLS {
 			g.Protocol = "TLS"
 		}
@@ -99,7 +100,7 @@ func (d *desire) groups() {
 			d.applicationGroup(&g, p)
 		}
 		g.Name = groupName(d.Spec.Ref, d.out.Balancer.Name, g)
-		g.Attributes = d.groupAttributes(g)
+		g.Attributes = d.groupAttributes(g, kind)
 		g.Tags = d.portTags(p.Port)
 		keepKeys(g.Tags, g.Attributes)
 		g.Targets = d.targets(kind, p)
@@ -108,10 +109,12 @@ func (d *desire) groups() {
 	d.limitTargets()
 }
 
-func (d *desire) groupAttributes(g TargetGroup) map[string]string {
+func (d *desire) groupAttributes(g TargetGroup, kind hook.TargetKind) map[string]string {
 	s := d.Settings
 	all := map[string]string{"deregistration_delay.timeout_seconds": strconv.Itoa(drainSeconds)}
 	switch {
+	case s.DrainTimeout == 0 && kind == hook.TargetPodIP:
+		all["deregistration_delay.timeout_seconds"] = strconv.Itoa(podDrainSeconds)
 	case s.DrainTimeout > 0:
 		all["deregistration_delay.timeout_seconds"] = strconv.Itoa(int(s.DrainTimeout))
 	case s.DrainTimeout < 0:
@@ -155,7 +158,7 @@ func (d *desire) targets(kind hook.TargetKind, p hook.Port) []Target {
 	})
 	var list []Target
 	for _, n := range nodes {
-		t, ok := d.addressOf(n, p.NodePort)
+		t, ok := d.addressOf(n, p)
 		if kind == hook.TargetInstance {
 			t, ok = d.instanceOf(n, p.NodePort)
 		}
@@ -177,15 +180,6 @@ func (d *desire) instanceOf(n hook.Node, port int32) (Target, bool) {
 	return Target{ID: id, Port: port}, !known || m.Running // RegisterTargets refuses others
 }
 
-// addressOf is a node as a target by its first IPv4 address.
-func (d *desire) addressOf(n hook.Node, port int32) (Target, bool) {
-	i := slices.IndexFunc(n.Addresses, func(a string) bool { return !strings.Contains(a, ":") })
-	if i < 0 {
-		return Target{}, false
-	}
-	return d.address(n.Addresses[i], port), true
-}
-
 func hasLabels(labels, wanted map[string]string) bool {
 	for k, v := range wanted {
 		have, ok := labels[k]
@@ -196,65 +190,11 @@ func hasLabels(labels, wanted map[string]string) bool {
 	return true
 }
 
-// address returns the target of an address. AWS wants to be told when it is
-// outside of the VPC.
-func (d *desire) address(a string, port int32) Target {
-	t := Target{ID: a, Port: port}
-	if !d.Facts.inside(a) {
-		t.Zone = "all"
-	}
-	return t
-}
-
-func (d *desire) pods(p hook.Port) []Target {
-	var list []Target
-	for _, pod := range d.Spec.Targets.Pods {
-		port := pod.Ports[p.Port]
-		switch {
-		case pod.Draining || port == 0:
-		case !d.Facts.inside(pod.Address):
-			d.note("InvalidConfiguration", balancerPrefix+"nlb-target-type",
-				fmt.Sprintf("the pod address %s is not in VPC %s, so the load balancer cannot reach it; pods of an overlay network need target type instance", pod.Address, d.Facts.VPC))
-		default:
-			list = append(list, Target{ID: pod.Address, Port: port})
-		}
-	}
-	return list
-}
-
 // note adds a problem, once for each text.
 func (d *desire) note(reason, field, message string) {
 	p := hook.Problem{Reason: reason, Field: field, Message: message}
 	if !slices.Contains(d.problems, p) {
 		d.problems = append(d.problems, p)
-	}
-}
-
-// AWS's quotas for targets.
-const (
-	maxGroupTargets    = 1000
-	maxBalancerTargets = 500 // in one zone; with cross-zone balancing in all
-)
-
-// limitTargets leaves targets out where there are more than AWS allows, always
-// the same ones. How nodes spread over zones is not looked at: the limit is
-// kept as if all were in one, which with three zones means at the latest at a
-// third of what is possible, but never more than that.
-func (d *desire) limitTargets() {
-	zones := max(len(d.out.Balancer.Subnets), 1)
-	if d.Settings.BalancerAttributes["load_balancing.cross_zone.enabled"] == "true" {
-		zones = 1
-	}
-	limit := min(maxGroupTargets, maxBalancerTargets*zones/max(len(d.out.Groups), 1))
-	for i, g := range d.out.Groups {
-		n := len(g.Targets)
-		switch {
-		case n > limit:
-			d.out.Groups[i].Targets = g.Targets[:limit]
-			d.note("TargetsTruncated", "", fmt.Sprintf("%d targets for each of %d ports are more than AWS's quota allows; %d are used, those with an endpoint first", n, len(d.out.Groups), limit))
-		case n*10 >= limit*8:
-			d.note("TargetQuotaNear", "", fmt.Sprintf("%d of at most %d targets for each port are used", n, limit))
-		}
 	}
 }
 

@@ -73,31 +73,36 @@ func chooseSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 	if w.scheme == hook.SchemeInternal {
 		role = tagPrivateSubnet
 	}
+	var dropped []string
+	keep := func(list []Subnet, why func(Subnet) string) []Subnet {
+		return slices.DeleteFunc(slices.Clone(list), func(s Subnet) bool {
+			reason := why(s)
+			if reason != "" {
+				dropped = append(dropped, s.ID+" "+reason)
+			}
+			return reason != ""
+		})
+	}
 	candidates := slices.DeleteFunc(slices.Clone(f.Subnets), func(s Subnet) bool {
 		v, ok := s.Tags[role]
 		return !ok || v != "" && v != "1"
 	})
 	if len(candidates) == 0 {
 		// Nobody has tagged any: whether a subnet reaches the internet tells.
-		candidates = slices.DeleteFunc(slices.Clone(f.Subnets), func(s Subnet) bool { return s.Public != (w.scheme == hook.SchemeInternetFacing) })
+		candidates = keep(f.Subnets, func(s Subnet) string { return unreachable(s, w) })
 	}
-	var dropped []string
-	candidates = slices.DeleteFunc(candidates, func(s Subnet) bool {
-		why := unfit(s, w)
-		if why != "" {
-			dropped = append(dropped, s.ID+" "+why)
-		}
-		return why != ""
-	})
+	candidates = keep(candidates, func(s Subnet) string { return unfit(s, w) })
 	slices.SortFunc(candidates, func(a, b Subnet) int {
 		return cmp.Or(-cmp.Compare(a.Tags[TagCluster+w.cluster], b.Tags[TagCluster+w.cluster]), cmp.Compare(a.ID, b.ID))
 	})
-	var chosen []Subnet
-	for _, s := range candidates {
-		if !slices.ContainsFunc(chosen, func(c Subnet) bool { return c.Zone == s.Zone }) {
-			chosen = append(chosen, s)
+	zones := map[string]string{}
+	chosen := keep(candidates, func(s Subnet) string {
+		if first := zones[s.Zone]; first != "" {
+			return "is in the zone " + s.Zone + " as " + first + " is"
 		}
-	}
+		zones[s.Zone] = s.ID
+		return ""
+	})
 	if len(chosen) < w.least {
 		text := ""
 		if len(dropped) > 0 {
@@ -108,6 +113,17 @@ func chooseSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 	}
 	slices.SortFunc(chosen, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen, nil
+}
+
+// unreachable returns why a subnet that nobody tagged is not for this scheme, or "".
+func unreachable(s Subnet, w subnetWish) string {
+	switch public := w.scheme == hook.SchemeInternetFacing; {
+	case public && !s.Public:
+		return "has no route to an internet gateway"
+	case !public && s.Public:
+		return "has a route to an internet gateway"
+	}
+	return ""
 }
 
 // unfit returns why a subnet that was found cannot be used, or "".
@@ -140,6 +156,9 @@ func namedSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 		s := f.Subnets[i]
 		if j := slices.IndexFunc(chosen, func(c Subnet) bool { return c.Zone == s.Zone }); j >= 0 {
 			return nil, fmt.Errorf("%s and %s are in the same zone %s; a load balancer has one subnet in a zone", chosen[j].ID, s.ID, s.Zone)
+		}
+		if len(chosen) > 0 && chosen[0].ZoneType != s.ZoneType {
+			return nil, fmt.Errorf("%s is in a %s and %s in a %s; a load balancer has one kind of zones", chosen[0].ID, chosen[0].ZoneType, s.ID, s.ZoneType)
 		}
 		if w.dualStack && !s.IPv6 {
 			return nil, fmt.Errorf("%s has no IPv6 CIDR, which dualstack needs", s.ID)

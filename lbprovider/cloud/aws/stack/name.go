@@ -96,7 +96,11 @@ func balancerName(ref hook.Ref, kind hook.Kind, scheme hook.Scheme) string {
 
 // groupName has in it all that cannot be changed in a target group.
 func groupName(ref hook.Ref, balancer string, g TargetGroup) string {
-	return hashed(ref, balancer, strconv.Itoa(int(g.ServicePort)), strconv.Itoa(int(g.Port)), g.Type, g.Protocol, g.VPC)
+	parts := []string{balancer, strconv.Itoa(int(g.ServicePort)), strconv.Itoa(int(g.Port)), g.Type, g.Protocol, g.VPC}
+	if g.AddressType == addressesIPv6 {
+		parts = append(parts, g.AddressType)
+	}
+	return hashed(ref, parts...)
 }
 
 func frontendName(ref hook.Ref) string { return hashed(ref, "frontend", ref.Namespace, ref.Name) }

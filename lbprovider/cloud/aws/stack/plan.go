@@ -40,6 +40,9 @@ func Plan(want Stack, have State, now time.Time) Steps {
 		p.targets(replacing)
 	}
 	p.listeners()
+	if b := p.have.Balancer; b != nil && b.AddressType != want.Balancer.AddressType && want.Balancer.AddressType != "dualstack" {
+		p.add(SetAddressType{want.Balancer.AddressType}) // no listener leads to IPv6 any more
+	}
 	if len(replacing) == 0 {
 		p.nodes()
 	}
@@ -198,7 +201,7 @@ func (p *planner) balancer() bool {
 	if !slices.Equal(want.Subnets, withoutUnasked(have.Subnets, want.Subnets)) {
 		p.subnets(want, *have)
 	}
-	if want.AddressType != have.AddressType {
+	if want.AddressType != have.AddressType && want.AddressType == "dualstack" {
 		p.add(SetAddressType{want.AddressType})
 	}
 	if changed := changedAttributes(want.Attributes, have.Attributes, have.Tags, defaultBalancerAttributes(want.Kind)); len(changed) > 0 {

@@ -181,6 +181,9 @@ func TestCheck(t *testing.T) {
 			s.Annotations[balancerPrefix+"scheme"], s.Annotations[balancerPrefix+"eip-allocations"] = "internal", "eipalloc-1"
 		}, balancerPrefix + "eip-allocations"},
 		{"private addresses outside", func(s *hook.Spec) { s.Annotations[balancerPrefix+"private-ipv4-addresses"] = "10.0.0.1" }, balancerPrefix + "private-ipv4-addresses"},
+		{"IPv6 alone without dual stack", func(s *hook.Spec) {
+			s.Annotations[balancerPrefix+"nlb-target-type"], s.IPFamilies = "ip", []string{"IPv6"}
+		}, balancerPrefix + "ip-address-type"},
 		{"PROXY protocol at layer 7", func(s *hook.Spec) {
 			s.Annotations[balancerPrefix+"type"], s.Annotations[balancerPrefix+"proxy-protocol"] = "alb", "*"
 		}, balancerPrefix + "proxy-protocol"},
@@ -224,6 +227,9 @@ func TestChooseSubnets(t *testing.T) {
 		{name: "inside by route", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.Public = false })}, wish: subnetWish{scheme: hook.SchemeInternal}, want: []string{"s2"}},
 		{name: "one in a zone: the cluster's, then the first", subnets: []Subnet{sub("s1", "a"), sub("s2", "a", tag(TagCluster+"c", "owned")), sub("s3", "b"), sub("s4", "b")}, want: []string{"s2", "s3"}},
 		{name: "not another cluster's", subnets: []Subnet{sub("s1", "a", tag(TagCluster+"other", "owned")), sub("s2", "b", tag(TagCluster+"other", "shared"), tag(TagCluster+"c", "shared"))}, want: []string{"s2"}},
+		{name: "none by route say so", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", tag(tagPrivateSubnet, "no"))}, wish: subnetWish{scheme: hook.SchemeInternal}, says: "s1 has a route to an internet gateway, s2 has"},
+		{name: "two in a zone say so", subnets: []Subnet{sub("s1", "a"), sub("s2", "a")}, wish: subnetWish{least: 2}, says: "s2 is in the zone a as s1 is"},
+		{name: "one kind of zones", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.ZoneType = "local-zone" })}, wish: subnetWish{names: []string{"s1", "s2"}}, says: "one kind of zones"},
 		{name: "full ones say so", subnets: []Subnet{sub("s1", "a", func(s *Subnet) { s.Free = 3 })}, says: "s1 has 3 free addresses"},
 		{name: "local zones say so", subnets: []Subnet{sub("s1", "a", func(s *Subnet) { s.ZoneType = "local-zone" })}, says: "s1 is in a local-zone"},
 		{name: "dual stack needs IPv6", subnets: []Subnet{sub("s1", "a"), sub("s2", "b", func(s *Subnet) { s.IPv6 = true })}, wish: subnetWish{dualStack: true}, want: []string{"s2"}},
@@ -277,7 +283,7 @@ func TestNames(t *testing.T) {
 		balancerName(ref, hook.KindNetwork, hook.SchemeInternal), balancerName(ref, hook.KindNetwork, hook.SchemeInternetFacing),
 		balancerName(ref, hook.KindApplication, hook.SchemeInternal), frontendName(ref),
 		groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP"}), groupName(ref, "b", TargetGroup{Port: 1, Type: "instance", Protocol: "TCP"}),
-		groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TLS"}), groupName(ref, "b2", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP"}),
+		groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP", AddressType: "ipv6"}), groupName(ref, "b", TargetGroup{Port: 1, Type: "ip", Protocol: "TLS"}), groupName(ref, "b2", TargetGroup{Port: 1, Type: "ip", Protocol: "TCP"}),
 	} {
 		if seen[name] || len(name) > 32 || !strings.HasPrefix(name, "k8s-openshif-routerde-") || !balancerNames.MatchString(name) {
 			t.Errorf("name %q", name)

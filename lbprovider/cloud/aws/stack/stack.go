@@ -108,7 +108,9 @@ type TargetGroup struct {
 	Protocol string // "TCP", "TLS", "UDP"; "HTTP", "HTTPS" with application load balancers
 	Port     int32
 	Type     string // "instance" or "ip"
-	VPC      string
+	// AddressType is "ipv4" or "ipv6".
+	AddressType string
+	VPC         string
 	// ServicePort is the port of the load balancer that it is for.
 	ServicePort int32
 	Check       HealthCheck
