@@ -89,6 +89,9 @@ const (
 	// ReasonIgnoredField: a field is accepted, but has no effect or another
 	// one than it says.
 	ReasonIgnoredField Reason = "IgnoredField"
+	// ReasonFastDetection: a BFDProfile takes an end for dead so fast that one
+	// that is merely busy is hit. Use longer intervals or a larger multiplier.
+	ReasonFastDetection Reason = "FastDetection"
 	// ReasonClusterAddress: the pool holds addresses that the cluster uses
 	// itself: of a node, of pods or of a Service inside of the cluster.
 	ReasonClusterAddress Reason = "ClusterAddress"

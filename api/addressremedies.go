@@ -45,6 +45,10 @@ func configurationRemedies() map[Reason]Remedy {
 			"a field is accepted, but has no effect or another one than it says",
 			"see the message; remove the field if you do not rely on it",
 		},
+		ReasonFastDetection: {
+			"the BFDProfile takes an end for dead sooner than a busy machine answers",
+			"use intervals of at least 50 ms and a detectMultiplier of at least 3",
+		},
 		ReasonClusterAddress: {
 			"the pool holds addresses that the cluster uses itself",
 			"take them out of spec.addresses",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type options struct {
 	lbClasses                     string
 	ignoreExclude                 bool
 	isolation                     string
-	refresh                       time.Duration
+	refresh                       interval
 	excluded                      string
 	gossipProfile                 liveness.Profile
 	logLevel                      loglevel.Level
@@ -47,7 +48,8 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.lbClasses, "lb-class", "", "comma-separated load-balancer classes to serve (default: services without a class, and "+api.LoadBalancerClass+")")
 	fs.BoolVar(&o.ignoreExclude, "ignore-exclude-lb", false, "announce also from nodes with the label "+api.LabelExcludeFromLoadBalancers)
 	fs.StringVar(&o.isolation, "l2-isolation", isolationWithdraw, "what a speaker does that reaches neither the API server nor half of the other speakers: withdraw or announce")
-	fs.DurationVar(&o.refresh, "gratuitous-arp-interval", l2.DefaultRefresh, "pause between unasked announcements of an address; 0: only when it moves")
+	o.refresh = interval(l2.DefaultRefresh)
+	fs.Var(&o.refresh, "gratuitous-arp-interval", "pause between unasked announcements of an address, such as 90s, or a number of seconds; 0: only when it moves")
 	fs.StringVar(&o.excluded, "exclude-interfaces", "", "comma-separated regular expressions of interface names never to announce on, instead of those that lead to pods and virtual machines")
 	fs.TextVar(&o.gossipProfile, "gossip-profile", liveness.Fast, "how fast dead speakers are noticed: fast (1 to 2 s), lan (5 to 10 s) or wan (half a minute to one), for networks that lose packets or are slow")
 	fs.TextVar(&o.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "all, debug, info, warn, error or none")
@@ -83,3 +85,23 @@ func (o *options) validate() error {
 	}
 	return nil
 }
+
+// interval is a duration that may also be written as a number of seconds, as
+// MetalLB's flag wants it.
+type interval time.Duration
+
+// Set implements flag.Value.
+func (i *interval) Set(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		*i = interval(time.Duration(n) * time.Second)
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return errors.New("write a duration such as 90s, or a number of seconds")
+	}
+	*i = interval(d)
+	return nil
+}
+
+func (i *interval) String() string { return time.Duration(*i).String() }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 )
@@ -24,7 +25,7 @@ func read(args ...string) (*options, error) {
 
 func TestOptions(t *testing.T) {
 	opts, err := read()
-	if err != nil || opts.gossipProfile != liveness.Fast || opts.refresh.Seconds() != 60 || opts.isolation != isolationWithdraw {
+	if err != nil || opts.gossipProfile != liveness.Fast || time.Duration(opts.refresh) != time.Minute || opts.isolation != isolationWithdraw {
 		t.Errorf("defaults: %+v, %v", opts, err)
 	}
 	if opts, err = read("--gossip-profile=wan", "--lb-class=a,b", "--exclude-interfaces=^lo$,^mgmt"); err != nil {
@@ -33,7 +34,12 @@ func TestOptions(t *testing.T) {
 	if got := strings.Join(append(opts.classes().Names, opts.excludedInterfaces()...), " "); opts.gossipProfile != liveness.WAN || got != "a b ^lo$ ^mgmt" {
 		t.Errorf("profile %q, lists %q", opts.gossipProfile, got)
 	}
-	for _, bad := range []string{"--log-level=loud", "--gossip-profile=slow", "--l2-isolation=maybe", "--node-name=", "--bind-address=", "--gratuitous-arp-interval=often"} {
+	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "2m": 2 * time.Minute, "5": 5 * time.Second, "0": 0} {
+		if opts, err := read("--gratuitous-arp-interval", text); err != nil || time.Duration(opts.refresh) != want {
+			t.Errorf("interval %s: %+v, %v", text, opts, err)
+		}
+	}
+	for _, bad := range []string{"--log-level=loud", "--gossip-profile=slow", "--l2-isolation=maybe", "--node-name=", "--bind-address=", "--gratuitous-arp-interval=often", "--gratuitous-arp-interval=-1s"} {
 		if _, err := read(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

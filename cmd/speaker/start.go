@@ -82,7 +82,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	announcer, err := l2.New(l2.Options{
-		Excluded: opts.excludedInterfaces(), Refresh: opts.refresh, LinksChanged: gossip.SetInterfaces, Metrics: counters, Log: log,
+		Excluded: opts.excludedInterfaces(), Refresh: time.Duration(opts.refresh), LinksChanged: gossip.SetInterfaces, Metrics: counters, Log: log,
 		Conflict: func(c l2.Conflict) {
 			if s := decider.Load(); s != nil {
 				s.Conflict(c)

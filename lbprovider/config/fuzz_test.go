@@ -2,12 +2,14 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 )
@@ -119,7 +121,8 @@ func FuzzPeer(f *testing.F) {
 			switch {
 			case p.MyASN == 0, p.PeerASN == 0 && p.DynamicASN == "", p.Address.IsValid() == (p.Interface != ""), p.Address.Zone() != "",
 				p.Hold != 0 && (p.Hold < 3*time.Second || p.Keepalive <= 0 || p.Keepalive > p.Hold), p.Hold == 0 && p.Keepalive != 0,
-				p.Connect < 0, p.EBGPMultiHop && p.IBGP(), p.Port == 0:
+				p.Connect < 0, p.EBGPMultiHop && p.IBGP(), p.Port == 0, p.Interface != "" && (p.Source.IsValid() || p.EBGPMultiHop),
+				len(p.Password) > 80, p.Address.IsUnspecified(), p.Address.IsMulticast():
 				t.Fatalf("a session cannot be made of %+v", p)
 			}
 		}
@@ -170,8 +173,12 @@ func FuzzProfile(f *testing.F) {
 		if uint32(b.Multiplier) != multiplier || b.Multiplier < 2 || uint32(b.MinimumTTL) != ttl || b.MinimumTTL == 0 || b.MinimumTTL == 255 || b.Passive != passive {
 			t.Fatalf("%+v of multiplier %d, TTL %d, passive %v", b, multiplier, ttl, passive)
 		}
-		if echoMode != (len(findings) == 1) {
-			t.Fatalf("echo mode %v, findings %v", echoMode, findings)
+		for reason, want := range map[api.Reason]bool{
+			api.ReasonIgnoredField: echoMode, api.ReasonFastDetection: min(b.Receive, b.Transmit)*time.Duration(b.Multiplier) < safeDetection,
+		} {
+			if want != slices.ContainsFunc(findings, func(f api.Finding) bool { return f.Reason == reason }) {
+				t.Fatalf("%+v with echo mode %v, findings %v", b, echoMode, findings)
+			}
 		}
 	})
 }

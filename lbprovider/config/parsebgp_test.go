@@ -185,6 +185,25 @@ func TestParseBGP(t *testing.T) {
 		{name: "multi-hop iBGP", now: "BGPPeer a {myASN: 1, peerASN: 1, peerAddress: 198.18.0.1, ebgpMultiHop: true}", findings: []string{"spec.ebgpMultiHop: invalid ebgp-multihop"}},
 		{name: "password by interface", now: "BGPPeer a {myASN: 1, peerASN: 2, interface: eth0, password: x}", findings: []string{"spec.password: a session by interface cannot have one"}},
 		{name: "disableMP", now: "BGPPeer a " + peer + ", disableMP: true}", want: []string{"a" + peerText}, findings: []string{"IgnoredField spec.disableMP"}},
+		{
+			name: "what a session by interface cannot have", now: "BGPPeer a {myASN: 1, peerASN: 2, interface: eth0, sourceAddress: 198.18.0.7, ebgpMultiHop: true}", want: []string{"a: 1 as=2 if=eth0"},
+			findings: []string{"Warning BGPPeer/metallb-system/a: IgnoredField spec.sourceAddress", "Warning BGPPeer/metallb-system/a: IgnoredField spec.ebgpMultiHop"},
+		},
+		{name: "link-local address", now: "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 'fe80::1'}", findings: []string{"spec.peerAddress: the link-local address fe80::1 is a host's on one network only"}},
+		{name: "no host's address", now: "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 224.0.0.1}", findings: []string{"spec.peerAddress: 224.0.0.1 is not the address of one host"}},
+		{name: "no identifier", now: "BGPPeer a " + peer + ", routerID: 0.0.0.0}", findings: []string{`spec.routerID: "0.0.0.0" does not`}},
+		{name: "longest password", now: "BGPPeer a " + peer + ", password: " + strings.Repeat("x", 80) + "}", want: []string{"a" + peerText + " password=" + strings.Repeat("x", 80)}},
+		{name: "password that is too long", now: "BGPPeer a " + peer + ", password: " + strings.Repeat("x", 81) + "}", findings: []string{"spec.password: the password has 81 bytes; TCP MD5 takes 80"}},
+		{
+			name: "password in a Secret that is too long", now: "Secret s {password: " + strings.Repeat("x", 81) + "}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}",
+			findings: []string{"Error BGPPeer/metallb-system/a: InvalidField spec.passwordSecret: the password has 81 bytes"},
+		},
+		{name: "BFD as fast as is safe", now: "BFDProfile b {receiveInterval: 50, transmitInterval: 50}"},
+		{
+			name: "BFD that is too fast for a busy node", now: "BFDProfile b {receiveInterval: 300, transmitInterval: 40}\nBGPPeer a " + peer + ", bfdProfile: b}",
+			want:     []string{"a" + peerText + " bfd=300ms/40ms×3 ttl=254 passive=false"},
+			findings: []string{"Warning BFDProfile/metallb-system/b: FastDetection spec.detectMultiplier: the other end is taken for dead after 120ms"},
+		},
 		{name: "echo mode", now: "BFDProfile b {echoMode: true}", findings: []string{"Warning BFDProfile/metallb-system/b: IgnoredField spec.echoMode"}},
 		{
 			name: "an error keeps the last version", last: "BGPPeer a " + peer + "}", now: "BGPPeer a " + peer + ", holdTime: 1s}",

@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -81,4 +83,25 @@ func TestProber(t *testing.T) {
 	if got := p.Answering(); len(got) > 0 {
 		t.Errorf("answering: %v", got)
 	}
+}
+
+// FuzzParsePath: whatever an annotation holds, what is asked is a path on a port
+// of the pod, and nothing else goes into the request.
+func FuzzParsePath(f *testing.F) {
+	for _, text := range []string{":1936/healthz/ready", ":80/", "", "://evil/", ":65536/x", ":80/a?b#c", ":80/%2e%2e/\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePath(text)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(fmt.Sprintf("http://198.18.0.1:%d%s", p.Port, p.Path))
+		if err != nil {
+			return // the probe fails, which is told
+		}
+		if p.Port == 0 || u.Host != fmt.Sprintf("198.18.0.1:%d", p.Port) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			t.Fatalf("%q asks for %q", text, u)
+		}
+	})
 }
