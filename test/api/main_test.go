@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,7 +64,29 @@ func run(m *testing.M) (int, error) {
 	if _, err := server.Kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"); err != nil {
 		return 1, err
 	}
+	if err := discovered(ctx); err != nil {
+		return 1, err
+	}
 	return m.Run(), nil
+}
+
+// discovered waits until clients can find the kinds: the API server lists an
+// established one a moment later.
+func discovered(ctx context.Context) error {
+	kinds := []string{"routes.route.openshift.io", "ingresscontrollers.operator.openshift.io", "dnsrecords.ingress.operator.openshift.io", "ipaddresspools.metallb.io"}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := server.Kubectl(ctx, "api-resources", "--cached=false", "-o", "name")
+		if err == nil && !slices.ContainsFunc(kinds, func(kind string) bool { return !strings.Contains(out, kind) }) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the API server does not list the kinds: %s", out), err)
+		}
+	}
 }
 
 // newClient returns a client without a cache, or skips the test.
