@@ -20,9 +20,9 @@ const (
 )
 
 // repairDrift compares what HAProxy has with what the engine believes it has,
-// and takes every difference as something to put right. Reading takes most of
-// a second of the router's time at 10,000 routes; a look at the digest spares
-// it where nothing happens.
+// and takes every difference as something to put right. Mostly there is none:
+// then the digests of both are the same. Only else is all of HAProxy's state
+// read, which takes most of a second of the router's time at 10,000 routes.
 func (e *Engine) repairDrift() error {
 	overdue := time.Since(e.driftAt) - e.o.DriftCheck
 	calm := time.Since(e.appliedAt) >= e.o.DriftCheck/calmShare
@@ -30,16 +30,17 @@ func (e *Engine) repairDrift() error {
 		return nil
 	}
 	e.driftAt = time.Now()
-	digest, err := e.runtime.Digest()
-	if err != nil || e.compared && digest == e.digest {
+	digest, err := e.runtime.Digest(e.live, haproxy.Everything)
+	if err != nil || e.compared && digest == e.digest || digest == e.runtime.Expect(e.live, haproxy.Everything) {
 		return err
 	}
+	e.o.Metrics.readBacks.Inc()
 	found, err := e.runtime.ReadBack()
 	if err != nil {
 		return err
 	}
 	found.Recall(e.live)
-	if err := e.runtime.Inspect(found); err != nil {
+	if err := e.runtime.Inspect(found, e.live); err != nil {
 		return err
 	}
 	p := plan.Diff(found, e.live, plan.FullScope(found, e.live), e.o.Caps)
@@ -53,5 +54,32 @@ func (e *Engine) repairDrift() error {
 	e.removals = newRemovals()
 	e.pending = plan.FullScope(found, e.pipeline.Want())
 	found.Share(e.pipeline.Want(), e.pending)
+	return nil
+}
+
+// readBack learns what the process has. Where that is all that is wanted, as
+// after each start from files, its digest tells so; else everything is read and
+// compared.
+func (e *Engine) readBack(pid int) error {
+	began, want := time.Now(), e.pipeline.Want()
+	digest, err := e.runtime.Digest(want, haproxy.Routes)
+	if err != nil {
+		return err
+	}
+	live, pending, same := want.Clone(), plan.NewScope(), digest == e.runtime.Expect(want, haproxy.Routes)
+	if same {
+		// Of all names this is the one that does not stand for a content.
+		live.Certs[plan.DefaultCertID], pending.Certs[plan.DefaultCertID] = "", struct{}{}
+	} else {
+		e.o.Metrics.readBacks.Inc()
+		if live, err = e.runtime.ReadBack(); err != nil {
+			return err
+		}
+		pending = plan.FullScope(live, want) // in this order its names are those of want
+		live.Share(want, pending)
+	}
+	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
+	e.removals, e.pending = newRemovals(), pending
+	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "asWanted", same, "dur", time.Since(began).Round(time.Millisecond))
 	return nil
 }

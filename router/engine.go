@@ -95,7 +95,8 @@ type Engine struct {
 	// driftAt is when live was last compared with HAProxy itself.
 	driftAt time.Time
 	// digest is HAProxy's as of that time. It is worth something while compared
-	// is true: live was found to be the same then, and is as it was.
+	// is true: all was read then, was as it should be though it told other facts,
+	// and live is as it was.
 	digest   uint64
 	compared bool
 	// appliedAt is when HAProxy was last changed.
@@ -310,21 +311,6 @@ func (e *Engine) identify() error {
 		e.skeleton.started()
 	}
 	return e.readBack(info.PID)
-}
-
-// readBack learns what the process has and compares everything.
-func (e *Engine) readBack(pid int) error {
-	began := time.Now()
-	live, err := e.runtime.ReadBack()
-	if err != nil {
-		return err
-	}
-	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
-	e.removals = newRemovals()
-	e.pending = plan.FullScope(live, e.pipeline.Want()) // in this order its names are those of want
-	live.Share(e.pipeline.Want(), e.pending)
-	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "dur", time.Since(began).Round(time.Millisecond))
-	return nil
 }
 
 // reload makes HAProxy start a new worker from files that have everything.

@@ -17,6 +17,7 @@ type Metrics struct {
 	applies        prometheus.Histogram
 	steps          prometheus.Counter
 	drift          prometheus.Counter
+	readBacks      prometheus.Counter
 	routes         *prometheus.GaugeVec
 }
 
@@ -30,9 +31,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
 		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_steps_total", Help: "Runtime changes made to HAProxy."}),
 		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that somebody else made in HAProxy and the router put right."}),
+		readBacks:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_read_backs_total", Help: "Times that all of HAProxy's state was read, because a digest of it was not as expected."}),
 		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
 	}
-	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.routes)
+	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 

@@ -142,7 +142,7 @@ func (e *encoder) addEntries(steps []plan.Step) {
 
 func (e *encoder) step(s plan.Step) {
 	switch s := s.(type) {
-	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CADel, plan.LineSet, plan.LineDel:
+	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
 		e.command(costBackend, s, "add backend "+s.Name+" from "+s.Profile)
@@ -154,6 +154,8 @@ func (e *encoder) step(s plan.Step) {
 		e.remove(costBackend, s, "del backend "+s.Name)
 	case plan.FrontendEnable:
 		e.command(1, s, "enable frontend "+s.Name)
+	case plan.LimitSet:
+		e.command(1, s, fmt.Sprintf("set %s %d", s.What, s.Value))
 	case plan.EntrySet:
 		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
 	case plan.EntryDel:
@@ -186,6 +188,10 @@ func (e *encoder) serverStep(s plan.Step) {
 		e.command(1, s, fmt.Sprintf("set maxconn server %s/%s %d", s.Backend, s.Name, s.MaxConn))
 	case plan.ServerReady:
 		e.command(1, s, fmt.Sprintf("set server %s/%s state ready", s.Backend, s.Name))
+	case plan.ServerCheck:
+		e.command(1, s, fmt.Sprintf("enable health %s/%s", s.Backend, s.Name))
+	case plan.ServerUp:
+		e.command(1, s, fmt.Sprintf("set server %s/%s health up", s.Backend, s.Name))
 	case plan.ServerDrain:
 		e.command(1, s, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name))
 	case plan.ServerDel:
@@ -206,8 +212,9 @@ func (e *encoder) certificateStep(s plan.Step) {
 		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
 	case plan.CAPut:
 		e.command(1, nil, "new ssl ca-file "+l.CAFile(s.ID))
-		e.payload(costCertificate, nil, "set ssl ca-file "+l.CAFile(s.ID), s.PEM)
-		e.command(1, s, "commit ssl ca-file "+l.CAFile(s.ID))
+		e.setCA(s, s.ID, s.PEM)
+	case plan.CASet:
+		e.setCA(s, s.ID, s.PEM)
 	case plan.LineSet:
 		e.payload(costLine, []plan.Step{s}, "add ssl crt-list "+l.CrtList(), render.CrtLine(l, s.CertID, s.Filter))
 		if s.Old != "" {
@@ -221,6 +228,12 @@ func (e *encoder) certificateStep(s plan.Step) {
 	case plan.CADel:
 		e.remove(1, s, "del ssl ca-file "+l.CAFile(s.ID))
 	}
+}
+
+func (e *encoder) setCA(s plan.Step, id, pem string) {
+	file := e.layout.CAFile(id)
+	e.payload(costCertificate, nil, "set ssl ca-file "+file, pem)
+	e.command(1, s, "commit ssl ca-file "+file)
 }
 
 // escape quotes what the command line would take as a separator.
@@ -278,6 +291,8 @@ func Describe(steps []plan.Step, most int) []string {
 		case plan.CertSet:
 			words += s.ID
 		case plan.CAPut:
+			words += s.ID
+		case plan.CASet:
 			words += s.ID
 		default:
 			words += strings.Trim(fmt.Sprintf("%v", s), "{}")

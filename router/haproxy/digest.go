@@ -1,105 +1,223 @@
 package haproxy
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"slices"
+	"strconv"
 
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// Digest returns a number that stays the same for as long as ReadBack and
-// Inspect would return the same. It takes the router a tenth of their time and
-// no memory, because nothing is kept of the answers.
-func (r *Runtime) Digest() (uint64, error) {
-	var sum uint64
-	add := func(command string, stable func(l []byte) []byte) func() error {
-		return func() error { return r.digest(command, stable, &sum) }
+// A digest is the sum of the hashes of facts, so their order does not matter.
+// HAProxy's answers and a state give the same one if they tell the same facts,
+// which costs the router a tenth of reading a state and comparing it, and no
+// memory, because nothing is kept of the answers.
+
+// Depth says how much of HAProxy a digest is about.
+type Depth bool
+
+const (
+	// Routes is what ReadBack reads.
+	Routes Depth = false
+	// Everything is what Inspect reads as well.
+	Everything Depth = true
+)
+
+// digest adds facts up.
+type digest struct {
+	seed maphash.Seed
+	sum  uint64
+	fact []byte
+}
+
+// add adds a fact of a kind.
+func add[T ~string | ~[]byte](d *digest, kind string, parts ...T) {
+	d.fact = append(append(d.fact[:0], kind...), 0)
+	for _, p := range parts {
+		d.fact = append(append(d.fact, p...), 0)
 	}
-	types := "1" // frontends
-	if r.caps.DynamicBackends {
-		types = "3" // and backends
+	d.sum += maphash.Bytes(d.seed, d.fact)
+}
+
+// wrong adds facts that no state has, because they are to be put right.
+func (d *digest) wrong(n int) {
+	for range n {
+		add(d, "wrong", "")
 	}
-	asks := []func() error{
-		add("show backend", whole),
-		add("show servers state", serverColumns()),
-		add("show ssl cert", whole), add("show ssl ca-file", whole), add("show ssl crt-list -n "+r.layout.CrtList(), whole),
-		add("show stat -1 "+types+" -1", statColumns()),
-		func() error {
-			return r.limits(func(body io.Reader) error { return r.digestLines(body, "limits", whole, &sum) })
-		},
+}
+
+// server adds a server. The address may be of any length.
+func (d *digest) server(backend, name, address, port, weight []byte, flags byte) {
+	add(d, "server", backend, name, address, port, weight, []byte{flags})
+}
+
+// flags are the facts about a server that are true or not.
+func flags(facts ...bool) (b byte) {
+	for i, f := range facts {
+		if f {
+			b |= 1 << i
+		}
 	}
-	for _, m := range plan.Maps() {
-		asks = append(asks, add("show map "+r.layout.MapFile(m), afterReference))
+	return b
+}
+
+// Expect returns the digest of a HAProxy that has what a state says.
+func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
+	d := &digest{seed: r.seed}
+	var name, server, address, port, weight []byte
+	for id, b := range st.Backends {
+		add(d, "backend", id)
+		if depth == Everything && r.caps.DynamicBackends && b.Unpublished {
+			add(d, "unpublished", id)
+		}
+		name = append(name[:0], id...)
+		for id, s := range b.Servers {
+			server = append(server[:0], id...)
+			address = s.Address.Addr().AppendTo(address[:0])
+			port = strconv.AppendUint(port[:0], uint64(s.Address.Port()), 10)
+			weight = strconv.AppendInt(weight[:0], int64(s.Weight), 10)
+			d.server(name, server, address, port, weight, flags(s.Stopped, s.Unchecked, s.Down))
+			if s.MaxConn > 0 {
+				weight = strconv.AppendInt(weight[:0], int64(s.MaxConn), 10)
+				add(d, "limit", name, server, weight)
+			}
+		}
+	}
+	for e, v := range st.Entries {
+		add(d, string(e.Map), e.Key, v)
+	}
+	for filter, id := range st.Lines {
+		add(d, "line", filter, r.layout.CertFile(id))
+	}
+	var p printer
+	for _, of := range r.stored() {
+		for id, text := range of.texts(st) {
+			name = append(name[:0], of.file(id)...)
+			add(d, of.command, name)
+			if depth == Everything && text != "" {
+				p.prints(text, of.whole, func(print []byte) { add(d, "print", name, print) })
+			}
+		}
+	}
+	return d.sum
+}
+
+// Digest returns the digest of what HAProxy has. The texts that a state knows
+// are those whose fingerprints are asked for.
+func (r *Runtime) Digest(known *plan.State, depth Depth) (uint64, error) {
+	d := &digest{seed: r.seed}
+	asks := []func(*digest) error{r.digestBackends, r.digestMaps, r.digestStored, r.digestLines}
+	if depth == Everything {
+		asks = append(asks, r.digestProxies, func(d *digest) error {
+			return r.fingerprints(known, func(_ stored, file, print []byte) { add(d, "print", file, print) })
+		})
 	}
 	for _, ask := range asks {
-		if err := ask(); err != nil {
+		if err := ask(d); err != nil {
 			return 0, fmt.Errorf("take a digest of HAProxy's state: %w", err)
 		}
 	}
-	return sum, nil
+	return d.sum, nil
 }
 
-func (r *Runtime) digest(command string, stable func([]byte) []byte, sum *uint64) error {
-	return r.answer(command, func(from io.Reader) error { return r.digestLines(from, command, stable, sum) })
-}
-
-// digestLines adds up the hashes of lines, whose order does not matter.
-func (r *Runtime) digestLines(from io.Reader, command string, stable func([]byte) []byte, sum *uint64) error {
-	lines, about := bufio.NewReaderSize(from, 64<<10), maphash.String(r.seed, command)
-	for {
-		l, err := lines.ReadSlice('\n')
-		if text := stable(l); len(text) > 0 {
-			*sum += maphash.Bytes(r.seed, text) ^ about
+func (r *Runtime) digestBackends(d *digest) error {
+	if err := r.streamBytes("show backend", func(l []byte) {
+		if name := bytes.TrimSpace(l); ofRoute(name) {
+			add(d, "backend", name)
 		}
+	}); err != nil {
+		return err
+	}
+	if err := r.streamBytes("show servers state", func(l []byte) {
+		row, ok := parseServer(l)
 		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%w: %w", ErrGone, err)
+		case !ok:
+		case ofRoute(row.backend):
+			d.server(row.backend, row.server, row.address, row.port, row.weight, flags(row.stopped, row.unchecked, row.down))
+		default:
+			d.wrong(len(row.repairs()))
+		}
+	}); err != nil {
+		return err
+	}
+	return r.limits(func(body io.Reader) error {
+		return r.eachBytes(body, func(l []byte) {
+			if backend, server, value, ok := parseLimit(l); ok {
+				add(d, "limit", backend, server, value)
+			}
+		})
+	})
+}
+
+func (r *Runtime) digestMaps(d *digest) error {
+	for _, m := range plan.Maps() {
+		err := r.streamBytes("show map "+r.layout.MapFile(m), func(l []byte) {
+			if ref, rest, ok := bytes.Cut(l, []byte(" ")); ok && bytes.HasPrefix(ref, []byte("0x")) {
+				key, value, _ := bytes.Cut(rest, []byte(" "))
+				add(d, string(m), key, value)
+			}
+		})
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-func whole(l []byte) []byte { return l }
-
-// afterReference leaves out the address of a map's element.
-func afterReference(l []byte) []byte {
-	_, rest, _ := bytes.Cut(l, []byte(" "))
-	return rest
-}
-
-// serverColumns keeps of "show servers state" what ReadBack reads.
-func serverColumns() func([]byte) []byte {
-	kept := []int{colBackend, colServer, colAddress, colAdminState, colWeight, colPort}
-	return columnsOf(' ', kept, colPort)
-}
-
-// statColumns keeps of "show stat" what Inspect reads.
-func statColumns() func([]byte) []byte {
-	return columnsOf(',', []int{statName, statRow, statStatus}, statStatus)
-}
-
-// columnsOf returns a function that keeps some columns up to the last one. Its
-// result is valid until the next call.
-func columnsOf(separator byte, kept []int, last int) func([]byte) []byte {
-	var out []byte
-	return func(l []byte) []byte {
-		out = out[:0]
-		for n := 0; n <= last && len(l) > 0; n++ {
-			end := bytes.IndexByte(l, separator)
-			if end < 0 {
-				end = len(l)
+func (r *Runtime) digestStored(d *digest) error {
+	for _, of := range r.stored() {
+		err := r.streamBytes(of.command, func(l []byte) {
+			name, _, _ := bytes.Cut(bytes.TrimSpace(l), []byte(" - ")) // "… - 1 certificate(s)"
+			switch _, ours := of.id(string(name)); {
+			case bytes.HasPrefix(name, []byte("*")):
+				d.wrong(1) // a transaction that somebody left
+			case ours, !of.whole && bytes.HasPrefix(name, []byte("/")):
+				add(d, of.command, name)
 			}
-			if slices.Contains(kept, n) {
-				out = append(append(out, l[:end]...), separator)
-			}
-			l = l[min(end+1, len(l)):]
+		})
+		if err != nil {
+			return err
 		}
-		return out
 	}
+	return nil
+}
+
+func (r *Runtime) digestLines(d *digest) error {
+	return r.streamBytes("show ssl crt-list -n "+r.layout.CrtList(), func(l []byte) {
+		if file, filter, ok := parseLine(l); ok {
+			add(d, "line", filter, file)
+		}
+	})
+}
+
+func (r *Runtime) digestProxies(d *digest) error {
+	steps, limit, err := r.processLimits()
+	if err != nil {
+		return err
+	}
+	d.wrong(len(steps))
+	return r.proxies(func(p proxyRow) {
+		if p.unpublished() && ofRoute(p.name) {
+			add(d, "unpublished", p.name)
+		}
+		if steps, broken := p.repairs(limit); len(steps) > 0 || broken != "" {
+			d.wrong(len(steps) + 1)
+		}
+	})
+}
+
+// parseLine reads "FILE:NUMBER [options] FILTER" of the list of certificates.
+func parseLine(l []byte) (file, filter []byte, ok bool) {
+	l = bytes.TrimSpace(l)
+	place, rest, ok := bytes.Cut(l, []byte(" "))
+	if !ok || len(l) == 0 || l[0] == '#' {
+		return nil, nil, false
+	}
+	// "-n" appends the line number.
+	if i := bytes.LastIndexByte(place, ':'); i > bytes.LastIndexByte(place, '.') {
+		place = place[:i]
+	}
+	return place, rest[bytes.LastIndexByte(rest, ' ')+1:], true
 }

@@ -2,6 +2,8 @@ package haproxy
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ const limitMetric = "haproxy_server_limit_sessions"
 // readLimits reads the limits of servers' connections.
 func (r *Runtime) readLimits(st *plan.State) error {
 	return r.limits(func(body io.Reader) error {
-		return eachLine(body, func(l string) { readLimitLine(st, l) })
+		return r.eachBytes(body, func(l []byte) { readLimitLine(st, l) })
 	})
 }
 
@@ -53,66 +54,157 @@ func (r *Runtime) limits(read func(io.Reader) error) error {
 	return read(response.Body)
 }
 
-// readLimitLine reads `haproxy_server_limit_sessions{proxy="B",server="S"} 10`.
-// Servers without a limit have NaN.
-func readLimitLine(st *plan.State, l string) {
-	rest, ok := strings.CutPrefix(l, limitMetric+`{proxy="`)
+// readLimitLine takes a line of the exporter in.
+func readLimitLine(st *plan.State, l []byte) {
+	backend, server, value, ok := parseLimit(l)
 	if !ok {
 		return
 	}
-	backend, rest, _ := strings.Cut(rest, `",server="`)
-	server, value, _ := strings.Cut(rest, `"} `)
-	b := st.Backends[backend]
-	if b == nil {
-		return
+	b := st.Backends[string(backend)]
+	switch {
+	case b == nil:
+		st.Repairs = append(st.Repairs, plan.ServerMaxConn{Backend: string(backend), Name: string(server)})
+	case b.Servers[string(server)] != nil:
+		b.Servers[string(server)].MaxConn = number(value)
 	}
-	s, ok := b.Servers[server]
-	limit, err := strconv.Atoi(strings.TrimSpace(value))
-	if !ok || err != nil {
-		return
+}
+
+// parseLimit reads `haproxy_server_limit_sessions{proxy="B",server="S"} 10`. It
+// reports false for servers without a limit, which have NaN.
+func parseLimit(l []byte) (backend, server, value []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(l, []byte(limitMetric+`{proxy="`))
+	if !ok {
+		return nil, nil, nil, false
 	}
-	s.MaxConn = limit
-	b.Servers[server] = s
+	backend, rest, _ = bytes.Cut(rest, []byte(`",server="`))
+	server, value, _ = bytes.Cut(rest, []byte(`"} `))
+	return backend, server, value, number(value) > 0
 }
 
 // Columns of "show stat" (HAProxy management guide 9.1).
 const (
 	statName   = 0
 	statRow    = 1
+	statLimit  = 6
 	statStatus = 17
 )
 
-// Inspect adds to a state what takes HAProxy longer to tell: which backends are
-// published, and which frontends take no connections. That is 0.2 s at 10,000
-// backends, during which it serves on.
-func (r *Runtime) Inspect(st *plan.State) error {
+// proxyRow is a line of "show stat" as far as it is read.
+type proxyRow struct {
+	name, status []byte
+	frontend     bool
+	limit        int
+}
+
+func parseProxy(l []byte) (row proxyRow, ok bool) {
+	var f [statStatus + 1][]byte
+	for i := range f {
+		if f[i], l, ok = bytes.Cut(l, []byte(",")); !ok {
+			return proxyRow{}, false
+		}
+	}
+	row = proxyRow{name: f[statName], status: f[statStatus], frontend: string(f[statRow]) == "FRONTEND", limit: number(f[statLimit])}
+	return row, row.frontend || string(f[statRow]) == "BACKEND"
+}
+
+// shutDown is why there must be a new process after "shutdown frontend", which
+// HAProxy does not take back.
+const shutDown = "a frontend was shut down by the runtime socket"
+
+// repairs returns what makes a frontend as it was at the start: open, and with
+// the limit of the process. There is no step for one that was shut down.
+func (p *proxyRow) repairs(limit int) (steps []plan.Step, broken string) {
+	if !p.frontend {
+		return nil, ""
+	}
+	switch string(p.status) {
+	case "OPEN":
+	case "STOP":
+		return nil, shutDown
+	default:
+		steps = append(steps, plan.FrontendEnable{Name: string(p.name)})
+	}
+	if p.limit != limit {
+		steps = append(steps, plan.LimitSet{What: "maxconn frontend " + string(p.name), Value: limit})
+	}
+	return steps, ""
+}
+
+// unpublished reports whether a backend gets no requests.
+func (p *proxyRow) unpublished() bool {
+	return !p.frontend && bytes.Contains(p.status, []byte("UNPUB"))
+}
+
+// proxies asks for what there is to know of frontends, and where that can
+// change, of backends: 0.2 s at 10,000 of them, during which HAProxy serves on.
+func (r *Runtime) proxies(each func(proxyRow)) error {
 	const frontends, both = "1", "3"
 	types := frontends
 	if r.caps.DynamicBackends {
 		types = both
 	}
-	st.Paused = map[string]struct{}{}
-	return r.stream("show stat -1 "+types+" -1", func(l string) {
-		f := strings.SplitN(l, ",", statStatus+2)
-		if len(f) < statStatus+2 {
-			return
-		}
-		switch f[statRow] {
-		case "FRONTEND":
-			if f[statStatus] != "OPEN" {
-				st.Paused[f[statName]] = struct{}{}
-			}
-		case "BACKEND":
-			if b := st.Backends[f[statName]]; b != nil {
-				b.Unpublished = strings.Contains(f[statStatus], "UNPUB")
-			}
+	return r.streamBytes("show stat -1 "+types+" -1", func(l []byte) {
+		if row, ok := parseProxy(l); ok {
+			each(row)
 		}
 	})
+}
+
+// processLimits returns what puts the limits of the process right, and what the
+// limit of connections is to be, which frontends start with as well.
+func (r *Runtime) processLimits() (steps []plan.Step, connections int, err error) {
+	names := map[string]string{
+		"ConnRateLimit": "rate-limit connections global", "SessRateLimit": "rate-limit sessions global",
+		"SslRateLimit": "rate-limit ssl-sessions global", "CompressBpsRateLim": "rate-limit http-compression global",
+	}
+	now := 0
+	err = r.streamBytes("show info", func(l []byte) {
+		key, value, _ := bytes.Cut(l, []byte(": "))
+		switch what := names[string(key)]; {
+		case string(key) == "Maxconn":
+			now = number(value)
+		case string(key) == "Hard_maxconn":
+			connections = number(value)
+		case what != "" && number(value) != 0:
+			steps = append(steps, plan.LimitSet{What: what})
+		}
+	})
+	if now != connections {
+		steps = append(steps, plan.LimitSet{What: "maxconn global", Value: connections})
+	}
+	return steps, connections, err
+}
+
+// Inspect adds to a state what takes HAProxy longer to tell: which backends are
+// published, which certificates and CA bundles are not those that another state
+// has under their names, and what somebody changed in what HAProxy started with.
+func (r *Runtime) Inspect(st, known *plan.State) error {
+	steps, limit, err := r.processLimits()
+	if err != nil {
+		return err
+	}
+	st.Repairs = append(st.Repairs, steps...)
+	if err := r.proxies(func(p proxyRow) {
+		if b := st.Backends[string(p.name)]; b != nil {
+			b.Unpublished = p.unpublished()
+			return
+		}
+		steps, broken := p.repairs(limit)
+		st.Repairs, st.Broken = append(st.Repairs, steps...), cmp.Or(st.Broken, broken)
+	}); err != nil {
+		return err
+	}
+	return r.markAltered(st, known)
 }
 
 // stream runs a command whose answer is too long to be held.
 func (r *Runtime) stream(command string, line func(string)) error {
 	return r.answer(command, func(from io.Reader) error { return eachLine(from, line) })
+}
+
+// streamBytes is stream for those who copy what they keep.
+func (r *Runtime) streamBytes(command string, line func([]byte)) error {
+	return r.answer(command, func(from io.Reader) error { return r.eachBytes(from, line) })
 }
 
 // answer runs a command and hands its answer on as it comes, which the library
@@ -136,6 +228,24 @@ func (r *Runtime) answer(command string, read func(io.Reader) error) error {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return read(conn)
+}
+
+// eachBytes is eachLine without garbage: a line is valid until the next one.
+// None of HAProxy's is as long as the buffer; if one were, it would come in
+// pieces.
+func (r *Runtime) eachBytes(from io.Reader, line func([]byte)) error {
+	r.lines.Reset(from)
+	defer r.lines.Reset(nil)
+	for {
+		l, err := r.lines.ReadSlice('\n')
+		line(bytes.TrimRight(l, "\r\n"))
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("%w: %w", ErrGone, err)
+		}
+	}
 }
 
 func eachLine(from io.Reader, line func(string)) error {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -174,22 +176,40 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 
 // watch waits for the end of a process that is not our child.
 func (s *Supervisor) watch(ctx context.Context, pid int, grace time.Duration) error {
-	gone := func(wait time.Duration) bool {
-		deadline := time.Now().Add(wait)
-		for alive(pid) {
-			if time.Now().After(deadline) {
-				return false
+	done := ended(pid)
+	select {
+	case <-done:
+		return errors.New("the adopted process is gone")
+	case <-ctx.Done():
+	}
+	return stop(pid, grace, func(wait time.Duration) bool {
+		select {
+		case <-done:
+			return true
+		case <-time.After(wait):
+			return false
+		}
+	})
+}
+
+// ended returns a channel that is closed when a process that is not our child
+// has ended. The kernel tells; where it cannot (before Linux 5.3), one has to
+// look.
+func ended(pid int) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			defer func() { _ = unix.Close(fd) }()
+			for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+				_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) //nolint:gosec // a descriptor is a small number
 			}
-			<-time.After(20 * time.Millisecond)
 		}
-		return true
-	}
-	for ctx.Err() == nil {
-		if gone(100 * time.Millisecond) {
-			return errors.New("the adopted process is gone")
+		for alive(pid) {
+			<-time.After(100 * time.Millisecond)
 		}
-	}
-	return stop(pid, grace, gone)
+	}()
+	return done
 }
 
 // stop asks a master to finish its requests and leave.

@@ -14,7 +14,8 @@ import (
 // ReadBack returns what the running process has. Profiles, server options and
 // certificate texts cannot be read; names stand for them, because names carry
 // a hash of everything fixed. Whether a backend is published is not read, so
-// one that no key leads to counts as unpublished; Inspect looks.
+// one that no key leads to counts as unpublished; Inspect looks at that, and at
+// what somebody else can change behind a name.
 func (r *Runtime) ReadBack() (*plan.State, error) {
 	st := plan.NewState()
 	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readLimits, r.readCertificates, r.readLines} {
@@ -50,30 +51,18 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	}
 	return r.stream("show backend", func(l string) {
 		name := strings.TrimSpace(l)
-		if strings.HasPrefix(name, "be_") {
+		if ofRoute(name) {
 			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{}, Unpublished: !reached[name]}
 		}
 	})
 }
 
-// Columns of "show servers state", format 1 (HAProxy management guide 9.3).
-const (
-	colBackend    = 1
-	colServer     = 3
-	colAddress    = 4
-	colAdminState = 6
-	colWeight     = 7
-	colPort       = 18
-	columns       = 19
-)
-
-// stoppedStates are the bits of srv_admin_state for forced maintenance and
-// forced drain.
-const stoppedStates = 0x01 | 0x08
+// ofRoute reports whether a backend is a route's, by its name.
+func ofRoute[T ~string | ~[]byte](name T) bool { return len(name) > 3 && string(name[:3]) == "be_" }
 
 func (r *Runtime) readServers(st *plan.State) error {
 	var wrong error
-	err := r.stream("show servers state", func(l string) {
+	err := r.streamBytes("show servers state", func(l []byte) {
 		if err := readServer(st, l); err != nil {
 			wrong = err
 		}
@@ -81,30 +70,25 @@ func (r *Runtime) readServers(st *plan.State) error {
 	return errors.Join(err, wrong)
 }
 
-func readServer(st *plan.State, l string) error {
-	if strings.HasPrefix(l, "#") || strings.Count(l, " ") < columns-1 {
+func readServer(st *plan.State, l []byte) error {
+	row, ok := parseServer(l)
+	if !ok {
 		return nil
 	}
-	var f [columns]string
-	rest := l
-	for i := range f {
-		f[i], rest, _ = strings.Cut(rest, " ")
-	}
-	be := st.Backends[f[colBackend]]
+	be := st.Backends[string(row.backend)]
 	if be == nil {
+		st.Repairs = append(st.Repairs, row.repairs()...)
 		return nil
 	}
-	addr, err1 := netip.ParseAddr(f[colAddress])
-	port, err2 := strconv.ParseUint(f[colPort], 10, 16)
-	weight, err3 := strconv.Atoi(f[colWeight])
-	admin, err4 := strconv.Atoi(f[colAdminState])
-	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
-		return fmt.Errorf("server %s/%s: unexpected state %q", f[colBackend], f[colServer], l)
+	addr, err1 := netip.ParseAddr(string(row.address))
+	port, err2 := strconv.ParseUint(string(row.port), 10, 16)
+	weight, err3 := strconv.Atoi(string(row.weight))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("server %s/%s: unexpected state %q: %w", row.backend, row.server, l, err)
 	}
-	// A copy lets go of the line.
-	be.Servers[strings.Clone(f[colServer])] = &plan.Server{
-		Address: netip.AddrPortFrom(addr, uint16(port)),
-		Weight:  weight, Stopped: admin&stoppedStates != 0,
+	be.Servers[string(row.server)] = &plan.Server{
+		Address: netip.AddrPortFrom(addr, uint16(port)), Weight: weight,
+		Stopped: row.stopped, Unchecked: row.unchecked, Down: row.down,
 	}
 	return nil
 }

@@ -4,10 +4,11 @@
 package haproxy
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strconv"
 	"strings"
 	"time"
 
@@ -60,12 +61,14 @@ type Runtime struct {
 	// seed is that of digests.
 	seed maphash.Seed
 	pace pace
+	// lines reads answers.
+	lines *bufio.Reader
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does
 // not connect.
 func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
-	r := &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed()}
+	r := &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed(), lines: bufio.NewReaderSize(nil, 64<<10)}
 	if err := r.socket.Init(l.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		return nil, fmt.Errorf("prepare the HAProxy runtime client: %w", err)
 	}
@@ -74,23 +77,22 @@ func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
 
 // Info asks the process who it is.
 func (r *Runtime) Info() (Info, error) {
-	out, err := r.raw("show info")
+	var info Info
+	err := r.streamBytes("show info", func(l []byte) {
+		key, value, _ := bytes.Cut(l, []byte(": "))
+		switch string(key) {
+		case "Pid":
+			info.PID = number(value)
+		case "Version":
+			info.Version = string(value)
+		case "description":
+			info.Description = string(value)
+		}
+	})
 	if err != nil {
 		return Info{}, err
 	}
-	var info Info
-	for l := range strings.Lines(out) {
-		key, value, _ := strings.Cut(strings.TrimSpace(l), ": ")
-		switch key {
-		case "Pid":
-			info.PID, err = strconv.Atoi(value)
-		case "Version":
-			info.Version = value
-		case "description":
-			info.Description = value
-		}
-	}
-	if err != nil || info.PID == 0 {
+	if info.PID == 0 {
 		return Info{}, fmt.Errorf("%w: unexpected answer to show info", ErrGone)
 	}
 	return info, nil

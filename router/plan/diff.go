@@ -61,9 +61,8 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	entries := slices.SortedFunc(maps.Keys(scope.Entries), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Map, b.Map), cmp.Compare(a.Key, b.Key))
 	})
-	for _, name := range sorted(live.Paused) {
-		d.add(FrontendEnable{Name: name})
-	}
+	d.reload = live.Broken
+	d.add(live.Repairs...)
 	d.newCertificates(scope)
 	for _, name := range backends {
 		d.backend(name)
@@ -96,9 +95,14 @@ func (d *differ) add(s ...Step) { d.steps = append(d.steps, s...) }
 func (d *differ) newCertificates(scope *Scope) {
 	for _, id := range sorted(scope.CAs) {
 		pem, wanted := d.want.CAs[id]
-		if _, have := d.live.CAs[id]; wanted && !have {
+		have, ok := d.live.CAs[id]
+		switch {
+		case wanted && !ok:
 			d.payload(pem, "CA bundle")
 			d.add(CAPut{ID: id, PEM: pem})
+		case wanted && have == Altered && pem != "":
+			d.payload(pem, "CA bundle")
+			d.add(CASet{ID: id, PEM: pem})
 		}
 	}
 	for _, id := range sorted(scope.Certs) {
@@ -109,7 +113,7 @@ func (d *differ) newCertificates(scope *Scope) {
 		case !ok:
 			d.payload(pem, "certificate")
 			d.add(CertPut{ID: id, PEM: pem})
-		case id == DefaultCertID && have != pem:
+		case id == DefaultCertID && have != pem, have == Altered && pem != "":
 			d.payload(pem, "certificate")
 			d.add(CertSet{ID: id, PEM: pem})
 		}
@@ -163,6 +167,7 @@ func (d *differ) servers(backend string, have, want *Backend) {
 		if h.MaxConn != w.MaxConn {
 			d.add(ServerMaxConn{Backend: backend, Name: name, MaxConn: w.MaxConn})
 		}
+		d.fitness(backend, name, h, w)
 		// Only a live state that is compared with HAProxy itself wants servers
 		// stopped: those that lasting connections still use.
 		switch {
@@ -181,6 +186,16 @@ func (d *differ) servers(backend string, have, want *Backend) {
 			d.drain = append(d.drain, ServerDrain{Backend: backend, Name: name})
 		}
 		d.removals = append(d.removals, ServerDel{Backend: backend, Name: name})
+	}
+}
+
+// fitness takes back what somebody has told HAProxy about a server.
+func (d *differ) fitness(backend, name string, have, want *Server) {
+	if have.Unchecked && !want.Unchecked {
+		d.add(ServerCheck{Backend: backend, Name: name})
+	}
+	if have.Down && !want.Down {
+		d.add(ServerUp{Backend: backend, Name: name})
 	}
 }
 

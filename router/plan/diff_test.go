@@ -15,7 +15,8 @@ var caps34 = plan.Capabilities{DynamicBackends: true, AutoSNI: true, MaxPayload:
 
 // state builds a state: "backend NAME PROFILE server@address*weight…",
 // "entry MAP KEY VALUE", "cert ID", "ca ID", "line FILTER ID". A name that
-// begins with "-" is stopped, a profile "-" unpublished.
+// begins with "-" is stopped, with "?" unchecked and with "!" down, a profile "-"
+// unpublished. "altered cert ID" and "altered ca ID" have somebody else's text.
 func state(t *testing.T, text string) *plan.State {
 	t.Helper()
 	st := plan.NewState()
@@ -32,6 +33,8 @@ func state(t *testing.T, text string) *plan.State {
 				addr, weight, _ := strings.Cut(rest, "*")
 				server := &plan.Server{Address: netip.MustParseAddrPort(addr)}
 				name, server.Stopped = strings.CutPrefix(name, "-")
+				name, server.Unchecked = strings.CutPrefix(name, "?")
+				name, server.Down = strings.CutPrefix(name, "!")
 				if _, err := fmt.Sscan(weight, &server.Weight); err != nil {
 					t.Fatal(err)
 				}
@@ -44,6 +47,12 @@ func state(t *testing.T, text string) *plan.State {
 			st.Certs[f[1]] = "PEM"
 		case "ca":
 			st.CAs[f[1]] = "PEM"
+		case "altered":
+			map[string]map[string]string{"cert": st.Certs, "ca": st.CAs}[f[1]][f[2]] = plan.Altered
+		case "repair":
+			st.Repairs = []plan.Step{plan.LimitSet{What: "maxconn frontend " + f[1], Value: 5}}
+		case "broken":
+			st.Broken = strings.Join(f[1:], " ")
 		case "line":
 			st.Lines[f[1]] = f[2]
 		default:
@@ -131,6 +140,18 @@ ServerReady {Backend:b Name:s1}
 		{"somebody enabled a server that was on its way out", "backend b p s1@198.18.0.1:80*1", "backend b p -s1@198.18.0.1:80*1", caps34, `
 ServerDrain {Backend:b Name:s1}
 `},
+		{"somebody turned a health check off, and another server down", "backend b p ?s1@198.18.0.1:80*1 !s2@198.18.0.2:80*1", "backend b p s1@198.18.0.1:80*1 s2@198.18.0.2:80*1", caps34, `
+ServerCheck {Backend:b Name:s1}
+ServerUp {Backend:b Name:s2}
+`},
+		{"somebody replaced a certificate and a CA under their names", "altered cert c\naltered ca a", "cert c\nca a", caps34, `
+CASet {ID:a PEM:PEM}
+CertSet {ID:c PEM:PEM}
+`},
+		{"somebody changed what HAProxy started with", "repair public 5", "", caps34, `
+LimitSet {What:maxconn frontend public Value:5}
+`},
+		{"somebody changed what only a new process puts right", "broken it is", "backend b p", caps34, "\nreload: it is\n"},
 		{"a backend that was on its way out comes back", "backend b - s1@198.18.0.1:80*1", "backend b p s1@198.18.0.1:80*1", caps34, `
 BackendPublish {Name:b}
 `},
@@ -176,7 +197,7 @@ reload: certificate larger than HAProxy takes at run time
 			t.Parallel()
 			live, want := state(t, tt.live), state(t, tt.want)
 			p := plan.Diff(live, want, plan.FullScope(live, want), tt.caps)
-			got := strings.NewReplacer(" MaxConn:0", "", " Stopped:false", "", " Options:{}", "").Replace(withoutOptions(describe(p)))
+			got := strings.NewReplacer(" MaxConn:0", "", " Stopped:false", "", " Unchecked:false", "", " Down:false", "", " Options:{}", "").Replace(withoutOptions(describe(p)))
 			if d := cmp.Diff(strings.TrimPrefix(tt.steps, "\n"), got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}

@@ -12,7 +12,11 @@ func Owner(s Step) (model.Key, bool) {
 	switch s := s.(type) {
 	case CertPut:
 		return idOwner(s.ID)
+	case CertSet:
+		return idOwner(s.ID)
 	case CAPut:
+		return idOwner(s.ID)
+	case CASet:
 		return idOwner(s.ID)
 	case LineSet:
 		return idOwner(s.CertID)
@@ -31,6 +35,10 @@ func Owner(s Step) (model.Key, bool) {
 	case ServerReady:
 		return backendOwner(s.Backend)
 	case ServerDrain:
+		return backendOwner(s.Backend)
+	case ServerCheck:
+		return backendOwner(s.Backend)
+	case ServerUp:
 		return backendOwner(s.Backend)
 	case EntryAdd:
 		return entryOwner(s.Entry, s.Value)

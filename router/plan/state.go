@@ -57,9 +57,17 @@ type State struct {
 	CAs   map[string]string
 	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
 	Lines map[string]string
-	// Paused are frontends that take no connections. Only live states have them.
-	Paused map[string]struct{}
+	// Repairs are steps that put right what somebody has changed in the parts
+	// of HAProxy that are no route's. Only live states have them.
+	Repairs []Step
+	// Broken says what of those parts only a new process puts right, or is
+	// empty. Only live states have it.
+	Broken string
 }
+
+// Altered is the text of a certificate or CA bundle, in a live state, that is
+// not the one of its ID.
+const Altered = "altered"
 
 // DefaultCertID names the router's default certificate. It is the one ID that
 // does not stand for a content: HAProxy never lets go of the first certificate
@@ -111,8 +119,10 @@ type Server struct {
 	MaxConn int
 	// Options are fixed for the server's life; unset in a state read back.
 	Options model.ServerOptions
-	// Stopped servers are drained or in maintenance. Only live states have them.
-	Stopped bool
+	// Stopped servers are drained or in maintenance, Unchecked ones have health
+	// checks that do not run, and Down ones were said to be down though nobody
+	// checks them. Only live states have them.
+	Stopped, Unchecked, Down bool
 }
 
 // WantBackend converts a route's backend to HAProxy's terms.
@@ -177,21 +187,21 @@ func (s *State) Recall(former *State) {
 		for id, srv := range b.Servers {
 			if o, ok := old.Servers[id]; ok {
 				srv.Options = o.Options
-				b.Servers[id] = srv
 			}
 		}
 	}
-	for id := range s.Certs {
-		s.Certs[id] = former.Certs[id]
-	}
-	for id := range s.CAs {
-		s.CAs[id] = former.CAs[id]
+	for _, texts := range []struct{ to, from map[string]string }{{s.Certs, former.Certs}, {s.CAs, former.CAs}} {
+		for id, text := range texts.to {
+			if text != Altered {
+				texts.to[id] = texts.from[id]
+			}
+		}
 	}
 }
 
 // Share lets s hold what it has in common with another state, within a scope,
-// only once for both. Server options, which cannot be read back, are in the
-// names.
+// only once for both. Server options and the texts of certificates, which cannot
+// be read back, are in the names.
 func (s *State) Share(with *State, sc *Scope) {
 	for name := range sc.Backends {
 		if b := with.Backends[name]; b != nil && s.Backends[name].equal(b) {
@@ -206,10 +216,21 @@ func (s *State) Share(with *State, sc *Scope) {
 			s.Entries[e] = value
 		}
 	}
+	for id := range sc.Certs {
+		if text, ok := s.Certs[id]; ok && text == "" && id != DefaultCertID {
+			s.Certs[id] = with.Certs[id]
+		}
+	}
+	for id := range sc.CAs {
+		if text, ok := s.CAs[id]; ok && text == "" {
+			s.CAs[id] = with.CAs[id]
+		}
+	}
 }
 
 func (b *Backend) equal(o *Backend) bool {
 	return b != nil && b.Unpublished == o.Unpublished && maps.EqualFunc(b.Servers, o.Servers, func(x, y *Server) bool {
-		return x.Address == y.Address && x.Weight == y.Weight && x.MaxConn == y.MaxConn && x.Stopped == y.Stopped
+		return x.Address == y.Address && x.Weight == y.Weight && x.MaxConn == y.MaxConn &&
+			x.Stopped == y.Stopped && x.Unchecked == y.Unchecked && x.Down == y.Down
 	})
 }

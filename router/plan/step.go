@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"net/netip"
+	"slices"
 )
 
 // Step is one change to HAProxy. The router/haproxy package turns steps into
@@ -23,6 +24,8 @@ type (
 	CertDel struct{ ID string }
 	// CAPut creates a CA bundle.
 	CAPut struct{ ID, PEM string }
+	// CASet puts the content of one right that somebody has changed.
+	CASet struct{ ID, PEM string }
 	// CADel deletes one that no server uses.
 	CADel struct{ ID string }
 	// LineSet makes a crt-list filter answer with a certificate. Old is the
@@ -61,6 +64,10 @@ type (
 	}
 	// ServerReady puts a stopped server back to work.
 	ServerReady struct{ Backend, Name string }
+	// ServerCheck lets the health checks of a server run.
+	ServerCheck struct{ Backend, Name string }
+	// ServerUp calls a server healthy that nobody checks.
+	ServerUp struct{ Backend, Name string }
 	// ServerDrain gives a server no new sessions.
 	ServerDrain struct{ Backend, Name string }
 	// ServerDel removes a drained server. It fails while requests last, and
@@ -68,6 +75,12 @@ type (
 	ServerDel struct{ Backend, Name string }
 	// FrontendEnable lets a paused frontend take connections.
 	FrontendEnable struct{ Name string }
+	// LimitSet sets a limit of a frontend or of the process. What is as the
+	// runtime socket names it, such as "maxconn global".
+	LimitSet struct {
+		What  string
+		Value int
+	}
 	// EntryAdd adds a key that the map does not have.
 	EntryAdd struct {
 		Entry
@@ -83,12 +96,18 @@ type (
 )
 
 // Apply records the success of a step in the live state.
-func (s *State) Apply(st Step) { st.apply(s) }
+func (s *State) Apply(st Step) {
+	st.apply(s)
+	if len(s.Repairs) > 0 {
+		s.Repairs = slices.DeleteFunc(s.Repairs, func(r Step) bool { return r == st })
+	}
+}
 
 func (st CertPut) apply(s *State) { s.Certs[st.ID] = st.PEM }
 func (st CertSet) apply(s *State) { s.Certs[st.ID] = st.PEM }
 func (st CertDel) apply(s *State) { delete(s.Certs, st.ID) }
 func (st CAPut) apply(s *State)   { s.CAs[st.ID] = st.PEM }
+func (st CASet) apply(s *State)   { s.CAs[st.ID] = st.PEM }
 func (st CADel) apply(s *State)   { delete(s.CAs, st.ID) }
 func (st LineSet) apply(s *State) { s.Lines[st.Filter] = st.CertID }
 func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
@@ -155,7 +174,16 @@ func (st ServerDrain) apply(s *State) {
 func (st ServerDel) apply(s *State) {
 	s.changeBackend(st.Backend, func(b *Backend) { delete(b.Servers, st.Name) })
 }
-func (st FrontendEnable) apply(s *State) { delete(s.Paused, st.Name) }
-func (st EntryAdd) apply(s *State)       { s.Entries[st.Entry] = st.Value }
-func (st EntrySet) apply(s *State)       { s.Entries[st.Entry] = st.Value }
-func (st EntryDel) apply(s *State)       { delete(s.Entries, st.Entry) }
+
+func (st ServerCheck) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Unchecked = false })
+}
+
+func (st ServerUp) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Down = false })
+}
+func (st FrontendEnable) apply(*State) {}
+func (st LimitSet) apply(*State)       {}
+func (st EntryAdd) apply(s *State)     { s.Entries[st.Entry] = st.Value }
+func (st EntrySet) apply(s *State)     { s.Entries[st.Entry] = st.Value }
+func (st EntryDel) apply(s *State)     { delete(s.Entries, st.Entry) }

@@ -80,12 +80,16 @@ func (l Layout) CertID(file string) (string, bool) {
 	return strings.ReplaceAll(id, "_", ":"), ok
 }
 
-// CAFile is the file, and HAProxy's name, of a CA bundle.
-func (l Layout) CAFile(id string) string { return filepath.Join(l.CertsDir(), id+".ca") }
+// CAFile is the file, and HAProxy's name, of a CA bundle. It has no colon
+// either, after which "show ssl ca-file" would expect a number (3.4.7).
+func (l Layout) CAFile(id string) string {
+	return filepath.Join(l.CertsDir(), strings.ReplaceAll(id, ":", "_")+".ca")
+}
 
 // CAID returns the ID of the CA bundle that CAFile names.
 func (l Layout) CAID(file string) (string, bool) {
-	return cutAffixes(file, l.CertsDir()+"/", ".ca")
+	id, ok := cutAffixes(file, l.CertsDir()+"/", ".ca")
+	return strings.ReplaceAll(id, "_", ":"), ok
 }
 
 func cutAffixes(s, prefix, suffix string) (string, bool) {

@@ -1,8 +1,11 @@
 package cases
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +19,9 @@ import (
 )
 
 // drifts are changes that an operator with socat might make, in the words of
-// HAProxy. BACKEND, SERVER, CERT and DIR stand for those of route f/edge.
+// HAProxy. BACKEND, SERVER, CERT and DIR stand for those of route f/edge, whose
+// servers are checked, and TLSSERVER and BUNDLE for those of f/re, whose one server is
+// not.
 var drifts = []struct {
 	name     string
 	dynamic  bool // needs 3.4
@@ -46,7 +51,21 @@ var drifts = []struct {
 		"add ssl crt-list DIR/crt.list <<\n/rogue.pem edge.f.test\n",
 	}},
 	{"a certificate lent to another name", false, []string{"add ssl crt-list DIR/crt.list <<\nCERT rogue.f.test\n"}},
+	{"health checks turned off", false, []string{"disable health BACKEND/SERVER"}},
+	{"a server said to be down", false, []string{"set server TLSSERVER health down"}},
+	{"a certificate replaced under its name", false, []string{"set ssl cert CERT <<%E%\nPEM%E%", "commit ssl cert CERT"}},
+	{"the default certificate replaced", false, []string{"set ssl cert DEFAULT <<%E%\nPEM%E%", "commit ssl cert DEFAULT"}},
+	{"a CA bundle replaced under its name", false, []string{"set ssl ca-file BUNDLE <<%E%\nROGUE%E%", "commit ssl ca-file BUNDLE"}},
+	{"a CA bundle with one more", false, []string{"add ssl ca-file BUNDLE <<%E%\nROGUE%E%", "commit ssl ca-file BUNDLE"}},
 	{"a frontend paused", false, []string{"disable frontend public"}},
+	{"a frontend limited", false, []string{"set maxconn frontend public 5"}},
+	{"the process limited", false, []string{"set maxconn global 50"}},
+	{"rates limited", false, []string{
+		"set rate-limit connections global 50", "set rate-limit sessions global 50", "set rate-limit ssl-sessions global 50", "set rate-limit http-compression global 50",
+	}},
+	{"the way to where TLS ends disabled", false, []string{"disable server router_terminate/terminate"}},
+	{"the way to where TLS ends limited", false, []string{"set maxconn server router_terminate/terminate 1", "set server router_terminate/terminate weight 0"}},
+	{"the way to where TLS ends said to be down", false, []string{"set server router_terminate/terminate health down"}},
 	{"a backend unpublished", true, []string{"unpublish backend BACKEND"}},
 	{"a backend added", true, []string{"add backend be_http:f:rogue:00000000 from http_random"}},
 	{"a backend deleted", true, []string{
@@ -98,12 +117,33 @@ func TestDrift(t *testing.T) {
 		if n := b.reloads() - reloads; n != 0 {
 			t.Errorf("%d reloads", n)
 		}
-		// What is as it should be is not drift.
-		count := b.count("fairlead_router_drift_total")
-		time.Sleep(3 * b.driftCheck)
-		if n := b.count("fairlead_router_drift_total"); n != count {
-			t.Errorf("drift went from %d to %d by itself", count, n)
+		b.calm()
+		b.drift(before, []string{"shutdown frontend public_ssl"})
+		b.eventually("a reload opens a frontend that was shut down", func() error {
+			if b.reloads() == reloads {
+				return fmt.Errorf("no reload")
+			}
+			return nil
+		})
+		b.serves(k, sampleRequests)
+		if n := b.reloads() - reloads; n != 1 {
+			t.Errorf("%d reloads", n)
 		}
+		b.calm()
+	})
+}
+
+// calm demands that what is as it should be is no drift, and needs no more than
+// a digest to be known as such.
+func (b *bed) calm() {
+	b.t.Helper()
+	b.eventually("three looks at HAProxy find nothing", func() error {
+		drift, readBacks := b.count("fairlead_router_drift_total"), b.count("fairlead_router_read_backs_total")
+		time.Sleep(3 * b.driftCheck)
+		if d, r := b.count("fairlead_router_drift_total"), b.count("fairlead_router_read_backs_total"); d != drift || r != readBacks {
+			return fmt.Errorf("drift went from %d to %d, readings of everything from %d to %d", drift, d, readBacks, r)
+		}
+		return nil
 	})
 }
 
@@ -111,10 +151,27 @@ func TestDrift(t *testing.T) {
 func (b *bed) inspect() *plan.State {
 	b.t.Helper()
 	st := b.readBack()
-	if err := b.newRuntime().Inspect(st); err != nil {
+	known := st.Clone()
+	for id := range known.Certs {
+		known.Certs[id] = b.text(b.layout.CertFile(id))
+	}
+	for id := range known.CAs {
+		known.CAs[id] = b.text(b.layout.CAFile(id))
+	}
+	if err := b.newRuntime().Inspect(st, known); err != nil {
 		b.t.Fatal(err)
 	}
 	return st
+}
+
+// text returns what HAProxy would read if it started now, or nothing.
+func (b *bed) text(file string) string {
+	b.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // drift runs commands, with the names of route f/edge put in.
@@ -126,11 +183,23 @@ func (b *bed) drift(st *plan.State, commands []string) {
 	}
 	backend := st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "edge.f.test/"}]
 	servers := make([]string, 0, 2)
+	if st.Backends[backend] == nil {
+		b.t.Fatalf("no backend %q for the route to drift", backend)
+	}
 	for name := range st.Backends[backend].Servers {
 		servers = append(servers, name)
 	}
 	rogue := pki().leaf(b.t, "rogue")
-	names := strings.NewReplacer("BACKEND", backend, "SERVER", servers[0], "OTHER", servers[1], "DIR", b.layout.Dir,
+	tls := st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "re.f.test/"}]
+	for name := range st.Backends[tls].Servers {
+		tls += "/" + name
+	}
+	var ca string
+	for id := range st.CAs {
+		ca = b.layout.CAFile(id)
+	}
+	names := strings.NewReplacer("TLSSERVER", tls, "DEFAULT", b.layout.CertFile(plan.DefaultCertID), "ROGUE", rogue.certPEM, "BUNDLE", ca,
+		"BACKEND", backend, "SERVER", servers[0], "OTHER", servers[1], "DIR", b.layout.Dir,
 		"CERT", b.layout.CertFile(st.Lines["edge.f.test"]), "PEM", rogue.certPEM+rogue.keyPEM)
 	for _, c := range commands {
 		if err := socket.Execute(names.Replace(c)); err != nil {
