@@ -3,11 +3,13 @@ package operator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	iov1 "github.com/openshift/api/operatoringress/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestNotOurName(t *testing.T) {
@@ -115,5 +117,34 @@ func TestNameByService(t *testing.T) {
 	namedService(desired, first, off)
 	if updated, _ := changedLoadBalancerService(first, desired); updated.Annotations[annotationExternalName] != "" {
 		t.Errorf("the annotation stays: %q", updated.Annotations[annotationExternalName])
+	}
+}
+
+// TestPendingNameIsNoAlarm: while a DNS service spreads a name it is not
+// Degraded, for a while; a name that is refused is, soon.
+func TestPendingNameIsNoAlarm(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name     string
+		status   operatorv1.ConditionStatus
+		age      time.Duration
+		degraded bool
+	}{
+		{"spreads", operatorv1.ConditionUnknown, 4 * time.Minute, false},
+		{"does not spread", operatorv1.ConditionUnknown, 5 * time.Minute, true},
+		{"refused just now", operatorv1.ConditionFalse, 29 * time.Second, false},
+		{"refused", operatorv1.ConditionFalse, 30 * time.Second, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			list := []operatorv1.OperatorCondition{{Type: conditionDNSReady, Status: test.status, LastTransitionTime: metav1.NewTime(now.Add(-test.age))}}
+			for _, kind := range withDNS() {
+				list = append(list, operatorv1.OperatorCondition{Type: kind, Status: operatorv1.ConditionTrue})
+			}
+			if c, again := degradedCondition(list, now); (c.status == operatorv1.ConditionTrue) != test.degraded || again <= 0 {
+				t.Errorf("Degraded is %s, again in %v", c.status, again)
+			}
+		})
 	}
 }

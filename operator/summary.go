@@ -16,6 +16,8 @@ type expectation struct {
 	kind string
 	// grace is how long it may be otherwise before that counts.
 	grace time.Duration
+	// open is how long it may be Unknown; 0 means grace.
+	open time.Duration
 	// only says of which conditions all must be True for the expectation to count.
 	only []string
 }
@@ -40,8 +42,17 @@ func health() []expectation {
 		{kind: conditionMinAvailable, grace: time.Minute},
 		{kind: conditionAllAvailable, grace: time.Hour},
 		{kind: conditionLoadBalancerReady, grace: 90 * time.Second, only: []string{conditionLoadBalancerManaged}},
-		{kind: conditionDNSReady, grace: 30 * time.Second, only: withDNS()},
+		// A DNS service takes its time: Route 53 mostly a minute.
+		{kind: conditionDNSReady, grace: 30 * time.Second, open: 5 * time.Minute, only: withDNS()},
 	}
+}
+
+// patience returns how long a condition may be as it is.
+func (e expectation) patience(c *operatorv1.OperatorCondition) time.Duration {
+	if e.open > 0 && c.Status == operatorv1.ConditionUnknown {
+		return e.open
+	}
+	return e.grace
 }
 
 // withDNS are the conditions of routers whose name the operator publishes.
@@ -105,7 +116,7 @@ func degradedCondition(list []operatorv1.OperatorCondition, now time.Time) (cond
 		if c == nil {
 			continue
 		}
-		if left := e.grace - now.Sub(c.LastTransitionTime.Time); left > 0 {
+		if left := e.patience(c) - now.Sub(c.LastTransitionTime.Time); left > 0 {
 			if again == 0 || left < again {
 				again = left
 			}

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
+	registry "github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/extwebhook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
@@ -33,6 +36,8 @@ type dnsSettings struct {
 	drain        time.Duration
 	baseDomain   string
 	webhook      string
+	registry     registry.Registry
+	noted        string
 }
 
 // byService is the value of --dns that leaves names to an external-dns that
@@ -41,10 +46,14 @@ const byService = "external-dns-service"
 
 func (d *dnsSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, webhook (as --cloud-webhook), external-dns (by DNSEndpoint objects), external-dns-service (by annotations of Services) or external-dns-webhook (a provider of external-dns, without external-dns)")
-	f.StringVar(&d.owner, "dns-owner", "fairlead", "`id` that tells this cluster's records from others'; each cluster needs its own")
+	f.StringVar(&d.owner, "dns-owner", "", "`id` that tells this cluster's records from others'; each cluster needs its own. By default fairlead- and --cloud-cluster, or fairlead")
+	f.StringVar(&d.noted, "dns-registry", "txt", "how zones note whose a record is (rfc2136, route53, external-dns-webhook): txt, by a TXT record beside it, or none: whatever has the name is `replaced`")
+	f.StringVar(&d.registry.Prefix, "dns-txt-prefix", "", "`text` before the names of those TXT records, as external-dns has it; %{record_type} in it is the type of the record")
+	f.StringVar(&d.registry.Suffix, "dns-txt-suffix", "", "`text` behind the first label of those names; as --dns-txt-prefix, instead of it")
+	f.StringVar(&d.registry.Wildcard, "dns-txt-wildcard", "wild", "`word` for * in those names")
 	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53, webhook); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
-	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53)")
+	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53). By default that of dns.config.openshift.io/cluster")
 	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
 	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; other names are left to somebody else. By default that of dns.config.openshift.io/cluster, unless zones are named")
 	f.StringVar(&d.webhook, "external-dns-webhook", "http://127.0.0.1:8888", "`URL` of the provider (external-dns-webhook), mostly a container beside the operator")
@@ -78,18 +87,50 @@ func (z *zoneList) Set(s string) error {
 // asking returns the client of the webhook that the flags name.
 type asking func() (*webhook.Client, error)
 
-// options returns what the flags mean.
-func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (dns.Options, error) {
+// options returns what the flags mean, for a cluster of a name, which may be
+// empty.
+func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access, cluster string, ask asking) (dns.Options, error) {
 	o := dns.Options{Owner: d.owner, Drain: d.drain}
+	if o.Owner == "" {
+		o.Owner = strings.TrimSuffix("fairlead-"+cluster, "-")
+	}
 	for _, z := range d.privateZones {
 		o.Zones = append(o.Zones, dns.Zone{DNSZone: z, Private: true})
 	}
 	for _, z := range d.zones {
 		o.Zones = append(o.Zones, dns.Zone{DNSZone: z})
 	}
+	switch {
+	case d.noted != "txt" && d.noted != "none":
+		return o, fmt.Errorf("--dns-registry: %q is neither txt nor none", d.noted)
+	case d.registry.Prefix != "" && d.registry.Suffix != "":
+		return o, errors.New("--dns-txt-prefix and --dns-txt-suffix exclude each other, as with external-dns")
+	}
+	d.registry.None = d.noted == "none"
+	if d.provider == "route53" && d.privateRole == "" {
+		var err error
+		if d.privateRole, err = roleOf(ctx, config); err != nil {
+			return o, err
+		}
+	}
 	var err error
 	o.Hook, err = d.hook(ctx, config, access, ask)
 	return o, err
+}
+
+// roleOf returns the role that the cluster's DNS object has for private zones,
+// or "".
+func roleOf(ctx context.Context, config *rest.Config) (string, error) {
+	scheme := runtime.NewScheme()
+	if err := configv1.Install(scheme); err != nil {
+		return "", fmt.Errorf("register types: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return "", fmt.Errorf("reach the cluster: %w", err)
+	}
+	spec, err := dns.ReadCluster(ctx, c)
+	return dns.PrivateZoneRole(spec), err
 }
 
 func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (hook.DNSHook, error) {
@@ -99,18 +140,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 	case "rfc2136":
 		return d.rfc2136()
 	case "route53":
-		public, err := aws.Config(ctx, access)
-		if err != nil {
-			return nil, err
-		}
-		private := public
-		if d.privateRole != "" {
-			access.RoleARN = d.privateRole
-			if private, err = aws.Config(ctx, access); err != nil {
-				return nil, err
-			}
-		}
-		return route53.New(public, private), nil
+		return d.route53(ctx, access)
 	case "external-dns":
 		c, err := client.New(config, client.Options{})
 		if err != nil {
@@ -118,7 +148,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 		}
 		return externaldns.New(c), nil
 	case "external-dns-webhook":
-		p, err := extwebhook.New(extwebhook.Options{URL: d.webhook})
+		p, err := extwebhook.New(extwebhook.Options{URL: d.webhook, Registry: d.registry})
 		if err != nil {
 			return nil, fmt.Errorf("--external-dns-webhook: %w", err)
 		}
@@ -133,8 +163,23 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook; see --help", d.provider)
 }
 
+func (d *dnsSettings) route53(ctx context.Context, access aws.Access) (hook.DNSHook, error) {
+	public, err := aws.Config(ctx, access)
+	if err != nil {
+		return nil, err
+	}
+	private := public
+	if d.privateRole != "" {
+		access.RoleARN = d.privateRole
+		if private, err = aws.Config(ctx, access); err != nil {
+			return nil, err
+		}
+	}
+	return route53.New(route53.Options{Public: public, Private: private, Registry: d.registry}), nil
+}
+
 func (d *dnsSettings) rfc2136() (hook.DNSHook, error) {
-	o := rfc2136.Options{Server: d.server}
+	o := rfc2136.Options{Server: d.server, Registry: d.registry}
 	if d.keyDir != "" {
 		if _, err := rfc2136.ReadKey(d.keyDir); err != nil {
 			return nil, fmt.Errorf("--rfc2136-key: %w", err)

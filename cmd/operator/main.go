@@ -155,7 +155,7 @@ func run(ctx context.Context, s settings) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	s.aws.Cluster = placeOf(config, scheme)
-	names, err := s.dns.options(ctx, config, s.aws, s.cloud.webhook)
+	names, err := s.dns.options(ctx, config, s.aws, s.cloud.cluster, s.cloud.webhook)
 	if err != nil {
 		return fmt.Errorf("set up DNS: %w", err)
 	}

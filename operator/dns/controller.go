@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -36,6 +37,7 @@ type reconciler struct {
 	events  events.EventRecorder
 	metrics *metrics
 	options Options
+	failed  failures
 }
 
 // Setup adds the controller to a manager.
@@ -61,8 +63,13 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		For(&iov1.DNSRecord{}, changed).
 		// What one record frees may be what another waits for.
 		Watches(&iov1.DNSRecord{}, handler.EnqueueRequestsFromMapFunc(r.rivals), changed).
+		// Route 53 writes in one call what comes at the same time.
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
+
+// workers is how many records are looked at at the same time.
+const workers = 8
 
 // followZones looks at all records again when the cluster has other zones.
 func (r *reconciler) followZones(ctx context.Context, again chan<- event.GenericEvent) error {
@@ -129,21 +136,25 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, d, outcomes); err != nil {
 		return ignoreConflict(err)
 	}
-	return reconcile.Result{RequeueAfter: r.again(outcomes)}, nil
+	return reconcile.Result{RequeueAfter: r.again(d, outcomes)}, nil
 }
 
 // again returns when to look at a record the next time.
-func (r *reconciler) again(outcomes []outcome) time.Duration {
-	soonest := r.options.Resync
+func (r *reconciler) again(d *iov1.DNSRecord, outcomes []outcome) time.Duration {
+	soonest, failed := r.options.Resync, false
 	for _, o := range outcomes {
 		switch {
 		case o.retry > 0:
 			soonest = min(soonest, o.retry)
 		case o.status == operatorv1.ConditionFalse:
-			soonest = min(soonest, r.options.Retry)
+			failed = true
 		}
 	}
-	return soonest
+	if !failed {
+		r.failed.forget(d.UID)
+		return soonest
+	}
+	return min(soonest, r.failed.next(d.UID, d.Generation, r.options.Retry, r.options.MaxRetry))
 }
 
 // ignoreConflict asks for another try where the cache was behind.
@@ -164,7 +175,10 @@ func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome,
 	first := claimant(d, all.Items)
 	record := recordOf(d, r.options.Owner)
 	problem := check(record)
-	zones := r.zones(ctx)
+	zones, err := r.zones(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var outcomes []outcome
 	for _, z := range zones {
 		o := observed(d, z.DNSZone)
@@ -209,7 +223,7 @@ func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone,
 		if configured || !isWritten(s) || d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS {
 			continue
 		}
-		if err := r.erase(ctx, Zone{DNSZone: s.DNSZone}, record); err != nil {
+		if err := r.erase(ctx, s.DNSZone, zones, record); err != nil {
 			o := observed(d, s.DNSZone)
 			o.retry = r.options.Retry
 			o.message = "The zone is not configured any more, but the record could not be removed: " + err.Error()
@@ -219,15 +233,25 @@ func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone,
 	return left
 }
 
-func (r *reconciler) erase(ctx context.Context, z Zone, record *hook.Record) error {
-	zone, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
-	switch {
-	case hook.ClassOf(err) == hook.ClassNotFound:
-		return nil // With the zone, all of its names are gone.
-	case err != nil:
-		return err
+// erase takes the record out of a zone. The status does not tell whether that
+// is a private one, which may be another account's, so where the configuration
+// has it no more, both are asked.
+func (r *reconciler) erase(ctx context.Context, zone configv1.DNSZone, configured []Zone, record *hook.Record) error {
+	tries := []Zone{{DNSZone: zone}, {DNSZone: zone, Private: true}}
+	if i := slices.IndexFunc(configured, func(z Zone) bool { return sameZone(z.DNSZone, zone) }); i >= 0 {
+		tries = configured[i : i+1]
 	}
-	return r.options.Hook.DeleteRecord(ctx, record, zone)
+	var failed error
+	for _, z := range tries {
+		found, err := r.options.Hook.ResolveZone(ctx, z.selector(record.Name))
+		switch {
+		case err == nil:
+			return r.options.Hook.DeleteRecord(ctx, record, found)
+		case hook.ClassOf(err) != hook.ClassNotFound: // With a zone, all of its names are gone.
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
 }
 
 // remove takes a DNSRecord out of the zones that have it, and lets it go when
@@ -238,19 +262,24 @@ func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.R
 		return reconcile.Result{}, nil
 	}
 	record := recordOf(d, r.options.Owner)
-	outcomes, failed := r.eraseAll(ctx, d, record)
+	zones, err := r.zones(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	outcomes, failed := r.eraseAll(ctx, d, zones, record)
 	if err := r.report(ctx, d, outcomes); err != nil {
 		return ignoreConflict(err)
 	}
 	if failed != nil {
 		r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
 			"%s could not be removed, which is tried again: %s", d.Spec.DNSName, failed)
-		return reconcile.Result{RequeueAfter: r.options.Retry / 2}, nil
+		return reconcile.Result{RequeueAfter: r.failed.next(d.UID, d.Generation, r.options.Retry/2, r.options.MaxRetry)}, nil
 	}
 	now := r.options.Now()
 	if left := forgotten(statusOf(d, outcomes, now), ttlOf(record), r.options.Drain, now); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
+	r.failed.forget(d.UID)
 	controllerutil.RemoveFinalizer(d, api.FinalizerDNSRecord)
 	if err := r.client.Update(ctx, d); client.IgnoreNotFound(err) != nil {
 		return ignoreConflict(fmt.Errorf("remove finalizer of DNSRecord %s/%s: %w", d.Namespace, d.Name, err))
@@ -260,7 +289,7 @@ func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.R
 }
 
 // eraseAll takes a record out of all zones, and returns how they stand then.
-func (r *reconciler) eraseAll(ctx context.Context, d *iov1.DNSRecord, record *hook.Record) ([]outcome, error) {
+func (r *reconciler) eraseAll(ctx context.Context, d *iov1.DNSRecord, zones []Zone, record *hook.Record) ([]outcome, error) {
 	var outcomes []outcome
 	var failed error
 	for _, s := range d.Status.Zones {
@@ -271,7 +300,7 @@ func (r *reconciler) eraseAll(ctx context.Context, d *iov1.DNSRecord, record *ho
 			r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
 				"the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID)
 		default:
-			if err := r.erase(ctx, Zone{DNSZone: s.DNSZone}, record); err != nil {
+			if err := r.erase(ctx, s.DNSZone, zones, record); err != nil {
 				failed = errors.Join(failed, err)
 				break
 			}

@@ -50,3 +50,12 @@ func ReadCluster(ctx context.Context, from client.Reader) (*configv1.DNSSpec, er
 	}
 	return &d.Spec, nil
 }
+
+// PrivateZoneRole returns the role (ARN) that the cluster's DNS object has for
+// private zones of another AWS account, or "". The object may be nil.
+func PrivateZoneRole(cluster *configv1.DNSSpec) string {
+	if cluster == nil || cluster.Platform.AWS == nil {
+		return ""
+	}
+	return cluster.Platform.AWS.PrivateZoneIAMRole
+}

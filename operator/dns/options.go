@@ -28,8 +28,9 @@ type Options struct {
 	Zones []Zone
 	// Owner tells our records from those of others, also of other clusters.
 	Owner string
-	// Retry is when a failed write is tried again; the default is 30 seconds.
-	Retry time.Duration
+	// Retry is when a failed write is tried again, and twice as long after each
+	// further failure, up to MaxRetry; the defaults are 30 seconds and 5 minutes.
+	Retry, MaxRetry time.Duration
 	// Resync is how often what is published is looked at again, because
 	// somebody may have changed it; the default is 10 minutes.
 	Resync time.Duration
@@ -51,6 +52,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Retry == 0 {
 		o.Retry = 30 * time.Second
+	}
+	if o.MaxRetry == 0 {
+		o.MaxRetry = max(o.Retry, 5*time.Minute)
 	}
 	if o.Resync == 0 {
 		o.Resync = 10 * time.Minute
@@ -97,16 +101,20 @@ func zonesOf(d *configv1.DNSSpec) []Zone {
 	return list
 }
 
-// zones returns where a record is to be published.
-func (r *reconciler) zones(ctx context.Context) []Zone {
+// zones returns where a record is to be published. An error leaves open what
+// the cluster says, and nothing must be concluded from it.
+func (r *reconciler) zones(ctx context.Context) ([]Zone, error) {
 	if len(r.options.Zones) > 0 {
-		return r.options.Zones
+		return r.options.Zones, nil
 	}
-	// On most clusters there is no such kind, so no error is worth a word.
-	if d, err := ReadCluster(ctx, r.live); err == nil && d != nil {
+	d, err := ReadCluster(ctx, r.live)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil {
 		if list := zonesOf(d); len(list) > 0 {
-			return list
+			return list, nil
 		}
 	}
-	return []Zone{{}}
+	return []Zone{{}}, nil
 }

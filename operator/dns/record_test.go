@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	iov1 "github.com/openshift/api/operatoringress/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,5 +83,24 @@ func TestClaimant(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestClusterSettings(t *testing.T) {
+	t.Parallel()
+	spec := &configv1.DNSSpec{
+		PublicZone: &configv1.DNSZone{ID: "ZPUBLIC"}, PrivateZone: &configv1.DNSZone{Tags: map[string]string{"kind": "private"}},
+		Platform: configv1.DNSPlatformSpec{Type: configv1.AWSPlatformType, AWS: &configv1.AWSDNSSpec{PrivateZoneIAMRole: "arn:aws:iam::1:role/x"}},
+	}
+	if got := zonesOf(spec); len(got) != 2 || !got[0].Private || got[1].Private || got[1].ID != "ZPUBLIC" {
+		t.Errorf("zones %+v, want the private one first", got)
+	}
+	for want, of := range map[string]*configv1.DNSSpec{"arn:aws:iam::1:role/x": spec, "": nil} {
+		if got := PrivateZoneRole(of); got != want {
+			t.Errorf("role %q, want %q", got, want)
+		}
+	}
+	if got := PrivateZoneRole(&configv1.DNSSpec{}); got != "" {
+		t.Errorf("role %q of an object that names none", got)
 	}
 }

@@ -17,6 +17,7 @@ package fakeaws
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -130,7 +131,22 @@ const DefaultVPC = "vpc-1"
 
 // arn returns a name of the account and region.
 func (c *Cloud) arn(service, resource string) string {
-	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, c.options.Region, c.options.Account, resource)
+	name, _ := c.partition()
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", name, service, c.options.Region, c.options.Account, resource)
+}
+
+// partition returns the name of the partition of the region, and how the names
+// of its machines end.
+func (c *Cloud) partition() (name, domain string) {
+	switch region := c.options.Region; {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn", "amazonaws.com.cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov", "amazonaws.com"
+	case strings.HasPrefix(region, "us-iso-"):
+		return "aws-iso", "c2s.ic.gov"
+	}
+	return "aws", "amazonaws.com"
 }
 
 // change runs a function on the cloud between two calls, for what no API call

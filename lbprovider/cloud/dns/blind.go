@@ -15,6 +15,9 @@ type Blind struct {
 	Proof []RRSet
 	// Absent are sets of whose name and type there must be none.
 	Absent []RRSet
+	// Drop are sets of whose name and type there shall be none afterwards,
+	// whatever they hold. Not every zone can do that unread.
+	Drop []RRSet
 	// Put are sets to be there afterwards, whatever was of their name and type.
 	Put []RRSet
 }
@@ -22,22 +25,18 @@ type Blind struct {
 // EnsureBlind returns what to try, one after the other, until the zone accepts
 // one. If it accepts none, the name is not ours. What proves that it is, is our
 // own owner record, which nobody else writes.
-func EnsureBlind(wanted []RRSet, r *hook.Record) []Blind {
+func (g Registry) EnsureBlind(wanted []RRSet, r *hook.Record) []Blind {
+	if g.None {
+		return []Blind{{Put: wanted}}
+	}
 	owners := make([]RRSet, 0, len(wanted))
 	for _, w := range wanted {
-		owners = append(owners, Owner(w, r))
+		owners = append(owners, g.Owner(w, r))
 	}
 	if r.Adopt {
 		return []Blind{{Put: slices.Concat(wanted, owners)}}
 	}
-	var clashes []RRSet
-	for _, w := range wanted {
-		for _, t := range Clashes(w.Type) {
-			if !slices.ContainsFunc(clashes, func(c RRSet) bool { return c.Type == t }) {
-				clashes = append(clashes, RRSet{Name: w.Name, Type: t})
-			}
-		}
-	}
+	clashes := others(wanted)
 	var tries []Blind
 	// Each set may be ours already, or new: first all ours, in the end all new.
 	for ours := 1<<len(wanted) - 1; ours >= 0; ours-- {
@@ -53,6 +52,69 @@ func EnsureBlind(wanted []RRSet, r *hook.Record) []Blind {
 		tries = append(tries, b)
 	}
 	return tries
+}
+
+// DropBlind returns what to try, after EnsureBlind, where a zone can Drop what
+// it does not tell: it replaces sets of another type, such as a CNAME by
+// addresses, if an owner record says that they are ours. Where whatever is
+// there may go, it is all there is to try.
+func (g Registry) DropBlind(wanted []RRSet, r *hook.Record) []Blind {
+	put := slices.Clone(wanted)
+	if !g.None {
+		for _, w := range wanted {
+			put = append(put, g.Owner(w, r))
+		}
+	}
+	old := others(wanted)
+	if g.None || r.Adopt {
+		return []Blind{{Drop: old, Put: put}}
+	}
+	tries := g.EnsureBlind(wanted, r)
+	for i, o := range old {
+		owner := g.Owner(o, r)
+		b := Blind{Proof: []RRSet{owner}, Drop: []RRSet{o, {Name: owner.Name, Type: owner.Type}}, Put: put}
+		for _, w := range wanted {
+			b.Absent = append(b.Absent, RRSet{Name: w.Name, Type: w.Type})
+		}
+		b.Absent = append(b.Absent, slices.Delete(slices.Clone(old), i, i+1)...)
+		tries = append(tries, b)
+	}
+	return tries
+}
+
+// RemoveBlind returns what to try, all of it, to take a Record out of a zone
+// that can Drop what it does not tell. What fails was not there, or not ours.
+func (g Registry) RemoveBlind(wanted []RRSet, r *hook.Record) []Blind {
+	var tries []Blind
+	for _, w := range append(slices.Clone(wanted), others(wanted)...) {
+		bare := RRSet{Name: w.Name, Type: w.Type}
+		if len(w.Values) > 0 {
+			b := Blind{Proof: []RRSet{w}, Drop: []RRSet{bare}}
+			if !g.None {
+				b.Absent = []RRSet{{Name: g.OwnerName(w), Type: TypeTXT}}
+			}
+			tries = append(tries, b)
+		}
+		if !g.None {
+			owner := g.Owner(w, r)
+			tries = append(tries, Blind{Proof: []RRSet{owner}, Drop: []RRSet{bare, {Name: owner.Name, Type: owner.Type}}})
+		}
+	}
+	return tries
+}
+
+// others returns the types, without content, that cannot stand beside the
+// wanted sets.
+func others(wanted []RRSet) []RRSet {
+	var list []RRSet
+	for _, w := range wanted {
+		for _, t := range Clashes(w.Type) {
+			if !slices.ContainsFunc(list, func(c RRSet) bool { return c.Type == t }) {
+				list = append(list, RRSet{Name: w.Name, Type: t})
+			}
+		}
+	}
+	return list
 }
 
 // Unreadable is the error where a zone accepts nothing of EnsureBlind.

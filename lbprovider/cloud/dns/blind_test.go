@@ -43,7 +43,7 @@ func TestEnsureBlind(t *testing.T) {
 			t.Parallel()
 			r := *record
 			r.Adopt = test.adopt
-			if diff := cmp.Diff(test.want, EnsureBlind(test.wanted, &r)); diff != "" {
+			if diff := cmp.Diff(test.want, Registry{}.EnsureBlind(test.wanted, &r)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -29,16 +29,6 @@ type Change struct {
 // Empty reports whether there is nothing to write.
 func (c Change) Empty() bool { return len(c.Delete)+len(c.Create)+len(c.Update) == 0 }
 
-// Names returns the names whose sets Ensure and Remove need to see: the
-// Record's own, and those of its owner records of any type.
-func Names(r *hook.Record) []string {
-	names := []string{Name(r.Name)}
-	for _, t := range types() {
-		names = append(names, OwnerName(RRSet{Name: names[0], Type: t}))
-	}
-	return names
-}
-
 // types are those that a load balancer's name can have.
 func types() []hook.RecordType {
 	return []hook.RecordType{hook.RecordA, hook.RecordAAAA, hook.RecordCNAME}
@@ -47,28 +37,30 @@ func types() []hook.RecordType {
 // Ensure returns what makes the zone have the wanted sets. The sets of all
 // Names(r) that the zone has are in have. Records of the name that are not ours
 // are an error of class Conflict.
-func Ensure(have, wanted []RRSet, r *hook.Record) (Change, error) {
+func (g Registry) Ensure(have, wanted []RRSet, r *hook.Record) (Change, error) {
 	var c Change
 	name := Name(r.Name)
 	for _, old := range at(have, name) {
 		i := slices.IndexFunc(wanted, func(w RRSet) bool { return w.Type == old.Type })
 		switch {
-		case i >= 0 && (owned(have, old, r.Owner) || r.Adopt || old.SameTarget(wanted[i])):
-			if OwnerName(old) != OwnerName(wanted[i]) {
-				c.Delete = append(c.Delete, ownerSets(have, old)...)
+		case i >= 0 && (g.owned(have, old, r.Owner) || r.Adopt || old.SameTarget(wanted[i])):
+			if g.OwnerName(old) != g.OwnerName(wanted[i]) {
+				c.Delete = append(c.Delete, g.ownerSets(have, old)...)
 			}
-		case i < 0 && !clash(old, wanted) && !madeBy(have, old, r):
+		case i < 0 && !clash(old, wanted) && !g.madeBy(have, old, r):
 			// The other address family is somebody else's matter.
-		case i < 0 && madeBy(have, old, r), i < 0 && r.Adopt:
+		case i < 0 && (g.None || r.Adopt || g.madeBy(have, old, r)):
 			c.Delete = append(c.Delete, old)
-			c.Delete = append(c.Delete, ownerSets(have, old)...)
+			c.Delete = append(c.Delete, g.ownerSets(have, old)...)
 		default:
-			return Change{}, foreign(have, old)
+			return Change{}, g.foreign(have, old)
 		}
 	}
 	for _, w := range wanted {
 		c.put(have, w)
-		c.put(have, Owner(w, r))
+		if !g.None {
+			c.put(have, g.Owner(w, r))
+		}
 	}
 	return c, nil
 }
@@ -88,14 +80,14 @@ func (c *Change) put(have []RRSet, wanted RRSet) {
 
 // Remove returns what takes a Record out of the zone: the sets that it made,
 // and those without an owner that lead where it says.
-func Remove(have, wanted []RRSet, r *hook.Record) Change {
+func (g Registry) Remove(have, wanted []RRSet, r *hook.Record) Change {
 	var c Change
 	for _, old := range at(have, Name(r.Name)) {
-		unowned := len(ownerSets(have, old)) == 0
+		unowned := len(g.ownerSets(have, old)) == 0
 		same := slices.ContainsFunc(wanted, old.SameTarget)
-		if madeBy(have, old, r) || unowned && same {
+		if g.madeBy(have, old, r) || unowned && same {
 			c.Delete = append(c.Delete, old)
-			c.Delete = append(c.Delete, ownerSets(have, old)...)
+			c.Delete = append(c.Delete, g.ownerSets(have, old)...)
 		}
 	}
 	return c
@@ -129,13 +121,13 @@ func clash(old RRSet, wanted []RRSet) bool {
 	return slices.ContainsFunc(wanted, func(w RRSet) bool { return slices.Contains(Clashes(w.Type), old.Type) })
 }
 
-func foreign(have []RRSet, old RRSet) error {
+func (g Registry) foreign(have []RRSet, old RRSet) error {
 	where := strings.Join(old.Values, ", ")
 	if old.Alias != nil {
 		where = old.Alias.Target
 	}
 	who := "no owner record stands beside it"
-	if owners := ownerSets(have, old); len(owners) > 0 {
+	if owners := g.ownerSets(have, old); len(owners) > 0 {
 		who = "its owner record says " + strings.Join(owners[0].Values, " ")
 	}
 	return &hook.Error{

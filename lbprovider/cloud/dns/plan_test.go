@@ -113,7 +113,7 @@ func TestEnsure(t *testing.T) {
 			t.Parallel()
 			r := *record
 			r.Adopt = test.adopt
-			got, err := Ensure(test.have, sets(test.wanted), &r)
+			got, err := Registry{}.Ensure(test.have, sets(test.wanted), &r)
 			if test.conflict != "" {
 				e := (*hook.Error)(nil)
 				if !errors.As(err, &e) || e.Class != hook.ClassConflict || !strings.Contains(e.Message, test.conflict) {
@@ -151,7 +151,7 @@ func TestRemove(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(Change{Delete: test.want}, Remove(test.have, sets(a("198.18.0.1")), r)); diff != "" {
+			if diff := cmp.Diff(Change{Delete: test.want}, Registry{}.Remove(test.have, sets(a("198.18.0.1")), r)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

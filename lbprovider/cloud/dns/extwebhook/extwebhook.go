@@ -36,12 +36,15 @@ type Options struct {
 	URL string
 	// Timeout is that of one call; the default is 30 seconds.
 	Timeout time.Duration
+	// Registry is how the records say who owns a name.
+	Registry dns.Registry
 }
 
 // Provider is a hook.DNSHook.
 type Provider struct {
-	base string
-	http *http.Client
+	base     string
+	http     *http.Client
+	registry dns.Registry
 	// mu makes look and change of one record one step, as far as we go.
 	mu sync.Mutex
 }
@@ -57,7 +60,7 @@ func New(o Options) (*Provider, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	return &Provider{base: strings.TrimSuffix(o.URL, "/"), http: &http.Client{Timeout: o.Timeout}}, nil
+	return &Provider{base: strings.TrimSuffix(o.URL, "/"), http: &http.Client{Timeout: o.Timeout}, registry: o.Registry}, nil
 }
 
 // ResolveZone finds the longest domain of the provider that a name lies in. A
@@ -110,7 +113,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	if err != nil {
 		return nil, err
 	}
-	change, err := dns.Ensure(have, wanted, r)
+	change, err := p.registry.Ensure(have, wanted, r)
 	if err != nil || change.Empty() {
 		return &hook.RecordResult{}, err
 	}
@@ -125,7 +128,7 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	if err != nil {
 		return err
 	}
-	change := dns.Remove(have, dns.Sets(r), r)
+	change := p.registry.Remove(have, dns.Sets(r), r)
 	if change.Empty() {
 		return nil
 	}
@@ -140,12 +143,12 @@ func (p *Provider) read(ctx context.Context, r *hook.Record, wanted []dns.RRSet)
 		return nil, err
 	}
 	names := map[string]bool{}
-	for _, n := range dns.Names(r) {
+	for _, n := range p.registry.Names(r) {
 		names[n] = true
 	}
 	targets := slices.Clone(wanted)
 	for _, w := range wanted {
-		targets = append(targets, dns.Owner(w, r))
+		targets = append(targets, p.registry.Owner(w, r))
 	}
 	var have []dns.RRSet
 	for _, s := range setsOf(all) {

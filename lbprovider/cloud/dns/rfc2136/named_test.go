@@ -40,7 +40,7 @@ func record(name string, kind hook.RecordType, targets ...string) *hook.Record {
 // TestServers: every server keeps us apart from others in the same way.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(*testing.T, named.Server){"life of a record": recordLife, "refusals": refusals, "zones": zones, "race": race}
+	tests := map[string]func(*testing.T, named.Server){"life of a record": recordLife, "refusals": refusals, "zones": zones, "race": race, "unread": unread, "registries": registries}
 	for server, start := range map[string]func(*testing.T) named.Server{"BIND": named.Start, "Knot": named.StartKnot} {
 		for name, test := range tests {
 			t.Run(server+" "+name, func(t *testing.T) {

@@ -31,13 +31,16 @@ type Options struct {
 	Key func() (*Key, error)
 	// Timeout is that of one question or update; the default is 10 seconds.
 	Timeout time.Duration
+	// Registry is how zones note who owns a name.
+	Registry dns.Registry
 }
 
 // Provider is a hook.DNSHook.
 type Provider struct {
-	server string
-	key    func() (*Key, error)
-	client mdns.Client
+	server   string
+	key      func() (*Key, error)
+	client   mdns.Client
+	registry dns.Registry
 }
 
 var _ hook.DNSHook = (*Provider)(nil)
@@ -51,7 +54,7 @@ func New(o Options) (*Provider, error) {
 	if _, _, err := net.SplitHostPort(server); err != nil {
 		server = net.JoinHostPort(strings.Trim(server, "[]"), "53")
 	}
-	p := &Provider{server: server, key: o.Key}
+	p := &Provider{server: server, key: o.Key, registry: o.Registry}
 	p.client.Net = "tcp"
 	p.client.Timeout = o.Timeout
 	if p.client.Timeout == 0 {
@@ -67,6 +70,9 @@ func (p *Provider) ResolveZone(ctx context.Context, s hook.ZoneSelector) (hook.Z
 	case s.ID != "":
 		name := dns.Name(s.ID)
 		top, err := p.apex(ctx, name)
+		if mayNotAsk(err) {
+			return hook.Zone{ID: name, Name: name, Private: s.Private}, p.probe(ctx, name, err)
+		}
 		if err == nil && top != name {
 			err = hook.Errorf(hook.ClassInvalidConfig, "server %s has no zone %s (it answers from zone %s)", p.server, name, top)
 		}
@@ -100,14 +106,17 @@ func (p *Provider) apex(ctx context.Context, name string) (string, error) {
 
 // EnsureRecord makes the name answer as the Record says.
 func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
-	if err := inZone(r, zone); err != nil {
+	if err := p.registry.Fits(r, zone); err != nil {
 		return nil, err
 	}
 	have, err := p.read(ctx, r)
+	if mayNotAsk(err) {
+		return p.ensureBlind(ctx, r, zone)
+	}
 	if err != nil {
 		return nil, err
 	}
-	change, err := dns.Ensure(have, dns.Sets(r), r)
+	change, err := p.registry.Ensure(have, dns.Sets(r), r)
 	if err != nil || change.Empty() {
 		return &hook.RecordResult{}, err
 	}
@@ -119,31 +128,27 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 
 // DeleteRecord removes the name, if it is ours.
 func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Zone) error {
-	if err := inZone(r, zone); err != nil {
+	if err := p.registry.Fits(r, zone); err != nil {
 		return err
 	}
 	have, err := p.read(ctx, r)
+	if mayNotAsk(err) {
+		return p.deleteBlind(ctx, r, zone)
+	}
 	if err != nil {
 		return err
 	}
-	change := dns.Remove(have, dns.Sets(r), r)
+	change := p.registry.Remove(have, dns.Sets(r), r)
 	if change.Empty() {
 		return nil
 	}
 	return p.write(ctx, zone, have, change)
 }
 
-func inZone(r *hook.Record, zone hook.Zone) error {
-	if name := dns.Name(r.Name); !dns.Within(name, dns.Name(zone.Name)) {
-		return hook.Errorf(hook.ClassInvalidConfig, "%s does not lie in zone %s", name, zone.Name)
-	}
-	return nil
-}
-
 // read returns the sets of the Record's names that the server has.
 func (p *Provider) read(ctx context.Context, r *hook.Record) ([]dns.RRSet, error) {
 	var have []dns.RRSet
-	for i, name := range dns.Names(r) {
+	for i, name := range p.registry.Names(r) {
 		types := []uint16{mdns.TypeTXT}
 		if i == 0 {
 			types = []uint16{mdns.TypeCNAME, mdns.TypeA, mdns.TypeAAAA}
@@ -209,7 +214,11 @@ func (p *Provider) exchange(ctx context.Context, m *mdns.Msg) (*mdns.Msg, error)
 
 // write sends a change as one update.
 func (p *Provider) write(ctx context.Context, zone hook.Zone, have []dns.RRSet, c dns.Change) error {
-	m := update(dns.Name(zone.Name), have, c)
+	return p.send(ctx, zone, update(dns.Name(zone.Name), have, c))
+}
+
+// send sends an update.
+func (p *Provider) send(ctx context.Context, zone hook.Zone, m *mdns.Msg) error {
 	answer, err := p.exchange(ctx, m)
 	if err != nil {
 		return fmt.Errorf("update zone %s: %w", zone.Name, err)
@@ -230,7 +239,7 @@ func (p *Provider) refusal(action string, code int) error {
 	case mdns.RcodeNotAuth, mdns.RcodeBadSig, mdns.RcodeBadKey, mdns.RcodeBadTime:
 		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not accept the key, is not the primary server of the zone, or has another time of day"
 	case mdns.RcodeRefused:
-		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not allow it; check its update policy and the key"
+		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not allow it; check its update policy and the key (BIND also wants allow-query for who updates)"
 	case mdns.RcodeNotZone:
 		e.Class, e.Message = hook.ClassInvalidConfig, "the name does not lie in the zone"
 	default:

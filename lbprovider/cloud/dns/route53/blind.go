@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
@@ -26,16 +27,20 @@ func refused(err error) bool { return hook.ClassOf(err) == hook.ClassBusy }
 // ensureBlind writes without reading. Whether anything changed cannot be told.
 func (p *Provider) ensureBlind(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) (*hook.RecordResult, error) {
 	var err error
-	for _, try := range dns.EnsureBlind(wanted, r) {
-		var id string
-		if id, err = p.send(ctx, zone, blindBatch(try)); err == nil {
-			return &hook.RecordResult{Changed: true, Handle: id, Message: "written without the right " + rightToRead + ", so changes by others go unseen"}, nil
+	for _, try := range p.registry.EnsureBlind(wanted, r) {
+		var info types.ChangeInfo
+		if info, err = p.sendAlone(ctx, zone, blindBatch(try)); err == nil {
+			// It is written anew each time, so nobody could be told of its last change.
+			return &hook.RecordResult{
+				Changed: true, Handle: strings.TrimPrefix(sdk.ToString(info.Id), "/change/"),
+				Message: "written without the right " + rightToRead + ", so changes by others go unseen",
+			}, nil
 		}
 		if !refused(err) {
 			return nil, err
 		}
 	}
-	if r.Adopt {
+	if r.Adopt || p.registry.None {
 		return nil, err
 	}
 	return nil, dns.Unreadable(r, rightToRead)
@@ -63,8 +68,15 @@ func blindBatch(b dns.Blind) []types.Change {
 // lead to what somebody else gets next.
 func (p *Provider) deleteBlind(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) error {
 	for _, s := range wanted {
-		owner := dns.Owner(s, r)
-		_, err := p.send(ctx, zone, []types.Change{change(types.ChangeActionDelete, s), change(types.ChangeActionDelete, owner)})
+		own := []dns.RRSet{s}
+		if !p.registry.None {
+			own = append(own, p.registry.Owner(s, r))
+		}
+		var all []types.Change
+		for _, one := range own {
+			all = append(all, change(types.ChangeActionDelete, one))
+		}
+		_, err := p.sendAlone(ctx, zone, all)
 		switch {
 		case err == nil:
 			continue
@@ -77,8 +89,8 @@ func (p *Provider) deleteBlind(ctx context.Context, r *hook.Record, zone hook.Zo
 			}
 		}
 		// One of both is gone; the other may be there.
-		for _, one := range []dns.RRSet{s, owner} {
-			if _, err := p.send(ctx, zone, []types.Change{change(types.ChangeActionDelete, one)}); err != nil && !refused(err) {
+		for _, one := range own {
+			if _, err := p.sendAlone(ctx, zone, []types.Change{change(types.ChangeActionDelete, one)}); err != nil && !refused(err) {
 				return err
 			}
 		}

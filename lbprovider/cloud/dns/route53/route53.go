@@ -11,6 +11,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	r53 "github.com/aws/aws-sdk-go-v2/service/route53"
@@ -22,25 +23,50 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
+// Options say whose zones are written, and how.
+type Options struct {
+	// Public is the account of public zones.
+	Public sdk.Config
+	// Private is the account of private zones, which may be another.
+	Private sdk.Config
+	// Registry is how zones note who owns a name.
+	Registry dns.Registry
+	// Gather is how long a change waits for others of the same zone, to be
+	// written with them; the default is a second, and below 0 none waits.
+	Gather time.Duration
+	// Now returns the time; the default is time.Now.
+	Now func() time.Time
+}
+
 // Provider is a hook.DNSHook.
 type Provider struct {
-	public  *r53.Client
-	private *r53.Client
-	region  string
+	public   *r53.Client
+	private  *r53.Client
+	region   string
+	registry dns.Registry
+	gather   time.Duration
+	now      func() time.Time
 
-	mu    sync.Mutex
-	zones map[string]hook.Zone   // by selector
-	locks map[string]*sync.Mutex // by zone: Route 53 takes one change of a zone at a time
+	mu      sync.Mutex
+	zones   map[string]hook.Zone // by selector
+	queues  map[string]*queue    // by zone
+	flights map[string]flight    // by record and zone: changes that are on their way
 }
 
 var _ hook.DNSHook = (*Provider)(nil)
 
-// New returns a Provider for the accounts of two configurations: private zones
-// may belong to another account. They may be the same.
-func New(public, private sdk.Config) *Provider {
+// New returns a Provider. Nothing is asked yet.
+func New(o Options) *Provider {
+	if o.Gather == 0 {
+		o.Gather = time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Provider{
-		public: r53.NewFromConfig(public), private: r53.NewFromConfig(private), region: public.Region,
-		zones: map[string]hook.Zone{}, locks: map[string]*sync.Mutex{},
+		public: r53.NewFromConfig(o.Public), private: r53.NewFromConfig(o.Private), region: o.Public.Region,
+		registry: o.Registry, gather: o.Gather, now: o.Now,
+		zones: map[string]hook.Zone{}, queues: map[string]*queue{}, flights: map[string]flight{},
 	}
 }
 
@@ -51,11 +77,11 @@ func (p *Provider) client(private bool) *r53.Client {
 	return p.public
 }
 
-// EnsureRecord makes the name answer as the Record says.
+// EnsureRecord makes the name answer as the Record says. It is pending until
+// all of Route 53's servers know it.
 func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
-	defer p.lock(zone)()
-	if name := dns.Name(r.Name); !dns.Within(name, dns.Name(zone.Name)) {
-		return nil, hook.Errorf(hook.ClassInvalidConfig, "%s does not lie in zone %s (%s)", name, zone.Name, zone.ID)
+	if err := p.registry.Fits(r, zone); err != nil {
+		return nil, err
 	}
 	wanted := p.sets(r)
 	if wanted[0].Type == hook.RecordCNAME && wanted[0].Name == dns.Name(zone.Name) {
@@ -72,20 +98,23 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	if wanted[0].Type == hook.RecordCNAME && isBalancer(r.Targets[0]) && !p.government() {
 		result.Message = "the hosted zone of " + r.Targets[0] + " is not known, so the record is a CNAME and no alias; annotate the DNSRecord with " + api.AnnotationTargetZone
 	}
-	change, err := dns.Ensure(have, wanted, r)
-	if err != nil || change.Empty() {
-		return result, err
+	change, err := p.registry.Ensure(have, wanted, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case change.Empty():
+		return p.landed(ctx, r, zone, result), nil
 	}
-	result.Changed = true
-	if result.Handle, err = p.write(ctx, zone, have, change); err != nil {
+	info, err := p.send(ctx, zone, batchOf(have, change))
+	if err != nil {
 		return nil, err
 	}
-	return result, nil
+	result.Changed = true
+	return p.departed(r, zone, info, result), nil
 }
 
 // DeleteRecord removes the name if it is ours. A zone that is gone has no names.
 func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Zone) error {
-	defer p.lock(zone)()
 	have, err := p.read(ctx, r, zone)
 	switch {
 	case hook.ClassOf(err) == hook.ClassNotFound:
@@ -95,24 +124,12 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	case err != nil:
 		return err
 	}
-	change := dns.Remove(have, p.sets(r), r)
+	change := p.registry.Remove(have, p.sets(r), r)
 	if change.Empty() {
 		return nil
 	}
-	_, err = p.write(ctx, zone, have, change)
+	_, err = p.send(ctx, zone, batchOf(have, change))
 	return err
-}
-
-func (p *Provider) lock(zone hook.Zone) (unlock func()) {
-	p.mu.Lock()
-	l := p.locks[zone.ID]
-	if l == nil {
-		l = &sync.Mutex{}
-		p.locks[zone.ID] = l
-	}
-	p.mu.Unlock()
-	l.Lock()
-	return l.Unlock
 }
 
 // government reports whether this is GovCloud, which has no aliases to load
@@ -145,7 +162,7 @@ func (p *Provider) sets(r *hook.Record) []dns.RRSet {
 // read returns the sets of the Record's names that the zone has.
 func (p *Provider) read(ctx context.Context, r *hook.Record, zone hook.Zone) ([]dns.RRSet, error) {
 	var have []dns.RRSet
-	for _, name := range dns.Names(r) {
+	for _, name := range p.registry.Names(r) {
 		// A name has few sets; they come in the order of names.
 		out, err := p.client(zone.Private).ListResourceRecordSets(ctx, &r53.ListResourceRecordSetsInput{
 			HostedZoneId: &zone.ID, StartRecordName: &name, MaxItems: new(int32(perName)),
@@ -166,9 +183,9 @@ func (p *Provider) read(ctx context.Context, r *hook.Record, zone hook.Zone) ([]
 // balancers have.
 const perName = 10
 
-// write sends a change as one batch and returns its id. Deleting needs the sets
-// exactly as they are.
-func (p *Provider) write(ctx context.Context, zone hook.Zone, have []dns.RRSet, c dns.Change) (string, error) {
+// batchOf returns a change as Route 53 takes it. Deleting needs the sets exactly
+// as they are.
+func batchOf(have []dns.RRSet, c dns.Change) []types.Change {
 	var batch []types.Change
 	add := func(action types.ChangeAction, sets []dns.RRSet) {
 		for _, s := range sets {
@@ -186,18 +203,7 @@ func (p *Provider) write(ctx context.Context, zone hook.Zone, have []dns.RRSet, 
 		}
 	}
 	add(types.ChangeActionCreate, c.Update)
-	return p.send(ctx, zone, batch)
-}
-
-// send carries out all changes, or none.
-func (p *Provider) send(ctx context.Context, zone hook.Zone, changes []types.Change) (string, error) {
-	out, err := p.client(zone.Private).ChangeResourceRecordSets(ctx, &r53.ChangeResourceRecordSetsInput{
-		HostedZoneId: &zone.ID, ChangeBatch: &types.ChangeBatch{Comment: new("fairlead"), Changes: changes},
-	})
-	if err != nil {
-		return "", p.failed("ChangeResourceRecordSets", zone, err)
-	}
-	return sdk.ToString(out.ChangeInfo.Id), nil
+	return batch
 }
 
 // failed tells Route 53's errors apart (API reference, ChangeResourceRecordSets).
@@ -221,6 +227,8 @@ func (p *Provider) failed(action string, zone hook.Zone, err error) error {
 		}
 	case e.Code == "InvalidInput", e.Code == "InvalidDomainName":
 		e.Class = hook.ClassInvalidConfig
+	case e.Code == "NoSuchChange":
+		e.Class = hook.ClassNotFound
 	case e.Code == "LimitsExceeded":
 		e.Class = hook.ClassQuota
 	}

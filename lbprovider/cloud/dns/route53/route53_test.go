@@ -27,7 +27,12 @@ type bed struct {
 
 func newBed(t *testing.T) bed {
 	t.Helper()
-	cloud := fakeaws.New(fakeaws.Options{})
+	return newBedWith(t, fakeaws.Options{})
+}
+
+func newBedWith(t *testing.T, o fakeaws.Options) bed {
+	t.Helper()
+	cloud := fakeaws.New(o)
 	cloud.Zones3()
 	cloud.AddZone("ZPUBLIC", "example.com.", false, map[string]string{"cluster": "c1"})
 	cloud.AddZone("ZPRIVATE", "example.com.", true, map[string]string{"cluster": "c1", "kind": "private"})
@@ -37,7 +42,7 @@ func newBed(t *testing.T) bed {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	cfg, err := aws.Config(t.Context(), aws.Access{Region: "eu-central-1", Endpoint: server.URL, MaxBackoff: time.Millisecond, Speed: 1000})
+	cfg, err := aws.Config(t.Context(), aws.Access{Region: "eu-central-1", Endpoint: server.URL, MaxBackoff: time.Millisecond, Speed: 1000, MaxAttempts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +52,7 @@ func newBed(t *testing.T) bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bed{Cloud: cloud, provider: New(cfg, cfg), target: *out.LoadBalancers[0].DNSName}
+	return bed{Cloud: cloud, provider: New(Options{Public: cfg, Private: cfg, Gather: -1}), target: *out.LoadBalancers[0].DNSName}
 }
 
 func record(t hook.RecordType, targets ...string) *hook.Record {

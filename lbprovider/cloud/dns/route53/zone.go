@@ -29,6 +29,7 @@ func (p *Provider) ResolveZone(ctx context.Context, s hook.ZoneSelector) (hook.Z
 	if err != nil {
 		return zone, err
 	}
+	zone.Private = s.Private // whose account writes to it
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.zones[key] = zone
@@ -49,7 +50,7 @@ func (p *Provider) find(ctx context.Context, s hook.ZoneSelector) (hook.Zone, er
 		if err != nil {
 			return hook.Zone{}, p.failed("GetHostedZone", hook.Zone{ID: id}, err)
 		}
-		return zoneOf(*out.HostedZone, s.Private), nil
+		return zoneOf(*out.HostedZone), nil
 	}
 	all, err := p.list(ctx, s.Private)
 	if err != nil {
@@ -86,9 +87,9 @@ func only(list []hook.Zone, what string) (hook.Zone, error) {
 	return hook.Zone{}, hook.Errorf(hook.ClassInvalidConfig, "several zones have %s: %s; name one by its id", what, strings.Join(ids, ", "))
 }
 
-// zoneOf reads a zone. Private keeps which account it was asked for in.
-func zoneOf(z types.HostedZone, private bool) hook.Zone {
-	return hook.Zone{ID: strings.TrimPrefix(sdk.ToString(z.Id), "/hostedzone/"), Name: dns.Name(sdk.ToString(z.Name)), Private: private || z.Config != nil && z.Config.PrivateZone}
+// zoneOf reads a zone.
+func zoneOf(z types.HostedZone) hook.Zone {
+	return hook.Zone{ID: strings.TrimPrefix(sdk.ToString(z.Id), "/hostedzone/"), Name: dns.Name(sdk.ToString(z.Name)), Private: z.Config != nil && z.Config.PrivateZone}
 }
 
 func (p *Provider) list(ctx context.Context, private bool) ([]hook.Zone, error) {
@@ -100,7 +101,7 @@ func (p *Provider) list(ctx context.Context, private bool) ([]hook.Zone, error) 
 			return nil, p.failed("ListHostedZones", hook.Zone{}, err)
 		}
 		for _, z := range page.HostedZones {
-			all = append(all, zoneOf(z, false))
+			all = append(all, zoneOf(z))
 		}
 	}
 	return all, nil

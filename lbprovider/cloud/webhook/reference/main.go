@@ -87,7 +87,7 @@ func (s *settings) handler(ctx context.Context) (*webhook.Handler, error) {
 			return nil, err
 		}
 		h := aws.New(cfg, aws.Options{Cluster: s.cluster, VPC: s.vpc, Defaults: stack.Defaults{NodeRules: true}, Log: slog.Default()})
-		return &webhook.Handler{Balancers: h, Names: route53.New(cfg, cfg)}, nil
+		return &webhook.Handler{Balancers: h, Names: route53.New(route53.Options{Public: cfg, Private: cfg})}, nil
 	}
 	return nil, fmt.Errorf("--hook: %q is none of memory, aws", s.hook)
 }
