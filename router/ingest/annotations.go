@@ -148,7 +148,12 @@ var setters = []setter{
 		if len(v) > maxPath || !rewriteText.MatchString(v) {
 			return errors.New("must be a path that begins with / and holds only visible ASCII characters without \" ' # ? | and backslash")
 		}
-		o.rewrite = v
+		o.rewrite = percentRuns.ReplaceAllStringFunc(v, func(run string) string {
+			if len(run)%2 == 0 {
+				return run[:len(run)/2]
+			}
+			return run
+		})
 		return nil
 	}},
 	{key: api.AnnotationServerName, protective: always, set: func(o *options, v string) error {
@@ -182,6 +187,9 @@ var (
 	// rewriteText keeps out what cannot stand in a path, and "|", which parts
 	// the fields of a policy record.
 	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
+	// percentRuns are percent signs in rewrite targets. As OpenShift's router
+	// has it, an even number of them stands for half as many.
+	percentRuns = regexp.MustCompile(`%+`)
 )
 
 func parseLimit(v string) (int, error) {

@@ -185,5 +185,5 @@ func notFoundRule(s Settings, l Layout) string {
 		return "http-request return status 404 errorfile " + l.notFoundFile()
 	}
 	return `http-request return status 404 content-type "text/html; charset=utf-8" file ` + l.PagesDir() +
-		`/404.html hdr Cache-Control "private, max-age=0, no-cache, no-store"`
+		`/404.html hdr Cache-Control "private, max-age=0, no-cache, no-store" hdr Pragma no-cache`
 }

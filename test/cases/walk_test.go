@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,6 +44,11 @@ func TestCore(t *testing.T) {
 				}
 				for _, l := range s.checks["servers"] {
 					if err := checkServers(l, k.pipeline.Want(), k.pipeline.Want()); err != nil {
+						t.Errorf("%s: %v", s.name, err)
+					}
+				}
+				for _, l := range s.checks["backends"] {
+					if err := checkBackend(l, k.pipeline.Want()); err != nil {
 						t.Errorf("%s: %v", s.name, err)
 					}
 				}
@@ -98,6 +104,33 @@ func checkServers(line string, want, have *plan.State) error {
 		return fmt.Errorf("%s: servers %v, want %v", k, got, wanted)
 	}
 	return nil
+}
+
+// checkBackend compares a line "ns/route http_random web-1=5000ms web-2=-" with
+// what is wanted: the profile of the route's backend, and the time between
+// health checks of servers, "-" for none.
+func checkBackend(line string, want *plan.State) error {
+	f := strings.Fields(line)
+	k := parseKey(f[0])
+	for name, b := range want.Backends {
+		if p := strings.Split(name, ":"); p[1] != k.Namespace || p[2] != k.Name {
+			continue
+		}
+		if b.Profile != f[1] {
+			return fmt.Errorf("%s: profile %s, want %s", k, b.Profile, f[1])
+		}
+		checked := map[string]string{}
+		for server, s := range b.Servers {
+			checked[podOf(server)] = cmp.Or(s.Options.CheckInterval, "-")
+		}
+		for _, w := range f[2:] {
+			if pod, interval, _ := strings.Cut(w, "="); checked[pod] != interval {
+				return fmt.Errorf("%s: health checks %v, want %s", k, checked, w)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%s has no backend", k)
 }
 
 // TestHAProxy34 runs every case against one HAProxy that never reloads: the
