@@ -1,9 +1,12 @@
 package tor_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,20 +14,42 @@ import (
 	"github.com/fairlead/fairlead/test/tor"
 )
 
-// TestDocumentedConfiguration loads the example of docs/lb/bgp.md into FRR, to
-// the letter. test/e2e/lb uses it with other addresses.
+// TestDocumentedConfiguration loads all examples of docs/lb for FRR and BIRD, to
+// the letter. Other tests use them, with other addresses.
 func TestDocumentedConfiguration(t *testing.T) {
 	if why := tor.Missing(); why != "" {
 		t.Skip(why)
 	}
-	text, err := os.ReadFile("../../docs/lb/bgp.md")
+	pages, err := filepath.Glob("../../docs/lb/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := regexp.MustCompile("(?ms)^```frr\n(.*?)^```$").FindStringSubmatch(string(text))
-	if example == nil {
-		t.Fatal("docs/lb/bgp.md has no example for FRR")
+	starts := map[string]func(context.Context, string, string, string, io.Writer) (*tor.Router, error){"frr": tor.FRR, "bird": tor.BIRD}
+	count := map[string]int{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, example := range regexp.MustCompile("(?ms)^```(frr|bird)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+			kind, config := example[1], example[2]
+			count[kind]++
+			t.Run(fmt.Sprintf("%s/%s%d", filepath.Base(page), kind, count[kind]), func(t *testing.T) {
+				r := start(t, starts[kind], config)
+				if kind == "frr" {
+					shows(t, r, config)
+				}
+			})
+		}
 	}
+	if count["frr"] < 3 || count["bird"] < 1 {
+		t.Errorf("examples by router: %v; have they moved?", count)
+	}
+}
+
+// start starts a router in a network of its own.
+func start(t *testing.T, run func(context.Context, string, string, string, io.Writer) (*tor.Router, error), config string) *tor.Router {
+	t.Helper()
 	netns := fmt.Sprintf("ftor-%d", os.Getpid())
 	for _, args := range [][]string{{"netns", "add", netns}, {"-n", netns, "link", "set", "lo", "up"}} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
@@ -41,7 +66,7 @@ func TestDocumentedConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r, err := tor.FRR(t.Context(), netns, dir, example[1], t.Output())
+	r, err := run(t.Context(), netns, dir, config, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +75,13 @@ func TestDocumentedConfiguration(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return r
+}
+
+// shows compares an example with what FRR says that it does. What FRR does by
+// default, or shows in another way, is not looked at.
+func shows(t *testing.T, r *tor.Router, config string) {
+	t.Helper()
 	if err := r.Load(t.Context(), "router bgp 64500\n neighbor nodes nonsense\n"); err == nil {
 		t.Error("FRR understands nonsense")
 	}
@@ -57,9 +89,11 @@ func TestDocumentedConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What FRR does by default, or shows in another way, is not in it.
-	shown := regexp.MustCompile(`(?m)^ *(neighbor|bgp listen|ip prefix-list|  ?receive-interval|no bgp ebgp).*$`)
-	for _, line := range shown.FindAllString(example[1], -1) {
+	lines := regexp.MustCompile(`(?m)^ *(neighbor|no neighbor|bgp listen|ip prefix-list|ipv6 prefix-list|  ?receive-interval|no bgp ebgp).*$`).FindAllString(config, -1)
+	if len(lines) < 3 {
+		t.Errorf("only %d lines to look at", len(lines))
+	}
+	for _, line := range lines {
 		if !strings.Contains(running, strings.TrimSpace(line)) {
 			t.Errorf("FRR does not have %q:\n%s", strings.TrimSpace(line), running)
 		}
