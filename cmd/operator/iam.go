@@ -34,7 +34,7 @@ func iamPolicy(args []string, out io.Writer) error {
 	names.flags(f)
 	balancers.flags(f)
 	f.StringVar(&o.Account, "account", "", "`number` of the AWS account; by default any")
-	f.StringVar(&o.Partition, "partition", "aws", "`name` of the partition: aws, aws-cn, aws-us-gov")
+	f.StringVar(&o.Partition, "partition", "", "`name` of the partition, such as aws-cn or aws-us-gov; by default that of --aws-region, or aws")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func iamPolicy(args []string, out io.Writer) error {
 		return errors.New("neither --cloud=aws nor --dns=route53: nothing of AWS is needed")
 	case o.Balancers && o.Cluster == "":
 		return errors.New("--cloud needs --cloud-cluster, the name of this cluster in the cloud")
+	}
+	if o.Partition == "" {
+		o.Partition = iam.Partition(access.Region)
 	}
 	for _, z := range append(names.zones, names.privateZones...) {
 		if z.ID == "" {

@@ -22,6 +22,8 @@ func TestIAMPolicy(t *testing.T) {
 		},
 		{name: "zones by tag", args: "--dns=route53 --dns-zone=Z1 --dns-zone=a=b", has: []string{"hostedzone/*"}, not: []string{"elasticloadbalancing:", "hostedzone/Z1"}},
 		{name: "nodes left alone", args: "--cloud=aws --cloud-cluster=c1 --aws-node-security-groups=false", has: []string{"MakeTagged"}, not: []string{"OpenNodes", "route53"}},
+		{name: "in China", args: "--cloud=aws --cloud-cluster=c1 --dns=route53 --aws-region=cn-north-1", has: []string{"arn:aws-cn:ec2:", "arn:aws-cn:route53:"}, not: []string{"arn:aws:"}},
+		{name: "a partition by name", args: "--cloud=aws --cloud-cluster=c1 --partition=aws-us-gov", has: []string{"arn:aws-us-gov:ec2:"}, not: []string{"arn:aws:"}},
 		{name: "nothing of AWS", args: "--dns=rfc2136", fails: "nothing of AWS"},
 		{name: "no name of the cluster", args: "--cloud=aws", fails: "--cloud-cluster"},
 		{name: "a word too many", args: "--dns=route53 please", fails: "please"},

@@ -3,6 +3,7 @@ package fakeaws
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -245,12 +246,16 @@ func describeZones(r *request) (any, error) {
 	return out, nil
 }
 
-// zoneType tells local and wavelength zones by their longer names.
+// within is where the name of a region, with its number, goes on.
+var within = regexp.MustCompile(`-[0-9]+-`)
+
+// zoneType tells local and wavelength zones by their longer names, such as
+// "us-west-2-lax-1a".
 func zoneType(name string) string {
 	switch {
 	case strings.Contains(name, "-wlz-") || strings.Contains(name, "-wl"):
 		return "wavelength-zone"
-	case strings.Count(name, "-") > 2:
+	case within.MatchString(name):
 		return "local-zone"
 	}
 	return "availability-zone"

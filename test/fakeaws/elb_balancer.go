@@ -54,9 +54,10 @@ func createLoadBalancer(r *request) (any, error) {
 		return nil, refuse("TooManyLoadBalancers", "The maximum number of load balancers, %d, has been reached", max(n, 0))
 	}
 	hex := s.hex16()
-	short, host := "net", fmt.Sprintf("%s-%s.elb.%s.amazonaws.com", b.Name, hex, r.cloud.options.Region)
+	_, domain := r.cloud.partition()
+	short, host := "net", fmt.Sprintf("%s-%s.elb.%s.%s", b.Name, hex, r.cloud.options.Region, domain)
 	if b.Type == "application" {
-		short, host = "app", fmt.Sprintf("%s-%d.%s.elb.amazonaws.com", b.Name, 100000000+s.Number, r.cloud.options.Region)
+		short, host = "app", fmt.Sprintf("%s-%d.%s.elb.%s", b.Name, 100000000+s.Number, r.cloud.options.Region, domain)
 		if b.Scheme == "internal" {
 			host = "internal-" + host
 		}

@@ -25,8 +25,10 @@ type bed struct {
 	cloud *fakeaws.Cloud
 	hook  *aws.Hook
 	url   string
-	nodes string // the security group of the machines
-	clock *clock
+	// region is eu-central-1 unless the cloud's options say otherwise.
+	region string
+	nodes  string // the security group of the machines
+	clock  *clock
 	// options are added to those of every hook; a test may change them before restart.
 	options aws.Options
 }
@@ -39,7 +41,10 @@ func (c *clock) now() time.Time { return time.Now().Add(c.ahead) }
 
 func newBed(t *testing.T, o fakeaws.Options) *bed {
 	t.Helper()
-	b := &bed{t: t, clock: &clock{}}
+	b := &bed{t: t, clock: &clock{}, region: o.Region}
+	if b.region == "" {
+		b.region = "eu-central-1"
+	}
 	o.Now = b.clock.now
 	b.cloud = fakeaws.New(o)
 	b.cloud.Zones3()
@@ -63,7 +68,7 @@ func instanceID(n int) string { return fmt.Sprintf("i-%017x", n+1) }
 // restart makes a new hook, which remembers nothing.
 func (b *bed) restart() {
 	b.t.Helper()
-	cfg, err := aws.Config(b.t.Context(), aws.Access{Region: "eu-central-1", Endpoint: b.url, MaxBackoff: time.Millisecond, Speed: 1000})
+	cfg, err := aws.Config(b.t.Context(), aws.Access{Region: b.region, Endpoint: b.url, MaxBackoff: time.Millisecond, Speed: 1000})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -37,17 +37,33 @@ type Options struct {
 	Roles []string
 }
 
-type policy struct {
+// Document is an IAM policy, with the fields that ours have.
+type Document struct {
 	Version   string
-	Statement []statement
+	Statement []Statement
 }
 
-type statement struct {
+// Statement is a part of a Document. Its Resource is a text or a list of them.
+type Statement struct {
 	Sid       string
 	Effect    string
 	Action    []string
 	Resource  any
 	Condition map[string]map[string]string `json:",omitempty"`
+}
+
+// Partition returns the name of the partition that a region is in, such as
+// "aws-cn", by how its name begins; "aws" for most.
+func Partition(region string) string {
+	for prefix, name := range map[string]string{
+		"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
+		"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
+	} {
+		if strings.HasPrefix(region, prefix) {
+			return name
+		}
+	}
+	return "aws"
 }
 
 // Policy returns the policy as JSON, with a line break at its end.
@@ -61,11 +77,11 @@ func Policy(o Options) ([]byte, error) {
 	if o.Partition != "" {
 		text = strings.ReplaceAll(text, "arn:aws:", "arn:"+o.Partition+":")
 	}
-	var p policy
+	var p Document
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return nil, fmt.Errorf("read the policy: %w", err)
 	}
-	var kept []statement
+	var kept []Statement
 	for _, s := range p.Statement {
 		s.Action = slices.DeleteFunc(s.Action, func(action string) bool { return !o.needs(s.Sid, action) })
 		if len(s.Action) == 0 {
@@ -78,7 +94,7 @@ func Policy(o Options) ([]byte, error) {
 	}
 	p.Statement = kept
 	if len(o.Roles) > 0 {
-		p.Statement = append(p.Statement, statement{Sid: "Roles", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
+		p.Statement = append(p.Statement, Statement{Sid: "Roles", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
 	}
 	out, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

@@ -8,6 +8,17 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/iam"
 )
 
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	for region, want := range map[string]string{
+		"": "aws", "eu-central-1": "aws", "us-west-2": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "us-iso-east-1": "aws-iso", "us-isob-east-1": "aws-iso-b",
+	} {
+		if got := iam.Partition(region); got != want {
+			t.Errorf("%s: %s, want %s", region, got, want)
+		}
+	}
+}
+
 // TestPolicy: a policy holds what its configuration needs and no more, and no
 // placeholder.
 func TestPolicy(t *testing.T) {
