@@ -37,7 +37,7 @@ type Server struct {
 func Start(t *testing.T) Server {
 	t.Helper()
 	return start(t, "named", func(dir string, port int) []string {
-		return []string{"-g", "-n", "1", "-c", configure(t, dir, port)}
+		return bind(t, dir, port, configure(t, dir))
 	})
 }
 
@@ -85,32 +85,48 @@ func start(t *testing.T, program string, arguments func(dir string, port int) []
 	}
 }
 
-// configure writes the zones and returns the file that names them.
-func configure(t *testing.T, dir string, port int) string {
+// StartWith runs a BIND with the statements that are returned for a folder, in
+// which the file example.com has that zone.
+func StartWith(t *testing.T, statements func(dir string) string) Server {
+	t.Helper()
+	return start(t, "named", func(dir string, port int) []string {
+		zoneFile(t, dir, "example.com", "example.com")
+		return bind(t, dir, port, statements(dir))
+	})
+}
+
+// configure writes the zones and returns the statements about them.
+func configure(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, `options {
+	fmt.Fprintf(&b, "key \"fairlead\" { algorithm hmac-sha256; secret %q; };\n", Secret)
+	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
+		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, zoneFile(t, dir, zone, zone), policy)
+	}
+	return b.String()
+}
+
+// bind writes a configuration that ends with the statements, and returns the
+// arguments of the server.
+func bind(t *testing.T, dir string, port int, statements string) []string {
+	t.Helper()
+	config := filepath.Join(dir, "named.conf")
+	text := fmt.Sprintf(`options {
   directory %q; pid-file %q; session-keyfile %q; listen-on port %d { 127.0.0.1; }; listen-on-v6 { none; };
   recursion no; dnssec-validation no; notify no; managed-keys-directory %q;
 };
 controls { };
-key "fairlead" { algorithm hmac-sha256; secret %q; };
-`, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, Secret)
-	for zone, policy := range map[string]string{"example.com": `allow-update { key "fairlead"; };`, "child.example.com": `allow-update { key "fairlead"; };`, "fixed.example.com": ""} {
-		file := zoneFile(t, dir, zone)
-		fmt.Fprintf(&b, "zone %q { type primary; file %q; %s };\n", zone, file, policy)
-	}
-	config := filepath.Join(dir, "named.conf")
-	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+%s`, dir, filepath.Join(dir, "pid"), filepath.Join(dir, "session.key"), port, dir, statements)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return config
+	return []string{"-g", "-n", "1", "-c", config}
 }
 
 // zoneFile writes a zone in which some names are taken.
-func zoneFile(t *testing.T, dir, zone string) string {
+func zoneFile(t *testing.T, dir, name, zone string) string {
 	t.Helper()
-	file := filepath.Join(dir, zone)
+	file := filepath.Join(dir, name)
 	content := fmt.Sprintf("$ORIGIN %s.\n$TTL 60\n@ IN SOA ns root 1 60 60 600 60\n@ IN NS ns\nns IN A 127.0.0.1\ntaken IN A 198.18.0.77\ntaken-name IN CNAME ns\n", zone)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
