@@ -205,7 +205,11 @@ func (b *bench) phases(ctx context.Context) error {
 }
 
 func (b *bench) latenciesAmong(ctx context.Context) error {
-	return b.profiled(ctx, "changes", 20*time.Second, func() error { return b.latencies(ctx, b.routes) })
+	if err := b.profiled(ctx, "changes", 20*time.Second, func() error { return b.latencies(ctx, b.routes) }); err != nil {
+		return err
+	}
+	b.memory(" after changes")
+	return b.takeHeap(ctx, "changes")
 }
 
 // startRouter starts a router with an empty work directory of that name, and

@@ -19,6 +19,8 @@ func (b *bench) memory(note string) {
 	}
 	b.report.require("router memory"+note, megabytes(router.Memory), "MB", limits.router, told(router))
 	b.report.require("HAProxy memory"+note, megabytes(haproxy.Memory), "MB", limits.haproxy, told(haproxy))
+	b.report.figure("router memory, highest"+note, megabytes(router.Peak), "MB", "resident at any time since the last such line, or the start")
+	_ = b.router.ForgetPeak() // without it, the next one tells that of a longer time
 }
 
 func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }

@@ -71,6 +71,10 @@ func (b *bench) burstOf(ctx context.Context) error {
 		return err
 	}
 	b.reportTraffic(quiet, stopped, busy)
+	b.memory(" after the burst")
+	if err := b.takeHeap(ctx, "burst"); err != nil {
+		return err
+	}
 	return b.deleteMany(ctx, "burst", b.burst, routes)
 }
 

@@ -15,8 +15,9 @@ type Usage struct {
 	// of files, such as the program's own, which all processes of it share and
 	// the kernel drops when memory is short. Files is the number of open file
 	// descriptors.
-	Memory, Anonymous int64
-	Files             int
+	// Peak is the most memory that was resident since ForgetPeak.
+	Memory, Anonymous, Peak int64
+	Files                   int
 }
 
 // Usage returns that of the router and of the largest HAProxy process, the
@@ -38,6 +39,14 @@ func (o *Router) Usage() (router, haproxy Usage) {
 		}
 	}
 	return router, haproxy
+}
+
+// ForgetPeak makes the router's peak what it uses now (proc(5), clear_refs).
+func (o *Router) ForgetPeak() error {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", o.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
+		return fmt.Errorf("forget the peak of memory: %w", err)
+	}
+	return nil
 }
 
 // Memory returns the resident memory, in bytes, of the router and of the
@@ -65,6 +74,8 @@ func usage(pid int) Usage {
 		switch f[0] {
 		case "VmRSS:":
 			u.Memory = kb << 10
+		case "VmHWM:":
+			u.Peak = kb << 10
 		case "RssAnon:":
 			u.Anonymous = kb << 10
 		}
