@@ -131,10 +131,14 @@ func changedLoadBalancerService(live, desired *corev1.Service) (*corev1.Service,
 	return updated, changed
 }
 
-// cloudServed reports whether a cloud hook serves the Service.
+// cloudServed reports whether a cloud hook serves the Service: by its class, or
+// because it serves those without one.
 func cloudServed(service *corev1.Service) bool {
 	class := service.Spec.LoadBalancerClass
-	return class != nil && (*class == api.LoadBalancerClassAWS || *class == api.LoadBalancerClassWebhook)
+	if class == nil {
+		return slices.Contains(service.Finalizers, api.FinalizerCloudLoadBalancer)
+	}
+	return *class == api.LoadBalancerClassAWS || *class == api.LoadBalancerClassWebhook
 }
 
 // cloudReady is the condition LoadBalancerReady as the cloud controller tells
@@ -155,7 +159,8 @@ func cloudReady(in statusInput) (condition, bool) {
 // way, or asked for and not possible.
 func loadBalancerProgressing(in statusInput) condition {
 	service := in.loadBalancer
-	if in.s.cloudClass != "" && (service.Spec.LoadBalancerClass == nil || *service.Spec.LoadBalancerClass != in.s.cloudClass) {
+	class := service.Spec.LoadBalancerClass
+	if in.s.cloudClass != "" && (class == nil && !cloudServed(service) || class != nil && *class != in.s.cloudClass) {
 		return isTrue(conditionLoadBalancerProgress, "OperandsProgressing", fmt.Sprintf(
 			"The service was made for another load balancer, and its class cannot be changed: whoever serves it now goes on. To move it to %s run: kubectl -n %s delete service %s",
 			in.s.cloudClass, service.Namespace, service.Name))

@@ -172,6 +172,11 @@ func TestCloudConditions(t *testing.T) {
 	if ready.status != operatorv1.ConditionFalse || ready.reason != api.ReasonQuotaExceeded || progressing.status != operatorv1.ConditionTrue {
 		t.Errorf("ready %+v, progressing %+v", ready, progressing)
 	}
+	unclassed := live.DeepCopy()
+	unclassed.Spec.LoadBalancerClass, unclassed.Finalizers = nil, []string{api.FinalizerCloudLoadBalancer}
+	if ready, progressing := conditions(unclassed); ready.reason != api.ReasonQuotaExceeded || progressing.reason != api.ReasonQuotaExceeded {
+		t.Errorf("served without a class: ready %+v, progressing %+v", ready, progressing)
+	}
 	older := live.DeepCopy()
 	older.Spec.LoadBalancerClass, older.Status.Conditions = nil, nil
 	ready, progressing = conditions(older, "198.18.0.200")

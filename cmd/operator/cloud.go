@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fairlead/fairlead/api"
@@ -33,6 +34,9 @@ type cloudSettings struct {
 	nodeRules  bool
 	drain      bool
 	tags       string
+	ownership  string
+
+	unclassed bool
 
 	url, ca, token, cert, key string
 }
@@ -41,12 +45,14 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&c.hook, "cloud", "none", "who gives IngressControllers a load balancer of a `cloud`: aws, webhook or none")
 	f.StringVar(&c.cluster, "cloud-cluster", "", "`name` of this cluster in the cloud's tags; required with --cloud, and never to be changed")
 	f.BoolVar(&c.deleteOrphans, "cloud-delete-orphans", false, "delete load balancers whose Service does not exist any more, instead of only logging them")
+	f.BoolVar(&c.unclassed, "cloud-default", false, "serve Services without a class, too: nothing else in the cluster must. Those with an annotation aws-load-balancer-type of external or nlb-ip are left alone")
 	f.StringVar(&c.vpc, "aws-vpc", "", "`id` of the cluster's VPC; by default that of its nodes")
 	f.StringVar(&c.scheme, "aws-scheme", string(hook.SchemeInternetFacing), "`scheme` of load balancers that name none: internet-facing or internal")
 	f.StringVar(&c.targetType, "aws-target-type", "instance", "target `type` of load balancers that name none: instance or ip")
 	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
 	f.BoolVar(&c.drain, "aws-drain-on-delete", false, "let connections end, for up to the targets' deregistration delay, before a load balancer is deleted")
 	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
+	f.StringVar(&c.ownership, "aws-ownership", stack.OwnershipNative, "`who` shall know what is made: native, or lbc, with the tags and the finalizer of the AWS Load Balancer Controller, which must not run then")
 	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook, for --cloud=webhook and --dns=webhook: https://…, or unix:///…")
 	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
 	f.StringVar(&c.token, "cloud-webhook-token", "", "`file` with the bearer token; it is read at every call")
@@ -77,7 +83,21 @@ func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry pr
 	if err != nil {
 		return fmt.Errorf("set up --cloud=%s: %w", c.hook, err)
 	}
-	return cloud.Setup(mgr, cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry})
+	o := cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry}
+	if c.unclassed {
+		o.Default = unclassed
+	}
+	if c.hook == "aws" && c.ownership == stack.OwnershipLBC {
+		o.Finalizers = []string{stack.FinalizerLBC}
+	}
+	return cloud.Setup(mgr, o)
+}
+
+// unclassed reports whether a Service without a class is left to the default:
+// two values of an old annotation mean the AWS Load Balancer Controller.
+func unclassed(s *corev1.Service) bool {
+	kind := s.Annotations[stack.AnnotationPrefix+"aws-load-balancer-type"]
+	return kind != "external" && kind != "nlb-ip"
 }
 
 func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
@@ -91,6 +111,9 @@ func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.Loa
 }
 
 func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
+	if c.ownership != stack.OwnershipNative && c.ownership != stack.OwnershipLBC {
+		return nil, fmt.Errorf("--aws-ownership: %q is none of native, lbc", c.ownership)
+	}
 	cfg, err := aws.Config(ctx, access)
 	if err != nil {
 		return nil, err
@@ -100,7 +123,7 @@ func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBa
 		return nil, fmt.Errorf("--aws-tags: %w", err)
 	}
 	h := aws.New(cfg, aws.Options{Cluster: c.cluster, VPC: c.vpc, DrainOnDelete: c.drain, Defaults: stack.Defaults{
-		Scheme: hook.Scheme(c.scheme), TargetType: c.targetType, NodeRules: c.nodeRules, Tags: tags,
+		Scheme: hook.Scheme(c.scheme), TargetType: c.targetType, NodeRules: c.nodeRules, Tags: tags, Ownership: c.ownership,
 	}})
 	// Who we are to AWS is worth a line; that it cannot be found out does not
 	// keep the operator from its other work, and the conditions will say so.

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
-	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/test/fakeaws"
 )
@@ -73,7 +72,7 @@ func (b *bed) restart() {
 		b.t.Fatal(err)
 	}
 	o := b.options
-	o.Cluster, o.Defaults, o.Now = "test", stack.Defaults{NodeRules: true}, b.clock.now
+	o.Cluster, o.Defaults.NodeRules, o.Now = "test", true, b.clock.now
 	o.Log = slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.hook = aws.New(cfg, o)
 }

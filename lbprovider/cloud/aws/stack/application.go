@@ -57,7 +57,7 @@ func (d *desire) applicationListeners() {
 		certificates = d.discover()
 	}
 	for _, p := range d.Spec.Ports {
-		l := Listener{Port: p.Port, Protocol: "HTTP", Group: d.groupOf(p.Port), Tags: d.portTags(p.Port), Attributes: map[string]string{}}
+		l := Listener{Port: p.Port, Protocol: "HTTP", Group: d.groupOf(p.Port), Tags: d.listenerTags(p.Port), Attributes: map[string]string{}}
 		switch {
 		case httpsPort(p) && len(certificates) == 0:
 			d.note("InvalidConfiguration", "fairlead.dev/aws-alb-certificate-arn", "port 443 of an application load balancer needs a certificate, and ACM has none for the domain; only port 80 is served")

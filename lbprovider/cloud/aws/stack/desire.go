@@ -98,7 +98,7 @@ func (d *desire) choose() {
 		b.AddressType = "ipv4"
 	}
 	b.VPC = d.Facts.VPC
-	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags())
+	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags(ResourceBalancer))
 	b.SecurityGroups = slices.Concat(s.SecurityGroups, s.ExtraGroups)
 }
 
@@ -119,12 +119,17 @@ func orKind(k, fallback hook.Kind) hook.Kind {
 	return k
 }
 
-func (d *desire) tags() map[string]string {
+// tags are those besides ours, for a resource that the AWS Load Balancer
+// Controller would call by the given name.
+func (d *desire) tags(controllersName string) map[string]string {
 	all := maps.Clone(d.Defaults.Tags)
 	if all == nil {
 		all = map[string]string{}
 	}
 	maps.Copy(all, d.Settings.Tags)
+	if d.Defaults.Ownership == OwnershipLBC {
+		all[tagLBCStack], all[tagLBCResource] = d.Spec.Ref.String(), controllersName
+	}
 	return all
 }
 
@@ -210,7 +215,7 @@ func (d *desire) frontend() {
 	g := &SecurityGroup{
 		Name: frontendName(d.Spec.Ref), VPC: d.Facts.VPC,
 		Description: fmt.Sprintf("load balancer of Service %s in cluster %s", d.Spec.Ref, d.Spec.Ref.Cluster),
-		Tags:        Tags(d.Spec.Ref, ResourceFrontend, d.tags()),
+		Tags:        Tags(d.Spec.Ref, ResourceFrontend, d.tags(ResourceFrontend)),
 	}
 	ranges := sourceRanges(d.Spec, d.Settings)
 	for _, p := range d.Spec.Ports {
@@ -252,7 +257,7 @@ func (d *desire) listeners() {
 		return
 	}
 	for _, p := range d.Spec.Ports {
-		l := Listener{Port: p.Port, Protocol: p.Protocol, Group: d.groupOf(p.Port), Tags: d.portTags(p.Port), Attributes: map[string]string{}}
+		l := Listener{Port: p.Port, Protocol: p.Protocol, Group: d.groupOf(p.Port), Tags: d.listenerTags(p.Port), Attributes: map[string]string{}}
 		if d.tls(p) {
 			l.Protocol, l.Policy, l.Certificates = "TLS", d.Settings.Policy, d.Settings.Certificates
 			if l.Policy == "" {
@@ -283,7 +288,14 @@ func (d *desire) groupOf(port int32) string {
 }
 
 func (d *desire) portTags(port int32) map[string]string {
-	return Tags(d.Spec.Ref, d.Spec.Ref.String()+":"+strconv.Itoa(int(port)), d.tags())
+	name := d.Spec.Ref.String() + ":" + strconv.Itoa(int(port))
+	return Tags(d.Spec.Ref, name, d.tags(name))
+}
+
+// listenerTags are those of the listener of a port, which the AWS Load Balancer
+// Controller calls by its number alone.
+func (d *desire) listenerTags(port int32) map[string]string {
+	return Tags(d.Spec.Ref, d.Spec.Ref.String()+":"+strconv.Itoa(int(port)), d.tags(strconv.Itoa(int(port))))
 }
 
 // attributes are those of the load balancer itself.

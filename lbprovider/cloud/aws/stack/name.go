@@ -26,6 +26,22 @@ const (
 	TagUID = "fairlead.dev/service-uid"
 )
 
+// Tags of the AWS Load Balancer Controller, by which it knows what it made.
+// They are there only if they are asked for: see docs/cloud/aws.md.
+const (
+	tagLBCStack    = "service.k8s.aws/stack"
+	tagLBCResource = "service.k8s.aws/resource"
+)
+
+// OwnershipLBC and OwnershipNative are the values of Defaults.Ownership.
+const (
+	OwnershipNative = "native"
+	OwnershipLBC    = "lbc"
+)
+
+// FinalizerLBC is what the AWS Load Balancer Controller puts on Services.
+const FinalizerLBC = "service.k8s.aws/resources"
+
 // tagTags holds the keys of the tags that the user asked for, so that one that
 // is not asked for any more is taken away, and those of others stay.
 const tagTags = "fairlead.dev/tags"

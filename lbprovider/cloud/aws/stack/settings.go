@@ -58,4 +58,7 @@ type Defaults struct {
 	Tags       map[string]string
 	// NodeRules says whether the nodes' security groups are ours to open.
 	NodeRules bool
+	// Ownership says what tags there are besides ours: none ("native", or
+	// empty), or those of the AWS Load Balancer Controller ("lbc").
+	Ownership string
 }
