@@ -42,22 +42,7 @@ func TestExternalDNS(t *testing.T) {
 	if hook.ClassOf(err) != hook.ClassInvalidConfig || !strings.Contains(err.Error(), "--source=crd") {
 		t.Fatalf("without the kind: %v", err)
 	}
-	if err := apply(t, `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: dnsendpoints.externaldns.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}
-spec:
-  group: externaldns.k8s.io
-  names: {kind: DNSEndpoint, listKind: DNSEndpointList, plural: dnsendpoints, singular: dnsendpoint}
-  scope: Namespaced
-  versions:
-  - name: v1alpha1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`); err != nil {
-		t.Fatal(err)
-	}
+	installExternalDNSKind(t)
 	eventually(t, func() error {
 		got, err := p.EnsureRecord(t.Context(), r, zone)
 		if err == nil && !got.Changed {
