@@ -9,7 +9,8 @@ import (
 )
 
 // Metrics have MetalLB's names. The label peer is the router's address and
-// port; there are as many values as the node has sessions.
+// port. Sessions with one router from several addresses of the node share it:
+// their numbers add up, and session_up is 1 if all of them are established.
 const metricPrefix = "metallb_bgp_"
 
 // counters of one session. What gobgp counted for servers that ended is kept.
@@ -27,6 +28,9 @@ type description struct {
 	read func(Status, counters) float64
 }
 
+// sessionUp is the index of that metric among the descriptions.
+const sessionUp = 0
+
 func descriptions() []description {
 	metric := func(kind prometheus.ValueType, name, help string, read func(Status, counters) float64) description {
 		return description{prometheus.NewDesc(metricPrefix+name, help, []string{"peer", "vrf"}, nil), kind, read}
@@ -38,7 +42,7 @@ func descriptions() []description {
 		return metric(prometheus.CounterValue, name, help, func(_ Status, c counters) float64 { return float64(read(c)) })
 	}
 	return []description{
-		gauge("session_up", "1 if the session is established.", func(s Status, _ counters) float64 {
+		sessionUp: gauge("session_up", "1 if the session is established.", func(s Status, _ counters) float64 {
 			if s.Up() {
 				return 1
 			}
@@ -84,10 +88,28 @@ func (e *Engine) Collect(out chan<- prometheus.Metric) {
 		sessions = append(sessions, s)
 	}
 	e.mu.Unlock()
+	type labels struct{ peer, vrf string }
+	values := map[labels][]float64{}
 	for _, s := range sessions {
 		status, counted := s.status(), s.counted()
-		for _, d := range e.metrics {
-			out <- prometheus.MustNewConstMetric(d.desc, d.kind, d.read(status, counted), status.Peer.String(), status.Peer.VRF)
+		of := labels{status.Peer.String(), status.Peer.VRF}
+		known := values[of]
+		if known == nil {
+			known = make([]float64, len(e.metrics))
+			known[sessionUp] = 1
+			values[of] = known
+		}
+		for i, d := range e.metrics {
+			if n := d.read(status, counted); i == sessionUp {
+				known[i] = min(known[i], n)
+			} else {
+				known[i] += n
+			}
+		}
+	}
+	for of, numbers := range values {
+		for i, d := range e.metrics {
+			out <- prometheus.MustNewConstMetric(d.desc, d.kind, numbers[i], of.peer, of.vrf)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/test/tor"
@@ -73,6 +75,10 @@ func node(mode string, in io.Reader, out io.Writer) error {
 			e.Suspend(peer, why)
 			continue
 		}
+		if lines.Text() == "metrics" {
+			fmt.Fprintln(out, "metrics "+gathered(e))
+			continue
+		}
 		var wanted []engine.Session
 		if err := json.Unmarshal(lines.Bytes(), &wanted); err != nil {
 			return err
@@ -81,6 +87,33 @@ func node(mode string, in io.Reader, out io.Writer) error {
 	}
 	e.Close(false, 5*time.Second)
 	return lines.Err()
+}
+
+// gathered are the engine's metrics as JSON, or why there are none.
+func gathered(e *engine.Engine) string {
+	reg := prometheus.NewRegistry()
+	if err := reg.Register(e); err != nil {
+		return err.Error()
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		return err.Error()
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := ""
+			for _, l := range m.GetLabel() {
+				labels += " " + l.GetValue()
+			}
+			all[f.GetName()+labels] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	line, err := json.Marshal(all)
+	if err != nil {
+		return err.Error()
+	}
+	return string(line)
 }
 
 // network is a router and a node, or two, on one cable.
@@ -207,6 +240,7 @@ type speaker struct {
 
 	mu     sync.Mutex
 	states map[string]engine.Status
+	told   string // of its metrics
 }
 
 func (n *network) speaker(mode string) *speaker {
@@ -238,6 +272,12 @@ func (s *speaker) read(output io.Reader) {
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var all []engine.Status
+		if told, ok := strings.CutPrefix(lines.Text(), "metrics "); ok {
+			s.mu.Lock()
+			s.told = told
+			s.mu.Unlock()
+			continue
+		}
 		if err := json.Unmarshal(lines.Bytes(), &all); err != nil {
 			continue
 		}
@@ -302,6 +342,22 @@ func (n *network) state(s *speaker, peer string, want func(engine.Status) bool) 
 func (n *network) up(s *speaker, peer string) engine.Status {
 	n.t.Helper()
 	return n.state(s, peer, engine.Status.Up)
+}
+
+// metrics polls until the speaker's metrics are as wanted.
+func (n *network) metrics(s *speaker, want func(map[string]float64) error) {
+	n.t.Helper()
+	n.until(func() error {
+		s.say("metrics")
+		s.mu.Lock()
+		told := s.told
+		s.mu.Unlock()
+		all := map[string]float64{}
+		if err := json.Unmarshal([]byte(told), &all); err != nil {
+			return fmt.Errorf("metrics %q: %w", told, err)
+		}
+		return want(all)
+	})
 }
 
 // problem polls until the session has a problem with these words.

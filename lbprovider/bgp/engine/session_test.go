@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -184,6 +185,7 @@ func TestSessionsWithFRR(t *testing.T) {
 		s.suspend("p11", "")
 		n.up(s, "p11")
 	})
+	t.Run("metrics", func(t *testing.T) { measured(n.in(t), s) })
 	t.Run("the end withdraws everything", func(t *testing.T) {
 		n := n.in(t)
 		s.stop(n)
@@ -194,6 +196,29 @@ func TestSessionsWithFRR(t *testing.T) {
 			}
 			return err
 		})
+	})
+}
+
+// measured looks at the metrics. Most of the sessions are with one address of the
+// router, and so share their labels: a scrape must not fail for that.
+func measured(n *network, s *speaker) {
+	n.metrics(s, func(all map[string]float64) error {
+		var wrong []error
+		for name, least := range map[string]float64{
+			"opens_sent": 10, "opens_received": 10, "updates_total": 10, "updates_total_received": 1, "keepalives_sent": 10, "keepalives_received": 10,
+			"notifications_sent": 1, "total_sent": 30, "total_received": 30, "announced_prefixes_total": 8, "pending_prefixes_total": 0, "route_refresh_sent": 0,
+		} {
+			if got, told := all["metallb_bgp_"+name+" 198.18.60.1:179 "]; !told || got < least {
+				wrong = append(wrong, fmt.Errorf("%s is %v (%v), want %v at least", name, got, told, least))
+			}
+		}
+		// Some of those with the router's first address cannot come up.
+		for labels, want := range map[string]float64{"198.18.60.1:179 ": 0, "[fd00:60::1]:179 ": 1, "198.18.60.1:1179 ": 0, "198.18.60.1:179 red": 0} {
+			if got, told := all["metallb_bgp_session_up "+labels]; !told || got != want {
+				wrong = append(wrong, fmt.Errorf("session_up of %q is %v (%v), want %v", labels, got, told, want))
+			}
+		}
+		return errors.Join(wrong...)
 	})
 }
 
