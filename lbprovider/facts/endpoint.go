@@ -3,7 +3,6 @@ package facts
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -16,16 +15,17 @@ type part struct {
 	endpoints []service.Endpoint
 }
 
+func (p *part) key() Name     { return p.name }
+func (p *part) service() Name { return p.of }
+
 // endpointSlices is what is kept of EndpointSlices.
 type endpointSlices struct {
-	mu     sync.RWMutex // guards what follows
-	of     map[Name][]*part
-	byName map[Name]*part
-	texts  interned
+	group[*part]
+	texts interned
 }
 
 func newEndpointSlices() *endpointSlices {
-	return &endpointSlices{of: map[Name][]*part{}, byName: map[Name]*part{}, texts: interned{}}
+	return &endpointSlices{group: newGroup[*part](), texts: interned{}}
 }
 
 func (s *endpointSlices) read(object any) (any, error) {
@@ -49,54 +49,8 @@ func (s *endpointSlices) read(object any) (any, error) {
 	return p, nil
 }
 
-func (s *endpointSlices) put(read any) []Name {
-	p := read.(*part) //nolint:forcetypeassert // by read
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.remove(p.name)
-	s.set(p)
-	return append(before, p.of)
-}
-
-func (s *endpointSlices) set(p *part) {
-	s.byName[p.name] = p
-	s.of[p.of] = append(s.of[p.of], p)
-}
-
-// remove forgets a slice and returns to which other Service it belonged.
-func (s *endpointSlices) remove(name Name) []Name {
-	was := s.byName[name]
-	if was == nil {
-		return nil
-	}
-	delete(s.byName, name)
-	if s.of[was.of] = slices.DeleteFunc(s.of[was.of], func(o *part) bool { return o == was }); len(s.of[was.of]) == 0 {
-		delete(s.of, was.of)
-	}
-	return []Name{was.of}
-}
-
-func (s *endpointSlices) drop(read any) []Name {
-	p := read.(*part) //nolint:forcetypeassert // by read
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.remove(p.name)
-}
-
-func (s *endpointSlices) replace(read []any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.of)
-	clear(s.byName)
-	for _, r := range read {
-		s.set(r.(*part)) //nolint:forcetypeassert // by read
-	}
-}
-
 func (s *endpointSlices) get(name Name) []service.Endpoint {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	parts := s.of[name]
+	parts := s.about(name)
 	if len(parts) == 1 {
 		return parts[0].endpoints
 	}

@@ -25,13 +25,16 @@ type heard struct {
 
 func newHeard() *heard {
 	h := &heard{}
-	h.Facts = &Facts{
-		changed: func(n Name) { h.changed = append(h.changed, n.String()) }, replaced: func() { h.replaced++ },
-		services: newServices(), slices: newEndpointSlices(),
-	}
-	h.services = &store{facts: h.Facts, content: h.Facts.services, synced: func() {}}
-	h.slices = &store{facts: h.Facts, content: h.Facts.slices, synced: func() {}}
+	h.Facts = &Facts{services: newServices(), slices: newEndpointSlices()}
+	h.services, h.slices = h.store(h.Facts.services), h.store(h.Facts.slices)
 	return h
+}
+
+// store is what a reflector would fill.
+func (h *heard) store(c content) *store {
+	return &store{
+		content: c, changed: func(n Name) { h.changed = append(h.changed, n.String()) }, replaced: func() { h.replaced++ }, synced: func() {},
+	}
 }
 
 // told returns the Services that were told of since the last call.

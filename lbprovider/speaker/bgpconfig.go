@@ -25,15 +25,14 @@ const closeLimit = 1500 * time.Millisecond
 
 // bgpCache is what the cache of a speaker holds for BGP: of all Secrets only
 // those in the provider's namespace, and of what speakers write about sessions
-// and routes only what this one wrote: the others' is as many times as much as
-// there are nodes.
+// only what this one wrote: the others' is as many times as much as there are
+// nodes.
 func bgpCache(namespace, node string) map[client.Object]cache.ByObject {
 	here := map[string]cache.Config{namespace: {}}
 	mine := labels.SelectorFromSet(labels.Set{v1beta1.LabelNode: node})
 	return map[client.Object]cache.ByObject{
-		&corev1.Secret{}:            {Namespaces: here},
-		&v1beta1.ServiceBGPStatus{}: {Namespaces: here, Label: mine},
-		&v1beta1.BGPSessionState{}:  {Namespaces: here, Label: mine},
+		&corev1.Secret{}:           {Namespaces: here},
+		&v1beta1.BGPSessionState{}: {Namespaces: here, Label: mine},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/facts"
 )
 
 const (
@@ -36,6 +37,7 @@ const (
 // beside the Speaker, which must not wait for the API server.
 type sessionWriter struct {
 	client client.Client
+	live   *facts.Statuses
 	opts   Options
 	owner  func(context.Context) []metav1.OwnerReference
 
@@ -52,11 +54,19 @@ func newSessionWriter(c client.Client, opts Options, owner func(context.Context)
 }
 
 func (w *sessionWriter) setup(mgr ctrl.Manager) error {
+	var err error
+	w.live, err = facts.NewBGPStatuses(facts.Options{
+		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
+		Changed: func(types.NamespacedName) { w.look() }, Replaced: w.look,
+	}, w.opts.Namespace, w.opts.NodeName)
+	if err != nil {
+		return fmt.Errorf("watch status objects of BGP: %w", err)
+	}
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{allRequest}
 	})
-	err := ctrl.NewControllerManagedBy(mgr).Named("bgpstatus").
-		Watches(&v1beta1.ServiceBGPStatus{}, toAll).
+	err = ctrl.NewControllerManagedBy(mgr).Named("bgpstatus").
+		WatchesRawSource(feed{w.live}).
 		Watches(&v1beta1.BGPSessionState{}, toAll).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			w.mu.Lock()
@@ -70,6 +80,15 @@ func (w *sessionWriter) setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up status objects of BGP: %w", err)
 	}
 	return nil
+}
+
+// look has all objects looked at soon.
+func (w *sessionWriter) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.add != nil {
+		w.add()
+	}
 }
 
 // want replaces what the objects are to say.
@@ -94,7 +113,7 @@ func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		return reconcile.Result{}, nil
 	}
 	mine := []client.ListOption{client.InNamespace(w.opts.Namespace), client.MatchingLabels{v1beta1.LabelNode: w.opts.NodeName}}
-	err := w.writeServices(ctx, services, mine)
+	err := w.writeServices(ctx, services)
 	if err == nil {
 		err = w.writeSessions(ctx, sessions, states, mine)
 	}
@@ -104,39 +123,48 @@ func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	return reconcile.Result{}, err
 }
 
-func (w *sessionWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string, mine []client.ListOption) error {
-	var list v1beta1.ServiceBGPStatusList
-	if err := w.client.List(ctx, &list, mine...); err != nil {
-		return fmt.Errorf("list status objects of services: %w", err)
-	}
-	missing := map[types.NamespacedName]v1beta1.MetalLBServiceBGPStatus{}
-	for name, peers := range services {
-		missing[name] = v1beta1.MetalLBServiceBGPStatus{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers}
-	}
-	for i := range list.Items {
-		o := &list.Items[i]
-		name := types.NamespacedName{Namespace: o.Labels[v1beta1.LabelServiceNamespace], Name: o.Labels[v1beta1.LabelServiceName]}
-		status, wanted := missing[name]
-		spoilt := other(o.Status.Node, status.Node) || other(o.Status.ServiceName, status.ServiceName) || other(o.Status.ServiceNamespace, status.ServiceNamespace)
-		same := equality.Semantic.DeepEqual(o.Status, status)
-		o.Status = status
-		kept, err := w.keep(ctx, o, wanted && !spoilt, same)
-		if err != nil {
+func (w *sessionWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string) error {
+	for _, live := range w.live.All() {
+		peers, wanted := services[live.Service]
+		o := w.serviceStatus(live.Service, peers)
+		o.Name, o.ResourceVersion = live.Name, live.Version // a status is written without anything else
+		if _, err := w.keep(ctx, o, wanted && live == w.useful(live.Service), w.live.Same(live, o)); err != nil {
 			return err
 		}
-		if kept {
-			delete(missing, name)
-		}
 	}
-	for name, status := range missing {
-		o := &v1beta1.ServiceBGPStatus{ObjectMeta: w.meta(ctx, "bgp-", map[string]string{
+	for name, peers := range services {
+		if w.useful(name) != nil {
+			continue
+		}
+		o := w.serviceStatus(name, peers)
+		status := o.Status
+		o.ObjectMeta = w.meta(ctx, "bgp-", map[string]string{
 			v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
-		})}
+		})
 		if err := w.create(ctx, o, func() { o.Status = status }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// useful returns the object about a Service that is to stay, or nil.
+func (w *sessionWriter) useful(name types.NamespacedName) *facts.Status {
+	for _, o := range w.live.About(name) {
+		if !o.Spoilt {
+			return o
+		}
+	}
+	return nil
+}
+
+func (w *sessionWriter) serviceStatus(name types.NamespacedName, peers []string) *v1beta1.ServiceBGPStatus {
+	return &v1beta1.ServiceBGPStatus{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace},
+		Status: v1beta1.MetalLBServiceBGPStatus{
+			Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Peers: peers,
+		},
+	}
 }
 
 func (w *sessionWriter) writeSessions(ctx context.Context, sessions []engine.Status, states map[string]bfd.State, mine []client.ListOption) error {

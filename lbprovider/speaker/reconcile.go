@@ -62,7 +62,7 @@ func (s *Speaker) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		// What is to be announced is handed over as a whole, once for all
 		// Services that are waiting now.
 		s.enqueue(announceRequest)
-		return reconcile.Result{}, s.one(ctx, req.NamespacedName)
+		return reconcile.Result{}, s.one(req.NamespacedName)
 	}
 	s.announce()
 	s.prober.Set(s.targets)
@@ -86,7 +86,7 @@ func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 		return 0, err
 	}
 	for _, name := range s.facts.Names() {
-		if err := s.one(ctx, name); err != nil {
+		if err := s.one(name); err != nil {
 			return 0, err
 		}
 	}
@@ -98,9 +98,9 @@ func (s *Speaker) all(ctx context.Context) (again time.Duration, err error) {
 	return again, nil
 }
 
-func (s *Speaker) one(ctx context.Context, name types.NamespacedName) error {
+func (s *Speaker) one(name types.NamespacedName) error {
 	if svc := s.facts.Service(name); svc != nil {
-		return s.decide(ctx, svc)
+		return s.decide(svc)
 	}
 	s.forget(name)
 	return nil
@@ -130,12 +130,9 @@ func (s *Speaker) loadConfig(ctx context.Context) error {
 }
 
 // decide computes the verdict about svc and tells what is new.
-func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
+func (s *Speaker) decide(svc *corev1.Service) error {
 	name := client.ObjectKeyFromObject(svc)
-	addrs, judged, err := s.judge(ctx, svc)
-	if err != nil {
-		return err
-	}
+	addrs, judged := s.judge(svc)
 	old, known := s.services[name]
 	if !known {
 		old = &verdict{}
@@ -152,7 +149,8 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 		v.waits = !s.gate.open(svc)
 		if v.since, v.from = old.since, old.from; !old.Announce {
 			v.since = time.Now()
-			if v.from, err = s.takenFrom(ctx, name, old, v); err != nil {
+			var err error
+			if v.from, err = s.takenFrom(name, old, v); err != nil {
 				return err
 			}
 			if v.from != "" {
@@ -169,7 +167,7 @@ func (s *Speaker) decide(ctx context.Context, svc *corev1.Service) error {
 		return nil
 	}
 	s.services[name] = v
-	return s.tell(ctx, svc, v, old, known)
+	return s.tell(svc, v, old, known)
 }
 
 // equal says whether nothing has changed.
@@ -180,7 +178,7 @@ func (v *verdict) equal(o *verdict) bool {
 }
 
 // tell puts what is new into log and events.
-func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old *verdict, known bool) error {
+func (s *Speaker) tell(svc *corev1.Service, v, old *verdict, known bool) error {
 	name := client.ObjectKeyFromObject(svc)
 	if !known || old.Announce != v.Announce || old.Reason != v.Reason || !slices.Equal(old.addrs, v.addrs) {
 		s.log.Info("decision", "service", name.String(), "addresses", v.addrs, "reason", v.Reason, "message", v.String())
@@ -191,7 +189,7 @@ func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old *verdict
 		s.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q%s", s.opts.NodeName, "layer2", v.from)
 	case unserved(v.Reason) && !v.byBGP && (!known || old.Reason != v.Reason) && s.spokesman():
-		d, err := s.explain(ctx, name, v)
+		d, err := s.explain(name, v)
 		if err != nil {
 			return err
 		}
@@ -202,11 +200,11 @@ func (s *Speaker) tell(ctx context.Context, svc *corev1.Service, v, old *verdict
 }
 
 // takenFrom says in an event who announced before and why no longer.
-func (s *Speaker) takenFrom(ctx context.Context, name types.NamespacedName, before, now *verdict) (string, error) {
+func (s *Speaker) takenFrom(name types.NamespacedName, before, now *verdict) (string, error) {
 	if before.Owner == "" || before.Owner == now.Owner {
 		return "", nil
 	}
-	d, err := s.explain(ctx, name, now)
+	d, err := s.explain(name, now)
 	if err != nil {
 		return "", err
 	}
@@ -226,40 +224,32 @@ func (s *Speaker) diedAt(node string) time.Time {
 }
 
 // judge asks election about svc.
-func (s *Speaker) judge(ctx context.Context, svc *corev1.Service) ([]netip.Addr, election.Verdict, error) {
+func (s *Speaker) judge(svc *corev1.Service) ([]netip.Addr, election.Verdict) {
 	if !s.opts.Classes.Ours(svc) {
-		return nil, election.Verdict{Reason: election.NotLoadBalancer}, nil
+		return nil, election.Verdict{Reason: election.NotLoadBalancer}
 	}
 	addrs, invalid := service.StatusAddresses(svc)
 	switch {
 	case invalid:
-		return nil, election.Verdict{Reason: election.InvalidIP}, nil
+		return nil, election.Verdict{Reason: election.InvalidIP}
 	case len(addrs) == 0:
-		return nil, election.Verdict{Reason: election.NoIPAllocated}, nil
+		return nil, election.Verdict{Reason: election.NoIPAllocated}
 	case !s.synced:
-		return addrs, election.Verdict{Reason: election.NotSynced}, nil
+		return addrs, election.Verdict{Reason: election.NotSynced}
 	case s.cut:
-		return addrs, election.Verdict{Reason: election.Isolated}, nil
+		return addrs, election.Verdict{Reason: election.Isolated}
 	}
-	req, err := s.request(ctx, svc, addrs)
-	if err != nil {
-		return nil, election.Verdict{}, err
-	}
-	v := s.electorate.Elect(req)
+	v := s.electorate.Elect(s.request(svc, addrs))
 	if v.Announce && s.alone.Load() {
-		other, err := s.superseded(ctx, client.ObjectKeyFromObject(svc))
-		if err != nil {
-			return nil, election.Verdict{}, err
-		}
-		if other {
+		if s.superseded(client.ObjectKeyFromObject(svc)) {
 			v.Announce, v.Reason = false, election.Superseded
 		}
 	}
-	return addrs, v, nil
+	return addrs, v
 }
 
 // request is what election has to know of svc.
-func (s *Speaker) request(ctx context.Context, svc *corev1.Service, addrs []netip.Addr) (election.Request, error) {
+func (s *Speaker) request(svc *corev1.Service, addrs []netip.Addr) election.Request {
 	b := s.backends(svc)
 	_, shared := service.Annotation(svc, api.AnnotationAllowSharedIP)
 	req := election.Request{
@@ -268,12 +258,9 @@ func (s *Speaker) request(ctx context.Context, svc *corev1.Service, addrs []neti
 		Endpoints: b.nodes, Doubts: b.doubts,
 	}
 	if req.Pool != nil && !shared && stays(*req.Pool) {
-		var err error
-		if req.Incumbents, err = s.incumbents(ctx, client.ObjectKeyFromObject(svc)); err != nil {
-			return election.Request{}, err
-		}
+		req.Incumbents = s.incumbents(client.ObjectKeyFromObject(svc))
 	}
-	return req, nil
+	return req
 }
 
 // unserved says that, for this reason, nobody announces the address although

@@ -162,8 +162,7 @@ func ManagerOptions(namespace, node string, speakers labels.Selector, metricsAdd
 		}
 	}
 	kept := map[client.Object]cache.ByObject{
-		&corev1.Pod{}:              {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
-		&v1beta1.ServiceL2Status{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+		&corev1.Pod{}: {Namespaces: map[string]cache.Config{namespace: {}}, Label: speakers},
 	}
 	maps.Copy(kept, bgpCache(namespace, node))
 	grace := 2 * time.Second
@@ -211,8 +210,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 			return nil, fmt.Errorf("register speaker metrics: %w", err)
 		}
 	}
-	s.status = newStatusWriter(mgr.GetClient(), opts, &s.alone)
-	if err := s.status.setup(mgr); err != nil {
+	if err := s.setUpStatus(mgr); err != nil {
 		return nil, err
 	}
 	if err := s.setUpBGP(mgr); err != nil {
@@ -236,6 +234,32 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 	return s, nil
 }
 
+// setUpStatus adds what writes status objects and knows those of others, which
+// matter to a speaker that is alone, and where addresses are to stay.
+func (s *Speaker) setUpStatus(mgr ctrl.Manager) error {
+	s.status = newStatusWriter(mgr.GetClient(), s.opts, &s.alone)
+	matters := func() bool { return s.alone.Load() || s.staying.Load() }
+	live, err := facts.NewL2Statuses(facts.Options{
+		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
+		Changed: func(name types.NamespacedName) {
+			s.status.changed(name)
+			if matters() {
+				s.enqueue(reconcile.Request{NamespacedName: name})
+			}
+		},
+		Replaced: func() {
+			s.status.replaced()
+			if matters() {
+				s.Changed()
+			}
+		},
+	}, s.opts.Namespace)
+	if err != nil {
+		return fmt.Errorf("watch status objects: %w", err)
+	}
+	return s.status.setup(mgr, live)
+}
+
 // watch has s called for what changes.
 func (s *Speaker) watch(mgr ctrl.Manager) error {
 	var err error
@@ -249,15 +273,10 @@ func (s *Speaker) watch(mgr ctrl.Manager) error {
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{allRequest}
 	})
-	toStatusService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: statusService(o)}}
-	})
 	specOrLabels := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	return s.bgp.watches(ctrl.NewControllerManagedBy(mgr).Named("speaker"), toAll, specOrLabels).
 		WatchesRawSource(feed{s.facts}).
-		Watches(&v1beta1.ServiceL2Status{}, toStatusService, builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool {
-			return s.alone.Load() || s.staying.Load() // only then it matters who else announces
-		}))).
+		WatchesRawSource(feed{s.status.live}).
 		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, toAll, builder.WithPredicates(podMoved())).
 		Watches(&v1beta1.IPAddressPool{}, toAll, specOrLabels).
@@ -275,8 +294,25 @@ func (s *Speaker) watch(mgr ctrl.Manager) error {
 		Complete(s)
 }
 
-// feed runs the facts with the controller, which waits until they are complete.
-type feed struct{ *facts.Facts }
+// read is something that is read from the API server, such as facts.Facts.
+type read interface {
+	Run(ctx context.Context)
+	Wait(ctx context.Context) error
+}
+
+// awaited has a controller wait until something is complete.
+type awaited struct{ read }
+
+// Start implements source.Source.
+func (awaited) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource.
+func (a awaited) WaitForSync(ctx context.Context) error { return a.Wait(ctx) }
+
+// feed is the same, and runs it.
+type feed struct{ read }
 
 // Start implements source.Source.
 func (f feed) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,15 +17,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/facts"
 )
-
-// statusIndex finds the ServiceL2Status objects of a Service in the cache.
-const statusIndex = "l2status"
 
 const (
 	// createPause is how often at most the object of a Service is created.
@@ -48,6 +44,7 @@ func alike(a, b *verdict) bool {
 // works beside the Speaker, which must not wait for the API server.
 type statusWriter struct {
 	client client.Client
+	live   *facts.Statuses
 	opts   Options
 	log    *slog.Logger
 	// alone says that this speaker reaches no other: then it believes what
@@ -65,31 +62,14 @@ func newStatusWriter(c client.Client, opts Options, alone *atomic.Bool) *statusW
 	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status"), alone: alone, written: map[types.NamespacedName]time.Time{}}
 }
 
-// statusService is the Service that a status object is about.
-func statusService(o client.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetLabels()[v1beta1.LabelServiceNamespace], Name: o.GetLabels()[v1beta1.LabelServiceName]}
-}
-
-func (w *statusWriter) setup(mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta1.ServiceL2Status{}, statusIndex, func(o client.Object) []string {
-		return []string{statusService(o).String()}
-	})
-	if err != nil {
-		return fmt.Errorf("index status objects: %w", err)
-	}
-	toService := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: statusService(o)}}
-	})
-	err = ctrl.NewControllerManagedBy(mgr).Named("l2status").
-		Watches(&v1beta1.ServiceL2Status{}, toService).
+func (w *statusWriter) setup(mgr ctrl.Manager, live *facts.Statuses) error {
+	w.live = live
+	err := ctrl.NewControllerManagedBy(mgr).Named("l2status").
+		WatchesRawSource(awaited{live}).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			add := func(name types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: name}) }
 			w.add.Store(&add)
-			if all := w.owned.Load(); all != nil {
-				for name := range *all {
-					add(name)
-				}
-			}
+			w.replaced()
 			return nil
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
@@ -98,6 +78,25 @@ func (w *statusWriter) setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up status objects: %w", err)
 	}
 	return nil
+}
+
+// changed has the objects about a Service looked at.
+func (w *statusWriter) changed(name types.NamespacedName) {
+	if add := w.add.Load(); add != nil {
+		(*add)(name)
+	}
+}
+
+// replaced has all objects looked at, those that are missing as well.
+func (w *statusWriter) replaced() {
+	if all := w.owned.Load(); all != nil {
+		for name := range *all {
+			w.changed(name)
+		}
+	}
+	for _, o := range w.live.All() {
+		w.changed(o.Service)
+	}
 }
 
 // own replaces what this node announces.
@@ -129,26 +128,22 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if all == nil {
 		return reconcile.Result{}, nil // nothing is decided yet
 	}
-	var list v1beta1.ServiceL2StatusList
-	if err := w.client.List(ctx, &list, client.InNamespace(w.opts.Namespace), client.MatchingFields{statusIndex: req.String()}); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list status objects of %s: %w", req, err)
-	}
 	want, ours := (*all)[req.NamespacedName]
 	if w.alone.Load() {
 		return reconcile.Result{}, nil
 	}
-	var mine *v1beta1.ServiceL2Status
-	for i := range list.Items {
-		o := &list.Items[i]
-		own := o.Labels[v1beta1.LabelNode] == w.opts.NodeName
-		if own && ours && mine == nil && w.usable(o, req.NamespacedName) {
+	var mine *facts.Status
+	for _, o := range w.live.About(req.NamespacedName) {
+		own := o.Node == w.opts.NodeName
+		if own && ours && mine == nil && !o.Spoilt {
 			mine = o
 			continue
 		}
 		if !own && !ours {
 			continue // its owner's business
 		}
-		if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
+		gone := &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace, Name: o.Name}}
+		if err := client.IgnoreNotFound(w.client.Delete(ctx, gone)); err != nil {
 			return reconcile.Result{}, fmt.Errorf("delete status object %s: %w", o.Name, err)
 		}
 	}
@@ -184,43 +179,33 @@ func (w *statusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait
 	return 0
 }
 
-// usable says whether an object of this node can be brought in line: who
-// changed its immutable fields made it useless.
-func (w *statusWriter) usable(o *v1beta1.ServiceL2Status, name types.NamespacedName) bool {
-	s := o.Status
-	return (s.Node == "" || s.Node == w.opts.NodeName) && (s.ServiceName == "" || s.ServiceName == name.Name) &&
-		(s.ServiceNamespace == "" || s.ServiceNamespace == name.Namespace)
-}
-
-func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *v1beta1.ServiceL2Status, want *verdict) error {
-	if live == nil {
-		live = &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.opts.Namespace, GenerateName: "l2-",
-			Labels: map[string]string{
-				v1beta1.LabelNode: w.opts.NodeName, v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
-			},
-			OwnerReferences: w.owner(ctx),
-		}}
-		if err := w.client.Create(ctx, live); err != nil {
-			return fmt.Errorf("create status object of %s: %w", name, err)
-		}
-	}
-	next := live.DeepCopy()
+func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *facts.Status, want *verdict) error {
 	since := metav1.NewTime(want.since.Truncate(time.Second))
-	next.Status = v1beta1.MetalLBServiceL2Status{
-		Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since,
-	}
+	next := v1beta1.MetalLBServiceL2Status{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since}
 	for _, i := range want.Interfaces {
-		next.Status.Interfaces = append(next.Status.Interfaces, v1beta1.InterfaceInfo{Name: i})
+		next.Interfaces = append(next.Interfaces, v1beta1.InterfaceInfo{Name: i})
 	}
 	for _, a := range want.addrs {
-		next.Status.Addresses = append(next.Status.Addresses, a.String())
+		next.Addresses = append(next.Addresses, a.String())
 	}
-	if equality.Semantic.DeepEqual(live.Status, next.Status) {
-		return nil
+	o := &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace}, Status: next}
+	if live != nil {
+		if w.live.Same(live, o) {
+			return nil
+		}
+		o.Name, o.ResourceVersion = live.Name, live.Version // a status is written without anything else
+	} else {
+		o.GenerateName, o.OwnerReferences = "l2-", w.owner(ctx)
+		o.Labels = map[string]string{
+			v1beta1.LabelNode: w.opts.NodeName, v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
+		}
+		if err := w.client.Create(ctx, o); err != nil {
+			return fmt.Errorf("create status object of %s: %w", name, err)
+		}
+		o.Status = next
 	}
-	if err := w.client.Status().Update(ctx, next); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write status object %s: %w", next.Name, err))
+	if err := w.client.Status().Update(ctx, o); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status object %s: %w", o.Name, err))
 	}
 	return nil
 }
@@ -239,7 +224,6 @@ func (w *statusWriter) owner(ctx context.Context) []metav1.OwnerReference {
 }
 
 // superseded says whether another working node says that it announces the Service.
-func (s *Speaker) superseded(ctx context.Context, name types.NamespacedName) (bool, error) {
-	nodes, err := s.incumbents(ctx, name)
-	return slices.ContainsFunc(nodes, func(node string) bool { return s.unmet[node] }), err
+func (s *Speaker) superseded(name types.NamespacedName) bool {
+	return slices.ContainsFunc(s.incumbents(name), func(node string) bool { return s.unmet[node] })
 }

@@ -1,14 +1,10 @@
 package speaker
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
 
@@ -20,15 +16,11 @@ func stays(pool config.Pool) bool {
 // incumbents returns the nodes that say that they announce the Service. They say
 // it by objects that all speakers read, so that all of them decide from the same
 // facts, as election wants it; what this node knows of itself alone is left out.
-func (s *Speaker) incumbents(ctx context.Context, name types.NamespacedName) (nodes []string, err error) {
-	var list v1beta1.ServiceL2StatusList
-	if err := s.client.List(ctx, &list, client.InNamespace(s.opts.Namespace), client.MatchingFields{statusIndex: name.String()}); err != nil {
-		return nil, fmt.Errorf("list status objects of %s: %w", name, err)
-	}
-	for i := range list.Items {
-		if node := list.Items[i].Status.Node; node != "" {
-			nodes = append(nodes, node)
+func (s *Speaker) incumbents(name types.NamespacedName) (nodes []string) {
+	for _, o := range s.status.live.About(name) {
+		if o.Says != "" {
+			nodes = append(nodes, o.Says)
 		}
 	}
-	return nodes, nil
+	return nodes
 }

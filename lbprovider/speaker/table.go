@@ -43,7 +43,7 @@ func (s *Speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	rows := s.rows(r.Context(), addr)
+	rows := s.rows(addr)
 	s.dates(r.Context(), rows)
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
@@ -55,7 +55,7 @@ func (s *Speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // rows returns the table, or of it what is about one address. What a speaker
 // does not act upon is not kept with each Service, but found out again.
-func (s *Speaker) rows(ctx context.Context, addr netip.Addr) []Row {
+func (s *Speaker) rows(addr netip.Addr) []Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rows []Row
@@ -68,7 +68,7 @@ func (s *Speaker) rows(ctx context.Context, addr netip.Addr) []Row {
 			row.Since = &v.since
 		}
 		var err error
-		if row.Decision, err = s.explain(ctx, name, v); err == nil {
+		if row.Decision, err = s.explain(name, v); err == nil {
 			row.BGP, err = s.bgp.explain(name)
 		}
 		if err != nil {
@@ -82,7 +82,7 @@ func (s *Speaker) rows(ctx context.Context, addr netip.Addr) []Row {
 }
 
 // explain returns the decision that led to the verdict.
-func (s *Speaker) explain(ctx context.Context, name types.NamespacedName, v *verdict) (election.Decision, error) {
+func (s *Speaker) explain(name types.NamespacedName, v *verdict) (election.Decision, error) {
 	d := election.Decision{Announce: v.Announce, Reason: v.Reason, Interfaces: v.Interfaces}
 	if v.Owner == "" && v.Reason != election.NoEligibleNode {
 		return d, nil
@@ -91,11 +91,7 @@ func (s *Speaker) explain(ctx context.Context, name types.NamespacedName, v *ver
 	if svc == nil {
 		return d, fmt.Errorf("there is no service %s", name)
 	}
-	req, err := s.request(ctx, svc, v.addrs)
-	if err != nil {
-		return d, err
-	}
-	all := election.Decide(req, s.nodes, s.opts.NodeName)
+	all := election.Decide(s.request(svc, v.addrs), s.nodes, s.opts.NodeName)
 	d.Order, d.Excluded = all.Order, all.Excluded
 	return d, nil
 }

@@ -1,0 +1,86 @@
+package facts
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// subject is what is kept of an object that is about a Service. It is never
+// changed.
+type subject interface {
+	comparable
+	// key is the object's name, and service what it is about.
+	key() Name
+	service() Name
+}
+
+// group is what is kept of the objects of a kind of which several may be about
+// one Service.
+type group[S subject] struct {
+	mu sync.RWMutex // guards what follows
+	// of has lists that are never changed.
+	of     map[Name][]S
+	byName map[Name]S
+}
+
+func newGroup[S subject]() group[S] { return group[S]{of: map[Name][]S{}, byName: map[Name]S{}} }
+
+func (g *group[S]) put(read any) []Name {
+	o := read.(S) //nolint:forcetypeassert // by read
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.remove(o.key())
+	g.set(o)
+	return append(before, o.service())
+}
+
+func (g *group[S]) set(o S) {
+	g.byName[o.key()] = o
+	g.of[o.service()] = append(slices.Clip(g.of[o.service()]), o)
+}
+
+// remove forgets an object and returns about which Service it was.
+func (g *group[S]) remove(name Name) []Name {
+	was, known := g.byName[name]
+	if !known {
+		return nil
+	}
+	delete(g.byName, name)
+	left := slices.DeleteFunc(slices.Clone(g.of[was.service()]), func(o S) bool { return o == was })
+	if g.of[was.service()] = left; len(left) == 0 {
+		delete(g.of, was.service())
+	}
+	return []Name{was.service()}
+}
+
+func (g *group[S]) drop(read any) []Name {
+	o := read.(S) //nolint:forcetypeassert // by read
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.remove(o.key())
+}
+
+func (g *group[S]) replace(read []any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.of)
+	clear(g.byName)
+	for _, r := range read {
+		g.set(r.(S)) //nolint:forcetypeassert // by read
+	}
+}
+
+// about returns what is kept about a Service, which must not be changed.
+func (g *group[S]) about(service Name) []S {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.of[service]
+}
+
+// all returns everything that is kept.
+func (g *group[S]) all() []S {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Collect(maps.Values(g.byName))
+}
