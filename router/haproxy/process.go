@@ -128,11 +128,11 @@ func (s *Supervisor) waitForConfig(ctx context.Context) bool {
 	}
 }
 
-// hugePages are the variables that make malloc ask for huge pages, of jemalloc,
+// HugePages are the variables that make malloc ask for huge pages, of jemalloc,
 // which Debian builds HAProxy with, and of glibc. The walk through all backends
 // that each new one takes touches a page for each of them: with huge pages it
 // takes two thirds of the time, and all memory 5 % more.
-func hugePages() []string {
+func HugePages() []string {
 	return []string{"MALLOC_CONF=thp:always", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}
 }
 
@@ -147,7 +147,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	// Quiet, because HAProxy would print a line for every runtime change.
 	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.Env = slices.Concat(hugePages(), os.Environ()) // the last one of a name counts
+	cmd.Env = slices.Concat(HugePages(), os.Environ()) // the last one of a name counts
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return true, fmt.Errorf("start HAProxy: %w", err)

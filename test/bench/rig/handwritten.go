@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/fairlead/fairlead/router/haproxy"
 )
 
 // Handwritten is a HAProxy with a configuration as an administrator would write
@@ -72,6 +74,8 @@ func (r *Rig) StartHandwritten(port int, prefix string, routes, connections int)
 	}
 	h := &Handwritten{Port: port, cmd: exec.Command(r.HAProxy, "-q", "-f", filepath.Join(dir, "haproxy.cfg"))}
 	h.cmd.Stdout, h.cmd.Stderr = os.Stdout, os.Stderr
+	// As the router's, so that only configurations are compared.
+	h.cmd.Env = append(os.Environ(), haproxy.HugePages()...)
 	if err := h.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the handwritten HAProxy: %w", err)
 	}
