@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
@@ -80,6 +81,7 @@ func TestWildcardNameIsPublished(t *testing.T) {
 	resolves(mdns.TypeCNAME, "lb.example.net.")
 
 	t.Run("duplicate", func(t *testing.T) { waitsForTheOlder(t, c, n) })
+	t.Run("not written", func(t *testing.T) { notWritten(t, c, n) })
 
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "default"}}
 	if err := c.Delete(t.Context(), ic); err != nil {
@@ -124,20 +126,7 @@ func waitsForTheOlder(t *testing.T, c client.Client, n named.Server) {
 	}
 	condition := func(name, status, reason string) {
 		t.Helper()
-		eventually(t, func() error {
-			d := &iov1.DNSRecord{}
-			if err := get(t, c, icKey(name), d); err != nil {
-				return err
-			}
-			for _, z := range d.Status.Zones {
-				for _, have := range z.Conditions {
-					if have.Type == "Published" && have.Status == status && have.Reason == reason {
-						return nil
-					}
-				}
-			}
-			return fmt.Errorf("%s: %+v, want %s %s", name, d.Status, status, reason)
-		})
+		eventually(t, func() error { return isPublished(t, c, name, status, reason) })
 	}
 	condition("twice-0", "True", "ProviderSuccess")
 	condition("twice-1", "False", "DomainAlreadyInUse")
@@ -162,4 +151,82 @@ func waitsForTheOlder(t *testing.T, c client.Client, n named.Server) {
 		t.Fatal(err)
 	}
 	n.Want(t, "taken.example.com.", mdns.TypeA, "198.18.0.77")
+}
+
+// isPublished returns an error unless the condition Published of a DNSRecord is
+// so.
+func isPublished(t *testing.T, c client.Client, name, status, reason string) error {
+	t.Helper()
+	d := &iov1.DNSRecord{}
+	if err := get(t, c, icKey(name), d); err != nil {
+		return err
+	}
+	for _, z := range d.Status.Zones {
+		for _, have := range z.Conditions {
+			if have.Type == "Published" && have.Status == status && have.Reason == reason && d.Status.ObservedGeneration == d.Generation {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: %+v, want %s %s", name, d.Status, status, reason)
+}
+
+// notWritten: what must not be written is not, an event says so, and it goes
+// without a look at the zone. What was written before stays then.
+func notWritten(t *testing.T, c client.Client, n named.Server) {
+	for _, test := range []struct {
+		name, status, reason string
+		change               func(*iov1.DNSRecordSpec)
+	}{
+		{"zero-ttl", "False", "ZeroTTL", func(s *iov1.DNSRecordSpec) { s.RecordTTL = 0 }},
+		{"left-alone", "Unknown", "UnmanagedDNS", func(s *iov1.DNSRecordSpec) { s.DNSManagementPolicy = iov1.UnmanagedDNS }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := &iov1.DNSRecord{
+				ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: test.name},
+				Spec:       iov1.DNSRecordSpec{DNSName: test.name + ".example.com.", RecordType: iov1.ARecordType, Targets: []string{"198.18.77.31"}, RecordTTL: 30, DNSManagementPolicy: iov1.ManagedDNS},
+			}
+			test.change(&d.Spec)
+			if err := c.Create(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.IgnoreNotFound(c.Delete(context.Background(), d)) })
+			eventually(t, func() error { return isPublished(t, c, test.name, test.status, test.reason) })
+			n.Want(t, d.Spec.DNSName, mdns.TypeA)
+			eventually(t, func() error {
+				out, err := server.Kubectl(t.Context(), "get", "events", "-n", names.OperatorNamespace, "--field-selector=reason="+test.reason, "-o=jsonpath={.items[*].message}{.items[*].note}")
+				if err == nil && !strings.Contains(out, d.Spec.DNSName) {
+					err = fmt.Errorf("events with the reason %s: %q", test.reason, out)
+				}
+				return err
+			})
+
+			// Now it may be written, and then not any more.
+			patch := client.MergeFrom(d.DeepCopy())
+			d.Spec.RecordTTL, d.Spec.DNSManagementPolicy = 30, iov1.ManagedDNS
+			if err := c.Patch(t.Context(), d, patch); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() error { return isPublished(t, c, test.name, "True", "ProviderSuccess") })
+			if !controllerutil.ContainsFinalizer(d, names.FinalizerDNSRecord) {
+				t.Error("no finalizer")
+			}
+			patch = client.MergeFrom(d.DeepCopy())
+			d.Spec.DNSManagementPolicy = iov1.UnmanagedDNS
+			if err := c.Patch(t.Context(), d, patch); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() error { return isPublished(t, c, test.name, "Unknown", "UnmanagedDNS") })
+			if err := c.Delete(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() error {
+				if err := get(t, c, icKey(test.name), d); !apierrors.IsNotFound(err) {
+					return fmt.Errorf("still there: %w", err)
+				}
+				return nil
+			})
+			n.Want(t, d.Spec.DNSName, mdns.TypeA, "198.18.77.31")
+		})
+	}
 }
