@@ -40,6 +40,8 @@ const (
 	ReasonNoEndpoints Reason = "NoEndpoints"
 	// ReasonInvalidAnnotation: an annotation has a value that cannot be used.
 	ReasonInvalidAnnotation Reason = "InvalidAnnotation"
+	// ReasonAnnotationIgnored: an annotation has no effect on this route.
+	ReasonAnnotationIgnored Reason = "AnnotationIgnored"
 	// ReasonInvalidField: a field has a value that the API server should have
 	// refused, but did not (for example because the CRD is older).
 	ReasonInvalidField Reason = "InvalidField"

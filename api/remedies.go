@@ -65,6 +65,10 @@ func routeRemedies() map[Reason]Remedy {
 			"the annotation's value cannot be used",
 			"correct the value as the message says, or remove the annotation",
 		},
+		ReasonAnnotationIgnored: {
+			"the annotation has no effect on this route: its termination, or another annotation, leaves nothing for it to do",
+			"remove the annotation, or add what the message names",
+		},
 		ReasonInvalidField: {
 			"the field has a value that the API server normally refuses",
 			"correct the field, and install the newest CRDs",
@@ -122,6 +126,14 @@ func ingressRemedies() map[Reason]Remedy {
 		ReasonUnsupportedHostlessRule: {
 			"a rule with passthrough has no host",
 			"give the rule a host",
+		},
+		ReasonForeignAnnotation: {
+			"an annotation of another Ingress controller means nothing here, or not quite the same",
+			"write what the message names instead, or remove the annotation",
+		},
+		ReasonForeignProtection: {
+			"an annotation of another Ingress controller protects in a way that there is not here, or cannot be read",
+			"protect the application as the message says, then remove the annotation",
 		},
 		ReasonInvalidClassParameters: {
 			"spec.parameters of the IngressClass name something else than an IngressController",

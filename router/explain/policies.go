@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -39,12 +40,30 @@ func (w *World) policies(c *model.Claim) []Policy {
 			continue
 		}
 		p := Policy{Name: shortName(a.Key), Value: v, Source: "metadata.annotations[" + a.Key + "]", Doc: a.Doc}
-		if invalid[a.Key] {
+		switch isList := a.Key == api.AnnotationAllowlist || a.Key == api.AnnotationWhitelist; {
+		case isList && c.Backend.Policy.Restricted:
+			p.Value = prefixes(c.Backend.Policy.Allow) // those that can be read
+		case isList && strings.TrimSpace(v) == "":
+			continue // everybody
+		case invalid[a.Key]:
 			p.Value, p.Source = a.Default, "default, because the annotation is invalid"
 		}
 		out = append(out, p)
 	}
 	return append(out, headerPolicies(&c.Backend.Policy)...)
+}
+
+// prefixes lists the addresses and networks of an allow-list.
+func prefixes(list []netip.Prefix) string {
+	var words []string
+	for _, p := range list {
+		if p.IsSingleIP() {
+			words = append(words, p.Addr().String())
+		} else {
+			words = append(words, p.String())
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // shortName is an annotation's key without its domain.

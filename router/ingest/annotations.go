@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -237,7 +238,7 @@ func parseBool(v string) (bool, error) {
 
 // readAnnotations parses the annotations that the router knows. It reports
 // false if one that protects something cannot be used.
-func (b *builder) readAnnotations() (options, bool) {
+func (b *builder) readAnnotations(c *model.Claim) (options, bool) {
 	o := options{sameSite: "None", checkInterval: cmp.Or(b.settings.CheckInterval, 5*time.Second), forwarded: b.settings.Forwarded}
 	ok := true
 	for _, s := range setters {
@@ -248,6 +249,10 @@ func (b *builder) readAnnotations() (options, bool) {
 		keep := o
 		err := s.set(&o, v)
 		switch {
+		case err == nil && !applies(s.key, c.Termination):
+			b.ignored(s, "has no effect with "+terminationName(c.Termination)+" termination")
+		case err == nil && !o.limit && limits[s.key]:
+			b.ignored(s, "has no effect without "+api.AnnotationLimit+`: "true"`)
 		case err == nil:
 		case s.protective != nil && s.protective(&keep):
 			ok = b.refuse("metadata.annotations["+s.key+"]", api.ReasonInvalidAnnotation, err.Error())
@@ -262,6 +267,43 @@ func (b *builder) readAnnotations() (options, bool) {
 	return o, b.allowlist(&o) && ok
 }
 
+// limits are the annotations that count only together with AnnotationLimit,
+// which setters has before them.
+var limits = map[string]bool{api.AnnotationLimitConcurrent: true, api.AnnotationLimitRateTCP: true, api.AnnotationLimitRateHTTP: true}
+
+// ignored tells of an annotation that is right and changes nothing. One that
+// is meant to protect is more than a hint.
+func (b *builder) ignored(s setter, why string) {
+	severity := api.SeverityInfo
+	if s.protective != nil {
+		severity = api.SeverityWarning
+	}
+	b.find(severity, "metadata.annotations["+s.key+"]", api.ReasonAnnotationIgnored, why, "")
+}
+
+// applies reports whether routes with a termination have any use for an
+// annotation.
+func applies(key string, t model.Termination) bool {
+	return !slices.Contains(useless[terminationName(t)], key)
+}
+
+func terminationName(t model.Termination) string { return cmp.Or(string(t), "plain") }
+
+// useless are the annotations without effect, by termination.
+var useless = uselessAnnotations(api.RouteAnnotations())
+
+func uselessAnnotations(all []api.Annotation) map[string][]string {
+	out := map[string][]string{}
+	for _, t := range []model.Termination{model.Plain, model.Edge, model.Reencrypt, model.Passthrough} {
+		for _, a := range all {
+			if !slices.Contains(a.Terminations, terminationName(t)) {
+				out[terminationName(t)] = append(out[terminationName(t)], a.Key)
+			}
+		}
+	}
+	return out
+}
+
 // allowlist reads the addresses that a route admits. What it cannot read
 // admits nobody; a list of nothing else is refused.
 func (b *builder) allowlist(o *options) bool {
@@ -272,7 +314,11 @@ func (b *builder) allowlist(o *options) bool {
 			key, v, set = api.AnnotationWhitelist, w, true
 		}
 	}
-	if !set || v == "" {
+	if !set {
+		return true
+	}
+	if v == "" {
+		b.find(api.SeverityWarning, "metadata.annotations["+key+"]", api.ReasonAnnotationIgnored, "is empty", "everybody is admitted")
 		return true
 	}
 	var bad []string

@@ -14,7 +14,7 @@ import (
 // backend chooses the servers of a claim and how they are used. It reports
 // false if the route must not be served.
 func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
-	o, ok := b.readAnnotations()
+	o, ok := b.readAnnotations(c)
 	if !ok {
 		return false
 	}
