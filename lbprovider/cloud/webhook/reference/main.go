@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
@@ -44,6 +45,7 @@ type settings struct {
 	zone      string
 	cluster   string
 	vpc       string
+	poll      time.Duration
 	access    aws.Access
 }
 
@@ -56,6 +58,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&s.zone, "zone", "example.com", "`name` of the zone in memory")
 	f.StringVar(&s.cluster, "cluster", "", "`name` of the cluster in AWS; the same as the operator's --cloud-cluster")
 	f.StringVar(&s.vpc, "aws-vpc", "", "`id` of the cluster's VPC; by default that of its nodes")
+	f.DurationVar(&s.poll, "aws-poll", 15*time.Second, "how `often` AWS is asked for what is under way")
 	f.StringVar(&s.access.Region, "aws-region", "", "AWS `region`; by default what AWS_REGION or the machine says")
 	f.StringVar(&s.access.Endpoint, "aws-endpoint", "", "`URL` in place of AWS's own addresses, for tests")
 	f.StringVar(&s.access.Credentials, "aws-credentials", "", "`folder` that a Secret with credentials is mounted as")
@@ -86,7 +89,7 @@ func (s *settings) handler(ctx context.Context) (*webhook.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := aws.New(cfg, aws.Options{Cluster: s.cluster, VPC: s.vpc, Defaults: stack.Defaults{NodeRules: true}, Log: slog.Default()})
+		h := aws.New(cfg, aws.Options{Cluster: s.cluster, VPC: s.vpc, Poll: s.poll, Defaults: stack.Defaults{NodeRules: true}, Log: slog.Default()})
 		return &webhook.Handler{Balancers: h, Names: route53.New(route53.Options{Public: cfg, Private: cfg})}, nil
 	}
 	return nil, fmt.Errorf("--hook: %q is none of memory, aws", s.hook)

@@ -8,9 +8,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead/fairlead/test/fakeaws"
 )
 
 // asProgram tells the test binary to be the program.
@@ -104,6 +108,53 @@ func TestConformance(t *testing.T) {
 	kept(12, out, err)
 	if out, err := run("--url", "https://"+address, "--ca", cert, "--token", wrong); err == nil || !strings.Contains(out, "BROKEN  capabilities") {
 		t.Errorf("a wrong token: %v\n%s", err, out)
+	}
+}
+
+// TestAWS starts the program with AWS behind it, which is a fake one that the
+// real SDK talks to, and runs the same command against it: for all that the
+// operator sees, AWS is a webhook.
+func TestAWS(t *testing.T) {
+	dir := t.TempDir()
+	suite := filepath.Join(dir, "conformance")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", suite, "../conformance/cmd").CombinedOutput(); err != nil {
+		t.Fatalf("build the suite: %v: %s", err, out)
+	}
+	cloud := fakeaws.New(fakeaws.Options{})
+	cloud.Zones3()
+	cloud.AddZone("Z1", "example.com.", false, nil)
+	nodes := cloud.AddSecurityGroup("nodes", map[string]string{"kubernetes.io/cluster/conformance": "owned"})
+	var list []string
+	for n := range 2 {
+		id := fmt.Sprintf("i-%017x", n+1)
+		cloud.AddInstance(id, "subnet-a", fmt.Sprintf("10.0.1.%d", n+10), nodes)
+		list = append(list, fmt.Sprintf(`{"name": %q, "providerID": "aws:///eu-central-1a/%s"}`, id, id))
+	}
+	spec := filepath.Join(dir, "spec.json")
+	write(t, spec, []byte(`{"ports": [{"name": "http", "protocol": "TCP", "port": 80, "nodePort": 30080}], "targets": {"nodes": [`+strings.Join(list, ",")+`]}}`))
+	endpoint := httptest.NewServer(cloud)
+	t.Cleanup(endpoint.Close)
+	// What a pod's environment would have.
+	for key, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "eu-central-1", "AWS_ENDPOINT_URL": endpoint.URL,
+	} {
+		t.Setenv(key, value)
+	}
+	socket := "unix://" + filepath.Join(dir, "hook.sock")
+	start(t, "--listen", socket, "--hook", "aws", "--cluster", "conformance", "--aws-poll", "100ms")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for least, args := range map[int][]string{12: {"--spec", spec, "--cluster", "conformance"}, 10: {"--dns-name", "probe.example.com."}} {
+		out, err := exec.CommandContext(ctx, suite, append(args, "--url", socket)...).CombinedOutput()
+		if promises := strings.Count(string(out), "\nok ") + 1; err != nil || strings.Contains(string(out), "BROKEN") || promises < least {
+			t.Errorf("%d promises, %v:\n%s", promises, err, out)
+		}
+	}
+	if left := len(cloud.Balancers()) + len(cloud.Groups()) + len(cloud.SecurityGroups()); left != 1 {
+		t.Errorf("%d resources are left besides the nodes' security group", left-1)
+	}
+	if fakeaws.Count(cloud.Since(0), "CreateLoadBalancer") == 0 || fakeaws.Count(cloud.Since(0), "ChangeResourceRecordSets") == 0 {
+		t.Error("AWS was not asked")
 	}
 }
 
