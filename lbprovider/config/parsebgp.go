@@ -214,6 +214,7 @@ func (p *parser) peer(obj *v1beta2.BGPPeer) {
 	if len(r.problems) == 0 {
 		r.problems = p.sameSession(peer)
 	}
+	p.watchedOnce(&r, peer)
 	if len(r.odd) > 0 {
 		p.warn(ref("BGPPeer", obj), r.odd...)
 	}
@@ -274,6 +275,21 @@ func (p *parser) watch(r *peerReader, peer *Peer) {
 		field: "spec.bfdProfile", reason: api.ReasonMissingReference,
 		message: fmt.Sprintf("peer %s referencing non existing bfd profile %s", peer.Name, name),
 	}), effect
+}
+
+// watchedOnce leaves BFD to the older one of two peers that are one router to a
+// node: between two hosts there is one BFD session.
+func (p *parser) watchedOnce(r *peerReader, peer *Peer) {
+	if peer.BFD == nil || len(r.problems) > 0 {
+		return
+	}
+	for _, other := range p.cfg.Peers {
+		if other.BFD != nil && other.Address == peer.Address && other.Interface == peer.Interface && other.VRF == peer.VRF && p.meet(other.Nodes, peer.Nodes) {
+			peer.BFD = nil
+			r.warn("bfdProfile", "BGPPeer %q has the node watch this router already; this session ends by its hold time only", other.Name)
+			return
+		}
+	}
 }
 
 // sameSession says which older peer is the same session on some node: a router

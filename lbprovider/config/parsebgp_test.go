@@ -198,6 +198,14 @@ func TestParseBGP(t *testing.T) {
 			name: "password in a Secret that is too long", now: "Secret s {password: " + strings.Repeat("x", 81) + "}\nBGPPeer a " + peer + ", passwordSecret: {name: s}}",
 			findings: []string{"Error BGPPeer/metallb-system/a: InvalidField spec.passwordSecret: the password has 81 bytes"},
 		},
+		{
+			name: "one router watched twice", now: "BFDProfile b\nBGPPeer a " + peer + ", bfdProfile: b}\nBGPPeer c " + peer + ", bfdProfile: b, sourceAddress: 198.18.0.7}\nBGPPeer d " + peer + ", bfdProfile: b, vrf: red}",
+			want: []string{
+				"a" + peerText + " bfd=300ms/300ms×3 ttl=254 passive=false", "c" + peerText + " from=198.18.0.7",
+				"d" + peerText + " vrf=red bfd=300ms/300ms×3 ttl=254 passive=false",
+			},
+			findings: []string{`Warning BGPPeer/metallb-system/c: IgnoredField spec.bfdProfile: BGPPeer "a" has the node watch this router already`},
+		},
 		{name: "BFD as fast as is safe", now: "BFDProfile b {receiveInterval: 50, transmitInterval: 50}"},
 		{
 			name: "BFD that is too fast for a busy node", now: "BFDProfile b {receiveInterval: 300, transmitInterval: 40}\nBGPPeer a " + peer + ", bfdProfile: b}",

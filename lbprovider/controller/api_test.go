@@ -231,6 +231,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 		e.has("waiting", "198.18.1.4", api.ReasonIPAllocated)
 	})
 	step("pool status, conditions and events", func(*testing.T) { poolStatus(e) })
+	step("metrics", func(*testing.T) { measured(e) })
 	step("bad input is refused with the field's name", func(*testing.T) { refused(e) })
 	step("every kind has its condition", func(*testing.T) { conditions(e) })
 	step("who uses which address", func(*testing.T) { usage(e) })
@@ -274,6 +275,46 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 				return ""
 			})
 		}
+	})
+}
+
+// measured compares the metrics of the pool with its status.
+func measured(e *env) {
+	e.T.Helper()
+	var p v1beta1.IPAddressPool
+	e.Eventually(func() string {
+		e.Must(e.Get(e.T.Context(), types.NamespacedName{Namespace: api.ProviderNamespace, Name: "main"}, &p))
+		s := p.Status
+		used := float64(s.AssignedIPv4 + s.AssignedIPv6)
+		families, err := e.metrics.Gather()
+		e.Must(err)
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if l := m.GetLabel(); len(l) == 0 || l[0].GetName() == "pool" && l[0].GetValue() == p.Name {
+					got[f.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		for name, want := range map[string]float64{
+			"metallb_allocator_addresses_total":             used + float64(s.AvailableIPv4+s.AvailableIPv6),
+			"metallb_allocator_addresses_in_use_total":      used,
+			"metallb_allocator_ipv4_addresses_total":        float64(s.AssignedIPv4 + s.AvailableIPv4),
+			"metallb_allocator_ipv4_addresses_in_use_total": float64(s.AssignedIPv4),
+			"metallb_allocator_ipv6_addresses_total":        float64(s.AssignedIPv6 + s.AvailableIPv6),
+			"metallb_allocator_ipv6_addresses_in_use_total": float64(s.AssignedIPv6),
+			"metallb_allocator_services_allocated_total":    used, // none of them share
+			"metallb_k8s_client_config_loaded_bool":         1,
+			"lbprovider_foreign_provider":                   0,
+		} {
+			if value, told := got[name]; !told || value != want {
+				return fmt.Sprintf("metric %s is %v (%v), want %v", name, value, told, want)
+			}
+		}
+		if used == 0 || got["metallb_k8s_client_updates_total"] == 0 {
+			return fmt.Sprintf("nothing is counted: %v", got)
+		}
+		return ""
 	})
 }
 
