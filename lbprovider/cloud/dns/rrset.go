@@ -41,7 +41,7 @@ func (s RRSet) Equal(o RRSet) bool {
 	case s.Name != o.Name || s.Type != o.Type || (s.Alias == nil) != (o.Alias == nil):
 		return false
 	case s.Alias != nil:
-		return s.Alias.Zone == o.Alias.Zone && aliasName(s.Alias.Target) == aliasName(o.Alias.Target)
+		return s.Alias.Zone == o.Alias.Zone && SameAlias(s.Alias.Target, o.Alias.Target)
 	}
 	return s.TTL == o.TTL && sameValues(s.Values, o.Values)
 }
@@ -63,6 +63,9 @@ func sameValues(a, b []string) bool {
 func aliasName(target string) string {
 	return strings.TrimPrefix(Name(target), "dualstack.")
 }
+
+// SameAlias reports whether two names are one load balancer's.
+func SameAlias(a, b string) bool { return aliasName(a) == aliasName(b) }
 
 // Name returns a name as RRSet has it: lower case, with a dot at its end, and
 // with escapes such as \052 resolved (RFC 1035, section 5.1).

@@ -50,7 +50,7 @@ func TestPartitions(t *testing.T) {
 			if asked.host != test.host || asked.region != test.home {
 				t.Errorf("asked %s, signed for %s; want %s, %s", asked.host, asked.region, test.host, test.home)
 			}
-			sets := p.sets(record(hook.RecordCNAME, test.target))
+			sets := p.sets(t.Context(), record(hook.RecordCNAME, test.target))
 			got := ""
 			if sets[0].Alias != nil {
 				got = sets[0].Alias.Zone

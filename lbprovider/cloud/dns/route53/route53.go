@@ -7,6 +7,7 @@
 package route53
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -40,6 +41,7 @@ type Options struct {
 
 // Provider is a hook.DNSHook.
 type Provider struct {
+	config   sdk.Config
 	public   *r53.Client
 	private  *r53.Client
 	region   string
@@ -64,7 +66,7 @@ func New(o Options) *Provider {
 		o.Now = time.Now
 	}
 	return &Provider{
-		public: r53.NewFromConfig(o.Public), private: r53.NewFromConfig(o.Private), region: o.Public.Region,
+		config: o.Public, public: r53.NewFromConfig(o.Public), private: r53.NewFromConfig(o.Private), region: o.Public.Region,
 		registry: o.Registry, gather: o.Gather, now: o.Now,
 		zones: map[string]hook.Zone{}, queues: map[string]*queue{}, flights: map[string]flight{},
 	}
@@ -83,7 +85,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	if err := p.registry.Fits(r, zone); err != nil {
 		return nil, err
 	}
-	wanted := p.sets(r)
+	wanted := p.sets(ctx, r)
 	if wanted[0].Type == hook.RecordCNAME && wanted[0].Name == dns.Name(zone.Name) {
 		return nil, hook.Errorf(hook.ClassInvalidConfig, "a CNAME record cannot stand at the top of zone %s", zone.Name)
 	}
@@ -96,7 +98,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	}
 	result := &hook.RecordResult{}
 	if wanted[0].Type == hook.RecordCNAME && isBalancer(r.Targets[0]) && !p.government() {
-		result.Message = "the hosted zone of " + r.Targets[0] + " is not known, so the record is a CNAME and no alias; annotate the DNSRecord with " + api.AnnotationTargetZone
+		result.Message = "the hosted zone of " + r.Targets[0] + " is not known, so the record is a CNAME and no alias; annotate the DNSRecord with " + api.AnnotationTargetZone + ", or give the right elasticloadbalancing:DescribeLoadBalancers"
 	}
 	change, err := p.registry.Ensure(have, wanted, r)
 	switch {
@@ -120,11 +122,11 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	case hook.ClassOf(err) == hook.ClassNotFound:
 		return nil
 	case mayNotRead(err):
-		return p.deleteBlind(ctx, r, zone, p.sets(r))
+		return p.deleteBlind(ctx, r, zone, p.sets(ctx, r))
 	case err != nil:
 		return err
 	}
-	change := p.registry.Remove(have, p.sets(r), r)
+	change := p.registry.Remove(have, p.sets(ctx, r), r)
 	if change.Empty() {
 		return nil
 	}
@@ -138,21 +140,21 @@ func (p *Provider) government() bool { return strings.HasPrefix(p.region, "us-go
 
 // sets returns what a Record asks for: an alias where its target is a load
 // balancer of AWS whose zone is known.
-func (p *Provider) sets(r *hook.Record) []dns.RRSet {
+func (p *Provider) sets(ctx context.Context, r *hook.Record) []dns.RRSet {
 	plain := dns.Sets(r)
 	if r.Type != hook.RecordCNAME || len(r.Targets) != 1 || p.government() {
 		return plain
 	}
-	zone := r.TargetZone
+	zone, dualStack := cmp.Or(r.TargetZone, targetZone(r.Targets[0])), r.DualStack
 	if zone == "" {
-		zone = targetZone(r.Targets[0])
+		zone, dualStack = p.lookUp(ctx, r.Targets[0])
 	}
 	if zone == "" {
 		return plain
 	}
 	alias := dns.RRSet{Name: plain[0].Name, Type: hook.RecordA, Alias: &dns.Alias{Zone: zone, Target: dns.Name(r.Targets[0])}}
 	list := []dns.RRSet{alias}
-	if r.DualStack {
+	if dualStack {
 		alias.Type = hook.RecordAAAA
 		list = append(list, alias)
 	}

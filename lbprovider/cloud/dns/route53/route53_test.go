@@ -1,8 +1,10 @@
 package route53
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -163,8 +165,25 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestManyZones: tags are asked for in pieces that Route 53 takes.
+func TestManyZones(t *testing.T) {
+	b := newBed(t)
+	for i := range 25 {
+		b.AddZone(fmt.Sprintf("ZMANY%02d", i), "example.org.", false, map[string]string{"number": strconv.Itoa(i)})
+	}
+	for _, number := range []string{"0", "9", "10", "24"} {
+		zone, err := b.provider.ResolveZone(t.Context(), hook.ZoneSelector{Tags: map[string]string{"number": number}})
+		if err != nil || !strings.HasSuffix("0"+number, strings.TrimPrefix(zone.ID, "ZMANY")) {
+			t.Errorf("zone number %s is %+v, %v", number, zone, err)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	b := newBed(t)
+	change := func(e fakeaws.Effect) *fakeaws.Fault {
+		return &fakeaws.Fault{Service: "route53", Action: "ChangeResourceRecordSets", Effect: e}
+	}
 	zone := hook.Zone{ID: "ZPUBLIC", Name: "example.com."}
 	for _, test := range []struct {
 		name   string
@@ -176,6 +195,9 @@ func TestFailures(t *testing.T) {
 		{"zone is gone", hook.Zone{ID: "ZNONE", Name: "example.com."}, record(hook.RecordA, "198.18.0.1"), nil, hook.ClassNotFound},
 		{"not in the zone", hook.Zone{ID: "ZCHILD", Name: "child.example.com."}, record(hook.RecordA, "198.18.0.1"), nil, hook.ClassInvalidConfig},
 		{"throttled", zone, record(hook.RecordA, "198.18.0.1"), &fakeaws.Fault{Service: "route53", Action: "ChangeResourceRecordSets", Effect: fakeaws.Throttle()}, hook.ClassThrottled},
+		{"another change is under way", zone, record(hook.RecordA, "198.18.0.1"), change(fakeaws.Refuse(400, "PriorRequestNotComplete", "wait")), hook.ClassBusy},
+		{"no input", zone, record(hook.RecordA, "198.18.0.1"), change(fakeaws.Refuse(400, "InvalidInput", "no")), hook.ClassInvalidConfig},
+		{"zone is full", zone, record(hook.RecordA, "198.18.0.1"), change(fakeaws.Refuse(400, "LimitsExceeded", "no")), hook.ClassQuota},
 		{"denied", zone, record(hook.RecordA, "198.18.0.1"), &fakeaws.Fault{Service: "route53", Action: "*", Effect: fakeaws.Refuse(403, "AccessDenied", "not allowed")}, hook.ClassDenied},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -255,8 +277,29 @@ func TestUnknownRegion(t *testing.T) {
 	zone := hook.Zone{ID: "ZPUBLIC", Name: "example.com."}
 	const target = "router-0123.elb.xx-nowhere-1.amazonaws.com."
 	got, err := b.provider.EnsureRecord(t.Context(), record(hook.RecordCNAME, target), zone)
-	if err != nil || !strings.Contains(got.Message, "hosted zone") {
+	if err != nil || !strings.Contains(got.Message, "elasticloadbalancing:DescribeLoadBalancers") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	b.want(t, "ZPUBLIC", fakeaws.Record{Name: "*.apps.example.com.", Type: "CNAME", TTL: 30, Values: []string{target}}, owner("cname"))
+}
+
+// TestLookUp: the zone of a load balancer in a region that we do not know is
+// asked for, if that is allowed.
+func TestLookUp(t *testing.T) {
+	b := newBedWith(t, fakeaws.Options{Region: "xx-nowhere-1"})
+	if region, network := balancer(b.target); region != "xx-nowhere-1" || !network || targetZone(b.target) != "" {
+		t.Fatalf("%s: %s, %v", b.target, region, network)
+	}
+	zone := hook.Zone{ID: "ZPUBLIC", Name: "example.com."}
+	r := record(hook.RecordCNAME, strings.ToUpper(b.target))
+	if _, err := b.provider.EnsureRecord(t.Context(), r, zone); err != nil {
+		t.Fatal(err)
+	}
+	b.want(t, "ZPUBLIC", b.alias("A"), owner("cname"))
+
+	b.Script(fakeaws.Fault{Service: "elasticloadbalancing", Action: "DescribeLoadBalancers", Effect: fakeaws.Refuse(403, "AccessDenied", "no")})
+	r.Name = "*.other.example.com."
+	if got, err := b.provider.EnsureRecord(t.Context(), r, zone); err != nil || !strings.Contains(got.Message, "DescribeLoadBalancers") {
+		t.Errorf("without the right: %+v, %v", got, err)
+	}
 }

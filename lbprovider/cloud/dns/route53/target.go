@@ -1,7 +1,12 @@
 package route53
 
 import (
+	"context"
 	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
 )
@@ -16,40 +21,68 @@ type regional struct {
 // targetZone returns the zone id of an AWS load balancer's name, by its region,
 // or "" for other names. It serves where nobody asked AWS, because another
 // controller made the load balancer; our own tells what DescribeLoadBalancers
-// said. Names of network load balancers have the region behind "elb.", others
-// before ".elb.".
+// said.
 func targetZone(target string) string {
-	name := strings.TrimSuffix(dns.Name(target), ".")
-	suffix := ".amazonaws.com"
-	china := strings.HasSuffix(name, suffix+".cn")
-	if china {
-		suffix += ".cn"
-	}
-	name, ours := strings.CutSuffix(name, suffix)
-	labels := strings.Split(name, ".")
-	if !ours || len(labels) < 3 {
-		return ""
-	}
-	last, before := labels[len(labels)-1], labels[len(labels)-2]
-	region := last
-	if last == "elb" {
-		region = before
-	}
-	switch {
-	case china != strings.HasPrefix(region, "cn-"):
-		return ""
-	case last == "elb":
-		return regions()[region].other
-	case before == "elb":
+	region, network := balancer(target)
+	if network {
 		return regions()[region].network
 	}
-	return ""
+	return regions()[region].other
 }
 
 // isBalancer reports whether a name looks like that of an AWS load balancer.
 func isBalancer(target string) bool {
-	name := strings.TrimSuffix(strings.TrimSuffix(dns.Name(target), "."), ".cn")
-	return strings.HasSuffix(name, ".amazonaws.com") && strings.Contains(name, ".elb.")
+	region, _ := balancer(target)
+	return region != ""
+}
+
+// balancer reads the name of an AWS load balancer; the region is empty for other
+// names. Names of network load balancers have the region behind "elb.", others
+// before ".elb.".
+func balancer(target string) (region string, network bool) {
+	name := strings.TrimSuffix(dns.Name(target), ".")
+	for suffix, partition := range map[string]string{".amazonaws.com": "", ".amazonaws.com.cn": "cn-", ".amazonaws.eu": "eusc-"} {
+		rest, ok := strings.CutSuffix(name, suffix)
+		labels := strings.Split(rest, ".")
+		if !ok || len(labels) < 3 {
+			continue
+		}
+		last, before := labels[len(labels)-1], labels[len(labels)-2]
+		switch {
+		case last == "elb":
+			region = before
+		case before == "elb":
+			region, network = last, true
+		}
+		if partition == "" && !strings.HasPrefix(region, "cn-") || partition != "" && strings.HasPrefix(region, partition) {
+			return region, network
+		}
+	}
+	return "", false
+}
+
+// lookUp asks AWS for the zone of a load balancer in a region that is newer than
+// this program, and whether it has IPv6 addresses. Without an answer, or without
+// the right to ask, the zone is empty.
+func (p *Provider) lookUp(ctx context.Context, target string) (zone string, dualStack bool) {
+	region, _ := balancer(target)
+	if region == "" {
+		return "", false
+	}
+	client := elb.NewFromConfig(p.config, func(o *elb.Options) { o.Region = region })
+	pages := elb.NewDescribeLoadBalancersPaginator(client, &elb.DescribeLoadBalancersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", false
+		}
+		for _, b := range page.LoadBalancers {
+			if dns.SameAlias(sdk.ToString(b.DNSName), target) {
+				return sdk.ToString(b.CanonicalHostedZoneId), b.IpAddressType == elbtypes.IpAddressTypeDualstack
+			}
+		}
+	}
+	return "", false
 }
 
 // regions are the zones of AWS's regions (AWS General Reference, Elastic Load
