@@ -303,6 +303,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false,"serving":true,"terminating":true}}]}`)
 		e.announces(vip)
 	})
+	step("who announces is told, whatever others do to it", func(t *testing.T) { objects(t, e, svc) })
 	step("the pool goes, the service goes", func(t *testing.T) {
 		e.Must(e.Delete(t.Context(), pool))
 		e.reason(vip, "ipNotAllowed")
@@ -312,6 +313,54 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.Must(e.Delete(t.Context(), svc))
 		e.announces("")
 		e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", 0) })
+		e.Eventually(func() string { return e.value("metallb_speaker_announced", 0) })
+		e.statuses("")
+	})
+}
+
+// objects looks at the metric and the status object of the Service, which
+// node-a announces, and has somebody else change and delete the latter.
+func objects(t *testing.T, e *env, svc *corev1.Service) {
+	const mine = "node-a announces default/web [10.0.0.1]"
+	e.Eventually(func() string { return e.value("metallb_speaker_announced", 1) })
+	e.statuses(mine)
+	var list v1beta1.ServiceL2StatusList
+	e.Must(e.List(t.Context(), &list))
+	o := &list.Items[0]
+	for key, want := range map[string]string{v1beta1.LabelNode: "node-a", v1beta1.LabelServiceName: svc.Name, v1beta1.LabelServiceNamespace: svc.Namespace} {
+		if o.Labels[key] != want {
+			t.Errorf("label %s is %q, want %q", key, o.Labels[key], want)
+		}
+	}
+	o.Status.Addresses = []string{"10.9.9.9"}
+	e.Must(e.Status().Update(t.Context(), o))
+	e.statuses(mine)
+	e.Must(e.Delete(t.Context(), o))
+	e.statuses(mine)
+	other := &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{Namespace: api.ProviderNamespace, Name: "l2-other", Labels: map[string]string{
+		v1beta1.LabelNode: "node-b", v1beta1.LabelServiceName: svc.Name, v1beta1.LabelServiceNamespace: svc.Namespace,
+	}}}
+	e.create(other)
+	other.Status = v1beta1.MetalLBServiceL2Status{Node: "node-b", ServiceName: svc.Name, ServiceNamespace: svc.Namespace}
+	e.Must(client.IgnoreNotFound(e.Status().Update(t.Context(), other))) // it may be gone already
+	e.statuses(mine)
+}
+
+// statuses polls until the ServiceL2Status objects say this.
+func (e *env) statuses(want string) {
+	e.T.Helper()
+	e.Eventually(func() string {
+		var list v1beta1.ServiceL2StatusList
+		e.Must(e.List(e.T.Context(), &list))
+		var got []string
+		for _, o := range list.Items {
+			s := o.Status
+			got = append(got, fmt.Sprintf("%s announces %s/%s %v", s.Node, s.ServiceNamespace, s.ServiceName, s.Addresses))
+		}
+		if all := strings.Join(got, "; "); all != want {
+			return fmt.Sprintf("status objects say %q, want %q", all, want)
+		}
+		return ""
 	})
 }
 
