@@ -104,7 +104,7 @@ func (b *bgpSide) decide(svc *corev1.Service, addrs []netip.Addr) (served bool) 
 	d := b.judge(svc, addrs)
 	v := bgpVerdict{announce: d.Announce, reason: d.Reason, offers: d.Offers, addrs: addrs}
 	if v.announce {
-		v.waits = !b.gate.open(svc)
+		v.waits = !b.gate.open(svc, 0)
 	} else {
 		b.gate.close(name)
 	}

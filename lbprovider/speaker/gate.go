@@ -18,10 +18,16 @@ const (
 	gateLimit = 1500 * time.Millisecond
 	gatePause = 50 * time.Millisecond
 	gateAsk   = 500 * time.Millisecond
+	// handoverPause is how long a node waits before it announces an address that
+	// another one that lives gives up. All speakers hear at about the same time
+	// what makes an address move; the other is to know that it gives the address
+	// up before it hears of the new owner, or it would stand up for it.
+	handoverPause = 100 * time.Millisecond
 )
 
-// gate keeps a node from announcing an address whose packets it would still
-// drop: with externalTrafficPolicy Local, a node delivers to its own pods only,
+// gate keeps a node from announcing an address too soon: one that another node is
+// about to give up, and one whose packets it would still drop. With
+// externalTrafficPolicy Local, a node delivers to its own pods only,
 // and kube-proxy hears of a new pod at the same time as the speaker, but needs
 // up to a second. It tells when it is done at the Service's health check port.
 type gate struct {
@@ -43,21 +49,28 @@ func newGate(address string, opened func()) *gate {
 	}
 }
 
-// open says whether the node can deliver what comes for svc. If that is not
-// known yet, it finds out and calls opened.
-func (g *gate) open(svc *corev1.Service) bool {
-	port := svc.Spec.HealthCheckNodePort
-	if port == 0 || g.address == "" {
-		return true
-	}
+// open says whether the node can deliver what comes for svc, and pause is over. If
+// that is not known yet, it finds out and calls opened.
+func (g *gate) open(svc *corev1.Service, pause time.Duration) bool {
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	url := ""
+	if port := svc.Spec.HealthCheckNodePort; port != 0 && g.address != "" {
+		url = "http://" + net.JoinHostPort(g.address, strconv.Itoa(int(port))) + "/healthz"
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.gates[name] == nil {
-		g.gates[name] = &state{}
-		go g.wait(name, g.gates[name], "http://"+net.JoinHostPort(g.address, strconv.Itoa(int(port)))+"/healthz")
+	its := g.gates[name]
+	if its == nil {
+		its = &state{open: url == "" && pause == 0}
+		g.gates[name] = its
+		switch {
+		case url != "":
+			go g.wait(name, its, url, pause)
+		case pause > 0:
+			time.AfterFunc(pause, func() { g.admit(name, its) })
+		}
 	}
-	return g.gates[name].open
+	return its.open
 }
 
 // close makes the next open ask again.
@@ -67,8 +80,10 @@ func (g *gate) close(name types.NamespacedName) {
 	delete(g.gates, name)
 }
 
-// wait opens the gate when the node delivers, nobody can tell, or it has taken too long.
-func (g *gate) wait(name types.NamespacedName, its *state, url string) {
+// wait opens the gate after the pause, when the node delivers, nobody can tell, or
+// it has taken too long.
+func (g *gate) wait(name types.NamespacedName, its *state, url string, pause time.Duration) {
+	paused := time.After(pause)
 	ctx, cancel := context.WithTimeout(context.Background(), gateLimit)
 	defer cancel()
 	for !g.delivers(ctx, url) && ctx.Err() == nil {
@@ -77,6 +92,12 @@ func (g *gate) wait(name types.NamespacedName, its *state, url string) {
 		case <-time.After(gatePause):
 		}
 	}
+	<-paused
+	g.admit(name, its)
+}
+
+// admit opens the gate.
+func (g *gate) admit(name types.NamespacedName, its *state) {
 	g.mu.Lock()
 	wanted := g.gates[name] == its
 	its.open = true

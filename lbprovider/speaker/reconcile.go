@@ -146,7 +146,7 @@ func (s *Speaker) decide(svc *corev1.Service) error {
 	}
 	v := &verdict{addrs: addrs, Verdict: judged}
 	if v.Announce {
-		v.waits = !s.gate.open(svc)
+		v.waits = !s.gate.open(svc, s.pause(old))
 		if v.since, v.from = old.since, old.from; !old.Announce {
 			v.since = time.Now()
 			var err error
@@ -168,6 +168,14 @@ func (s *Speaker) decide(svc *corev1.Service) error {
 	}
 	s.services[name] = v
 	return s.tell(svc, v, old, known)
+}
+
+// pause is how long to wait before an address is announced here that was another's.
+func (s *Speaker) pause(before *verdict) time.Duration {
+	if _, lives := s.members[before.Owner]; lives && before.Owner != s.opts.NodeName {
+		return handoverPause
+	}
+	return 0
 }
 
 // equal says whether nothing has changed.

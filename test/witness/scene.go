@@ -70,7 +70,7 @@ func (s *scene) open(host string) error {
 	}
 	filter := clientFilter(s.target.Addr())
 	if host != client {
-		filter = hostFilter([]uint16{s.target.Port(), 8080})
+		filter = hostFilter(s.target.Addr(), []uint16{s.target.Port(), 8080})
 	}
 	t, err := openTap(s.netns(host), host, host != client, filter)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *scene) remembered(port uint16) (found []string) {
 		_ = inside(s.netns(host), func() error { // a host may be off
 			text, err := os.ReadFile("/proc/thread-self/net/nf_conntrack")
 			for line := range strings.Lines(string(text)) {
-				if strings.Contains(line, fmt.Sprintf(" dst=%s sport=%d dport=%d ", s.target.Addr(), port, s.target.Port())) {
+				if strings.Contains(line, fmt.Sprintf(" dst=%s sport=%d dport=%d ", s.target.Addr().StringExpanded(), port, s.target.Port())) {
 					found = append(found, host+" tracks: "+strings.Join(strings.Fields(line), " "))
 				}
 			}

@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,9 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mdlayher/arp"
@@ -39,12 +36,15 @@ func see(o Options, in io.Reader, out io.Writer) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	var wg, asked sync.WaitGroup
+	var wg sync.WaitGroup
+	asked := make(chan error, 1)
 	if err := s.listen(hearing, &wg); err != nil {
 		return err
 	}
 	if o.Target != "" {
-		asked.Go(func() { s.request(asking) })
+		go func() { asked <- s.request(asking) }()
+	} else {
+		asked <- nil
 	}
 	encoder := json.NewEncoder(out)
 	if err := encoder.Encode("looking"); err != nil {
@@ -54,9 +54,12 @@ func see(o Options, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("wait for the end: %w", err)
 	}
 	cancel()
-	asked.Wait()
+	failed := <-asked
 	stop()
 	wg.Wait()
+	if failed != nil {
+		return failed
+	}
 	s.scene.end(&s.report)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +73,6 @@ type seer struct {
 	opts   Options
 	target netip.AddrPort
 	wanted map[netip.Addr]bool
-	// port is the one of the next request.
-	port   atomic.Int64
 	scene  *scene
 	mu     sync.Mutex
 	report Report
@@ -83,12 +84,14 @@ func (s *seer) begin() (err error) {
 			return fmt.Errorf("target of requests: %w", err)
 		}
 	}
-	s.port.Store(time.Now().UnixNano() / int64(portTime))
 	s.wanted = map[netip.Addr]bool{}
 	for _, text := range s.opts.Addresses {
 		addr, err := netip.ParseAddr(text)
 		if err != nil {
 			return fmt.Errorf("address to look at: %w", err)
+		}
+		if !addr.Is4() {
+			return fmt.Errorf("address to look at: ARP is for IPv4, and %s is not", addr)
 		}
 		s.wanted[addr] = true
 	}
@@ -104,8 +107,11 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	}
 	wg.Go(func() { s.scene.run(ctx) })
 	addresses := slices.Collect(maps.Keys(s.wanted))
-	if len(addresses) == 0 { // nobody answers for it; but what is asked is heard
+	if len(addresses) == 0 && s.target.Addr().Is4() { // nobody answers for it; but what is asked is heard
 		addresses = []netip.Addr{s.target.Addr()}
+	}
+	if len(addresses) == 0 {
+		return nil
 	}
 	ifi, err := net.InterfaceByName("eth0")
 	if err != nil {
@@ -171,73 +177,28 @@ func (s *seer) note(f frame) {
 	})
 }
 
-// request sends requests at a fixed rate, whether or not they are answered.
-func (s *seer) request(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	tick := time.NewTicker(cmp.Or(s.opts.Every, 10*time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+// request sends requests until the context ends, and returns when each has ended.
+func (s *seer) request(ctx context.Context) error {
+	var explaining sync.WaitGroup
+	defer explaining.Wait()
+	sender, err := newSender(&s.opts, s.target, func(q Request, port uint16) {
+		if q.Error == "" && !q.Resent {
+			s.add(q)
 			return
-		case <-tick.C:
-			wg.Go(s.one)
 		}
+		explaining.Go(func() {
+			s.scene.explain(&q, port)
+			s.add(q)
+		})
+	})
+	if err != nil {
+		return err
 	}
+	return sender.run(ctx)
 }
 
-// one sends a request, and says where its packets went if it was not answered well.
-func (s *seer) one() {
-	q := Request{At: time.Now()}
-	a := attempt{opts: &s.opts, port: portOf(s.port.Add(1))}
-	err := a.run()
-	q.Took, q.Resent = time.Since(q.At), a.resent
-	if err != nil {
-		q.Error = err.Error()
-	}
-	if err != nil || q.Resent {
-		s.scene.explain(&q, a.port)
-	}
+func (s *seer) add(q Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Requests = append(s.report.Requests, q)
-}
-
-// attempt is one request.
-type attempt struct {
-	opts *Options
-	// port is the client's.
-	port uint16
-	// resent says that the first packet had to be sent more than once.
-	resent bool
-}
-
-func (a *attempt) run() error {
-	probe := probe{port: a.port}
-	dialer := net.Dialer{Timeout: Timeout, Control: probe.keep}
-	conn, err := dialer.Dial("tcp", a.opts.Target)
-	a.port, a.resent = probe.look()
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(Timeout)); err != nil {
-		return fmt.Errorf("set a deadline: %w", err)
-	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", cmp.Or(a.opts.Path, "/"), cmp.Or(a.opts.Host, "echo")); err != nil {
-		return fmt.Errorf("ask: %w", err)
-	}
-	reader := bufio.NewReader(conn)
-	answer, err := reader.ReadString('\n')
-	if err == nil {
-		_, err = io.Copy(io.Discard, reader) // the server closes first, as nodes and pods expect
-	}
-	if err != nil {
-		return fmt.Errorf("wait for the answer: %w", err)
-	}
-	if !strings.Contains(answer, " 200 ") {
-		return fmt.Errorf("answer %q", strings.TrimSpace(answer))
-	}
-	return nil
 }

@@ -109,7 +109,7 @@ func openTap(netns, host string, everywhere bool, filter []bpf.Instruction) (*ta
 
 // listenRaw opens a packet socket that hears only what passes the filter.
 func listenRaw(ifindex int, program []bpf.RawInstruction) (int, error) {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("open a packet socket: %w", err)
 	}
@@ -151,29 +151,42 @@ func interfaceNames(fd int) func(int) string {
 	}
 }
 
+// rest is how often to read what a tap has heard. To wake for each packet would
+// take more of the machine than to read it.
+const rest = 10 * time.Millisecond
+
 // run hands over what it hears until the tap is closed.
 func (t *tap) run(take func(frame)) error {
 	raw, err := t.file.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("read a tap: %w", err)
 	}
-	buf, control := make([]byte, 256), make([]byte, 128)
-	for {
-		var n, nc int
-		var from unix.Sockaddr
+	tick := time.NewTicker(rest)
+	defer tick.Stop()
+	for ; ; <-tick.C {
 		var failed error
-		err := raw.Read(func(fd uintptr) bool {
-			n, nc, _, from, failed = unix.Recvmsg(int(fd), buf, control, 0)
-			return !errors.Is(failed, unix.EAGAIN)
-		})
-		if err != nil {
+		if err := raw.Read(func(fd uintptr) bool { failed = t.drain(int(fd), take); return true }); err != nil {
 			return nil //nolint:nilerr // closed
-		}
-		if errors.Is(failed, unix.ENETDOWN) || errors.Is(failed, unix.EINTR) {
-			continue
 		}
 		if failed != nil {
 			return fmt.Errorf("read a tap on %s: %w", t.host, failed)
+		}
+	}
+}
+
+// drain hands over what is there.
+func (t *tap) drain(fd int, take func(frame)) error {
+	var buf [256]byte
+	var control [128]byte
+	for {
+		n, nc, _, from, err := unix.Recvmsg(fd, buf[:], control[:], unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		case errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
 		}
 		f, ok := parse(buf[:n])
 		if !ok {
@@ -203,13 +216,15 @@ func (t *tap) missed() (drops uint32) {
 
 // stamp is when the kernel had the packet.
 func stamp(control []byte) time.Time {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err == nil {
-		for _, m := range messages {
-			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
-				return time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
-			}
+	for len(control) > 0 {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			break
 		}
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) >= 16 {
+			return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:])))
+		}
+		control = rest
 	}
 	return time.Now()
 }
@@ -220,7 +235,7 @@ func parse(b []byte) (f frame, ok bool) {
 		return f, false
 	}
 	copy(f.mac[:], b)
-	addr := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at:])) }
+	four := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(b[at:])) }
 	switch binary.BigEndian.Uint16(b[12:]) {
 	case unix.ETH_P_ARP:
 		if len(b) < 42 {
@@ -228,63 +243,89 @@ func parse(b []byte) (f frame, ok bool) {
 		}
 		copy(f.owner[:], b[22:])
 		f.reply = binary.BigEndian.Uint16(b[20:]) == 2
-		f.from, f.to = netip.AddrPortFrom(addr(28), 0), netip.AddrPortFrom(addr(38), 0)
+		f.from, f.to = netip.AddrPortFrom(four(28), 0), netip.AddrPortFrom(four(38), 0)
 		return f, true
 	case unix.ETH_P_IP:
-		l4 := 14 + int(b[14]&0xf)*4
-		if b[23] != unix.IPPROTO_TCP || len(b) < l4+14 {
+		return parseTCP(f, b, b[23], 14+int(b[14]&0xf)*4, four(26), four(30))
+	case unix.ETH_P_IPV6:
+		if len(b) < 54 {
 			return f, false
 		}
-		f.tcp = true
-		f.from = netip.AddrPortFrom(addr(26), binary.BigEndian.Uint16(b[l4:]))
-		f.to = netip.AddrPortFrom(addr(30), binary.BigEndian.Uint16(b[l4+2:]))
-		f.seq, f.ack, f.flags = binary.BigEndian.Uint32(b[l4+4:]), binary.BigEndian.Uint32(b[l4+8:]), b[l4+13]
-		return f, true
+		return parseTCP(f, b, b[20], 54, netip.AddrFrom16([16]byte(b[22:])), netip.AddrFrom16([16]byte(b[38:])))
 	}
 	return f, false
+}
+
+// parseTCP reads the header that begins at l4.
+func parseTCP(f frame, b []byte, protocol byte, l4 int, from, to netip.Addr) (frame, bool) {
+	if protocol != unix.IPPROTO_TCP || len(b) < l4+14 {
+		return f, false
+	}
+	f.tcp = true
+	f.from = netip.AddrPortFrom(from, binary.BigEndian.Uint16(b[l4:]))
+	f.to = netip.AddrPortFrom(to, binary.BigEndian.Uint16(b[l4+2:]))
+	f.seq, f.ack, f.flags = binary.BigEndian.Uint32(b[l4+4:]), binary.BigEndian.Uint32(b[l4+8:]), b[l4+13]
+	return f, true
 }
 
 // snap is how much of a frame matters.
 const snap = 120
 
+// family is where a filter finds what it looks for in a frame. Of an IPv6 address
+// it looks at the last four bytes.
+type family struct {
+	ethernet, protocol, from, to uint32
+}
+
+func familyOf(addr netip.Addr) (family, uint32) {
+	if addr.Is4() {
+		all := addr.As4()
+		return family{unix.ETH_P_IP, 23, 26, 30}, binary.BigEndian.Uint32(all[:])
+	}
+	all := addr.As16()
+	return family{unix.ETH_P_IPV6, 20, 34, 50}, binary.BigEndian.Uint32(all[12:])
+}
+
 // clientFilter passes ARP and all TCP with the address.
 func clientFilter(target netip.Addr) []bpf.Instruction {
-	want := uint32(0)
-	if target.Is4() {
-		four := target.As4()
-		want = binary.BigEndian.Uint32(four[:])
-	}
+	its, want := familyOf(target)
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 12, Size: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: 7},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.ETH_P_IP, SkipTrue: 7},
-		bpf.LoadAbsolute{Off: 23, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: its.ethernet, SkipTrue: 7},
+		bpf.LoadAbsolute{Off: its.protocol, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_TCP, SkipTrue: 5},
-		bpf.LoadAbsolute{Off: 26, Size: 4},
+		bpf.LoadAbsolute{Off: its.from, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: want, SkipTrue: 2},
-		bpf.LoadAbsolute{Off: 30, Size: 4},
+		bpf.LoadAbsolute{Off: its.to, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: want, SkipTrue: 1},
 		bpf.RetConstant{Val: snap},
 		bpf.RetConstant{Val: 0},
 	}
 }
 
-// hostFilter passes packets of TCP from or to one of the ports.
-func hostFilter(ports []uint16) []bpf.Instruction {
-	head := []bpf.Instruction{
+// hostFilter passes packets of TCP from or to one of the ports, in the target's family.
+func hostFilter(target netip.Addr, ports []uint16) []bpf.Instruction {
+	its, _ := familyOf(target)
+	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 12, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: its.ethernet, SkipTrue: 1},
 		bpf.RetConstant{Val: 0},
-		bpf.LoadAbsolute{Off: 23, Size: 1},
+		bpf.LoadAbsolute{Off: its.protocol, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
 		bpf.RetConstant{Val: 0},
-		bpf.LoadMemShift{Off: 14},
+	}
+	// LoadIndirect adds the length of an IPv4 header, or the fixed one of IPv6.
+	if target.Is4() {
+		program = append(program, bpf.LoadMemShift{Off: 14})
+	} else {
+		program = append(program, bpf.LoadConstant{Dst: bpf.RegX, Val: 40})
 	}
 	for _, at := range []uint32{14, 16} {
-		head = append(head, bpf.LoadIndirect{Off: at, Size: 2})
+		program = append(program, bpf.LoadIndirect{Off: at, Size: 2})
 		for _, port := range slices.Compact(slices.Sorted(slices.Values(ports))) {
-			head = append(head, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1}, bpf.RetConstant{Val: snap})
+			program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1}, bpf.RetConstant{Val: snap})
 		}
 	}
-	return append(head, bpf.RetConstant{Val: 0})
+	return append(program, bpf.RetConstant{Val: 0})
 }

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,27 +22,45 @@ const (
 
 // recorder remembers what the taps heard of late.
 type recorder struct {
-	mu     sync.Mutex
-	frames []frame
+	mu sync.Mutex
+	// frames come in pieces of the same size, the oldest first, so that none is
+	// ever moved.
+	frames [][]frame
 	// heard is when the last frame passed the client's wire.
 	heard time.Time
 	cards map[mac]string // the hosts that they belong to
 	names map[string]func(int) string
 }
 
+// piece is how many frames are forgotten together.
+const piece = 4096
+
 func (r *recorder) add(f frame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.frames) > 1000 && len(r.frames) == cap(r.frames) {
-		old := 0
-		for old < len(r.frames) && f.at.Sub(r.frames[old].at) > kept {
-			old++
+	if last := len(r.frames) - 1; last < 0 || len(r.frames[last]) == piece {
+		for len(r.frames) > 0 && f.at.Sub(r.frames[0][piece-1].at) > kept {
+			r.frames = slices.Delete(r.frames, 0, 1)
 		}
-		r.frames = slices.Delete(r.frames, 0, old)
+		r.frames = append(r.frames, make([]frame, 0, piece))
 	}
-	r.frames = append(r.frames, f)
+	last := len(r.frames) - 1
+	r.frames[last] = append(r.frames[last], f)
 	if f.host == client {
 		r.heard = f.at
+	}
+}
+
+// all are the frames that are remembered; r.mu must be held.
+func (r *recorder) all() iter.Seq[*frame] {
+	return func(yield func(*frame) bool) {
+		for _, part := range r.frames {
+			for i := range part {
+				if !yield(&part[i]) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -67,8 +86,7 @@ func (r *recorder) connection(port uint16, since time.Time) []frame {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first *frame
-	for i := range r.frames {
-		f := &r.frames[i]
+	for f := range r.all() {
 		if f.tcp && f.host == client && f.out && f.from.Port() == port && f.flags&flagSYN != 0 && !f.at.Before(since) {
 			first = f
 			break
@@ -80,15 +98,15 @@ func (r *recorder) connection(port uint16, since time.Time) []frame {
 	// What was not of this connection but went between the same ends counts
 	// too: the answer of a host that remembers an earlier one.
 	pairs := map[[2]netip.AddrPort]bool{}
-	for _, f := range r.frames {
+	for f := range r.all() {
 		if f.tcp && !f.at.Before(first.at) && (f.seq-first.seq < near || f.flags&flagACK != 0 && f.ack-first.seq < near) {
-			pairs[ends(f)] = true
+			pairs[ends(*f)] = true
 		}
 	}
 	var all []frame
-	for _, f := range r.frames {
-		if f.tcp && !f.at.Before(first.at) && pairs[ends(f)] {
-			all = append(all, f)
+	for f := range r.all() {
+		if f.tcp && !f.at.Before(first.at) && pairs[ends(*f)] {
+			all = append(all, *f)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b frame) int { return a.at.Compare(b.at) })
@@ -166,14 +184,16 @@ func flags(b byte) string {
 // claims tells who said lately to own the address.
 func (r *recorder) claims(addr netip.Addr, from, to time.Time) []string {
 	r.mu.Lock()
-	frames := slices.Clone(r.frames)
+	var frames []frame
+	for f := range r.all() {
+		if !f.tcp && f.from.Addr() == addr && !f.at.Before(from) && !f.at.After(to) {
+			frames = append(frames, *f)
+		}
+	}
 	r.mu.Unlock()
 	var lines []string
 	last := ""
 	for _, f := range frames {
-		if f.tcp || f.from.Addr() != addr || f.at.Before(from) || f.at.After(to) {
-			continue
-		}
 		what := "answers"
 		if f.from.Addr() == f.to.Addr() {
 			what = "announces itself"

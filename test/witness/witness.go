@@ -24,13 +24,17 @@ const asWitness = "FAIRLEAD_WITNESS"
 
 // Options say what to look at.
 type Options struct {
-	// Addresses are asked for by ARP, each every ARPEvery; 0 means 50 ms.
+	// Addresses are IPv4 addresses to ask for by ARP, each every ARPEvery; 0 means 50 ms.
 	Addresses []string
 	ARPEvery  time.Duration
 	// Requests are sent to it on new connections, one every Every, with Host;
-	// none if it is empty. 0 means 10 ms.
+	// none if it is empty. 0 means 10 ms. The target may be an IPv6 address.
 	Target, Path, Host string
 	Every              time.Duration
+	// Sources are addresses of the client to send from, each from all ports
+	// before the next. Nodes remember a port for two minutes, so that one source
+	// is good for 500 requests a second. None: the kernel chooses one.
+	Sources []string
 	// Hosts are those on which to follow the packets of requests, so that a lost
 	// one tells where. Each costs a little of the machine.
 	Hosts []string
@@ -128,9 +132,11 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Witness, error)
 	if err != nil {
 		return nil, fmt.Errorf("start a witness: %w", err)
 	}
-	// In the client's network only: it looks at other hosts from outside.
-	cmd := exec.CommandContext(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.Name()+"-"+client), self)
-	cmd.Env = append(os.Environ(), asWitness+"="+string(text))
+	// In the client's network only: it looks at other hosts from outside. On a
+	// machine of its own, it would not wait for a processor until the cluster's
+	// programs have had theirs.
+	cmd := exec.CommandContext(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.Name()+"-"+client), "nice", "-n", "-10", self)
+	cmd.Env = append(os.Environ(), asWitness+"="+string(text), "GOGC=400")
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -159,6 +165,9 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Witness, error)
 	<-ready
 	return w, nil
 }
+
+// PID is the witness's process.
+func (w *Witness) PID() int { return w.cmd.Process.Pid }
 
 // Stop ends the witness and returns what it saw.
 func (w *Witness) Stop() (*Report, error) {

@@ -116,7 +116,7 @@ func TestFilters(t *testing.T) {
 		want   []bool
 	}{
 		"client": {clientFilter(netip.AddrFrom4(vip)), []bool{true, true, true, false, false}},
-		"node":   {hostFilter([]uint16{90, 80, 80}), []bool{false, true, true, true, false}},
+		"node":   {hostFilter(netip.AddrFrom4(vip), []uint16{90, 80, 80}), []bool{false, true, true, true, false}},
 	} {
 		vm, err := bpf.NewVM(c.filter)
 		if err != nil {

@@ -142,7 +142,10 @@ spec:
       terminationGracePeriodSeconds: 1
       tolerations: [{operator: Exists}]
       containers:
-      - {name: echo, image: "fairlead.dev/demo:dev", imagePullPolicy: IfNotPresent}
+      - name: echo
+        image: "fairlead.dev/demo:dev"
+        imagePullPolicy: IfNotPresent
+        resources: {requests: {cpu: "1"}}
 ---
 apiVersion: v1
 kind: Service

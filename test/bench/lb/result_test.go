@@ -20,7 +20,7 @@ func good() *results {
 		Answers:    &answered{Asked: 60000, Answered: 50000},
 		Allocation: &allocation.Result{Services: 10000, Restart: 5 * time.Second},
 		Memory:     &footprint{Start: small, Restart: small},
-		Handovers:  []handover{{Lost: 1, Silence: 300, Rate: leastRate}},
+		Handovers:  []handover{{Lost: 1, Silence: 300, Moved: 300, Rate: leastRate}},
 		Takeovers:  []float64{1500, 1500, 1500},
 		Routed:     []float64{600},
 	}
@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 		missed int
 	}{
 		{"all met", func(*results) {}, 0},
-		{"nothing measured", func(r *results) { *r = results{} }, 8},
+		{"nothing measured", func(r *results) { *r = results{} }, 9},
 		{"an election too slow", func(r *results) { r.Election.Times[1] = 101 }, 1},
 		{"an answer allocates", func(r *results) { r.Answers.Allocations = 1 }, 1},
 		{"too few answers", func(r *results) { r.Answers.Answered-- }, 1},
@@ -54,6 +54,7 @@ func TestLines(t *testing.T) {
 		{"two requests lost", func(r *results) { r.Handovers[0].Lost = 2 }, 1},
 		{"none lost, but too few sent", func(r *results) { r.Handovers[0] = handover{Rate: leastRate - 1} }, 1},
 		{"slow handover", func(r *results) { r.Handovers[0].Silence = 301 }, 1},
+		{"late handover", func(r *results) { r.Handovers[0].Moved = 301 }, 1},
 		{"slow takeovers", func(r *results) { r.Takeovers = []float64{1501, 1501, 2001} }, 1},
 		{"one slow failure with BGP", func(r *results) { r.Routed = append(r.Routed, 601) }, 1},
 	} {
