@@ -47,6 +47,9 @@ func (v *view) apply(ctx context.Context, want stack.Stack, actions []stack.Acti
 
 // goesOn reports whether the actions after a failed one can be tried.
 func (r *run) goesOn(a stack.Action, err error) bool {
+	if !r.found {
+		return false // what the actions build on is to be looked up anew
+	}
 	switch class := hook.ClassOf(err); {
 	case class == hook.ClassThrottled, class == hook.ClassUnavailable, class == hook.ClassDenied, class == hook.ClassConflict:
 		return false
