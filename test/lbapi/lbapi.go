@@ -4,8 +4,10 @@ package lbapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -51,6 +53,26 @@ func Start(t testing.TB, root string) *API {
 	a.REST, a.Client, err = Install(ctx, server, root)
 	a.Must(err)
 	return a
+}
+
+// With starts an API server for a program that is no test, and ends it when do
+// returns. dir goes with it. root is the path of the repository's root.
+func With(ctx context.Context, root string, do func(a *API, dir string) error) (err error) {
+	dir, err := os.MkdirTemp("", "fairlead-lbapi-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	server, err := cluster.StartAPIServer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	a := &API{Server: server}
+	if a.REST, a.Client, err = Install(ctx, server, root); err != nil {
+		return err
+	}
+	return do(a, dir)
 }
 
 // Install gives an API server the provider's types and namespace, and returns a

@@ -10,23 +10,24 @@ import (
 	"github.com/fairlead/fairlead/test/bench/lb/memory/usage"
 )
 
-// footprint is what a speaker takes: after its first start, and after one that
-// finds all its status objects.
+// footprint is what a speaker takes: after its first start, after one that finds
+// all its status objects, and after a burst of changes.
 type footprint struct {
 	Start   usage.Usage `json:"start"`
 	Restart usage.Usage `json:"restart"`
+	Burst   usage.Usage `json:"burst"`
 }
 
 // memoryLimit is 50 MB.
 const memoryLimit = 50_000_000
 
 func (f *footprint) met() bool {
-	return f.Start.WorkingSet <= memoryLimit && f.Restart.WorkingSet <= memoryLimit
+	return f.Start.WorkingSet <= memoryLimit && f.Restart.WorkingSet <= memoryLimit && f.Burst.WorkingSet <= memoryLimit
 }
 
 // String returns the figures as the table shows them.
 func (f *footprint) String() string {
-	return fmt.Sprintf("%s; after a restart %s", f.Start, f.Restart)
+	return fmt.Sprintf("%s; after a restart %s; after a burst %s", f.Start, f.Restart, f.Burst)
 }
 
 // memory runs the program that measures a speaker in namespaces of its own.

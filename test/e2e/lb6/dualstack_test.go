@@ -83,10 +83,14 @@ func (b *bed) neighbours() {
 }
 
 // handover: a node that is drained hands both addresses over, and gets them back
-// unless they are to stay.
+// unless they are to stay. No request is lost by that.
 func (b *bed) handover() {
 	addrs := b.addressesOf("web")
 	owner := b.ownerOf(addrs[1])
+	b.watched(addrs, 2, func() { b.awayAndBack(addrs, owner) })
+}
+
+func (b *bed) awayAndBack(addrs []netip.Addr, owner string) {
 	b.kubectl("annotate", "node", owner, "lb.fairlead.dev/drain=new memory")
 	for _, a := range addrs {
 		b.owns(b.other(owner), a)

@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/witness"
 )
 
 // ownerOf waits until a node answers for the address, and returns its name.
@@ -126,4 +128,39 @@ func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
 		}
 		return nil
 	})
+}
+
+// watched sends requests to the addresses while do runs. None may be lost, but
+// for those in whose midst an address moves, and each moves so many times at most.
+func (b *bed) watched(addrs []netip.Addr, moves int, do func()) {
+	b.t.Helper()
+	var all []*witness.Witness
+	for _, a := range addrs {
+		w, err := witness.Start(b.t.Context(), b.Cluster, witness.Options{
+			Target: netip.AddrPortFrom(a, 80).String(), Path: "/text", Hosts: b.Hosts(),
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.t.Cleanup(func() { _, _ = w.Stop() })
+		all = append(all, w)
+	}
+	do()
+	for i, w := range all {
+		r, err := w.Stop()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.t.Logf("%s: %s", addrs[i], r)
+		if bad := slices.Concat(r.Lost(), r.Slow()); len(bad) > 0 || len(r.Requests) == 0 {
+			b.t.Errorf("of %d requests to %s, %d were lost and %d answered late", len(r.Requests), addrs[i], len(r.Lost()), len(r.Slow()))
+			for _, q := range bad[:min(len(bad), 5)] {
+				b.t.Logf("request at %s, after %v: %s\n%s", q.At.Format(time.StampMicro), q.Took, q.Error, strings.Join(q.Path, "\n"))
+			}
+			b.t.Log(strings.Join(r.Counters, "\n"))
+		}
+		if n := r.Moves(); n > moves {
+			b.t.Errorf("the client turned to another host %d times for %s, allowed are %d: %v", n, addrs[i], moves, r.Sent)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/witness"
 )
 
 // clusterName lets several people run these tests on one machine.
@@ -27,6 +28,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if witness.Child() {
+		return
+	}
 	flag.Parse()
 	os.Exit(run(m))
 }

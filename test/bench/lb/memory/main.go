@@ -1,7 +1,8 @@
 // Command memory measures a speaker's memory with 5,000 Services, which it
 // announces by ARP and to three BGP peers: after its first start, when it writes
-// all its status objects, and after one that finds them. API server, speaker and
-// peers are real; they run in a network namespace that ends with the program.
+// all its status objects; after one that finds them; and after a burst of changes,
+// in which every Service loses its endpoint and gets another. API server, speaker
+// and peers are real; they run in a network namespace that ends with the program.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bench/lb/memory/usage"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/lbapi"
 )
 
 const (
@@ -74,41 +76,38 @@ func run(ctx context.Context, services int, profile string, asJSON bool) error {
 			return fmt.Errorf("ip %s: %w: %s", line, err, out)
 		}
 	}
-	dir, err := os.MkdirTemp("", "fairlead-bench-memory-")
-	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	server, err := cluster.StartAPIServer(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = server.Stop() }()
+	return lbapi.With(ctx, ".", func(a *lbapi.API, dir string) error { return measure(ctx, a, dir, services, profile, asJSON) })
+}
+
+// measure starts speakers, one after the other, and tells what they take.
+func measure(ctx context.Context, a *lbapi.API, dir string, services int, profile string, asJSON bool) error {
 	peers, err := startPeers(ctx)
 	if err != nil {
 		return err
 	}
-	if err := prepare(ctx, server, services, len(peers)); err != nil {
+	if err := prepare(ctx, a, services, len(peers)); err != nil {
 		return err
 	}
-	b := &bench{dir: dir, program: filepath.Join(dir, "speaker"), server: server, peers: peers, services: services}
+	b := &bench{dir: dir, program: filepath.Join(dir, "speaker"), server: a.Server, peers: peers, services: services}
 	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.program, "./cmd/speaker").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the speaker: %w: %s", err, out)
 	}
 	var found struct {
 		Start   usage.Usage `json:"start"`
 		Restart usage.Usage `json:"restart"`
+		Burst   usage.Usage `json:"burst"`
 	}
-	if found.Start, err = b.measure(ctx, ""); err != nil {
+	if err := b.measure(ctx, "", &found.Start, nil); err != nil {
 		return err
 	}
-	if found.Restart, err = b.measure(ctx, profile); err != nil {
+	if err := b.measure(ctx, profile, &found.Restart, &found.Burst); err != nil {
 		return err
 	}
 	if asJSON {
 		return json.NewEncoder(os.Stdout).Encode(found)
 	}
-	fmt.Printf("a speaker with %d Services by ARP and to %d BGP peers: %s; after a restart %s\n", services, len(peers), found.Start, found.Restart)
+	fmt.Printf("a speaker with %d Services by ARP and to %d BGP peers: %s; after a restart %s; after a burst %s\n",
+		services, len(peers), found.Start, found.Restart, found.Burst)
 	return nil
 }
 
@@ -120,27 +119,31 @@ type bench struct {
 	services     int
 }
 
-// measure starts a speaker and returns what it takes when all is announced and
-// Prometheus has asked a few times. It ends the speaker.
-func (b *bench) measure(ctx context.Context, profile string) (u usage.Usage, err error) {
+// measure starts a speaker and finds out what it takes when all is announced and
+// Prometheus has asked a few times, and, unless burst is nil, the same after a
+// burst of changes. It ends the speaker.
+func (b *bench) measure(ctx context.Context, profile string, u, burst *usage.Usage) (err error) {
 	group, err := usage.NewGroup(filepath.Base(b.dir))
 	if err != nil {
-		return u, err
+		return err
 	}
 	defer func() { err = errors.Join(err, group.Remove()) }()
 	log, err := os.Create(filepath.Join(b.dir, "speaker.log"))
 	if err != nil {
-		return u, fmt.Errorf("make a log: %w", err)
+		return fmt.Errorf("make a log: %w", err)
 	}
 	defer log.Close()
-	cmd, err := group.Command(b.program, "-node-name", "n1", "-bind-address", self, "-memberlist-secret", "",
-		"-pprof-address", "127.0.0.1:6060", "-kubeconfig", b.server.Kubeconfig())
+	args := []string{"-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-kubeconfig", b.server.Kubeconfig()}
+	if profile != "" { // to be ready for it takes some memory, too
+		args = append(args, "-pprof-address", "127.0.0.1:6060")
+	}
+	cmd, err := group.Command(b.program, args...)
 	if err != nil {
-		return u, err
+		return err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		return u, fmt.Errorf("start the speaker: %w", err)
+		return fmt.Errorf("start the speaker: %w", err)
 	}
 	defer func() {
 		_ = cmd.Process.Kill()
@@ -149,18 +152,35 @@ func (b *bench) measure(ctx context.Context, profile string) (u usage.Usage, err
 	}()
 	if err := await(ctx, b.peers, b.services); err != nil {
 		text, _ := os.ReadFile(log.Name())
-		return u, fmt.Errorf("%w\n%s", err, text[max(0, len(text)-3000):])
+		return fmt.Errorf("%w\n%s", err, text[max(0, len(text)-3000):])
 	}
-	for range 4 { // until what is written is written, too
-		wait(ctx, 10*time.Second)
-		if err := fetch(ctx, "http://127.0.0.1:7472/metrics", os.DevNull); err != nil {
-			return u, err
+	if *u, err = b.settled(ctx, group, cmd.Process.Pid); err != nil {
+		return err
+	}
+	if burst != nil {
+		if err := b.burst(ctx); err != nil {
+			return err
+		}
+		if *burst, err = b.settled(ctx, group, cmd.Process.Pid); err != nil {
+			return err
 		}
 	}
-	if u, err = group.Usage(cmd.Process.Pid); err != nil || profile == "" {
-		return u, err
+	if profile == "" {
+		return nil
 	}
-	return u, fetch(ctx, "http://127.0.0.1:6060/debug/pprof/heap", profile)
+	return fetch(ctx, "http://127.0.0.1:6060/debug/pprof/heap", profile)
+}
+
+// settled returns what the speaker takes when it has written what it has to write,
+// and was asked for its metrics.
+func (b *bench) settled(ctx context.Context, group *usage.Group, pid int) (usage.Usage, error) {
+	for range 4 {
+		wait(ctx, 10*time.Second)
+		if err := fetch(ctx, "http://127.0.0.1:7472/metrics", os.DevNull); err != nil {
+			return usage.Usage{}, err
+		}
+	}
+	return group.Usage(pid)
 }
 
 func fetch(ctx context.Context, url, file string) error {

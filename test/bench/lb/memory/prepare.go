@@ -13,23 +13,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
-	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/lbapi"
 )
 
 // prepare makes the objects that a speaker reads.
-func prepare(ctx context.Context, s *cluster.APIServer, services, peers int) error {
-	config, c, err := lbapi.Install(ctx, s, ".")
+func prepare(ctx context.Context, a *lbapi.API, services, peers int) error {
+	a.REST.QPS = -1 // the machine's limit, not the client's
+	c, err := client.New(a.REST, client.Options{Scheme: a.Client.Scheme()})
 	if err != nil {
-		return err
-	}
-	config.QPS = -1 // the machine's limit, not the client's
-	if c, err = client.New(config, client.Options{Scheme: c.Scheme()}); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	meta := func(name string) metav1.ObjectMeta {
@@ -89,6 +86,42 @@ func service(ctx context.Context, c client.Client, n int) error {
 	}
 	if err := c.Create(ctx, slice); err != nil {
 		return fmt.Errorf("create an EndpointSlice: %w", err)
+	}
+	return nil
+}
+
+// burst takes the endpoints of all Services away, which ends with no address
+// announced, and gives them others.
+func (b *bench) burst(ctx context.Context) error {
+	config, err := b.server.RESTConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	for _, step := range []struct {
+		endpoints string
+		announced int
+	}{
+		{`[]`, 0},
+		{`[{"addresses":["10.1.0.2"],"nodeName":"n1","conditions":{"ready":true}}]`, b.services},
+	} {
+		group, changing := errgroup.WithContext(ctx)
+		group.SetLimit(8)
+		for i := range b.services {
+			slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("bench-%05d", i)}}
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"endpoints":`+step.endpoints+`}`))
+			group.Go(func() error { return c.Patch(changing, slice, patch) })
+		}
+		if err := group.Wait(); err != nil {
+			return fmt.Errorf("change endpoints: %w", err)
+		}
+		if err := await(ctx, b.peers, step.announced); err != nil {
+			return err
+		}
 	}
 	return nil
 }
