@@ -208,6 +208,8 @@ func balancers(list []*loadBalancer, r *request, next string) balancerList {
 		switch {
 		case b.Failed != "":
 			x.State.Code, x.State.Reason = "failed", b.Failed
+		case b.Impaired != "":
+			x.State.Code, x.State.Reason = "active_impaired", b.Impaired
 		case r.now.Before(b.Created.Add(r.cloud.options.Delays.Activate)):
 			x.State.Code = "provisioning"
 		}

@@ -129,6 +129,16 @@ func (c *Cloud) FailBalancers(reason string) {
 	})
 }
 
+// ImpairBalancers makes all load balancers work, but not well, for a reason;
+// empty makes them well again.
+func (c *Cloud) ImpairBalancers(reason string) {
+	c.change(func(s *state) {
+		for _, b := range s.Balancers {
+			b.Impaired = reason
+		}
+	})
+}
+
 // DeleteListenerByPort deletes a listener, as an administrator may.
 func (c *Cloud) DeleteListenerByPort(port int) {
 	c.change(func(s *state) {

@@ -122,6 +122,7 @@ type loadBalancer struct {
 	ARN, Name, DNSName, Type, Scheme, VPC, AddressType string
 	Created                                            time.Time
 	Failed                                             string // a reason, if it failed
+	Impaired                                           string // a reason, if it works but not well
 	Mappings                                           []mapping
 	Groups                                             []string
 	BornWithGroups                                     bool
