@@ -28,6 +28,9 @@ import (
 
 func main() {
 	opts := flags()
+	if opts.pprofAddress == "" {
+		unsampled()
+	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: opts.logLevel}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)

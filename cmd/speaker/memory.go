@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -12,17 +13,25 @@ const (
 	// gcPercent trades a little computing for memory, which a speaker takes on
 	// every node: it has little to compute, and keeps much.
 	gcPercent = 30
-	// memoryFloor is what a speaker may take without being thrifty: with 5,000
-	// Services it is enough. A scrape of its metrics, or a burst of changes, leaves
-	// garbage that Go would keep for minutes.
-	memoryFloor = 44 << 20
-	// spare is the share of what is in use that may come on top where that is more.
-	spare = 4 // a quarter
-	// thriftEvery is how often the limit is looked at again.
-	thriftEvery = 5 * time.Second
+	// spare is the share of what is in use that may come on top before it is looked
+	// for garbage. A scrape of its metrics, or a burst of changes, leaves garbage
+	// that Go would keep for minutes.
+	spare = 8
+	// memoryFloor is a limit that no process has to keep below: with a few hundred
+	// Services it is enough.
+	memoryFloor = 40 << 20
+	// thriftEvery is how often the limit is looked at again, and limitStep what it
+	// changes by at least.
+	thriftEvery = time.Second
+	limitStep   = 256 << 10
 )
 
-// thrift bounds the process's memory at what it has in use and a quarter, until
+// unsampled switches off the record of who allocated what, of which only
+// -pprof-address makes use: it takes 1.5 MB. It is to be called before anything
+// else.
+func unsampled() { runtime.MemProfileRate = 0 }
+
+// thrift bounds the memory of the process at what it has in use and an eighth, until
 // ctx ends. It is a soft limit: Go collects more often, and gives back at once
 // what is free. $GOGC and $GOMEMLIMIT take precedence.
 func thrift(ctx context.Context) {
@@ -32,7 +41,8 @@ func thrift(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	debug.SetMemoryLimit(memoryFloor)
+	now := int64(memoryFloor)
+	debug.SetMemoryLimit(now)
 	tick := time.NewTicker(thriftEvery)
 	defer tick.Stop()
 	for {
@@ -40,23 +50,28 @@ func thrift(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			debug.SetMemoryLimit(limit())
+		}
+		if next := limit(); next >= now+limitStep || next <= now-limitStep {
+			now = next
+			debug.SetMemoryLimit(now)
 		}
 	}
 }
 
-// limit is what the process may take now, in bytes.
+// limit is what the process may take now, in bytes, by Go's own count. All that
+// is no object counts as well: stacks, Go's tables, and room between objects,
+// which a burst leaves. A limit without it would have Go look for garbage all the
+// time where there is none.
 func limit() int64 {
 	read := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(read)
 	at := func(i int) int64 { return int64(read[i].Value.Uint64()) }
-	besides := at(1) - at(2) - at(3) - at(4) - at(5) // stacks and Go's own
+	besides := at(1) - at(2) - at(3) - at(4)
 	return max(memoryFloor, besides+at(0)+at(0)/spare)
 }

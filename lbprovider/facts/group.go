@@ -16,15 +16,18 @@ type subject interface {
 }
 
 // group is what is kept of the objects of a kind of which several may be about
-// one Service.
+// one Service. Mostly it is one, so that there is no list for it.
 type group[S subject] struct {
 	mu sync.RWMutex // guards what follows
-	// of has lists that are never changed.
-	of     map[Name][]S
+	of map[Name]S
+	// more has the others.
+	more   map[Name][]S
 	byName map[Name]S
 }
 
-func newGroup[S subject]() group[S] { return group[S]{of: map[Name][]S{}, byName: map[Name]S{}} }
+func newGroup[S subject]() group[S] {
+	return group[S]{of: map[Name]S{}, more: map[Name][]S{}, byName: map[Name]S{}}
+}
 
 func (g *group[S]) put(read any) []Name {
 	o := read.(S) //nolint:forcetypeassert // by read
@@ -37,7 +40,11 @@ func (g *group[S]) put(read any) []Name {
 
 func (g *group[S]) set(o S) {
 	g.byName[o.key()] = o
-	g.of[o.service()] = append(slices.Clip(g.of[o.service()]), o)
+	if _, another := g.of[o.service()]; another {
+		g.more[o.service()] = append(g.more[o.service()], o)
+		return
+	}
+	g.of[o.service()] = o
 }
 
 // remove forgets an object and returns about which Service it was.
@@ -47,11 +54,17 @@ func (g *group[S]) remove(name Name) []Name {
 		return nil
 	}
 	delete(g.byName, name)
-	left := slices.DeleteFunc(slices.Clone(g.of[was.service()]), func(o S) bool { return o == was })
-	if g.of[was.service()] = left; len(left) == 0 {
-		delete(g.of, was.service())
+	service := was.service()
+	left := slices.DeleteFunc(g.list(service), func(o S) bool { return o == was })
+	delete(g.of, service)
+	delete(g.more, service)
+	if len(left) > 0 {
+		g.of[service] = left[0]
 	}
-	return []Name{was.service()}
+	if len(left) > 1 {
+		g.more[service] = left[1:]
+	}
+	return []Name{service}
 }
 
 func (g *group[S]) drop(read any) []Name {
@@ -65,17 +78,26 @@ func (g *group[S]) replace(read []any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.of)
+	clear(g.more)
 	clear(g.byName)
 	for _, r := range read {
 		g.set(r.(S)) //nolint:forcetypeassert // by read
 	}
 }
 
-// about returns what is kept about a Service, which must not be changed.
+// about returns what is kept about a Service.
 func (g *group[S]) about(service Name) []S {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.of[service]
+	return g.list(service)
+}
+
+func (g *group[S]) list(service Name) []S {
+	first, known := g.of[service]
+	if !known {
+		return nil
+	}
+	return append([]S{first}, g.more[service]...)
 }
 
 // all returns everything that is kept.

@@ -59,7 +59,7 @@ func newStatuses(opts Options, k kind) (*Statuses, error) {
 	return s, s.watch(opts, k)
 }
 
-// About returns the objects about a Service. The list must not be changed.
+// About returns the objects about a Service.
 func (s *Statuses) About(service Name) []*Status { return s.kept.about(service) }
 
 // All returns all objects.

@@ -61,7 +61,10 @@ func (g *gate) open(svc *corev1.Service, pause time.Duration) bool {
 	defer g.mu.Unlock()
 	its := g.gates[name]
 	if its == nil {
-		its = &state{open: url == "" && pause == 0}
+		if url == "" && pause == 0 {
+			return true // of thousands, nothing is to be remembered
+		}
+		its = &state{}
 		g.gates[name] = its
 		switch {
 		case url != "":

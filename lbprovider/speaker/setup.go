@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -156,7 +157,10 @@ type Speaker struct {
 // all pods, it caches the speakers' only.
 func ManagerOptions(namespace, node string, speakers labels.Selector, metricsAddress, pprofAddress string) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
+	// All of Kubernetes' kinds would take half a megabyte.
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, appsv1.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return ctrl.Options{}, fmt.Errorf("register the kinds that the speaker reads: %w", err)
 		}
