@@ -52,6 +52,13 @@ const (
 	// ReasonUnsupportedHostlessRule: a rule with passthrough has no host. It
 	// is not served.
 	ReasonUnsupportedHostlessRule Reason = "UnsupportedHostlessRule"
+	// ReasonForeignAnnotation: an annotation of another Ingress controller has
+	// no equivalent, or one that differs.
+	ReasonForeignAnnotation Reason = "ForeignAnnotation"
+	// ReasonForeignProtection: an annotation of another Ingress controller
+	// keeps requests away in a way that there is not here, so the Ingress is
+	// not served.
+	ReasonForeignProtection Reason = "ForeignProtection"
 	// ReasonInvalidClassParameters: spec.parameters of the IngressClass name
 	// something else than an IngressController. They have no effect.
 	ReasonInvalidClassParameters Reason = "InvalidClassParameters"

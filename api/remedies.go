@@ -132,8 +132,8 @@ func ingressRemedies() map[Reason]Remedy {
 			"write what the message names instead, or remove the annotation",
 		},
 		ReasonForeignProtection: {
-			"an annotation of another Ingress controller protects in a way that there is not here, or cannot be read",
-			"protect the application as the message says, then remove the annotation",
+			"an annotation of another Ingress controller keeps requests away in a way that there is not here, or cannot be read",
+			"do it as the message says, then remove the annotation",
 		},
 		ReasonInvalidClassParameters: {
 			"spec.parameters of the IngressClass name something else than an IngressController",

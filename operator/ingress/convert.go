@@ -56,6 +56,10 @@ type Output struct {
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
 	c := &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}}
+	if !c.foreign() {
+		return Output{Findings: c.findings}
+	}
+	in = c.in
 	c.only, c.refers = c.controller(), c.reference()
 	c.checkLabels()
 	for i, rule := range in.Ingress.Spec.Rules {
@@ -86,15 +90,22 @@ type conversion struct {
 	only string
 	// refers leaves certificates in their Secrets.
 	refers bool
+	// insecure is what plain HTTP gets by the word of another controller's
+	// annotation, or empty.
+	insecure routev1.InsecureEdgeTerminationPolicyType
 }
 
 func (c *conversion) warn(field string, reason api.Reason, message, effect string) {
+	c.find(api.SeverityWarning, field, reason, message, effect)
+}
+
+func (c *conversion) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
 	f := api.Finding{
 		Object: api.ObjectRef{
 			Group: networkingv1.GroupName, Kind: "Ingress",
 			Namespace: c.in.Ingress.Namespace, Name: c.in.Ingress.Name,
 		},
-		Field: field, Reason: reason, Message: message, Severity: api.SeverityWarning, Effect: effect,
+		Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect,
 	}
 	if !c.seen[f] {
 		c.seen[f] = true

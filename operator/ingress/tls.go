@@ -33,6 +33,9 @@ func (c *conversion) tls(host string, live *routev1.Route) *routev1.TLSConfig {
 		liveTLS = live.Spec.TLS
 		t.InsecureEdgeTerminationPolicy = liveTLS.InsecureEdgeTerminationPolicy
 	}
+	if c.insecure != "" {
+		t.InsecureEdgeTerminationPolicy = c.insecure
+	}
 	if termination == routev1.TLSTerminationPassthrough {
 		if t.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
 			t.InsecureEdgeTerminationPolicy = routev1.InsecureEdgeTerminationPolicyRedirect

@@ -1,0 +1,63 @@
+package ingress
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// The two usual ways of ingress-nginx to say "what is below this path": a path
+// /foo(/|$)(.*) with a target that ends in $2, or /foo/(.*) with one in $1.
+var (
+	belowSecond = regexp.MustCompile(`^(/?[-/A-Z_a-z0-9.~]*)\(/\|\$\)\(\.\*\)$`)
+	belowFirst  = regexp.MustCompile(`^(/|/[-/A-Z_a-z0-9.~]*/)\(\.\*\)$`)
+)
+
+// rewriteTarget takes targets without captures, since paths are text here, and
+// those that only keep what is below the path.
+func rewriteTarget(value string, into *carried) error {
+	before, capture, captures := strings.Cut(value, "$")
+	if !captures {
+		return to(api.AnnotationRewrite)(value, into)
+	}
+	form := map[string]*regexp.Regexp{"1": belowFirst, "2": belowSecond}[capture]
+	if form == nil || !strings.HasPrefix(before, "/") || !into.pathsBelow(form) {
+		return errors.New("of captures only a path /foo(/|$)(.*) with a target that ends in $2, and /foo/(.*) with $1, have an equivalent; write the path without its pattern, pathType Prefix, and the target without captures")
+	}
+	into.same, into.prefixes = true, true
+	into.set(api.AnnotationRewrite, before, nil)
+	return nil
+}
+
+// useRegex is read after rewrite-target, which may have dealt with patterns.
+func useRegex(value string, into *carried) error {
+	if !enabled(value) || into.prefixes {
+		return nil
+	}
+	return errors.New("a path is text; write each as a rule with pathType Prefix or Exact")
+}
+
+// pathsBelow makes prefixes of paths of one form, if all of them have it.
+func (c *carried) pathsBelow(form *regexp.Regexp) bool {
+	var paths []*networkingv1.HTTPIngressPath
+	for i := range c.ingress.Spec.Rules {
+		if http := c.ingress.Spec.Rules[i].HTTP; http != nil {
+			for j := range http.Paths {
+				paths = append(paths, &http.Paths[j])
+			}
+		}
+	}
+	if slices.ContainsFunc(paths, func(p *networkingv1.HTTPIngressPath) bool { return !form.MatchString(p.Path) }) {
+		return false
+	}
+	for _, p := range paths {
+		p.Path = form.FindStringSubmatch(p.Path)[1]
+		p.PathType = new(networkingv1.PathTypePrefix)
+	}
+	return true
+}

@@ -1,0 +1,289 @@
+package ingress
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// What to write instead of annotations that are not carried over.
+const (
+	insteadRoute      = "write a Route in place of the Ingress: it has spec.httpHeaders, alternateBackends and the like"
+	insteadHeaders    = "write a Route, whose spec.httpHeaders sets headers"
+	insteadController = "spec.tuningOptions, spec.tlsSecurityProfile and spec.logging of the IngressController say it for all Routes"
+	insteadNothing    = "Fairlead has no such feature"
+	insteadPod        = "Fairlead has no such feature; let the application answer so"
+	insteadAuth       = "Fairlead asks nobody who a client is; put an authenticating proxy before the pods"
+	insteadCookie     = "the cookie is HttpOnly, ends with the session and is for the whole host"
+	insteadDeny       = "Fairlead has lists of who is admitted only: " + api.AnnotationAllowlist
+	insteadSnippet    = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
+	insteadCA         = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
+	insteadRewrite    = "the rest of the path is kept behind the target"
+)
+
+// foreignTable returns what becomes of one controller's annotations.
+func foreignTable(prefix string) map[string]foreign {
+	switch prefix {
+	case prefixNginx:
+		return nginxTable()
+	case prefixHAProxy:
+		return haproxyTable()
+	case prefixHAProxy2:
+		return haproxyIngressTable()
+	}
+	return nil
+}
+
+func nginxTable() map[string]foreign {
+	t := map[string]foreign{
+		"ssl-redirect":           {carry: redirect},
+		"force-ssl-redirect":     {carry: forceRedirect},
+		"ssl-passthrough":        {carry: passthrough},
+		"backend-protocol":       {carry: backendProtocol},
+		"rewrite-target":         {carry: rewriteTarget, instead: insteadRewrite},
+		"use-regex":              {carry: useRegex},
+		"whitelist-source-range": {carry: addresses, protects: always},
+		"allowlist-source-range": {carry: addresses, protects: always},
+		"proxy-read-timeout":     {carry: timeout},
+		"proxy-send-timeout":     {carry: timeout},
+		"load-balance":           {carry: oneOf(api.AnnotationBalance, map[string]string{"round_robin": "roundrobin", "ewma": "leastconn"})},
+		"affinity":               {carry: affinity},
+		"session-cookie-name":    {carry: to(api.AnnotationCookieName)},
+		"session-cookie-samesite": {
+			carry: oneOf(api.AnnotationCookieSameSite, map[string]string{"None": "None", "Lax": "Lax", "Strict": "Strict"}),
+		},
+		"limit-connections": {carry: limit(api.AnnotationLimitConcurrent, 1, 1), protects: always},
+		"limit-rps":         {carry: limit(api.AnnotationLimitRateHTTP, 10, 1), protects: always},
+		"limit-rpm":         {carry: limit(api.AnnotationLimitRateHTTP, 1, 6), protects: always},
+		"canary":            {instead: "a Route shares its traffic by alternateBackends and weights", protects: enabled},
+		"enable-modsecurity": {
+			instead: "Fairlead has no web application firewall", protects: enabled,
+		},
+	}
+	add(t, foreign{harmless: true}, `preserve-trailing-slash proxy-buffering proxy-request-buffering proxy-buffer-size proxy-buffers-number
+		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
+		affinity-mode affinity-canary-behavior enable-access-log enable-rewrite-log limit-burst-multiplier`)
+	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-tls-secret auth-tls-match-cn auth-snippet")
+	add(t, foreign{instead: insteadAuth, protects: enabled}, "auth-tls-verify-client")
+	add(t, foreign{instead: insteadAuth}, `auth-secret-type auth-realm auth-signin auth-signin-redirect-param auth-response-headers auth-method
+		auth-proxy-set-headers auth-request-redirect auth-always-set-cookie auth-cache-key auth-cache-duration auth-keepalive auth-keepalive-share-vars
+		auth-keepalive-requests auth-keepalive-timeout enable-global-auth satisfy auth-tls-verify-depth auth-tls-pass-certificate-to-upstream auth-tls-error-page`)
+	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
+	add(t, foreign{instead: insteadSnippet}, "configuration-snippet server-snippet stream-snippet")
+	add(t, foreign{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
+	add(t, foreign{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
+		session-cookie-expires session-cookie-conditional-samesite-none`)
+	add(t, foreign{instead: insteadRoute}, "canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
+	add(t, foreign{instead: insteadHeaders}, "custom-headers x-forwarded-prefix upstream-vhost connection-proxy-header")
+	add(t, foreign{instead: insteadPod}, `app-root permanent-redirect permanent-redirect-code temporal-redirect temporal-redirect-code from-to-www-redirect
+		relative-redirects use-port-in-redirects enable-cors cors-allow-origin cors-allow-methods cors-allow-headers cors-expose-headers cors-allow-credentials
+		cors-max-age proxy-body-size proxy-cookie-domain proxy-cookie-path proxy-redirect-from proxy-redirect-to`)
+	add(t, foreign{instead: "give each host its own rule"}, "server-alias")
+	add(t, foreign{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
+	add(t, foreign{instead: insteadController}, `proxy-connect-timeout ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
+		custom-http-errors disable-proxy-intercept-errors proxy-http-version`)
+	add(t, foreign{instead: "use " + api.AnnotationBalance}, "upstream-hash-by upstream-hash-by-subset upstream-hash-by-subset-size")
+	add(t, foreign{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap limit-allowlist limit-whitelist limit-rate
+		limit-rate-after default-backend enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span mirror-target mirror-host
+		mirror-request-body enable-owasp-core-rules modsecurity-transaction-id proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout`)
+	return t
+}
+
+// haproxyTable is that of HAProxy Technologies' controller.
+func haproxyTable() map[string]foreign {
+	t := map[string]foreign{
+		"allow-list": {carry: addresses, protects: always}, "whitelist": {carry: addresses, protects: always},
+		"ssl-redirect": {carry: redirect}, "ssl-passthrough": {carry: passthrough}, "server-ssl": {carry: serverTLS},
+		"timeout-server": {carry: to(api.AnnotationTimeout)}, "timeout-tunnel": {carry: to(api.AnnotationTimeoutTunnel)},
+		"check-interval": {carry: to(api.AnnotationCheckInterval)}, "load-balance": {carry: algorithm},
+		"cookie-persistence": {carry: to(api.AnnotationCookieName)},
+		"pod-maxconn":        {carry: to(api.AnnotationPodConnections), instead: "it counts for each router by itself"},
+		"route-acl":          {instead: "HAProxy's conditions are never taken; write a Route for each case"},
+	}
+	add(t, foreign{harmless: true}, "check forwarded-for cookie-persistence-no-dynamic dontlognull request-capture request-capture-len")
+	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret client-ca")
+	add(t, foreign{instead: insteadAuth}, "auth-realm client-crt-optional")
+	add(t, foreign{instead: insteadDeny, protects: always}, "deny-list blacklist")
+	add(t, foreign{
+		instead: "use " + api.AnnotationLimitRateHTTP + ", which counts in 10 seconds, with " + api.AnnotationLimit, protects: always,
+	}, "rate-limit-requests")
+	add(t, foreign{instead: insteadNothing}, "rate-limit-period rate-limit-size rate-limit-status-code rate-limit-whitelist send-proxy-protocol src-ip-header scale-server-slots check-http")
+	add(t, foreign{instead: insteadHeaders}, "request-set-header response-set-header set-host")
+	add(t, foreign{instead: "use " + api.AnnotationRewrite}, "path-rewrite")
+	add(t, foreign{instead: insteadPod}, `request-redirect request-redirect-code ssl-redirect-code ssl-redirect-port cors-enable cors-allow-origin
+		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-respond-to-options`)
+	add(t, foreign{instead: insteadCA}, "server-ca server-crt")
+	add(t, foreign{instead: "set appProtocol: kubernetes.io/h2c of the Service's port"}, "server-proto")
+	add(t, foreign{instead: insteadController}, "timeout-connect timeout-check")
+	add(t, foreign{instead: insteadSnippet}, "backend-config-snippet frontend-config-snippet global-config-snippet")
+	return t
+}
+
+// haproxyIngressTable is that of the community's HAProxy Ingress.
+func haproxyIngressTable() map[string]foreign {
+	t := map[string]foreign{
+		"allowlist-source-range": {carry: addresses, protects: always}, "whitelist-source-range": {carry: addresses, protects: always},
+		"ssl-redirect": {carry: redirect}, "ssl-passthrough": {carry: passthrough}, "secure-backends": {carry: serverTLS},
+		"rewrite-target": {carry: rewriteTarget},
+		"timeout-server": {carry: to(api.AnnotationTimeout)}, "timeout-tunnel": {carry: to(api.AnnotationTimeoutTunnel)},
+		"health-check-interval": {carry: to(api.AnnotationCheckInterval)}, "balance-algorithm": {carry: algorithm},
+		"affinity": {carry: affinity}, "session-cookie-name": {carry: to(api.AnnotationCookieName)},
+		"maxconn-server":    {carry: to(api.AnnotationPodConnections), instead: "it counts for each router by itself"},
+		"limit-connections": {carry: limit(api.AnnotationLimitConcurrent, 1, 1), protects: always},
+		"limit-rps":         {carry: limit(api.AnnotationLimitRateHTTP, 10, 1), protects: always},
+		"waf":               {instead: "Fairlead has no web application firewall", protects: enabled},
+	}
+	add(t, foreign{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
+	add(t, foreign{instead: insteadAuth, protects: always}, "auth-secret auth-url auth-tls-secret oauth")
+	add(t, foreign{instead: insteadAuth}, `auth-realm auth-method auth-signin auth-headers-request auth-headers-succeed auth-headers-fail oauth-uri-prefix
+		oauth-headers auth-tls-verify-client auth-tls-cert-header auth-tls-error-page auth-tls-strict`)
+	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
+	add(t, foreign{instead: insteadHeaders}, "headers original-forwarded-for-hdr")
+	add(t, foreign{instead: "reencrypt: " + annotationTermination + "; HTTP/2: appProtocol kubernetes.io/h2c of the Service's port"}, "backend-protocol")
+	add(t, foreign{instead: insteadPod}, `redirect-to redirect-from redirect-from-regex app-root no-tls-redirect-locations cors-enable cors-allow-origin
+		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-expose-headers proxy-body-size`)
+	add(t, foreign{instead: insteadRoute}, "blue-green-deploy blue-green-balance blue-green-mode blue-green-header blue-green-cookie")
+	add(t, foreign{instead: insteadCA}, "secure-crt-secret secure-verify-ca-secret secure-sni secure-verify-hostname")
+	add(t, foreign{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-same-site session-cookie-domain session-cookie-value-strategy")
+	add(t, foreign{instead: insteadSnippet}, "config-backend config-frontend config-tcp config-global config-defaults")
+	add(t, foreign{instead: "use " + api.AnnotationHSTS}, "hsts hsts-max-age hsts-include-subdomains hsts-preload")
+	add(t, foreign{instead: insteadNothing}, "limit-whitelist proxy-protocol fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
+	return t
+}
+
+func add(table map[string]foreign, f foreign, names string) {
+	for name := range strings.FieldsSeq(names) {
+		table[name] = f
+	}
+}
+
+func redirect(value string, into *carried) error {
+	on, err := strconv.ParseBool(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is neither true nor false", value)
+	case on:
+		into.insecure = routev1.InsecureEdgeTerminationPolicyRedirect
+	case into.insecure == "":
+		into.insecure = routev1.InsecureEdgeTerminationPolicyAllow
+	}
+	return nil
+}
+
+// forceRedirect is for Ingresses without TLS, too, which ends in front of the
+// controller then. That is unknown here.
+func forceRedirect(value string, into *carried) error {
+	if on, err := strconv.ParseBool(value); err == nil && on && !into.tls() {
+		return errors.New("plain HTTP is redirected where the Ingress has TLS; add spec.tls")
+	}
+	return redirect(value, into)
+}
+
+func passthrough(value string, into *carried) error {
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", value)
+	}
+	if on {
+		into.annotations[annotationTermination] = string(routev1.TLSTerminationPassthrough) // before TLS to the pods
+	}
+	return nil
+}
+
+func serverTLS(value string, into *carried) error {
+	on, err := strconv.ParseBool(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is neither true nor false", value)
+	case on && !into.tls():
+		return errors.New("TLS to the pods needs TLS to the router; add spec.tls")
+	case on:
+		into.set(annotationTermination, string(routev1.TLSTerminationReencrypt), nil)
+	}
+	return nil
+}
+
+func backendProtocol(value string, into *carried) error {
+	switch strings.ToUpper(value) {
+	case "HTTP":
+		return nil
+	case "HTTPS", "GRPCS":
+		return serverTLS("true", into)
+	case "GRPC":
+		return errors.New("set appProtocol: kubernetes.io/h2c of the Service's port")
+	}
+	return fmt.Errorf("%q has no equivalent; there are HTTP, HTTPS and GRPCS", value)
+}
+
+// addresses turns commas into blanks. What is in the list the routers judge:
+// a wrong item admits nobody.
+func addresses(value string, into *carried) error {
+	list := strings.Join(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }), " ")
+	if list == "" {
+		return errors.New("the list is empty")
+	}
+	into.set(api.AnnotationAllowlist, list, nil)
+	return nil
+}
+
+// timeout reads seconds. The longer of the times to read and to write counts,
+// for websockets, too.
+func timeout(value string, into *carried) error {
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q is not a number of seconds", value)
+	}
+	longer := func(a, b string) bool { return seconds(a) > seconds(b) }
+	text := strconv.FormatUint(n, 10) + "s"
+	into.set(api.AnnotationTimeout, text, longer)
+	into.set(api.AnnotationTimeoutTunnel, text, longer)
+	return nil
+}
+
+func seconds(text string) time.Duration {
+	d, err := api.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+func affinity(value string, _ *carried) error {
+	if value != "cookie" {
+		return fmt.Errorf("%q has no equivalent; there is cookie, which is on without an annotation", value)
+	}
+	return nil
+}
+
+func algorithm(value string, into *carried) error {
+	word, _, _ := strings.Cut(value, " ")
+	same := map[string]string{}
+	for _, name := range []string{"roundrobin", "leastconn", "source", "random"} {
+		same[name] = name
+	}
+	return oneOf(api.AnnotationBalance, same)(word, into)
+}
+
+// limit multiplies a limit to the time that ours counts in. The smaller one
+// counts.
+func limit(key string, times, by int) func(string, *carried) error {
+	return func(value string, into *carried) error {
+		n, err := strconv.ParseInt(value, 10, 20)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not a whole number from 1", value)
+		}
+		into.set(api.AnnotationLimit, "true", nil)
+		into.set(key, strconv.Itoa(max(int(n)*times/by, 1)), func(a, b string) bool {
+			x, _ := strconv.Atoi(a)
+			y, _ := strconv.Atoi(b)
+			return x < y
+		})
+		return nil
+	}
+}
