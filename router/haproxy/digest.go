@@ -97,7 +97,7 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 			name = append(name[:0], of.file(id)...)
 			add(d, of.command, name)
 			if depth == Everything && text != "" {
-				p.prints(text, of.whole, func(print []byte) { add(d, "print", name, print) })
+				p.prints(text, of.whole, func(sum []byte) { add(d, "print", name, sum) })
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (r *Runtime) Digest(known *plan.State, depth Depth) (uint64, error) {
 	asks := []func(*digest) error{r.digestBackends, r.digestMaps, r.digestStored, r.digestLines}
 	if depth == Everything {
 		asks = append(asks, r.digestProxies, func(d *digest) error {
-			return r.fingerprints(known, func(_ stored, file, print []byte) { add(d, "print", file, print) })
+			return r.fingerprints(known, func(_ stored, file, sum []byte) { add(d, "print", file, sum) })
 		})
 	}
 	for _, ask := range asks {

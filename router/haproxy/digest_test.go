@@ -1,7 +1,7 @@
 package haproxy
 
 import (
-	"crypto/sha1" //nolint:gosec // as HAProxy's fingerprints
+	"crypto/sha1"
 	"encoding/pem"
 	"fmt"
 	"net/netip"
@@ -86,13 +86,13 @@ func TestPrints(t *testing.T) {
 	var want []string
 	for _, der := range []string{"one", "two", "one"} {
 		text += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(strings.Repeat(der, 100))}))
-		want = append(want, fmt.Sprintf("%X", sha1.Sum([]byte(strings.Repeat(der, 100))))) //nolint:gosec // see above
+		want = append(want, fmt.Sprintf("%X", sha1.Sum([]byte(strings.Repeat(der, 100)))))
 	}
 	text += string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("key")}))
 	var p printer
 	for whole, want := range map[bool][]string{false: want[:1], true: want[:2]} {
 		var got []string
-		p.prints(text, whole, func(print []byte) { got = append(got, string(print)) })
+		p.prints(text, whole, func(sum []byte) { got = append(got, string(sum)) })
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("whole %v (-want +got):\n%s", whole, d)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha1" //nolint:gosec // what HAProxy tells of a certificate; nobody is trusted for it
 	"encoding/base64"
-	"io"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/plan"
@@ -31,44 +30,44 @@ func (r *Runtime) stored() [2]stored {
 // fingerprints asks HAProxy for those of all certificates and CA bundles whose
 // text a state knows, as lines of its answers tell them: 20 µs of its thread for
 // each (3.4.7).
-func (r *Runtime) fingerprints(st *plan.State, each func(of stored, file, print []byte)) error {
+func (r *Runtime) fingerprints(st *plan.State, each func(of stored, file, sum []byte)) error {
 	for _, of := range r.stored() {
 		var ask strings.Builder
-		flush := func() error {
-			if ask.Len() == 0 {
-				return nil
-			}
-			defer ask.Reset()
-			var file []byte
-			return r.answer(ask.String(), func(from io.Reader) error {
-				return r.eachBytes(from, func(l []byte) {
-					if name, ok := bytes.CutPrefix(l, []byte("Filename: ")); ok {
-						file = append(file[:0], name...)
-					} else if sum, ok := bytes.CutPrefix(l, []byte("SHA1 FingerPrint: ")); ok {
-						each(of, file, sum)
-					}
-				})
-			})
-		}
 		for id, text := range of.texts(st) {
 			if text == "" || text == plan.Altered {
 				continue
-			}
-			if ask.Len() > maxLine {
-				if err := flush(); err != nil {
-					return err
-				}
 			}
 			if ask.Len() > 0 {
 				ask.WriteByte(';')
 			}
 			ask.WriteString(of.command + " " + of.file(id))
+			if ask.Len() < maxLine {
+				continue
+			}
+			if err := r.askPrints(ask.String(), of, each); err != nil {
+				return err
+			}
+			ask.Reset()
 		}
-		if err := flush(); err != nil {
+		if ask.Len() == 0 {
+			continue
+		}
+		if err := r.askPrints(ask.String(), of, each); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *Runtime) askPrints(commands string, of stored, each func(of stored, file, sum []byte)) error {
+	var file []byte
+	return r.streamBytes(commands, func(l []byte) {
+		if name, ok := bytes.CutPrefix(l, []byte("Filename: ")); ok {
+			file = append(file[:0], name...)
+		} else if sum, ok := bytes.CutPrefix(l, []byte("SHA1 FingerPrint: ")); ok {
+			each(of, file, sum)
+		}
+	})
 }
 
 // printer makes fingerprints of texts. It keeps its buffers.
@@ -113,33 +112,33 @@ func (p *printer) prints(text string, whole bool, each func([]byte)) {
 // markAltered notes in a state the certificates and CA bundles that are not
 // those of another one, which knows their texts.
 func (r *Runtime) markAltered(st, known *plan.State) error {
-	type key struct{ file, print string }
-	have := map[key]bool{}
-	if err := r.fingerprints(known, func(_ stored, file, print []byte) {
-		have[key{string(file), string(print)}] = true
+	have := map[string]map[string]bool{}
+	if err := r.fingerprints(known, func(_ stored, file, sum []byte) {
+		if have[string(file)] == nil {
+			have[string(file)] = map[string]bool{}
+		}
+		have[string(file)][string(sum)] = true
 	}); err != nil {
 		return err
-	}
-	count := map[string]int{}
-	for k := range have {
-		count[k.file]++
 	}
 	var p printer
 	for _, of := range r.stored() {
 		there := of.texts(st)
 		for id, text := range of.texts(known) {
-			if _, ok := there[id]; !ok || text == "" || text == plan.Altered {
-				continue
-			}
-			file, want, same := of.file(id), 0, true
-			p.prints(text, of.whole, func(print []byte) {
-				want++
-				same = same && have[key{file, string(print)}]
-			})
-			if !same || want != count[file] {
+			if _, ok := there[id]; ok && text != "" && text != plan.Altered && !p.same(text, of.whole, have[of.file(id)]) {
 				there[id] = plan.Altered
 			}
 		}
 	}
 	return nil
+}
+
+// same reports whether a text has exactly these fingerprints.
+func (p *printer) same(text string, whole bool, have map[string]bool) bool {
+	want, same := 0, true
+	p.prints(text, whole, func(sum []byte) {
+		want++
+		same = same && have[string(sum)]
+	})
+	return same && want == len(have)
 }

@@ -202,7 +202,7 @@ func ended(pid int) <-chan struct{} {
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
 			defer func() { _ = unix.Close(fd) }()
 			for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-				_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) //nolint:gosec // a descriptor is a small number
+				_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 			}
 		}
 		for alive(pid) {
