@@ -2,6 +2,7 @@ package operator
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,6 +118,21 @@ func TestRollout(t *testing.T) {
 				t.Errorf("pods of different generations must be able to share a node: %+v", terms)
 			}
 		})
+	}
+}
+
+// TestShutdownDelay: where a load balancer of somebody else must notice that a
+// router stops, it serves on for as long as such take.
+func TestShutdownDelay(t *testing.T) {
+	t.Parallel()
+	for strategy, want := range map[operatorv1.EndpointPublishingStrategyType]bool{
+		operatorv1.LoadBalancerServiceStrategyType: false, operatorv1.HostNetworkStrategyType: true,
+		operatorv1.NodePortServiceStrategyType: true, operatorv1.PrivateStrategyType: true,
+	} {
+		args := strings.Join(desiredDeployment(plainSettings(strategy, 2)).Spec.Template.Spec.Containers[0].Args, " ")
+		if got := strings.Contains(args, "--shutdown-delay 45s"); got != want {
+			t.Errorf("%s: %q", strategy, args)
+		}
 	}
 }
 

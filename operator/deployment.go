@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -216,35 +215,6 @@ func routerContainer(s settings) corev1.Container {
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
-}
-
-// routerArgs holds only what a running router cannot read from its own
-// IngressController: every change here is a rollout.
-func routerArgs(s settings) []string {
-	port := func(p int32) string { return strconv.Itoa(int(p)) }
-	args := []string{
-		"--name", s.name,
-		"--domain", s.domain,
-		"--canonical-hostname", api.CanonicalHostname(s.name, s.domain),
-		"--namespace", api.OperandNamespace,
-		"--ingresscontroller-namespace", api.OperatorNamespace,
-		"--haproxy", haproxyPath,
-		"--work-dir", workDir,
-		"--supervise=false",
-		"--http-port", port(s.ports.http),
-		"--https-port", port(s.ports.https),
-		"--stats-port", port(s.ports.stats),
-		"--default-certificate", certificateDir,
-		"--stats-auth", statsAuthDir,
-		"--client-ca", clientCADir,
-		"--error-pages", errorPagesDir,
-		"--admitted-settings", admittedDir,
-		"--destination-ca", serviceCADir,
-	}
-	if s.logs {
-		args = append(args, "--log-socket", logSocket)
-	}
-	return args
 }
 
 func containerPorts(s settings) []corev1.ContainerPort {
