@@ -55,9 +55,12 @@ func (s *segment) neighbour6(addr string) string {
 	return s.run("ip", "-n", s.prefix+"client", "-6", "neigh", "show", addr)
 }
 
+// TestAnnounceIPv6OnRealSegment runs without any IPv4 address, as in a cluster that
+// has IPv6 alone.
 func TestAnnounceIPv6OnRealSegment(t *testing.T) {
 	s := newSegment(t)
 	for i, ns := range []string{"client", "a", "b"} {
+		s.run("ip", "-n", s.prefix+ns, "-4", "addr", "flush", "dev", "eth0")
 		s.run("ip", "-n", s.prefix+ns, "addr", "add", fmt.Sprintf("fd00:77::%d/64", i+1), "dev", "eth0", "nodad")
 	}
 	const vip = "fd00:77::100"

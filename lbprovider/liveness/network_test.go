@@ -15,7 +15,7 @@ const inNetwork = "FAIRLEAD_LIVENESS_TEST_NETWORK"
 // without IPv4. The test starts itself again in a network of its own, as this
 // machine has only one address of that kind on its loopback.
 func TestOverIPv6(t *testing.T) {
-	if os.Getenv(inNetwork) == "" {
+	if _, there := os.LookupEnv(inNetwork); !there {
 		if os.Geteuid() != 0 {
 			t.Skip("network namespaces need root")
 		}
@@ -28,8 +28,11 @@ func TestOverIPv6(t *testing.T) {
 		return
 	}
 	for _, args := range [][]string{
-		{"link", "set", "lo", "up"}, {"-4", "addr", "flush", "dev", "lo"},
-		{"addr", "add", "fd00:77::1/128", "dev", "lo"}, {"addr", "add", "fd00:77::2/128", "dev", "lo"}, {"addr", "add", "fd00:77::3/128", "dev", "lo"},
+		{"link", "set", "lo", "up"},
+		{"-4", "addr", "flush", "dev", "lo"},
+		{"addr", "add", "fd00:77::1/128", "dev", "lo"},
+		{"addr", "add", "fd00:77::2/128", "dev", "lo"},
+		{"addr", "add", "fd00:77::3/128", "dev", "lo"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v: %s", args, err, out)
