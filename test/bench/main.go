@@ -65,7 +65,7 @@ func parseFlags() options {
 	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything")
 	flag.StringVar(&o.haproxy, "haproxy", "haproxy", "program of the tools folder: haproxy or haproxy-3.0")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
-	flag.DurationVar(&o.idleFor, "idle", 2*time.Minute, "how long to watch the router while nothing changes")
+	flag.DurationVar(&o.idleFor, "idle", 90*time.Second, "how long to watch the router while nothing changes")
 	flag.DurationVar(&o.limit, "limit", 25*time.Minute, "give up after this time")
 	flag.BoolVar(&o.seed, "seed", false, "put the routes straight into etcd instead of creating them, in seconds instead of minutes")
 	flag.BoolVar(&o.threshold, "require", false, "fail unless every figure is as required")

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -118,8 +117,8 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 // others have changed in HAProxy.
 func (b *bench) idle(ctx context.Context) error {
 	b.progress("nothing changes for %s", b.idleFor)
-	// The first check after a start has to read everything.
-	if err := pause(ctx, router.DefaultDriftCheck+10*time.Second); err != nil {
+	// Leading and the first reports of status come with a start.
+	if err := pause(ctx, 10*time.Second); err != nil {
 		return err
 	}
 	router, _ := b.router.Usage()
