@@ -35,7 +35,7 @@ func (b *bench) routes(ctx context.Context) error {
 	if why := tor.Missing(); why != "" {
 		return errors.New(why)
 	}
-	stop, err := b.startRouter(ctx)
+	router, stop, err := b.startRouter(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,9 @@ func (b *bench) routes(ctx context.Context) error {
 		if err := b.hops(ctx, address, len(nodes)); err != nil {
 			return err
 		}
+		if err := watched(ctx, router, len(nodes)); err != nil {
+			return err
+		}
 		silence, err := b.lose(ctx, address, nodes[i%len(nodes)])
 		if err != nil {
 			return err
@@ -68,17 +71,17 @@ func (b *bench) routes(ctx context.Context) error {
 
 // startRouter starts FRR on the host tor as the documentation has it, and makes
 // it the client's way to the addresses.
-func (b *bench) startRouter(ctx context.Context) (stop func(), err error) {
+func (b *bench) startRouter(ctx context.Context) (r *tor.Router, stop func(), err error) {
 	text, err := os.ReadFile("docs/lb/bgp.md")
 	if err != nil {
-		return nil, fmt.Errorf("read the example: %w", err)
+		return nil, nil, fmt.Errorf("read the example: %w", err)
 	}
 	self := b.Cluster.Address("tor")
 	lan := self[:strings.LastIndex(self, ".")]
 	frr, yaml := tor.Example(string(text), strings.NewReplacer(
 		"192.168.77.0/24", routedRange, "192.168.10.1\n", self+"\n", "192.168.10.0/24", lan+".0/24"))
 	if err := b.apply(ctx, yaml+"---\n"+routedYAML); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	netns := b.Cluster.Name() + "-tor"
 	for _, args := range [][]string{
@@ -86,22 +89,22 @@ func (b *bench) startRouter(ctx context.Context) (stop func(), err error) {
 		{"ip", "-n", b.Cluster.Name() + "-client", "route", "replace", routedRange, "via", self},
 	} {
 		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%v: %w: %s", args, err, out)
+			return nil, nil, fmt.Errorf("%v: %w: %s", args, err, out)
 		}
 	}
 	dir, err := os.MkdirTemp("", "tor")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
+		return nil, nil, fmt.Errorf("make a folder: %w", err)
 	}
 	log, err := os.Create(dir + "/log")
 	if err != nil {
-		return nil, fmt.Errorf("make a log: %w", err)
+		return nil, nil, fmt.Errorf("make a log: %w", err)
 	}
-	r, err := tor.FRR(ctx, netns, dir, frr, log)
+	r, err = tor.FRR(ctx, netns, dir, frr, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func() {
+	return r, func() {
 		if err := r.Stop(); err != nil {
 			b.progress("stop FRR: %v", err)
 		}
@@ -125,6 +128,23 @@ func (b *bench) hops(ctx context.Context, address string, nodes int) error {
 		}
 		if len(routes) != 1 || len(routes[0].NextHops) != nodes {
 			return fmt.Errorf("%s leads to %s, not to %d nodes", address, out, nodes)
+		}
+		return nil
+	})
+}
+
+// watched waits until BFD watches so many nodes. It begins with a packet a second,
+// after the session of BGP is there; a node that died before would be missed only
+// when that session ends, after a minute and a half.
+func watched(ctx context.Context, router *tor.Router, nodes int) error {
+	return product.Until(ctx, 60*time.Second, func() error {
+		var peers []struct{ Peer, Status string }
+		if err := router.JSON(ctx, "show bfd peers json", &peers); err != nil {
+			return err
+		}
+		up := slices.DeleteFunc(slices.Clone(peers), func(p struct{ Peer, Status string }) bool { return p.Status != "up" })
+		if len(up) != nodes {
+			return fmt.Errorf("BFD watches %d nodes, not %d: %+v", len(up), nodes, peers)
 		}
 		return nil
 	})
