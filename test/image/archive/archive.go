@@ -124,7 +124,7 @@ func (img image) compile(ctx context.Context, tools, root string) (string, error
 	target := filepath.Join(tools, "images", "bin", img.name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, img.pkg)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOOS=linux"})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile %s: %w\n%s", img.pkg, err, out)
 	}
