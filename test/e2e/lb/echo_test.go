@@ -161,7 +161,11 @@ func delivered(t *testing.T, p *product.Product, name, address string) {
 	rule := regexp.MustCompile(`chain service-\w+-default/` + name + `/tcp/http \{[^{]*\{([^}]*)\}`)
 	pod := regexp.MustCompile(`([0-9.]+) \. 8080`)
 	eventually(t, func() error {
-		pods := strings.Fields(kubectl(t, p, "-n", "default", "get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[*].status.podIP}"))
+		out, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[*].status.podIP}")
+		if err != nil {
+			return err
+		}
+		pods := strings.Fields(out)
 		slices.Sort(pods)
 		for _, node := range p.Cluster.Nodes() {
 			out, err := p.Cluster.Exec(t.Context(), node, "nft", "list", "table", "ip", "kube-proxy")
