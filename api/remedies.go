@@ -11,7 +11,7 @@ type Remedy struct {
 // RemedyOf returns what is known about a reason; ok is false for a reason that
 // is not Fairlead's.
 func RemedyOf(r Reason) (remedy Remedy, ok bool) {
-	for _, table := range []map[Reason]Remedy{routeRemedies(), manifestRemedies(), ingressRemedies(), controllerRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
+	for _, table := range []map[Reason]Remedy{routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), controllerRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true
 		}
@@ -49,6 +49,12 @@ func routeRemedies() map[Reason]Remedy {
 			"HAProxy did not take the configuration of this route",
 			"undo the last change of the route, and report the message: the router should have refused it earlier",
 		},
+	}
+}
+
+// admittedRemedies are about findings that leave a Route admitted.
+func admittedRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonServiceNotFound: {
 			"the Service does not exist in the namespace of the object",
 			"create the Service, or correct its name",

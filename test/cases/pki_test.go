@@ -152,7 +152,7 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 func (a *authority) pem(t testing.TB, words string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		kind, name, _ := strings.Cut(w, ":")
 		switch kind {
 		case "cert":

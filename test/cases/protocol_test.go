@@ -3,7 +3,6 @@ package cases
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"golang.org/x/net/http2"
 )
 
 // TestOddRequests: what is no proper request gets a proper answer, or none, and
@@ -64,9 +62,10 @@ func TestPriorKnowledge(t *testing.T) {
 	onVersions(t, func(t *testing.T, version string) {
 		b := settingsBed(t, version, nil)
 		b.eventually("an answer by HTTP/2", func() error {
-			transport := &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, _ string, _ *tls.Config) (net.Conn, error) {
+			transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", strconv.Itoa(b.http)))
 			}}
+			transport.Protocols.SetUnencryptedHTTP2(true)
 			defer transport.CloseIdleConnections()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://plain.set.test/", nil)
 			if err != nil {
