@@ -105,7 +105,12 @@ func Decide(req Request, nodes []election.Node, self string) Decision {
 		return Decision{Reason: NoReadyEndpoints}
 	}
 	d := Decision{Excluded: map[string]election.Exclusion{}}
-	for _, n := range exclude(req, ads, nodes, self, d.Excluded) {
+	left := exclude(req, ads, nodes, self, d.Excluded)
+	if len(left) > 0 {
+		d.Nodes = make([]string, 0, len(left))
+	}
+	for i := range left {
+		n := &left[i]
 		d.Nodes = append(d.Nodes, n.Name)
 		if n.Name == self {
 			d.Offers, d.Detail = offer(covering(ads, n), req.Addrs)
@@ -127,28 +132,21 @@ func Decide(req Request, nodes []election.Node, self string) Decision {
 }
 
 // exclude returns the nodes that announce, and notes why others do not. Nodes
-// that had better not announce stand back, unless they are all there is.
+// that had better not announce stand back, unless they are all there is. The
+// list is nodes itself if there are no others: a speaker asks for each Service.
 func exclude(req Request, ads []*config.BGPAdvertisement, nodes []election.Node, self string, excluded map[string]election.Exclusion) []election.Node {
-	var left []election.Node
-	for _, n := range nodes {
-		why := election.Exclusion("")
+	left, out := nodes, false
+	for i := range nodes {
+		why := exclusion(&req, ads, &nodes[i], self)
 		switch {
-		case n.Excluded:
-			why = election.ExcludedLabel
-		case n.NetworkUnavailable:
-			why = election.ExcludedNetwork
-		case n.Name != self && !n.Alive: // of itself, a speaker knows that it lives
-			why = election.ExcludedUnreachable
-		case len(covering(ads, n)) == 0:
-			why = election.ExcludedAdvertisement
-		case req.Local && !req.Endpoints[n.Name]:
-			why = election.ExcludedNoLocal
+		case why == "" && out:
+			left = append(left, nodes[i])
+		case why != "":
+			if !out {
+				left, out = append(make([]election.Node, 0, len(nodes)), nodes[:i]...), true
+			}
+			excluded[nodes[i].Name] = why
 		}
-		if why != "" {
-			excluded[n.Name] = why
-			continue
-		}
-		left = append(left, n)
 	}
 	doubts := req.Doubts
 	if !req.Local {
@@ -157,7 +155,24 @@ func exclude(req Request, ads []*config.BGPAdvertisement, nodes []election.Node,
 	return election.StandBack(left, doubts, excluded)
 }
 
-func covering(ads []*config.BGPAdvertisement, n election.Node) []*config.BGPAdvertisement {
+// exclusion says why a node must not announce, or is empty.
+func exclusion(req *Request, ads []*config.BGPAdvertisement, n *election.Node, self string) election.Exclusion {
+	switch {
+	case n.Excluded:
+		return election.ExcludedLabel
+	case n.NetworkUnavailable:
+		return election.ExcludedNetwork
+	case n.Name != self && !n.Alive: // of itself, a speaker knows that it lives
+		return election.ExcludedUnreachable
+	case !slices.ContainsFunc(ads, func(ad *config.BGPAdvertisement) bool { return config.MatchesAny(ad.Nodes, n.Labels) }):
+		return election.ExcludedAdvertisement
+	case req.Local && !req.Endpoints[n.Name]:
+		return election.ExcludedNoLocal
+	}
+	return ""
+}
+
+func covering(ads []*config.BGPAdvertisement, n *election.Node) []*config.BGPAdvertisement {
 	var out []*config.BGPAdvertisement
 	for _, ad := range ads {
 		if config.MatchesAny(ad.Nodes, n.Labels) {

@@ -235,10 +235,14 @@ func exclude(req Request, ads []*config.L2Advertisement, field *field) {
 
 // StandBack leaves out the nodes that had better not announce, and notes why,
 // the worst first. Where none would be left, they stay: an address on a
-// doubtful node is better than on none.
+// doubtful node is better than on none. What is returned is nodes itself if none
+// is left out.
 func StandBack(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
 	f := newField(nodes)
 	f.doubtful(doubts)
+	if f.left == len(nodes) {
+		return nodes
+	}
 	kept := make([]Node, 0, f.left)
 	for i := range nodes {
 		if f.in[i] {

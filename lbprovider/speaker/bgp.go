@@ -113,7 +113,7 @@ func (b *bgpSide) decide(svc *corev1.Service, addrs []netip.Addr) (served bool) 
 	if !known || old.waits != v.waits || !slices.EqualFunc(old.offers, v.offers, sameOffer) {
 		b.dirty = true
 	}
-	b.tellService(svc, d.String(), v, old, known)
+	b.tellService(svc, &d, v, old, known)
 	return len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements
 }
 
@@ -131,9 +131,9 @@ func sameOffer(a, b bgp.Offer) bool {
 	return a.Equal(b.Route) && slices.Equal(a.Peers, b.Peers)
 }
 
-func (b *bgpSide) tellService(svc *corev1.Service, message string, v, old bgpVerdict, known bool) {
+func (b *bgpSide) tellService(svc *corev1.Service, d *bgp.Decision, v, old bgpVerdict, known bool) {
 	if !known || old.announce != v.announce || old.reason != v.reason || !slices.Equal(old.addrs, v.addrs) {
-		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.reason, "message", message)
+		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.reason, "message", d.String())
 	}
 	begins := v.announce && !v.waits && (!old.announce || old.waits || !slices.Equal(old.addrs, v.addrs))
 	failed := v.reason == bgp.ConflictingAdvertisements || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
@@ -143,7 +143,7 @@ func (b *bgpSide) tellService(svc *corev1.Service, message string, v, old bgpVer
 			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
 	case failed && (!known || old.reason != v.reason) && b.spokesman():
 		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
-			"no router is told the address: %s", short(message))
+			"no router is told the address: %s", short(d.String()))
 	}
 }
 
