@@ -36,7 +36,7 @@ func TestRandomFaults(t *testing.T) {
 			for n := 4; n < 12; n++ {
 				b.cloud.AddInstance(instanceID(n), "subnet-a", fmt.Sprintf("10.0.1.%d", n+20), b.nodes)
 			}
-			s := &soak{b, rand.New(rand.NewPCG(seed, 1)), routerSpec(4)} //nolint:gosec // the same each time, on purpose
+			s := &soak{b, rand.New(rand.NewPCG(seed, 1)), routerSpec(4)} // the same each time
 			for range 25 {
 				s.change()
 				s.storm()

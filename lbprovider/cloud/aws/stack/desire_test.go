@@ -62,16 +62,26 @@ func TestChecks(t *testing.T) {
 		{name: "nodes by address, Local", annotations: map[string]string{"nlb-target-type": "ip", "fairlead.dev/aws-target-source": "node"}, want: kubeProxy},
 		{name: "pods", annotations: map[string]string{"nlb-target-type": "ip"}, want: dialed},
 		{name: "pods, by the operator's flag", change: func(in *Input) { in.Defaults.TargetType = "ip" }, want: dialed},
-		{name: "chosen", annotations: map[string]string{"healthcheck-protocol": "HTTPS", "healthcheck-port": "https", "healthcheck-interval": "5", "healthcheck-success-codes": "200"},
-			want: HealthCheck{Protocol: "HTTPS", Port: "30443", Path: "/", Codes: "200", Interval: 5, Timeout: 5, Healthy: 2, Unhealthy: 2}},
-		{name: "application, Local", annotations: map[string]string{"type": "alb", domain: "apps.example.com"},
-			want: HealthCheck{Protocol: "HTTP", Port: "32100", Path: "/healthz", Codes: "200", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2}},
-		{name: "application, as the operator writes it", annotations: map[string]string{"type": "alb", "healthcheck-interval": "10", "healthcheck-timeout": "4"},
-			want: HealthCheck{Protocol: "HTTP", Port: "32100", Path: "/healthz", Codes: "200", Interval: 10, Timeout: 4, Healthy: 2, Unhealthy: 2}},
-		{name: "application, pods of a router", annotations: map[string]string{"type": "alb", "nlb-target-type": "ip", annotationProbe: ":1936/healthz/ready"},
-			want: HealthCheck{Protocol: "HTTP", Port: "1936", Path: "/healthz/ready", Codes: "200", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2}},
-		{name: "application, other pods", annotations: map[string]string{"type": "alb", "nlb-target-type": "ip"},
-			want: HealthCheck{Protocol: "HTTP", Port: trafficPort, Path: "/", Codes: "200-499", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2}},
+		{
+			name: "chosen", annotations: map[string]string{"healthcheck-protocol": "HTTPS", "healthcheck-port": "https", "healthcheck-interval": "5", "healthcheck-success-codes": "200"},
+			want: HealthCheck{Protocol: "HTTPS", Port: "30443", Path: "/", Codes: "200", Interval: 5, Timeout: 5, Healthy: 2, Unhealthy: 2},
+		},
+		{
+			name: "application, Local", annotations: map[string]string{"type": "alb", domain: "apps.example.com"},
+			want: HealthCheck{Protocol: "HTTP", Port: "32100", Path: "/healthz", Codes: "200", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2},
+		},
+		{
+			name: "application, as the operator writes it", annotations: map[string]string{"type": "alb", "healthcheck-interval": "10", "healthcheck-timeout": "4"},
+			want: HealthCheck{Protocol: "HTTP", Port: "32100", Path: "/healthz", Codes: "200", Interval: 10, Timeout: 4, Healthy: 2, Unhealthy: 2},
+		},
+		{
+			name: "application, pods of a router", annotations: map[string]string{"type": "alb", "nlb-target-type": "ip", annotationProbe: ":1936/healthz/ready"},
+			want: HealthCheck{Protocol: "HTTP", Port: "1936", Path: "/healthz/ready", Codes: "200", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2},
+		},
+		{
+			name: "application, other pods", annotations: map[string]string{"type": "alb", "nlb-target-type": "ip"},
+			want: HealthCheck{Protocol: "HTTP", Port: trafficPort, Path: "/", Codes: "200-499", Interval: 15, Timeout: 5, Healthy: 2, Unhealthy: 2},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,19 +112,25 @@ func TestTargets(t *testing.T) {
 		problem     string
 	}{
 		{name: "nodes", annotations: nodes, nodes: []hook.Node{node("a", "2001:db8::1", "10.0.0.1")}, want: []Target{{ID: "10.0.0.1", Port: 30080}}},
-		{name: "nodes elsewhere", annotations: nodes, nodes: []hook.Node{node("a", "192.168.0.1"), node("b", "100.64.0.1")}, want: []Target{
-			{ID: "192.168.0.1", Port: 30080, Zone: "all"}, {ID: "100.64.0.1", Port: 30080, Zone: "all"},
-		}},
+		{
+			name: "nodes elsewhere", annotations: nodes, nodes: []hook.Node{node("a", "192.168.0.1"), node("b", "100.64.0.1")}, want: []Target{
+				{ID: "192.168.0.1", Port: 30080, Zone: "all"}, {ID: "100.64.0.1", Port: 30080, Zone: "all"},
+			},
+		},
 		{name: "a public node elsewhere", annotations: nodes, nodes: []hook.Node{node("a", "203.0.113.1"), node("b", "10.0.0.2")}, want: []Target{{ID: "10.0.0.2", Port: 30080}}, problem: "203.0.113.1"},
-		{name: "routers in the nodes' network", annotations: nodes, nodes: []hook.Node{node("a", "10.0.0.1"), node("b", "10.0.0.2"), node("c", "192.168.0.3")},
+		{
+			name: "routers in the nodes' network", annotations: nodes, nodes: []hook.Node{node("a", "10.0.0.1"), node("b", "10.0.0.2"), node("c", "192.168.0.3")},
 			pods: []hook.Pod{pod("10.0.0.1", "a"), pod("192.168.0.3", "c")}, change: func(in *Input) { in.Spec.Ports[0].NodePort = 0 },
-			want: []Target{{ID: "10.0.0.1", Port: 8080}, {ID: "192.168.0.3", Port: 8080, Zone: "all"}}},
+			want: []Target{{ID: "10.0.0.1", Port: 8080}, {ID: "192.168.0.3", Port: 8080, Zone: "all"}},
+		},
 		{name: "pods", annotations: pods, pods: []hook.Pod{pod("10.0.1.1", "a"), {Address: "10.0.1.2", Ports: map[int32]int32{80: 1}, Draining: true}}, want: []Target{{ID: "10.0.1.1", Port: 8080}}},
 		{name: "pods of an overlay", annotations: pods, pods: []hook.Pod{pod("172.16.0.1", "a")}, problem: "172.16.0.1"},
 		{name: "pods in the network of nodes elsewhere", annotations: pods, nodes: []hook.Node{node("a", "192.168.0.1")}, pods: []hook.Pod{pod("192.168.0.1", "a")}, want: []Target{{ID: "192.168.0.1", Port: 8080, Zone: "all"}}},
 		{name: "both families", annotations: pods, pods: []hook.Pod{pod("10.0.1.1", "a"), pod("2001:db8::1", "a")}, want: []Target{{ID: "10.0.1.1", Port: 8080}}},
-		{name: "IPv6 first", annotations: map[string]string{"nlb-target-type": "ip", "ip-address-type": "dualstack"}, pods: []hook.Pod{pod("10.0.1.1", "a"), pod("2001:db8::1", "a")},
-			change: func(in *Input) { in.Spec.IPFamilies = []string{"IPv6", "IPv4"} }, want: []Target{{ID: "2001:db8::1", Port: 8080}}},
+		{
+			name: "IPv6 first", annotations: map[string]string{"nlb-target-type": "ip", "ip-address-type": "dualstack"}, pods: []hook.Pod{pod("10.0.1.1", "a"), pod("2001:db8::1", "a")},
+			change: func(in *Input) { in.Spec.IPFamilies = []string{"IPv6", "IPv4"} }, want: []Target{{ID: "2001:db8::1", Port: 8080}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
