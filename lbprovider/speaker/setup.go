@@ -298,35 +298,6 @@ func (s *Speaker) watch(mgr ctrl.Manager) error {
 		Complete(s)
 }
 
-// read is something that is read from the API server, such as facts.Facts.
-type read interface {
-	Run(ctx context.Context)
-	Wait(ctx context.Context) error
-}
-
-// awaited has a controller wait until something is complete.
-type awaited struct{ read }
-
-// Start implements source.Source.
-func (awaited) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return nil
-}
-
-// WaitForSync implements source.SyncingSource.
-func (a awaited) WaitForSync(ctx context.Context) error { return a.Wait(ctx) }
-
-// feed is the same, and runs it.
-type feed struct{ read }
-
-// Start implements source.Source.
-func (f feed) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	go f.Run(ctx)
-	return nil
-}
-
-// WaitForSync implements source.SyncingSource.
-func (f feed) WaitForSync(ctx context.Context) error { return f.Wait(ctx) }
-
 // Changed makes the speaker decide anew; it is for changes among the peers.
 func (s *Speaker) Changed() {
 	s.enqueue(allRequest)
