@@ -25,7 +25,7 @@ import (
 // prepare makes the objects that a speaker reads.
 func prepare(ctx context.Context, a *lbapi.API, services, peers int) error {
 	a.REST.QPS = -1 // the machine's limit, not the client's
-	c, err := client.New(a.REST, client.Options{Scheme: a.Client.Scheme()})
+	c, err := client.New(a.REST, client.Options{Scheme: a.Scheme()})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
