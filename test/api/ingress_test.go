@@ -121,6 +121,7 @@ func TestIngress(t *testing.T) {
 	t.Run("Services and Secret arrive", func(t *testing.T) { parts(t, c, namespace) })
 	t.Run("status follows admission", func(t *testing.T) { statusFollows(t, c, namespace) })
 	t.Run("users keep what is theirs", func(t *testing.T) { handEdits(t, c, namespace, manifest) })
+	t.Run("annotations of another controller", func(t *testing.T) { foreignAnnotations(t, c, namespace) })
 	t.Run("the class takes the Ingress away and brings it back", func(t *testing.T) { classMoves(t, c, namespace) })
 }
 
