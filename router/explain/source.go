@@ -70,17 +70,12 @@ func (s *source) endpointsKnown(service model.Key) bool {
 // operator has made them, and only its findings are repeated.
 func (w *World) convertIngresses() error {
 	for key, i := range w.objects.Ingresses {
-		name := ingress.ClassOf(i)
-		class := w.objects.Classes[name]
-		if class == nil && name != "" && (w.objects.Offline || !w.objects.readable("IngressClass", "")) {
-			// Manifests seldom have the class.
-			class = &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}
-			if name != api.IngressClassName(w.options.Router) {
-				w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
-			}
-		}
+		class, known := w.class(i)
 		if !ingress.Managed(i, class, true) {
 			continue
+		}
+		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(w.options.Router) {
+			w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
 		}
 		in := w.ingressInput(key, i)
 		in.Class = class
@@ -104,6 +99,18 @@ func (w *World) convertIngresses() error {
 		}
 	}
 	return nil
+}
+
+// class returns the class that an Ingress names, nil if there is none, and
+// whether it is known. Manifests seldom have the class: one that cannot be
+// looked up is taken as Fairlead's.
+func (w *World) class(i *networkingv1.Ingress) (class *networkingv1.IngressClass, known bool) {
+	name := ingress.ClassOf(i)
+	class = w.objects.Classes[name]
+	if class == nil && name != "" && (w.objects.Offline || !w.objects.readable("IngressClass", "")) {
+		return &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}, false
+	}
+	return class, true
 }
 
 // ingressInput gathers what an Ingress depends on.

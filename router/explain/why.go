@@ -252,13 +252,14 @@ func (w *World) whyIngress(y *Why, key model.Key) error {
 
 // noRoutes says why an Ingress has no Route.
 func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
-	class := ingress.ClassOf(i)
+	name := ingress.ClassOf(i)
+	class, _ := w.class(i)
 	switch {
-	case class == "":
+	case name == "":
 		y.next("the Ingress names no class; set spec.ingressClassName: %s", api.IngressClassName(w.options.Router))
-	case !ingress.Managed(i, w.objects.Classes[class], true):
-		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", class, api.IngressClassName(w.options.Router))
-	default:
+	case !ingress.Managed(i, class, true):
+		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", name, api.IngressClassName(w.options.Router))
+	case len(y.Findings) == 0:
 		y.next("no Route was made of the Ingress: see its events with kubectl -n %s describe ingress %s", i.Namespace, i.Name)
 	}
 }
