@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 func plainSettings(t operatorv1.EndpointPublishingStrategyType, replicas int32) settings {
@@ -121,17 +123,26 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestShutdownDelay: where a load balancer of somebody else must notice that a
-// router stops, it serves on for as long as such take.
+// TestShutdownDelay: where a load balancer other than our speakers must notice
+// that a router stops, it serves on for as long as such take.
 func TestShutdownDelay(t *testing.T) {
 	t.Parallel()
-	for strategy, want := range map[operatorv1.EndpointPublishingStrategyType]bool{
-		operatorv1.LoadBalancerServiceStrategyType: false, operatorv1.HostNetworkStrategyType: true,
-		operatorv1.NodePortServiceStrategyType: true, operatorv1.PrivateStrategyType: true,
+	for _, c := range []struct {
+		strategy   operatorv1.EndpointPublishingStrategyType
+		cloudClass string
+		want       bool
+	}{
+		{operatorv1.LoadBalancerServiceStrategyType, "", false},
+		{operatorv1.LoadBalancerServiceStrategyType, api.LoadBalancerClassAWS, true},
+		{operatorv1.HostNetworkStrategyType, "", true},
+		{operatorv1.NodePortServiceStrategyType, "", true},
+		{operatorv1.PrivateStrategyType, "", true},
 	} {
-		args := strings.Join(desiredDeployment(plainSettings(strategy, 2)).Spec.Template.Spec.Containers[0].Args, " ")
-		if got := strings.Contains(args, "--shutdown-delay 45s"); got != want {
-			t.Errorf("%s: %q", strategy, args)
+		s := plainSettings(c.strategy, 2)
+		s.cloudClass = c.cloudClass
+		args := strings.Join(desiredDeployment(s).Spec.Template.Spec.Containers[0].Args, " ")
+		if got := strings.Contains(args, "--shutdown-delay 45s"); got != c.want {
+			t.Errorf("%s %s: %q", c.strategy, c.cloudClass, args)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // foreignBalancerDelay is how long a router that stops serves on where something
-// that we do not know leads clients to it, as OpenShift's router does: load
-// balancers ask for health every few seconds, and believe the third answer.
+// other than our speakers leads clients to it, as OpenShift's router does: load
+// balancers of clouds and of others ask for health every few seconds, and
+// believe the third answer.
 const foreignBalancerDelay = "45s"
 
 // routerArgs holds only what a running router cannot read from its own
@@ -39,7 +40,7 @@ func routerArgs(s settings) []string {
 	if s.logs {
 		args = append(args, "--log-socket", logSocket)
 	}
-	if s.strategy.Type != operatorv1.LoadBalancerServiceStrategyType {
+	if s.strategy.Type != operatorv1.LoadBalancerServiceStrategyType || s.cloudClass != "" {
 		args = append(args, "--shutdown-delay", foreignBalancerDelay)
 	}
 	return args
