@@ -54,8 +54,11 @@ func TestEncode(t *testing.T) {
 		{
 			"what somebody changed",
 			[]plan.Step{
-				plan.LimitSet{What: "maxconn frontend public", Value: 5}, plan.FrontendEnable{Name: "public"},
-				plan.ServerCheck{Backend: "b", Name: "s"}, plan.ServerUp{Backend: "b", Name: "s"}, plan.CASet{ID: "a:r:ca", PEM: "PEM"},
+				plan.LimitSet{What: "maxconn frontend public", Value: 5},
+				plan.FrontendEnable{Name: "public"},
+				plan.ServerCheck{Backend: "b", Name: "s"},
+				plan.ServerUp{Backend: "b", Name: "s"},
+				plan.CASet{ID: "a:r:ca", PEM: "PEM"},
 			},
 			"set maxconn frontend public 5;enable frontend public;enable health b/s;set server b/s health up;" +
 				"set ssl ca-file /d/certs/a_r_ca.ca <<%FL%\nPEM\n%FL%\n--\ncommit ssl ca-file /d/certs/a_r_ca.ca\n--\n",
