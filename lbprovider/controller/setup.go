@@ -131,6 +131,8 @@ type reconciler struct {
 	toldForeign map[types.NamespacedName]bool
 	// unsaid are notes whose write has failed so far.
 	unsaid map[types.NamespacedName][]allocator.Note
+	// overwritten is what the cache may still show.
+	overwritten overwritten
 	// later wakes the worker with a request after a delay.
 	later func(reconcile.Request, time.Duration)
 }
@@ -157,8 +159,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		opts:   opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
 		alloc: allocator.New(), cfg: nil,
 		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
-		unsaid: map[types.NamespacedName][]allocator.Note{},
-		later:  func(reconcile.Request, time.Duration) {},
+		unsaid: map[types.NamespacedName][]allocator.Note{}, overwritten: overwritten{},
+		later: func(reconcile.Request, time.Duration) {},
 	}
 	r.reporter = configstate.New(configstate.Options{Reader: r.reader, Writer: r.client, Namespace: opts.Namespace, Log: r.log})
 	if err := mgr.Add(r.reporter); err != nil {

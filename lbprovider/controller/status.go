@@ -39,7 +39,7 @@ func (r *reconciler) writeStatuses(ctx context.Context) error {
 			if pool, ok := want.(*v1beta1.IPAddressPool); ok {
 				r.poolStatus(pool, usage)
 			}
-			errs = append(errs, r.writeStatus(ctx, want, news, equality.Semantic.DeepEqual(is, want)))
+			errs = append(errs, r.writeStatus(ctx, is, want, news))
 			return nil
 		}))
 	}
@@ -111,13 +111,18 @@ func (r *reconciler) advertised(pool *v1beta1.IPAddressPool, conditions *[]metav
 	meta.SetStatusCondition(conditions, condition)
 }
 
-func (r *reconciler) writeStatus(ctx context.Context, want client.Object, news []api.Finding, same bool) error {
-	if same {
+func (r *reconciler) writeStatus(ctx context.Context, is, want client.Object, news []api.Finding) error {
+	if equality.Semantic.DeepEqual(is, want) {
+		return nil
+	}
+	if r.overwritten.behind(is) {
+		r.later(statusRequest, statusDelay)
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, want); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status of %T %s: %w", want, want.GetName(), err)
 	}
+	r.overwritten.wrote(is, want)
 	for _, f := range news {
 		r.log.Info("configuration", "finding", f.String())
 		r.events.Event(want, corev1.EventTypeWarning, string(f.Reason), short(f.Text()))

@@ -75,9 +75,16 @@ func (r *reconciler) update(ctx context.Context, svc, want *corev1.Service, note
 	name := client.ObjectKeyFromObject(svc)
 	notes = append(r.unsaid[name], notes...)
 	delete(r.unsaid, name)
+	if r.overwritten.behind(svc) {
+		if len(notes) > 0 {
+			r.unsaid[name] = notes
+		}
+		return nil // the event of what was written brings it here again
+	}
 	err := r.client.Status().Update(ctx, want)
 	switch {
 	case err == nil:
+		r.overwritten.wrote(svc, want)
 		r.tell(svc, notes)
 		return nil
 	case apierrors.IsNotFound(err):

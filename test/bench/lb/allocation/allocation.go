@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ type Result struct {
 	// Writes are the requests by which the second controller changed anything
 	// but the new Service.
 	Writes int
+	// Written are all requests of the second controller that changed anything,
+	// by kind and answer, as the API server's metrics name them.
+	Written []string
 }
 
 // String returns the result as a line of the report.
@@ -132,7 +136,12 @@ func (b *bench) restart(ctx context.Context, result Result) (Result, error) {
 	}
 	// Of the new Service: its creation came before, its status and an event,
 	// and once each the counts of its pool and the list of who uses what.
-	result.Writes = max(0, now-writes-4)
+	result.Writes = max(0, sum(now)-sum(writes)-4)
+	for what, n := range now {
+		if n > writes[what] {
+			result.Written = append(result.Written, fmt.Sprintf("%d %s", n-writes[what], what))
+		}
+	}
 	after, err := b.services(ctx)
 	if err != nil {
 		return result, err
@@ -276,8 +285,8 @@ func (b *bench) quiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if same++; now != last {
-			last, same = now, 0
+		if same++; sum(now) != last {
+			last, same = sum(now), 0
 		}
 		select {
 		case <-ctx.Done():
@@ -289,27 +298,36 @@ func (b *bench) quiet(ctx context.Context) error {
 }
 
 // writes counts the requests that changed Services, events or objects of the
-// provider, by the API server's own metrics.
-func (b *bench) writes(ctx context.Context) (int, error) {
+// provider, by the labels of the API server's own metrics.
+func (b *bench) writes(ctx context.Context) (map[string]int, error) {
 	text, err := b.server.Kubectl(ctx, "get", "--raw", "/metrics")
 	if err != nil {
-		return 0, fmt.Errorf("read the API server's metrics: %w", err)
+		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
-	total := 0
+	all := map[string]int{}
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if !strings.HasPrefix(line, "apiserver_request_total{") || strings.Contains(line, `verb="GET"`) ||
-			strings.Contains(line, `verb="LIST"`) || strings.Contains(line, `verb="WATCH"`) {
+		labels, value, found := strings.Cut(strings.TrimPrefix(line, "apiserver_request_total{"), "} ")
+		if !found || !strings.HasPrefix(line, "apiserver_request_total{") || strings.Contains(labels, `verb="GET"`) ||
+			strings.Contains(labels, `verb="LIST"`) || strings.Contains(labels, `verb="WATCH"`) {
 			continue
 		}
-		ours := strings.Contains(line, `group="metallb.io"`) || strings.Contains(line, `group="fairlead.dev"`) ||
-			strings.Contains(line, `resource="services"`) || strings.Contains(line, `resource="events"`)
-		var n float64
-		if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n); err != nil {
-			return 0, fmt.Errorf("read %q: %w", line, err)
+		ours := strings.Contains(labels, `group="metallb.io"`) || strings.Contains(labels, `group="fairlead.dev"`) ||
+			strings.Contains(labels, `resource="services"`) || strings.Contains(labels, `resource="events"`)
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read %q: %w", line, err)
 		}
 		if ours {
-			total += int(n)
+			all[labels] = int(n)
 		}
 	}
-	return total, nil
+	return all, nil
+}
+
+func sum(counts map[string]int) int {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }

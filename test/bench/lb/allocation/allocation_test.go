@@ -32,6 +32,6 @@ func TestRestartChangesNothing(t *testing.T) {
 	}
 	t.Log(result)
 	if result.Changed > 0 || result.Writes > 0 {
-		t.Errorf("a restart changed something: %v", result)
+		t.Errorf("a restart changed something: %v; written: %q", result, result.Written)
 	}
 }
