@@ -17,6 +17,8 @@ func ec2Operations() map[string]operation {
 		"DescribeAvailabilityZones":     describeZones,
 		"DescribeInstances":             describeInstances,
 		"DescribeAddresses":             describeAddresses,
+		"DescribeNetworkInterfaces":     describeInterfaces,
+		"DescribeInternetGateways":      describeGateways,
 		"DescribeSecurityGroups":        describeSecurityGroups,
 		"CreateSecurityGroup":           createSecurityGroup,
 		"DeleteSecurityGroup":           deleteSecurityGroup,

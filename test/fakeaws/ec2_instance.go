@@ -57,11 +57,7 @@ func describeInstances(r *request) (any, error) {
 		}
 		x.Placement.Zone = i.Zone
 		for _, id := range i.Groups {
-			name := ""
-			if g := r.state.Groups[id]; g != nil {
-				name = g.Name
-			}
-			x.Groups = append(x.Groups, groupItem{id, name})
+			x.Groups = append(x.Groups, groupItem{id, r.state.groupName(id)})
 		}
 		x.Interfaces = []interfaceXML{{IP: i.IP, Groups: x.Groups}}
 		out.Set = append(out.Set, reservation{[]instanceXML{x}})

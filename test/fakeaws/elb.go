@@ -38,6 +38,11 @@ func elbOperations() map[string]operation {
 		"AddListenerCertificates":        addCertificates,
 		"RemoveListenerCertificates":     removeCertificates,
 		"DescribeListenerCertificates":   describeCertificates,
+		"CreateRule":                     createRule,
+		"DescribeRules":                  describeRules,
+		"ModifyRule":                     modifyRule,
+		"DeleteRule":                     deleteRule,
+		"SetRulePriorities":              setRulePriorities,
 		"AddTags":                        elbAddTags,
 		"RemoveTags":                     elbRemoveTags,
 		"DescribeTags":                   elbDescribeTags,
@@ -104,8 +109,13 @@ func (s *state) tagged(arn string) (tags, error) {
 	if l := s.Listeners[arn]; l != nil {
 		return l.Tags, nil
 	}
+	if ru := s.Rules[arn]; ru != nil {
+		return ru.Tags, nil
+	}
 	code := "LoadBalancerNotFound"
 	switch {
+	case strings.Contains(arn, ":listener-rule/"):
+		code = "RuleNotFound"
 	case strings.Contains(arn, ":targetgroup/"):
 		code = "TargetGroupNotFound"
 	case strings.Contains(arn, ":listener/"):
@@ -217,14 +227,20 @@ func (s *state) listenersOf(arn string) []*listener {
 	return list
 }
 
-// usersOf returns the ARNs of the load balancers whose listeners lead to a
-// target group.
+// usersOf returns the ARNs of the load balancers whose listeners, or their
+// rules, lead to a target group.
 func (s *state) usersOf(group string) []string {
 	var arns []string
-	for _, l := range s.Listeners {
-		if slices.Contains(l.Action.TargetGroups, group) && !slices.Contains(arns, l.Balancer) {
+	uses := func(a action, l *listener) {
+		if slices.Contains(a.TargetGroups, group) && !slices.Contains(arns, l.Balancer) {
 			arns = append(arns, l.Balancer)
 		}
+	}
+	for _, l := range s.Listeners {
+		uses(l.Action, l)
+	}
+	for _, ru := range s.Rules {
+		uses(ru.Action, s.Listeners[ru.Listener])
 	}
 	sort.Strings(arns)
 	return arns

@@ -265,8 +265,7 @@ func deleteLoadBalancer(r *request) (any, error) {
 		return nil, refuse("OperationNotPermitted", "Load balancer '%s' cannot be deleted because deletion protection is enabled", b.ARN)
 	}
 	for _, l := range s.listenersOf(b.ARN) {
-		r.release(l.Action.TargetGroups)
-		delete(s.Listeners, l.ARN)
+		r.removeListener(l)
 	}
 	for _, id := range b.Groups {
 		s.Interfaces[id] = r.now.Add(r.cloud.options.Delays.Interfaces)

@@ -53,7 +53,10 @@ func readListener(r *request, l *listener, b *loadBalancer) error {
 		l.Protocol = f.get("Protocol")
 	}
 	if list := f.elements("DefaultActions"); len(list) > 0 {
-		l.Action = readAction(list[0])
+		var err error
+		if l.Action, err = readAction(list); err != nil {
+			return err
+		}
 	}
 	if err := readTLS(r, l); err != nil {
 		return err
@@ -68,7 +71,7 @@ func readListener(r *request, l *listener, b *loadBalancer) error {
 	case !slices.Contains(allowed, l.Protocol):
 		return refuse("UnsupportedProtocol", "Protocol '%s' is not supported by this load balancer", l.Protocol)
 	}
-	return checkAction(r, l, b)
+	return checkAction(r, l.Action, l.Protocol, b)
 }
 
 // readTLS reads certificates, policy and ALPN.
@@ -118,53 +121,6 @@ func (r *request) usable(arn string) error {
 	return nil
 }
 
-func readAction(f form) action {
-	a := action{Type: f.get("Type"), TargetGroup: f.get("TargetGroupArn")}
-	if a.TargetGroup != "" {
-		a.TargetGroups = []string{a.TargetGroup}
-	}
-	if list := f.elements("ForwardConfig.TargetGroups"); len(list) > 0 {
-		a.TargetGroups, a.ForwardForm = nil, true
-		for _, e := range list {
-			a.TargetGroups = append(a.TargetGroups, e.get("TargetGroupArn"))
-		}
-		a.TargetGroup = a.TargetGroups[0]
-	}
-	if a.Type == "redirect" {
-		a.RedirectTo = map[string]string{}
-		for _, k := range []string{"Protocol", "Port", "Host", "Path", "Query", "StatusCode"} {
-			a.RedirectTo[k] = f.get("RedirectConfig." + k)
-		}
-	}
-	return a
-}
-
-func checkAction(r *request, l *listener, b *loadBalancer) error {
-	if l.Action.Type == "redirect" && b.Type == "application" {
-		return nil
-	}
-	if l.Action.Type != "forward" || len(l.Action.TargetGroups) == 0 {
-		return refuse("InvalidLoadBalancerAction", "a listener needs an action that this load balancer has")
-	}
-	for _, arn := range l.Action.TargetGroups {
-		g := r.state.TargetGroups[arn]
-		if g == nil {
-			return refuse("TargetGroupNotFound", "Target group '%s' not found", arn)
-		}
-		if users := r.state.usersOf(arn); len(users) > 0 && users[0] != b.ARN {
-			return refuse("TargetGroupAssociationLimit", "The target group '%s' is in use by another load balancer", arn)
-		}
-		if g.AddressType == "ipv6" && b.AddressType != "dualstack" {
-			return refuse("InvalidConfigurationRequest", "The target group '%s' has targets by IPv6, which a load balancer of type %s cannot reach", arn, b.AddressType)
-		}
-		fits := map[string][]string{"TCP": {"TCP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP"}, "TCP_UDP": {"TCP_UDP"}, "HTTP": {"HTTP", "HTTPS"}, "HTTPS": {"HTTP", "HTTPS"}}
-		if !slices.Contains(fits[l.Protocol], g.Protocol) {
-			return refuse("InvalidConfigurationRequest", "a %s listener cannot lead to a %s target group", l.Protocol, g.Protocol)
-		}
-	}
-	return nil
-}
-
 type listenerXML struct {
 	ListenerArn, LoadBalancerArn string
 	Port                         int
@@ -180,24 +136,6 @@ type certificateXML struct {
 	IsDefault      *bool
 }
 
-type actionXML struct {
-	Type           string
-	TargetGroupArn string       `xml:",omitempty"`
-	ForwardConfig  *forwardXML  `xml:",omitempty"`
-	RedirectConfig *redirectXML `xml:",omitempty"`
-}
-
-type forwardXML struct {
-	TargetGroups []tupleXML `xml:"TargetGroups>member"`
-}
-
-type tupleXML struct {
-	TargetGroupArn string
-	Weight         int
-}
-
-type redirectXML struct{ Protocol, Port, Host, Path, Query, StatusCode string }
-
 type listenerList struct {
 	Listeners []listenerXML `xml:"Listeners>member"`
 }
@@ -212,17 +150,7 @@ func listeners(list []*listener) listenerList {
 		if len(l.Certificates) > 0 {
 			x.Certificates = []certificateXML{{CertificateArn: l.Certificates[0]}}
 		}
-		a := actionXML{Type: l.Action.Type, TargetGroupArn: l.Action.TargetGroup}
-		if a.Type == "forward" {
-			a.ForwardConfig = &forwardXML{}
-			for _, arn := range l.Action.TargetGroups {
-				a.ForwardConfig.TargetGroups = append(a.ForwardConfig.TargetGroups, tupleXML{arn, 1})
-			}
-		}
-		if to := l.Action.RedirectTo; to != nil {
-			a.RedirectConfig = &redirectXML{to["Protocol"], to["Port"], to["Host"], to["Path"], to["Query"], to["StatusCode"]}
-		}
-		x.DefaultActions = []actionXML{a}
+		x.DefaultActions = []actionXML{actionOf(l.Action)}
 		out.Listeners = append(out.Listeners, x)
 	}
 	return out
@@ -278,9 +206,18 @@ func deleteListener(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.removeListener(l)
+	return nil, nil
+}
+
+// removeListener removes a listener with its rules.
+func (r *request) removeListener(l *listener) {
+	for _, ru := range r.state.rulesOf(l.ARN) {
+		r.release(ru.Action.TargetGroups)
+		delete(r.state.Rules, ru.ARN)
+	}
 	r.release(l.Action.TargetGroups)
 	delete(r.state.Listeners, l.ARN)
-	return nil, nil
 }
 
 func addCertificates(r *request) (any, error) {

@@ -61,8 +61,8 @@ type Delays struct {
 
 // Limits are the quotas of the account. A quota of -1 is none at all.
 type Limits struct {
-	LoadBalancers, TargetGroups, ListenersPerLoadBalancer, TargetsPerGroup, TargetsPerLoadBalancer int
-	CertificatesPerLoadBalancer, SecurityGroups, RulesPerSecurityGroup, SecurityGroupsPerInterface int
+	LoadBalancers, TargetGroups, ListenersPerLoadBalancer, TargetsPerGroup, TargetsPerLoadBalancer                       int
+	CertificatesPerLoadBalancer, RulesPerLoadBalancer, SecurityGroups, RulesPerSecurityGroup, SecurityGroupsPerInterface int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -76,6 +76,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.TargetsPerGroup, 1000},
 		{&l.TargetsPerLoadBalancer, 3000},
 		{&l.CertificatesPerLoadBalancer, 25},
+		{&l.RulesPerLoadBalancer, 100},
 		{&l.SecurityGroups, 2500},
 		{&l.RulesPerSecurityGroup, 60},
 		{&l.SecurityGroupsPerInterface, 5},

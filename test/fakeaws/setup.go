@@ -143,6 +143,7 @@ func (c *Cloud) ImpairBalancers(reason string) {
 func (c *Cloud) DeleteListenerByPort(port int) {
 	c.change(func(s *state) {
 		maps.DeleteFunc(s.Listeners, func(_ string, l *listener) bool { return l.Port == port })
+		maps.DeleteFunc(s.Rules, func(_ string, ru *listenerRule) bool { return s.Listeners[ru.Listener] == nil })
 	})
 }
 

@@ -19,6 +19,7 @@ type state struct {
 	Balancers    map[string]*loadBalancer
 	TargetGroups map[string]*targetGroup
 	Listeners    map[string]*listener
+	Rules        map[string]*listenerRule
 	Certificates map[string]*certificate
 	Zones        map[string]*zone
 	Changes      map[string]time.Time
@@ -36,7 +37,7 @@ func newState() *state {
 	return &state{
 		VPCs: map[string]*vpc{}, Subnets: map[string]*subnet{}, RouteTables: map[string]*routeTable{},
 		Groups: map[string]*securityGroup{}, Instances: map[string]*instance{}, Addresses: map[string]*address{},
-		Balancers: map[string]*loadBalancer{}, TargetGroups: map[string]*targetGroup{}, Listeners: map[string]*listener{},
+		Balancers: map[string]*loadBalancer{}, TargetGroups: map[string]*targetGroup{}, Listeners: map[string]*listener{}, Rules: map[string]*listenerRule{},
 		Certificates: map[string]*certificate{}, Zones: map[string]*zone{}, Changes: map[string]time.Time{},
 		Interfaces: map[string]time.Time{}, Releases: map[string]time.Time{}, ACLs: map[string]string{},
 		Refused: map[string]string{},
@@ -156,9 +157,26 @@ type action struct {
 	Type         string
 	TargetGroup  string
 	RedirectTo   map[string]string
-	ForwardForm  bool
-	FixedStatus  string
+	Fixed        map[string]string
 	TargetGroups []string
+	Weights      []int // as TargetGroups
+}
+
+// listenerRule is a rule of an application load balancer's listener. The
+// default rule is the listener's own action, and not among them.
+type listenerRule struct {
+	ARN, Listener string
+	Priority      int
+	Conditions    []condition
+	Action        action
+	Tags          tags
+}
+
+// condition is one condition of a rule: its field, its values, and the header
+// that http-header means. Values of query-string are "key=value".
+type condition struct {
+	Field, Header string
+	Values        []string
 }
 
 type listener struct {
