@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/product"
 )
 
@@ -54,6 +55,18 @@ func TestRefusedSettings(t *testing.T) {
 	}
 	edit(t.Context(), `{"spec":{`+says("admitted")+`}}`)
 	answers(p.Address, "admitted")
+	// Routers are faster than the operator, which keeps settings for new pods
+	// only if it sees them before the next ones come.
+	err := product.Until(t.Context(), 20*time.Second, func() error {
+		kept, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "get", "configmap", api.AdmittedConfigMapName("default"), "-o", "jsonpath={.data}")
+		if err == nil && !strings.Contains(kept, "X-Settings") {
+			err = fmt.Errorf("the operator keeps %s", kept)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	edit(t.Context(), `{"spec":{`+says("refused")+`,"clientTLS":{"clientCertificatePolicy":"","clientCA":{"name":""},"allowedSubjectPatterns":["("]}}}`)
 	for _, condition := range []string{"Admitted", "SettingsApplied"} {
 		if out, err := p.Kubectl(t.Context(), "-n", "openshift-ingress-operator", "wait", "--for=condition="+condition+"=False", "ic/default", "--timeout=20s"); err != nil {
@@ -66,7 +79,7 @@ func TestRefusedSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var started string
-	err := product.Until(t.Context(), 60*time.Second, func() error {
+	err = product.Until(t.Context(), 60*time.Second, func() error {
 		now := pods(t, p, "openshift-ingress", routerPods)
 		i := slices.IndexFunc(now, func(pod string) bool { return !slices.Contains(before, pod) })
 		if i < 0 {
