@@ -76,7 +76,7 @@ func dnsRemedies() map[Reason]Remedy {
 		},
 		ReasonZeroTTL: {
 			"spec.recordTTL is zero",
-			"set a positive number of seconds; the operator's own records have 30",
+			"set a positive number of seconds; the operator's own records have --dns-ttl, which is 30 by default",
 		},
 		ReasonDomainNotMatching: {
 			"the domain of the IngressController does not lie in the cluster's base domain, so its name is not published",

@@ -118,7 +118,7 @@ func namedService(desired, live *corev1.Service, s settings) {
 		own = strings.Fields(live.Annotations[annotationManaged])
 	}
 	managed := strings.Fields(desired.Annotations[annotationManaged])
-	for key, value := range map[string]string{annotationExternalName: "*." + s.domain, annotationExternalTTL: strconv.Itoa(recordTTL)} {
+	for key, value := range map[string]string{annotationExternalName: "*." + s.domain, annotationExternalTTL: strconv.FormatInt(s.recordTTL, 10)} {
 		if live != nil && live.Annotations[key] != "" && !slices.Contains(own, key) {
 			continue
 		}

@@ -18,9 +18,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// recordTTL is in seconds, as in OpenShift.
-const recordTTL = 30
-
 // desiredDNSRecords returns the DNSRecords of an IngressController's wildcard
 // name: one that leads to the load balancer's host name, or one for each family
 // of its addresses. There are none as long as it has no address.
@@ -82,7 +79,7 @@ func dnsRecord(s settings, ic *operatorv1.IngressController, service *corev1.Ser
 		policy = iov1.UnmanagedDNS
 	}
 	d.Spec = iov1.DNSRecordSpec{
-		DNSName: "*." + s.domain + ".", RecordType: t, Targets: slices.Compact(targets), RecordTTL: recordTTL, DNSManagementPolicy: policy,
+		DNSName: "*." + s.domain + ".", RecordType: t, Targets: slices.Compact(targets), RecordTTL: s.recordTTL, DNSManagementPolicy: policy,
 	}
 	return d
 }

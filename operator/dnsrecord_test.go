@@ -3,6 +3,7 @@ package operator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -56,6 +57,25 @@ func TestDesiredDNSRecords(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDNSTTL: the operator's setting stands in the record, or in what external-dns
+// is asked by.
+func TestDNSTTL(t *testing.T) {
+	t.Parallel()
+	ic := ingressController()
+	service := &corev1.Service{}
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.net"}}
+	s := settingsOf(ic, cluster{provider: true}, Options{DNS: true, DNSTTL: 5 * time.Minute, Domain: "apps.example.com"})
+	if records := desiredDNSRecords(s, ic, service); len(records) != 1 || records[0].Spec.RecordTTL != 300 {
+		t.Errorf("records %+v", records)
+	}
+	s = settingsOf(ic, cluster{provider: true}, Options{DNSByService: true, DNSTTL: 5 * time.Minute, Domain: "apps.example.com"})
+	asking, _ := desiredLoadBalancerService(s)
+	namedService(asking, nil, s)
+	if got := asking.Annotations[annotationExternalTTL]; got != "300" {
+		t.Errorf("annotation %q", got)
 	}
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	// DNSZones says that the administrator named the zones, so that the
 	// cluster's domain does not matter.
 	DNSZones bool
+	// DNSTTL is how long resolvers may keep a published name, in whole seconds;
+	// the default is 30 seconds, as in OpenShift.
+	DNSTTL time.Duration
 	// ClusterPoll is how often to look whether the cluster has the kinds for its
 	// TLS profile and for Prometheus, until it has; the default is 15 seconds.
 	ClusterPoll time.Duration

@@ -1,8 +1,10 @@
 package operator
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -16,6 +18,9 @@ const (
 	defaultHTTPSPort = 443
 	defaultStatsPort = 1936
 )
+
+// defaultDNSTTL is that of OpenShift.
+const defaultDNSTTL = 30 * time.Second
 
 // ports are those that the router listens on.
 type ports struct{ http, https, stats int32 }
@@ -40,6 +45,8 @@ type settings struct {
 	notOurName string
 	// nameByService asks external-dns for the name by annotations of the Service.
 	nameByService bool
+	// recordTTL is how long resolvers may keep the name, in seconds.
+	recordTTL int64
 	// logs is true if a container of its own prints the access log.
 	logs bool
 }
@@ -83,6 +90,7 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))
 	s.notOurName = notOurName(s.domain, o, c.dns)
 	s = withoutName(s)
+	s.recordTTL = int64(cmp.Or(o.DNSTTL, defaultDNSTTL) / time.Second)
 	s.nameByService = o.DNSByService && s.strategy.LoadBalancer != nil && s.strategy.LoadBalancer.DNSManagementPolicy == operatorv1.ManagedLoadBalancerDNS
 	return s
 }

@@ -34,6 +34,7 @@ type dnsSettings struct {
 	server       string
 	keyDir       string
 	drain        time.Duration
+	ttl          time.Duration
 	baseDomain   string
 	webhook      string
 	registry     registry.Registry
@@ -55,6 +56,7 @@ func (d *dnsSettings) flags(f *flag.FlagSet) {
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53). By default that of dns.config.openshift.io/cluster")
 	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
+	f.DurationVar(&d.ttl, "dns-ttl", 30*time.Second, "`time` that resolvers may keep a published name, 1s to 24h in whole seconds; aliases of Route 53 have a minute")
 	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; other names are left to somebody else. By default that of dns.config.openshift.io/cluster, unless zones are named")
 	f.StringVar(&d.webhook, "external-dns-webhook", "http://127.0.0.1:8888", "`URL` of the provider (external-dns-webhook), mostly a container beside the operator")
 	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
@@ -103,6 +105,8 @@ func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access a
 	switch {
 	case d.noted != "txt" && d.noted != "none":
 		return o, fmt.Errorf("--dns-registry: %q is neither txt nor none", d.noted)
+	case d.ttl < time.Second || d.ttl > 24*time.Hour || d.ttl%time.Second != 0:
+		return o, fmt.Errorf("--dns-ttl: %v is not 1s to 24h in whole seconds", d.ttl)
 	case d.registry.Prefix != "" && d.registry.Suffix != "":
 		return o, errors.New("--dns-txt-prefix and --dns-txt-suffix exclude each other, as with external-dns")
 	}

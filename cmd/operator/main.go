@@ -176,7 +176,10 @@ func run(ctx context.Context, s settings) error {
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
-		operator.Setup(mgr, metrics.Registry, operator.Options{Domain: s.domain, RouterImage: s.routerImage, DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, CloudClass: s.cloud.class()}),
+		operator.Setup(mgr, metrics.Registry, operator.Options{
+			Domain: s.domain, RouterImage: s.routerImage, CloudClass: s.cloud.class(),
+			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
+		}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
 		s.setupAddresses(mgr),
