@@ -76,6 +76,9 @@ const (
 	// ReasonTLSEndsAtLoadBalancer: TLS ends before the router, so passthrough
 	// Routes cannot work.
 	ReasonTLSEndsAtLoadBalancer Reason = "TLSEndsAtLoadBalancer"
+	// ReasonRouterClosesFirst: the router closes idle connections that the load
+	// balancer still uses.
+	ReasonRouterClosesFirst Reason = "RouterClosesFirst"
 	// ReasonCloudChange: a change is under way in the cloud.
 	ReasonCloudChange Reason = "CloudChange"
 	// ReasonEnsuringLoadBalancer and the following are Kubernetes' own words.
@@ -110,12 +113,16 @@ func cloudRemedies() map[Reason]Remedy {
 		ReasonNoTargets:               {"no node has the labels that the Service asks for", "correct target-node-labels, or label nodes"},
 		ReasonNodeWithoutInstance:     {"spec.providerID of a node names no machine of the cloud", "let the cloud's node controller set it, or use target type ip"},
 		ReasonTLSEndsAtLoadBalancer:   {"the load balancer has a certificate and ends TLS", "take the certificate away from the Service, or change the Routes to re-encrypt"},
-		ReasonCloudChange:             {"a change is under way in the cloud", "wait"},
-		ReasonEnsuringLoadBalancer:    {"the load balancer is being made or changed", ""},
-		ReasonEnsuredLoadBalancer:     {"the load balancer is as the Service asks for", ""},
-		ReasonDeletingLoadBalancer:    {"the load balancer is being deleted", ""},
-		ReasonDeletedLoadBalancer:     {"the load balancer is deleted", ""},
-		ReasonUpdatedLoadBalancer:     {"targets were registered or deregistered", ""},
+		ReasonRouterClosesFirst: {
+			"spec.tuningOptions.httpKeepAliveTimeout is not longer than the idle timeout of the application load balancer",
+			"raise it, or lower the Service's annotation aws-load-balancer-connection-idle-timeout",
+		},
+		ReasonCloudChange:          {"a change is under way in the cloud", "wait"},
+		ReasonEnsuringLoadBalancer: {"the load balancer is being made or changed", ""},
+		ReasonEnsuredLoadBalancer:  {"the load balancer is as the Service asks for", ""},
+		ReasonDeletingLoadBalancer: {"the load balancer is being deleted", ""},
+		ReasonDeletedLoadBalancer:  {"the load balancer is deleted", ""},
+		ReasonUpdatedLoadBalancer:  {"targets were registered or deregistered", ""},
 		ReasonUpdateLoadBalancerFailed: {
 			"targets could not be registered or deregistered", "the message has the cloud's reason; it is tried again. Targets that stand serve on",
 		},

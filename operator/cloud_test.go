@@ -3,6 +3,7 @@ package operator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -152,6 +153,40 @@ func TestPassthrough(t *testing.T) {
 	}
 	if c := passthroughConditions(statusInput{passthrough: names}); len(c) != 1 || !strings.Contains(c[0].message, "ns/a, ns/b") {
 		t.Errorf("conditions: %+v", c)
+	}
+}
+
+// TestKeepAlive: the router must not close connections first that an
+// application load balancer sends requests on.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		annotations map[string]string // by suffix
+		keeps       time.Duration
+		want        string // part of the message; empty for no condition
+	}{
+		{"network", map[string]string{"type": "nlb"}, time.Second, ""},
+		{"both by default", map[string]string{"type": "alb"}, 0, ""},
+		{"router just longer", map[string]string{"type": "alb"}, 61 * time.Second, ""},
+		{"the same", map[string]string{"type": "alb"}, time.Minute, "after 1m0s (spec.tuningOptions.httpKeepAliveTimeout), the load balancer uses them for 1m0s"},
+		{"load balancer raised", map[string]string{"type": "alb", "connection-idle-timeout": "400"}, 0, "after 5m0s"},
+		{"by an attribute", map[string]string{"type": "alb", "attributes": "idle_timeout.timeout_seconds=4000", "connection-idle-timeout": "10"}, 0, "for 1h6m40s"},
+		{"more than the router has", map[string]string{"type": "alb", "connection-idle-timeout": "1000"}, time.Hour, "after 15m0s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ic := awsController(nil)
+			ic.Spec.TuningOptions.HTTPKeepAliveTimeout = &metav1.Duration{Duration: c.keeps}
+			service, _ := cloudDesired(ic, nil)
+			for k, v := range c.annotations {
+				service.Annotations[awsPrefix+k] = v
+			}
+			got := keepAliveConditions(ic, service)
+			if len(got) != min(len(c.want), 1) || len(got) > 0 && (!strings.Contains(got[0].message, c.want) || got[0].reason != api.ReasonRouterClosesFirst) {
+				t.Errorf("got %+v, want %q", got, c.want)
+			}
+		})
 	}
 }
 

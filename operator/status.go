@@ -104,6 +104,7 @@ func basicConditions(in statusInput) []condition {
 	list = append(list, deploymentConditions(in)...)
 	list = append(list, loadBalancerConditions(in)...)
 	list = append(list, passthroughConditions(in)...)
+	list = append(list, keepAliveConditions(in.ic, in.loadBalancer)...)
 	return append(list, dnsConditions(in)...)
 }
 

@@ -65,6 +65,9 @@ type Profile struct {
 // DefaultTunnel is the idle timeout of upgraded and passthrough connections.
 const DefaultTunnel = time.Hour
 
+// DefaultKeepAlive is how long idle connections of clients are kept.
+const DefaultKeepAlive = 5 * time.Minute
+
 // TunnelClasses returns the idle timeouts that passthrough routes can have. A
 // route gets the shortest one that is not below what it asks for.
 func TunnelClasses() []time.Duration {

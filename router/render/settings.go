@@ -134,7 +134,7 @@ func (s Settings) withDefaults() Settings {
 	for d, value := range map[*time.Duration]time.Duration{
 		&t.Connect: 5 * time.Second, &t.Client: 30 * time.Second, &t.ClientFin: time.Second,
 		&t.Server: 30 * time.Second, &t.ServerFin: time.Second, &t.Tunnel: model.DefaultTunnel,
-		&t.KeepAlive: 5 * time.Minute, &t.Inspect: 5 * time.Second,
+		&t.KeepAlive: model.DefaultKeepAlive, &t.Inspect: 5 * time.Second,
 	} {
 		if *d == 0 {
 			*d = value

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
@@ -25,6 +27,25 @@ type Annotation struct {
 	Doc string
 	// parse takes a value over. Rest is what follows Key, if that ends with a dot.
 	parse func(s *Settings, value, rest string) error
+}
+
+// defaultApplicationIdle is AWS's.
+const defaultApplicationIdle = time.Minute
+
+// ApplicationIdle returns how long the application load balancer that a Service
+// asks for keeps idle connections to its targets, and sends requests on them. It
+// is 0 where annotations ask for no such load balancer.
+func ApplicationIdle(annotations map[string]string) time.Duration {
+	s, _ := Read(annotations) // Validate tells of problems
+	if s.Kind != hook.KindApplication {
+		return 0
+	}
+	for _, seconds := range []string{s.BalancerAttributes["idle_timeout.timeout_seconds"], strconv.Itoa(int(s.IdleTimeout))} {
+		if n, err := strconv.Atoi(seconds); err == nil && n > 0 {
+			return time.Duration(n) * time.Second
+		}
+	}
+	return defaultApplicationIdle
 }
 
 // Read returns what the annotations of a Service say, and what is wrong with
