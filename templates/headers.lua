@@ -4,6 +4,9 @@
 --   S name part...     a part is "L" and literal text, or "F" and a fetch with
 --                      its converters, "req.hdr(name),lower"; "E" instead of
 --                      "F" escapes the result as %{+E} does in a log format
+-- This stands in base64 after a tilde. Where nothing has to be fetched, there is
+-- a list of names and values to set instead. In both cases a dot and a list of
+-- the names to delete follow.
 -- What a text means is kept, because the same few texts come with each request.
 local known, count = {}, 0
 
@@ -20,12 +23,42 @@ local function split(text, separator)
   end
 end
 
-local function parse(text)
-  local actions = known[text]
-  if actions then
-    return actions
+-- texts reads texts that follow their length, up to the first empty one. A
+-- length of 240 or more has further bytes (HAProxy's doc/SPOE.txt, "variable
+-- length integer").
+local function texts(bytes)
+  local out, at = {}, 1
+  while true do
+    local n = string.byte(bytes, at)
+    at = at + 1
+    if n == 0 then
+      return out
+    end
+    if n >= 240 then
+      local shift, more = 4
+      repeat
+        more = string.byte(bytes, at)
+        n, at, shift = n + (more << shift), at + 1, shift + 7
+      until more < 128
+    end
+    out[#out + 1] = string.sub(bytes, at, at + n - 1)
+    at = at + n
   end
-  actions = {}
+end
+
+local function parseFixed(set, remove)
+  local actions = {}
+  for i = 1, #set, 2 do
+    actions[#actions + 1] = { name = set[i], parts = { { literal = set[i + 1] } } }
+  end
+  for _, name in ipairs(remove) do
+    actions[#actions + 1] = { delete = true, name = name }
+  end
+  return actions
+end
+
+local function parseActions(text)
+  local actions = {}
   for _, item in ipairs(split(text, "\30")) do
     local fields = split(item, "\31")
     local action = { delete = fields[1] == "D", name = fields[2], parts = {} }
@@ -44,6 +77,20 @@ local function parse(text)
       end
     end
     actions[#actions + 1] = action
+  end
+  return actions
+end
+
+local function parse(txn, text)
+  local actions = known[text]
+  if actions then
+    return actions
+  end
+  local first, remove = string.match(text, "^~?(.*)%.(.*)$")
+  if string.sub(text, 1, 1) == "~" then
+    actions = parseActions(txn.c:b64dec(first))
+  else
+    actions = parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)))
   end
   if count > 10000 then -- texts of routes that are long gone
     known, count = {}, 0
@@ -81,7 +128,7 @@ local function value(txn, response, part)
 end
 
 local function change(txn, response, text)
-  for _, action in ipairs(parse(text)) do
+  for _, action in ipairs(parse(txn, text)) do
     if action.delete then
       if response then
         txn.http:res_del_header(action.name)

@@ -51,7 +51,7 @@ func Detect(ctx context.Context, binary string) (plan.Capabilities, string, erro
 	if v < 300 {
 		return plan.Capabilities{}, version, fmt.Errorf("%s is HAProxy %s; 3.0 or newer is needed, 3.4 to change routes without a reload", binary, version)
 	}
-	caps := plan.Capabilities{DynamicBackends: v >= 304, AutoSNI: v >= 303, MaxPayload: 15 << 10}
+	caps := plan.Capabilities{DynamicBackends: v >= 304, HeaderLists: v >= 304, AutoSNI: v >= 303, MaxPayload: 15 << 10}
 	if v >= 304 {
 		caps.MaxPayload = 900 << 10
 	}

@@ -21,6 +21,20 @@ func headerGrammar(fetch string) *regexp.Regexp {
 		`\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`)
 }
 
+// FixedHeaders reports whether actions do the same to every message, in any
+// order: each name comes once, and no value has a fetch.
+func FixedHeaders(actions []HeaderAction) bool {
+	names := make(map[string]bool, len(actions))
+	for _, a := range actions {
+		name := strings.ToLower(a.Name)
+		if names[name] || strings.Contains(strings.ReplaceAll(a.Value, "%%", ""), "%") {
+			return false
+		}
+		names[name] = true
+	}
+	return true
+}
+
 // maxHeaderValue is the API's limit of a value, in bytes.
 const maxHeaderValue = 16384
 

@@ -86,7 +86,7 @@ func (p *Policy) Record() string {
 		fields[6], fields[7], fields[8] = strconv.Itoa(r.Strip), r.To, r.Empty
 	}
 	more := strings.TrimRight("|"+strings.Join(fields, "|"), "|")
-	mode := forwardedCode(p.Forwarded) + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
+	mode := forwardedCode(p.Forwarded) + flag(p.Limits != Limits{}, "l") + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
 	switch {
 	case more == "" && mode == forwardedCode(ForwardedAppend):
 		return strings.TrimRight("|"+cookie, "|")

@@ -15,6 +15,8 @@ type Capabilities struct {
 	AutoSNI bool
 	// Lua: header actions work.
 	Lua bool
+	// HeaderLists: fixed header actions work without Lua (3.4).
+	HeaderLists bool
 	// MaxPayload is the largest payload of one command, in bytes.
 	MaxPayload int
 }

@@ -78,9 +78,27 @@ func hexDigits(b []byte) string {
 	return string(out)
 }
 
-// encodeHeaders writes header actions as templates/headers.lua reads them:
-// fields parted by 0x1f, actions by 0x1e, in base64.
+// encodeHeaders writes header actions for HAProxy's rules: lists of what to set
+// and what to delete, in base64 with a dot between them. If a value takes more
+// than copying, the first list is a tilde and all actions as
+// templates/headers.lua reads them: fields parted by 0x1f, actions by 0x1e.
 func encodeHeaders(actions []model.HeaderAction) string {
+	var set, remove []byte
+	for _, a := range actions {
+		if a.Delete {
+			remove = appendText(remove, a.Name)
+		} else {
+			set = appendText(appendText(set, a.Name), strings.ReplaceAll(a.Value, "%%", "%"))
+		}
+	}
+	first := base64.StdEncoding.EncodeToString(append(set, 0, 0))
+	if !model.FixedHeaders(actions) {
+		first = "~" + base64.StdEncoding.EncodeToString(headerScript(actions))
+	}
+	return first + "." + base64.StdEncoding.EncodeToString(append(remove, 0))
+}
+
+func headerScript(actions []model.HeaderAction) []byte {
 	var items []string
 	for _, a := range actions {
 		if a.Delete {
@@ -89,7 +107,22 @@ func encodeHeaders(actions []model.HeaderAction) string {
 			items = append(items, "S\x1f"+a.Name+"\x1f"+strings.Join(valueParts(a.Value), "\x1f"))
 		}
 	}
-	return base64.StdEncoding.EncodeToString([]byte(strings.Join(items, "\x1e")))
+	return []byte(strings.Join(items, "\x1e"))
+}
+
+// appendText appends a text after its length, as HAProxy 3.4's set-headers-bin
+// and del-headers-bin read lists, which end with empty texts (HAProxy's
+// doc/SPOE.txt, "variable length integer").
+func appendText(to []byte, text string) []byte {
+	n := len(text)
+	if n < 240 {
+		return append(append(to, byte(n)), text...)
+	}
+	to = append(to, byte(n)|240)
+	for n = (n - 240) >> 4; n >= 128; n = (n - 128) >> 7 {
+		to = append(to, byte(n)|128)
+	}
+	return append(append(to, byte(n)), text...)
 }
 
 // valueParts splits a header value into literals ("L…") and fetches

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -13,65 +12,101 @@ const asked = "{ var(txn.p) -m beg a r i n }"
 
 func record(n int) string { return fmt.Sprintf("var(txn.p),field(%d,|)", n) }
 
-func given(n int) string { return "{ " + record(n) + " -m len gt 0 }" }
-
 // policyRules are the rules that turn a backend's policy record into what
 // happens to a request. They end the rules of the frontends that route HTTP,
-// after txn.be holds the backend's name. The numbers are those of
-// model.Policy.Record.
-func policyRules(l Layout, caps plan.Capabilities) []string {
+// after txn.be holds the backend's name; tls is true where TLS ends. The
+// numbers are those of model.Policy.Record. A route pays for what it uses:
+// each part begins with one test, and variables that are not set end the rest.
+func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	rules := []string{
 		"http-request set-var(txn.p) var(txn.be),map_str(" + l.MapFile(plan.MapPolicy) + ")",
 		"http-request allow if !" + asked,
 	}
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
-	// Only listed clients: refuse before anything is counted.
-	add(`set-var-fmt(txn.a) "%%[var(txn.be)]/%%[src,hex,length]/%%[src,hex]" if { %s -m str 1 }`, record(6))
-	add(`deny deny_status 403 if { var(txn.a) -m found } !{ var(txn.a),map_beg(%s) -m found }`, l.MapFile(plan.MapAllow))
+	// Only listed clients: refuse before anything is counted. The client's part
+	// of the key is made once for each connection.
+	restricted := "{ " + record(6) + " -m str 1 }"
+	add(`set-var-fmt(sess.client) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client) -m found }`, restricted)
+	add("deny deny_status 403 if %s !{ var(txn.be),concat(,sess.client),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
 
 	// Limits count per backend and client. The name is hashed, because the
-	// table cuts long keys.
-	add("set-var(txn.lr) %s if %s", record(7), given(7))
-	add("set-var(txn.lc) %s if %s", record(8), given(8))
-	add("set-var(txn.ln) %s if %s", record(9), given(9))
-	add(`set-var-fmt(txn.k) "%%[var(txn.be),xxh64]/%%[src]" if { var(txn.lr) -m found } || { var(txn.lc) -m found } || { var(txn.ln) -m found }`)
-	add("track-sc0 var(txn.k) table router_limits if { var(txn.k) -m found }")
-	add("deny deny_status 429 if { var(txn.lr) -m found } { sc0_http_req_rate(router_limits),sub(txn.lr) gt 0 }")
-	add("deny deny_status 429 if { var(txn.lc) -m found } { sc0_conn_cur(router_limits),sub(txn.lc) gt 0 }")
-	add("deny deny_status 429 if { var(txn.ln) -m found } { sc0_conn_rate(router_limits),sub(txn.ln) gt 0 }")
-
-	// The mode is n to leave everything as it came, r to replace, i to add
-	// what is missing, a to append.
-	add("del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg if { var(txn.p) -m beg r }")
-	for _, h := range forwarded {
-		add("add-header %s %s if { var(txn.p) -m beg a } %s", h.name, h.value, h.condition)
-		add("add-header %s %s if { var(txn.p) -m beg r i } !{ req.hdr(%s) -m found } %s", h.name, h.value, strings.ToLower(h.name), h.condition)
+	// table cuts long keys. Without a limit, its variable is missing and the
+	// subtraction fails.
+	add("track-sc0 var(txn.be),xxh64,concat(/,sess.for) table router_limits if { %s -m sub l }", record(1))
+	for _, limit := range []struct {
+		variable string
+		field    int
+		count    string
+	}{{"txn.lr", 7, "http_req_rate"}, {"txn.lc", 8, "conn_cur"}, {"txn.ln", 9, "conn_rate"}} {
+		add("set-var(%s,ifnotempty) %s if { sc0_tracked(router_limits) }", limit.variable, record(limit.field))
+		add("deny deny_status 429 if { var(%s) -m found } { sc0_%s(router_limits),sub(%s) gt 0 }", limit.variable, limit.count, limit.variable)
 	}
+	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.
-	add("set-var(txn.sl) %s if %s", record(10), given(10))
-	add("set-var(txn.rest) path,bytes(txn.sl) if { var(txn.sl) -m found }")
-	add(`set-path "%%[%s]%%[var(txn.rest)]" if { var(txn.sl) -m found } { var(txn.rest) -m len gt 0 }`, record(11))
+	add("set-var(txn.sl,ifnotempty) %s", record(10))
+	add("set-var(txn.rest) path,bytes(txn.sl)")
+	add(`set-path "%%[%s]%%[var(txn.rest)]" if { var(txn.rest) -m len gt 0 }`, record(11))
 	add(`set-path "%%[%s]" if { var(txn.sl) -m found } !{ var(txn.rest) -m len gt 0 }`, record(12))
 
-	add("set-var(txn.ts) %s if %s", record(4), given(4))
-	add("set-var(txn.tt) %s if %s", record(5), given(5))
-	add("set-var(txn.hsts) %s if %s", record(13), given(13))
-	if caps.Lua {
-		add("set-var(txn.hs) var(txn.be),map_str(%s),b64dec if { %s -m sub s }", l.MapFile(plan.MapResponseHeaders), record(1))
-		add("set-var(txn.hq) var(txn.be),map_str(%s),b64dec if { %s -m sub q }", l.MapFile(plan.MapRequestHeaders), record(1))
-		add("lua.fairlead_request_headers if { var(txn.hq) -m found }")
+	add("set-var(txn.ts,ifnotempty) %s", record(4))
+	add("set-var(txn.tt,ifnotempty) %s", record(5))
+	if tls {
+		add("set-var(txn.hsts,ifnotempty) %s", record(13))
+	}
+	return append(rules, headerActionRules(l, caps)...)
+}
+
+// forwardedRules add the headers that tell a pod who asked. The mode, with
+// which the record begins, is n to leave everything as it came, r to replace, i
+// to add what is missing, a to append.
+func forwardedRules(tls bool) []string {
+	rules := []string{"http-request del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg if { var(txn.p) -m beg r }"}
+	for _, h := range forwarded {
+		if h.condition != "" && !tls {
+			continue
+		}
+		rules = append(rules, fmt.Sprintf("http-request add-header %s %s if %s!{ req.hdr(%s) -m found } !{ var(txn.p) -m beg n } || %s{ var(txn.p) -m beg a }",
+			h.name, h.value, h.condition, lower(h.name), h.condition))
 	}
 	return rules
 }
 
-// responseRules are the rules for what comes back from a backend.
-func responseRules(caps plan.Capabilities) []string {
-	if !caps.Lua {
+// headerActionRules change the headers of a request as its route asks, and
+// prepare the same for the response. What plan wrote as lists HAProxy changes by
+// itself where it can, for a tenth of what Lua costs.
+func headerActionRules(l Layout, caps plan.Capabilities) []string {
+	if !caps.Lua && !caps.HeaderLists {
 		return nil
 	}
-	return []string{"http-response lua.fairlead_response_headers if { var(txn.hs) -m found }"}
+	rules := []string{
+		fmt.Sprintf("http-request set-var(txn.hs) var(txn.be),map_str(%s) if { %s -m sub s }", l.MapFile(plan.MapResponseHeaders), record(1)),
+		fmt.Sprintf("http-request set-var(txn.hq) var(txn.be),map_str(%s) if { %s -m sub q }", l.MapFile(plan.MapRequestHeaders), record(1)),
+	}
+	return append(rules, changeRules("http-request", "request", "var(txn.hq)", caps)...)
+}
+
+// responseRules are the rules for what comes back from a backend.
+func responseRules(caps plan.Capabilities) []string {
+	return changeRules("http-response", "response", "var(txn.hs)", caps)
+}
+
+// changeRules change headers as a text of plan's says.
+func changeRules(rule, message, text string, caps plan.Capabilities) []string {
+	var rules []string
+	script := "{ " + text + " -m found }"
+	if caps.HeaderLists {
+		script = "{ " + text + " -m beg ~ }"
+		lists := "{ " + text + " -m found } !" + script
+		rules = append(rules,
+			rule+" set-headers-bin "+text+",field(1,.),b64dec if "+lists,
+			rule+" del-headers-bin "+text+",field(2,.),b64dec if "+lists)
+	}
+	if caps.Lua {
+		rules = append(rules, rule+" lua.fairlead_"+message+"_headers if "+script)
+	}
+	return rules
 }
 
 // forwarded are the headers that tell a pod who asked and how. sess.for is
@@ -81,7 +116,7 @@ var forwarded = []struct{ name, value, condition string }{
 	{"X-Forwarded-Host", "%[req.hdr(host)]", ""},
 	{"X-Forwarded-Port", "%[dst_port]", ""},
 	{"X-Forwarded-Proto", "%[ssl_fc,iif(https,http)]", ""},
-	{"X-Forwarded-Proto-Version", "h2", "{ ssl_fc_alpn -i h2 }"},
+	{"X-Forwarded-Proto-Version", "h2", "{ ssl_fc_alpn -i h2 } "},
 	{"Forwarded", "%[var(sess.for)];host=%[req.hdr(host)];proto=%[ssl_fc,iif(https,http)]", ""},
 }
 

@@ -100,8 +100,8 @@ type skeleton struct {
 	CleanRules, CertRules []string
 	RequestRules          []string
 	// ClientRules begin the rules of the frontends that route HTTP, PolicyRules
-	// end them, and ProfileRules end those of their backends.
-	ClientRules, PolicyRules, ProfileRules []string
+	// and TLSPolicyRules end them, and ProfileRules end those of their backends.
+	ClientRules, PolicyRules, TLSPolicyRules, ProfileRules []string
 	// AnyHTTP and AnyHTTPS look for routes for any host.
 	AnyHTTP, AnyHTTPS []string
 	ResponseRules     []string
@@ -127,7 +127,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
-		RequestRules: requestRules(s), PolicyRules: policyRules(l, caps),
+		RequestRules: requestRules(s), PolicyRules: policyRules(l, caps, false), TLSPolicyRules: policyRules(l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
