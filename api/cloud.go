@@ -79,6 +79,8 @@ const (
 	// ReasonRouterClosesFirst: the router closes idle connections that the load
 	// balancer still uses.
 	ReasonRouterClosesFirst Reason = "RouterClosesFirst"
+	// ReasonRivalRuns: another controller runs that would delete what ours makes.
+	ReasonRivalRuns Reason = "RivalControllerRuns"
 	// ReasonCloudChange: a change is under way in the cloud.
 	ReasonCloudChange Reason = "CloudChange"
 	// ReasonEnsuringLoadBalancer and the following are Kubernetes' own words.
@@ -116,6 +118,10 @@ func cloudRemedies() map[Reason]Remedy {
 		ReasonRouterClosesFirst: {
 			"spec.tuningOptions.httpKeepAliveTimeout is not longer than the idle timeout of the application load balancer",
 			"raise it, or lower the Service's annotation aws-load-balancer-connection-idle-timeout",
+		},
+		ReasonRivalRuns: {
+			"the operator runs with --aws-ownership=lbc and the AWS Load Balancer Controller runs too, which deletes what has its tags and another class",
+			"stop that controller, or run the operator without --aws-ownership=lbc",
 		},
 		ReasonCloudChange:          {"a change is under way in the cloud", "wait"},
 		ReasonEnsuringLoadBalancer: {"the load balancer is being made or changed", ""},

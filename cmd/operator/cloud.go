@@ -88,7 +88,7 @@ func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry pr
 		o.Default = unclassed
 	}
 	if c.hook == "aws" && c.ownership == stack.OwnershipLBC {
-		o.Finalizers = []string{stack.FinalizerLBC}
+		o.Finalizers, o.RivalLease = []string{stack.FinalizerLBC}, stack.LeaseLBC
 	}
 	return cloud.Setup(mgr, o)
 }

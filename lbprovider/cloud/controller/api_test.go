@@ -36,8 +36,9 @@ import (
 type bed struct {
 	t *testing.T
 	client.Client
-	cloud *fakeaws.Cloud
-	nodes string
+	server *cluster.APIServer
+	cloud  *fakeaws.Cloud
+	nodes  string
 	// options are those of the controller; a test may change them before start.
 	options controller.Options
 	// registry has the metrics of the controller that was started last.
@@ -61,7 +62,7 @@ func newBed(t *testing.T) *bed {
 	rest, err := server.RESTConfig()
 	must(t, err)
 	rest.QPS, rest.Burst = 500, 1000
-	b := &bed{t: t, cloud: fakeaws.New(fakeaws.Options{})}
+	b := &bed{t: t, server: server, cloud: fakeaws.New(fakeaws.Options{})}
 	b.Client, err = client.New(rest, client.Options{Scheme: scheme})
 	must(t, err)
 	b.cloud.Zones3()

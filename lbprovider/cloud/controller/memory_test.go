@@ -126,11 +126,11 @@ func TestOurs(t *testing.T) {
 	}
 	r := &reconciler{opts: Options{Finalizers: []string{"service.k8s.aws/resources"}}}
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"service.k8s.aws/resources"}}}
-	if got := r.rival(s); got != "" {
+	if got := r.foreign(s); got != "" {
 		t.Errorf("our own additional finalizer is taken for that of a rival: %s", got)
 	}
 	s.Finalizers = append(s.Finalizers, "service.kubernetes.io/load-balancer-cleanup")
-	if got := r.rival(s); got != "service.kubernetes.io/load-balancer-cleanup" {
+	if got := r.foreign(s); got != "service.kubernetes.io/load-balancer-cleanup" {
 		t.Errorf("the rival is %q", got)
 	}
 }

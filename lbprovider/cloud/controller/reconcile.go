@@ -48,9 +48,16 @@ func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	held := controllerutil.ContainsFinalizer(service, api.FinalizerCloudLoadBalancer)
 	switch {
-	case r.ours(service) && r.rival(service) != "" && !held:
+	case r.ours(service) && r.foreign(service) != "" && !held:
 		return reconcile.Result{}, r.standAside(ctx, service)
 	case r.ours(service):
+		lease, err := r.other.running(ctx)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if lease != "" && !held {
+			return reconcile.Result{RequeueAfter: rivalRecheck}, r.giveWay(ctx, service, lease)
+		}
 		return r.ensure(ctx, service)
 	case held:
 		return r.remove(ctx, service)
@@ -164,7 +171,7 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 	}
 	m.succeeded()
 	m.spec, m.targets = hashes(spec)
-	result.Problems = append(result.Problems, unavailable(spec, result.Targets)...)
+	result.Problems = append(result.Problems, r.warnings(ctx, spec, result.Targets)...)
 	if err := r.saySucceeded(ctx, service, result); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -203,7 +210,7 @@ func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service,
 	m.succeeded()
 	m.targets = hash
 	r.metrics.health(spec.Ref.String(), result.Targets)
-	r.tellWarnings(service, append(result.Problems, unavailable(spec, result.Targets)...))
+	r.tellWarnings(service, append(result.Problems, r.warnings(ctx, spec, result.Targets)...))
 	if result.Registered+result.Deregistered > 0 {
 		r.tell(service, corev1.EventTypeNormal, api.ReasonUpdatedLoadBalancer,
 			fmt.Sprintf("targets of all ports: %d registered, %d deregistered", result.Registered, result.Deregistered))

@@ -51,6 +51,10 @@ type Options struct {
 	// Finalizers are to stand on a Service besides our own. That of another
 	// controller among them does not make it that controller's.
 	Finalizers []string
+	// RivalLease is the name of the Lease that the leader of that other controller
+	// holds, in whatever namespace. While it does, no load balancers are made.
+	// Empty means that nobody looks.
+	RivalLease string
 	// Namespace is whose Services are served; empty means api.OperandNamespace.
 	Namespace string
 	// Resync is how often a load balancer is looked at although nothing
@@ -106,6 +110,7 @@ type reconciler struct {
 	log     *slog.Logger
 	metrics *gauges
 	calm    *debounce
+	other   *rival
 
 	mu    sync.Mutex // guards known
 	known map[types.NamespacedName]*memory
@@ -124,6 +129,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		events: mgr.GetEventRecorderFor("fairlead-cloud"), //nolint:staticcheck // see above
 		opts:   opts, log: opts.Log.With("part", "cloud"), metrics: gauges,
 		calm: newDebounce(opts.Quiet, opts.Patience), known: map[types.NamespacedName]*memory{},
+		other: &rival{reader: mgr.GetAPIReader(), lease: opts.RivalLease, now: opts.Now},
 	}
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == opts.Namespace })
 	err = ctrl.NewControllerManagedBy(mgr).Named("cloud").
@@ -237,8 +243,8 @@ func (r *reconciler) finalizers() []string {
 	return append([]string{api.FinalizerCloudLoadBalancer}, r.opts.Finalizers...)
 }
 
-// rival returns the finalizer of another controller that serves a Service.
-func (r *reconciler) rival(s *corev1.Service) string {
+// foreign returns the finalizer of another controller that serves a Service.
+func (r *reconciler) foreign(s *corev1.Service) string {
 	for _, f := range s.Finalizers {
 		if slices.Contains(r.opts.Finalizers, f) {
 			continue

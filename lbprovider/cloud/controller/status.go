@@ -142,7 +142,7 @@ func (r *reconciler) saySucceeded(ctx context.Context, service *corev1.Service, 
 
 // standAside tells that another controller serves the Service.
 func (r *reconciler) standAside(ctx context.Context, service *corev1.Service) error {
-	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", r.rival(service))
+	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", r.foreign(service))
 	return r.write(ctx, service, verdict{
 		ready: metav1.ConditionFalse, reason: api.ReasonServedByAnother, message: message,
 		progressing: metav1.ConditionFalse, change: api.ReasonServedByAnother,

@@ -42,6 +42,9 @@ const (
 // FinalizerLBC is what the AWS Load Balancer Controller puts on Services.
 const FinalizerLBC = "service.k8s.aws/resources"
 
+// LeaseLBC is the Lease that its leader holds, mostly in kube-system.
+const LeaseLBC = "aws-load-balancer-controller-leader"
+
 // tagTags holds the keys of the tags that the user asked for, so that one that
 // is not asked for any more is taken away, and those of others stay.
 const tagTags = "fairlead.dev/tags"
