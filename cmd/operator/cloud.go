@@ -20,6 +20,7 @@ import (
 	cloud "github.com/fairlead/fairlead/lbprovider/cloud/controller"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
+	"github.com/fairlead/fairlead/operator"
 )
 
 // cloudSettings are the flags about load balancers of a cloud.
@@ -71,8 +72,9 @@ func (c *cloudSettings) class() string {
 	return ""
 }
 
-// setup adds the controller to mgr, if a cloud is chosen.
-func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access) error {
+// setup adds the controller to mgr, if a cloud is chosen. Named says that the
+// operator publishes names.
+func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access, named bool) error {
 	if c.hook == "none" || c.hook == "" {
 		return nil
 	}
@@ -84,6 +86,9 @@ func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry pr
 		return fmt.Errorf("set up --cloud=%s: %w", c.hook, err)
 	}
 	o := cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry}
+	if named {
+		o.NamePending = operator.NamePending(mgr.GetClient())
+	}
 	if c.unclassed {
 		o.Default = unclassed
 	}

@@ -183,7 +183,7 @@ func run(ctx context.Context, s settings) error {
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
 		s.setupAddresses(mgr),
-		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws),
+		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws, names.Hook != nil),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}

@@ -164,6 +164,9 @@ func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Resu
 	if err := v.look(ctx, want); err != nil {
 		return v.result(want, problems, nil), err
 	}
+	if spec.NamePending {
+		v.state.Serving = time.Time{}
+	}
 	steps := stack.Plan(want, v.state, h.now())
 	if len(steps.Actions) > 0 && v.age(want) > fresh {
 		if err := v.refresh(ctx, want, fresh); err != nil {
@@ -183,7 +186,7 @@ func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Resu
 	}
 	done, err := v.apply(ctx, want, steps.Actions)
 	r := v.result(want, problems, steps.Waits)
-	v.takeOver(r)
+	v.takeOver(r, spec.NamePending)
 	r.Plan = done
 	return r, err
 }

@@ -47,13 +47,14 @@ func (v *view) result(want stack.Stack, problems []hook.Problem, waits []string)
 	return r
 }
 
-// takeOver notes when a new load balancer's name took the place of another's. It
+// takeOver notes when a new load balancer's name took the place of another's,
+// and since when DNS leads to it where somebody knows. It
 // is forgotten with the rest of the view, and then counted anew, which only
 // makes the former one stay longer.
-func (v *view) takeOver(r *hook.Result) {
+func (v *view) takeOver(r *hook.Result, pending bool) {
 	b := v.state.Balancer
 	switch {
-	case b == nil, len(v.state.Others) == 0, len(r.Ingress) == 0, r.Ingress[0].Hostname != b.DNSName:
+	case b == nil, pending, len(v.state.Others) == 0, len(r.Ingress) == 0, r.Ingress[0].Hostname != b.DNSName:
 		v.state.Serving = time.Time{}
 	case v.state.Serving.IsZero():
 		v.state.Serving = v.hook.now()

@@ -107,6 +107,11 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 		return reconcile.Result{}, err
 	}
 	spec, again := specOf(r.opts.Cluster, in)
+	if r.opts.NamePending != nil {
+		if spec.NamePending, err = r.opts.NamePending(ctx, service); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	specHash, targetHash := hashes(spec)
 	wait := m.asked(specHash, r.opts.Now())
 	if problems := r.opts.Hook.Validate(ctx, spec); refused(problems) {
@@ -282,7 +287,8 @@ func hashes(spec *hook.Spec) (without, targets string) {
 	targets = hashOf(spec.Targets)
 	c := *spec
 	c.Targets = hook.TargetSet{}
-	c.Ref.Handle = "" // our own doing
+	c.Ref.Handle = ""     // our own doing
+	c.NamePending = false // of interest only where there is more to do anyway
 	c.Annotations = map[string]string{}
 	for k, v := range spec.Annotations {
 		if k != api.AnnotationLoadBalancerHandle && k != api.AnnotationTargetZone && k != api.AnnotationTargetDualStack {

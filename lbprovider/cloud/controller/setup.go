@@ -55,6 +55,9 @@ type Options struct {
 	// holds, in whatever namespace. While it does, no load balancers are made.
 	// Empty means that nobody looks.
 	RivalLease string
+	// NamePending reports whether the name in DNS that leads to a Service is yet
+	// to follow its status; nil means that nobody knows.
+	NamePending func(context.Context, *corev1.Service) (bool, error)
 	// Namespace is whose Services are served; empty means api.OperandNamespace.
 	Namespace string
 	// Resync is how often a load balancer is looked at although nothing

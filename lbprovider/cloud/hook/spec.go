@@ -62,6 +62,9 @@ type Spec struct {
 	// Recreate allows what can only be changed by making another load
 	// balancer: its name, scheme or kind.
 	Recreate bool `json:"recreate,omitempty"`
+	// NamePending is true while the name in DNS does not lead yet to what Ensure
+	// returned last. A load balancer that was replaced must stay until then.
+	NamePending bool `json:"namePending,omitempty"`
 	// DryRun asks for Result.Plan and no change.
 	DryRun bool `json:"dryRun,omitempty"`
 }

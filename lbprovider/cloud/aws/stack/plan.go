@@ -330,7 +330,7 @@ func (p *planner) leftovers() {
 			p.add(DeleteBalancer{old.Name})
 		default:
 			others[old.ARN] = true
-			p.wait("the former load balancer " + old.Name + " stays until the new one serves")
+			p.wait("the former load balancer " + old.Name + " stays until the new one serves and resolvers have forgotten the former name")
 		}
 	}
 	for _, g := range p.have.Groups {
