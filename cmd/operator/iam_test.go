@@ -20,7 +20,7 @@ func TestIAMPolicy(t *testing.T) {
 			args: "--cloud=aws --cloud-cluster=c1 --dns=route53 --dns-zone=Z1 --dns-private-zone=Z2 --dns-private-zone-role=arn:aws:iam::1:role/dns --account=42",
 			has:  []string{"elasticloadbalancing:CreateListener", "hostedzone/Z1", "hostedzone/Z2", "arn:aws:iam::1:role/dns", ":42:security-group"},
 		},
-		{name: "zones by tag", args: "--dns=route53 --dns-zone=Z1 --dns-zone=a=b", has: []string{"hostedzone/*"}, not: []string{"elasticloadbalancing:", "hostedzone/Z1"}},
+		{name: "zones by tag", args: "--dns=route53 --dns-zone=Z1 --dns-zone=a=b", has: []string{"hostedzone/*", "elasticloadbalancing:DescribeLoadBalancers"}, not: []string{"elasticloadbalancing:Create", "hostedzone/Z1"}},
 		{name: "nodes left alone", args: "--cloud=aws --cloud-cluster=c1 --aws-node-security-groups=false", has: []string{"MakeTagged"}, not: []string{"OpenNodes", "route53"}},
 		{name: "in China", args: "--cloud=aws --cloud-cluster=c1 --dns=route53 --aws-region=cn-north-1", has: []string{"arn:aws-cn:ec2:", "arn:aws-cn:route53:"}, not: []string{"arn:aws:"}},
 		{name: "a partition by name", args: "--cloud=aws --cloud-cluster=c1 --partition=aws-us-gov", has: []string{"arn:aws-us-gov:ec2:"}, not: []string{"arn:aws:"}},

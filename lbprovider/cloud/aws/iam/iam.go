@@ -105,8 +105,11 @@ func Policy(o Options) ([]byte, error) {
 
 // needs reports whether an action of a statement is called.
 func (o Options) needs(sid, action string) bool {
-	if strings.HasPrefix(action, "route53:") {
+	switch {
+	case strings.HasPrefix(action, "route53:"):
 		return o.Names
+	case action == "elasticloadbalancing:DescribeLoadBalancers" && o.Names:
+		return true // the zone of a load balancer that another controller made
 	}
 	return o.Balancers && (sid != "OpenNodes" || o.NodeGroups)
 }

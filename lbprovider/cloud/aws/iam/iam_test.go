@@ -33,7 +33,7 @@ func TestPolicy(t *testing.T) {
 		}, []string{"hostedzone//"}},
 		{"load balancers only", iam.Options{Cluster: "c1", Balancers: true, NodeGroups: true}, []string{"OpenNodes", "arn:aws:ec2:*:*:security-group/*"}, []string{"route53:", "sts:AssumeRole"}},
 		{"nodes are somebody else's", iam.Options{Cluster: "c1", Balancers: true}, []string{"ec2:AuthorizeSecurityGroupIngress"}, []string{"OpenNodes"}},
-		{"names only", iam.Options{Cluster: "c1", Names: true}, []string{"route53:ChangeResourceRecordSets", "hostedzone/*"}, []string{"elasticloadbalancing:", "ec2:", "iam:"}},
+		{"names only", iam.Options{Cluster: "c1", Names: true}, []string{"route53:ChangeResourceRecordSets", "hostedzone/*", "elasticloadbalancing:DescribeLoadBalancers"}, []string{"DescribeTags\"", "elasticloadbalancing:Create", "DescribeListeners", "ec2:", "iam:"}},
 		{"another partition", iam.Options{Cluster: "c1", Balancers: true, NodeGroups: true, Names: true, Partition: "aws-us-gov"}, []string{"arn:aws-us-gov:route53"}, []string{"arn:aws:"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
