@@ -52,10 +52,11 @@ func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{}, r.standAside(ctx, service)
 	case r.ours(service):
 		lease, err := r.other.running(ctx)
-		if err != nil {
+		switch {
+		case held: // what is there is served on, whoever runs
+		case err != nil:
 			return reconcile.Result{}, err
-		}
-		if lease != "" && !held {
+		case lease != "":
 			return reconcile.Result{RequeueAfter: rivalRecheck}, r.giveWay(ctx, service, lease)
 		}
 		return r.ensure(ctx, service)
