@@ -36,9 +36,6 @@ func (b *builder) policy(c *model.Claim, o options) (model.Policy, bool) {
 	if h == nil {
 		return p, true
 	}
-	if !strings.HasPrefix(c.Host, "*") {
-		p.Host = c.Host
-	}
 	var ok1, ok2 bool
 	p.RequestHeaders, ok1 = b.headers("request", "req", h.Actions.Request)
 	p.ResponseHeaders, ok2 = b.headers("response", "res", h.Actions.Response)

@@ -37,8 +37,6 @@ type Policy struct {
 	// Restricted admits only clients in Allow.
 	Restricted bool
 	Allow      []netip.Prefix
-	// Host is the only one that requests come for, or empty.
-	Host string
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/base64"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,9 +43,6 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	}
 	if len(p.RequestHeaders) > 0 {
 		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(p.RequestHeaders)
-		if fixed := withHost(p.RequestHeaders, p.Host); fixed != nil {
-			entries[Entry{MapRequestHeaders, name + "/" + p.Host}] = encodeHeaders(fixed)
-		}
 	}
 	if len(p.ResponseHeaders) > 0 {
 		entries[Entry{MapResponseHeaders, name}] = encodeHeaders(p.ResponseHeaders)
@@ -80,38 +76,6 @@ func hexDigits(b []byte) string {
 		out = append(out, digits[c>>4], digits[c&15])
 	}
 	return string(out)
-}
-
-// withHost returns what actions are for requests whose Host header is just the
-// route's host, if that makes them fixed, or nil. They cost HAProxy less.
-func withHost(actions []model.HeaderAction, host string) []model.HeaderAction {
-	if host == "" || model.FixedHeaders(actions) {
-		return nil
-	}
-	out := slices.Clone(actions)
-	for i := range out {
-		a := &out[i]
-		if strings.EqualFold(a.Name, "host") {
-			return nil
-		}
-		var value strings.Builder
-		for _, part := range valueParts(a.Value) {
-			text := part[1:]
-			if part[0] != 'L' {
-				fetch, converters, _ := strings.Cut(text, ",")
-				if part[0] == 'E' || !strings.EqualFold(fetch, "req.hdr(host)") || strings.Contains(converters, "base64") {
-					return nil
-				}
-				text = host
-			}
-			value.WriteString(strings.ReplaceAll(text, "%", "%%"))
-		}
-		a.Value = value.String()
-	}
-	if !model.FixedHeaders(out) {
-		return nil
-	}
-	return out
 }
 
 // encodeHeaders writes header actions for HAProxy's rules: lists of what to set

@@ -43,34 +43,6 @@ func TestEncodeHeaders(t *testing.T) {
 	}
 }
 
-// TestPolicyEntriesHost: what only the route's host makes fixed stands under its
-// name, too.
-func TestPolicyEntriesHost(t *testing.T) {
-	host := model.HeaderAction{Name: "A", Value: "<%[req.hdr(Host),lower]>"}
-	for _, tc := range []struct {
-		name    string
-		host    string
-		actions []model.HeaderAction
-		want    string // what is set, or empty for no entry
-	}{
-		{"the host", "a.test", []model.HeaderAction{host}, "\x01A\x08<a.test>\x00\x00"},
-		{"several hosts", "", []model.HeaderAction{host}, ""},
-		{"fixed already", "a.test", []model.HeaderAction{{Name: "A", Value: "b"}}, ""},
-		{"another header too", "a.test", []model.HeaderAction{host, {Name: "B", Value: "%[req.hdr(c)]"}}, ""},
-		{"the host changes", "a.test", []model.HeaderAction{{Name: "HOST", Value: "b"}, host}, ""},
-		{"encoded", "a.test", []model.HeaderAction{{Name: "A", Value: "%[req.hdr(host),base64]"}}, ""},
-		{"a name twice", "a.test", []model.HeaderAction{host, {Name: "a", Delete: true}}, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			b := &model.Backend{Policy: model.Policy{Host: tc.host, RequestHeaders: tc.actions}}
-			first, _, _ := strings.Cut(PolicyEntries(b)[Entry{MapRequestHeaders, b.Name() + "/" + tc.host}], ".")
-			if got := decode(t, first); got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 func decode(t *testing.T, text string) string {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(text)

@@ -84,10 +84,6 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 		fmt.Sprintf("http-request set-var(txn.hs) var(txn.be),map_str(%s) if { %s -m sub s }", l.MapFile(plan.MapResponseHeaders), record(1)),
 		fmt.Sprintf("http-request set-var(txn.hq) var(txn.be),map_str(%s) if { %s -m sub q }", l.MapFile(plan.MapRequestHeaders), record(1)),
 	}
-	rules = append(rules,
-		// What is fixed for the host alone stands under its name, too.
-		"http-request set-var(txn.host) req.hdr(host) if { var(txn.hq) -m beg ~ }",
-		"http-request set-var(txn.hq) var(txn.be),concat(/,txn.host),map_str("+l.MapFile(plan.MapRequestHeaders)+") if { var(txn.hq) -m beg ~ }")
 	return append(rules, changeRules("http-request", "request", "var(txn.hq)", caps)...)
 }
 
