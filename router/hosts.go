@@ -80,6 +80,10 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	if old == nil {
 		old = &admit.Host{}
 	}
+	targets := make(map[string]string, len(h.Winners))
+	for _, c := range h.Winners {
+		targets[c.Backend.Name()] = plan.Target(&c.Backend)
+	}
 	replace := func(m plan.Map, from, to match.Table) {
 		for k := range from {
 			e := plan.Entry{Map: m, Key: k}
@@ -89,6 +93,9 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 		for k, v := range to {
 			e := plan.Entry{Map: m, Key: k}
 			scope.Entries[e] = struct{}{}
+			if target, ok := targets[v]; ok {
+				v = target
+			}
 			p.want.Entries[e] = v
 		}
 	}

@@ -254,10 +254,11 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 }
 
 // sameRight reports whether two claims of one route lead to the same decision
-// about their host, because they differ at most in servers and policy.
+// about their host and the same values of its keys, because they differ at most
+// in servers and what is no key's.
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
-		a.Termination == b.Termination && a.Insecure == b.Insecure && a.Backend.Name() == b.Backend.Name() &&
+		a.Termination == b.Termination && a.Insecure == b.Insecure && plan.Target(&a.Backend) == plan.Target(&b.Backend) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }
 

@@ -106,7 +106,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 		if w.tables[e.Map] == nil {
 			w.tables[e.Map] = match.Table{}
 		}
-		w.tables[e.Map][e.Key] = v
+		w.tables[e.Map][e.Key] = plan.TargetBackend(v)
 	}
 	for _, g := range o.Gaps {
 		if g.Kind != "Secret" {

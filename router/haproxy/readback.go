@@ -46,7 +46,7 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	reached := map[string]bool{}
 	for e, v := range st.Entries {
 		if e.Map.Routes() {
-			reached[v] = true
+			reached[plan.TargetBackend(v)] = true
 		}
 	}
 	return r.stream("show backend", func(l string) {

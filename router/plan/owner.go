@@ -77,10 +77,10 @@ func OwnerIn(live *State, s Step) (model.Key, bool) {
 	if !ok || del.Map == MapPolicy {
 		return Owner(s)
 	}
-	if owner, ok := backendOwner(live.Entries[del.Entry]); ok {
+	if owner, ok := backendOwner(TargetBackend(live.Entries[del.Entry])); ok {
 		return owner, true
 	}
-	return backendOwner(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
+	return backendOwner(TargetBackend(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}]))
 }
 
 // Without returns the state less what some routes bring: backends, the keys
@@ -123,7 +123,7 @@ func entryOwner(e Entry, value string) (model.Key, bool) {
 	if e.Map.isPolicy() {
 		return backendOwner(e.policyBackend())
 	}
-	return backendOwner(value)
+	return backendOwner(TargetBackend(value))
 }
 
 // backendOwner splits "be_http:namespace:name:hash".

@@ -23,6 +23,24 @@ func (m Map) isPolicy() bool {
 // Routes tells the maps whose values are backends.
 func (m Map) Routes() bool { return !m.isPolicy() }
 
+// Target is the value of a routing key: the name of a backend and, for HTTP, what
+// its policy has the frontend do. So one look-up tells both, and a request never
+// meets the policy of before with the backend of now.
+func Target(b *model.Backend) string {
+	record := b.Policy.Record()
+	if b.Profile.TCP || record == "" {
+		return b.Name()
+	}
+	return b.Name() + "|" + record
+}
+
+// TargetBackend returns the name of the backend that a routing key leads to, or
+// the word that stands in its place ("!302").
+func TargetBackend(value string) string {
+	name, _, _ := strings.Cut(value, "|")
+	return name
+}
+
 // policyBackend returns the backend that a key of a policy map belongs to.
 func (e Entry) policyBackend() string {
 	name, _, _ := strings.Cut(e.Key, "/")
@@ -33,7 +51,7 @@ func (e Entry) policyBackend() string {
 func PolicyEntries(b *model.Backend) map[Entry]string {
 	name, p := b.Name(), &b.Policy
 	entries := map[Entry]string{}
-	if record := p.Record(); record != "" {
+	if record := p.Record(); b.Profile.TCP && record != "" {
 		entries[Entry{MapPolicy, name}] = record
 	}
 	for _, prefix := range p.Allow {

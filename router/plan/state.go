@@ -21,13 +21,13 @@ type Map string
 
 // The maps, by the name of their file without ".map".
 const (
-	// MapHTTP leads host and path to a backend on the HTTP listener.
+	// MapHTTP leads host and path to a Target on the HTTP listener.
 	MapHTTP Map = "http"
 	// MapHTTPS does the same for connections whose TLS ended at the router.
 	MapHTTPS Map = "https"
 	// MapSNI leads a server name to a passthrough backend.
 	MapSNI Map = "sni"
-	// MapPolicy holds each backend's policy record.
+	// MapPolicy holds the policy records of passthrough backends.
 	MapPolicy Map = "policy"
 	// MapAllow holds the addresses that restricted backends admit.
 	MapAllow Map = "allow"

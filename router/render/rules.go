@@ -14,13 +14,14 @@ func record(n int) string { return fmt.Sprintf("var(txn.p),field(%d,|)", n) }
 
 // policyRules are the rules that turn a backend's policy record into what
 // happens to a request. They end the rules of the frontends that route HTTP,
-// after txn.be holds the backend's name; tls is true where TLS ends. The
-// numbers are those of model.Policy.Record. A route pays for what it uses:
+// after txn.be holds the key's value (plan.Target): the backend's name and its
+// record. tls is true where TLS ends. The numbers are those of model.Policy.Record. A route pays for what it uses:
 // each part begins with one test, and variables that are not set end the rest.
 func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	rules := []string{
-		"http-request set-var(txn.p) var(txn.be),map_str(" + l.MapFile(plan.MapPolicy) + ")",
+		"http-request set-var(txn.p) var(txn.be),field(2,|,0)",
 		"http-request allow if !" + asked,
+		"http-request set-var(txn.be) var(txn.be),field(1,|)",
 	}
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 

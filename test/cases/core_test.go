@@ -104,7 +104,8 @@ func (c *core) equalsFull(t testing.TB) error {
 
 // decision is where the tables send a request.
 type decision struct {
-	value   string // as in the maps; "" if nothing matches
+	target  string // as in the maps; "" if nothing matches
+	value   string // of that the backend, or the word in its place
 	backend *plan.Backend
 	cert    string // ID of the certificate that TLS ends with, "" for passthrough
 }
@@ -143,7 +144,8 @@ func decide(want *plan.State, r *request) decision {
 }
 
 func resolve(want *plan.State, value, cert string) decision {
-	return decision{value, want.Backends[value], cert}
+	name := plan.TargetBackend(value)
+	return decision{value, name, want.Backends[name], cert}
 }
 
 func table(want *plan.State, m plan.Map) match.Table {

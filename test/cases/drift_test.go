@@ -181,7 +181,7 @@ func (b *bed) drift(st *plan.State, commands []string) {
 	if err := socket.Init(b.layout.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		b.t.Fatal(err)
 	}
-	backend := st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "edge.f.test/"}]
+	backend := plan.TargetBackend(st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "edge.f.test/"}])
 	servers := make([]string, 0, 2)
 	if st.Backends[backend] == nil {
 		b.t.Fatalf("no backend %q for the route to drift", backend)
@@ -190,7 +190,7 @@ func (b *bed) drift(st *plan.State, commands []string) {
 		servers = append(servers, name)
 	}
 	rogue := pki().leaf(b.t, "rogue")
-	tls := st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "re.f.test/"}]
+	tls := plan.TargetBackend(st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "re.f.test/"}])
 	for name := range st.Backends[tls].Servers {
 		tls += "/" + name
 	}

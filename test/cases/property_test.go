@@ -16,7 +16,6 @@ import (
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/plan"
 )
 
 // universe makes random changes among few names, so that they meet often.
@@ -197,7 +196,7 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 			}
 			d := decide(k.pipeline.Want(), &e.request)
 			res := e.request.do(b.http, b.https)
-			if err := errors.Join(d.exactly(res), d.rewritten(k.pipeline.Want(), &e.request, res)); err != nil {
+			if err := errors.Join(d.exactly(res), d.rewritten(&e.request, res)); err != nil {
 				t.Fatalf("after change %d: %s: %v", n, line, err)
 			}
 		}
@@ -211,21 +210,21 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 }
 
 // rewritten compares the path that a pod saw with what the policy says.
-func (d decision) rewritten(want *plan.State, r *request, res response) error {
+func (d decision) rewritten(r *request, res response) error {
 	if res.pod == nil || strings.HasPrefix(d.value, string(model.KindTCP)) {
 		return nil
 	}
-	path, f := r.target, strings.Split(want.Entries[plan.Entry{Map: plan.MapPolicy, Key: d.value}], "|")
-	if len(f) > 9 && f[9] != "" {
-		strip, err := strconv.Atoi(f[9])
+	path, f := r.target, strings.Split(d.target, "|")
+	if len(f) > 10 && f[10] != "" {
+		strip, err := strconv.Atoi(f[10])
 		if err != nil {
 			return err
 		}
 		f = append(f, "", "")
 		if rest := path[min(strip, len(path)):]; rest != "" {
-			path = f[10] + rest
+			path = f[11] + rest
 		} else {
-			path = f[11]
+			path = f[12]
 		}
 	}
 	if res.pod.Path != path {
