@@ -61,7 +61,7 @@ func parseFlags() options {
 	flag.IntVar(&o.samples, "samples", 200, "samples for each kind of change")
 	flag.IntVar(&o.burst, "burst", 1000, "number of routes that are created at once")
 	flag.IntVar(&o.certificates, "certificates", 10, "percentage of the routes that bring their own certificate")
-	flag.IntVar(&o.rounds, "rounds", 5, "how often two that are compared take turns")
+	flag.IntVar(&o.rounds, "rounds", 20, "how often two that are compared take turns")
 	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything")
 	flag.StringVar(&o.haproxy, "haproxy", "haproxy", "program of the tools folder: haproxy or haproxy-3.0")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
