@@ -156,10 +156,10 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"throughput", (*bench).throughput},
-		{"latency", (*bench).latenciesAmong},
-		{"burst", (*bench).burstOf},
 		{"start", (*bench).restart},
 		{"idle", (*bench).idle},
+		{"latency", (*bench).latenciesAmong},
+		{"burst", (*bench).burstOf},
 		{"policies", (*bench).throughputWithPolicies},
 		{"certificates", (*bench).manyCertificates},
 	}
