@@ -126,6 +126,7 @@ type Engine struct {
 	refresh     refresh
 	reloadAfter time.Time
 	ready       readiness
+	startup     startup
 }
 
 // NewEngine prepares the work directory and the first wanted state.
@@ -151,7 +152,7 @@ func NewEngine(o Options) (*Engine, error) {
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
-		removals: newRemovals(), retriedAt: time.Now(),
+		removals: newRemovals(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
 	return e, nil
@@ -160,15 +161,18 @@ func NewEngine(o Options) (*Engine, error) {
 // Run serves until the context ends. The cluster must have delivered its first
 // state before.
 func (e *Engine) Run(ctx context.Context) error {
+	e.startup.end("list")
 	e.o.Cluster.Take()
 	e.update(ingest.Changes{All: true})
 	if len(e.pipeline.Secrets()) > 0 {
 		e.o.Cluster.WaitForSecrets(ctx)
 		e.update(e.o.Cluster.Take())
 	}
+	e.startup.end("compute")
 	if err := e.attach(); err != nil {
 		return err
 	}
+	e.startup.end("files")
 	for {
 		wait := e.sync()
 		timer := time.NewTimer(wait)
@@ -238,6 +242,7 @@ func (e *Engine) sync() time.Duration {
 	e.live.Share(e.pipeline.Want(), e.pending)
 	e.pending = plan.NewScope()
 	e.ready.set(true)
+	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
 	e.refreshFiles()

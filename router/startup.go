@@ -1,0 +1,32 @@
+package router
+
+import "time"
+
+// startup tells once how long the parts of a start took, for whoever asks why a
+// router took its time to get ready.
+type startup struct {
+	// parts are names and durations, in order.
+	parts []any
+	since time.Time
+	told  bool
+}
+
+// end notes the end of a part of the start.
+func (s *startup) end(part string) {
+	if s.told {
+		return
+	}
+	now := time.Now()
+	s.parts = append(s.parts, part, now.Sub(s.since).Round(time.Millisecond))
+	s.since = now
+}
+
+// started logs the parts when the router gets ready for the first time.
+func (e *Engine) started() {
+	if e.startup.told {
+		return
+	}
+	e.startup.end("haproxy")
+	e.startup.told = true
+	e.log.Info("ready: all routes are served", append([]any{"routes", e.pipeline.served}, e.startup.parts...)...)
+}
