@@ -54,28 +54,36 @@ func (b *bench) answered(prefix string, first, limit int) error {
 	return nil
 }
 
-// restart measures a start from nothing with all routes there.
+// coldStarts is how often a start is measured. A virtual machine may have to ask
+// its host for the memory first, which takes between nothing and a second.
+const coldStarts = 3
+
+// restart measures starts from nothing with all routes there.
 func (b *bench) restart(ctx context.Context) error {
 	routes, err := b.known()
 	if err != nil {
 		return err
 	}
-	if err := b.router.Stop(); err != nil {
-		return err
+	b.progress("%d cold starts with %v routes", coldStarts, routes)
+	var took []float64
+	for i := range coldStarts {
+		if err := b.router.Stop(); err != nil {
+			return err
+		}
+		err = b.profiled(ctx, fmt.Sprintf("start%d", i+1), 6*time.Second, func() error {
+			began := time.Now()
+			err := b.startRouter(ctx, fmt.Sprintf("cold%d", i+1))
+			took = append(took, time.Since(began).Seconds())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := b.served(ctx, routes, 0); err != nil {
+			return err
+		}
 	}
-	b.progress("cold start with %v routes", routes)
-	err = b.profiled(ctx, "start", 6*time.Second, func() error {
-		began := time.Now()
-		err := b.startRouter(ctx, "cold")
-		b.report.require("cold start to ready", time.Since(began).Seconds(), "s", b.limits().start, fmt.Sprintf("%v routes", routes))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := b.served(ctx, routes, 0); err != nil {
-		return err
-	}
+	b.report.require("cold start to ready", median(took), "s", b.limits().start, fmt.Sprintf("%v routes, the median of %.3g s", routes, took))
 	b.memory(" after a start")
 	if err := b.takeHeap(ctx, "start"); err != nil {
 		return err
@@ -89,7 +97,7 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 	b.progress("the router's restart beside its HAProxy")
 	began := time.Now()
 	var err error
-	if b.router, err = b.rig.StartRouter("cold"); err != nil {
+	if b.router, err = b.rig.StartRouter(fmt.Sprintf("cold%d", coldStarts)); err != nil {
 		return err
 	}
 	if err := b.router.WaitReady(ctx, 3*time.Minute); err != nil {
