@@ -14,6 +14,11 @@ const (
 	ProviderNamespace = "metallb-system"
 )
 
+// ClosedPort is spec.port.targetPort of the Routes of an Ingress that must not
+// be served as it is: its paths stay claimed, and no pod gets a request. No port
+// can have this name, so it means the same to any router.
+const ClosedPort = "closed_by_ingress"
+
 // Annotations on Routes and Ingresses that OpenShift has no word for.
 const (
 	// AnnotationPathType on a Route says how spec.path matches: "Prefix" (the

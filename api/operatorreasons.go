@@ -56,8 +56,8 @@ const (
 	// no equivalent, or one that differs.
 	ReasonForeignAnnotation Reason = "ForeignAnnotation"
 	// ReasonForeignProtection: an annotation of another Ingress controller
-	// keeps requests away in a way that there is not here, so the Ingress is
-	// not served.
+	// keeps requests away in a way that there is not here, so the paths of the
+	// Ingress answer 503. Its Routes have the reason, too.
 	ReasonForeignProtection Reason = "ForeignProtection"
 	// ReasonInvalidClassParameters: spec.parameters of the IngressClass name
 	// something else than an IngressController. They have no effect.

@@ -86,7 +86,7 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 	case res.Claim != nil:
 		r.good, r.from = object, object
 		return res
-	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
+	case r.good == nil || opens(r.good, object) || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
 		r.good, r.from, r.accepted = nil, nil, accepted{}
 		return res
 	}
@@ -99,6 +99,12 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 		}
 	}
 	return res
+}
+
+// opens reports whether a former version lets requests through to what the
+// newest one closes. Then nothing is better than the former one.
+func opens(former, newest *routev1.Route) bool {
+	return former != nil && newest != nil && ingest.Closed(newest) && !ingest.Closed(former)
 }
 
 // keep makes a former version the claim of a result, if it can still be served.
@@ -128,7 +134,7 @@ func contentRefused(res *ingest.Result) bool {
 func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
 	res.Claim = nil
 	switch {
-	case r.accepted.claim == nil:
+	case r.accepted.claim == nil || opens(r.accepted.object, p.src.Route(res.Key)):
 	case r.refusal.fallback == formerVersion:
 		p.keep(r, res, r.accepted.object)
 	case r.refusal.fallback == formerClaim:

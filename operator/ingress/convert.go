@@ -90,6 +90,10 @@ type conversion struct {
 	only string
 	// refers leaves certificates in their Secrets.
 	refers bool
+	// closed Ingresses keep their paths, and no pod gets a request for them;
+	// effect says so, where something does close one.
+	closed bool
+	effect string
 	// insecure is what plain HTTP gets by the word of another controller's
 	// annotation, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType
@@ -277,6 +281,9 @@ func (c *conversion) route(backendField string, key claim, backend *networkingv1
 	}
 	if key.host == "" {
 		r.Spec.Host = hostOfAny
+	}
+	if c.closed {
+		r.Spec.Port = &routev1.RoutePort{TargetPort: intstr.FromString(api.ClosedPort)}
 	}
 	return r
 }

@@ -19,6 +19,16 @@ const (
 	prefixHAProxy2 = "haproxy-ingress.github.io/"
 )
 
+// annotationCanary makes an Ingress the second one for paths of another, which
+// it must not take from that one.
+const annotationCanary = prefixNginx + "canary"
+
+// What findings about protection say happens now.
+const (
+	effectClosed = "all paths of the Ingress answer 503, with passthrough by closing the connection; remove the annotation to serve them without"
+	effectCanary = "nothing of the Ingress is served, its paths are those of the Ingress whose canary it is"
+)
+
 // foreign is what becomes of an annotation of another controller.
 type foreign struct {
 	// carry says the same in our words. If it is nil, or fails, nothing does.
@@ -26,8 +36,8 @@ type foreign struct {
 	// instead is what to write where nothing is carried over; with carry it is
 	// what differs, if anything.
 	instead string
-	// protects tells values whose loss would open what was closed. Then nothing
-	// of the Ingress is served.
+	// protects tells values whose loss would open what was closed. Then the
+	// paths of the Ingress answer 503.
 	protects func(value string) bool
 	// harmless ones need no equivalent.
 	harmless bool
@@ -56,12 +66,17 @@ func (c *carried) set(key, value string, better func(value, than string) bool) {
 }
 
 // foreign replaces the annotations of other controllers by ours, where there is
-// a word for them and the Ingress does not say otherwise itself. It reports
-// false if the Ingress must not be served without what they protect.
+// a word for them and the Ingress does not say otherwise itself. It closes the
+// Ingress if it must not be served without what they protect, and reports false
+// if it has no paths of its own.
 func (c *conversion) foreign() bool {
 	original := c.in.Ingress
 	into := &carried{annotations: map[string]string{}, ingress: original.DeepCopy()}
-	served := true
+	canary := enabled(original.Annotations[annotationCanary])
+	c.effect = effectClosed
+	if canary {
+		c.effect = effectCanary
+	}
 	for _, key := range slices.Sorted(maps.Keys(original.Annotations)) {
 		prefix, name, ok := cutPrefix(key)
 		if !ok {
@@ -71,7 +86,7 @@ func (c *conversion) foreign() bool {
 		if !known {
 			f.instead = "it is not known; look for a spelling mistake"
 		}
-		served = c.carry(key, original.Annotations[key], f, into) && served
+		c.carry(key, original.Annotations[key], f, into)
 	}
 	c.insecure = into.insecure
 	for key, value := range into.annotations {
@@ -80,12 +95,12 @@ func (c *conversion) foreign() bool {
 		}
 	}
 	c.in.Ingress = into.ingress
-	return served
+	return !canary
 }
 
-func (c *conversion) carry(key, value string, f foreign, into *carried) bool {
+func (c *conversion) carry(key, value string, f foreign, into *carried) {
 	if f.harmless || f.carry == nil && !enabled(value) {
-		return true
+		return
 	}
 	field := "metadata.annotations[" + key + "]"
 	var err error
@@ -95,7 +110,7 @@ func (c *conversion) carry(key, value string, f foreign, into *carried) bool {
 			if f.instead != "" && !into.same {
 				c.warn(field, api.ReasonForeignAnnotation, f.instead, "the nearest equivalent is used")
 			}
-			return true
+			return
 		}
 	}
 	if f.protects != nil && f.protects(value) {
@@ -103,15 +118,15 @@ func (c *conversion) carry(key, value string, f foreign, into *carried) bool {
 		if err != nil {
 			message = err.Error()
 		}
-		c.find(api.SeverityError, field, api.ReasonForeignProtection, message, "nothing of the Ingress is served; remove the annotation to serve it without")
-		return false
+		c.closed = true
+		c.find(api.SeverityError, field, api.ReasonForeignProtection, message, c.effect)
+		return
 	}
 	if err != nil {
 		c.warn(field, api.ReasonInvalidAnnotation, err.Error(), "the annotation has no effect")
-		return true
+		return
 	}
 	c.warn(field, api.ReasonForeignAnnotation, f.instead, "the annotation has no effect")
-	return true
 }
 
 func cutPrefix(key string) (prefix, name string, ok bool) {

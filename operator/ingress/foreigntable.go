@@ -10,6 +10,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
 )
 
 // What to write instead of annotations that are not carried over.
@@ -221,12 +222,15 @@ func backendProtocol(value string, into *carried) error {
 	return fmt.Errorf("%q has no equivalent; there are HTTP, HTTPS and GRPCS", value)
 }
 
-// addresses turns commas into blanks. What is in the list the routers judge:
-// a wrong item admits nobody.
+// addresses turns commas into blanks. Single items the routers judge: a wrong
+// one admits nobody.
 func addresses(value string, into *carried) error {
 	list := strings.Join(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }), " ")
 	if list == "" {
 		return errors.New("the list is empty")
+	}
+	if _, _, err := ingest.Allowlist(list); err != nil {
+		return err
 	}
 	into.set(api.AnnotationAllowlist, list, nil)
 	return nil

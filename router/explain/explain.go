@@ -8,6 +8,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -87,7 +88,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 	case live:
 		e.Served = true
 		e.Result = Result{Text: "served by the route's endpoints"}
-	case len(unknown) > 0:
+	case len(unknown) > 0 && !ingest.Closed(w.source.routes[c.Key]):
 		e.Served, e.EndpointsKnown = true, false
 		e.Result = Result{Text: "goes to the endpoints of Service " + strings.Join(unknown, ", ")}
 	default:
@@ -98,6 +99,10 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 // unavailable is the answer of a route without usable endpoint.
 func (w *World) unavailable(e *Explanation, c *model.Claim) {
 	why := "no endpoint is ready"
+	closed := ingest.Closed(w.source.routes[c.Key])
+	if closed {
+		why = "its Ingress is closed by an annotation"
+	}
 	if len(e.Endpoints) > 0 {
 		why = "all endpoints have weight 0"
 	}
@@ -107,6 +112,10 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 	}
 	if len(e.Endpoints) > 0 {
 		e.Next = append(e.Next, fmt.Sprintf("give a backend of route %s a weight above 0", c.Key))
+		return
+	}
+	if closed {
+		e.Next = append(e.Next, fmt.Sprintf("see by which: kubectl fairlead why ingress/%s -n %s", w.source.ingress[c.Key], c.Key.Namespace))
 		return
 	}
 	for _, s := range w.pipeline.RouteServices(c.Key) {

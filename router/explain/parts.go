@@ -148,7 +148,7 @@ func (w *World) findingsOf(key model.Key) []Finding {
 		if f.Reason == api.ReasonNoEndpoints && len(w.unknownServices(key)) > 0 {
 			continue
 		}
-		if f.Reason == api.ReasonPortNotFound && w.source.ingress[key] != "" {
+		if (f.Reason == api.ReasonPortNotFound || f.Reason == api.ReasonForeignProtection) && w.source.ingress[key] != "" {
 			continue // a finding of the Ingress says it better
 		}
 		out = append(out, w.finding(f))

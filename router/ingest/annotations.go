@@ -201,9 +201,9 @@ func parseLimit(v string) (int, error) {
 	return n, nil
 }
 
-// parseAllowlist reads addresses and CIDRs. Bad items are returned apart: each
-// admits nobody.
-func parseAllowlist(v string) (allow []netip.Prefix, bad []string) {
+// Allowlist reads addresses and CIDRs, parted by blanks. Bad items are returned
+// apart: each admits nobody. An error means that the list cannot be used.
+func Allowlist(v string) (allow []netip.Prefix, bad []string, err error) {
 	for item := range strings.FieldsSeq(v) {
 		prefix, err := netip.ParsePrefix(item)
 		if err != nil {
@@ -220,7 +220,13 @@ func parseAllowlist(v string) (allow []netip.Prefix, bad []string) {
 		}
 		allow = append(allow, prefix.Masked())
 	}
-	return allow, bad
+	switch {
+	case len(allow) == 0:
+		err = errors.New("holds no IP address or CIDR; remove it to admit everybody")
+	case len(allow) > maxAllow:
+		err = fmt.Errorf("holds more than %d addresses", maxAllow)
+	}
+	return allow, bad, err
 }
 
 // maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
@@ -322,14 +328,13 @@ func (b *builder) allowlist(o *options) bool {
 		return true
 	}
 	var bad []string
+	var err error
 	o.restricted = true
-	o.allow, bad = parseAllowlist(v)
+	o.allow, bad, err = Allowlist(v)
 	field := "metadata.annotations[" + key + "]"
 	switch {
-	case len(o.allow) == 0:
-		return b.refuse(field, api.ReasonInvalidAnnotation, "holds no IP address or CIDR; remove it to admit everybody")
-	case len(o.allow) > maxAllow:
-		return b.refuse(field, api.ReasonInvalidAnnotation, fmt.Sprintf("holds more than %d addresses", maxAllow))
+	case err != nil:
+		return b.refuse(field, api.ReasonInvalidAnnotation, err.Error())
 	case len(bad) > 0:
 		b.find(api.SeverityWarning, field, api.ReasonInvalidAnnotation,
 			fmt.Sprintf("%q is not an IP address or CIDR", bad[0]), "it admits nobody; the other items count")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	routev1 "github.com/openshift/api/route/v1"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -17,6 +19,13 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	o, ok := b.readAnnotations(c)
 	if !ok {
 		return false
+	}
+	if Closed(b.route) {
+		// Without cookies it is another backend, so that no client's cookie
+		// leads to a server that is about to go.
+		refs, o.disableCookies = nil, true
+		b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonForeignProtection,
+			"the Ingress that the Route is made of is closed by one of its annotations; events of the Ingress say by which", effect503)
 	}
 	c.Exact, c.Fallback = o.exact && c.Path != "", o.fallback
 	if o.fallback && strings.Trim(c.Path, "/") != "" {
@@ -42,7 +51,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 			checked += counts[i]
 		}
 	}
-	if total == 0 {
+	if total == 0 && !Closed(b.route) {
 		b.find(api.SeverityInfo, "spec.to", api.ReasonNoEndpoints, "no endpoint is ready", effect503)
 	}
 	c.Backend = model.Backend{
@@ -57,6 +66,12 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
 	return true
+}
+
+// Closed reports whether a route keeps its host and path while no pod may get
+// anything of it.
+func Closed(r *routev1.Route) bool {
+	return r.Spec.Port != nil && r.Spec.Port.TargetPort.String() == api.ClosedPort
 }
 
 func profile(o options, usual model.Balance, tcp, several bool) model.Profile {

@@ -1,15 +1,20 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	names "github.com/fairlead/fairlead/api"
 )
 
 // foreignAnnotations: those of another controller come, close the Ingress, and
-// go again with all that was made of them.
+// go again with all that was made of them. A closed path stays claimed, by the
+// same Route, and opens as it was.
 func foreignAnnotations(t *testing.T, c client.Client, namespace string) {
 	const nginx = "nginx.ingress.kubernetes.io/"
 	annotate := func(changes ...string) {
@@ -30,15 +35,67 @@ func foreignAnnotations(t *testing.T, c client.Client, namespace string) {
 	annotate(nginx+"session-cookie-name=mine", nginx+"app-root=/start")
 	want("mine")
 	wantEvent(t, c, namespace, "shop", "Warning ForeignAnnotation")
+	open, err := byPath(c, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
 	annotate(nginx + "auth-type=basic")
-	eventually(t, func() error {
-		routes, err := byPath(c, namespace)
-		if err == nil && len(routes) > 0 {
-			err = fmt.Errorf("%d Routes are left", len(routes))
-		}
-		return err
+	wantSame(t, c, namespace, open, func(_, now routev1.Route) bool {
+		return now.Spec.Port != nil && now.Spec.Port.TargetPort.StrVal == names.ClosedPort
 	})
 	wantEvent(t, c, namespace, "shop", "Warning ForeignProtection")
 	annotate(nginx+"auth-type-", nginx+"session-cookie-name-", nginx+"app-root-")
+	wantSame(t, c, namespace, open, func(before, now routev1.Route) bool {
+		return equality.Semantic.DeepEqual(before.Spec, now.Spec)
+	})
 	want("")
+	closedForGood(t, c, namespace, annotate)
+}
+
+// wantSame waits until a namespace has the Routes that it had, each of which
+// passes the check.
+func wantSame(t *testing.T, c client.Client, namespace string, before map[string]routev1.Route, check func(before, now routev1.Route) bool) {
+	t.Helper()
+	eventually(t, func() error {
+		now, err := byPath(c, namespace)
+		if err != nil || len(now) != len(before) {
+			return fmt.Errorf("%d Routes, want %d: %w", len(now), len(before), err)
+		}
+		for path, r := range now {
+			if b := before[path]; b.UID != r.UID || !check(b, r) {
+				return fmt.Errorf("%s: %+v, was %+v", path, r, b)
+			}
+		}
+		return nil
+	})
+}
+
+// closedForGood: a Route that cannot be closed, since the API server refuses
+// what it would be, goes. Here it would name a Secret that routers may not read.
+func closedForGood(t *testing.T, c client.Client, namespace string, annotate func(...string)) {
+	t.Helper()
+	sample, err := server.Kubectl(t.Context(), "kustomize", "../../config/samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(t, secretOf(sample, namespace)); err != nil {
+		t.Fatal(err)
+	}
+	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
+		if r.Spec.TLS == nil || r.Spec.TLS.Certificate == "" {
+			return fmt.Errorf("TLS %+v", r.Spec.TLS)
+		}
+		return nil
+	})
+	annotate(names.AnnotationCertificates+"=reference", "nginx.ingress.kubernetes.io/auth-type=basic")
+	eventually(t, func() error {
+		routes, err := byPath(c, namespace)
+		if _, there := routes["shop.example.com/"]; there {
+			err = errors.New("a Route is left that could not be closed")
+		}
+		return err
+	})
+	wantEvent(t, c, namespace, "shop", "Warning RouteRefused")
+	annotate(names.AnnotationCertificates+"-", "nginx.ingress.kubernetes.io/auth-type-")
+	wantRoute(t, c, namespace, "shop.example.com/", func(routev1.Route) error { return nil })
 }

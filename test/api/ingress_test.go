@@ -164,13 +164,7 @@ func parts(t *testing.T, c client.Client, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := ""
-	for document := range strings.SplitSeq(sample, "\n---\n") {
-		if strings.Contains(document, "kind: Secret") {
-			secret = strings.NewReplacer("namespace: demo", "namespace: "+namespace, "name: ingress-demo-certificate", "name: shop-tls").Replace(document)
-		}
-	}
-	if err := apply(t, secret); err != nil {
+	if err := apply(t, secretOf(sample, namespace)); err != nil {
 		t.Fatal(err)
 	}
 	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
@@ -195,6 +189,16 @@ func parts(t *testing.T, c client.Client, namespace string) {
 		}
 		return nil
 	})
+}
+
+// secretOf returns the certificate of the samples as that of the shop.
+func secretOf(sample, namespace string) string {
+	for document := range strings.SplitSeq(sample, "\n---\n") {
+		if strings.Contains(document, "kind: Secret\nmetadata:\n  name: ingress-demo-certificate\n") {
+			return strings.NewReplacer("namespace: demo", "namespace: "+namespace, "name: ingress-demo-certificate", "name: shop-tls").Replace(document)
+		}
+	}
+	return ""
 }
 
 // statusFollows plays the router: it admits a Route.

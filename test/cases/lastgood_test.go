@@ -47,6 +47,11 @@ metadata: {namespace: l, name: r, annotations: {haproxy.router.openshift.io/time
 spec: {host: %s, to: {kind: Service, name: %s}}
 `, annotation, host, service))
 	}
+	closed := objectsChange(t, `
+kind: Route
+metadata: {namespace: l, name: r}
+spec: {host: l.test, port: {targetPort: `+api.ClosedPort+`}, to: {kind: Service, name: one}}
+`)
 	pods := func(line string) change {
 		var s step
 		if err := s.services([]string{line}); err != nil {
@@ -83,6 +88,11 @@ spec: {host: %s, to: {kind: Service, name: %s}}
 		{"nothing is left to refuse", func() bool { return !k.refuse("l/r", "no more") }, "l.test", "", "refused " + refused + " no more"},
 		{"it is tried again in time", func() bool { _, touched := k.pipeline.Retry(); k.pipeline.Accept(touched); return true }, "l.test", "even", "admitted"},
 		{"another version is tried", func() bool { k.apply(route("l.test", "one", "4s")); return true }, "l.test", "next", "admitted"},
+		{"what closes is refused: the former version, which is open, does not come back", func() bool {
+			k.propose(closed)
+			return k.refuse("l/r", "not even that")
+		}, "l.test", "", "refused " + refused + " the route is not served"},
+		{"it opens", func() bool { k.apply(route("l.test", "one", "5s")); return true }, "l.test", "next", "admitted"},
 	} {
 		if !s.do() {
 			t.Errorf("%s: not so", s.name)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/ingress"
+	router "github.com/fairlead/fairlead/router/ingest"
 )
 
 // unwatchedRecheck is how often Secrets are read again that are not watched,
@@ -222,6 +223,12 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 	}
 	err := r.client.Update(ctx, updated)
 	switch {
+	case router.Closed(updated) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
+		// As it is it would go on letting requests through.
+		if gone := r.client.Delete(ctx, live); client.IgnoreNotFound(gone) != nil {
+			return live, nil, fmt.Errorf("delete Route %s, which cannot be closed: %w", name, gone)
+		}
+		return nil, finding(api.ReasonRouteRefused, err.Error(), "the path is not served"), nil
 	case apierrors.IsInvalid(err):
 		return live, finding(api.ReasonRouteRefused, err.Error(), "the path is served as before"), nil
 	case err != nil:
