@@ -78,14 +78,18 @@ func (b *bench) deleteMany(ctx context.Context, prefix string, n int, left float
 	})
 }
 
-// servedRoutes is the metric with the number of routes that the router serves.
-const servedRoutes = `fairlead_router_routes{state="served"}`
+// Metrics of the router: how many routes it serves, and how many times it has
+// written a status since it started.
+const (
+	servedRoutes = `fairlead_router_routes{state="served"}`
+	statusWrites = "fairlead_router_status_writes_total"
+)
 
 // served waits until the router serves that many routes and has written their
 // status.
 func (b *bench) served(ctx context.Context, routes, writes float64) error {
 	return b.until(ctx, fmt.Sprintf("wait for %v routes", routes), func(m map[string]float64) bool {
-		return m[servedRoutes] >= routes && m["fairlead_router_status_writes_total"] >= writes
+		return m[servedRoutes] >= routes && m[statusWrites] >= writes
 	})
 }
 
@@ -114,10 +118,15 @@ func (b *bench) known() (float64, error) {
 // fill adds the routes of the second half while the router runs.
 func (b *bench) fill(ctx context.Context) error {
 	b.progress("creating %d routes, %d %% with their own certificate", b.routes, b.certificates)
-	routes, err := b.known()
+	// Whatever else is to be written is written by then.
+	if err := pause(ctx, settle); err != nil {
+		return err
+	}
+	before, err := b.router.Metrics()
 	if err != nil {
 		return err
 	}
+	routes := before[servedRoutes]
 	began := time.Now()
 	if err := b.addMany(ctx, "fill", b.routes); err != nil {
 		return err
@@ -128,13 +137,23 @@ func (b *bench) fill(ctx context.Context) error {
 	}
 	b.report.figure("all served", time.Since(began).Seconds(), "s", "")
 	b.progress("served; waiting for every status")
-	// The samples' routes have a status, too, less those deleted before.
-	if err := b.served(ctx, 0, float64(b.routes)); err != nil {
+	if err := b.served(ctx, 0, before[statusWrites]+float64(b.routes)); err != nil {
 		return err
 	}
 	b.memory("")
+	if err := pause(ctx, settle); err != nil {
+		return err
+	}
+	after, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	b.report.require("status writes for the first status", after[statusWrites]-before[statusWrites], "", atMost(float64(b.routes)), "one for each route")
 	return nil
 }
+
+// settle is long enough for status writes that are due, or needless.
+const settle = 3 * time.Second
 
 // fillByEtcd puts the routes into etcd while no router runs, and starts one.
 // The first one is created as usual, and what the router wrote as its status
@@ -148,7 +167,7 @@ func (b *bench) fillByEtcd(ctx context.Context) error {
 	if err := b.addMany(ctx, "fill", 1); err != nil {
 		return err
 	}
-	if err := b.served(ctx, 0, m["fairlead_router_status_writes_total"]+1); err != nil {
+	if err := b.served(ctx, 0, m[statusWrites]+1); err != nil {
 		return err
 	}
 	if err := b.router.Stop(); err != nil {
