@@ -49,7 +49,6 @@ func TestPaceOfRoutes(t *testing.T) {
 		plan.CertPut{ID: "c", PEM: "x"},
 		plan.BackendAdd{Name: "b", Profile: "p"},
 		plan.ServerAdd{Backend: "b", Name: "s", Server: server},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapPolicy, Key: "b"}},
 		plan.BackendPublish{Name: "b"},
 		plan.LineSet{Filter: "h", CertID: "c"},
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/"}},
