@@ -246,10 +246,12 @@ func parseBool(v string) (bool, error) {
 // false if one that protects something cannot be used.
 func (b *builder) readAnnotations(c *model.Claim) (options, bool) {
 	o := options{sameSite: "None", checkInterval: cmp.Or(b.settings.CheckInterval, 5*time.Second), forwarded: b.settings.Forwarded}
-	ok := true
+	// What protects has nothing to do where nobody gets through, so it is no
+	// reason to refuse the route, which would give its path to others.
+	ok, closed := true, Closed(b.route)
 	for _, s := range setters {
 		v, set := b.route.Annotations[s.key]
-		if !set {
+		if !set || s.protective != nil && closed {
 			continue
 		}
 		keep := o
@@ -270,7 +272,7 @@ func (b *builder) readAnnotations(c *model.Claim) (options, bool) {
 	if !o.limit {
 		o.limits = model.Limits{}
 	}
-	return o, b.allowlist(&o) && ok
+	return o, (closed || b.allowlist(&o)) && ok
 }
 
 // limits are the annotations that count only together with AnnotationLimit,
