@@ -257,7 +257,7 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 // about their host and the same values of its keys, because they differ at most
 // in servers and what is no key's.
 func sameRight(a, b *model.Claim) bool {
-	return a.Host == b.Host && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
+	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && plan.Target(&a.Backend) == plan.Target(&b.Backend) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }
