@@ -152,6 +152,9 @@ func (b *bench) fill(ctx context.Context) error {
 	return nil
 }
 
+// reloads counts those since the router's start, whatever their reason.
+func reloads(m map[string]float64) float64 { return rig.Sum(m, "fairlead_router_reloads_total") }
+
 // settle is long enough for status writes that are due, or needless.
 const settle = 3 * time.Second
 

@@ -60,10 +60,12 @@ const coldStarts = 3
 
 // restart measures starts from nothing with all routes there.
 func (b *bench) restart(ctx context.Context) error {
-	routes, err := b.known()
+	m, err := b.router.Metrics()
 	if err != nil {
 		return err
 	}
+	routes := m[servedRoutes]
+	b.report.require("reloads before the starts", reloads(m), "", atMost(0), "since the router started")
 	b.progress("%d cold starts with %v routes", coldStarts, routes)
 	var took []float64
 	for i := range coldStarts {
@@ -117,7 +119,7 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 		return err
 	}
 	b.report.require("status writes after restart", m[statusWrites], "", atMost(0), fmt.Sprintf("leading: %v", m["fairlead_router_status_leading"] == 1))
-	b.report.require("reloads after restart", rig.Sum(m, "fairlead_router_reloads_total"), "", atMost(0), "")
+	b.report.require("reloads after restart", reloads(m), "", atMost(0), "")
 	return nil
 }
 
