@@ -20,7 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/ingress"
-	router "github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/ingest"
 )
 
 // unwatchedRecheck is how often Secrets are read again that are not watched,
@@ -223,7 +223,7 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 	}
 	err := r.client.Update(ctx, updated)
 	switch {
-	case router.Closed(updated) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
+	case ingest.Closed(updated) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
 		// As it is it would go on letting requests through.
 		if gone := r.client.Delete(ctx, live); client.IgnoreNotFound(gone) != nil {
 			return live, nil, fmt.Errorf("delete Route %s, which cannot be closed: %w", name, gone)
