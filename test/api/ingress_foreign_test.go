@@ -74,13 +74,7 @@ func wantSame(t *testing.T, c client.Client, namespace string, before map[string
 // what it would be, goes. Here it would name a Secret that routers may not read.
 func closedForGood(t *testing.T, c client.Client, namespace string, annotate func(...string)) {
 	t.Helper()
-	sample, err := server.Kubectl(t.Context(), "kustomize", "../../config/samples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply(t, secretOf(sample, namespace)); err != nil {
-		t.Fatal(err)
-	}
+	applyCertificate(t, namespace)
 	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
 		if r.Spec.TLS == nil || r.Spec.TLS.Certificate == "" {
 			return fmt.Errorf("TLS %+v", r.Spec.TLS)

@@ -160,13 +160,7 @@ func parts(t *testing.T, c client.Client, namespace string) {
 		}
 		return nil
 	})
-	sample, err := server.Kubectl(t.Context(), "kustomize", "../../config/samples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply(t, secretOf(sample, namespace)); err != nil {
-		t.Fatal(err)
-	}
+	applyCertificate(t, namespace)
 	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
 		if r.Spec.TLS == nil || !strings.Contains(r.Spec.TLS.Certificate, "BEGIN CERTIFICATE") {
 			return fmt.Errorf("no certificate")
@@ -189,6 +183,18 @@ func parts(t *testing.T, c client.Client, namespace string) {
 		}
 		return nil
 	})
+}
+
+// applyCertificate brings the Secret of the sample Ingress.
+func applyCertificate(t *testing.T, namespace string) {
+	t.Helper()
+	sample, err := server.Kubectl(t.Context(), "kustomize", "../../config/samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(t, secretOf(sample, namespace)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // secretOf returns the certificate of the samples as that of the shop.
