@@ -210,21 +210,37 @@ func (d *demo) byName(ctx context.Context) error {
 func (d *demo) proxyProtocol(ctx context.Context) error {
 	const patch = `{"spec":{"endpointPublishingStrategy":{"type":"LoadBalancerService","loadBalancer":{"scope":"External","dnsManagementPolicy":"Managed",` +
 		`"providerParameters":{"type":"AWS","aws":{"type":"NLB","networkLoadBalancer":{"protocol":"PROXY"}}}}}}}`
+	command, client := d.curl("", "http", "plain.apps.example.com", "/?pretty"), d.cluster.Address("client")
+	if out, err := d.cluster.Exec(ctx, "client", "sh", "-c", command); err != nil || strings.Contains(out, client) {
+		return errors.Join(err, fmt.Errorf("the pod sees the client before it can: %s", out))
+	}
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge", "-p", patch); err != nil {
 		return err
 	}
-	command := d.curl("", "http", "plain.apps.example.com", "/?pretty")
-	err := product.Until(ctx, 60*time.Second, func() error {
-		out, err := d.cluster.Exec(ctx, "client", "sh", "-c", command)
-		if err == nil && !strings.Contains(out, d.cluster.Address("client")) {
-			err = fmt.Errorf("the pod does not see the client: %s", out)
-		}
-		return err
-	})
-	if err != nil {
+	// Load balancer and routers change one after the other.
+	if err := d.inARow(ctx, command, client); err != nil {
 		return err
 	}
-	return d.expect(ctx, command, d.cluster.Address("client"))
+	return d.expect(ctx, command, client)
+}
+
+// inARow waits until several answers in a row have a text.
+func (d *demo) inARow(ctx context.Context, command, text string) error {
+	const enough = 10
+	good := 0
+	return product.Until(ctx, 60*time.Second, func() error {
+		out, err := d.cluster.Exec(ctx, "client", "sh", "-c", command)
+		if err == nil && !strings.Contains(out, text) {
+			err = fmt.Errorf("no %q in the answer: %s", text, out)
+		}
+		if good++; err != nil {
+			good = 0
+		}
+		if good < enough {
+			return errors.Join(err, fmt.Errorf("%d good answers in a row, want %d", good, enough))
+		}
+		return nil
+	})
 }
 
 // badAnnotation writes a value that cannot be used.
@@ -282,19 +298,9 @@ func (d *demo) nodeTarget(ctx context.Context) error {
 	if err := d.cluster.StopNode(ctx, node); err != nil {
 		return err
 	}
-	good := 0
-	err := product.Until(ctx, 60*time.Second, func() error {
-		_, err := d.cluster.Exec(ctx, "client", "sh", "-c", d.curl("-f -o /dev/null", "http", "plain.apps.example.com", "/text"))
-		if good++; err != nil {
-			good = 0
-		}
-		if good < 10 {
-			return errors.Join(err, fmt.Errorf("%d good answers in a row, want 10", good))
-		}
-		return nil
-	})
+	err := d.inARow(ctx, d.curl("-f", "http", "plain.apps.example.com", "/text"), "demo v1")
 	if err == nil {
-		d.say("10 answers in a row, by the nodes that are left")
+		d.say("answers in a row, by the nodes that are left")
 	}
 	d.say("power on: %s", node)
 	if startErr := d.cluster.StartNode(ctx, node); startErr != nil {
