@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,22 +13,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/cluster"
 )
-
-// clusterDNS is the kind that OpenShift has, as far as the operator reads it.
-const clusterDNS = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: dnses.config.openshift.io, annotations: {api-approved.openshift.io: test}}
-spec:
-  group: config.openshift.io
-  names: {kind: DNS, listKind: DNSList, plural: dnses, singular: dns}
-  scope: Cluster
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
 
 // TestRoleOf: the role for private zones is read of the cluster's DNS object by
 // the operator's own account and rights; none is wanted where there is no such
@@ -44,22 +27,13 @@ func TestRoleOf(t *testing.T) {
 		t.Skipf("no API server (run \"make tools\"): %v", err)
 	}
 	t.Cleanup(func() { _ = server.Stop() }) // its files go with the folder
-	kubectl := func(args ...string) {
+	apply := func(paths ...string) {
 		t.Helper()
-		if _, err := server.Kubectl(t.Context(), args...); err != nil {
+		if err := server.Apply(t.Context(), paths...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	apply := func(text string) {
-		t.Helper()
-		file := filepath.Join(t.TempDir(), "object.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		kubectl("apply", "-f", file)
-	}
-	kubectl("apply", "-f", "../../config/default/namespaces.yaml")
-	kubectl("apply", "-k", "../../config/rbac")
+	apply("../../config/default/namespaces.yaml", "../../config/rbac")
 	config, err := server.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -88,15 +62,24 @@ func TestRoleOf(t *testing.T) {
 		}
 	}
 	want("no such kind", "")
-	apply(clusterDNS)
-	kubectl("wait", "--for=condition=Established", "crd/dnses.config.openshift.io", "--timeout=30s")
+	apply("../../test/cluster/kinds/dnses.config.openshift.io.yaml")
+	if _, err := server.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd/dnses.config.openshift.io", "--timeout=30s"); err != nil {
+		t.Fatal(err)
+	}
 	want("no such object", "")
 	const role = "arn:aws:iam::111122223333:role/private-zones"
-	object := "apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: example.com%s}\n"
-	apply(fmt.Sprintf(object, ""))
-	want("no role", "")
-	apply(fmt.Sprintf(object, ", platform: {type: AWS, aws: {privateZoneIAMRole: '"+role+"'}}"))
-	want("a role", role)
+	file := filepath.Join(t.TempDir(), "dns.yaml")
+	for _, tt := range []struct{ what, spec, role string }{
+		{"no role", "", ""},
+		{"a role", ", platform: {type: AWS, aws: {privateZoneIAMRole: '" + role + "'}}", role},
+	} {
+		object := "apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: example.com" + tt.spec + "}\n"
+		if err := os.WriteFile(file, []byte(object), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		apply(file)
+		want(tt.what, tt.role)
+	}
 	if got, err := roleOf(t.Context(), nobody); err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("without the right to read it: %q, %v", got, err)
 	}

@@ -17,28 +17,13 @@ import (
 	"github.com/fairlead/fairlead/test/named"
 )
 
-// dnsKind is dns.config.openshift.io as far as it matters here.
-const dnsKind = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: dnses.config.openshift.io, annotations: {api-approved.openshift.io: test}}
-spec:
-  group: config.openshift.io
-  names: {kind: DNS, listKind: DNSList, plural: dnses, singular: dns}
-  scope: Cluster
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
 // TestBaseDomain: a name outside of the cluster's base domain is not published
 // and it is said why; when it lies in it, it is.
 func TestBaseDomain(t *testing.T) {
 	n := named.Start(t)
 	_, remote := startNameServer(t, n)
 	newClient(t)
-	if err := apply(t, dnsKind); err != nil {
+	if err := server.Apply(t.Context(), "../cluster/kinds/dnses.config.openshift.io.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
