@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/certificates"
+	"github.com/fairlead/fairlead/router/ingest"
 )
 
 const (
@@ -50,7 +51,7 @@ func desiredCertificateSecret(in certificateInput) (*corev1.Secret, []api.Findin
 			corev1.TLSPrivateKeyKey: in.named.Data[corev1.TLSPrivateKeyKey],
 		}), nil, nil
 	}
-	if in.live != nil && certificates.Check(pairOf(in.live)) == nil {
+	if in.live != nil && usable(in.live) == nil {
 		source := in.live.Annotations[api.AnnotationCertificateSource]
 		if source != sourceGenerated {
 			finding.Effect = fmt.Sprintf("the routers keep serving the last good certificate (from %s)", source)
@@ -70,12 +71,23 @@ func checkNamedCertificate(in certificateInput, name string) *api.Finding {
 		f.Message = fmt.Sprintf("Secret %s does not exist in namespace %s", name, api.OperandNamespace)
 		return f
 	}
-	if err := certificates.Check(pairOf(in.named)); err != nil {
+	if err := usable(in.named); err != nil {
 		f.Reason = api.ReasonDefaultCertificateInvalid
 		f.Message = fmt.Sprintf("Secret %s: %v", name, err)
 		return f
 	}
 	return nil
+}
+
+// usable says why routers could not serve the certificate in a Secret: they
+// refuse what would cost them too much as well.
+func usable(s *corev1.Secret) error {
+	p := pairOf(s)
+	if err := certificates.Check(p); err != nil {
+		return err
+	}
+	_, err := ingest.DefaultCertificate(string(p.Certificate), string(p.Key))
+	return err
 }
 
 // generatedCertificate keeps the generated certificate while it is good.

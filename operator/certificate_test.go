@@ -36,6 +36,7 @@ func TestDefaultCertificate(t *testing.T) {
 	}
 	own := newPair(t, ca, "own.example.com")
 	broken := secretOf(certificates.Pair{Certificate: own.Certificate, Key: newPair(t, ca, "x").Key})
+	costly := secretOf(certificates.Pair{Certificate: bytes.Repeat(own.Certificate, 11), Key: own.Key})
 	live := func(source string) *corev1.Secret {
 		return certificateSecret("a", source, secretOf(own).Data)
 	}
@@ -70,6 +71,14 @@ func TestDefaultCertificate(t *testing.T) {
 		{
 			name: "given one breaks", edit: named, named: broken, live: live("secret/mine"), wantSource: "secret/mine", wantSame: live(""),
 			wantReason: api.ReasonDefaultCertificateInvalid, wantEffect: "last good",
+		},
+		{
+			name: "given one costs routers too much", edit: named, named: costly, live: live("secret/mine"), wantSource: "secret/mine", wantSame: live(""),
+			wantReason: api.ReasonDefaultCertificateInvalid, wantEffect: "last good",
+		},
+		{
+			name: "the last one costs too much as well", edit: named, named: costly, live: certificateSecret("a", "secret/mine", costly.Data),
+			wantSource: sourceGenerated, wantReason: api.ReasonDefaultCertificateInvalid, wantEffect: "generated",
 		},
 		{name: "back to generated", live: live("secret/mine"), wantSource: sourceGenerated},
 	}

@@ -198,7 +198,7 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 			return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, "cannot specify both tls.certificate and tls.externalCertificate")
 		}
 	}
-	cert, secret, err := routeCertificate(c.Key, c.Host, t, b.src)
+	cert, secret, err := b.routeCertificate(c.Key, c.Host, t)
 	if secret != (model.Key{}) {
 		b.result.Secrets = append(b.result.Secrets, secret)
 	}

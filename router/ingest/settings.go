@@ -29,6 +29,9 @@ type Settings struct {
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int
+	// MaxRSABits is the length of the longest RSA key that a route may bring;
+	// zero means 4096.
+	MaxRSABits int
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool

@@ -1,11 +1,9 @@
 package ingest
 
 import (
-	"bytes"
-	"crypto/rsa"
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -19,18 +17,23 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// certificate checks a chain, its key and the CA certificates that complete
-// it, and returns them as HAProxy loads them. Errors never hold key material.
-func certificate(owner model.Key, host, chain, key, ca string) (*model.Certificate, error) {
-	certs, keys, err := blocks(chain)
+// pemTexts are a chain, its key and the CA certificates that complete it.
+type pemTexts struct{ chain, key, ca string }
+
+// certificate checks PEM texts, and returns them as HAProxy loads them. RSA keys
+// have at most rsaBits, or the default if that is zero. What is too large is
+// refused before its key is read, which is slow as well. Errors never hold key
+// material.
+func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
+	certs, keys, err := blocks(in.chain)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	_, ownKeys, err := blocks(key)
+	_, ownKeys, err := blocks(in.key)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
-	caCerts, _, err := blocks(ca)
+	caCerts, _, err := blocks(in.ca)
 	if err != nil {
 		return nil, fmt.Errorf("caCertificate: %w", err)
 	}
@@ -40,46 +43,21 @@ func certificate(owner model.Key, host, chain, key, ca string) (*model.Certifica
 		return nil, errors.New("certificate: no certificate found in the PEM text")
 	case len(keys) == 0:
 		return nil, errors.New("key: no key specified")
-	case ca != "" && len(caCerts) == 0:
+	case len(keys[0]) > maxKeyBytes:
+		return nil, errors.New("key: is too long")
+	case in.ca != "" && len(caCerts) == 0:
 		return nil, errors.New("caCertificate: no certificate found in the PEM text")
 	}
 	all := slices.Concat(certs, caCerts)
-	pair, err := tls.X509KeyPair([]byte(strings.Join(all, "")), []byte(keys[0]))
-	if err != nil {
-		return nil, fmt.Errorf("certificate and key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+	if err := checkChain(all, cmp.Or(rsaBits, defaultMaxRSABits)); err != nil {
+		return nil, err
 	}
-	for i, der := range pair.Certificate {
-		if err := checkCertificate(der); err != nil {
-			return nil, fmt.Errorf("certificate %d of the chain: %w", i+1, err)
-		}
+	if _, err := tls.X509KeyPair([]byte(strings.Join(all, "")), []byte(keys[0])); err != nil {
+		return nil, fmt.Errorf("certificate and key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	text := strings.Join(all, "") + keys[0]
 	sum := sha256.Sum256([]byte(strings.Join(all, "")))
 	return &model.Certificate{ID: contentID(owner, host, text), Chain: hex.EncodeToString(sum[:12]), PEM: text}, nil
-}
-
-// minRSABits is the shortest RSA key that TLS libraries still take.
-const minRSABits = 2048
-
-// checkCertificate refuses what HAProxy's TLS library would refuse: one such
-// certificate in its files would keep HAProxy from starting, for all routes.
-func checkCertificate(der []byte) error {
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "x509: "))
-	}
-	if key, ok := c.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() < minRSABits {
-		return fmt.Errorf("its RSA key has %d bits and needs %d", key.N.BitLen(), minRSABits)
-	}
-	if bytes.Equal(c.RawSubject, c.RawIssuer) {
-		return nil // nobody checks how a root has signed itself
-	}
-	switch c.SignatureAlgorithm {
-	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
-		return fmt.Errorf("it is signed with %s, which is too weak", c.SignatureAlgorithm)
-	default:
-		return nil
-	}
 }
 
 // bundle checks a list of CA certificates.
@@ -91,11 +69,8 @@ func bundle(owner model.Key, text string) (*model.CA, error) {
 	if len(certs) == 0 {
 		return nil, errors.New("no certificate found in the PEM text")
 	}
-	for i, c := range certs {
-		block, _ := pem.Decode([]byte(c))
-		if err := checkCertificate(block.Bytes); err != nil {
-			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
-		}
+	if err := checkBundle(certs); err != nil {
+		return nil, err
 	}
 	clean := strings.Join(certs, "")
 	return &model.CA{ID: contentID(owner, "", clean), PEM: clean}, nil
@@ -150,16 +125,16 @@ func contentID(owner model.Key, host, text string) string {
 const maxFileName = 200
 
 // routeCertificate returns the certificate that a route brings, or nil.
-func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src Source) (*model.Certificate, model.Key, error) {
+func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
 		if t.Certificate == "" {
 			return nil, model.Key{}, withoutCertificate(t)
 		}
-		cert, err := certificate(owner, host, t.Certificate, t.Key, t.CACertificate)
+		cert, err := certificate(owner, host, pemTexts{t.Certificate, t.Key, t.CACertificate}, b.settings.MaxRSABits)
 		return cert, model.Key{}, err
 	}
 	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
-	secret, err := src.Secret(name)
+	secret, err := b.src.Secret(name)
 	if err != nil {
 		var p interface{ Pending() bool }
 		return nil, name, &externalError{err.Error(), errors.As(err, &p) && p.Pending()}
@@ -170,7 +145,8 @@ func routeCertificate(owner model.Key, host string, t *routev1.TLSConfig, src So
 	if secret.Type != corev1.SecretTypeTLS {
 		return nil, name, &externalError{message: fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
 	}
-	cert, err := certificate(owner, host, string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate)
+	cert, err := certificate(owner, host,
+		pemTexts{string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate}, b.settings.MaxRSABits)
 	return cert, name, err
 }
 
@@ -196,7 +172,8 @@ type externalError struct {
 func (e *externalError) Error() string { return e.message }
 
 // DefaultCertificate checks the router's own certificate, which answers for
-// hosts without one and clients that name no host.
+// hosts without one and clients that name no host. It is an administrator's, who
+// may choose an RSA key as long as is allowed at all.
 func DefaultCertificate(chain, key string) (*model.Certificate, error) {
-	return certificate(model.Key{Namespace: "default", Name: "default"}, "*", chain, key, "")
+	return certificate(model.Key{Namespace: "default", Name: "default"}, "*", pemTexts{chain: chain, key: key}, MaxRSABits)
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -52,6 +54,13 @@ func (r *reader) override(field, key, value string) {
 		}
 	case "mutualTLSHeaderFilter":
 		boolean(&r.out.Render.ClientTLS.KeepHeaders, "false")
+	case "maxRSABits":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < ingest.MinRSABits || n > ingest.MaxRSABits {
+			r.refuse(field, "must be a whole number from %d to %d", ingest.MinRSABits, ingest.MaxRSABits)
+			return
+		}
+		r.out.Ingest.MaxRSABits = n
 	case "contStats":
 		boolean(&r.out.Render.HTTP.ContinuousStats, "true")
 	case "dynamicConfigManager", "maxDynamicServers":

@@ -79,7 +79,7 @@ func TestCustomCiphers(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s, fields := from(func(s *spec) {
-		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true"}`)(s)
+		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","maxRSABits":"8192"}`)(s)
 		s.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
 			Type: operatorv1.LoadBalancerServiceStrategyType,
 			LoadBalancer: &operatorv1.LoadBalancerStrategy{ProviderParameters: &operatorv1.ProviderLoadBalancerParameters{
@@ -87,7 +87,7 @@ func TestOverrides(t *testing.T) {
 			}},
 		}
 	}, settings.Flags{})
-	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
+	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || s.Ingest.MaxRSABits != 8192 || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
 		t.Errorf("%+v %+v, findings %v", s.Ingest, s.Render.HTTP, fields)
 	}
 	if s.Render.Timeouts.Tunnel != 349*time.Second {
@@ -137,6 +137,7 @@ func TestUnusable(t *testing.T) {
 		"spec.unsupportedConfigOverrides.contStats":              overrides(`{"contStats":"yes"}`),
 		"spec.unsupportedConfigOverrides.localWithFallback":      overrides(`{"localWithFallback":"false"}`),
 		"spec.unsupportedConfigOverrides.loadBalancingAlgorithm": overrides(`{"loadBalancingAlgorithm":"first"}`),
+		"spec.unsupportedConfigOverrides.maxRSABits":             overrides(`{"maxRSABits":"16384"}`),
 		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":  overrides(`{"mutualTLSHeaderFilter":false}`),
 	} {
 		_, fields := from(edit, settings.Flags{MostConn: 50000, PageNotFound: "no response"})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -206,6 +207,9 @@ func certificates(text string) ([]*x509.Certificate, error) {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("ca-bundle.pem holds a certificate that cannot be read: %w", err)
+		}
+		if err := ingest.CheckCertificate(c, ingest.MaxRSABits); err != nil {
+			return nil, fmt.Errorf("ca-bundle.pem holds the certificate of %s, but %w", c.Subject, err)
 		}
 		all = append(all, c)
 	}

@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +126,8 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 		key, err = rsa.GenerateKey(rand.Reader, 1024)
 	case "rsa":
 		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "long": // longer than routes may have; to make one takes seconds
+		key = storedKey(t, "testdata/keys/rsa4608.pem")
 	case "ed25519":
 		_, key, err = ed25519.GenerateKey(rand.Reader)
 	case "p521":
@@ -145,6 +148,20 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 	p := makePair(t, template, ca, key)
 	a.issued[name] = p
 	return p
+}
+
+func storedKey(t testing.TB, file string) crypto.Signer {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // pem joins blocks: "cert:NAME", "key:NAME", "ca:NAME", "old:NAME" for a key in
