@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 func main() {
@@ -51,7 +53,11 @@ type usageError struct {
 func (e *usageError) Error() string { return e.message }
 
 // run returns the exit code.
+//
+// All that it writes goes through one place that lets nothing through which a
+// terminal would obey: names and messages come from whoever may write objects.
 func (c *command) run(ctx context.Context, args []string) int {
+	c.out, c.err = terminal.Writer(c.out), terminal.Writer(c.err)
 	topic := ""
 	if len(args) > 0 {
 		topic = args[0]

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 // View is a list of answers, for people and for programs.
@@ -50,7 +52,7 @@ func (v *View) Text(w io.Writer) error {
 
 func (v *View) table(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ADDRESS\tSERVICE\tOWNER\tSINCE\tNEXT\tBGP\tNOTE")
+	row(t, "ADDRESS", "SERVICE", "OWNER", "SINCE", "NEXT", "BGP", "NOTE")
 	for i := range v.Answers {
 		a := &v.Answers[i]
 		next, since := "-", "-"
@@ -60,7 +62,7 @@ func (v *View) table(out io.Writer) {
 		if a.Since != nil {
 			since = age(v.Now.Sub(*a.Since))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", strings.Join(a.Addresses, ","), a.Service, dash(a.Owner), since, next, nodesOf(a.BGP), a.note())
+		row(t, strings.Join(a.Addresses, ","), a.Service, dash(a.Owner), since, next, nodesOf(a.BGP), a.note())
 	}
 	_ = t.Flush() // into memory
 }
@@ -81,30 +83,43 @@ func (a *Answer) note() string {
 	return ""
 }
 
+// row writes the cells of a table's row, whatever they hold.
+func row(t io.Writer, cells ...string) {
+	for i := range cells {
+		cells[i] = terminal.Line(cells[i])
+	}
+	_, _ = io.WriteString(t, strings.Join(cells, "\t")+"\n") // into memory
+}
+
+// line writes one line, whatever the arguments hold.
+func line(out io.Writer, format string, args ...any) {
+	_, _ = io.WriteString(out, terminal.Line(fmt.Sprintf(format, args...))+"\n") // into memory
+}
+
 func (v *View) detail(out io.Writer, a *Answer) {
-	fmt.Fprintf(out, "%s of service %s, pool %s\n", strings.Join(a.Addresses, ", "), a.Service, dash(a.Pool))
+	line(out, "%s of service %s, pool %s", strings.Join(a.Addresses, ", "), a.Service, dash(a.Pool))
 	switch a.Owner {
 	case "":
-		fmt.Fprintf(out, "  answered by nobody: %s\n", a.Reason)
+		line(out, "  answered by nobody: %s", a.Reason)
 	default:
-		fmt.Fprintf(out, "  answered by %s%s%s%s\n", a.Owner, on(a.Interfaces), v.ago(", since", a.Since), v.ago(", last announced", a.LastAnnounced))
+		line(out, "  answered by %s%s%s%s", a.Owner, on(a.Interfaces), v.ago(", since", a.Since), v.ago(", last announced", a.LastAnnounced))
 	}
 	if len(a.Candidates) > 1 {
-		fmt.Fprintf(out, "  next         %s\n", strings.Join(a.Candidates[1:], ", "))
+		line(out, "  next         %s", strings.Join(a.Candidates[1:], ", "))
 	}
 	for i, n := range sortedNames(a.Excluded) {
 		head := "excluded"
 		if i > 0 {
 			head = ""
 		}
-		fmt.Fprintf(out, "  %-12s %s: %s\n", head, n, a.Excluded[n])
+		line(out, "  %-12s %s: %s", head, n, a.Excluded[n])
 	}
 	for i, s := range a.BGP {
 		head := "by BGP"
 		if i > 0 {
 			head = ""
 		}
-		fmt.Fprintf(out, "  %-12s %s to %s: %s%s%s%s\n", head, s.Node, s.Peer, dash(s.State), v.ago(", since", s.Since), bfd(s.BFD), prefixed(", ", s.Error))
+		line(out, "  %-12s %s to %s: %s%s%s%s", head, s.Node, s.Peer, dash(s.State), v.ago(", since", s.Since), bfd(s.BFD), prefixed(", ", s.Error))
 	}
 	v.sources(out, a)
 }
@@ -113,17 +128,17 @@ func (v *View) detail(out io.Writer, a *Answer) {
 func (v *View) sources(out io.Writer, a *Answer) {
 	switch {
 	case len(a.Heard) == 0:
-		fmt.Fprintln(out, "  as the objects have it; no speaker was asked, so it may be that one is not reachable or a probe fails")
+		line(out, "  as the objects have it; no speaker was asked, so it may be that one is not reachable or a probe fails")
 	case len(a.Disagree) == 0:
-		fmt.Fprintf(out, "  as the speakers of %s say\n", strings.Join(a.Heard, ", "))
+		line(out, "  as the speakers of %s say", strings.Join(a.Heard, ", "))
 	default:
-		fmt.Fprintf(out, "  as the speakers of %s say, but they disagree\n", strings.Join(a.Heard, ", "))
+		line(out, "  as the speakers of %s say, but they disagree", strings.Join(a.Heard, ", "))
 		for _, n := range sortedNames(a.Disagree) {
-			fmt.Fprintf(out, "    %s says %s\n", n, a.Disagree[n])
+			line(out, "    %s says %s", n, a.Disagree[n])
 		}
 	}
 	for _, n := range sortedNames(a.Unheard) {
-		fmt.Fprintf(out, "  the speaker of %s did not answer: %s\n", n, a.Unheard[n])
+		line(out, "  the speaker of %s did not answer: %s", n, a.Unheard[n])
 	}
 }
 

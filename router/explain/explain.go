@@ -8,6 +8,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -50,7 +51,7 @@ func (w *World) Explain(r *Request) *Explanation {
 func (e *Explanation) redirect(d decision, r *Request) {
 	location := "https://" + d.name(r) + r.Path + r.Query
 	e.Result = Result{Status: 302, Location: location, Text: "redirect 302 to " + location}
-	e.Next = append(e.Next, "see what happens there: kubectl fairlead explain "+quote(location))
+	e.Next = append(e.Next, "see what happens there: "+terminal.Command("kubectl", "fairlead", "explain", location))
 }
 
 // notServed is the answer of the default backend.
@@ -115,11 +116,11 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 		return
 	}
 	if closed {
-		e.Next = append(e.Next, fmt.Sprintf("see by which: kubectl fairlead why ingress/%s -n %s", w.source.ingress[c.Key], c.Key.Namespace))
+		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Key], "-n", c.Key.Namespace))
 		return
 	}
 	for _, s := range w.pipeline.RouteServices(c.Key) {
-		e.Next = append(e.Next, fmt.Sprintf("see what is behind the Service: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name))
+		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(s))
 	}
 }
 
@@ -180,11 +181,7 @@ func (w *World) compareStatus(e *Explanation, c *model.Claim) {
 	}
 }
 
-// quote makes an argument safe to paste into a shell.
-func quote(s string) string {
-	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/%+=,@"
-	if strings.Trim(s, harmless) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+// slicesCommand shows the endpoints of a Service.
+func slicesCommand(service model.Key) string {
+	return terminal.Command("kubectl", "-n", service.Namespace, "get", "endpointslices", "-l", "kubernetes.io/service-name="+service.Name)
 }

@@ -110,7 +110,7 @@ func (r *Rendered) Text(w io.Writer) error {
 	})
 	for _, name := range names {
 		p.line("-- %s --", name)
-		p.line("%s", strings.TrimSuffix(r.Files[name], "\n"))
+		p.lines(r.Files[name])
 	}
 	return p.err
 }

@@ -82,20 +82,3 @@ func FuzzParseRequest(f *testing.F) {
 		}
 	})
 }
-
-// FuzzQuote: what is quoted is one word for a shell.
-func FuzzQuote(f *testing.F) {
-	f.Add("https://a.test/x?y=1&z='")
-	f.Fuzz(func(t *testing.T, s string) {
-		q := quote(s)
-		if q == s {
-			if strings.ContainsAny(s, " '\"&;|<>()$`\\\n*?[]{}!~#") && !strings.Contains(s, "~") {
-				t.Errorf("%q is not quoted", s)
-			}
-			return
-		}
-		if back := strings.ReplaceAll(q[1:len(q)-1], `'\''`, "'"); back != s {
-			t.Errorf("%q became %q", s, back)
-		}
-	})
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 // Text writes the explanation for a terminal.
@@ -150,9 +152,24 @@ type printer struct {
 	err error
 }
 
+// line writes one line, whatever the arguments hold. A format that begins with a
+// line break gives an empty line before it.
 func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	if p.err != nil {
+		return
+	}
+	format, apart := strings.CutPrefix(format, "\n")
+	text := terminal.Line(fmt.Sprintf(format, args...)) + "\n"
+	if apart {
+		text = "\n" + text
+	}
+	_, p.err = io.WriteString(p.w, text)
+}
+
+// lines writes a text of several lines.
+func (p *printer) lines(text string) {
+	for l := range strings.Lines(text) {
+		p.line("%s", strings.TrimSuffix(l, "\n"))
 	}
 }
 
@@ -164,7 +181,11 @@ func (p *printer) table(rows [][]string) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		_, _ = fmt.Fprintln(t, strings.Join(r, "\t"))
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = terminal.Line(cell)
+		}
+		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	_ = t.Flush()
 	for line := range strings.Lines(b.String()) {

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -108,11 +109,11 @@ func (w *World) whyRoute(y *Why, key model.Key) error {
 	if why := w.source.unselected[key]; why != "" {
 		y.next("%s: change the labels, or ask another router with --router", why)
 		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
-			y.next("it is served by router %s: kubectl fairlead why route/%s --router %s", strings.Join(names, ", "), key.Name, names[0])
+			y.next("it is served by router %s: %s", strings.Join(names, ", "), terminal.Command("kubectl", "fairlead", "why", "route/"+key.Name, "-n", key.Namespace, "--router", names[0]))
 		}
 	}
 	if !r.Served && len(r.Findings) == 0 && len(r.Reach) > 0 {
-		y.next("see one request in full: kubectl fairlead explain %s", quote(strings.ReplaceAll(r.Reach[0].URL, "*", anyLabel)))
+		y.next("see one request in full: %s", terminal.Command("kubectl", "fairlead", "explain", strings.ReplaceAll(r.Reach[0].URL, "*", anyLabel)))
 	}
 	w.routerWord(y, key)
 	return nil
@@ -260,7 +261,7 @@ func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
 	case !ingress.Managed(i, class, true):
 		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", name, api.IngressClassName(w.options.Router))
 	case len(y.Findings) == 0:
-		y.next("no Route was made of the Ingress: see its events with kubectl -n %s describe ingress %s", i.Namespace, i.Name)
+		y.next("no Route was made of the Ingress: see its events with %s", terminal.Command("kubectl", "-n", i.Namespace, "describe", "ingress", i.Name))
 	}
 }
 
@@ -290,7 +291,7 @@ func (w *World) whyService(y *Why, key model.Key) error {
 		y.next("no route names the Service; create one with spec.to.name: %s", key.Name)
 	}
 	if count == 0 {
-		y.next("no endpoint is ready: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", key.Namespace, key.Name)
+		y.next("no endpoint is ready: %s", slicesCommand(key))
 	}
 	return nil
 }

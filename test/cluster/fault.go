@@ -111,32 +111,46 @@ func (c *Cluster) taskPID(node, id string) (int, error) {
 // KillContainer sends SIGKILL to a container's process: its first one if program is empty, else every process of the
 // container whose program has that name.
 func (c *Cluster) KillContainer(ctx context.Context, namespace, pod, container, program string) error {
-	pid, node, err := c.PodPID(ctx, namespace, pod, container)
+	var pids []int
+	var err error
+	if program == "" {
+		pids = make([]int, 1)
+		pids[0], _, err = c.PodPID(ctx, namespace, pod, container)
+	} else {
+		pids, err = c.Processes(ctx, namespace, pod, container, program)
+	}
 	if err != nil {
 		return err
 	}
-	if program == "" {
-		return syscall.Kill(pid, syscall.SIGKILL)
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill %s in %s/%s: %w", program, namespace, pod, err)
+		}
+	}
+	return nil
+}
+
+// Processes returns the ids, as this machine sees them, of every process of a pod's container whose program has that name.
+func (c *Cluster) Processes(ctx context.Context, namespace, pod, container, program string) ([]int, error) {
+	pid, node, err := c.PodPID(ctx, namespace, pod, container)
+	if err != nil {
+		return nil, err
 	}
 	first, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	if err != nil {
-		return fmt.Errorf("kill %s in %s/%s: %w", program, namespace, pod, err)
+		return nil, fmt.Errorf("find %s in %s/%s: %w", program, namespace, pod, err)
 	}
-	killed := 0
+	var pids []int
 	for _, p := range c.members(node) {
 		mnt, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", p.pid))
-		if err != nil || mnt != first || p.program != program {
-			continue
+		if err == nil && mnt == first && p.program == program {
+			pids = append(pids, p.pid)
 		}
-		if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("kill %s in %s/%s: %w", program, namespace, pod, err)
-		}
-		killed++
 	}
-	if killed == 0 {
-		return fmt.Errorf("kill %s in %s/%s: no such process", program, namespace, pod)
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("find %s in %s/%s: no such process", program, namespace, pod)
 	}
-	return nil
+	return pids, nil
 }
 
 // member is a process of a host: pid as this machine sees it, inner as the host's own process namespace does.
