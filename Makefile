@@ -65,6 +65,10 @@ bench-cloud: ## Count the calls of AWS's API that load balancers cost
 soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one
 	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 $(if $(SEED),-seed $(SEED))
 
+.PHONY: hostile
+hostile: tools images ## Let one tenant, client and neighbour attack another tenant for ten minutes (root)
+	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
+
 .PHONY: lint
 lint: ## Run golangci-lint with the layer rules
 	go run ./test/tools lint

@@ -48,7 +48,7 @@ func run(ctx context.Context, short bool) error {
 		switch {
 		case !below:
 			quick = append(quick, pkg)
-		case slices.Contains([]string{"bench", "churn", "demo", "e2e", "e2e/lb", "e2e/lb6", "soak"}, name):
+		case slices.Contains([]string{"bench", "churn", "demo", "e2e", "e2e/lb", "e2e/lb6", "hostile", "soak"}, name):
 			alone = append(alone, pkg)
 		default:
 			heavy = append(heavy, pkg)

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -46,7 +48,7 @@ func NewAuthority() (*Authority, error) {
 
 // PEM returns the authority's own certificate.
 func (a *Authority) PEM() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
+	return block("CERTIFICATE", a.cert.Raw)
 }
 
 // Issue returns a new certificate for a host, its key and its serial number.
@@ -55,22 +57,36 @@ func (a *Authority) Issue(host string) (cert, key, serial string, err error) {
 	if err != nil {
 		return "", "", "", fmt.Errorf("issue a certificate: %w", err)
 	}
-	number := big.NewInt(a.serial.Add(1))
-	template := &x509.Certificate{
-		SerialNumber: number, Subject: pkix.Name{CommonName: host[:min(len(host), 64)]}, DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &own.PublicKey, a.key)
+	number := a.serial.Add(1)
+	cert, err = a.certify(host, number, &own.PublicKey)
 	if err != nil {
-		return "", "", "", fmt.Errorf("issue a certificate: %w", err)
+		return "", "", "", err
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(own)
 	if err != nil {
 		return "", "", "", fmt.Errorf("issue a certificate: %w", err)
 	}
-	text := func(kind string, der []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	return cert, block("PRIVATE KEY", private), strconv.FormatInt(number, 10), nil
+}
+
+// Certify returns a certificate for a host and the owner of a key.
+func (a *Authority) Certify(host string, key crypto.PublicKey) (string, error) {
+	return a.certify(host, a.serial.Add(1), key)
+}
+
+func (a *Authority) certify(host string, number int64, key crypto.PublicKey) (string, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: host[:min(len(host), 64)]}, DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	return text("CERTIFICATE", der), text("PRIVATE KEY", private), number.String(), nil
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key, a.key)
+	if err != nil {
+		return "", fmt.Errorf("issue a certificate: %w", err)
+	}
+	return block("CERTIFICATE", der), nil
+}
+
+func block(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }

@@ -1,0 +1,74 @@
+// Package hostile lets one tenant, one client and one neighbour on the network
+// do all the harm they can think of, at once, and watches another tenant: none
+// of its requests may fail, its changes go live, nothing reloads, memory stays
+// bounded, and the address stays where it is.
+//
+// It runs on a real cluster of two nodes, installed as a user installs it. By
+// default the attack lasts a minute; `make hostile` lets it last ten:
+//
+//	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
+package hostile
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/product"
+)
+
+// The cluster of the test, or why there is none, and how long the attack lasts.
+var (
+	installed *product.Product
+	skipped   string
+	duration  time.Duration
+)
+
+func TestMain(m *testing.M) {
+	flag.DurationVar(&duration, "duration", time.Minute, "how long the attack lasts")
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	var images []string
+	if images, skipped = product.Ready("../.."); skipped != "" {
+		return m.Run()
+	}
+	c, err := cluster.Up(ctx, cluster.Options{Name: "hostile", Images: images, Log: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		return 1
+	}
+	defer func() {
+		if err := c.Down(context.WithoutCancel(ctx)); err != nil {
+			fmt.Fprintln(os.Stderr, "hostile:", err)
+		}
+	}()
+	scratch, err := os.MkdirTemp("", "fairlead-hostile-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	p := &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
+	if err = p.Install(ctx); err == nil {
+		err = p.Samples(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile: install:", err)
+		return 1
+	}
+	installed = p
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "hostile: logs of the cluster's programs:", c.SaveLogs())
+	}
+	return code
+}

@@ -1,0 +1,164 @@
+package hostile
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	fairlead "github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+// poison are values that mean something to one of the parsers on the way.
+var poison = []string{
+	"max-age=1;\nincludeSubDomains", "max-age=1;\r\nincludeSubDomains", "a\tb", "a\x00b", "a\fb", "\x1b[2J", "10.0.0.1,10.0.0.2",
+	"'\"\\", "%[src]", "%FL%", "$(id)", "; del map", "|", "#", strings.Repeat("a", 10_000), "1ms", "-1", "99999999999999999999", "0", "true", "🜁",
+}
+
+func (a *attacker) objectAttacks() []*attack {
+	return []*attack{
+		{name: "annotations", every: 100 * time.Millisecond, try: a.annotate},
+		{name: "slow key", every: 2 * time.Second, try: a.slowKeys},
+		{name: "large chain", every: time.Second, try: a.largeChain},
+		{name: "CA bundles", every: time.Second, try: a.bundles},
+		{name: "endpoints", every: 200 * time.Millisecond, try: a.endpoints},
+		{name: "health checks", every: 500 * time.Millisecond, try: a.checks},
+		{name: "hosts", every: 200 * time.Millisecond, try: a.hosts},
+		{name: "Ingress paths", every: 5 * time.Second, try: a.ingressPaths},
+		{name: "Ingress Secrets", every: 5 * time.Second, try: a.ingressSecrets},
+	}
+}
+
+// annotate puts a hostile value into each annotation in turn.
+func (a *attacker) annotate(ctx context.Context, n int) error {
+	keys := fairlead.RouteAnnotations()
+	key, value := keys[n%len(keys)].Key, poison[mathrand.IntN(len(poison))]
+	name := fmt.Sprintf("annotated%d", n%20)
+	annotations := fmt.Sprintf("%q: %q", key, value)
+	if value == "a\x00b" {
+		annotations = fmt.Sprintf(`%q: "a\0b"`, key)
+	}
+	spec := "  tls: {termination: edge, insecureEdgeTerminationPolicy: Allow}"
+	return apply(ctx, a.route(name, name+".tenant.example.com", annotations, spec))
+}
+
+// slowKey is a certificate whose key costs a server as much as can be had.
+// Five primes are as many as OpenSSL takes, and quicker to find than two.
+func slowKey(ca *rig.Authority, host string) (tlsPair, error) {
+	key, err := rsa.GenerateMultiPrimeKey(rand.Reader, 5, 16384) //nolint:staticcheck // nobody should; an attacker does
+	if err != nil {
+		return tlsPair{}, fmt.Errorf("make a slow key: %w", err)
+	}
+	cert, err := ca.Certify(host, &key.PublicKey)
+	if err != nil {
+		return tlsPair{}, err
+	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	return tlsPair{cert, string(private)}, nil
+}
+
+func (a *attacker) slowKeys(ctx context.Context, _ int) error {
+	return apply(ctx, a.route("slow", "slow.tenant.example.com", "", a.tls(a.slow)))
+}
+
+func (a *attacker) tls(pair tlsPair) string {
+	return fmt.Sprintf("  tls: {termination: edge, certificate: %q, key: %q}", pair.cert, pair.key)
+}
+
+// bundle returns certificates of about so many bytes.
+func bundle(t *testing.T, ca *rig.Authority, size int) string {
+	t.Helper()
+	var b strings.Builder
+	cert, _, _, err := ca.Issue("member.tenant.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b.Len() < size {
+		b.WriteString(cert)
+	}
+	return b.String()
+}
+
+// largeChain updates a certificate that fits no command of the runtime socket.
+func (a *attacker) largeChain(ctx context.Context, n int) error {
+	cert, key, _, err := a.ca.Issue("large.tenant.example.com")
+	if err != nil {
+		return err
+	}
+	spec := fmt.Sprintf("  tls: {termination: edge, certificate: %q, key: %q, caCertificate: %q}", cert, key, a.big+strings.Repeat("\n", 60<<10+n%7))
+	return apply(ctx, a.route("large", "large.tenant.example.com", "", spec))
+}
+
+// bundles makes twenty Routes that verify pods by very large bundles.
+func (a *attacker) bundles(ctx context.Context, n int) error {
+	name := fmt.Sprintf("bundle%d", n%20)
+	spec := fmt.Sprintf("  tls: {termination: reencrypt, destinationCACertificate: %q}", a.big)
+	return apply(ctx, a.route(name, name+".tenant.example.com", "", spec))
+}
+
+// endpoints moves the Service of all these Routes.
+func (a *attacker) endpoints(ctx context.Context, n int) error {
+	return apply(ctx, a.service("pods", a.pods[n%len(a.pods):]))
+}
+
+// checks asks for health checks as often as can be written.
+func (a *attacker) checks(ctx context.Context, n int) error {
+	name := fmt.Sprintf("checked%d", n%20)
+	return apply(ctx, a.route(name, name+".tenant.example.com", "router.openshift.io/haproxy.health.check.interval: 1ms", ""))
+}
+
+// hosts claims the victim's hosts in every form, and one host of its own by
+// many Routes, of which all but one lose.
+func (a *attacker) hosts(ctx context.Context, n int) error {
+	victim := fmt.Sprintf("v%d.%s", n%routes, domain)
+	claims := []string{"", "  path: /", "  path: /text", "  path: //text", "  wildcardPolicy: Subdomain", "  tls: {termination: passthrough}", "  path: /\n  tls: {termination: edge}"}
+	if n%2 == 0 {
+		name := fmt.Sprintf("thief%d", n%50)
+		return apply(ctx, a.route(name, victim, "", claims[n/2%len(claims)]))
+	}
+	name := fmt.Sprintf("many%d", n%50)
+	return apply(ctx, a.route(name, "many.tenant.example.com", fmt.Sprintf("turn: '%d'", n), ""))
+}
+
+// ingressPaths is an Ingress about as large as the API server takes.
+func (a *attacker) ingressPaths(ctx context.Context, n int) error {
+	var paths strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&paths, "      - {path: /p%d-%d, pathType: Prefix, backend: {service: {name: pods, port: {number: 80}}}}\n", n, i)
+	}
+	return apply(ctx, fmt.Sprintf(`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: paths, namespace: tenant, annotations: {ballast: %q}}
+spec:
+  ingressClassName: openshift-default
+  rules:
+  - host: paths.tenant.example.com
+    http:
+      paths:
+%s`, strings.Repeat("x", 200<<10), paths.String()))
+}
+
+// ingressSecrets names thousands of Secrets that are not there.
+func (a *attacker) ingressSecrets(ctx context.Context, n int) error {
+	var tls strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&tls, "  - {secretName: s%d-%d}\n", n, i)
+	}
+	return apply(ctx, `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: secrets, namespace: tenant}
+spec:
+  ingressClassName: openshift-default
+  rules:
+  - host: secrets.tenant.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: pods, port: {number: 80}}}}]}
+  tls:
+`+tls.String())
+}

@@ -1,0 +1,219 @@
+package hostile
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/product"
+)
+
+const (
+	// routes is how many the victim has, perSecond how many requests it gets.
+	routes, perSecond = 100, 500
+	// connections carry the victim's requests, as those of clients that stay.
+	connections = 20
+	domain      = "victim.example.com"
+)
+
+// victim is the tenant that is watched: its pods are those of the samples.
+type victim struct {
+	p      *product.Product
+	client *http.Client
+	round  int
+}
+
+// seen is what the victim saw for a while.
+type seen struct {
+	mu            sync.Mutex
+	asked, failed int
+	took          []time.Duration
+	errs          []error
+	changes       []time.Duration
+	changeErr     error
+}
+
+func newVictim(t *testing.T, p *product.Product) *victim {
+	t.Helper()
+	v := &victim{p: p, client: clientFrom(p, "client", connections)}
+	var objects strings.Builder
+	for i := range routes {
+		objects.WriteString(victimRoute(fmt.Sprintf("v%d", i), i%3 == 0, ""))
+	}
+	if err := apply(t.Context(), objects.String()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range routes {
+		if err := product.Until(t.Context(), time.Minute, func() error { return v.ask(t.Context(), fmt.Sprintf("v%d", i), i%3 == 0) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return v
+}
+
+// clientFrom returns a client on a host of the cluster's network. It keeps so
+// many connections, and reaches every host at the router's address.
+func clientFrom(p *product.Product, host string, keep int) *http.Client {
+	dial := p.Cluster.Dial(host)
+	return &http.Client{
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{
+			DialContext:         dial,
+			MaxIdleConns:        keep,
+			MaxIdleConnsPerHost: keep,
+			MaxConnsPerHost:     keep,
+			// Whose certificate answers is asked elsewhere; one connection serves all hosts here.
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: "v0." + domain}, //nolint:gosec // see above
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func victimRoute(name string, secure bool, annotations string) string {
+	tls := ""
+	if secure {
+		tls = "  tls: {termination: edge}\n"
+	}
+	return fmt.Sprintf(`---
+apiVersion: route.openshift.io/v1
+kind: Route
+metadata: {name: %[1]s, namespace: demo, annotations: {%[3]s}}
+spec:
+  host: %[1]s.`+domain+`
+  port: {targetPort: http}
+  to: {kind: Service, name: demo-v1}
+%[2]s`, name, tls, annotations)
+}
+
+// ask sends one request and returns an error unless the victim's pod answers.
+func (v *victim) ask(ctx context.Context, name string, secure bool) error {
+	status, body, err := v.get(ctx, name, secure)
+	if err == nil && (status != http.StatusOK || !strings.HasPrefix(body, "demo v1 ")) {
+		err = fmt.Errorf("%s answers %d %q", name, status, body)
+	}
+	return err
+}
+
+func (v *victim) get(ctx context.Context, name string, secure bool) (status int, body string, err error) {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+v.p.Address+"/text", nil)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Host = name + "." + domain
+	answer, err := v.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text), err
+}
+
+// watch sends the load and makes changes for a while.
+func (v *victim) watch(ctx context.Context, d time.Duration) *seen {
+	s := &seen{}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() { v.change(ctx, s) })
+	tick := time.NewTicker(time.Second / perSecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			running.Wait()
+			return s
+		case <-tick.C:
+			running.Go(func() { v.measure(context.WithoutCancel(ctx), s, i%routes) })
+		}
+	}
+}
+
+func (v *victim) measure(ctx context.Context, s *seen, n int) {
+	began := time.Now()
+	err := v.ask(ctx, fmt.Sprintf("v%d", n), n%3 == 0)
+	took := time.Since(began)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	s.took = append(s.took, took)
+	if err != nil {
+		s.failed++
+		s.errs = append(s.errs[:min(len(s.errs), 4)], err)
+	}
+}
+
+// change makes one route after the other: open, then with an allow-list that
+// has no address of the client, then gone. Each must be seen by requests.
+func (v *victim) change(ctx context.Context, s *seen) {
+	for ctx.Err() == nil {
+		v.round++
+		name := fmt.Sprintf("fresh%d", v.round)
+		closed := "haproxy.router.openshift.io/ip_allowlist: 203.0.113.7"
+		for _, step := range []struct {
+			make func(context.Context) error
+			want int
+		}{
+			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, "")) }, http.StatusOK},
+			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, closed)) }, http.StatusForbidden},
+			{func(ctx context.Context) error { return remove(ctx, "demo", "route", name) }, http.StatusNotFound},
+		} {
+			took, err := v.live(context.WithoutCancel(ctx), name, step.want, step.make)
+			s.mu.Lock()
+			s.changes = append(s.changes, took)
+			if err != nil {
+				s.changeErr = err
+			}
+			s.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// live makes a change and returns how long after its acceptance by the API
+// server the answer is the wanted one.
+func (v *victim) live(ctx context.Context, name string, want int, change func(context.Context) error) (time.Duration, error) {
+	if err := change(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for {
+		status, _, err := v.get(ctx, name, false)
+		if err == nil && status == want {
+			return time.Since(began), nil
+		}
+		if time.Since(began) > 20*time.Second {
+			return time.Since(began), fmt.Errorf("%s answers %d, want %d (%v)", name, status, want, err)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func (s *seen) percentile(p int) time.Duration {
+	if len(s.took) == 0 {
+		return 0
+	}
+	slices.Sort(s.took)
+	return s.took[min(len(s.took)-1, len(s.took)*p/100)]
+}
+
+func (s *seen) log(t *testing.T, what string) {
+	t.Helper()
+	slices.Sort(s.changes)
+	t.Logf("%s: %d requests, %d failed, p50 %v, p99 %v; %d changes, slowest live after %v", what, s.asked, s.failed,
+		s.percentile(50).Round(10*time.Microsecond), s.percentile(99).Round(10*time.Microsecond), len(s.changes), slices.Max(append(s.changes, 0)).Round(time.Millisecond))
+}
