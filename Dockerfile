@@ -24,9 +24,11 @@ COPY --from=build /out/operator /usr/bin/operator
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/operator"]
 
-# A user other than root holds the speaker's one capability by its file.
+# A user other than root holds a capability by the program's file: the speaker
+# NET_RAW, a router on the network of its node NET_BIND_SERVICE.
 FROM build AS capable
-RUN apt-get update && apt-get install -y --no-install-recommends libcap2-bin && setcap cap_net_raw+ep /out/speaker
+RUN apt-get update && apt-get install -y --no-install-recommends libcap2-bin \
+ && setcap cap_net_raw+ep /out/speaker && setcap cap_net_bind_service+p /out/router
 
 FROM scratch AS speaker
 COPY --from=capable /out/speaker /usr/bin/speaker
@@ -39,6 +41,6 @@ USER 65532:65532
 ENTRYPOINT ["/usr/bin/demo"]
 
 FROM haproxy AS router
-COPY --from=build /out/router /usr/bin/router
-USER 0:0
+COPY --from=capable /out/router /usr/bin/router
+USER 65532:65532
 ENTRYPOINT ["/usr/bin/router"]

@@ -47,6 +47,17 @@ func TestChangedDeployment(t *testing.T) {
 			c := &d.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "--x")
 		}, want: true},
+		{name: "privileged", edit: func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.InitContainers[0].SecurityContext.Privileged = new(true)
+		}, want: true},
+		{name: "another user", edit: func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].SecurityContext.RunAsUser = new(int64(0))
+		}, want: true},
+		{name: "added sysctl", edit: func(d *appsv1.Deployment) {
+			c := d.Spec.Template.Spec.SecurityContext
+			c.Sysctls = append(c.Sysctls, corev1.Sysctl{Name: "net.ipv4.ip_forward", Value: "1"})
+		}, want: true},
+		{name: "no memory limit", edit: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Resources.Limits = nil }, want: true},
 		{name: "added node selector", edit: func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector["x"] = "y" }, want: true},
 		{name: "what an older operator desired", edit: func(d *appsv1.Deployment) { d.Annotations[annotationFingerprint] = "old" }, want: true},
 		{name: "label taken away", edit: func(d *appsv1.Deployment) { d.Labels = nil }, want: true},

@@ -7,7 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -87,12 +87,14 @@ func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bo
 func added(live, desired corev1.PodSpec) bool {
 	if len(live.Containers) != len(desired.Containers) || len(live.InitContainers) != len(desired.InitContainers) ||
 		len(live.Volumes) != len(desired.Volumes) || len(live.Tolerations) != len(desired.Tolerations) ||
-		!maps.Equal(live.NodeSelector, desired.NodeSelector) {
+		!maps.Equal(live.NodeSelector, desired.NodeSelector) ||
+		!equality.Semantic.DeepEqual(live.SecurityContext, desired.SecurityContext) {
 		return true
 	}
 	for i, c := range slices.Concat(live.InitContainers, live.Containers) {
 		d := slices.Concat(desired.InitContainers, desired.Containers)[i]
-		if len(c.Args) != len(d.Args) || len(c.Command) != len(d.Command) || len(c.Env) != len(d.Env) || len(c.VolumeMounts) != len(d.VolumeMounts) {
+		if len(c.Args) != len(d.Args) || len(c.Command) != len(d.Command) || len(c.Env) != len(d.Env) || len(c.VolumeMounts) != len(d.VolumeMounts) ||
+			!equality.Semantic.DeepEqual(c.SecurityContext, d.SecurityContext) || len(c.Resources.Limits) != len(d.Resources.Limits) {
 			return true
 		}
 	}
@@ -131,6 +133,7 @@ func podSpec(s settings) corev1.PodSpec {
 		AutomountServiceAccountToken:  new(false),
 		PriorityClassName:             "system-cluster-critical",
 		TerminationGracePeriodSeconds: new(int64(terminationGracePeriodSeconds)),
+		SecurityContext:               podSecurity(s),
 		DNSPolicy:                     corev1.DNSClusterFirst,
 		HostNetwork:                   s.hostNetwork(),
 		NodeSelector:                  s.nodeSelector,
@@ -157,8 +160,8 @@ func haproxyContainer(s settings) corev1.Container {
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir},
 		RestartPolicy:   &always,
-		Resources:       requests("100m", "256Mi"),
-		SecurityContext: securityContext(),
+		Resources:       limited("100m", "256Mi", s.memory.HAProxy),
+		SecurityContext: bindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
@@ -183,8 +186,8 @@ func sidecars(s settings) []corev1.Container {
 		ImagePullPolicy:          corev1.PullIfNotPresent,
 		Command:                  []string{routerPath, "logs", "--socket", logSocket},
 		RestartPolicy:            &always,
-		Resources:                requests("10m", "16Mi"),
-		SecurityContext:          securityContext(),
+		Resources:                limited("10m", "16Mi", logsMemory),
+		SecurityContext:          containerSecurity(),
 		VolumeMounts:             []corev1.VolumeMount{mount},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}, haproxy}
@@ -201,8 +204,9 @@ func routerContainer(s settings) corev1.Container {
 		LivenessProbe:   livenessProbe(s),
 		ReadinessProbe:  probe(s, "/healthz/ready", 2, 3),
 		StartupProbe:    probe(s, "/healthz/ready", 1, 120),
-		Resources:       requests("25m", "64Mi"),
-		SecurityContext: securityContext(),
+		Env:             []corev1.EnvVar{goMemory(s)},
+		Resources:       limited("25m", "64Mi", s.memory.Router),
+		SecurityContext: bindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
@@ -253,26 +257,11 @@ func livenessProbe(s settings) *corev1.Probe {
 	return p
 }
 
-func securityContext() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		RunAsUser:                new(int64(0)),
-		AllowPrivilegeEscalation: new(false),
-		ReadOnlyRootFilesystem:   new(true),
-		Capabilities: &corev1.Capabilities{
-			Drop: []corev1.Capability{"ALL"},
-			Add:  []corev1.Capability{"NET_BIND_SERVICE"},
-		},
-	}
-}
-
-func requests(cpu, memory string) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse(cpu),
-		corev1.ResourceMemory: resource.MustParse(memory),
-	}}
-}
-
 func volumes(s settings) []corev1.Volume {
+	folder := func(volume string, medium corev1.StorageMedium, size int64) corev1.Volume {
+		limit := mebibytes(size)
+		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: medium, SizeLimit: &limit}}}
+	}
 	secret := func(volume, name string) corev1.Volume {
 		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: name, DefaultMode: new(int32(0o400))},
@@ -286,7 +275,7 @@ func volumes(s settings) []corev1.Volume {
 	}
 	list := []corev1.Volume{
 		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
-		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+		folder("work", corev1.StorageMediumMemory, s.memory.Files),
 		secret("default-certificate", api.CertificateSecretName(s.name)),
 		secret("stats-auth", api.StatsSecretName(s.name)),
 		configMap("client-ca", api.ClientCAConfigMapName(s.name)),
@@ -296,7 +285,7 @@ func volumes(s settings) []corev1.Volume {
 		kubeAPIAccess(),
 	}
 	if s.logs {
-		list = append(list, corev1.Volume{Name: "logs", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		list = append(list, folder("logs", corev1.StorageMediumDefault, logsSize))
 	}
 	return list
 }

@@ -12,6 +12,9 @@ type Options struct {
 	Domain string
 	// RouterImage is the container image of the routers.
 	RouterImage string
+	// Routes is how many routes the memory limits of a router have room for; the
+	// default is settings.DefaultRoutes.
+	Routes int
 	// CloudClass is the load-balancer class of the cloud hook that runs in this
 	// operator (package lbprovider/cloud/controller); empty for none.
 	CloudClass string

@@ -9,6 +9,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	router "github.com/fairlead/fairlead/router/settings"
 )
 
 // Ports of the routers where spec.endpointPublishingStrategy.hostNetwork says
@@ -49,6 +51,8 @@ type settings struct {
 	recordTTL int64
 	// logs is true if a container of its own prints the access log.
 	logs bool
+	// memory bounds the containers.
+	memory router.Memory
 }
 
 // hostNetwork reports whether router pods use the network of their node.
@@ -86,6 +90,7 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {
 		s.logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType
 	}
+	s.memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
 	s.sourceRanges = sourceRangesOf(ic)
 	s.replicas = replicasOf(ic, eligibleNodes(c.nodes, s.nodeSelector, s.tolerations))
 	s.notOurName = notOurName(s.domain, o, c.dns)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,7 +137,7 @@ func deploymentConditions(in statusInput) []condition {
 			isTrue(conditionRollingOut, "DeploymentNotFound", message),
 		}
 	}
-	trouble := podTrouble(in.pods)
+	trouble := cmp.Or(podTrouble(in.pods), replicaTrouble(d))
 	desired := desiredReplicas(d)
 	available := d.Status.AvailableReplicas
 	unavailable := maxUnavailable(d, desired)
@@ -237,6 +238,21 @@ func podTrouble(pods []corev1.Pod) string {
 		return ""
 	}
 	return ": " + strings.Join(causes, "; ")
+}
+
+// replicaTrouble says why there are no pods at all, such as a quota, or Pod
+// Security, which forbids the network of nodes unless the namespace allows it.
+func replicaTrouble(d *appsv1.Deployment) string {
+	for _, c := range d.Status.Conditions {
+		if c.Type != appsv1.DeploymentReplicaFailure || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if d.Spec.Template.Spec.HostNetwork && strings.Contains(c.Message, "PodSecurity") {
+			return ": " + c.Message + "; HostNetwork needs the namespace " + d.Namespace + " to allow it: label it pod-security.kubernetes.io/enforce=privileged"
+		}
+		return ": " + c.Message
+	}
+	return ""
 }
 
 func podCause(p corev1.Pod) string {

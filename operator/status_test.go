@@ -73,6 +73,17 @@ func TestConditions(t *testing.T) {
 			want: []string{"DeploymentAvailable=False: container router waits: ImagePullBackOff: no such image", "Available=False: ImagePullBackOff", "Degraded=False"},
 		},
 		{
+			name: "Pod Security refuses the network of the node",
+			edit: func(in *statusInput) {
+				in.deployment = deploymentWith(0, 0, 0)
+				in.deployment.Spec.Template.Spec.HostNetwork = true
+				in.deployment.Status.Conditions = append(in.deployment.Status.Conditions, appsv1.DeploymentCondition{
+					Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "a" is forbidden: violates PodSecurity "restricted:latest"`,
+				})
+			},
+			want: []string{"DeploymentAvailable=False: violates PodSecurity", "DeploymentAvailable=False: label it pod-security.kubernetes.io/enforce=privileged"},
+		},
+		{
 			name: "one pod has no node",
 			edit: func(in *statusInput) { in.deployment, in.pods = deploymentWith(1, 2, 2), []corev1.Pod{pending} },
 			want: []string{"Available=True", "DeploymentReplicasMinAvailable=True", "DeploymentReplicasAllAvailable=False: 1/2 of replicas are available: a pod cannot be scheduled: 0/1 nodes"},

@@ -33,6 +33,7 @@ import (
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
+	router "github.com/fairlead/fairlead/router/settings"
 )
 
 const usage = `operator makes routers of IngressControllers, Routes of Ingresses, and gives addresses to Services.
@@ -55,6 +56,7 @@ type settings struct {
 	kubeconfig     string
 	domain         string
 	routerImage    string
+	routes         int
 	healthAddress  string
 	metricsAddress string
 	leaderElect    bool
@@ -76,6 +78,7 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the access to the cluster; by default that of the pod")
 	f.StringVar(&s.domain, "domain", "", "`domain` of IngressControllers without spec.domain, such as apps.example.com")
 	f.StringVar(&s.routerImage, "router-image", "", "container `image` of the routers (required)")
+	f.IntVar(&s.routes, "router-routes", router.DefaultRoutes, "`number` of routes that the memory limits of a router have room for")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
@@ -94,6 +97,8 @@ func parse(args []string) (s settings, err error) {
 		return s, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
 	case s.routerImage == "":
 		return s, errors.New("--router-image is required; see --help")
+	case s.routes < 1:
+		return s, errors.New("--router-routes must be at least 1; see --help")
 	}
 	return s, nil
 }
@@ -177,7 +182,7 @@ func run(ctx context.Context, s settings) error {
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 		operator.Setup(mgr, metrics.Registry, operator.Options{
-			Domain: s.domain, RouterImage: s.routerImage, CloudClass: s.cloud.class(),
+			Domain: s.domain, RouterImage: s.routerImage, Routes: s.routes, CloudClass: s.cloud.class(),
 			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 		}),
 		dns.Setup(mgr, names),

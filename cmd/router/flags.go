@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/settings"
 )
 
 // errUsage means that the flags were wrong and the user has been told.
@@ -106,7 +107,7 @@ func (c *config) complete() error {
 	}
 	c.mostConnections = mostConnections()
 	if c.maxConnections == 0 {
-		c.maxConnections = min(defaultMaxConnections, c.mostConnections)
+		c.maxConnections = min(settings.DefaultMaxConnections, c.mostConnections)
 	}
 	return nil
 }
@@ -120,10 +121,6 @@ func ipv6Works() bool {
 	_ = l.Close()
 	return true
 }
-
-// defaultMaxConnections is the limit where neither flag nor IngressController
-// has one.
-const defaultMaxConnections = 20000
 
 // mostConnections leaves room below the file limit: a connection takes two
 // file descriptors, and HAProxy refuses to start with too few.

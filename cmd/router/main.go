@@ -36,6 +36,9 @@ func main() {
 	case len(args) > 0 && args[0] == "logs":
 		args, run = args[1:], runLogs
 	}
+	if err := takeBind(); err != nil {
+		log.Error("ports below 1024 cannot be served", "err", err)
+	}
 	err := run(ctx, args, log)
 	switch {
 	case errors.Is(err, errUsage):

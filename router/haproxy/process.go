@@ -81,7 +81,10 @@ func (r *Runtime) Starting() bool {
 type Supervisor struct {
 	Binary string
 	Layout render.Layout
-	Log    *slog.Logger
+	// Ambient are capabilities that HAProxy gets of those that this process is
+	// permitted.
+	Ambient []uintptr
+	Log     *slog.Logger
 	// Starts counts the masters that this supervisor started.
 	Starts int
 }
@@ -148,7 +151,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.Env = slices.Concat(HugePages(), os.Environ()) // the last one of a name counts
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, AmbientCaps: s.Ambient}
 	if err := cmd.Start(); err != nil {
 		return true, fmt.Errorf("start HAProxy: %w", err)
 	}

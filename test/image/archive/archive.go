@@ -27,7 +27,7 @@ import (
 )
 
 // recipe changes when images must be made anew though their programs are the same.
-const recipe = "2"
+const recipe = "3"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.
 const (
@@ -40,7 +40,7 @@ type image struct {
 	name string
 	pkg  string // of the program at /usr/bin/NAME
 	user string // that runs it unless the pod says otherwise
-	root string // folder below the tools folder whose content is the file system; none if empty
+	root string // folder below the tools folder with HAProxy, which the image gets with its libraries; none if empty
 	// caps are what the program holds for a user other than root.
 	caps capabilities
 }
@@ -51,8 +51,8 @@ func images() []image {
 		{name: "pause", pkg: "./test/image/pause", user: nobody},
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
-		{name: "router", pkg: "./cmd/router", user: "0:0", root: "haproxy-3.4/root"},
-		{name: "speaker", pkg: "./cmd/speaker", user: nobody, caps: 1 << netRaw},
+		{name: "router", pkg: "./cmd/router", user: nobody, root: "haproxy-3.4/root", caps: capabilities{permitted: 1 << netBindService}},
+		{name: "speaker", pkg: "./cmd/speaker", user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
 	}
 }
 
@@ -142,7 +142,7 @@ func (img image) key(tools, binary string) (string, error) {
 	if _, err := io.Copy(hash, f); err != nil {
 		return "", fmt.Errorf("read the program: %w", err)
 	}
-	key := fmt.Sprintf("recipe %s user %s capabilities %x program %x", recipe, img.user, img.caps, hash.Sum(nil))
+	key := fmt.Sprintf("recipe %s user %s capabilities %v program %x", recipe, img.user, img.caps, hash.Sum(nil))
 	if img.root != "" {
 		version, err := os.ReadFile(filepath.Join(tools, filepath.Dir(img.root), "version"))
 		if err != nil {
@@ -156,7 +156,11 @@ func (img image) key(tools, binary string) (string, error) {
 func (img image) write(tools, binary, file string) error {
 	var layers []v1.Layer
 	if img.root != "" {
-		layer, err := newLayer(func(l *layerWriter) { l.tree(filepath.Join(tools, img.root)) })
+		files, err := closure(filepath.Join(tools, img.root), "usr/sbin/haproxy")
+		if err != nil {
+			return err
+		}
+		layer, err := newLayer(func(l *layerWriter) { l.files(files) })
 		if err != nil {
 			return err
 		}

@@ -6,18 +6,30 @@ import "encoding/binary"
 // attribute, in the form that GNU tar, Docker and containerd read.
 const capabilityRecord = "SCHILY.xattr.security.capability"
 
-// netRaw is CAP_NET_RAW of linux/capability.h.
-const netRaw = 13
+// Capabilities of linux/capability.h.
+const (
+	netBindService = 10
+	netRaw         = 13
+)
 
-// capabilities is a set with one bit for each capability of the kernel.
-type capabilities uint64
+// capabilities are what a program's file gives to the user that runs it.
+type capabilities struct {
+	// permitted has one bit for each capability of the kernel.
+	permitted uint64
+	// effective gives them from the start. Where the container may not have them,
+	// the program then does not start; otherwise it starts without.
+	effective bool
+}
 
 // attribute returns the set as the kernel keeps it with a file (struct
-// vfs_cap_data, revision 2): permitted, and effective from the start.
+// vfs_cap_data, revision 2).
 func (c capabilities) attribute() string {
-	const revision2, effective = 0x02000000, 1
-	data := binary.LittleEndian.AppendUint32(nil, revision2|effective)
-	for _, permitted := range []uint32{uint32(c), uint32(c >> 32)} {
+	var revision2 uint32 = 0x02000000
+	if c.effective {
+		revision2 |= 1
+	}
+	data := binary.LittleEndian.AppendUint32(nil, revision2)
+	for _, permitted := range []uint32{uint32(c.permitted), uint32(c.permitted >> 32)} {
 		data = binary.LittleEndian.AppendUint32(data, permitted)
 		data = binary.LittleEndian.AppendUint32(data, 0) // nothing is inheritable
 	}

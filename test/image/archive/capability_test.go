@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestProgramHoldsCapability reads the layer back: the attribute is what
-// `setcap cap_net_raw+ep` writes.
+// TestProgramHoldsCapability reads the layer back: the attributes are what
+// `setcap cap_net_bind_service+p` and `setcap cap_net_raw+ep` write.
 func TestProgramHoldsCapability(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "program")
@@ -21,8 +21,9 @@ func TestProgramHoldsCapability(t *testing.T) {
 		caps capabilities
 		want string
 	}{
-		{"none", 0, ""},
-		{"NET_RAW", 1 << netRaw, "\x01\x00\x00\x02\x00\x20\x00\x00" + string(make([]byte, 12))},
+		{"none", capabilities{}, ""},
+		{"NET_BIND_SERVICE, if the program asks", capabilities{permitted: 1 << netBindService}, "\x00\x00\x00\x02\x00\x04\x00\x00" + string(make([]byte, 12))},
+		{"NET_RAW", capabilities{permitted: 1 << netRaw, effective: true}, "\x01\x00\x00\x02\x00\x20\x00\x00" + string(make([]byte, 12))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,18 +6,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // passwd names the users that programs may look up.
 const passwd = `root:x:0:0:root:/:/sbin/nologin
-haproxy:x:999:999:HAProxy:/var/lib/haproxy:/sbin/nologin
 nonroot:x:65532:65532:nonroot:/:/sbin/nologin
 nobody:x:65534:65534:nobody:/:/sbin/nologin
 `
 
 const group = `root:x:0:
-haproxy:x:999:
 nonroot:x:65532:
 nogroup:x:65534:
 `
@@ -100,41 +97,8 @@ func (l *layerWriter) base(img image, binary string) {
 // program copies the program and lets it hold capabilities.
 func (l *layerWriter) program(name, source string, caps capabilities) {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755}
-	if caps != 0 {
+	if caps.permitted != 0 {
 		h.PAXRecords = map[string]string{capabilityRecord: caps.attribute()}
 	}
 	l.content(h, source)
-}
-
-// tree writes a folder's content as the file system, owned by root and without setuid bits.
-func (l *layerWriter) tree(root string) {
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == root {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		switch {
-		case entry.IsDir():
-			l.dir(name, info.Mode())
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			l.header(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
-		case info.Mode().IsRegular():
-			l.copy(name, path, info.Mode())
-		}
-		return l.err
-	})
-	if err != nil && l.err == nil {
-		l.err = err
-	}
 }

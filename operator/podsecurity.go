@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// podUser runs every process in a router's pod. It is the user of the image, and
+// the group that may read the Secrets that the pod mounts.
+const podUser = 65532
+
+// firstUnprivilegedPort is the kernel's default.
+const firstUnprivilegedPort = 1024
+
+// podSecurity keeps a router's pod within the Pod Security level "restricted",
+// but for HostNetwork, which only "privileged" allows.
+//
+// In a network namespace of its own any user may bind any port, by a sysctl that
+// "restricted" calls safe: so no process needs a capability. On the network of
+// the node that sysctl is the node's; see bindSecurity.
+func podSecurity(s settings) *corev1.PodSecurityContext {
+	c := &corev1.PodSecurityContext{
+		RunAsNonRoot:   new(true),
+		RunAsUser:      new(int64(podUser)),
+		RunAsGroup:     new(int64(podUser)),
+		FSGroup:        new(int64(podUser)),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if !s.hostNetwork() {
+		c.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	}
+	return c
+}
+
+// containerSecurity is that of a container without any privilege.
+func containerSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// bindSecurity is that of a container that listens. On the network of a node, a
+// port below 1024 takes the capability NET_BIND_SERVICE. Kubernetes gives it to
+// a user other than root only by the program's file, and the kernel honours that
+// only where escalation is allowed. All other capabilities stay dropped.
+func bindSecurity(s settings) *corev1.SecurityContext {
+	c := containerSecurity()
+	privileged := func(port int32) bool { return port < firstUnprivilegedPort }
+	if s.hostNetwork() && slices.ContainsFunc([]int32{s.ports.http, s.ports.https, s.ports.stats}, privileged) {
+		c.AllowPrivilegeEscalation = new(true)
+		c.Capabilities.Add = []corev1.Capability{"NET_BIND_SERVICE"}
+	}
+	return c
+}
