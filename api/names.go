@@ -19,6 +19,9 @@ const (
 // can have this name, so it means the same to any router.
 const ClosedPort = "closed_by_ingress"
 
+// OperatorAnnotationPrefix is that of annotations of IngressControllers.
+const OperatorAnnotationPrefix = "ingress.operator.openshift.io"
+
 // Annotations on Routes and Ingresses that OpenShift has no word for.
 const (
 	// AnnotationPathType on a Route says how spec.path matches: "Prefix" (the

@@ -44,6 +44,9 @@ type Input struct {
 	// Routes are those that the Ingress owns now. What users may change by
 	// hand is taken from them, and the last good certificate.
 	Routes map[string]*routev1.Route
+	// ClosedHosts are hosts that other Ingresses of the namespace close, with
+	// the names of those.
+	ClosedHosts map[string]string
 }
 
 // Output is what an Ingress stands for.
@@ -62,6 +65,7 @@ func Convert(in Input) Output {
 	in = c.in
 	c.only, c.refers = c.controller(), c.reference()
 	c.checkLabels()
+	c.protectedServices()
 	for i, rule := range in.Ingress.Spec.Rules {
 		c.rule(i, rule)
 	}
@@ -94,6 +98,12 @@ type conversion struct {
 	// effect says so, where something does close one.
 	closed bool
 	effect string
+	// hostwide is the field of the annotation that closes the hosts, or empty.
+	hostwide string
+	// unverified is set where the CA of the pods is missing that the Ingress names.
+	unverified bool
+	// closedService are Services that annotations of their own protect.
+	closedService map[string]bool
 	// insecure is what plain HTTP gets by the word of another controller's
 	// annotation, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType
@@ -282,7 +292,7 @@ func (c *conversion) route(backendField string, key claim, backend *networkingv1
 	if key.host == "" {
 		r.Spec.Host = hostOfAny
 	}
-	if c.closed {
+	if c.closed || c.unverified || c.closedService[backend.Name] || c.closedHost(key.host) {
 		r.Spec.Port = &routev1.RoutePort{TargetPort: intstr.FromString(api.ClosedPort)}
 	}
 	return r

@@ -107,6 +107,15 @@ func (k *knownPairs) parse(t *testing.T, data []byte) Input {
 		}
 		switch head.Kind {
 		case "Ingress":
+			if in.Ingress != nil { // a second one is another Ingress of the namespace
+				other := &networkingv1.Ingress{}
+				parse(other)
+				in.ClosedHosts = map[string]string{}
+				for _, host := range ClosedHosts(other) {
+					in.ClosedHosts[host] = other.Name
+				}
+				continue
+			}
 			in.Ingress = &networkingv1.Ingress{}
 			parse(in.Ingress)
 		case "IngressClass":

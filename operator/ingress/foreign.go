@@ -26,6 +26,7 @@ const annotationCanary = prefixNginx + "canary"
 // What findings about protection say happens now.
 const (
 	effectClosed = "all paths of the Ingress answer 503, with passthrough by closing the connection; remove the annotation to serve them without"
+	effectHost   = "all paths of its hosts answer 503, with passthrough by closing the connection, those of other Ingresses of the namespace too; remove the annotation to serve them without"
 	effectCanary = "nothing of the Ingress is served, its paths are those of the Ingress whose canary it is"
 )
 
@@ -39,6 +40,9 @@ type foreign struct {
 	// protects tells values whose loss would open what was closed. Then the
 	// paths of the Ingress answer 503.
 	protects func(value string) bool
+	// host is set if it protects all paths of its hosts, those of other
+	// Ingresses too.
+	host bool
 	// harmless ones need no equivalent.
 	harmless bool
 }
@@ -48,11 +52,18 @@ type carried struct {
 	annotations map[string]string
 	// insecure is what plain HTTP gets, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType
+	// field is that of the annotation in hand.
+	field string
 	// ingress is a copy of the Ingress, which paths may be changed of.
 	ingress *networkingv1.Ingress
 	// same is set where the last annotation means the same, although others of
 	// its name do not; prefixes if patterns of paths became prefixes.
 	same, prefixes bool
+	// nothing is set where the last annotation was read and has no equivalent.
+	nothing bool
+	// patterns is the field of an annotation by which paths are patterns that
+	// have no equivalent; verifies is that of one by which pods are verified.
+	patterns, verifies string
 }
 
 func (c *carried) tls() bool { return len(c.ingress.Spec.TLS) > 0 }
@@ -78,15 +89,9 @@ func (c *conversion) foreign() bool {
 		c.effect = effectCanary
 	}
 	for _, key := range slices.Sorted(maps.Keys(original.Annotations)) {
-		prefix, name, ok := cutPrefix(key)
-		if !ok {
-			continue
+		if f, ok := foreignOf(key); ok {
+			c.carry(key, original.Annotations[key], f, into)
 		}
-		f, known := foreignTable(prefix)[name]
-		if !known {
-			f.instead = "it is not known; look for a spelling mistake"
-		}
-		c.carry(key, original.Annotations[key], f, into)
 	}
 	c.insecure = into.insecure
 	for key, value := range into.annotations {
@@ -95,20 +100,60 @@ func (c *conversion) foreign() bool {
 		}
 	}
 	c.in.Ingress = into.ingress
+	c.together(into)
 	return !canary
+}
+
+// together judges what annotations mean only together.
+func (c *conversion) together(into *carried) {
+	annotations := c.in.Ingress.Annotations
+	if into.verifies != "" && (annotations[annotationTermination] != string(routev1.TLSTerminationReencrypt) || annotations[annotationDestinationCA] == "") {
+		c.protect(into.verifies, "the certificates of the pods were verified; set "+annotationTermination+": reencrypt, and "+annotationDestinationCA+": a Secret with their CA in tls.crt", false)
+	}
+	if into.patterns != "" && (c.closed || keepsOut(annotations)) {
+		c.protect(into.patterns, "the Ingress keeps requests away from paths that are patterns, and what these mean is not known here", true)
+	}
+}
+
+// keepsOut reports whether annotations of ours keep requests away.
+func keepsOut(annotations map[string]string) bool {
+	for _, key := range []string{api.AnnotationAllowlist, api.AnnotationWhitelist, api.AnnotationLimit} {
+		if annotations[key] != "" && annotations[key] != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// protect closes the Ingress, or all of its hosts.
+func (c *conversion) protect(field, message string, host bool) {
+	c.closed = true
+	effect := c.effect
+	if host && c.hostwide == "" {
+		c.hostwide = field
+	}
+	if host && effect == effectClosed {
+		effect = effectHost
+	}
+	c.find(api.SeverityError, field, api.ReasonForeignProtection, message, effect)
 }
 
 func (c *conversion) carry(key, value string, f foreign, into *carried) {
 	if f.harmless || f.carry == nil && !enabled(value) {
 		return
 	}
-	field := "metadata.annotations[" + key + "]"
+	into.field = "metadata.annotations[" + key + "]"
+	field := into.field
 	var err error
 	if f.carry != nil {
-		into.same = false
+		into.same, into.nothing = false, false
 		if err = f.carry(value, into); err == nil {
 			if f.instead != "" && !into.same {
-				c.warn(field, api.ReasonForeignAnnotation, f.instead, "the nearest equivalent is used")
+				effect := "the nearest equivalent is used"
+				if into.nothing {
+					effect = "the annotation has no effect"
+				}
+				c.warn(field, api.ReasonForeignAnnotation, f.instead, effect)
 			}
 			return
 		}
@@ -118,8 +163,7 @@ func (c *conversion) carry(key, value string, f foreign, into *carried) {
 		if err != nil {
 			message = err.Error()
 		}
-		c.closed = true
-		c.find(api.SeverityError, field, api.ReasonForeignProtection, message, c.effect)
+		c.protect(field, message, f.host)
 		return
 	}
 	if err != nil {
@@ -141,7 +185,13 @@ func cutPrefix(key string) (prefix, name string, ok bool) {
 // always and enabled say which values of an annotation protect something.
 func always(string) bool { return true }
 
-func enabled(value string) bool { return value != "false" && value != "off" && value != "" }
+func enabled(value string) bool {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "", "false", "off", "none", "disabled":
+		return false
+	}
+	return true
+}
 
 // to carries a value over as it is: the routers judge it.
 func to(key string) func(string, *carried) error {

@@ -27,6 +27,7 @@ func rewriteTarget(value string, into *carried) error {
 	}
 	form := map[string]*regexp.Regexp{"1": belowFirst, "2": belowSecond}[capture]
 	if form == nil || !strings.HasPrefix(before, "/") || !into.pathsBelow(form) {
+		into.patterns = into.field
 		return errors.New("of captures only a path /foo(/|$)(.*) with a target that ends in $2, and /foo/(.*) with $1, have an equivalent; write the path without its pattern, pathType Prefix, and the target without captures")
 	}
 	into.same, into.prefixes = true, true
@@ -39,6 +40,7 @@ func useRegex(value string, into *carried) error {
 	if !enabled(value) || into.prefixes {
 		return nil
 	}
+	into.patterns = into.field
 	return errors.New("a path is text; write each as a rule with pathType Prefix or Exact")
 }
 
@@ -60,4 +62,23 @@ func (c *carried) pathsBelow(form *regexp.Regexp) bool {
 		p.PathType = new(networkingv1.PathTypePrefix)
 	}
 	return true
+}
+
+// pathType is that of HAProxy Ingress, which counts for paths of type
+// ImplementationSpecific.
+func pathType(value string, into *carried) error {
+	switch value {
+	case "prefix", "begin":
+		return nil
+	}
+	into.patterns = into.field
+	return errors.New("paths of type ImplementationSpecific are prefixes; write each as a rule with pathType Prefix or Exact")
+}
+
+// verify is for annotations by which pods are verified.
+func verify(value string, into *carried) error {
+	if enabled(value) {
+		into.verifies = into.field
+	}
+	return nil
 }

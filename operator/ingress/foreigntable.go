@@ -25,6 +25,7 @@ const (
 	insteadDeny       = "Fairlead has lists of who is admitted only: " + api.AnnotationAllowlist
 	insteadSnippet    = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
 	insteadCA         = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
+	insteadHeaderList = "lists are of the address that the connection, or the PROXY protocol, tells"
 	insteadRewrite    = "the rest of the path is kept behind the target"
 )
 
@@ -59,24 +60,27 @@ func nginxTable() map[string]foreign {
 		"session-cookie-samesite": {
 			carry: oneOf(api.AnnotationCookieSameSite, map[string]string{"None": "None", "Lax": "Lax", "Strict": "Strict"}),
 		},
-		"limit-connections": {carry: limit(api.AnnotationLimitConcurrent, 1, 1), protects: always},
-		"limit-rps":         {carry: limit(api.AnnotationLimitRateHTTP, 10, 1), protects: always},
-		"limit-rpm":         {carry: limit(api.AnnotationLimitRateHTTP, 1, 6), protects: always},
-		"canary":            {instead: "a Route shares its traffic by alternateBackends and weights", protects: enabled},
-		"enable-modsecurity": {
-			instead: "Fairlead has no web application firewall", protects: enabled,
-		},
+		"limit-connections":     {carry: limit(api.AnnotationLimitConcurrent, 1, 1), protects: always},
+		"limit-rps":             {carry: limit(api.AnnotationLimitRateHTTP, 10, 1), protects: always},
+		"limit-rpm":             {carry: limit(api.AnnotationLimitRateHTTP, 1, 6), protects: always},
+		"canary":                {instead: "a Route shares its traffic by alternateBackends and weights", protects: enabled},
+		"configuration-snippet": {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always},
+		"server-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
+		"stream-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
+		"proxy-ssl-verify":      {carry: verify},
 	}
+	add(t, foreign{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
 	add(t, foreign{harmless: true}, `preserve-trailing-slash proxy-buffering proxy-request-buffering proxy-buffer-size proxy-buffers-number
 		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
 		affinity-mode affinity-canary-behavior enable-access-log enable-rewrite-log limit-burst-multiplier`)
-	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-tls-secret auth-tls-match-cn auth-snippet")
-	add(t, foreign{instead: insteadAuth, protects: enabled}, "auth-tls-verify-client")
+	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-snippet")
+	add(t, foreign{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
+	add(t, foreign{instead: insteadAuth, protects: enabled, host: true}, "auth-tls-verify-client")
+	add(t, foreign{instead: insteadAuth, protects: enabled}, "enable-global-auth")
 	add(t, foreign{instead: insteadAuth}, `auth-secret-type auth-realm auth-signin auth-signin-redirect-param auth-response-headers auth-method
 		auth-proxy-set-headers auth-request-redirect auth-always-set-cookie auth-cache-key auth-cache-duration auth-keepalive auth-keepalive-share-vars
-		auth-keepalive-requests auth-keepalive-timeout enable-global-auth satisfy auth-tls-verify-depth auth-tls-pass-certificate-to-upstream auth-tls-error-page`)
+		auth-keepalive-requests auth-keepalive-timeout satisfy auth-tls-verify-depth auth-tls-pass-certificate-to-upstream auth-tls-error-page`)
 	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
-	add(t, foreign{instead: insteadSnippet}, "configuration-snippet server-snippet stream-snippet")
 	add(t, foreign{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
 	add(t, foreign{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
 		session-cookie-expires session-cookie-conditional-samesite-none`)
@@ -86,13 +90,13 @@ func nginxTable() map[string]foreign {
 		relative-redirects use-port-in-redirects enable-cors cors-allow-origin cors-allow-methods cors-allow-headers cors-expose-headers cors-allow-credentials
 		cors-max-age proxy-body-size proxy-cookie-domain proxy-cookie-path proxy-redirect-from proxy-redirect-to`)
 	add(t, foreign{instead: "give each host its own rule"}, "server-alias")
-	add(t, foreign{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
+	add(t, foreign{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
 	add(t, foreign{instead: insteadController}, `proxy-connect-timeout ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
 		custom-http-errors disable-proxy-intercept-errors proxy-http-version`)
 	add(t, foreign{instead: "use " + api.AnnotationBalance}, "upstream-hash-by upstream-hash-by-subset upstream-hash-by-subset-size")
 	add(t, foreign{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap limit-allowlist limit-whitelist limit-rate
 		limit-rate-after default-backend enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span mirror-target mirror-host
-		mirror-request-body enable-owasp-core-rules modsecurity-transaction-id proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout`)
+		mirror-request-body modsecurity-transaction-id proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout`)
 	return t
 }
 
@@ -105,8 +109,12 @@ func haproxyTable() map[string]foreign {
 		"check-interval": {carry: to(api.AnnotationCheckInterval)}, "load-balance": {carry: algorithm},
 		"cookie-persistence": {carry: to(api.AnnotationCookieName)},
 		"pod-maxconn":        {carry: to(api.AnnotationPodConnections), instead: "it counts for each router by itself"},
-		"route-acl":          {instead: "HAProxy's conditions are never taken; write a Route for each case"},
+		"route-acl":          {instead: "HAProxy's conditions are never taken; write a Route for each case", protects: always},
+		"src-ip-header":      {carry: sourceHeader, protects: always},
+		"server-ca":          {carry: verify},
 	}
+	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "backend-config-snippet")
+	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "frontend-config-snippet global-config-snippet")
 	add(t, foreign{harmless: true}, "check forwarded-for cookie-persistence-no-dynamic dontlognull request-capture request-capture-len")
 	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret client-ca")
 	add(t, foreign{instead: insteadAuth}, "auth-realm client-crt-optional")
@@ -114,15 +122,14 @@ func haproxyTable() map[string]foreign {
 	add(t, foreign{
 		instead: "use " + api.AnnotationLimitRateHTTP + ", which counts in 10 seconds, with " + api.AnnotationLimit, protects: always,
 	}, "rate-limit-requests")
-	add(t, foreign{instead: insteadNothing}, "rate-limit-period rate-limit-size rate-limit-status-code rate-limit-whitelist send-proxy-protocol src-ip-header scale-server-slots check-http")
+	add(t, foreign{instead: insteadNothing}, "rate-limit-period rate-limit-size rate-limit-status-code rate-limit-whitelist send-proxy-protocol scale-server-slots check-http")
 	add(t, foreign{instead: insteadHeaders}, "request-set-header response-set-header set-host")
 	add(t, foreign{instead: "use " + api.AnnotationRewrite}, "path-rewrite")
 	add(t, foreign{instead: insteadPod}, `request-redirect request-redirect-code ssl-redirect-code ssl-redirect-port cors-enable cors-allow-origin
 		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-respond-to-options`)
-	add(t, foreign{instead: insteadCA}, "server-ca server-crt")
+	add(t, foreign{instead: insteadCA}, "server-crt")
 	add(t, foreign{instead: "set appProtocol: kubernetes.io/h2c of the Service's port"}, "server-proto")
 	add(t, foreign{instead: insteadController}, "timeout-connect timeout-check")
-	add(t, foreign{instead: insteadSnippet}, "backend-config-snippet frontend-config-snippet global-config-snippet")
 	return t
 }
 
@@ -139,9 +146,16 @@ func haproxyIngressTable() map[string]foreign {
 		"limit-connections": {carry: limit(api.AnnotationLimitConcurrent, 1, 1), protects: always},
 		"limit-rps":         {carry: limit(api.AnnotationLimitRateHTTP, 10, 1), protects: always},
 		"waf":               {instead: "Fairlead has no web application firewall", protects: enabled},
+		"path-type":         {carry: pathType},
 	}
+	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "config-backend")
+	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "config-frontend config-tcp config-global config-defaults")
+	add(t, foreign{carry: verify}, "secure-verify-ca-secret secure-verify-hostname")
+	add(t, foreign{instead: "a Route does not look at headers", protects: always}, "http-header-match http-header-match-regex")
+	add(t, foreign{instead: insteadHeaderList, protects: always}, "allowlist-source-header")
 	add(t, foreign{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
-	add(t, foreign{instead: insteadAuth, protects: always}, "auth-secret auth-url auth-tls-secret oauth")
+	add(t, foreign{instead: insteadAuth, protects: always}, "auth-secret auth-url oauth")
+	add(t, foreign{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret")
 	add(t, foreign{instead: insteadAuth}, `auth-realm auth-method auth-signin auth-headers-request auth-headers-succeed auth-headers-fail oauth-uri-prefix
 		oauth-headers auth-tls-verify-client auth-tls-cert-header auth-tls-error-page auth-tls-strict`)
 	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
@@ -150,9 +164,8 @@ func haproxyIngressTable() map[string]foreign {
 	add(t, foreign{instead: insteadPod}, `redirect-to redirect-from redirect-from-regex app-root no-tls-redirect-locations cors-enable cors-allow-origin
 		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-expose-headers proxy-body-size`)
 	add(t, foreign{instead: insteadRoute}, "blue-green-deploy blue-green-balance blue-green-mode blue-green-header blue-green-cookie")
-	add(t, foreign{instead: insteadCA}, "secure-crt-secret secure-verify-ca-secret secure-sni secure-verify-hostname")
+	add(t, foreign{instead: insteadCA}, "secure-crt-secret secure-sni")
 	add(t, foreign{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-same-site session-cookie-domain session-cookie-value-strategy")
-	add(t, foreign{instead: insteadSnippet}, "config-backend config-frontend config-tcp config-global config-defaults")
 	add(t, foreign{instead: "use " + api.AnnotationHSTS}, "hsts hsts-max-age hsts-include-subdomains hsts-preload")
 	add(t, foreign{instead: insteadNothing}, "limit-whitelist proxy-protocol fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
 	return t
@@ -220,6 +233,27 @@ func backendProtocol(value string, into *carried) error {
 		return errors.New("set appProtocol: kubernetes.io/h2c of the Service's port")
 	}
 	return fmt.Errorf("%q has no equivalent; there are HTTP, HTTPS and GRPCS", value)
+}
+
+// snippet judges configuration as text: an error closes the Ingress.
+func snippet(judge func(string) error) func(string, *carried) error {
+	return func(text string, into *carried) error {
+		into.nothing = true
+		return judge(text)
+	}
+}
+
+// sourceHeader matters where there is a list, or a limit by address.
+func sourceHeader(_ string, into *carried) error {
+	for key := range into.ingress.Annotations {
+		if _, name, ok := cutPrefix(key); ok && (strings.Contains(name, "list") || strings.Contains(name, "limit")) {
+			return errors.New(insteadHeaderList)
+		}
+	}
+	if keepsOut(into.ingress.Annotations) {
+		return errors.New(insteadHeaderList)
+	}
+	return nil
 }
 
 // addresses turns commas into blanks. Single items the routers judge: a wrong

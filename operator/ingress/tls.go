@@ -154,9 +154,13 @@ func (c *conversion) destinationCA(live *routev1.TLSConfig) string {
 	if s != nil && (s.Type == corev1.SecretTypeTLS || s.Type == corev1.SecretTypeOpaque) && len(s.Data[corev1.TLSCertKey]) > 0 {
 		return string(s.Data[corev1.TLSCertKey])
 	}
+	effect := "the last good CA stays"
+	if kept == "" {
+		// Without it the pods would be taken for what they say they are.
+		c.unverified, effect = true, "the paths answer 503 until it can be used"
+	}
 	c.warn("metadata.annotations["+annotationDestinationCA+"]", api.ReasonCertificateInvalid,
-		fmt.Sprintf("Secret %s does not exist, or has no tls.crt, or is of another type than %s and %s", name, corev1.SecretTypeTLS, corev1.SecretTypeOpaque),
-		"the last good CA stays, if there was one")
+		fmt.Sprintf("Secret %s does not exist, or has no tls.crt, or is of another type than %s and %s", name, corev1.SecretTypeTLS, corev1.SecretTypeOpaque), effect)
 	return kept
 }
 

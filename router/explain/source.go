@@ -128,6 +128,14 @@ func (w *World) ingressInput(key model.Key, i *networkingv1.Ingress) ingress.Inp
 			in.Secrets[k.Name] = s
 		}
 	}
+	in.ClosedHosts = map[string]string{}
+	for k, other := range w.objects.Ingresses {
+		if k.Namespace == key.Namespace && k.Name != key.Name {
+			for _, host := range ingress.ClosedHosts(other) {
+				in.ClosedHosts[host] = k.Name
+			}
+		}
+	}
 	for k, r := range w.objects.Routes {
 		if k.Namespace == key.Namespace && ingress.Owner(r) == i.Name {
 			in.Routes[k.Name] = r

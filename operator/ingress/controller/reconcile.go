@@ -70,6 +70,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.release(ctx, i, owned)
 	}
 	in := ingress.Input{Ingress: i, Class: class, Routes: owned}
+	if in.ClosedHosts, err = r.closedHosts(ctx, i); err != nil {
+		return reconcile.Result{}, err
+	}
 	unwatched, err := r.gather(ctx, &in)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -87,6 +90,25 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
+}
+
+// closedHosts returns those of its hosts that other Ingresses of the namespace
+// close. It is all the same whose class these have: while Ingresses move one by
+// one, the one that protects a host may not have moved yet.
+func (r *reconciler) closedHosts(ctx context.Context, i *networkingv1.Ingress) (map[string]string, error) {
+	closed := map[string]string{}
+	for _, host := range ingress.Hosts(i) {
+		list := &networkingv1.IngressList{}
+		if err := r.client.List(ctx, list, client.InNamespace(i.Namespace), client.MatchingFields{indexCloses: host}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list Ingresses that close host %q: %w", host, err)
+		}
+		for n := range list.Items {
+			if list.Items[n].Name != i.Name {
+				closed[host] = list.Items[n].Name
+			}
+		}
+	}
+	return closed, nil
 }
 
 func (r *reconciler) ownedRoutes(ctx context.Context, i *networkingv1.Ingress) (map[string]*routev1.Route, error) {

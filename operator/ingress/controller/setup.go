@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -15,6 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +35,8 @@ const (
 	indexSecret  = "fairlead.secretName"
 	indexClass   = "fairlead.className"
 	indexOwner   = "fairlead.ingressOwner"
+	indexHost    = "fairlead.host"
+	indexCloses  = "fairlead.closedHost"
 )
 
 // workers is how many Ingresses are worked on at a time.
@@ -64,6 +68,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingress").
 		For(&networkingv1.Ingress{}).
+		Watches(&networkingv1.Ingress{}, r.neighbours()).
 		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&corev1.Service{}, r.byIndex(indexService), builder.WithPredicates(portsMatter())).
 		Watches(&corev1.Secret{}, r.byIndex(indexSecret)).
@@ -83,6 +88,8 @@ func addIndexes(mgr ctrl.Manager) error {
 		indexService: ingress.ServiceNames,
 		indexSecret:  ingress.SecretNames,
 		indexClass:   func(i *networkingv1.Ingress) []string { return []string{ingress.ClassOf(i)} },
+		indexHost:    ingress.Hosts,
+		indexCloses:  ingress.ClosedHosts,
 	} {
 		if err := indexer.IndexField(context.Background(), &networkingv1.Ingress{}, name, func(o client.Object) []string {
 			if i, ok := o.(*networkingv1.Ingress); ok {
@@ -130,6 +137,37 @@ func (r *reconciler) byIndex(index string) handler.EventHandler {
 	})
 }
 
+// neighbours wakes the Ingresses at hosts that another one closes, or opens.
+func (r *reconciler) neighbours() handler.EventHandler {
+	wake := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
+		var closed [][]string
+		for _, o := range objects {
+			if i, ok := o.(*networkingv1.Ingress); ok {
+				closed = append(closed, ingress.ClosedHosts(i))
+			}
+		}
+		if len(closed) == 2 && slices.Equal(closed[0], closed[1]) {
+			return
+		}
+		for _, host := range slices.Concat(closed...) {
+			for _, request := range r.list(ctx, client.InNamespace(objects[0].GetNamespace()), client.MatchingFields{indexHost: host}) {
+				queue.Add(request)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, q, e.Object)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, q, e.Object)
+		},
+	}
+}
+
 func (r *reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &networkingv1.IngressList{}
 	if err := r.client.List(ctx, list, options...); err != nil {
@@ -143,12 +181,13 @@ func (r *reconciler) list(ctx context.Context, options ...client.ListOption) []r
 	return requests
 }
 
-// portsMatter drops the many changes of Services that are not of their ports.
+// portsMatter drops the many changes of Services that are not of their ports, or
+// of annotations, by which they may be protected.
 func portsMatter() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, ok := e.ObjectOld.(*corev1.Service)
 		now, ok2 := e.ObjectNew.(*corev1.Service)
-		return !ok || !ok2 || !samePorts(old.Spec.Ports, now.Spec.Ports)
+		return !ok || !ok2 || !samePorts(old.Spec.Ports, now.Spec.Ports) || !maps.Equal(old.Annotations, now.Annotations)
 	}}
 }
 
