@@ -19,8 +19,12 @@ import (
 const (
 	// interval is the pause between two rounds of requests.
 	interval = 500 * time.Millisecond
-	// timeout bounds a request.
+	// timeout bounds the requests to a target's pods, which are sent at the same time.
 	timeout = time.Second
+	// maxAsked bounds the pods of a target that are asked at a time. Whoever may
+	// write endpoints decides how many there are; those left out have their turn
+	// in the next rounds.
+	maxAsked = 16
 	// tolerated is how many failures in a row are forgiven to one that has
 	// answered before: a process that is started again takes about a second.
 	tolerated = 2
@@ -50,14 +54,22 @@ type Target struct {
 
 func (t Target) equal(o Target) bool { return t.Path == o.Path && slices.Equal(t.Addrs, o.Addrs) }
 
-// Prober asks targets again and again. Its methods may be called concurrently.
+// Prober asks targets again and again, each independently of the others: one
+// that keeps silent delays what is known of no other. Its methods may be called
+// concurrently.
 type Prober struct {
 	changed func()
 	client  *http.Client
 	wake    chan struct{}
+	timeout time.Duration
 
 	mu      sync.Mutex
 	targets map[string]Target
+	// asking are the targets with requests under way, rounds counts those that
+	// are over, and answered is the pod that answered last.
+	asking   map[string]bool
+	rounds   map[string]int
+	answered map[string]netip.Addr
 	// failures counts in a row; a target that never answered has more than is tolerated.
 	failures map[string]int
 }
@@ -66,9 +78,9 @@ type Prober struct {
 // begins or ceases to answer.
 func New(changed func()) *Prober {
 	return &Prober{
-		changed: changed, wake: make(chan struct{}, 1), targets: map[string]Target{}, failures: map[string]int{},
+		changed: changed, wake: make(chan struct{}, 1), timeout: timeout, targets: map[string]Target{}, failures: map[string]int{},
+		asking: map[string]bool{}, rounds: map[string]int{}, answered: map[string]netip.Addr{},
 		client: &http.Client{
-			Timeout:   timeout,
 			Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil},
 			// What a pod answers is its own word, not somebody else's.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -84,7 +96,13 @@ func (p *Prober) Set(targets map[string]Target) {
 		return
 	}
 	p.targets = maps.Clone(targets)
-	maps.DeleteFunc(p.failures, func(name string, _ int) bool { _, still := targets[name]; return !still })
+	for name := range p.failures {
+		if _, still := targets[name]; !still {
+			delete(p.failures, name)
+			delete(p.rounds, name)
+			delete(p.answered, name)
+		}
+	}
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -115,10 +133,12 @@ func (p *Prober) Answering() []string {
 
 // Run asks until ctx ends.
 func (p *Prober) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		p.round(ctx)
+		p.round(ctx, &running)
 		select {
 		case <-ctx.Done():
 			return
@@ -128,31 +148,51 @@ func (p *Prober) Run(ctx context.Context) {
 	}
 }
 
-// round asks every target once, all at the same time.
-func (p *Prober) round(ctx context.Context) {
+// round begins to ask every target that has no request under way.
+func (p *Prober) round(ctx context.Context, running *sync.WaitGroup) {
 	p.mu.Lock()
-	targets := p.targets // replaced as a whole, never changed
-	p.mu.Unlock()
-	var wg sync.WaitGroup
-	for name, t := range targets {
-		wg.Go(func() { p.note(name, t, p.ask(ctx, t)) })
+	defer p.mu.Unlock()
+	for name, t := range p.targets {
+		if p.asking[name] {
+			continue
+		}
+		p.asking[name] = true
+		turn := t.turn(p.rounds[name], p.answered[name])
+		running.Go(func() { p.note(name, t, p.ask(ctx, t.Path, turn)) })
 	}
-	wg.Wait()
+}
+
+// turn returns the pods that a round asks: the one that answered last, if it is
+// still there, and as many others as fit.
+func (t Target) turn(round int, answered netip.Addr) []netip.Addr {
+	if len(t.Addrs) <= maxAsked {
+		return t.Addrs
+	}
+	turn := make([]netip.Addr, maxAsked)
+	for i := range turn {
+		turn[i] = t.Addrs[(round*(maxAsked-1)+i)%len(t.Addrs)]
+	}
+	if slices.Contains(t.Addrs, answered) && !slices.Contains(turn, answered) {
+		turn[maxAsked-1] = answered
+	}
+	return turn
 }
 
 // note counts the result, unless the target has changed meanwhile.
-func (p *Prober) note(name string, t Target, ok bool) {
+func (p *Prober) note(name string, t Target, by netip.Addr) {
 	p.mu.Lock()
+	delete(p.asking, name)
 	now, still := p.targets[name]
 	if !still || !now.equal(t) {
 		p.mu.Unlock()
 		return
 	}
+	p.rounds[name]++
 	n, asked := p.failures[name]
 	before := asked && n <= tolerated
 	switch {
-	case ok:
-		p.failures[name] = 0
+	case by.IsValid():
+		p.failures[name], p.answered[name] = 0, by
 	case !asked:
 		p.failures[name] = tolerated + 1
 	default:
@@ -165,22 +205,37 @@ func (p *Prober) note(name string, t Target, ok bool) {
 	}
 }
 
-// ask says whether one of the pods answers.
-func (p *Prober) ask(ctx context.Context, t Target) bool {
-	for _, addr := range t.Addrs {
-		url := "http://" + netip.AddrPortFrom(addr, t.Path.Port).String() + t.Path.Path
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			continue
-		}
-		answer, err := p.client.Do(req)
-		if err != nil {
-			continue
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode == http.StatusOK {
-			return true
+// ask returns a pod that answers, or none. All are asked at the same time, and
+// the first good answer ends it.
+func (p *Prober) ask(ctx context.Context, path Path, pods []netip.Addr) netip.Addr {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	answers := make(chan netip.Addr, len(pods))
+	for _, addr := range pods {
+		go func() {
+			if !p.askPod(ctx, "http://"+netip.AddrPortFrom(addr, path.Port).String()+path.Path) {
+				addr = netip.Addr{}
+			}
+			answers <- addr
+		}()
+	}
+	for range pods {
+		if by := <-answers; by.IsValid() {
+			return by
 		}
 	}
-	return false
+	return netip.Addr{}
+}
+
+func (p *Prober) askPod(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	answer, err := p.client.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }

@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -82,6 +84,76 @@ func TestProber(t *testing.T) {
 	p.Set(nil)
 	if got := p.Answering(); len(got) > 0 {
 		t.Errorf("answering: %v", got)
+	}
+}
+
+// TestSilentTenant: pods that accept connections and never answer delay neither
+// the notice of another target's death nor that of a pod beside them.
+func TestSilentTenant(t *testing.T) {
+	t.Parallel()
+	var silent []netip.Addr
+	port := uint16(0)
+	for i := range 8 {
+		address := netip.AddrFrom4([4]byte{127, 1, 2, byte(i + 1)})
+		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(address, port)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		port = netip.MustParseAddrPort(l.Addr().String()).Port()
+		silent = append(silent, address)
+	}
+	router := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	at := netip.MustParseAddrPort(router.Listener.Addr().String())
+	changes := make(chan struct{}, 8)
+	p := New(func() { changes <- struct{}{} })
+	p.timeout = time.Hour // whoever waits for the silent ones waits too long
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { p.Run(ctx); close(over) }()
+	p.Set(map[string]Target{
+		"tenant/silent": {Path: Path{port, "/"}, Addrs: silent},
+		"router":        {Path: Path{at.Port(), "/"}, Addrs: []netip.Addr{at.Addr()}},
+	})
+	for _, want := range []bool{true, false} {
+		select {
+		case <-changes:
+		case <-time.After(20 * time.Second):
+			t.Fatal("what is known of the router waits for the tenant")
+		}
+		if p.Answers("router") != want {
+			t.Errorf("the router answers: %v, want %v", !want, want)
+		}
+		router.Close()
+	}
+	cancel()
+	<-over
+}
+
+// TestTurns: however many pods there are, each is asked in some round, and no
+// round asks more than its share.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	var all Target
+	for i := range 50 {
+		all.Addrs = append(all.Addrs, netip.AddrFrom4([4]byte{198, 18, 0, byte(i)}))
+	}
+	asked := map[netip.Addr]bool{}
+	last := all.Addrs[49]
+	for round := range 4 {
+		turn := all.turn(round, last)
+		if !slices.Contains(turn, last) {
+			t.Error("the pod that answered last is not asked again")
+		}
+		if len(turn) != maxAsked {
+			t.Errorf("%d pods are asked at a time", len(turn))
+		}
+		for _, a := range turn {
+			asked[a] = true
+		}
+	}
+	if len(asked) != 50 {
+		t.Errorf("%d of 50 pods are asked", len(asked))
 	}
 }
 
