@@ -35,7 +35,8 @@ const (
 	// that does selects the Service.
 	NoMatchingAdvertisement Reason = "noMatchingAdvertisement"
 	// SharedIPWithServiceSelector: the address may be shared, and an
-	// advertisement chooses by Service. The nodes could not agree.
+	// advertisement that selects the Service chooses by Service. The nodes could
+	// not agree.
 	SharedIPWithServiceSelector Reason = "sharedIPWithServiceSelector"
 	// NoReadyEndpoints: no pod of the Service is ready, anywhere.
 	NoReadyEndpoints Reason = "noReadyEndpoints"
@@ -209,7 +210,8 @@ func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 	if len(ads) == 0 {
 		return nil, NoMatchingAdvertisement
 	}
-	if req.Shared && byService {
+	// One that does not select this Service tells nodes nothing about it.
+	if req.Shared && slices.ContainsFunc(ads, func(ad *config.L2Advertisement) bool { return len(ad.Services) > 0 }) {
 		return nil, SharedIPWithServiceSelector
 	}
 	return ads, ""

@@ -234,6 +234,10 @@ func TestDecide(t *testing.T) {
 			name: "shared address and service selector", ads: []spec{{}, {ServiceSelectors: byLabel("app", "x")}},
 			req: func(r *Request) { r.Shared, r.Labels = true, labels.Set{"app": "x"} }, reason: SharedIPWithServiceSelector,
 		},
+		{
+			name: "shared address and a selector for other Services", ads: []spec{{}, {ServiceSelectors: byLabel("app", "y")}},
+			req: func(r *Request) { r.Shared, r.Labels = true, labels.Set{"app": "x"} }, owner: "node-b",
+		},
 		{name: "interfaces of one advertisement", ads: []spec{{Interfaces: []string{"eth1", "eth0"}}}, owner: "node-b", interfaces: []string{"eth0", "eth1"}},
 		{name: "interfaces of several advertisements", ads: []spec{{Interfaces: []string{"eth1"}}, {Interfaces: []string{"eth0"}}}, owner: "node-b", interfaces: []string{"eth0", "eth1"}},
 		{
