@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,7 @@ import (
 )
 
 // TestSpeakerState: the newest state is written, under the node's name, and the
-// object is made again if somebody deletes it.
+// object is as it was reported again after another program changes or deletes it.
 func TestSpeakerState(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
@@ -27,7 +28,7 @@ func TestSpeakerState(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	a.Must(a.Create(t.Context(), node))
 	r := configstate.New(configstate.Options{
-		Reader: a.Client, Writer: a.Client, Namespace: api.ProviderNamespace, Node: "n1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Reader: a.Client, Writer: a.Client, Namespace: api.ProviderNamespace, Node: "n1", Check: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -64,7 +65,12 @@ func TestSpeakerState(t *testing.T) {
 	wrong := api.Finding{Severity: api.SeverityError, Reason: api.ReasonInvalidField, Message: "bad"}
 	report(wrong)
 	wait(v1beta1.ConfigurationInvalid, v1beta1.ReasonConfigurationError)
+	// What others do to the object is undone although nothing new is reported.
 	a.Must(a.Delete(t.Context(), state))
+	wait(v1beta1.ConfigurationInvalid, v1beta1.ReasonConfigurationError)
+	state.Status.Result = v1beta1.ConfigurationValid
+	a.Must(a.Status().Update(t.Context(), state))
+	wait(v1beta1.ConfigurationInvalid, v1beta1.ReasonConfigurationError)
 	report()
 	wait(v1beta1.ConfigurationValid, v1beta1.ReasonReconciled)
 }

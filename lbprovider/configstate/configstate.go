@@ -20,8 +20,12 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
 
-// retry is how soon a write is tried again.
-const retry = 5 * time.Second
+const (
+	// retry is how soon a write is tried again.
+	retry = 5 * time.Second
+	// defaultCheck is the default of Options.Check.
+	defaultCheck = time.Minute
+)
 
 // Options say whose state is written, and where.
 type Options struct {
@@ -33,7 +37,10 @@ type Options struct {
 	// Node is the speaker's node, with which the object goes; empty for the
 	// controller.
 	Node string
-	Log  *slog.Logger
+	// Check is how often the object is read although nothing new was reported: a
+	// person or program may have deleted or changed it. The default is a minute.
+	Check time.Duration
+	Log   *slog.Logger
 }
 
 // Reporter writes one ConfigurationState. It is a manager.Runnable.
@@ -45,6 +52,9 @@ type Reporter struct {
 
 // New returns a Reporter, which writes nothing until it is started.
 func New(opts Options) *Reporter {
+	if opts.Check == 0 {
+		opts.Check = defaultCheck
+	}
 	return &Reporter{opts: opts, latest: make(chan v1beta1.ConfigurationStateStatus, 1)}
 }
 
@@ -72,7 +82,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 		case state = <-r.latest:
 		case <-again:
 		}
-		again = nil
+		again = time.After(r.opts.Check)
 		if err := r.write(ctx, state); err != nil && ctx.Err() == nil {
 			r.opts.Log.Error("configuration state", "error", err)
 			again = time.After(retry)

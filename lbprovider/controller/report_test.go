@@ -53,14 +53,19 @@ func conditions(e *env) {
 	wait(ad, ofAd, metav1.ConditionTrue, api.ReasonUsed, "")
 	wait(community, func() []metav1.Condition { return community.Status.Conditions }, metav1.ConditionTrue, api.ReasonUsed, "")
 	pool := &v1beta1.IPAddressPool{ObjectMeta: lbapi.Meta("main")}
-	e.Eventually(func() string {
+	advertised := func() string {
 		e.Must(e.Get(ctx, client.ObjectKeyFromObject(pool), pool))
 		c := meta.FindStatusCondition(pool.Status.Conditions, api.ConditionAdvertised)
-		if c == nil || c.Message != "L2Advertisement all, BGPAdvertisement ad" {
-			return fmt.Sprintf("pool main: %+v", c)
+		if c == nil || c.Message != "L2Advertisement all, BGPAdvertisement ad" || pool.Status.AssignedIPv4 > 1000 {
+			return fmt.Sprintf("pool main: %+v", pool.Status)
 		}
 		return ""
-	})
+	}
+	e.Eventually(advertised)
+	// What another program writes into the status is replaced.
+	pool.Status.AssignedIPv4, pool.Status.Conditions = 9999, nil
+	e.Must(e.Status().Update(ctx, pool))
+	e.Eventually(advertised)
 	state := &v1beta1.ConfigurationState{ObjectMeta: lbapi.Meta("controller")}
 	result := func(want v1beta1.ConfigurationResult, text string) {
 		e.T.Helper()

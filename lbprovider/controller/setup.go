@@ -191,7 +191,7 @@ func (r *reconciler) watch(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, toConfig, builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&corev1.Node{}, toConfig, builder.WithPredicates(nodeChanged()))
 	for _, k := range kinds() {
-		b = b.Watches(k.object, toConfig, written)
+		b = b.Watches(k.object, toConfig, written).Watches(k.object, r.toStatus())
 	}
 	return b.
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -202,6 +202,16 @@ func (r *reconciler) watch(mgr ctrl.Manager) error {
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(r)
+}
+
+// toStatus has the statuses looked at after one of them has changed, most often
+// by this controller: then nothing differs. What another program wrote is replaced.
+func (r *reconciler) toStatus() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+			q.AddAfter(statusRequest, statusDelay)
+		}
+	}}
 }
 
 // nodeChanged lets changes through that matter to the configuration, which
