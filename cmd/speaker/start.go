@@ -107,7 +107,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	}
 	decider.Store(s)
 	go func() {
-		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetLost, log.With("part", "apiserver")); err != nil {
+		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetReach, log.With("part", "apiserver")); err != nil {
 			log.Error("nobody watches over the API server", "error", err)
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,12 +58,29 @@ type Member struct {
 	// Answering are the Marks of the Services whose pods on its node answer
 	// their probes; nil if it does not say.
 	Answering []string `json:"answering"`
-	// Lost says that it cannot reach the API server.
-	Lost bool `json:"lost,omitempty"`
+	Reach
 }
 
+// Reach is how a speaker reaches the API server.
+type Reach struct {
+	// Lost says that it cannot.
+	Lost bool `json:"lost,omitempty"`
+	// Steady says that it has done so for SteadyTime. All speakers hear it from the
+	// one whose it is, so that they agree on it also where they met at different times.
+	Steady bool `json:"steady,omitempty"`
+	// Silent says that the API server did not answer the last time that it was
+	// asked. No other is told.
+	Silent bool `json:"-"`
+}
+
+// SteadyTime is how long a speaker must have reached the API server for the
+// others to rely on what it decides. After a time without the API server for
+// all, some notice later than others that it is back: each believes it after
+// ten seconds without a failure, and there are failures while it starts.
+const SteadyTime = 30 * time.Second
+
 func (m Member) equal(o Member) bool {
-	return m.Phase == o.Phase && m.Lost == o.Lost && equalLists(m.Interfaces, o.Interfaces) && slices.Equal(m.WithoutIPv6, o.WithoutIPv6) && equalLists(m.Answering, o.Answering)
+	return m.Phase == o.Phase && m.Reach == o.Reach && equalLists(m.Interfaces, o.Interfaces) && slices.Equal(m.WithoutIPv6, o.WithoutIPv6) && equalLists(m.Answering, o.Answering)
 }
 
 func equalLists(a, b []string) bool { return slices.Equal(a, b) && (a == nil) == (b == nil) }
@@ -231,8 +249,8 @@ func (g *Gossip) settleAnew(why string) {
 	}
 }
 
-// SetLost tells the others whether this speaker cannot reach the API server.
-func (g *Gossip) SetLost(lost bool) { g.say(func(m *Member) { m.Lost = lost }) }
+// SetReach tells the others how this speaker reaches the API server.
+func (g *Gossip) SetReach(r Reach) { g.say(func(m *Member) { m.Reach = r }) }
 
 // say changes what this speaker says of itself, and spreads it.
 func (g *Gossip) say(change func(*Member)) {
@@ -297,8 +315,8 @@ func (g *Gossip) loop() {
 func (g *Gossip) members() map[string]Member {
 	out := map[string]Member{}
 	for name, e := range g.roster.list() {
-		m := Member{Phase: Active}
-		if err := json.Unmarshal(e.meta, &m); err != nil && len(e.meta) > 0 {
+		m, err := readMember(e.meta)
+		if err != nil {
 			g.opts.Log.Info("cannot read what a speaker says of itself", "node", name, "error", err)
 		}
 		out[name] = m
@@ -306,6 +324,31 @@ func (g *Gossip) members() map[string]Member {
 	out[g.opts.NodeName] = *g.self.Load()
 	return out
 }
+
+// readMember reads what a speaker says of itself. Of one that says nothing, or
+// nothing that can be read, the best is assumed.
+func readMember(meta []byte) (Member, error) {
+	if len(meta) == 0 {
+		return Member{Phase: Active}, nil
+	}
+	m := Member{Phase: Active}
+	if err := json.Unmarshal(meta, &m); err != nil {
+		return Member{Phase: Active}, fmt.Errorf("read it: %w", err)
+	}
+	if m.Phase != Active && m.Phase != Settling && m.Phase != Draining {
+		return Member{Phase: Active}, fmt.Errorf("unknown phase %q", m.Phase)
+	}
+	for _, name := range slices.Concat(m.Interfaces, m.WithoutIPv6, m.Answering) {
+		// Longer or other ones are no interface's name and no Mark.
+		if len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return Member{Phase: Active}, fmt.Errorf("impossible name %q", name)
+		}
+	}
+	return m, nil
+}
+
+// maxName is the length of an interface's name at most; a Mark is shorter.
+const maxName = 15
 
 func (g *Gossip) refresh() {
 	old := g.Snapshot()

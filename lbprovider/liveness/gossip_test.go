@@ -198,7 +198,7 @@ func TestLostAPIServerAndProbesAreTold(t *testing.T) {
 	told("false [] false")
 	g.all[1].SetAnswering([]string{"a/b"})
 	told("false [" + Mark("a/b") + "] true")
-	g.all[1].SetLost(true)
+	g.all[1].SetReach(Reach{Lost: true})
 	g.all[1].SetAnswering(nil)
 	told("true [] true")
 	// More than fits: the interfaces go first, then what answers.
@@ -219,7 +219,7 @@ func TestLastWordIsSpread(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() { g.all[1].SetInterfaces([]string{fmt.Sprintf("eth%d-%d", round, i)}, nil) })
-			wg.Go(func() { g.all[1].SetLost(i%2 == 0) })
+			wg.Go(func() { g.all[1].SetReach(Reach{Lost: i%2 == 0}) })
 		}
 		wg.Wait()
 		g.eventually(func() error {

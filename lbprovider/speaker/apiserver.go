@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
+
+	"github.com/fairlead/fairlead/lbprovider/liveness"
 )
 
 const (
@@ -27,10 +29,10 @@ const (
 )
 
 // WatchAPIServer asks the API server every two seconds for /livez, and calls
-// tell when it cannot be reached any more and when it can again. A watch alone
-// says nothing: where packets vanish, it looks as if nothing happened. It
-// returns an error if config cannot be used, and otherwise when ctx ends.
-func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(lost bool), log *slog.Logger) error {
+// tell after each answer or failure. A watch alone says nothing: where packets
+// vanish, it looks as if nothing happened. It returns an error if config cannot
+// be used, and otherwise when ctx ends.
+func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness.Reach), log *slog.Logger) error {
 	// Connections of its own, which are closed after a failure: a new one tells
 	// sooner that the API server is back.
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: checkTimeout}).DialContext)
@@ -44,7 +46,7 @@ func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(lost boo
 	if !strings.Contains(own.Host, "://") {
 		url = "https://" + url
 	}
-	c := check{tell: tell, log: log}
+	c := check{log: log}
 	for pause := checkPause; ; {
 		select {
 		case <-ctx.Done():
@@ -57,7 +59,7 @@ func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(lost boo
 			dialer.CloseAll()
 			pause = checkRetry
 		}
-		c.note(err, time.Now())
+		tell(c.note(err, time.Now()))
 	}
 }
 
@@ -77,22 +79,21 @@ func ask(ctx context.Context, client *http.Client, url string) error {
 
 // check is the verdict from one request to the next.
 type check struct {
-	tell     func(bool)
 	log      *slog.Logger
 	failures int
 	lost     bool
 	well     time.Time // since when it answers
 }
 
-func (c *check) note(err error, now time.Time) {
+// note takes the result of a request in, and returns what is to be told.
+func (c *check) note(err error, now time.Time) liveness.Reach {
 	if err != nil {
 		c.failures, c.well = c.failures+1, time.Time{}
 		if c.failures >= checkFailures && !c.lost {
 			c.lost = true
 			c.log.Error("the API server cannot be reached; going on with what is known", "error", err)
-			c.tell(true)
 		}
-		return
+		return liveness.Reach{Lost: c.lost, Silent: true}
 	}
 	c.failures = 0
 	if c.well.IsZero() {
@@ -101,6 +102,6 @@ func (c *check) note(err error, now time.Time) {
 	if c.lost && now.Sub(c.well) >= checkWell {
 		c.lost = false
 		c.log.Info("the API server can be reached again")
-		c.tell(false)
 	}
+	return liveness.Reach{Lost: c.lost, Steady: !c.lost && now.Sub(c.well) >= liveness.SteadyTime}
 }

@@ -12,13 +12,9 @@ const (
 	// lostTime is how long a speaker must have been without the API server
 	// before others take its addresses. By then it is known whether all are.
 	lostTime = 3 * time.Second
-	// wellTime is how long another must have reached it meanwhile. After a time
-	// without the API server for all, some notice later than others that it is
-	// back: each believes it after ten seconds without a failure, and there are
-	// failures while it starts.
-	wellTime = 30 * time.Second
-	// cutTime is how long a speaker that is cut off goes on announcing.
-	cutTime = 5 * time.Second
+	// cutTime is how long a speaker goes on announcing once it has noticed that it
+	// is cut off, which takes up to two seconds more.
+	cutTime = 3 * time.Second
 	// unreadyTime is how long a node whose speaker is at work keeps its addresses
 	// although Kubernetes calls it not ready. When the API server comes back,
 	// Kubernetes calls nodes so until it has heard from their kubelets, one after
@@ -71,8 +67,9 @@ func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes m
 			delete(s.lostSince, name)
 			since = now
 		}
-		left := wellTime - now.Sub(mark(s.wellSince, name, since))
-		well = well || left <= 0
+		left := liveness.SteadyTime - now.Sub(mark(s.wellSince, name, since))
+		// Its own word comes first: one that was cut off meets it only now.
+		well = well || m.Steady || left <= 0
 		again = soonest(again, left)
 	}
 	for _, times := range []map[string]time.Time{s.lostSince, s.wellSince} {
@@ -122,8 +119,8 @@ func (s *sight) alone(self string, members map[string]liveness.Member, nodes []c
 	return others >= 2
 }
 
-// cut says that this speaker has for a while reached neither the API server nor
-// half of the speakers that it knew: the others have taken over.
+// cut says that this speaker has for a while not reached half of the speakers
+// that it knew, and gets no answer of the API server: the others have taken over.
 func (s *sight) cut(self string, members map[string]liveness.Member, now time.Time) (cut bool, again time.Duration) {
 	known := 0
 	for name, at := range s.seen {
@@ -140,11 +137,8 @@ func (s *sight) cut(self string, members map[string]liveness.Member, now time.Ti
 	if s.cutSince.IsZero() {
 		s.cutSince = now
 	}
-	if !members[self].Lost {
-		return false, 0
-	}
 	left := cutTime - now.Sub(s.cutSince)
-	return left <= 0, max(left, 0)
+	return left <= 0 && (members[self].Lost || members[self].Silent), max(left, 0)
 }
 
 // mark returns when the name was first marked, which is at if it never was.

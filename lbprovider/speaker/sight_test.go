@@ -16,12 +16,15 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 )
 
-// members are the speakers "a b! c": an exclamation mark means lost.
+// members are the speakers "a b! c+ d?": an exclamation mark means lost, a plus
+// steady, and a question mark that the API server was silent when last asked.
 func members(text string) map[string]liveness.Member {
 	all := map[string]liveness.Member{}
-	for name := range strings.FieldsSeq(text) {
-		name, lost := strings.CutSuffix(name, "!")
-		all[name] = liveness.Member{Phase: liveness.Active, Lost: lost}
+	for word := range strings.FieldsSeq(text) {
+		name := strings.TrimRight(word, "!+?")
+		all[name] = liveness.Member{Phase: liveness.Active, Reach: liveness.Reach{
+			Lost: strings.Contains(word, "!"), Steady: strings.Contains(word, "+"), Silent: strings.Contains(word, "?"),
+		}}
 	}
 	return all
 }
@@ -57,6 +60,11 @@ func TestLost(t *testing.T) {
 		}},
 		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {29, "a! b c", ""}, {30, "a! b c", "a"}}},
 		{"one that was met while all was well", []at{{0, "a b c", ""}, {1, "a! b c", ""}, {4, "a! b c", "a"}}},
+		// c's view: it was cut off, and lost is what it still is for the others.
+		{"cut off and back", []at{{0, "a+ b+ c+", ""}, {40, "c!?", ""}, {50, "a+ b+ c!", "c"}, {54, "a+ b+ c!", "c"}, {60, "a+ b+ c", ""}}},
+		// a's view of the same.
+		{"another was cut off", []at{{0, "a+ b+ c+", ""}, {40, "a+ b+", ""}, {50, "a+ b+ c!", ""}, {53, "a+ b+ c!", "c"}, {60, "a+ b+ c", ""}}},
+		{"none is steady after a time without for all", []at{{0, "a+ b+", ""}, {40, "a! b!", ""}, {60, "a b!", ""}, {63, "a b!", ""}}},
 		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {44, "a! b", "a"}, {45, "b", ""}, {50, "a! b", ""}, {53, "a! b", "a"}}},
 	} {
 		s, start := newSight(), time.Now()
@@ -81,7 +89,8 @@ func TestCut(t *testing.T) {
 		want                bool
 	}{
 		{"alone of three, without the API server", "a b c", "a!", 6, true},
-		{"not yet", "a b c", "a!", 4, false},
+		{"not yet", "a b c", "a!", 2, false},
+		{"as soon as the API server is silent", "a b c", "a?", 3, true},
 		{"alone of three, with the API server", "a b c", "a", 60, false},
 		{"half is enough", "a b", "a!", 60, false},
 		{"two of four", "a b c d", "a! b!", 60, false},
@@ -160,19 +169,26 @@ func TestReady(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	var told []string
-	c := check{tell: func(lost bool) { told = append(told, fmt.Sprint(lost)) }, log: slog.New(slog.DiscardHandler)}
+	c := check{log: slog.New(slog.DiscardHandler)}
+	last := liveness.Reach{}
+	note := func(err error, now time.Time) {
+		if r := c.note(err, now); r != last {
+			told = append(told, fmt.Sprintf("%v/%v/%v", r.Lost, r.Steady, r.Silent))
+			last = r
+		}
+	}
 	start := time.Now()
 	for second, ok := range []bool{true, false, false, true, false, false, false, false, true, false, true} {
 		err := errors.New("no answer")
 		if ok {
 			err = nil
 		}
-		c.note(err, start.Add(time.Duration(second)*time.Second))
+		note(err, start.Add(time.Duration(second)*time.Second))
 	}
-	for second := 11; second < 30; second++ {
-		c.note(nil, start.Add(time.Duration(second)*time.Second))
+	for second := 11; second < 45; second++ {
+		note(nil, start.Add(time.Duration(second)*time.Second))
 	}
-	if got := strings.Join(told, " "); got != "true false" {
+	if got := strings.Join(told, " "); got != "false/false/true false/false/false false/false/true true/false/true true/false/false true/false/true true/false/false false/false/false false/true/false" {
 		t.Errorf("told %q", got)
 	}
 }

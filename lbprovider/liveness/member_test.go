@@ -1,0 +1,60 @@
+package liveness
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestReadMember(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		meta  string
+		phase Phase
+		bad   bool
+	}{
+		{"", Active, false},
+		{`{"phase":"draining"}`, Draining, false},
+		{`{"phase":"settling","interfaces":["eth0"],"lost":true,"steady":false}`, Settling, false},
+		{`{"phase":"draining","interfaces":["eth0\n"]}`, Active, true},
+		{`{"phase":"draining","answering":["` + "\u001b" + `[2J"]}`, Active, true},
+		{`{"phase":"draining","interfaces":["sixteen-letters!"]}`, Active, true},
+		{`{"phase":"owner"}`, Active, true},
+		{`{"phase":`, Active, true},
+		{`null`, Active, false},
+	} {
+		m, err := readMember([]byte(tt.meta))
+		if m.Phase != tt.phase || (err != nil) != tt.bad {
+			t.Errorf("%s: %+v, %v", tt.meta, m, err)
+		}
+	}
+}
+
+// FuzzMember: whatever another speaker says of itself, what is made of it has a
+// known phase, fits what speakers tell each other, and reads the same again.
+func FuzzMember(f *testing.F) {
+	for _, meta := range []string{
+		`{"phase":"active","interfaces":["eth0","eth1"],"without6":["eth1"],"answering":["abcdef"],"lost":true,"steady":true}`,
+		`{"phase":"draining"}`, "", "null", "[]", "\x00", `{"interfaces":["\n\t\r\u0000\f"]}`, `{"Silent":true,"Reach":{"Lost":true}}`,
+	} {
+		f.Add([]byte(meta))
+	}
+	f.Fuzz(func(t *testing.T, meta []byte) {
+		m, err := readMember(meta)
+		if m.Phase != Active && m.Phase != Settling && m.Phase != Draining {
+			t.Fatalf("phase %q", m.Phase)
+		}
+		if m.Silent {
+			t.Fatal("another speaker's word on what only this one knows")
+		}
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := readMember(text); err != nil || !again.equal(m) {
+			t.Fatalf("%s reads as %+v, and then as %+v: %v", meta, m, again, err)
+		}
+	})
+}
