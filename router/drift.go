@@ -31,8 +31,12 @@ func (e *Engine) repairDrift() error {
 	}
 	e.driftAt = time.Now()
 	digest, err := e.runtime.Digest(e.live, haproxy.Everything)
-	if err != nil || e.compared && digest == e.digest || digest == e.runtime.Expect(e.live, haproxy.Everything) {
+	if err != nil {
 		return err
+	}
+	if e.compared && digest == e.digest || digest == e.runtime.Expect(e.live, haproxy.Everything) {
+		e.repaired = nil
+		return nil
 	}
 	e.o.Metrics.readBacks.Inc()
 	found, err := e.runtime.ReadBack()
@@ -44,6 +48,7 @@ func (e *Engine) repairDrift() error {
 		return err
 	}
 	p := plan.Diff(found, e.live, plan.FullScope(found, e.live), e.o.Caps)
+	e.distrust(p.Steps)
 	if p.Empty() {
 		e.digest, e.compared = digest, true
 		return nil
@@ -55,6 +60,20 @@ func (e *Engine) repairDrift() error {
 	e.pending = plan.FullScope(found, e.pipeline.Want())
 	found.Share(e.pipeline.Want(), e.pending)
 	return nil
+}
+
+// distrust notes the steps of a repair. If the last repair had one of them, too,
+// they went together and did not do what they should. Then each goes alone, so
+// that what is wrong with one of them harms no other.
+func (e *Engine) distrust(steps []plan.Step) {
+	before := e.repaired
+	e.repaired = make(map[plan.Step]struct{}, len(steps))
+	for _, s := range steps {
+		if _, again := before[s]; again {
+			e.alone = true
+		}
+		e.repaired[s] = struct{}{}
+	}
 }
 
 // readBack learns what the process has. Where that is all that is wanted, as

@@ -99,6 +99,10 @@ type Engine struct {
 	// and live is as it was.
 	digest   uint64
 	compared bool
+	// repaired are the steps of the last repair, until a look finds nothing to
+	// put right. If alone is true, the next steps are taken one by one.
+	repaired map[plan.Step]struct{}
+	alone    bool
 	// appliedAt is when HAProxy was last changed.
 	appliedAt time.Time
 	// pid is the worker that live describes, seen last at seenAt; 0 if none
@@ -353,7 +357,13 @@ func (e *Engine) apply(p plan.Plan) error {
 	e.removals.add(p.Removals, began.Add(removalPause))
 	// While routes are missing, they go before running traffic.
 	e.runtime.Gentle = e.Ready()
-	err := e.runtime.Apply(p.Steps, e.live.Apply)
+	e.runtime.SetBuffer(e.skeleton.target.settings.BufferBytes)
+	take := e.runtime.Apply
+	if e.alone {
+		e.alone, take = false, e.takeEach
+		e.log.Error("the last repair of HAProxy did not last; taking the steps one by one", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps))
+	}
+	err := take(p.Steps, e.live.Apply)
 	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {
 		e.log.Error("HAProxy refused a change; isolating it", "err", err)
 		err = e.isolate(refusal.Steps)

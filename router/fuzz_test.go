@@ -56,6 +56,11 @@ func FuzzTenant(f *testing.F) {
 	for i, s := range []string{"a;b", "a\nshow info", "max-age=1;includeSubDomains", "/x|y", "10.0.0.0/8 ::1", "é", "a b", "%FL%", "'"} {
 		f.Add(uint8(i), s, s, s, "/"+s, s, s, "reencrypt")
 	}
+	for i, s := range []string{"max-age=1;\nincludeSubDomains", "\n", "a\nb", "a\tb", "a\rb", "a\x00b", "a\fb", "a\vb", "\x7f", "<<x"} {
+		for which := range api.RouteAnnotations() {
+			f.Add(uint8(which), s, "X-A", "/"+s, "/"+s, s, s, []string{"", "edge", "reencrypt", "passthrough"}[(i+which)%4])
+		}
+	}
 	f.Fuzz(func(t *testing.T, which uint8, text, header, value, path, pem, pod, termination string) {
 		annotations := api.RouteAnnotations()
 		r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{

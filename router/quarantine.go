@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -124,7 +125,7 @@ func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Ste
 		return nil, false, err
 	}
 	for _, s := range suspect {
-		err := e.runtime.Apply([]plan.Step{s}, e.live.Apply)
+		err := e.takeAlone(s, e.live.Apply)
 		switch {
 		case err == nil:
 			continue
@@ -138,6 +139,46 @@ func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Ste
 		q.alone[s] = true
 	}
 	return nil, false, nil
+}
+
+// takeAlone takes one step. HAProxy may end at any time, so a step without an
+// answer counts as refused only if the same process answers before and after it.
+func (e *Engine) takeAlone(s plan.Step, done func(plan.Step)) error {
+	for again := false; ; again = true {
+		err := e.runtime.Apply([]plan.Step{s}, done)
+		refusal, refused := errors.AsType[*haproxy.RefusedError](err)
+		if !refused || !refusal.Unanswered || again {
+			return err
+		}
+		info, err := e.runtime.Info()
+		if err != nil {
+			return err
+		}
+		if info.PID != e.pid {
+			return fmt.Errorf("%w: process %d has taken the place of %d", haproxy.ErrGone, info.PID, e.pid)
+		}
+	}
+}
+
+// takeEach takes steps one by one, past those that are refused.
+func (e *Engine) takeEach(steps []plan.Step, done func(plan.Step)) error {
+	var first *haproxy.RefusedError
+	for _, s := range steps {
+		err := e.takeAlone(s, done)
+		refusal, refused := errors.AsType[*haproxy.RefusedError](err)
+		switch {
+		case err != nil && !refused:
+			return err
+		case refused && first == nil:
+			first = refusal
+		case refused:
+			first.Steps = append(first.Steps, refusal.Steps...)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first
 }
 
 // owner returns the route that a step is for.

@@ -1,7 +1,10 @@
 package router
 
 import (
+	"errors"
 	"time"
+
+	"github.com/fairlead/fairlead/router/render"
 )
 
 const (
@@ -50,14 +53,30 @@ func (r *refresh) end() {
 	r.next = time.Now().Add(max(filesPause, filesShare*time.Since(r.began)))
 }
 
-// writeFiles makes the files say what is wanted.
+// writeFiles makes the files say what is wanted. A route with a value that must
+// not be written falls back.
 func (e *Engine) writeFiles() error {
-	e.refreshed(e.refresh.wait())
-	state, base := e.pipeline.Want(), e.skeleton.target.base
-	e.refresh.start(func() error { return e.files.Write(base, state) })
-	err := e.refresh.wait()
-	e.refresh.end()
-	return err
+	for {
+		e.refreshed(e.refresh.wait())
+		state, base := e.pipeline.Want(), e.skeleton.target.base
+		e.refresh.start(func() error { return e.files.Write(base, state) })
+		err := e.refresh.wait()
+		e.refresh.end()
+		if !e.refuseUnsafe(err) {
+			return err
+		}
+	}
+}
+
+// refuseUnsafe lets the route fall back whose value could not be written. It
+// reports false if there is no such route.
+func (e *Engine) refuseUnsafe(err error) bool {
+	unsafe, ok := errors.AsType[*render.UnsafeError](err)
+	if !ok {
+		return false
+	}
+	owner, owned := e.owner(unsafe.Step)
+	return owned && e.refuse(owner, unsafe.Error())
 }
 
 // refreshFiles lets a HAProxy that dies start again from what it had.
@@ -77,6 +96,10 @@ func (e *Engine) refreshed(err error) {
 		return
 	}
 	e.refresh.end()
+	if e.refuseUnsafe(err) {
+		e.refresh.due = true
+		return
+	}
 	if err != nil {
 		e.log.Error("cannot write HAProxy's files; a restart of it would begin with old ones", "err", err)
 	}

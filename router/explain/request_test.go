@@ -56,6 +56,9 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add("http://a.test/x?y#z", "Host: b.test", "b.test", "10.0.0.1")
 	f.Add("https://u@[::1]:443//%2f", "Cookie: a=b; c=d", "-", "::ffff:10.0.0.1")
 	f.Add("wss://*.test", ":", "", "")
+	for _, s := range []string{"\n", "\t", "\r", "\x00", "\f"} {
+		f.Add("http://a.test/x"+s+"y?a"+s, "A: b"+s+"c", "a"+s, "10.0.0.1"+s)
+	}
 	f.Fuzz(func(t *testing.T, url, header, sni, ip string) {
 		r, err := ParseRequest(RequestArgs{URL: url, Headers: []string{header}, SNI: sni, SNISet: sni != "", ClientIP: ip})
 		if err != nil {

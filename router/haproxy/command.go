@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,9 +38,18 @@ const (
 // last of which may have a payload.
 type line struct {
 	text  strings.Builder
-	steps []plan.Step
+	units []unit
 	// cost counts commands, with those that take long counted more.
 	cost int
+	// payload is true if the line ends in one.
+	payload bool
+}
+
+// unit is commands whose answers stand together, before an answer to mark.
+type unit struct {
+	steps []plan.Step
+	// last is true if the steps are done when this unit is.
+	last bool
 	// removes is true if every command takes something away, so that what is
 	// already gone is no failure.
 	removes bool
@@ -49,13 +59,21 @@ type line struct {
 type encoder struct {
 	layout render.Layout
 	caps   plan.Capabilities
-	lines  []*line
-	open   *line
+	// most is the longest command without its payload, and the longest entry of
+	// a map, which could else neither be changed nor read back.
+	most  int
+	lines []*line
+	open  *line
+	// unsafe are steps with values that must not be sent, because the first of
+	// them for the first reason.
+	unsafe []plan.Step
+	reason error
 }
 
-// encode turns steps into lines, in order.
-func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities) []*line {
-	e := &encoder{layout: l, caps: caps}
+// encode turns steps into lines, in order. If a step has a value that must not
+// be sent, nothing is.
+func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities, most int) ([]*line, error) {
+	e := &encoder{layout: l, caps: caps, most: most}
 	for i := 0; i < len(steps); i++ {
 		if _, ok := steps[i].(plan.EntryAdd); ok {
 			n := e.entriesFrom(steps[i:])
@@ -65,7 +83,20 @@ func encode(steps []plan.Step, l render.Layout, caps plan.Capabilities) []*line 
 		}
 		e.step(steps[i])
 	}
-	return e.lines
+	if e.reason != nil {
+		return nil, &RefusedError{Message: "not sent to HAProxy: " + e.reason.Error(), Steps: e.unsafe}
+	}
+	return e.lines, nil
+}
+
+// refuse notes that a step must not be sent.
+func (e *encoder) refuse(step plan.Step, err error) {
+	if e.reason == nil {
+		e.reason = err
+	}
+	if !slices.Contains(e.unsafe, step) {
+		e.unsafe = append(e.unsafe, step)
+	}
 }
 
 // entriesFrom returns how many steps from the first one on add keys to its map
@@ -82,62 +113,97 @@ func (e *encoder) entriesFrom(steps []plan.Step) int {
 	return len(steps)
 }
 
-// command appends commands to the open line, or opens one. The step counts as
-// done when the line that has its last command succeeded.
-func (e *encoder) command(cost int, step plan.Step, commands ...string) {
-	if e.open != nil && e.open.removes {
-		e.open = nil
-	}
-	e.append(cost, step, commands...)
+// command appends commands that make up a step to the open line, or opens one.
+func (e *encoder) command(cost int, step plan.Step, commands ...command) {
+	e.append(cost, unit{steps: []plan.Step{step}, last: true}, commands...)
 }
 
-func (e *encoder) append(cost int, step plan.Step, commands ...string) {
-	text := strings.Join(commands, ";")
-	if e.open != nil && (e.open.text.Len()+len(text) > maxLine || e.open.cost+cost > maxCommands) {
+// remove is command for those that take something away.
+func (e *encoder) remove(cost int, step plan.Step, commands ...command) {
+	e.append(cost, unit{steps: []plan.Step{step}, last: true, removes: true}, commands...)
+}
+
+// begin is command for a step that later ones go on with.
+func (e *encoder) begin(cost int, step plan.Step, commands ...command) {
+	e.append(cost, unit{steps: []plan.Step{step}}, commands...)
+}
+
+func (e *encoder) append(cost int, u unit, commands ...command) {
+	size := 0
+	for _, c := range commands {
+		before, _, _ := strings.Cut(c.text, "\n")
+		if c.err == nil && len(before) > e.most {
+			c.err = fmt.Errorf("a command of %d bytes, of which HAProxy takes %d", len(before), e.most)
+		}
+		if c.err != nil {
+			e.refuse(u.steps[0], c.err)
+			return
+		}
+		size += len(c.text) + 1
+	}
+	if e.open != nil && (e.open.text.Len()+size > maxLine || e.open.cost+cost > maxCommands) {
 		e.open = nil
 	}
 	if e.open == nil {
 		e.open = &line{}
 		e.lines = append(e.lines, e.open)
 	}
-	if e.open.text.Len() > 0 {
-		e.open.text.WriteByte(';')
+	for i, c := range commands {
+		if i > 0 {
+			e.open.text.WriteByte(';')
+		} else if e.open.text.Len() > 0 {
+			e.open.text.WriteString(";" + mark + ";")
+		}
+		e.open.text.WriteString(c.text)
 	}
-	e.open.text.WriteString(text)
 	e.open.cost += cost
-	if step != nil {
-		e.open.steps = append(e.open.steps, step)
-	}
+	e.open.units = append(e.open.units, u)
 }
 
-// remove appends commands that take something away. They never share a line
-// with others.
-func (e *encoder) remove(cost int, step plan.Step, commands ...string) {
-	if e.open != nil && !e.open.removes {
-		e.open = nil
-	}
-	e.append(cost, step, commands...)
-	e.open.removes = true
-}
-
-// payload appends a command with a payload, which ends the line.
-func (e *encoder) payload(cost int, steps []plan.Step, command, body string) {
+// payload appends a command with a payload, which ends the line. The payload has
+// been checked, but for its size and its end.
+func (e *encoder) payload(cost int, u unit, c command, body string) {
 	if !strings.HasSuffix(body, "\n") {
 		body += "\n"
 	}
-	e.command(cost, nil, command+" <<"+terminator+"\n"+body+terminator)
-	e.open.steps = append(e.open.steps, steps...)
+	switch {
+	case c.err != nil:
+	case len(body) > e.caps.MaxPayload:
+		c.err = fmt.Errorf("a text of %d bytes, of which HAProxy takes %d at run time", len(body), e.caps.MaxPayload)
+	case strings.Contains(body, terminator):
+		c.err = fmt.Errorf("the end of a payload within it: %s", terminator)
+	}
+	if c.err != nil {
+		for _, s := range u.steps {
+			e.refuse(s, c.err)
+		}
+		return
+	}
+	e.append(cost, u, command{text: c.text + " <<" + terminator + "\n" + body + terminator})
+	e.open.payload = true
 	e.open = nil
 }
 
 func (e *encoder) addEntries(steps []plan.Step) {
 	var body strings.Builder
+	safe := make([]plan.Step, 0, len(steps))
 	for _, s := range steps {
 		add := s.(plan.EntryAdd)
+		err := render.CheckEntry(add.Key, add.Value)
+		if size := len(add.Key) + len(add.Value); err == nil && size > e.most {
+			err = fmt.Errorf("a map entry of %d bytes, of which HAProxy takes %d", size, e.most)
+		}
+		if err != nil {
+			e.refuse(s, err)
+			continue
+		}
+		safe = append(safe, s)
 		body.WriteString(add.Key + " " + add.Value + "\n")
 	}
-	m := steps[0].(plan.EntryAdd).Map
-	e.payload(1, steps, "add map "+e.layout.MapFile(m), body.String())
+	if len(safe) > 0 {
+		m := safe[0].(plan.EntryAdd).Map
+		e.payload(1, unit{steps: safe, last: true}, say("add map ?", e.layout.MapFile(m)), body.String())
+	}
 }
 
 func (e *encoder) step(s plan.Step) {
@@ -145,21 +211,25 @@ func (e *encoder) step(s plan.Step) {
 	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
-		e.command(costBackend, s, "add backend "+s.Name+" from "+s.Profile)
+		e.command(costBackend, s, say("add backend ? from ?", s.Name, s.Profile))
 	case plan.BackendPublish:
-		e.command(1, s, "publish backend "+s.Name)
+		e.command(1, s, say("publish backend ?", s.Name))
 	case plan.BackendUnpublish:
-		e.command(1, s, "unpublish backend "+s.Name)
+		e.command(1, s, say("unpublish backend ?", s.Name))
 	case plan.BackendDel:
-		e.remove(costBackend, s, "del backend "+s.Name)
+		e.remove(costBackend, s, say("del backend ?", s.Name))
 	case plan.FrontendEnable:
-		e.command(1, s, "enable frontend "+s.Name)
+		e.command(1, s, say("enable frontend ?", s.Name))
 	case plan.LimitSet:
-		e.command(1, s, fmt.Sprintf("set %s %d", s.What, s.Value))
+		e.command(1, s, sayWords("set", strings.Fields(s.What), strconv.Itoa(s.Value)))
 	case plan.EntrySet:
-		e.command(1, s, fmt.Sprintf("set map %s %s %s", e.layout.MapFile(s.Map), escape(s.Key), escape(s.Value)))
+		c := say("set map ? ? ?", e.layout.MapFile(s.Map), s.Key, s.Value)
+		if err := render.CheckEntry(s.Key, s.Value); err != nil {
+			c.err = err
+		}
+		e.command(1, s, c)
 	case plan.EntryDel:
-		e.remove(1, s, fmt.Sprintf("del map %s %s", e.layout.MapFile(s.Map), escape(s.Key)))
+		e.remove(1, s, say("del map ? ?", e.layout.MapFile(s.Map), s.Key))
 	default:
 		e.serverStep(s)
 	}
@@ -169,34 +239,34 @@ func (e *encoder) serverStep(s plan.Step) {
 	switch s := s.(type) {
 	case plan.ServerAdd:
 		id := s.Backend + "/" + s.Name
-		cost, commands := 2, []string{
-			"add server " + id + " " + render.ServerArgs(&s.Server, e.layout, e.caps),
-			"enable server " + id,
+		cost, commands := 2, []command{
+			sayWords("add server", append([]string{id}, render.ServerWords(&s.Server, e.layout, e.caps)...)),
+			say("enable server ?", id),
 		}
 		if s.Server.Options.CheckInterval != "" {
-			commands = append(commands, "enable health "+id)
+			commands = append(commands, say("enable health ?", id))
 		}
 		if s.Server.Options.TLS {
 			cost = maxCommands / maxTLSServers
 		}
 		e.command(cost, s, commands...)
 	case plan.ServerAddr:
-		e.command(1, s, fmt.Sprintf("set server %s/%s addr %s port %d", s.Backend, s.Name, s.Address.Addr(), s.Address.Port()))
+		e.command(1, s, say("set server ? addr ? port ?", s.Backend+"/"+s.Name, s.Address.Addr().String(), strconv.Itoa(int(s.Address.Port()))))
 	case plan.ServerWeight:
-		e.command(1, s, fmt.Sprintf("set server %s/%s weight %d", s.Backend, s.Name, s.Weight))
+		e.command(1, s, say("set server ? weight ?", s.Backend+"/"+s.Name, strconv.Itoa(s.Weight)))
 	case plan.ServerMaxConn:
-		e.command(1, s, fmt.Sprintf("set maxconn server %s/%s %d", s.Backend, s.Name, s.MaxConn))
+		e.command(1, s, say("set maxconn server ? ?", s.Backend+"/"+s.Name, strconv.Itoa(s.MaxConn)))
 	case plan.ServerReady:
-		e.command(1, s, fmt.Sprintf("set server %s/%s state ready", s.Backend, s.Name))
+		e.command(1, s, say("set server ? state ready", s.Backend+"/"+s.Name))
 	case plan.ServerCheck:
-		e.command(1, s, fmt.Sprintf("enable health %s/%s", s.Backend, s.Name))
+		e.command(1, s, say("enable health ?", s.Backend+"/"+s.Name))
 	case plan.ServerUp:
-		e.command(1, s, fmt.Sprintf("set server %s/%s health up", s.Backend, s.Name))
+		e.command(1, s, say("set server ? health up", s.Backend+"/"+s.Name))
 	case plan.ServerDrain:
-		e.command(1, s, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name))
+		e.command(1, s, say("set server ? state drain", s.Backend+"/"+s.Name))
 	case plan.ServerDel:
-		e.remove(2, s, fmt.Sprintf("set server %s/%s state maint", s.Backend, s.Name),
-			fmt.Sprintf("del server %s/%s", s.Backend, s.Name))
+		id := s.Backend + "/" + s.Name
+		e.remove(2, s, say("set server ? state maint", id), say("del server ?", id))
 	}
 }
 
@@ -204,80 +274,42 @@ func (e *encoder) certificateStep(s plan.Step) {
 	l := e.layout
 	switch s := s.(type) {
 	case plan.CertPut:
-		e.command(1, nil, "new ssl cert "+l.CertFile(s.ID))
-		e.payload(costCertificate, nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
-		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
+		e.begin(1, s, say("new ssl cert ?", l.CertFile(s.ID)))
+		e.setCertificate(s, "cert", l.CertFile(s.ID), s.PEM)
 	case plan.CertSet:
-		e.payload(costCertificate, nil, "set ssl cert "+l.CertFile(s.ID), s.PEM)
-		e.command(1, s, "commit ssl cert "+l.CertFile(s.ID))
+		e.setCertificate(s, "cert", l.CertFile(s.ID), s.PEM)
 	case plan.CAPut:
-		e.command(1, nil, "new ssl ca-file "+l.CAFile(s.ID))
-		e.setCA(s, s.ID, s.PEM)
+		e.begin(1, s, say("new ssl ca-file ?", l.CAFile(s.ID)))
+		e.setCertificate(s, "ca-file", l.CAFile(s.ID), s.PEM)
 	case plan.CASet:
-		e.setCA(s, s.ID, s.PEM)
+		e.setCertificate(s, "ca-file", l.CAFile(s.ID), s.PEM)
 	case plan.LineSet:
-		e.payload(costLine, []plan.Step{s}, "add ssl crt-list "+l.CrtList(), render.CrtLine(l, s.CertID, s.Filter))
+		text, err := render.CrtLine(l, s.CertID, s.Filter)
+		if err != nil {
+			e.refuse(s, err)
+			return
+		}
+		e.payload(costLine, unit{steps: []plan.Step{s}, last: s.Old == ""}, say("add ssl crt-list ?", l.CrtList()), text)
 		if s.Old != "" {
 			// The older line answers until it is gone.
-			e.remove(1, nil, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.Old))
+			e.remove(1, s, say("del ssl crt-list ? ?", l.CrtList(), l.CertFile(s.Old)))
 		}
 	case plan.LineDel:
-		e.remove(1, s, "del ssl crt-list "+l.CrtList()+" "+l.CertFile(s.CertID))
+		e.remove(1, s, say("del ssl crt-list ? ?", l.CrtList(), l.CertFile(s.CertID)))
 	case plan.CertDel:
-		e.remove(1, s, "del ssl cert "+l.CertFile(s.ID))
+		e.remove(1, s, say("del ssl cert ?", l.CertFile(s.ID)))
 	case plan.CADel:
-		e.remove(1, s, "del ssl ca-file "+l.CAFile(s.ID))
+		e.remove(1, s, say("del ssl ca-file ?", l.CAFile(s.ID)))
 	}
 }
 
-func (e *encoder) setCA(s plan.Step, id, pem string) {
-	file := e.layout.CAFile(id)
-	e.payload(costCertificate, nil, "set ssl ca-file "+file, pem)
-	e.command(1, s, "commit ssl ca-file "+file)
-}
-
-// escape quotes what the command line would take as a separator.
-func escape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `;`, `\;`, ` `, `\ `).Replace(s)
-}
-
-// failure finds the first error in the answer to a line whose first command
-// was "set severity-output number": "[3]: …" and below are errors. Commands on
-// certificates that take a while answer without numbers: what is wrong, and
-// then "Failed!".
-func failure(answer string, removes bool) string {
-	last := ""
-	for l := range strings.Lines(answer) {
-		l = strings.TrimSpace(l)
-		if l == "Failed!" {
-			return last
-		}
-		if l != "" {
-			last = l
-		}
-		if len(l) < 4 || l[0] != '[' || l[2] != ']' {
-			continue
-		}
-		severity, err := strconv.Atoi(l[1:2])
-		if err != nil || severity > 3 {
-			continue
-		}
-		text := strings.TrimSpace(l[4:])
-		if !removes || !gone(text) {
-			return text
-		}
+func (e *encoder) setCertificate(s plan.Step, kind, file, pem string) {
+	c := say("set ssl ? ?", kind, file)
+	if err := render.CheckPEM(pem); err != nil {
+		c.err = err
 	}
-	return ""
-}
-
-// gone recognises the answers to the removal of what does not exist.
-func gone(text string) bool {
-	for _, known := range []string{"No such backend", "No such server", "Key not found", "certificate doesn't exist", "Can't delete the CA file: "} {
-		if strings.HasPrefix(text, known) {
-			return true
-		}
-	}
-	return false
+	e.payload(costCertificate, unit{steps: []plan.Step{s}}, c, pem)
+	e.command(1, s, say("commit ssl ? ?", kind, file))
 }
 
 // Describe returns the first steps as words, without the texts of certificates.

@@ -98,25 +98,25 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 // writeCertificates writes those that are not there yet: a name stands for its
 // content, so nothing is ever overwritten.
 func (f *Files) writeCertificates(st *plan.State) error {
-	write := func(path, pem string) error {
-		if _, err := os.Stat(path); err == nil {
+	write := func(path, pem string, step plan.Step) error {
+		if filepath.Dir(path) != f.layout.CertsDir() {
+			return &render.UnsafeError{Step: step, Err: fmt.Errorf("%q is not the name of a file", filepath.Base(path))}
+		}
+		if _, err := os.Stat(path); err == nil && path != f.layout.CertFile(plan.DefaultCertID) {
 			return nil
+		}
+		if err := render.CheckPEM(pem); err != nil {
+			return &render.UnsafeError{Step: step, Err: err}
 		}
 		return replaceText(path, pem)
 	}
 	for id, pem := range st.Certs {
-		if id == plan.DefaultCertID {
-			if err := replaceText(f.layout.CertFile(id), pem); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := write(f.layout.CertFile(id), pem); err != nil {
+		if err := write(f.layout.CertFile(id), pem, plan.CertPut{ID: id}); err != nil {
 			return err
 		}
 	}
 	for id, pem := range st.CAs {
-		if err := write(f.layout.CAFile(id), pem); err != nil {
+		if err := write(f.layout.CAFile(id), pem, plan.CAPut{ID: id}); err != nil {
 			return err
 		}
 	}

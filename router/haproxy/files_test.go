@@ -49,7 +49,7 @@ func TestFilesCheck(t *testing.T) {
 }
 
 // everything is a state with all profiles and server options.
-func everything(t *testing.T) *plan.State {
+func everything(t testing.TB) *plan.State {
 	t.Helper()
 	cert, err := certfile.SelfSigned("apps.test")
 	if err != nil {

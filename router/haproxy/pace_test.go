@@ -51,9 +51,9 @@ func TestPaceOfRoutes(t *testing.T) {
 		plan.ServerAdd{Backend: "b", Name: "s", Server: server},
 		plan.BackendPublish{Name: "b"},
 		plan.LineSet{Filter: "h", CertID: "c"},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/"}},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTPS, Key: "h/"}},
-		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapSNI, Key: "h"}},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/"}, Value: "b"},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTPS, Key: "h/"}, Value: "b"},
+		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapSNI, Key: "h"}, Value: "b"},
 	}
 	var added, removed []plan.Step
 	for i := range 10 {
@@ -72,7 +72,11 @@ func TestPaceOfRoutes(t *testing.T) {
 	} {
 		var p pace
 		now, rested := time.Unix(1e9, 0), time.Duration(0)
-		for _, l := range encode(tt.steps, testLayout, testCaps) {
+		lines, err := encode(tt.steps, testLayout, testCaps, minCommand)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines {
 			wait := p.before(l.cost, now)
 			rested += wait
 			now = now.Add(wait)

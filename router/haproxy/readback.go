@@ -96,12 +96,13 @@ func readServer(st *plan.State, l []byte) error {
 func (r *Runtime) readCertificates(st *plan.State) error {
 	for _, c := range []struct {
 		command string
+		abort   form
 		id      func(string) (string, bool)
 		into    map[string]string
 		foreign bool // the router's own are all that should be
 	}{
-		{"show ssl cert", r.layout.CertID, st.Certs, true},
-		{"show ssl ca-file", r.layout.CAID, st.CAs, false},
+		{"show ssl cert", "abort ssl cert ?", r.layout.CertID, st.Certs, true},
+		{"show ssl ca-file", "abort ssl ca-file ?", r.layout.CAID, st.CAs, false},
 	} {
 		var open []string // transactions that a former router left
 		err := r.stream(c.command, func(l string) {
@@ -123,12 +124,27 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 			return err
 		}
 		for _, name := range open {
-			if _, err := r.raw(strings.Replace(c.command, "show", "abort", 1) + " " + name); err != nil {
+			if err := r.abort(c.abort, name); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// abort ends a transaction. One that has ended meanwhile is no failure.
+func (r *Runtime) abort(f form, name string) error {
+	c := say(f, name)
+	if c.err != nil {
+		return fmt.Errorf("transaction on %q: %w", name, c.err)
+	}
+	l := &line{units: make([]unit, 1)}
+	l.text.WriteString(c.text)
+	answers, err := r.run(l)
+	if err == nil && len(answers) == 0 {
+		err = fmt.Errorf("%w: no answer to %s", ErrGone, c.text)
+	}
+	return err
 }
 
 // readLines reads the list of certificates. Lines that the router cannot have

@@ -6,6 +6,7 @@ package haproxy
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -26,8 +27,11 @@ var ErrGone = errors.New("HAProxy does not answer on its runtime socket")
 type RefusedError struct {
 	// Message is HAProxy's answer.
 	Message string
-	// Steps are those of the refused command line, most often one route's.
+	// Steps are those of the refused commands, most often one route's.
 	Steps []plan.Step
+	// Unanswered is true if HAProxy has not refused them, but not answered
+	// either: it may have ended, or has not understood where they end.
+	Unanswered bool
 	// Log is all that HAProxy said, if it refused to reload.
 	Log string
 }
@@ -61,6 +65,8 @@ type Runtime struct {
 	// seed is that of digests.
 	seed maphash.Seed
 	pace pace
+	// command is the length of the longest command.
+	command int
 	// lines reads answers.
 	lines *bufio.Reader
 }
@@ -68,7 +74,7 @@ type Runtime struct {
 // NewRuntime returns a client of the process that runs in a layout. It does
 // not connect.
 func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
-	r := &Runtime{layout: l, caps: caps, seed: maphash.MakeSeed(), lines: bufio.NewReaderSize(nil, 64<<10)}
+	r := &Runtime{command: minCommand, layout: l, caps: caps, seed: maphash.MakeSeed(), lines: bufio.NewReaderSize(nil, 64<<10)}
 	if err := r.socket.Init(l.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		return nil, fmt.Errorf("prepare the HAProxy runtime client: %w", err)
 	}
@@ -98,43 +104,58 @@ func (r *Runtime) Info() (Info, error) {
 	return info, nil
 }
 
-// Apply takes steps in order and reports each line's steps once they are done.
-// It stops at the first refusal.
+// Apply takes steps in order and reports each step once HAProxy has answered all
+// of its commands. It stops after the line with the first refusal.
 func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
-	lines := encode(steps, r.layout, r.caps)
-	for i, l := range lines {
+	lines, err := encode(steps, r.layout, r.caps, r.command)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
 		if wait := r.pace.before(l.cost, time.Now()); r.Gentle && wait > 0 {
 			<-time.After(wait)
 		}
-		out, err := r.raw(l.text.String())
+		answers, err := r.run(l)
 		r.pace.after(time.Now())
 		if err != nil {
 			return err
 		}
-		if msg := failure(out, l.removes); msg != "" {
-			// A step may take several lines; it counts with its last one.
-			end := i + 1
-			for end < len(lines) && len(lines[end-1].steps) == 0 {
-				end++
+		var refusal RefusedError
+		for i, u := range l.units {
+			switch {
+			case i >= len(answers):
+				refusal.Unanswered = true
+				refusal.Steps = append(refusal.Steps, u.steps...)
+			case answers[i] != "":
+				refusal.Message = cmp.Or(refusal.Message, answers[i])
+				refusal.Steps = append(refusal.Steps, u.steps...)
+			case u.last:
+				for _, s := range u.steps {
+					done(s)
+				}
 			}
-			return &RefusedError{Message: msg, Steps: lines[end-1].steps}
 		}
-		for _, s := range l.steps {
-			done(s)
+		if len(refusal.Steps) > 0 {
+			refusal.Message = cmp.Or(refusal.Message, unanswered)
+			return &refusal
 		}
 	}
 	return nil
 }
 
-// raw runs a command and returns its answer, of which each message begins with
-// its severity in brackets. Answers that may be long are read by answer.
-func (r *Runtime) raw(command string) (string, error) {
+// unanswered is the message of a refusal without an answer.
+const unanswered = "it did not answer the command to the end"
+
+// run sends a line and reads its answers. The library gives what came until the
+// connection ended for whatever reason, also after its limit of 30 seconds, so
+// the answers say for themselves whether they are all there.
+func (r *Runtime) run(l *line) ([]string, error) {
 	r.Commands++
-	out, err := r.socket.ExecuteRaw(command)
+	out, err := r.socket.ExecuteRaw(l.ask())
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrGone, err)
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	return out, nil
+	return l.read(out), nil
 }
 
 // Reload makes the master start a new worker from the files, and waits until
@@ -148,6 +169,9 @@ func (r *Runtime) Reload() error {
 	out, err := master.ExecuteMaster("reload\n")
 	if err != nil {
 		return fmt.Errorf("%w: master socket: %w", ErrGone, err)
+	}
+	if strings.TrimSpace(out) == "" {
+		return fmt.Errorf("%w: no answer on the master socket", ErrGone)
 	}
 	status, logs, _ := strings.Cut(out, "\n--\n")
 	if strings.TrimSpace(status) != "Success=1" {

@@ -40,6 +40,9 @@ haproxy_process_nbthread 4`
 func FuzzLabels(f *testing.F) {
 	f.Add([]byte(`haproxy_server_x{proxy="be_http:`))
 	f.Add([]byte(`haproxy_backend_x{proxy="be_tcp:a:b",server="pod:"}`))
+	for _, s := range []string{"\n", "\t", "\r", "\x00", "\f"} {
+		f.Add([]byte(`haproxy_server_x{proxy="be_http:a` + s + `:b:c",server="pod:` + s + `:s::1:2"} 1` + s))
+	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if got := withLabels(line); len(got) < len(line) {
 			t.Errorf("%q became %q", line, got)

@@ -139,10 +139,11 @@ var setters = []setter{
 		return err
 	}},
 	{key: api.AnnotationHSTS, set: func(o *options, v string) error {
-		if len(v) > maxHSTS || !hstsText.MatchString(v) {
-			return errors.New("must have max-age=SECONDS and may have includeSubDomains and preload, parted by ;")
+		hsts, ok := parseHSTS(v)
+		if !ok {
+			return errors.New("must have max-age=SECONDS and may have includeSubDomains and preload, separated by ;")
 		}
-		o.hsts = strings.TrimSpace(v)
+		o.hsts = hsts
 		return nil
 	}},
 	{key: api.AnnotationRewrite, set: func(o *options, v string) error {
@@ -183,8 +184,6 @@ var setters = []setter{
 }
 
 var (
-	// hstsText is the value that OpenShift's router takes.
-	hstsText = regexp.MustCompile(`(?i)^\s*(?:(?:includeSubDomains|preload)\s*;\s*)*max-age\s*=\s*(?:[0-9]+|"[0-9]+")\s*(?:;\s*(?:includeSubDomains|preload)\s*)*;?\s*$`)
 	// rewriteText keeps out what cannot stand in a path, and "|", which parts
 	// the fields of a policy record.
 	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
@@ -343,9 +342,6 @@ func (b *builder) allowlist(o *options) bool {
 	}
 	return true
 }
-
-// maxHSTS bounds a header of which all that may be said takes 60 bytes.
-const maxHSTS = 256
 
 // maxAllow bounds the map entries of one route: up to eight for each item.
 const maxAllow = 2000

@@ -96,6 +96,10 @@ func FuzzRoute(f *testing.F) {
 	f.Add("*.h.test", "/a b", "passthrough", "1.5s", "a b", "x", "a;b", "p q")
 	f.Add("H.TEST", "a#b?c", "reencrypt", "99999999999999999999d", "\n", "None", "\x00", ";")
 	f.Add("a..b", "/\x7f", "", "-1", "%[src]", "", "é", "|")
+	for _, s := range []string{"a\nb", "a\tb", "a\rb", "a\x00b", "a\fb", "\n", "5s\n"} {
+		f.Add(s, "/"+s, "edge", s, s, s, s, s)
+		f.Add("h.test", "/"+s, "", "5s"+s, s, "Lax"+s, s, s)
+	}
 	f.Fuzz(func(t *testing.T, host, path, termination, duration, cookie, site, pod, port string) {
 		r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", Annotations: map[string]string{
 			api.AnnotationTimeout: duration, api.AnnotationTimeoutTunnel: duration, api.AnnotationCheckInterval: duration,
@@ -139,6 +143,9 @@ func FuzzBlocks(f *testing.F) {
 	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 	f.Add("text\n-----BEGIN PRIVATE KEY-----\nX: y\n\nAAAA\n-----END PRIVATE KEY-----\n\n%FL%\nshow info")
 	f.Add("-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----")
+	for _, s := range []string{"\n", "\t", "\r", "\x00", "\f"} {
+		f.Add("-----BEGIN CERTIFICATE-----" + s + "AAAA\n" + s + "\n-----END CERTIFICATE-----" + s)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		certs, keys, err := blocks(text)
 		if err != nil {
@@ -154,7 +161,7 @@ func FuzzBlocks(f *testing.F) {
 
 // FuzzTime: what parses is a time that HAProxy can hold.
 func FuzzTime(f *testing.F) {
-	for _, s := range []string{"5s", "1", "0", "1.5s", "24d", "99999999999999999999d", "+1s", "1 s"} {
+	for _, s := range []string{"5s", "1", "0", "1.5s", "24d", "99999999999999999999d", "+1s", "1 s", "1s\n", "1\ts", "\r1s", "1s\x00", "\f1s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

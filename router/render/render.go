@@ -8,11 +8,13 @@ package render
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -106,9 +108,15 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 	for _, name := range slices.Sorted(maps.Keys(st.Backends)) {
 		be := st.Backends[name]
 		b.Reset()
-		fmt.Fprintf(&b, "\nbackend %s from %s\n", name, be.Profile)
+		b.WriteString("\n")
+		err := writeWords(&b, "backend", name, "from", be.Profile)
 		for _, srv := range slices.Sorted(maps.Keys(be.Servers)) {
-			fmt.Fprintf(&b, "  server %s %s\n", srv, ServerArgs(be.Servers[srv], l, caps))
+			b.WriteString("  ")
+			words := append([]string{"server", srv}, ServerWords(be.Servers[srv], l, caps)...)
+			err = errors.Join(err, writeWords(&b, words...))
+		}
+		if err != nil {
+			return &UnsafeError{Step: plan.BackendAdd{Name: name, Profile: be.Profile}, Err: err}
 		}
 		if _, err := w.Write(b.Bytes()); err != nil {
 			return fmt.Errorf("write backend %s: %w", name, err)
@@ -117,36 +125,37 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 	return nil
 }
 
-// ServerArgs returns what follows a server's name, the same text for the
+// ServerWords returns what follows a server's name, the same words for the
 // configuration file and for "add server".
-func ServerArgs(s *plan.Server, l Layout, caps plan.Capabilities) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s weight %d", s.Address, s.Weight)
+func ServerWords(s *plan.Server, l Layout, caps plan.Capabilities) []string {
+	words := []string{s.Address.String(), "weight", strconv.Itoa(s.Weight)}
+	add := func(more ...string) { words = append(words, more...) }
 	if s.MaxConn > 0 {
-		fmt.Fprintf(&b, " maxconn %d", s.MaxConn)
+		add("maxconn", strconv.Itoa(s.MaxConn))
 	}
 	o := s.Options
 	if o.Cookie != "" {
-		b.WriteString(" cookie " + o.Cookie)
+		add("cookie", o.Cookie)
 	}
 	if o.CheckInterval != "" {
-		b.WriteString(" check inter " + o.CheckInterval)
+		add("check", "inter", o.CheckInterval)
 	}
 	if o.H2C {
-		b.WriteString(" proto h2")
+		add("proto", "h2")
 	}
 	if o.TLS {
-		b.WriteString(tlsArgs(o, l, caps))
+		add(tlsWords(o, l, caps)...)
 	}
-	return b.String()
+	return words
 }
 
-// tlsArgs names SNI and verification outright: from 3.3 on HAProxy would
+// tlsWords names SNI and verification outright: from 3.3 on HAProxy would
 // otherwise send the Host as SNI and refuse certificates that lack it.
-func tlsArgs(o model.ServerOptions, l Layout, caps plan.Capabilities) string {
-	args := " ssl"
+func tlsWords(o model.ServerOptions, l Layout, caps plan.Capabilities) []string {
+	words := []string{"ssl"}
+	add := func(more ...string) { words = append(words, more...) }
 	if o.HTTP2 {
-		args += " alpn h2,http/1.1"
+		add("alpn", "h2,http/1.1")
 		if caps.AutoSNI {
 			// From 3.3 on HAProxy remembers the protocol that a server chose
 			// last, and speaks it at once on the next connection: after a
@@ -154,36 +163,40 @@ func tlsArgs(o model.ServerOptions, l Layout, caps plan.Capabilities) string {
 			// chooses HTTP/2 (github.com/haproxy/haproxy/issues/3473, 3.4.7).
 			// It remembers it by the name of the pool, so websockets get one
 			// of their own.
-			args += " pool-conn-name req.hdr(upgrade)"
+			add("pool-conn-name", "req.hdr(upgrade)")
 		}
 	}
 	if o.CAID == "" {
-		args += " verify none"
+		add("verify", "none")
 	} else {
-		args += " verify required ca-file " + l.CAFile(o.CAID)
+		add("verify", "required", "ca-file", l.CAFile(o.CAID))
 	}
 	switch {
 	case o.VerifyHost != "":
-		args += " sni str(" + o.VerifyHost + ") verifyhost " + o.VerifyHost
+		add("sni", "str("+o.VerifyHost+")", "verifyhost", o.VerifyHost)
 		if o.CheckInterval != "" {
-			args += " check-sni " + o.VerifyHost
+			add("check-sni", o.VerifyHost)
 		}
 	case caps.AutoSNI:
-		args += " no-sni-auto"
+		add("no-sni-auto")
 		if o.CheckInterval != "" {
-			args += " no-check-sni-auto"
+			add("no-check-sni-auto")
 		}
 	}
-	return args
+	return words
 }
 
 // MapFile writes one map as text.
 func MapFile(w io.Writer, st *plan.State, m plan.Map) error {
 	var lines []string
 	for e, v := range st.Entries {
-		if e.Map == m {
-			lines = append(lines, e.Key+" "+v+"\n")
+		if e.Map != m {
+			continue
 		}
+		if err := CheckEntry(e.Key, v); err != nil {
+			return &UnsafeError{Step: plan.EntryAdd{Entry: e, Value: v}, Err: err}
+		}
+		lines = append(lines, e.Key+" "+v+"\n")
 	}
 	slices.Sort(lines)
 	for _, line := range lines {
@@ -195,11 +208,15 @@ func MapFile(w io.Writer, st *plan.State, m plan.Map) error {
 }
 
 // CrtLine is one line of the list: a certificate, its options, a filter.
-func CrtLine(l Layout, certID, filter string) string {
-	if plan.HTTP2(certID) {
-		return l.CertFile(certID) + " [alpn h2,http/1.1] " + filter
+func CrtLine(l Layout, certID, filter string) (string, error) {
+	file := l.CertFile(certID)
+	if err := errors.Join(checkPlain(file), checkPlain(filter)); err != nil {
+		return "", &UnsafeError{Step: plan.LineSet{Filter: filter, CertID: certID}, Err: err}
 	}
-	return l.CertFile(certID) + " " + filter
+	if plan.HTTP2(certID) {
+		return file + " [alpn h2,http/1.1] " + filter, nil
+	}
+	return file + " " + filter, nil
 }
 
 // CrtList writes the list of certificates. The default certificate stands
@@ -216,7 +233,11 @@ func CrtList(w io.Writer, st *plan.State, l Layout) error {
 		return strings.Compare(a, b)
 	})
 	for _, f := range filters {
-		if _, err := io.WriteString(w, CrtLine(l, st.Lines[f], f)+"\n"); err != nil {
+		line, err := CrtLine(l, st.Lines[f], f)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
 			return fmt.Errorf("write crt-list: %w", err)
 		}
 	}

@@ -204,6 +204,9 @@ func TestRun(t *testing.T) {
 func FuzzList(f *testing.F) {
 	f.Add([]byte("-----BEGIN X509 CRL-----\n-----END X509 CRL-----\n"))
 	f.Add([]byte{0x30, 0x82})
+	for _, s := range []string{"\n", "\t", "\r", "\x00", "\f"} {
+		f.Add([]byte("-----BEGIN X509 CRL-----" + s + "\nMAA=" + s + "\n-----END X509 CRL-----" + s))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if l, err := parseList(body, nil); l != nil || err == nil {
 			t.Error("taken although nobody has signed it")

@@ -197,7 +197,9 @@ func TestInheritedProfile(t *testing.T) {
 // configuration, or breaks out of its word.
 func FuzzText(f *testing.F) {
 	f.Add("a b'c\"d\\e#f%%g{h}")
-	f.Add("x\nglobal")
+	for _, s := range []string{"x\nglobal", "\n", "a\tb", "a\rb", "a\x00b", "a\fb", "a\n"} {
+		f.Add(s)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, _ := from(func(s *spec) {
 			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{

@@ -298,8 +298,9 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// refuse stands between the router and HAProxy's socket and answers lines that
-// hold a text with an error, as HAProxy does for what it does not like.
+// refuse stands between the router and HAProxy's socket and answers all commands
+// of a line that holds a text with an error, as HAProxy does for what it does not
+// like. The router ends each of its steps with "show version".
 func (b *bed) refuse(text string) {
 	b.t.Helper()
 	path := filepath.Join(b.layout.RunDir(), "admin.sock")
@@ -319,7 +320,9 @@ func (b *bed) refuse(text string) {
 			return
 		}
 		if bytes.Contains(buffer[:n], []byte(text)) {
-			_, _ = io.WriteString(client, "\n[3]: refused by the test\n\n")
+			for range bytes.Count(buffer[:n], []byte("show version")) {
+				_, _ = io.WriteString(client, "\n[3]: refused by the test\n\n[6]: 3.4.7-1\n\n")
+			}
 			return
 		}
 		server, err := net.Dial("unix", path+".real")

@@ -55,6 +55,9 @@ func TestReadProblems(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("kind: Route\napiVersion: route.openshift.io/v1\nmetadata: {name: a}\nspec: {host: a.b, to: {name: c}}\n---\nkind: List\nitems: [{}]\n"))
 	f.Add([]byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s"},"stringData":{"a":"b"}}`))
+	for _, s := range []string{"\\n", "\\t", "\\r", "\\x00", "\\f", "\n", "\x00"} {
+		f.Add([]byte("kind: Route\nmetadata: {name: \"a" + s + "b\"}\nspec: {host: \"a" + s + "\", path: \"/" + s + "\"}\n"))
+	}
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		r := NewReader("")
 		r.Read("f", data)
