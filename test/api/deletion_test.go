@@ -36,11 +36,9 @@ func TestCloudDeletion(t *testing.T) {
 			Namespace: names.OperandNamespace, Name: "ends", Finalizers: []string{"example.com/ends"},
 			Labels: map[string]string{names.LabelDeploymentIngressController: "default"},
 		},
-		Spec: corev1.PodSpec{
-			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64(3600)),
-			Containers: []corev1.Container{{Name: "a", Image: "a"}},
-		},
+		Spec: restrictedPod(),
 	}
+	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = "nowhere", new(int64(3600))
 	if err := c.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,8 +102,8 @@ func startOperatorWith(t *testing.T, zones dns.Options, o operator.Options) (cli
 	return c, log
 }
 
-// cleanUp leaves no IngressController and no address to the next test. The
-// operator must still run.
+// cleanUp leaves no IngressController and no address to the next test, not even
+// where a test failed that holds a Service or a pod. The operator must still run.
 func cleanUp(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx := context.Background()
@@ -113,6 +114,9 @@ func cleanUp(t *testing.T, c client.Client) {
 		t.Error(err)
 	}
 	eventually(t, func() error {
+		if err := release(ctx, c); err != nil {
+			return err
+		}
 		list := &operatorv1.IngressControllerList{}
 		err := c.List(ctx, list, client.InNamespace(names.OperatorNamespace))
 		if err == nil && len(list.Items) > 0 {
@@ -120,6 +124,52 @@ func cleanUp(t *testing.T, c client.Client) {
 		}
 		return err
 	})
+}
+
+// release takes the finalizers of tests from what is being deleted, and ends
+// pods, which no kubelet does here.
+func release(ctx context.Context, c client.Client) error {
+	services, pods := &corev1.ServiceList{}, &corev1.PodList{}
+	if err := errors.Join(
+		c.List(ctx, services, client.InNamespace(names.OperandNamespace)),
+		c.List(ctx, pods, client.InNamespace(names.OperandNamespace)),
+	); err != nil {
+		return err
+	}
+	var held []client.Object
+	for i := range services.Items {
+		held = append(held, &services.Items[i])
+	}
+	for i := range pods.Items {
+		held = append(held, &pods.Items[i])
+	}
+	const none = `{"metadata":{"finalizers":null}}`
+	for _, o := range held {
+		_, isPod := o.(*corev1.Pod)
+		if isPod || o.GetDeletionTimestamp() != nil && slices.ContainsFunc(o.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, "example.com/") }) {
+			if err := c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(none))); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		if isPod {
+			if err := c.Delete(ctx, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restrictedPod is a pod that the namespace of the routers takes.
+func restrictedPod() corev1.PodSpec {
+	return corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{Name: "a", Image: "a", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
+	}
 }
 
 // logged keeps what the operator logs.
@@ -341,7 +391,7 @@ func deletes(t *testing.T, c client.Client, children map[client.Object]client.Ob
 			Namespace: names.OperandNamespace, Name: "draining", Finalizers: []string{"example.com/draining"},
 			Labels: map[string]string{names.LabelDeploymentIngressController: "default"},
 		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+		Spec: restrictedPod(),
 	}
 	if err := c.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
