@@ -62,7 +62,8 @@ type Offer struct {
 type Decision struct {
 	Announce bool   `json:"announce"`
 	Reason   Reason `json:"reason"`
-	// Detail names what the reason does not, or is empty.
+	// Detail names what the reason does not, or is empty: also which of several
+	// addresses is not announced, and why.
 	Detail string `json:"detail,omitempty"`
 	// Nodes are all that announce, sorted.
 	Nodes []string `json:"nodes,omitempty"`
@@ -114,7 +115,7 @@ func Decide(req Request, nodes []election.Node, self string) Decision {
 		d.Nodes = append(d.Nodes, n.Name)
 		if n.Name == self {
 			d.Offers, d.Detail = offer(covering(ads, n), req.Addrs)
-			d.Announce = d.Detail == ""
+			d.Announce = len(d.Offers) > 0
 		}
 	}
 	slices.Sort(d.Nodes)
@@ -182,27 +183,34 @@ func covering(ads []*config.BGPAdvertisement, n *election.Node) []*config.BGPAdv
 	return out
 }
 
-// offer returns what the advertisements make of the addresses, or which two of
-// them cannot both be followed.
+// offer returns what the advertisements make of the addresses. A prefix about
+// which two of them disagree is not offered; conflict says which.
 func offer(ads []*config.BGPAdvertisement, addrs []netip.Addr) (offers []Offer, conflict string) {
-	type from struct {
-		offer Offer
-		ad    string
-	}
-	var all []from
 	for _, addr := range addrs {
-		for i := range ads {
-			ad := ads[i]
-			o := Offer{Route: Route{Prefix: ad.Prefix(addr), LocalPref: ad.LocalPref, Communities: ad.Communities}, Peers: ad.Peers}
-			for _, other := range all {
-				if other.offer.Prefix == o.Prefix && other.offer.LocalPref != o.LocalPref && meet(other.offer.Peers, o.Peers) {
-					return nil, fmt.Sprintf("BGPAdvertisements %q and %q want localPref %d and %d for %s",
-						other.ad, ad.Name, other.offer.LocalPref, o.LocalPref, o.Prefix)
-				}
-			}
-			all = append(all, from{o, ad.Name})
-			offers = append(offers, o)
+		of, why := offerOne(ads, addr)
+		if why != "" {
+			conflict = why
 		}
+		offers = append(offers, of...)
+	}
+	return offers, conflict
+}
+
+func offerOne(ads []*config.BGPAdvertisement, addr netip.Addr) (offers []Offer, conflict string) {
+	var names []string // of the advertisements that offers are from
+	for _, ad := range ads {
+		prefix, announced := ad.Prefix(addr)
+		if !announced {
+			continue
+		}
+		o := Offer{Route: Route{Prefix: prefix, LocalPref: ad.LocalPref, Communities: ad.Communities}, Peers: ad.Peers}
+		for i, other := range offers {
+			if other.Prefix == o.Prefix && other.LocalPref != o.LocalPref && meet(other.Peers, o.Peers) {
+				return nil, fmt.Sprintf("BGPAdvertisements %q and %q want localPref %d and %d for %s",
+					names[i], ad.Name, other.LocalPref, o.LocalPref, o.Prefix)
+			}
+		}
+		offers, names = append(offers, o), append(names, ad.Name)
 	}
 	return offers, ""
 }

@@ -158,6 +158,17 @@ func TestDecide(t *testing.T) {
 			words: `BGPAdvertisements "x" and "y" want localPref 100 and 200 for 198.18.200.1/32`,
 		},
 		{
+			name: "two wishes for localPref in one family", reason: Announced, on: []string{"a", "b"}, offers: host,
+			change: func(r *Request) {
+				r.Addrs = []netip.Addr{netip.MustParseAddr("198.18.200.1"), netip.MustParseAddr("fd00:200::1")}
+			},
+			ads: []*config.BGPAdvertisement{
+				ad("x", func(a *config.BGPAdvertisement) { a.AggregationLengthV6 = 128 }),
+				ad("y", func(a *config.BGPAdvertisement) { a.LocalPref, a.AggregationLength = 200, 0 }),
+			},
+			words: `BGPAdvertisements "x" and "y" want localPref 0 and 200 for fd00:200::1/128`,
+		},
+		{
 			name: "two wishes for different peers", reason: Announced, on: []string{"a", "b"},
 			ads: []*config.BGPAdvertisement{
 				ad("x", func(a *config.BGPAdvertisement) { a.LocalPref, a.Peers = 100, []string{"tor1"} }),

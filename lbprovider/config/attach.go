@@ -34,26 +34,38 @@ func (p *parser) attach() {
 	}
 }
 
-// attachBGP attaches ad unless it does not go with the pool or with an older
-// advertisement of it. Then the last version stays if that goes.
+// attachBGP attaches ad for the families of addresses in which it goes with the
+// pool and with older advertisements of it. For a family in which it does not,
+// the last version stays if that goes.
 func (p *parser) attachBGP(pool *Pool, ad *BGPAdvertisement) {
 	if !selects(pool, ad.pools, ad.poolSelectors) {
 		return
 	}
-	why, bad := p.unfit(pool, ad)
-	if !bad {
+	fit, odd := p.fit(pool, ad)
+	if len(odd) == 0 {
 		pool.BGP = append(pool.BGP, ad)
 		return
 	}
 	effect := fmt.Sprintf("it is not used for pool %q", pool.Name)
-	if old := p.last.Pool(pool.Name).announcedBy(ad.Name); old != nil {
-		if _, bad := p.unfit(pool, old); !bad {
-			pool.BGP = append(pool.BGP, old)
-			effect = fmt.Sprintf("its last valid version stays in force for pool %q", pool.Name)
-		}
+	if old := p.last.Pool(pool.Name).announcedBy(ad.Name); old != nil && p.goesOn(pool, fit, old) {
+		fit = old
+		effect = fmt.Sprintf("its last valid version stays in force for pool %q", pool.Name)
+	} else if v6 := pool.announces(fit, true); v6 || pool.announces(fit, false) {
+		effect = fmt.Sprintf("it is used for the %s addresses of pool %q only", family(v6), pool.Name)
+	}
+	if pool.announces(fit, false) || pool.announces(fit, true) {
+		pool.BGP = append(pool.BGP, fit)
 	}
 	name := api.ObjectRef{Group: v1beta1.Group, Kind: "BGPAdvertisement", Namespace: p.res.ProviderNamespace, Name: ad.Name}
-	p.report(name, effect, why)
+	p.report(name, effect, odd...)
+}
+
+// goesOn says whether the last version of an advertisement can announce all of
+// the pool, where fit, what goes of the new one, cannot.
+func (p *parser) goesOn(pool *Pool, fit, old *BGPAdvertisement) bool {
+	_, odd := p.fit(pool, old)
+	more := pool.announces(old, false) && !pool.announces(fit, false) || pool.announces(old, true) && !pool.announces(fit, true)
+	return len(odd) == 0 && more
 }
 
 // announcedBy returns the advertisement of that name, or nil.
@@ -69,28 +81,46 @@ func (p *Pool) announcedBy(name string) *BGPAdvertisement {
 	return nil
 }
 
-// unfit says why ad cannot announce pool.
-func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement) (why problem, bad bool) {
-	v4, v6 := false, false
-	for _, r := range pool.Ranges {
-		field, length := "spec.aggregationLength", ad.AggregationLength
-		if r.From.Is6() {
-			field, length = "spec.aggregationLengthV6", ad.AggregationLengthV6
+// announces says whether ad announces the pool's addresses of a family.
+func (p *Pool) announces(ad *BGPAdvertisement, v6 bool) bool {
+	return ad.length(v6) != 0 && slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.From.Is6() == v6 })
+}
+
+// fit returns ad without the families in which it cannot announce pool, and why
+// it cannot.
+func (p *parser) fit(pool *Pool, ad *BGPAdvertisement) (fit *BGPAdvertisement, odd []problem) {
+	fit = ad
+	for _, v6 := range []bool{false, true} {
+		if !pool.announces(ad, v6) {
+			continue
 		}
-		v4, v6 = v4 || r.From.Is4(), v6 || r.From.Is6()
-		if shortest := r.shortest(); length < shortest {
+		if why, bad := p.unfit(pool, ad, v6); bad {
+			odd = append(odd, why)
+			fit = fit.without(v6)
+		}
+	}
+	return fit, odd
+}
+
+// unfit says why ad cannot announce the pool's addresses of a family.
+func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement, v6 bool) (why problem, bad bool) {
+	field, length := "spec.aggregationLength", ad.length(v6)
+	if v6 {
+		field = "spec.aggregationLengthV6"
+	}
+	for _, r := range pool.Ranges {
+		if shortest := r.shortest(); r.From.Is6() == v6 && length < shortest {
 			return problem{field: field, reason: api.ReasonInvalidAggregation, message: fmt.Sprintf(
 				"invalid aggregation length %d: prefix %d in this pool is more specific than the aggregation length for addresses %s", length, shortest, r)}, true
 		}
 	}
 	for _, other := range pool.BGP {
-		samePrefixes := v4 && ad.AggregationLength == other.AggregationLength || v6 && ad.AggregationLengthV6 == other.AggregationLengthV6
-		if ad.LocalPref == other.LocalPref || !samePrefixes || len(ad.Services) > 0 || len(other.Services) > 0 ||
+		if ad.LocalPref == other.LocalPref || length != other.length(v6) || len(ad.Services) > 0 || len(other.Services) > 0 ||
 			!samePeers(ad, other) || !p.meet(ad.Nodes, other.Nodes) {
 			continue
 		}
 		return problem{field: "spec.localPref", reason: api.ReasonConflictingAdvertisements, message: fmt.Sprintf(
-			"BGPAdvertisement %q announces the same prefixes with local preference %d instead of %d", other.Name, other.LocalPref, ad.LocalPref)}, true
+			"BGPAdvertisement %q announces the same %s prefixes with local preference %d instead of %d", other.Name, family(v6), other.LocalPref, ad.LocalPref)}, true
 	}
 	return problem{}, false
 }

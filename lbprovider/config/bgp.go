@@ -14,7 +14,9 @@ import (
 type BGPAdvertisement struct {
 	Name string
 	// AggregationLength and AggregationLengthV6 are the lengths of the
-	// announced prefixes; 32 and 128 announce each address by itself.
+	// announced prefixes; 32 and 128 announce each address by itself. Of a pool's
+	// advertisement, 0 means that it does not announce addresses of that family,
+	// because there it does not go with the pool or with another advertisement.
 	AggregationLength, AggregationLengthV6 int
 	// LocalPref is 0 if it is not set.
 	LocalPref uint32
@@ -30,13 +32,36 @@ type BGPAdvertisement struct {
 	poolSelectors []labels.Selector
 }
 
-// Prefix returns what the advertisement announces for addr.
-func (ad *BGPAdvertisement) Prefix(addr netip.Addr) netip.Prefix {
-	length := ad.AggregationLength
-	if addr.Is6() {
-		length = ad.AggregationLengthV6
+// Prefix returns what the advertisement announces for addr: nothing if it does
+// not announce that family.
+func (ad *BGPAdvertisement) Prefix(addr netip.Addr) (prefix netip.Prefix, announced bool) {
+	length := ad.length(addr.Is6())
+	return netip.PrefixFrom(addr, length).Masked(), length != 0
+}
+
+func (ad *BGPAdvertisement) length(v6 bool) int {
+	if v6 {
+		return ad.AggregationLengthV6
 	}
-	return netip.PrefixFrom(addr, length).Masked()
+	return ad.AggregationLength
+}
+
+// without returns the advertisement without a family of addresses.
+func (ad *BGPAdvertisement) without(v6 bool) *BGPAdvertisement {
+	rest := *ad
+	if v6 {
+		rest.AggregationLengthV6 = 0
+	} else {
+		rest.AggregationLength = 0
+	}
+	return &rest
+}
+
+func family(v6 bool) string {
+	if v6 {
+		return "IPv6"
+	}
+	return "IPv4"
 }
 
 // Community is a BGP community: a standard one (RFC 1997) has the two parts A

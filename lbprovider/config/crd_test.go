@@ -176,6 +176,7 @@ func TestAPIServerCompares(t *testing.T) {
 		named("old", "Community {communities: [{name: far, value: '1:2'}]}"),
 		named("used", "BFDProfile {}"), named("unused", "BFDProfile {}"),
 		named("old", "v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, bfdProfile: used}"),
+		named("old", "BGPAdvertisement {localPref: 1, peers: [a, b]}"),
 	} {
 		a.Must(a.Create(t.Context(), o))
 	}
@@ -206,6 +207,11 @@ func TestAPIServerCompares(t *testing.T) {
 		{"IPAddressPool {addresses: [198.18.3.9 - 198.18.3.12]}", `overlaps with pool "old"`},
 		{"IPAddressPool {addresses: ['fd00::1-fd00::2']}", `overlaps with pool "old"`},
 		{"Community {communities: [{name: near, value: '1:3'}, {name: far, value: '1:3'}]}", `duplicate definition of community "far", which Community "old" defines`},
+		{"IPAddressPool {addresses: [198.18.4.0/24, 198.18.5.9-198.18.5.10, 198.18.7.1 - 198.18.6.200]}", `accepted, but spec.addresses: the range "198.18.7.1 - 198.18.6.200" ends before it begins`},
+		{"BGPAdvertisement {localPref: 2, peers: [b, c], ipAddressPools: [old]}", `accepted, but spec.localPref: BGPAdvertisement "old" has another one`},
+		{"v1beta2/BGPPeer {myASN: 5, peerASN: 2, peerAddress: 198.18.0.1, peerPort: 179, nodeSelectors: [{}]}", `accepted, but spec: BGPPeer "old" is the same session`},
+		{"BGPAdvertisement {aggregationLength: 23, peers: [z]}", `accepted, but the aggregation length is shorter than 198.18.1.0/24 of pool "old"`},
+		{"BGPAdvertisement {aggregationLengthV6: 63, ipAddressPools: [old], peers: [z]}", `shorter than fd00::/64 of pool "old"`},
 	} {
 		// Policies are in force a moment after they are made.
 		a.Eventually(func() string {
@@ -231,6 +237,14 @@ func TestAPIServerCompares(t *testing.T) {
 	for _, text := range []string{
 		"IPAddressPool {addresses: [198.18.2.0/24, 198.18.3.0/30, 198.18.3.10-198.18.3.12, 'fd00:1::/64']}",
 		"Community {communities: [{name: near, value: '1:2'}]}",
+		"BGPAdvertisement {localPref: 1}",
+		"BGPAdvertisement {localPref: 2, peers: [c]}",
+		"BGPAdvertisement {localPref: 2, aggregationLength: 24, aggregationLengthV6: 64}",
+		"BGPAdvertisement {localPref: 2, serviceSelectors: [{}]}",
+		"BGPAdvertisement {localPref: 1, aggregationLength: 2, ipAddressPools: [other]}",
+		"v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, peerPort: 180}",
+		"v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, vrf: red}",
+		"v1beta2/BGPPeer {myASN: 1, peerASN: 2, peerAddress: 198.18.0.2}",
 	} {
 		if got := warned("new", text); got != "" {
 			t.Errorf("%s: warnings %q", text, got)

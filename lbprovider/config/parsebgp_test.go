@@ -153,6 +153,7 @@ func TestParseBGP(t *testing.T) {
 		peer     = "{myASN: 1, peerASN: 2, peerAddress: 198.18.0.1"
 		peerText = ": 1 as=2 at=198.18.0.1"
 		pool4    = "IPAddressPool p {addresses: [198.18.1.0/24]}\n"
+		pool46   = "IPAddressPool p {addresses: [198.18.1.0/24, 'fd00:1::/64']}\n"
 	)
 	for _, tt := range []struct {
 		name string
@@ -295,7 +296,25 @@ func TestParseBGP(t *testing.T) {
 		},
 		{
 			name: "local preferences conflict", now: pool4 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 2}",
-			want: []string{"p by y: /32 /128 pref=1"}, findings: []string{`BGPAdvertisement/metallb-system/x: ConflictingAdvertisements spec.localPref: BGPAdvertisement "y" announces the same prefixes with local preference 1 instead of 2`},
+			want: []string{"p by y: /32 /128 pref=1"}, findings: []string{`BGPAdvertisement/metallb-system/x: ConflictingAdvertisements spec.localPref: BGPAdvertisement "y" announces the same IPv4 prefixes with local preference 1 instead of 2`},
+		},
+		{
+			name: "local preferences conflict in IPv6 only", now: pool46 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 2, aggregationLength: 24}",
+			want:     []string{"p by x: /24 /0 pref=2", "p by y: /32 /128 pref=1"},
+			findings: []string{`x: ConflictingAdvertisements spec.localPref: BGPAdvertisement "y" announces the same IPv6 prefixes with local preference 1 instead of 2 (it is used for the IPv4 addresses of pool "p" only)`},
+		},
+		{
+			name: "aggregation beyond the pool in IPv4 only", now: pool46 + "BGPAdvertisement x {aggregationLength: 23, aggregationLengthV6: 64}", want: []string{"p by x: /0 /64"},
+			findings: []string{`InvalidAggregation spec.aggregationLength: invalid aggregation length 23: prefix 24 in this pool is more specific than the aggregation length for addresses 198.18.1.0-198.18.1.255 (it is used for the IPv6 addresses of pool "p" only)`},
+		},
+		{
+			name: "one family becomes wrong, both go on", last: pool46 + "BGPAdvertisement x {aggregationLength: 24}", now: pool46 + "BGPAdvertisement x {aggregationLength: 23, aggregationLengthV6: 64}",
+			want: []string{"p by x: /24 /128"}, findings: []string{`its last valid version stays in force for pool "p"`},
+		},
+		{
+			name: "an edit beside a conflict that stays", last: pool4 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 2, aggregationLength: 24}",
+			now:  pool46 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 3, aggregationLength: 25}",
+			want: []string{"p by x: /25 /0 pref=3", "p by y: /32 /128 pref=1"}, findings: []string{"it is used for the IPv4 addresses"},
 		},
 		{name: "local preferences of different lengths", now: pool4 + "BGPAdvertisement x {localPref: 1}\nBGPAdvertisement y {localPref: 2, aggregationLength: 24}", want: []string{"p by x: /32 /128 pref=1", "p by y: /24 /128 pref=2"}},
 		{name: "local preferences for different peers", now: pool4 + "BGPAdvertisement x {localPref: 1, peers: [a]}\nBGPAdvertisement y {localPref: 2, peers: [b]}", want: []string{"p by x: /32 /128 pref=1 [a]", "p by y: /32 /128 pref=2 [b]"}},

@@ -58,8 +58,10 @@ type bgpSide struct {
 type bgpVerdict struct {
 	announce bool
 	reason   bgp.Reason
-	offers   []bgp.Offer
-	addrs    []netip.Addr
+	// detail is what the reason does not say, as in bgp.Decision.
+	detail string
+	offers []bgp.Offer
+	addrs  []netip.Addr
 	// waits says that the node is to announce but cannot deliver yet.
 	waits bool
 }
@@ -102,7 +104,7 @@ func (b *bgpSide) decide(svc *corev1.Service, addrs []netip.Addr) (served bool) 
 		return false
 	}
 	d := b.judge(svc, addrs)
-	v := bgpVerdict{announce: d.Announce, reason: d.Reason, offers: d.Offers, addrs: addrs}
+	v := bgpVerdict{announce: d.Announce, reason: d.Reason, detail: d.Detail, offers: d.Offers, addrs: addrs}
 	if v.announce {
 		v.waits = !b.gate.open(svc, 0)
 	} else {
@@ -136,14 +138,17 @@ func (b *bgpSide) tellService(svc *corev1.Service, d *bgp.Decision, v, old bgpVe
 		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.reason, "message", d.String())
 	}
 	begins := v.announce && !v.waits && (!old.announce || old.waits || !slices.Equal(old.addrs, v.addrs))
-	failed := v.reason == bgp.ConflictingAdvertisements || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
-	switch {
-	case begins:
+	failed := v.detail != "" || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
+	if begins {
 		b.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
 			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
-	case failed && (!known || old.reason != v.reason) && b.spokesman():
-		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed),
-			"no router is told the address: %s", short(d.String()))
+	}
+	if failed && (!known || old.reason != v.reason || old.detail != v.detail) && b.spokesman() {
+		what := "no router is told the address"
+		if v.announce {
+			what = "no router is told one of the addresses"
+		}
+		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed), "%s: %s", what, short(d.String()))
 	}
 }
 

@@ -58,8 +58,8 @@ type L2AdvertisementSpec struct {
 	Interfaces []string `json:"interfaces,omitempty"`
 
 	// serviceSelectors limit the announced Services to those whose labels
-	// match one of them. Empty means every Service. They cannot be used with
-	// Services that share an address.
+	// match one of them. Empty means every Service. A Service
+	// that they select must not share its address.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
