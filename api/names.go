@@ -19,6 +19,14 @@ const (
 // can have this name, so it means the same to any router.
 const ClosedPort = "closed_by_ingress"
 
+// LabelIngressAccess is on the Roles and RoleBindings by which routers read the
+// Secrets of an Ingress; its value is "true".
+const LabelIngressAccess = "fairlead.dev/ingress-access"
+
+// IngressAccessName is the name of the Role and RoleBinding by which routers
+// read the Secrets of an Ingress.
+func IngressAccessName(ingress string) string { return "router-reads-certificates-of-" + ingress }
+
 // OperatorAnnotationPrefix is that of annotations of IngressControllers.
 const OperatorAnnotationPrefix = "ingress.operator.openshift.io"
 
@@ -34,9 +42,10 @@ const (
 	// on Routes that it makes of rules without host.
 	AnnotationAnyHost = "fairlead.dev/any-host"
 	// AnnotationCertificates on an Ingress says what becomes of the
-	// certificates in the Secrets of spec.tls: "copy" (the default) puts them
-	// into the Routes, keys included; "reference" names the Secrets there, which
-	// the routers' service account must be allowed to read.
+	// certificates in the Secrets of spec.tls: "reference" (the default) names
+	// the Secrets in the Routes, and the operator lets the routers read them;
+	// "copy" puts them into the Routes, where whoever may read Routes reads the
+	// keys, too.
 	AnnotationCertificates = "fairlead.dev/certificates"
 	// AnnotationServerName on a re-encrypt Route is the name that the pods'
 	// certificate must have. It is sent to them as server name.

@@ -77,6 +77,10 @@ const (
 	// ReasonCertificateHostMismatch: the certificate does not cover the host.
 	// It is served anyway, and clients will complain.
 	ReasonCertificateHostMismatch Reason = "CertificateHostMismatch"
+	// ReasonCertificateAccessRefused: the API server refused the Role or the
+	// RoleBinding that lets routers read the Secrets of an Ingress, or they are
+	// another's. The message says which.
+	ReasonCertificateAccessRefused Reason = "CertificateAccessRefused"
 	// ReasonRouteNameTaken: a Route of the name that the operator would use
 	// exists and is not the Ingress's own. Delete or rename that Route.
 	ReasonRouteNameTaken Reason = "RouteNameTaken"

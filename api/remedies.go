@@ -165,6 +165,10 @@ func ingressRemedies() map[Reason]Remedy {
 			"the certificate is not made for the host, so clients will complain",
 			"get a certificate that covers the host",
 		},
+		ReasonCertificateAccessRefused: {
+			"the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
+			"delete or rename the object that the message names, or raise the quota",
+		},
 		ReasonRouteNameTaken: {
 			"a Route of the name that is needed belongs to somebody else",
 			"delete or rename that Route",

@@ -17,8 +17,10 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -48,10 +50,12 @@ func AddToScheme(scheme *runtime.Scheme) error {
 }
 
 // CacheOptions limit what the operator keeps in memory: of Secrets in foreign
-// namespaces only TLS certificates, of Deployments and Pods only the routers,
+// namespaces only TLS certificates, of Roles those for Ingresses, of Deployments
+// and Pods only the routers,
 // of Nodes only what placement and addresses need.
 func CacheOptions() cache.Options {
 	own := map[string]cache.Config{api.OperandNamespace: {}}
+	access := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{api.LabelIngressAccess: "true"})}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -69,6 +73,8 @@ func CacheOptions() cache.Options {
 				api.OperandNamespace: {},
 				api.ConfigNamespace:  {},
 			}},
+			&rbacv1.Role{}:               access,
+			&rbacv1.RoleBinding{}:        access,
 			&discoveryv1.EndpointSlice{}: {Namespaces: own},
 			&corev1.Node{}:               {Transform: slimNode},
 		},

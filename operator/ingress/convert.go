@@ -63,7 +63,7 @@ func Convert(in Input) Output {
 		return Output{Findings: c.findings}
 	}
 	in = c.in
-	c.only, c.refers = c.controller(), c.reference()
+	c.only, c.copies = c.controller(), c.copied()
 	c.checkLabels()
 	c.protectedServices()
 	for i, rule := range in.Ingress.Spec.Rules {
@@ -92,8 +92,8 @@ type conversion struct {
 	taken    map[claim]int
 	// only names the one IngressController for the Routes, or is empty.
 	only string
-	// refers leaves certificates in their Secrets.
-	refers bool
+	// copies puts certificates into the Routes, keys included.
+	copies bool
 	// closed Ingresses keep their paths, and no pod gets a request for them;
 	// effect says so, where something does close one.
 	closed bool
@@ -260,17 +260,11 @@ func routePath(path string, exact bool) (string, error) {
 func (c *conversion) route(backendField string, key claim, backend *networkingv1.IngressServiceBackend) *routev1.Route {
 	ingress := c.in.Ingress
 	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
-		Namespace:   ingress.Namespace,
-		Name:        routeName(ingress.Name, key),
-		Labels:      maps.Clone(ingress.Labels),
-		Annotations: routeAnnotations(ingress, key, c.only),
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: networkingv1.SchemeGroupVersion.String(),
-			Kind:       "Ingress",
-			Name:       ingress.Name,
-			UID:        ingress.UID,
-			Controller: new(true),
-		}},
+		Namespace:       ingress.Namespace,
+		Name:            routeName(ingress.Name, key),
+		Labels:          maps.Clone(ingress.Labels),
+		Annotations:     routeAnnotations(ingress, key, c.only),
+		OwnerReferences: ownedBy(ingress),
 	}}
 	live := c.in.Routes[r.Name]
 	weight := int32(defaultWeight)
@@ -363,15 +357,15 @@ func routeAnnotations(i *networkingv1.Ingress, key claim, only string) map[strin
 	return annotations
 }
 
-// reference reports whether certificates stay in their Secrets, which routers
-// then must be allowed to read, in place of being copied into the Routes.
-func (c *conversion) reference() bool {
+// copied reports whether certificates are copied into the Routes, keys included,
+// in place of being referred to: only where the Ingress says so.
+func (c *conversion) copied() bool {
 	switch value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; {
-	case value == "reference":
+	case value == "copy":
 		return true
-	case set && value != "copy":
+	case set && value != "reference":
 		c.warn("metadata.annotations["+api.AnnotationCertificates+"]", api.ReasonInvalidAnnotation,
-			strconv.Quote(value)+" is neither copy nor reference", "certificates are copied into the Routes")
+			"unknown value "+strconv.Quote(value)+"; use one of: copy, reference", "the Routes refer to the Secrets of the certificates")
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Merge returns the live Route brought in line with the desired one, and
@@ -48,13 +49,11 @@ func joinKeys(m map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
 }
 
-// Owner returns the name of the Ingress that controls a Route, empty if none does.
-func Owner(r *routev1.Route) string {
-	for _, o := range r.OwnerReferences {
-		if o.Kind == "Ingress" && o.Controller != nil && *o.Controller &&
-			strings.HasPrefix(o.APIVersion, networkingv1.GroupName+"/") {
-			return o.Name
-		}
+// Owner returns the name of the Ingress that controls a Route, or what lets
+// routers read its Secrets; empty if none does.
+func Owner(o metav1.Object) string {
+	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == "Ingress" && strings.HasPrefix(owner.APIVersion, networkingv1.GroupName+"/") {
+		return owner.Name
 	}
 	return ""
 }

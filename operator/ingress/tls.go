@@ -20,7 +20,11 @@ import (
 // says so.
 func (c *conversion) tls(host string, live *routev1.Route) *routev1.TLSConfig {
 	termination, explicit := c.termination()
-	entry, index := c.tlsEntry(host)
+	var liveTLS *routev1.TLSConfig
+	if live != nil {
+		liveTLS = live.Spec.TLS
+	}
+	entry, index := c.tlsEntry(host, liveTLS)
 	if entry == nil && !explicit {
 		return nil
 	}
@@ -28,9 +32,7 @@ func (c *conversion) tls(host string, live *routev1.Route) *routev1.TLSConfig {
 		Termination:                   termination,
 		InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyRedirect,
 	}
-	var liveTLS *routev1.TLSConfig
-	if live != nil && live.Spec.TLS != nil {
-		liveTLS = live.Spec.TLS
+	if liveTLS != nil {
 		t.InsecureEdgeTerminationPolicy = liveTLS.InsecureEdgeTerminationPolicy
 	}
 	if c.insecure != "" {
@@ -71,7 +73,7 @@ func (c *conversion) termination() (routev1.TLSTerminationType, bool) {
 // tlsEntry returns the entry for a host: one that names the host, else one
 // with a wildcard that covers it, else one without hosts whose certificate
 // covers it, else the empty entry, which means the router's own certificate.
-func (c *conversion) tlsEntry(host string) (*networkingv1.IngressTLS, int) {
+func (c *conversion) tlsEntry(host string, live *routev1.TLSConfig) (*networkingv1.IngressTLS, int) {
 	entries := c.in.Ingress.Spec.TLS
 	_, parent, _ := strings.Cut(host, ".")
 	for _, name := range []string{host, "*." + parent} {
@@ -85,8 +87,7 @@ func (c *conversion) tlsEntry(host string) (*networkingv1.IngressTLS, int) {
 		if len(entries[i].Hosts) > 0 || entries[i].SecretName == "" {
 			continue
 		}
-		s := c.in.Secrets[entries[i].SecretName]
-		if s != nil && certificates.Covers(pairOf(s), anyHost(host)) == nil {
+		if c.coveredBy(i, host, live) {
 			return &entries[i], i
 		}
 	}
@@ -98,10 +99,28 @@ func (c *conversion) tlsEntry(host string) (*networkingv1.IngressTLS, int) {
 	return nil, -1
 }
 
-// certificate copies the certificate of a Secret, or refers to it if the Ingress
-// asks for that. If it cannot be used, the last good one stays, and the router's
-// default certificate serves if there was none: the host stays reachable either
-// way.
+// coveredBy reports whether the certificate of an entry without hosts is for a
+// host. If it cannot be told, the entry stays that of Routes that have it: a
+// Secret that is gone must not leave its hosts without TLS.
+func (c *conversion) coveredBy(index int, host string, live *routev1.TLSConfig) bool {
+	name := c.in.Ingress.Spec.TLS[index].SecretName
+	s := c.in.Secrets[name]
+	if s != nil && certificates.Check(pairOf(s)) == nil {
+		return certificates.Covers(pairOf(s), anyHost(host)) == nil
+	}
+	if live != nil && (live.ExternalCertificate != nil && live.ExternalCertificate.Name == name ||
+		live.Certificate != "" && certificates.Covers(certificates.Pair{Certificate: []byte(live.Certificate)}, anyHost(host)) == nil) {
+		return true
+	}
+	c.warn(fmt.Sprintf("spec.tls[%d].secretName", index), api.ReasonCertificateInvalid,
+		fmt.Sprintf("Secret %s cannot be used, and the entry has no hosts", name), "its hosts are served without TLS until it can be; write them into the entry")
+	return false
+}
+
+// certificate refers to the Secret with the certificate, or copies it if the
+// Ingress asks for that. If it cannot be used, what the Route had stays; if it
+// had nothing yet, the router's default certificate serves, so that a host is
+// reachable while its first certificate is being issued.
 func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string, live *routev1.TLSConfig) {
 	problem := ""
 	switch s := c.in.Secrets[name]; {
@@ -115,28 +134,43 @@ func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string,
 			problem = fmt.Sprintf("Secret %s: %v", name, err)
 			break
 		}
-		if c.refers {
-			t.ExternalCertificate = &routev1.LocalObjectReference{Name: name}
-		} else {
+		if c.copies {
 			t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
+		} else {
+			t.ExternalCertificate = &routev1.LocalObjectReference{Name: name}
 		}
 		if err := certificates.Covers(pair, anyHost(host)); err != nil {
 			c.warn(field, api.ReasonCertificateHostMismatch, fmt.Sprintf("Secret %s: %v", name, err), "it is served, and clients will refuse it")
 		}
 		return
 	}
-	effect := "the router's default certificate is served"
+	c.warn(field, api.ReasonCertificateInvalid, problem, c.lastCertificate(t, name, live))
+}
+
+// lastCertificate keeps what a Route had, where the Secret of a name cannot be
+// used, and says what happens now. The default certificate never takes the place
+// of one that was there: clients would be told of another server without a word
+// on the Route.
+func (c *conversion) lastCertificate(t *routev1.TLSConfig, name string, live *routev1.TLSConfig) string {
+	const effectWithdrawn = "its hosts are not served until it can be used"
 	switch {
-	case live == nil:
-	case c.refers && live.ExternalCertificate != nil && live.ExternalCertificate.Name == name && c.in.Secrets[name] != nil && c.in.Secrets[name].Type == corev1.SecretTypeTLS:
-		// Routers keep the last good version of a Secret that is still there.
+	case live == nil || live.ExternalCertificate == nil && live.Certificate == "":
+		return "the router's default certificate is served"
+	case live.ExternalCertificate != nil && live.ExternalCertificate.Name != name:
 		t.ExternalCertificate = live.ExternalCertificate
-		effect = "the last good certificate is served"
-	case !c.refers && live.Certificate != "":
+		return "Secret " + live.ExternalCertificate.Name + " stays in use"
+	case live.ExternalCertificate != nil:
+		t.ExternalCertificate = live.ExternalCertificate
+		if s := c.in.Secrets[name]; s != nil && s.Type == corev1.SecretTypeTLS {
+			return "the last good certificate is served" // Routers keep it.
+		}
+		return effectWithdrawn
+	case c.copies:
 		t.Certificate, t.Key = live.Certificate, live.Key
-		effect = "the last good certificate is served"
+		return "the last good certificate is served"
 	}
-	c.warn(field, api.ReasonCertificateInvalid, problem, effect)
+	t.ExternalCertificate = &routev1.LocalObjectReference{Name: name} // Without copies there is no key in any Route.
+	return effectWithdrawn
 }
 
 // destinationCA returns the CA with which the router checks the pods: that of

@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	names "github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/ingest"
 )
 
 // foreignAnnotations: those of another controller come, close the Ingress, and
@@ -70,26 +73,35 @@ func wantSame(t *testing.T, c client.Client, namespace string, before map[string
 	})
 }
 
-// closedForGood: a Route that cannot be closed, since the API server refuses
-// what it would be, goes. Here it would name a Secret that routers may not read.
+// closedForGood: a Route that cannot be changed to what it is to be, since the
+// API server refuses that, is closed as it is. Here it would name a Secret that
+// routers may not read, since a Role of another stands in the way.
 func closedForGood(t *testing.T, c client.Client, namespace string, annotate func(...string)) {
 	t.Helper()
 	applyCertificate(t, namespace)
+	annotate(names.AnnotationCertificates + "=copy")
 	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
 		if r.Spec.TLS == nil || r.Spec.TLS.Certificate == "" {
 			return fmt.Errorf("TLS %+v", r.Spec.TLS)
 		}
 		return nil
 	})
+	wantAccess(t, c, namespace)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names.IngressAccessName("shop")}}
+	if err := c.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
 	annotate(names.AnnotationCertificates+"=reference", "nginx.ingress.kubernetes.io/auth-type=basic")
-	eventually(t, func() error {
-		routes, err := byPath(c, namespace)
-		if _, there := routes["shop.example.com/"]; there {
-			err = errors.New("a Route is left that could not be closed")
+	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
+		if !ingest.Closed(&r) {
+			return errors.New("the Route is open")
 		}
-		return err
+		return nil
 	})
 	wantEvent(t, c, namespace, "shop", "Warning RouteRefused")
+	if err := c.Delete(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
 	annotate(names.AnnotationCertificates+"-", "nginx.ingress.kubernetes.io/auth-type-")
-	wantRoute(t, c, namespace, "shop.example.com/", func(routev1.Route) error { return nil })
+	wantRoute(t, c, namespace, "shop.example.com/", wantReference)
 }

@@ -14,6 +14,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -64,12 +65,15 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		events:  mgr.GetEventRecorder("ingress-to-route-controller"),
 		options: options,
 		told:    newTold(),
+		granted: newGranted(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingress").
 		For(&networkingv1.Ingress{}).
 		Watches(&networkingv1.Ingress{}, r.neighbours()).
 		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&corev1.Service{}, r.byIndex(indexService), builder.WithPredicates(portsMatter())).
 		Watches(&corev1.Secret{}, r.byIndex(indexSecret)).
 		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
@@ -119,13 +123,10 @@ func ingressController() *unstructured.Unstructured {
 	return u
 }
 
+// ownerOf wakes the Ingress that an object belongs to.
 func ownerOf(_ context.Context, o client.Object) []reconcile.Request {
-	r, ok := o.(*routev1.Route)
-	if !ok {
-		return nil
-	}
-	if name := ingress.Owner(r); name != "" {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: r.Namespace, Name: name}}}
+	if name := ingress.Owner(o); name != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
 	}
 	return nil
 }

@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/ingest"
+)
+
+// apply writes the Routes and deletes those that the Ingress does not stand
+// for any more, in this order: a path that moves to another Route is served
+// all the time. It returns the Routes as they are then.
+func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, desired []*routev1.Route) ([]*routev1.Route, []api.Finding, error) {
+	var current []*routev1.Route
+	var refused []api.Finding
+	var failed []error
+	wanted := map[string]bool{}
+	for _, d := range desired {
+		wanted[d.Name] = true
+		route, finding, err := r.write(ctx, i, owned[d.Name], d)
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case finding != nil:
+			refused = append(refused, *finding)
+		}
+		if route != nil {
+			current = append(current, route)
+		}
+	}
+	for name, route := range owned {
+		if wanted[name] {
+			continue
+		}
+		if err := r.client.Delete(ctx, route); client.IgnoreNotFound(err) != nil {
+			failed = append(failed, fmt.Errorf("delete Route %s/%s: %w", route.Namespace, name, err))
+			continue
+		}
+		r.options.Log.Info("deleted route of ingress", "route", route.Namespace+"/"+name, "ingress", i.Name)
+	}
+	return current, refused, errors.Join(failed...)
+}
+
+// write creates or updates one Route. A refusal that trying again at once cannot
+// heal is a finding; the live Route, if there is one, keeps serving.
+func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, desired *routev1.Route) (*routev1.Route, *api.Finding, error) {
+	name := desired.Namespace + "/" + desired.Name
+	if live == nil {
+		err := r.client.Create(ctx, desired)
+		switch {
+		case err == nil:
+			r.options.Log.Info("created route of ingress", "route", name, "ingress", i.Name, "host", desired.Spec.Host)
+			return desired, nil, nil
+		case refusal(err):
+			return nil, routeFinding(i, api.ReasonRouteRefused, err.Error(), "the path is not served"), nil
+		case !apierrors.IsAlreadyExists(err):
+			return nil, nil, fmt.Errorf("create Route %s: %w", name, err)
+		}
+		// Either the cache is behind, or the Route is another's.
+		live = &routev1.Route{}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
+			return nil, nil, fmt.Errorf("read Route %s: %w", name, err)
+		}
+		if ingress.Owner(live) != i.Name {
+			return nil, routeFinding(i, api.ReasonRouteNameTaken, "Route "+desired.Name+" exists and does not belong to the Ingress", "the path is not served"), nil
+		}
+	}
+	updated, changed := ingress.Merge(i, live, desired)
+	if !changed {
+		return live, nil, nil
+	}
+	err := r.client.Update(ctx, updated)
+	switch {
+	case refusal(err) && ingest.Closed(updated):
+		return r.close(ctx, i, live, updated, err)
+	case refusal(err):
+		return live, routeFinding(i, api.ReasonRouteRefused, err.Error(), "the path is served as before"), nil
+	case err != nil:
+		return live, nil, fmt.Errorf("update Route %s: %w", name, err)
+	}
+	r.options.Log.Info("updated route of ingress", "route", name, "ingress", i.Name)
+	return updated, nil, nil
+}
+
+// close closes a Route of which the API server refused what it is to be: as it
+// is it would go on letting requests through. If it cannot be closed as it is
+// either, it goes.
+func (r *reconciler) close(ctx context.Context, i *networkingv1.Ingress, live, desired *routev1.Route, refused error) (*routev1.Route, *api.Finding, error) {
+	finding := routeFinding(i, api.ReasonRouteRefused, refused.Error(), "the path answers 503")
+	if ingest.Closed(live) {
+		return live, finding, nil
+	}
+	closed := live.DeepCopy()
+	closed.Spec.Port = desired.Spec.Port
+	err := r.client.Update(ctx, closed)
+	switch {
+	case err == nil:
+		return closed, finding, nil
+	case !refusal(err):
+		return live, nil, fmt.Errorf("close Route %s/%s: %w", live.Namespace, live.Name, err)
+	}
+	if err := r.client.Delete(ctx, live); client.IgnoreNotFound(err) != nil {
+		return live, nil, fmt.Errorf("delete Route %s/%s, which cannot be closed: %w", live.Namespace, live.Name, err)
+	}
+	finding.Effect = "the path is not served"
+	return nil, finding, nil
+}
+
+// refusal reports whether the API server will say no again: by a rule, a policy
+// or a quota.
+func refusal(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) }
+
+func routeFinding(i *networkingv1.Ingress, reason api.Reason, message, effect string) *api.Finding {
+	return &api.Finding{
+		Object: api.ObjectRef{Group: networkingv1.GroupName, Kind: "Ingress", Namespace: i.Namespace, Name: i.Name},
+		Reason: reason, Message: message, Severity: api.SeverityWarning, Effect: effect,
+	}
+}
