@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -22,26 +21,6 @@ type endpoint struct {
 	// port, since the address has the Service's.
 	idle       bool
 	targetPort string
-}
-
-// forbidden are addresses that no tenant may reach through the router: cloud
-// metadata services beyond the link-local range.
-var forbidden = []netip.Addr{
-	netip.MustParseAddr("168.63.129.16"),
-	netip.MustParseAddr("fd00:ec2::254"),
-}
-
-// usable reports whether an endpoint address may be a server. An IPv4 address
-// in IPv6 clothes is judged as IPv4.
-func usable(a netip.Addr) bool {
-	a = a.Unmap()
-	if a.IsUnspecified() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.Zone() != "" {
-		return false
-	}
-	if b := a.As16(); a.Is6() && bytes.Equal(b[:12], make([]byte, 12)) {
-		return usable(netip.AddrFrom4([4]byte(b[12:]))) // the deprecated form ::a.b.c.d
-	}
-	return !slices.Contains(forbidden, a)
 }
 
 // Service is what routes need of a Service: the little that a router keeps of

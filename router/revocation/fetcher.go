@@ -2,13 +2,18 @@ package revocation
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -70,7 +75,22 @@ func New(o Options) *Fetcher {
 	}
 	tried := make(chan struct{})
 	close(tried)
-	return &Fetcher{o: o, client: &http.Client{Timeout: fetchTimeout}, wake: make(chan struct{}, 1), tried: tried}
+	return &Fetcher{o: o, client: newClient(), wake: make(chan struct{}, 1), tried: tried}
+}
+
+// newClient returns a client that calls no address of a metadata service,
+// whatever names, redirects or certificates lead there: the check is of the
+// address that a name was resolved to.
+func newClient() *http.Client {
+	dialer := &net.Dialer{Timeout: fetchTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+		if to, err := netip.ParseAddrPort(address); err != nil || ingest.Metadata(to.Addr()) {
+			return fmt.Errorf("%s is link-local or a cloud's metadata service, which publishes no revocation list", address)
+		}
+		return nil
+	}}
+	return &http.Client{Timeout: fetchTimeout, Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: fetchTimeout, ForceAttemptHTTP2: true,
+	}}
 }
 
 // Want names the CA bundle whose lists are needed, as PEM text; empty means

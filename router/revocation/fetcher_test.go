@@ -213,3 +213,21 @@ func FuzzList(f *testing.F) {
 		}
 	})
 }
+
+// TestMetadata: no certificate makes the router call a metadata service.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"169.254.169.254", "100.100.100.200", "192.0.0.192", "168.63.129.16", "[fd20:ce::254]", "[fd00:ec2::254]", "[64:ff9b::a9fe:a9fe]", "[::ffff:169.254.169.254]"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+":1/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := newClient().Do(request)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "metadata service") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
