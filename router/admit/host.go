@@ -31,7 +31,8 @@ type Table struct {
 	HTTPS match.Table
 	// SNI is the value of the host in the server-name map, or empty.
 	SNI string
-	// Certificate answers TLS for the host, or is nil for the default one.
+	// Certificate answers TLS for the host, or is nil for the default one. It
+	// is brought by the namespace of the host's oldest winner.
 	Certificate *model.Certificate
 }
 
@@ -98,9 +99,11 @@ func foreign(winners []*model.Claim, c *model.Claim) *model.Claim {
 // conflict returns the older winner that keeps a claim from being served.
 func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *model.Claim {
 	for _, w := range winners {
+		foreign := w.Key.Namespace != c.Key.Namespace
 		switch {
-		case !interNamespace && w.Key.Namespace != c.Key.Namespace,
+		case foreign && (!interNamespace || takes(c, w)),
 			w.Path == c.Path && w.Exact == c.Exact,
+			rule(w).Place() == rule(c).Place() && !rule(w).SameKey(rule(c)),
 			// One host has either one passthrough backend or TLS at the router.
 			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
 			return w
@@ -108,6 +111,15 @@ func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *mode
 	}
 	return nil
 }
+
+// takes reports whether a claim would answer where another one does. Every
+// claim has its place on the HTTP listener, if only to redirect or refuse, and
+// a passthrough claim has all of the TLS listener.
+func takes(c, from *model.Claim) bool {
+	return c.Termination == model.Passthrough || rule(c).Place() == rule(from).Place()
+}
+
+func rule(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
 
 // lose notes that of two claims the younger one loses, unless the older one
 // gives way to it.
@@ -175,8 +187,8 @@ func table(winners []*model.Claim) Table {
 		case model.Edge, model.Reencrypt:
 			https = append(https, rule)
 			t.SNI = match.Terminate
-			if t.Certificate == nil {
-				t.Certificate = c.Certificate // the oldest route's
+			if t.Certificate == nil && c.Key.Namespace == winners[0].Key.Namespace {
+				t.Certificate = c.Certificate // the oldest route's of the host's owner
 			}
 		}
 		// A TLS route also owns its path on the HTTP listener, so that a
