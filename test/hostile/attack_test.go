@@ -2,7 +2,12 @@ package hostile
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,11 +15,12 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bench/rig"
+	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
 )
 
-// attack repeats one kind of harm at a bounded pace.
-type attack struct {
+// harm is done again and again, at a bounded pace.
+type harm struct {
 	name string
 	// every is the pause between two tries.
 	every time.Duration
@@ -26,7 +32,7 @@ type attack struct {
 	err           error
 }
 
-func (a *attack) run(ctx context.Context) {
+func (a *harm) run(ctx context.Context) {
 	tick := time.NewTicker(a.every)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -50,15 +56,22 @@ func (a *attack) run(ctx context.Context) {
 	}
 }
 
-// last is the last refusal, shortened.
-func (a *attack) last() string {
+// result says what became of one kind of harm.
+type result struct {
+	Name          string
+	Done, Refused int64
+	Last          string
+}
+
+func (a *harm) result() result {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err == nil {
-		return "no refusal"
+	r := result{a.name, a.done.Load(), a.refused.Load(), "no refusal"}
+	if a.err != nil {
+		r.Last = a.err.Error()
+		r.Last = r.Last[:min(len(r.Last), 160)]
 	}
-	text := a.err.Error()
-	return text[:min(len(text), 160)]
+	return r
 }
 
 // attacker is what the tenant has: a namespace, Services that lead to pods, an
@@ -73,30 +86,104 @@ type attacker struct {
 
 type tlsPair struct{ cert, key string }
 
-func newAttacks(t *testing.T, p *product.Product) []*attack {
+// attackOn names the variable that makes this program the attackers'. They are
+// a process of their own, and a nice one: what they compute is not to be what
+// the victim waits for.
+const attackOn = "FAIRLEAD_ATTACK"
+
+// attack starts the attackers. end ends them, and says what they did.
+func attack(t *testing.T, p *product.Product) (end func() []result) {
 	t.Helper()
+	cmd := exec.Command("nice", "-n", "15", os.Args[0]) //nolint:gosec // this program itself
+	cmd.Env = append(os.Environ(), attackOn+"="+p.Cluster.Name()+" "+p.Address)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	out := json.NewDecoder(pipe)
+	var begun []result
+	if err := out.Decode(&begun); err != nil {
+		t.Fatalf("the attackers did not begin: %v", err)
+	}
+	return func() (results []result) {
+		_ = in.Close()
+		if err := errors.Join(out.Decode(&results), cmd.Wait()); err != nil {
+			t.Error("the attackers:", err)
+		}
+		return results
+	}
+}
+
+// attackers is the attackers' program: it begins, says so, and says what it did
+// when its input ends.
+func attackers(where string) int {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	name, address, _ := strings.Cut(where, " ")
+	c, err := cluster.Open(name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		return 1
+	}
+	installed = &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Address: address}
+	harms, err := newHarms(ctx, installed)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile: prepare attackers:", err)
+		return 1
+	}
+	results := make([]result, len(harms))
+	var running sync.WaitGroup
+	for _, h := range harms {
+		running.Go(func() { h.run(ctx) })
+	}
+	out := json.NewEncoder(os.Stdout)
+	err = out.Encode(results)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	stop()
+	running.Wait()
+	for i, h := range harms {
+		results[i] = h.result()
+	}
+	if err := errors.Join(err, out.Encode(results)); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func newHarms(ctx context.Context, p *product.Product) ([]*harm, error) {
 	a := &attacker{p: p}
 	var err error
 	if a.ca, err = rig.NewAuthority(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	out, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "get", "pods", "-l", "version=v1", "-o", "jsonpath={.items[*].status.podIP}")
+	out, err := p.Cluster.Kubectl(ctx, "-n", "demo", "get", "pods", "-l", "version=v1", "-o", "jsonpath={.items[*].status.podIP}")
 	if err != nil || out == "" {
-		t.Fatalf("no pods: %v", err)
+		return nil, fmt.Errorf("no pods: %w", err)
 	}
 	a.pods = strings.Fields(out)
 	if a.slow, err = slowKey(a.ca, "slow.tenant.example.com"); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	a.big = bundle(t, a.ca, 870<<10)
+	if a.big, err = bundle(a.ca, 870<<10); err != nil {
+		return nil, err
+	}
 	const namespace = `apiVersion: v1
 kind: Namespace
 metadata: {name: tenant}
 `
-	if err := apply(t.Context(), namespace+a.service("pods", a.pods)); err != nil {
-		t.Fatal(err)
+	if err := apply(ctx, namespace+a.service("pods", a.pods)); err != nil {
+		return nil, err
 	}
-	return append(a.objectAttacks(), a.networkAttacks()...)
+	return append(a.objectHarms(), a.networkHarms()...), nil
 }
 
 // service is a Service of the tenant with endpoints that it wrote itself.

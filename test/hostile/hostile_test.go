@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -13,10 +12,14 @@ import (
 const (
 	// quiet is how long the victim is watched before the attack.
 	quiet = 15 * time.Second
-	// maxChange is how long a change of the victim may take to be live.
-	maxChange = time.Second
-	// maxP99 is the latency of its requests during the attack, in those before it.
-	maxP99 = 3
+	// maxChange is how long a change of the victim may take to be live, and
+	// maxP99 the latency of its requests during the attack, in those before it.
+	// They are judged where the attack lasts long enough: a run of a minute, as
+	// one of many tests on a busy machine, only has bounds that tell whether
+	// something stands still.
+	maxChange, maxP99           = time.Second, 3
+	maxChangeShort, maxP99Short = 10 * time.Second, 50
+	long                        = 5 * time.Minute
 	// Memory during the attack, in that before it.
 	maxRouterMemory, maxHAProxyMemory = 2.0, 1.5
 )
@@ -36,26 +39,20 @@ func TestOneTenant(t *testing.T) {
 	}
 	quietMemory := memory(t, installed)
 
-	attacks := newAttacks(t, installed)
+	end := attack(t, installed)
 	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	for _, a := range attacks {
-		running.Go(func() { a.run(ctx) })
-	}
-	peak := newPeak(ctx, t, installed, &running)
+	peak := newPeak(ctx, t, installed)
 	under := v.watch(t.Context(), duration)
 	stop()
-	running.Wait()
-
+	most := peak.most()
 	under.log(t, "under attack")
-	for _, a := range attacks {
-		t.Logf("  %-14s %6d done, %6d refused; last: %v", a.name, a.done.Load(), a.refused.Load(), a.last())
-		if a.done.Load() == 0 {
-			t.Errorf("attack %s did nothing: %v", a.name, a.last())
+	for _, a := range end() {
+		t.Logf("  %-15s %6d done, %6d refused; last: %v", a.Name, a.Done, a.Refused, a.Last)
+		if a.Done == 0 {
+			t.Errorf("attack %s did nothing: %v", a.Name, a.Last)
 		}
 	}
 	judge(t, calm, under)
-	most := peak.most()
 	t.Logf("memory, MB: router %d before, %d at most; HAProxy %d before, %d at most",
 		quietMemory.router>>20, most.router>>20, quietMemory.haproxy>>20, most.haproxy>>20)
 	if float64(most.router) > maxRouterMemory*float64(quietMemory.router) {
@@ -73,13 +70,17 @@ func judge(t *testing.T, calm, under *seen) {
 	if under.failed > 0 {
 		t.Errorf("%d of the victim's %d requests failed: %v", under.failed, under.asked, errors.Join(under.errs...))
 	}
-	if p := under.percentile(99); p > maxP99*calm.percentile(99) {
+	change, factor := maxChange, time.Duration(maxP99)
+	if duration < long {
+		change, factor = maxChangeShort, maxP99Short
+	}
+	if p := under.percentile(99); p > factor*calm.percentile(99) {
 		t.Errorf("99 %% of requests took up to %v, and %v before the attack", p, calm.percentile(99))
 	}
 	if len(under.changes) == 0 {
 		t.Error("the victim changed nothing")
 	}
-	if slowest := slices.Max(append(under.changes, 0)); slowest > maxChange {
+	if slowest := slices.Max(append(under.changes, 0)); slowest > change {
 		t.Errorf("a change of the victim took %v to be live", slowest)
 	}
 	if under.changeErr != nil {

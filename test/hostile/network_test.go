@@ -14,9 +14,9 @@ import (
 // from; the victim's client is another one.
 const neighbour = "tor"
 
-func (a *attacker) networkAttacks() []*attack {
+func (a *attacker) networkHarms() []*harm {
 	held := &held{a: a}
-	return []*attack{
+	return []*harm{
 		{name: "idle sessions", every: 20 * time.Millisecond, try: held.open},
 		{name: "handshakes", every: 50 * time.Millisecond, try: a.handshake},
 		{name: "requests", every: 20 * time.Millisecond, try: a.request},

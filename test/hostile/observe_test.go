@@ -172,14 +172,14 @@ func resident(t *testing.T, p *product.Product, pod, container, program string) 
 
 // peak is the most memory in use while it runs.
 type peak struct {
-	mu  sync.Mutex
-	top usage
+	watching sync.WaitGroup
+	top      usage
 }
 
-func newPeak(ctx context.Context, t *testing.T, p *product.Product, running *sync.WaitGroup) *peak {
+func newPeak(ctx context.Context, t *testing.T, p *product.Product) *peak {
 	t.Helper()
 	k := &peak{}
-	running.Go(func() {
+	k.watching.Go(func() {
 		tick := time.NewTicker(2 * time.Second)
 		defer tick.Stop()
 		for {
@@ -188,17 +188,15 @@ func newPeak(ctx context.Context, t *testing.T, p *product.Product, running *syn
 				return
 			case <-tick.C:
 				u := memory(t, p)
-				k.mu.Lock()
 				k.top = usage{max(k.top.router, u.router), max(k.top.haproxy, u.haproxy)}
-				k.mu.Unlock()
 			}
 		}
 	})
 	return k
 }
 
+// most waits until nothing is watched any more.
 func (k *peak) most() usage {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.watching.Wait()
 	return k.top
 }
