@@ -21,6 +21,12 @@ const (
 	ReasonDefaultCertificateNotFound Reason = "DefaultCertificateNotFound"
 	// ReasonDefaultCertificateInvalid: that Secret has no usable tls.crt and tls.key.
 	ReasonDefaultCertificateInvalid Reason = "DefaultCertificateInvalid"
+	// ReasonDefaultCertificateWithoutNames: the certificate has a common name
+	// only. It is served, and most clients refuse it.
+	ReasonDefaultCertificateWithoutNames Reason = "DefaultCertificateWithoutNames"
+	// ReasonSourceRangesAnnotation: an annotation of the load-balancer Service
+	// says who may connect, instead of the IngressController.
+	ReasonSourceRangesAnnotation Reason = "OperandsEvaluationConditionsDetected"
 	// ReasonConflictingObject: an object of the name that the operator needs
 	// exists, but does not belong to the IngressController. Delete or rename it.
 	ReasonConflictingObject Reason = "ConflictingObject"

@@ -204,6 +204,14 @@ func controllerRemedies() map[Reason]Remedy {
 			"the Secret of spec.defaultCertificate has no usable tls.crt and tls.key",
 			"put a certificate and its key into the Secret",
 		},
+		ReasonDefaultCertificateWithoutNames: {
+			"the default certificate has no subjectAltName, only a common name, which most clients do not look at",
+			"issue a certificate that has *.DOMAIN and DOMAIN as subjectAltName",
+		},
+		ReasonSourceRangesAnnotation: {
+			"an annotation of the Service router-NAME says who may connect, instead of the IngressController",
+			"set spec.endpointPublishingStrategy.loadBalancer.allowedSourceRanges to the same ranges; the annotation then goes by itself",
+		},
 		ReasonConflictingObject: {
 			"an object of the name that the operator needs belongs to somebody else",
 			"delete or rename that object",

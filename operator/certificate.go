@@ -45,11 +45,15 @@ func desiredCertificateSecret(in certificateInput) (*corev1.Secret, []api.Findin
 	name := in.ic.Spec.DefaultCertificate.Name
 	source := "secret/" + name
 	finding := checkNamedCertificate(in, name)
-	if finding == nil {
+	if finding == nil || finding.Severity == api.SeverityInfo {
+		var hints []api.Finding
+		if finding != nil {
+			hints = append(hints, *finding)
+		}
 		return certificateSecret(in.ic.Name, source, map[string][]byte{
 			corev1.TLSCertKey:       in.named.Data[corev1.TLSCertKey],
 			corev1.TLSPrivateKeyKey: in.named.Data[corev1.TLSPrivateKeyKey],
-		}), nil, nil
+		}), hints, nil
 	}
 	if in.live != nil && usable(in.live) == nil {
 		source := in.live.Annotations[api.AnnotationCertificateSource]
@@ -74,6 +78,12 @@ func checkNamedCertificate(in certificateInput, name string) *api.Finding {
 	if err := usable(in.named); err != nil {
 		f.Reason = api.ReasonDefaultCertificateInvalid
 		f.Message = fmt.Sprintf("Secret %s: %v", name, err)
+		return f
+	}
+	if certificates.WithoutNames(pairOf(in.named)) {
+		f.Severity, f.Reason = api.SeverityInfo, api.ReasonDefaultCertificateWithoutNames
+		f.Message = fmt.Sprintf("Secret %s: the certificate has no subjectAltName, only a common name, so browsers and most clients refuse it", name)
+		f.Effect = "it is served as it is; issue one with the names *." + in.domain + " and " + in.domain + " as subjectAltName"
 		return f
 	}
 	return nil

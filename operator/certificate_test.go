@@ -2,6 +2,13 @@ package operator
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +44,7 @@ func TestDefaultCertificate(t *testing.T) {
 	own := newPair(t, ca, "own.example.com")
 	broken := secretOf(certificates.Pair{Certificate: own.Certificate, Key: newPair(t, ca, "x").Key})
 	costly := secretOf(certificates.Pair{Certificate: bytes.Repeat(own.Certificate, 11), Key: own.Key})
+	commonName := secretOf(withoutNames(t))
 	live := func(source string) *corev1.Secret {
 		return certificateSecret("a", source, secretOf(own).Data)
 	}
@@ -60,6 +68,10 @@ func TestDefaultCertificate(t *testing.T) {
 		{name: "generated one for another domain is replaced", live: live(sourceGenerated), wantSource: sourceGenerated},
 		{name: "generated one is renewed", live: generatedLive, now: testTime.Add(330 * 24 * time.Hour), wantSource: sourceGenerated},
 		{name: "given", edit: named, named: secretOf(own), wantSource: "secret/mine", wantSame: secretOf(own)},
+		{
+			name: "given one has a common name only", edit: named, named: commonName, wantSource: "secret/mine", wantSame: commonName,
+			wantReason: api.ReasonDefaultCertificateWithoutNames, wantEffect: "subjectAltName",
+		},
 		{
 			name: "given one is missing from the start", edit: named, wantSource: sourceGenerated,
 			wantReason: api.ReasonDefaultCertificateNotFound, wantEffect: "generated",
@@ -132,5 +144,30 @@ func TestCAIsKeptAndRenewed(t *testing.T) {
 	}
 	if _, isNew, _ := desiredCASecret(first, testTime.Add(9*365*24*time.Hour)); !isNew {
 		t.Error("kept so long that it ends before the certificates that it signs")
+	}
+}
+
+// withoutNames is a certificate as they were made 20 years ago.
+func withoutNames(t *testing.T) certificates.Pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "*.apps.example.com"},
+		NotBefore: testTime.Add(-time.Hour), NotAfter: testTime.Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates.Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
 	}
 }

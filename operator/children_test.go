@@ -38,6 +38,13 @@ func TestChangedDeployment(t *testing.T) {
 		{name: "restarted by kubectl", edit: func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{restartedAt: "now"}
 		}},
+		{name: "probe timeouts of an administrator", edit: func(d *appsv1.Deployment) {
+			c := &d.Spec.Template.Spec.Containers[0]
+			c.LivenessProbe.TimeoutSeconds, c.ReadinessProbe.TimeoutSeconds, c.StartupProbe.TimeoutSeconds = 7, 8, 9
+		}},
+		{name: "probe period", edit: func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].LivenessProbe.PeriodSeconds = 99
+		}, want: true},
 		{name: "image", edit: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other" }, want: true},
 		{name: "replicas", edit: func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(5)) }, want: true},
 		{name: "added container", edit: func(d *appsv1.Deployment) {
@@ -214,6 +221,8 @@ func TestChangedService(t *testing.T) {
 	live.Spec.ClusterIP = "10.0.0.1"
 	live.Spec.HealthCheckNodePort = 32000
 	live.Spec.AllocateLoadBalancerNodePorts = new(true)
+	live.Spec.SessionAffinity = corev1.ServiceAffinityNone
+	live.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
 	live.Annotations["example.com/theirs"] = "x"
 	for i := range live.Spec.Ports {
 		live.Spec.Ports[i].NodePort = int32(30000 + i)
@@ -225,6 +234,9 @@ func TestChangedService(t *testing.T) {
 	edited.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 	edited.Spec.LoadBalancerSourceRanges = nil
 	edited.Spec.Selector["x"] = "y"
+	edited.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+	edited.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(5))}}
+	edited.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 	edited.Spec.Ports[0].Port = 81
 	updated, changed := changedService(edited, desired)
 	if !changed {

@@ -52,6 +52,9 @@ func cloudService(desired, live *corev1.Service, ic *operatorv1.IngressControlle
 	}
 	if class == api.LoadBalancerClassAWS || s.strategy.LoadBalancer.ProviderParameters != nil {
 		maps.Copy(wanted, awsAnnotations(s.strategy.LoadBalancer))
+		if len(s.securityGroups) > 0 {
+			wanted[annotationSecurityGroups] = strings.Join(s.securityGroups, ",")
+		}
 	} else if s.strategy.LoadBalancer.Scope == operatorv1.InternalLoadBalancer {
 		wanted[awsPrefix+"internal"] = "true"
 	}

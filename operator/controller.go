@@ -75,8 +75,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !ic.DeletionTimestamp.IsZero() {
 		return r.remove(ctx, ic)
 	}
+	// A patch, because an update would drop the fields that the Go type lacks.
+	before := client.MergeFromWithOptions(ic.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	if controllerutil.AddFinalizer(ic, api.FinalizerIngressController) {
-		if err := r.client.Update(ctx, ic); err != nil {
+		if err := r.client.Patch(ctx, ic, before); err != nil {
 			return reconcile.Result{}, fmt.Errorf("add finalizer to IngressController %s: %w", ic.Name, err)
 		}
 	}
@@ -123,6 +125,10 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 		clusterProfile: r.clusterProfile.Load(),
 		dns:            r.options.DNS,
 	}
+	if in.groups, err = r.readSecurityGroups(ctx, ic, in.s); err != nil {
+		return in, err
+	}
+	in.s.securityGroups = in.groups.wanted
 	in.faults = validate(ic, in.s, ics.Items)
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
 	if in.deployment, err = getOrNil(ctx, r.client, key, &appsv1.Deployment{}); err != nil {
@@ -191,19 +197,28 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 		note(r.ensureConfigMap(ctx, in, c))
 	}
 	loadBalancer, wanted := desiredLoadBalancerService(s)
+	rangedService(loadBalancer, in.loadBalancer)
 	cloudService(loadBalancer, in.loadBalancer, in.ic, s)
 	namedService(loadBalancer, in.loadBalancer, s)
 	lb, err := ensure(ctx, r, child[*corev1.Service]{
-		ic: s.name, empty: &corev1.Service{}, desired: loadBalancer, unwanted: !wanted, changed: changedLoadBalancerService,
+		ic: s.name, empty: &corev1.Service{}, desired: loadBalancer, unwanted: !wanted,
+		changed: func(live, desired *corev1.Service) (*corev1.Service, bool) {
+			updated, changed := changedLoadBalancerService(live, desired)
+			return updated, withoutRangesAnnotation(updated, s) || changed
+		},
 	})
 	if in.loadBalancer = nil; note(err) && wanted {
 		in.loadBalancer = lb
 	}
 	note(r.ensureDNSRecords(ctx, in))
 	nodePort, wanted := desiredNodePortService(s)
-	_, err = ensure(ctx, r, serviceChild(s.name, nodePort, wanted))
+	_, err = ensure(ctx, r, child[*corev1.Service]{
+		ic: s.name, empty: &corev1.Service{}, desired: nodePort, unwanted: !wanted, changed: changedNodePortService,
+	})
 	note(err)
-	_, err = ensure(ctx, r, serviceChild(s.name, ownedBy(desiredInternalService(s), d), true))
+	_, err = ensure(ctx, r, child[*corev1.Service]{
+		ic: s.name, empty: &corev1.Service{}, desired: ownedBy(desiredInternalService(s), d), changed: changedService,
+	})
 	note(err)
 	note(r.ensureServiceMonitor(ctx, in))
 	budget, wanted := desiredPodDisruptionBudget(s)
@@ -217,10 +232,6 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	})
 	note(err)
 	return errors.Join(o.failed...)
-}
-
-func serviceChild(ic string, s *corev1.Service, wanted bool) child[*corev1.Service] {
-	return child[*corev1.Service]{ic: ic, empty: &corev1.Service{}, desired: s, unwanted: !wanted, changed: changedService}
 }
 
 // ensureCertificate writes the CA and the Secret with the default certificate.

@@ -147,8 +147,9 @@ func (r *Reconciler) removeRest(ctx context.Context, ic *operatorv1.IngressContr
 	if err := r.clearRouteStatus(ctx, ic.Name); err != nil {
 		return err
 	}
+	before := client.MergeFromWithOptions(ic.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	controllerutil.RemoveFinalizer(ic, api.FinalizerIngressController)
-	if err := r.client.Update(ctx, ic); client.IgnoreNotFound(err) != nil {
+	if err := r.client.Patch(ctx, ic, before); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove finalizer of IngressController %s: %w", ic.Name, err)
 	}
 	r.forget(ic.Name)

@@ -69,6 +69,7 @@ const annotationFingerprint = "fairlead.dev/fingerprint"
 // desired one, and whether that changes anything.
 func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bool) {
 	updated := live.DeepCopy()
+	desired = withProbeTimeouts(live, desired)
 	metaChanged := mergeMeta(&updated.ObjectMeta, &desired.ObjectMeta)
 	if !metaChanged && derives(desired.Spec, live.Spec) && !added(live.Spec.Template.Spec, desired.Spec.Template.Spec) {
 		return live, false
@@ -81,6 +82,28 @@ func changedDeployment(live, desired *appsv1.Deployment) (*appsv1.Deployment, bo
 		updated.Spec.Template.Annotations = map[string]string{restartedAt: at}
 	}
 	return updated, true
+}
+
+// withProbeTimeouts keeps how long an administrator lets the router's probes
+// take, which a slow node may need. It is all of the pod that may be edited.
+func withProbeTimeouts(live, desired *appsv1.Deployment) *appsv1.Deployment {
+	kept := desired.DeepCopy()
+	for i := range kept.Spec.Template.Spec.Containers {
+		c := &kept.Spec.Template.Spec.Containers[i]
+		for _, l := range live.Spec.Template.Spec.Containers {
+			if l.Name != c.Name {
+				continue
+			}
+			for _, pair := range [][2]*corev1.Probe{
+				{c.LivenessProbe, l.LivenessProbe}, {c.ReadinessProbe, l.ReadinessProbe}, {c.StartupProbe, l.StartupProbe},
+			} {
+				if want, have := pair[0], pair[1]; want != nil && have != nil && have.TimeoutSeconds > 0 {
+					want.TimeoutSeconds = have.TimeoutSeconds
+				}
+			}
+		}
+	}
+	return kept
 }
 
 // added reports whether somebody added to a pod what derives does not see.

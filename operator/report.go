@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration,
 	updated.Status = status
 	known, ok := r.reported[in.ic.Name]
 	now := strings.Join(in.addresses, ",")
-	patch, changed, err := statusPatch(in.ic, updated, in.addresses, !ok || known != now)
+	patch, changed, err := statusPatch(in, updated, !ok || known != now)
 	if err != nil || !changed {
 		return again, err
 	}
@@ -51,35 +51,34 @@ func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration,
 	r.reported[in.ic.Name] = now
 	r.announceAdmission(in, status)
 	r.announceDNS(in, status)
+	r.announceHints(in, status)
 	return again, nil
 }
 
-// statusPatch returns the merge patch from the old to the new status, with the
-// addresses, which OpenShift's Go type does not have, and whether it is needed.
-// It holds the resource version: what is decided from an old spec, such as the
-// domain, must not be written over a new one.
-func statusPatch(old, updated *operatorv1.IngressController, addresses []string, addressesChanged bool) ([]byte, bool, error) {
-	data, err := client.MergeFrom(old).Data(updated)
+// statusPatch returns the merge patch from the old to the new status, with what
+// OpenShift's Go type does not have, and whether it is needed. It holds the
+// resource version: what is decided from an old spec, such as the domain, must
+// not be written over a new one.
+func statusPatch(in statusInput, updated *operatorv1.IngressController, addressesChanged bool) ([]byte, bool, error) {
+	data, err := client.MergeFrom(in.ic).Data(updated)
 	if err != nil {
 		return nil, false, fmt.Errorf("compare status: %w", err)
-	}
-	if string(data) == "{}" && !addressesChanged {
-		return nil, false, nil
 	}
 	patch := map[string]any{}
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, false, fmt.Errorf("read the status patch: %w", err)
 	}
+	groupsChanged, err := tellGroups(patch, in)
+	if err != nil || string(data) == "{}" && !addressesChanged && !groupsChanged {
+		return nil, false, err
+	}
 	status, ok := patch["status"].(map[string]any)
 	if !ok {
 		status = map[string]any{}
 	}
-	if addresses == nil {
-		addresses = []string{}
-	}
-	status["addresses"] = addresses
+	status["addresses"] = append([]string{}, in.addresses...)
 	patch["status"] = status
-	patch["metadata"] = map[string]any{"resourceVersion": old.ResourceVersion}
+	patch["metadata"] = map[string]any{"resourceVersion": in.ic.ResourceVersion}
 	data, err = json.Marshal(patch)
 	return data, true, err
 }
@@ -98,6 +97,19 @@ func (r *Reconciler) announceAdmission(in statusInput, status operatorv1.Ingress
 	}
 	r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, string(api.ReasonRejected), "Validate", "%s", now.Message)
 	r.logger(in.ic.Name).Info("refused", "reason", now.Message)
+}
+
+// announceHints writes an event for each thing that works and is to be changed,
+// when it begins and when its message changes.
+func (r *Reconciler) announceHints(in statusInput, status operatorv1.IngressControllerStatus) {
+	for _, kind := range []string{conditionCertificate, conditionEvaluation} {
+		old, now := findCondition(in.ic.Status.Conditions, kind), findCondition(status.Conditions, kind)
+		if now == nil || now.Status != operatorv1.ConditionTrue || now.Message == "" || old != nil && old.Message == now.Message {
+			continue
+		}
+		// The action is part of what the recorder tells events apart by.
+		r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, now.Reason, kind, "%s", now.Message)
+	}
 }
 
 // eventsOf returns the events about a Service.

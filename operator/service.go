@@ -15,6 +15,9 @@ import (
 // routers on other nodes where a node has none of its own.
 const annotationLocalWithFallback = "traffic-policy.network.alpha.openshift.io/local-with-fallback"
 
+// portMetrics is the name of the port with health, metrics and statistics.
+const portMetrics = "metrics"
+
 // desiredInternalService returns the Service within the cluster.
 func desiredInternalService(s settings) *corev1.Service {
 	return &corev1.Service{
@@ -43,6 +46,17 @@ func desiredNodePortService(s settings) (*corev1.Service, bool) {
 	return service, s.strategy.Type == operatorv1.NodePortServiceStrategyType
 }
 
+// changedNodePortService is changedService, which leaves the port of metrics
+// away where an administrator took it away: it need not be open on every node.
+func changedNodePortService(live, desired *corev1.Service) (*corev1.Service, bool) {
+	isMetrics := func(p corev1.ServicePort) bool { return p.Name == portMetrics }
+	if !slices.ContainsFunc(live.Spec.Ports, isMetrics) {
+		desired = desired.DeepCopy()
+		desired.Spec.Ports = slices.DeleteFunc(desired.Spec.Ports, isMetrics)
+	}
+	return changedService(live, desired)
+}
+
 func outsideService(s settings, name string, t corev1.ServiceType, p []corev1.ServicePort) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: childMeta(s.name, name),
@@ -69,7 +83,7 @@ func servicePorts(metrics bool) []corev1.ServicePort {
 	}
 	list := []corev1.ServicePort{port("http", defaultHTTPPort), port("https", defaultHTTPSPort)}
 	if metrics {
-		list = append(list, port("metrics", defaultStatsPort))
+		list = append(list, port(portMetrics, defaultStatsPort))
 	}
 	return list
 }
@@ -83,6 +97,13 @@ func changedService(live, desired *corev1.Service) (*corev1.Service, bool) {
 	want, have := &desired.Spec, &updated.Spec
 	if have.Type != want.Type {
 		have.Type, changed = want.Type, true
+	}
+	if have.SessionAffinity != "" && have.SessionAffinity != corev1.ServiceAffinityNone {
+		// It would bind many clients behind one address to one router.
+		have.SessionAffinity, have.SessionAffinityConfig, changed = corev1.ServiceAffinityNone, nil, true
+	}
+	if p := have.InternalTrafficPolicy; p != nil && *p != corev1.ServiceInternalTrafficPolicyCluster {
+		have.InternalTrafficPolicy, changed = new(corev1.ServiceInternalTrafficPolicyCluster), true
 	}
 	if want.ExternalTrafficPolicy != "" && have.ExternalTrafficPolicy != want.ExternalTrafficPolicy {
 		have.ExternalTrafficPolicy, changed = want.ExternalTrafficPolicy, true

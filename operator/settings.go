@@ -36,7 +36,10 @@ type settings struct {
 	// cloudClass is the load-balancer class of the cloud hook that serves the
 	// Service; empty for none.
 	cloudClass string
-	ports      ports
+	// securityGroups are those of a network load balancer of AWS, which are not
+	// in the Go type of the strategy.
+	securityGroups []string
+	ports          ports
 	// sourceRanges are the CIDRs that the load balancer lets through; empty means all.
 	sourceRanges []string
 	replicas     int32

@@ -44,6 +44,8 @@ type statusInput struct {
 	// Routes that cannot work therefore.
 	tlsEnds     bool
 	passthrough []string
+	// groups are the security groups of a network load balancer.
+	groups securityGroups
 	// addresses are where clients reach the routers.
 	addresses []string
 	now       time.Time
@@ -99,13 +101,15 @@ func basicConditions(in statusInput) []condition {
 	}
 	certificate := isTrue(conditionCertificate, "AsExpected", "")
 	if len(in.certificate) > 0 {
-		certificate = isFalse(conditionCertificate, in.certificate[0].Reason, messages(in.certificate))
+		served := in.certificate[0].Severity == api.SeverityInfo
+		certificate = choose(conditionCertificate, served, in.certificate[0].Reason, in.certificate[0].Reason, messages(in.certificate))
 	}
 	list = append(list, certificate)
 	list = append(list, deploymentConditions(in)...)
 	list = append(list, loadBalancerConditions(in)...)
 	list = append(list, passthroughConditions(in)...)
 	list = append(list, keepAliveConditions(in.ic, in.loadBalancer)...)
+	list = append(list, evaluationCondition(in))
 	return append(list, dnsConditions(in)...)
 }
 

@@ -183,7 +183,7 @@ func TestStatusIsStable(t *testing.T) {
 	in.now = in.now.Add(time.Hour)
 	updated := in.ic.DeepCopy()
 	updated.Status, _ = statusOf(in)
-	if patch, changed, err := statusPatch(in.ic, updated, in.addresses, false); changed || err != nil {
+	if patch, changed, err := statusPatch(in, updated, false); changed || err != nil {
 		t.Errorf("patch %s, %v", patch, err)
 	}
 }

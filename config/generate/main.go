@@ -48,8 +48,10 @@ func sources() []source {
 			target: "crd/route.openshift.io_routes.yaml",
 		},
 		{
+			// The variant with every field of the Go type, such as
+			// tlsSecurityProfile.custom.groups.
 			module: "github.com/openshift/api",
-			file:   "operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers-Default.crd.yaml",
+			file:   "operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers-CustomNoUpgrade.crd.yaml",
 			patch:  "patches/ingresscontrollers.yaml",
 			target: "crd/operator.openshift.io_ingresscontrollers.yaml",
 		},
@@ -62,7 +64,7 @@ func sources() []source {
 		},
 		{
 			module: "github.com/openshift/api",
-			file:   "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses-Default.crd.yaml",
+			file:   "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses-CustomNoUpgrade.crd.yaml",
 			patch:  "patches/ingressconfigs.yaml",
 			target: "required-hsts/config.openshift.io_ingresses.yaml",
 		},

@@ -125,6 +125,13 @@ func Covers(p Pair, host string) error {
 	return c.VerifyHostname(host)
 }
 
+// WithoutNames reports whether the certificate names its hosts in the common name
+// only, which clients have not looked at for years.
+func WithoutNames(p Pair) bool {
+	c, err := leaf(p)
+	return err == nil && len(c.DNSNames) == 0 && len(c.IPAddresses) == 0
+}
+
 // leaf parses the first certificate of a pair.
 func leaf(p Pair) (*x509.Certificate, error) {
 	block, _ := pem.Decode(p.Certificate)
