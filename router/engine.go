@@ -154,7 +154,7 @@ func NewEngine(o Options) (*Engine, error) {
 	skeleton.told = o.SettingsRefused
 	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
-		pipeline: NewPipeline(o.Cluster, first.Ingest, o.Certificate),
+		pipeline: NewPipeline(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
 		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
 		removals: newRemovals(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
@@ -207,11 +207,18 @@ func (e *Engine) update(ch ingest.Changes) {
 	began := time.Now()
 	if ch.All {
 		s := e.o.Settings()
-		e.pipeline.SetSettings(s.Ingest)
+		e.pipeline.SetSettings(limited(s.Ingest, e.o.Caps))
 		e.aim(s.Render)
 	}
 	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))
+}
+
+// limited adds to settings what HAProxy's version allows.
+func limited(s ingest.Settings, caps plan.Capabilities) ingest.Settings {
+	// HAProxy counts the newline that may follow a text, too.
+	s.MaxCertificateBytes = caps.MaxPayload - 1
+	return s
 }
 
 // attach starts from what is there: a HAProxy that serves keeps serving, and

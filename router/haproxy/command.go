@@ -275,14 +275,14 @@ func (e *encoder) certificateStep(s plan.Step) {
 	switch s := s.(type) {
 	case plan.CertPut:
 		e.begin(1, s, say("new ssl cert ?", l.CertFile(s.ID)))
-		e.setCertificate(s, "cert", l.CertFile(s.ID), s.PEM)
+		e.setCertificate(s, l.CertFile(s.ID), s.PEM)
 	case plan.CertSet:
-		e.setCertificate(s, "cert", l.CertFile(s.ID), s.PEM)
+		e.setCertificate(s, l.CertFile(s.ID), s.PEM)
 	case plan.CAPut:
 		e.begin(1, s, say("new ssl ca-file ?", l.CAFile(s.ID)))
-		e.setCertificate(s, "ca-file", l.CAFile(s.ID), s.PEM)
+		e.setAuthorities(s, l.CAFile(s.ID), s.PEM)
 	case plan.CASet:
-		e.setCertificate(s, "ca-file", l.CAFile(s.ID), s.PEM)
+		e.setAuthorities(s, l.CAFile(s.ID), s.PEM)
 	case plan.LineSet:
 		text, err := render.CrtLine(l, s.CertID, s.Filter)
 		if err != nil {
@@ -303,13 +303,47 @@ func (e *encoder) certificateStep(s plan.Step) {
 	}
 }
 
-func (e *encoder) setCertificate(s plan.Step, kind, file, pem string) {
-	c := say("set ssl ? ?", kind, file)
+func (e *encoder) setCertificate(s plan.Step, file, pem string) {
+	c := say("set ssl cert ?", file)
 	if err := render.CheckPEM(pem); err != nil {
 		c.err = err
 	}
 	e.payload(costCertificate, unit{steps: []plan.Step{s}}, c, pem)
-	e.command(1, s, say("commit ssl ? ?", kind, file))
+	e.command(1, s, say("commit ssl cert ?", file))
+}
+
+// setAuthorities sends a CA bundle, in several commands if it does not fit one.
+func (e *encoder) setAuthorities(s plan.Step, file, pem string) {
+	err := render.CheckPEM(pem)
+	form := form("set ssl ca-file ?")
+	for _, part := range parts(pem, e.caps.MaxPayload) {
+		c := say(form, file)
+		if err != nil {
+			c.err = err
+		}
+		e.payload(costCertificate, unit{steps: []plan.Step{s}}, c, part)
+		form = "add ssl ca-file ?"
+	}
+	e.command(1, s, say("commit ssl ca-file ?", file))
+}
+
+// parts splits a PEM text between its certificates into texts of at most so many
+// bytes, if no certificate alone has more. There is one at least.
+func parts(pem string, most int) []string {
+	const end = "-----END CERTIFICATE-----\n"
+	var out []string
+	open := ""
+	for pem != "" {
+		n := len(pem)
+		if i := strings.Index(pem, end); i >= 0 {
+			n = i + len(end)
+		}
+		if open != "" && len(open)+n >= most {
+			out, open = append(out, open), ""
+		}
+		open, pem = open+pem[:n], pem[n:]
+	}
+	return append(out, open)
 }
 
 // Describe returns the first steps as words, without the texts of certificates.

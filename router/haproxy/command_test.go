@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,33 @@ func TestUnsafe(t *testing.T) {
 		plan.EntrySet{Entry: entry("k"), Value: strings.Repeat("v", minCommand)}, plan.BackendAdd{Name: "b"},
 	} {
 		refuses(t, s)
+	}
+}
+
+// TestParts: a CA bundle is sent in pieces that fit, each of whole certificates.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	const one = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
+	for _, tt := range []struct {
+		name, pem string
+		most      int
+		want      []int // bytes of each part
+	}{
+		{"all at once", one + one, 1000, []int{2 * len(one)}},
+		{"one by one", one + one + one, 2*len(one) - 1, []int{len(one), len(one), len(one)}},
+		{"two and one", one + one + one, 2*len(one) + 1, []int{2 * len(one), len(one)}},
+		{"one that does not fit", one, 5, []int{len(one)}},
+		{"no certificate", "x", 5, []int{1}},
+		{"nothing", "", 5, []int{0}},
+	} {
+		got := parts(tt.pem, tt.most)
+		var sizes []int
+		for _, p := range got {
+			sizes = append(sizes, len(p))
+		}
+		if !slices.Equal(sizes, tt.want) || strings.Join(got, "") != tt.pem {
+			t.Errorf("%s: parts of %v bytes, want %v", tt.name, sizes, tt.want)
+		}
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // What a certificate may cost. HAProxy signs with the first key of a chain in
@@ -54,6 +56,15 @@ func checkChain(certs []string, rsaBits int) error {
 		}
 	}
 	return nil
+}
+
+// fitting refuses a certificate that HAProxy takes only from its files: each
+// change of it were a reload. Zero is no limit.
+func fitting(c *model.Certificate, err error, most int) (*model.Certificate, error) {
+	if err == nil && most > 0 && len(c.PEM) > most {
+		return nil, fmt.Errorf("certificate: with its chain and its key it has %d bytes, and this version of HAProxy takes %d without a reload", len(c.PEM), most)
+	}
+	return c, err
 }
 
 // checkBundle checks a list of authorities.

@@ -32,6 +32,9 @@ type Settings struct {
 	// MaxRSABits is the length of the longest RSA key that a route may bring;
 	// zero means 4096.
 	MaxRSABits int
+	// MaxCertificateBytes is how long the PEM text of a route's certificate may
+	// be, with chain and key; 0 is no limit. It is what HAProxy's version takes.
+	MaxCertificateBytes int
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool

@@ -131,6 +131,7 @@ func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSC
 			return nil, model.Key{}, withoutCertificate(t)
 		}
 		cert, err := certificate(owner, host, pemTexts{t.Certificate, t.Key, t.CACertificate}, b.settings.MaxRSABits)
+		cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
 		return cert, model.Key{}, err
 	}
 	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
@@ -147,6 +148,7 @@ func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSC
 	}
 	cert, err := certificate(owner, host,
 		pemTexts{string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate}, b.settings.MaxRSABits)
+	cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
 	return cert, name, err
 }
 

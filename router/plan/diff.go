@@ -100,10 +100,8 @@ func (d *differ) newCertificates(scope *Scope) {
 		have, ok := d.live.CAs[id]
 		switch {
 		case wanted && !ok:
-			d.payload(pem, "CA bundle")
 			d.add(CAPut{ID: id, PEM: pem})
 		case wanted && have == Altered && pem != "":
-			d.payload(pem, "CA bundle")
 			d.add(CASet{ID: id, PEM: pem})
 		}
 	}
@@ -113,18 +111,21 @@ func (d *differ) newCertificates(scope *Scope) {
 		switch {
 		case !wanted:
 		case !ok:
-			d.payload(pem, "certificate")
+			d.defaultCertificate(id, pem)
 			d.add(CertPut{ID: id, PEM: pem})
 		case id == DefaultCertID && have != pem, have == Altered && pem != "":
-			d.payload(pem, "certificate")
+			d.defaultCertificate(id, pem)
 			d.add(CertSet{ID: id, PEM: pem})
 		}
 	}
 }
 
-func (d *differ) payload(pem, what string) {
-	if len(pem) > d.caps.MaxPayload {
-		d.reload = what + " larger than HAProxy takes at run time"
+// defaultCertificate asks for a reload if the router's own certificate, which is
+// an administrator's, fits no command. One of a route that does not fit is
+// refused instead, by ingest and by the encoder: no tenant makes HAProxy reload.
+func (d *differ) defaultCertificate(id, pem string) {
+	if id == DefaultCertID && len(pem) > d.caps.MaxPayload {
+		d.reload = "default certificate larger than HAProxy takes at run time"
 	}
 }
 

@@ -189,8 +189,12 @@ EntryAdd {Entry:{Map:http Key:h/} Value:b}
 ServerDrain {Backend:b Name:s}
 later ServerDel {Backend:b Name:s}
 `},
-		{"a certificate too large for the socket needs a reload", "", "cert c", plan.Capabilities{DynamicBackends: true, MaxPayload: 2}, `
-reload: certificate larger than HAProxy takes at run time
+		{"a route's certificate or CA too large for the socket needs none: it is refused", "", "cert c\nca a", plan.Capabilities{DynamicBackends: true, MaxPayload: 2}, `
+CAPut {ID:a PEM:PEM}
+CertPut {ID:c PEM:PEM}
+`},
+		{"a default certificate too large for the socket needs a reload", "", "cert " + plan.DefaultCertID, plan.Capabilities{DynamicBackends: true, MaxPayload: 2}, `
+reload: default certificate larger than HAProxy takes at run time
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
