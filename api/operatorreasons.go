@@ -87,6 +87,11 @@ const (
 	// RoleBinding that lets routers read the Secrets of an Ingress, or they are
 	// another's. The message says which.
 	ReasonCertificateAccessRefused Reason = "CertificateAccessRefused"
+	// ReasonIngressTooLarge: the Ingress stands for more Routes, names more
+	// Secrets or brings more text than one Ingress, or all of the namespace, may.
+	ReasonIngressTooLarge Reason = "IngressTooLarge"
+	// ReasonMoreFindings: more is wrong than is told.
+	ReasonMoreFindings Reason = "MoreFindings"
 	// ReasonRouteNameTaken: a Route of the name that the operator would use
 	// exists and is not the Ingress's own. Delete or rename that Route.
 	ReasonRouteNameTaken Reason = "RouteNameTaken"

@@ -169,6 +169,14 @@ func ingressRemedies() map[Reason]Remedy {
 			"the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
 			"delete or rename the object that the message names, or raise the quota",
 		},
+		ReasonIngressTooLarge: {
+			"the Ingress, or all of its namespace together, would become more Routes than are allowed, name more Secrets, or bring more text",
+			"split the Ingress, remove long annotations and labels, or ask the administrator to raise the operator's limits",
+		},
+		ReasonMoreFindings: {
+			"more than fifty things are wrong with the Ingress",
+			"mend those that are told first",
+		},
 		ReasonRouteNameTaken: {
 			"a Route of the name that is needed belongs to somebody else",
 			"delete or rename that Route",

@@ -32,6 +32,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	convert "github.com/fairlead/fairlead/operator/ingress"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 	router "github.com/fairlead/fairlead/router/settings"
 )
@@ -61,6 +62,7 @@ type settings struct {
 	metricsAddress string
 	leaderElect    bool
 	classless      bool
+	ingressLimits  [2]convert.Limits // of one Ingress, and of a namespace
 	addresses      bool
 	lbClasses      string
 	logLevel       loglevel.Level
@@ -83,6 +85,11 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
+	of, all := convert.DefaultLimits(), convert.DefaultNamespaceLimits()
+	f.IntVar(&s.ingressLimits[0].Routes, "ingress-routes", of.Routes, "largest `number` of Routes that one Ingress may become")
+	f.IntVar(&s.ingressLimits[1].Routes, "namespace-ingress-routes", all.Routes, "largest `number` of Routes that the Ingresses of a namespace may become together")
+	f.IntVar(&s.ingressLimits[0].Secrets, "ingress-secrets", of.Secrets, "largest `number` of Secrets that one Ingress may name")
+	f.IntVar(&s.ingressLimits[1].Secrets, "namespace-ingress-secrets", all.Secrets, "largest `number` of Secrets that the Ingresses of a namespace may name, counted for each Ingress")
 	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
 	f.TextVar(&s.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "least `level` that is logged: all, debug, info, warn, error or none")
@@ -99,6 +106,8 @@ func parse(args []string) (s settings, err error) {
 		return s, errors.New("--router-image is required; see --help")
 	case s.routes < 1:
 		return s, errors.New("--router-routes must be at least 1; see --help")
+	case min(s.ingressLimits[0].Routes, s.ingressLimits[1].Routes, s.ingressLimits[0].Secrets, s.ingressLimits[1].Secrets) < 1:
+		return s, errors.New("the limits of Ingresses must be at least 1; see --help")
 	}
 	return s, nil
 }
@@ -186,7 +195,7 @@ func run(ctx context.Context, s settings) error {
 			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 		}),
 		dns.Setup(mgr, names),
-		ingress.Setup(mgr, ingress.Options{Classless: s.classless}),
+		ingress.Setup(mgr, ingress.Options{Classless: s.classless, Limits: s.ingressLimits[0], NamespaceLimits: s.ingressLimits[1]}),
 		s.setupAddresses(mgr),
 		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws, names.Hook != nil),
 	); err != nil {

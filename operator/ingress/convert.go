@@ -47,6 +47,11 @@ type Input struct {
 	// ClosedHosts are hosts that other Ingresses of the namespace close, with
 	// the names of those.
 	ClosedHosts map[string]string
+	// Limits are those of this Ingress; the default is DefaultLimits.
+	Limits Limits
+	// Judge says what is wrong with the pair in a Secret; the default is
+	// JudgeSecret. It is asked once for each Secret.
+	Judge func(*corev1.Secret) Verdict
 }
 
 // Output is what an Ingress stands for.
@@ -54,11 +59,14 @@ type Output struct {
 	// Routes are in the order of the paths in the Ingress.
 	Routes   []*routev1.Route
 	Findings []api.Finding
+	// Cut is set if the limits of the namespace left too little. That may change
+	// without a change of the Ingress.
+	Cut bool
 }
 
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
-	c := &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}}
+	c := newConversion(in)
 	if !c.foreign() {
 		return Output{Findings: c.findings}
 	}
@@ -70,7 +78,16 @@ func Convert(in Input) Output {
 		c.rule(i, rule)
 	}
 	c.defaults()
-	return Output{Routes: c.routes, Findings: c.findings}
+	c.tellSize()
+	return Output{Routes: c.routes, Findings: c.findings, Cut: c.in.Limits.Namespace && (c.tooMany > 0 || c.secretsLeft > 0)}
+}
+
+func newConversion(in Input) *conversion {
+	in.Limits = in.Limits.Or(DefaultLimits())
+	if in.Judge == nil {
+		in.Judge = JudgeSecret
+	}
+	return &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}, verdicts: map[string]Verdict{}}
 }
 
 // claim is what a path asks for; two paths with equal claims mean the same.
@@ -100,6 +117,14 @@ type conversion struct {
 	effect string
 	// hostwide is the field of the annotation that closes the hosts, or empty.
 	hostwide string
+	// verdicts are those about the Secrets that were looked at.
+	verdicts map[string]Verdict
+	entries  *entries
+	// bytes are those of the Routes. tooMany counts those that the limits do not
+	// allow, of which firstTooMany is the field of the first; untold counts
+	// findings, and secretsLeft says whether there are more than may be read.
+	bytes, tooMany, untold, secretsLeft int
+	firstTooMany                        string
 	// unverified is set where the CA of the pods is missing that the Ingress names.
 	unverified bool
 	// closedService are Services that annotations of their own protect.
@@ -113,15 +138,16 @@ func (c *conversion) warn(field string, reason api.Reason, message, effect strin
 	c.find(api.SeverityWarning, field, reason, message, effect)
 }
 
+func (c *conversion) object() api.ObjectRef {
+	return api.ObjectRef{Group: networkingv1.GroupName, Kind: "Ingress", Namespace: c.in.Ingress.Namespace, Name: c.in.Ingress.Name}
+}
+
 func (c *conversion) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
-	f := api.Finding{
-		Object: api.ObjectRef{
-			Group: networkingv1.GroupName, Kind: "Ingress",
-			Namespace: c.in.Ingress.Namespace, Name: c.in.Ingress.Name,
-		},
-		Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect,
-	}
-	if !c.seen[f] {
+	f := api.Finding{Object: c.object(), Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect}
+	switch {
+	case len(c.findings) >= maxFindings && reason != api.ReasonIngressTooLarge:
+		c.untold++
+	case !c.seen[f]:
 		c.seen[f] = true
 		c.findings = append(c.findings, f)
 	}
@@ -175,10 +201,17 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 }
 
 func (c *conversion) add(field, backendField string, key claim, spelled string, backend *networkingv1.IngressServiceBackend) {
-	c.taken[key] = len(c.routes)
-	c.routes = append(c.routes, c.route(backendField, key, backend))
-	c.spelled = append(c.spelled, spelled)
-	c.fields = append(c.fields, field)
+	if c.tooMany == 0 {
+		if r := c.route(backendField, key, backend); c.fits(r) {
+			c.taken[key] = len(c.routes)
+			c.routes = append(c.routes, r)
+			c.spelled = append(c.spelled, spelled)
+			c.fields = append(c.fields, field)
+			return
+		}
+		c.firstTooMany = field
+	}
+	c.tooMany++
 }
 
 func (c *conversion) passthrough() bool {
@@ -263,7 +296,7 @@ func (c *conversion) route(backendField string, key claim, backend *networkingv1
 		Namespace:       ingress.Namespace,
 		Name:            routeName(ingress.Name, key),
 		Labels:          maps.Clone(ingress.Labels),
-		Annotations:     routeAnnotations(ingress, key, c.only),
+		Annotations:     c.routeAnnotations(key),
 		OwnerReferences: ownedBy(ingress),
 	}}
 	live := c.in.Routes[r.Name]
@@ -322,70 +355,4 @@ func (c *conversion) port(field string, backend *networkingv1.IngressServiceBack
 	// The number of a Service's port could by chance be that of a pod's port.
 	// No port name can have an underscore, so this matches nothing.
 	return named("missing_" + wanted)
-}
-
-// ownAnnotations are those that say what a Route of an Ingress is.
-var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController}
-
-// routeAnnotations are all annotations of the Ingress but those of kubectl and
-// of classes, and the list of them.
-func routeAnnotations(i *networkingv1.Ingress, key claim, only string) map[string]string {
-	annotations := map[string]string{}
-	for k, v := range i.Annotations {
-		if k != api.AnnotationCertificates && k != corev1.LastAppliedConfigAnnotation && k != annotationClass && k != annotationCopied {
-			annotations[k] = v
-		}
-	}
-	for _, k := range ownAnnotations {
-		delete(annotations, k)
-	}
-	switch {
-	case key.exact:
-		annotations[api.AnnotationPathType] = "Exact"
-	case key.fallback:
-		annotations[api.AnnotationPathType] = "Default"
-	}
-	if key.host == "" {
-		annotations[api.AnnotationAnyHost] = "true"
-	}
-	if only != "" {
-		annotations[api.AnnotationIngressController] = only
-	}
-	if len(annotations) > 0 {
-		annotations[annotationCopied] = joinKeys(annotations)
-	}
-	return annotations
-}
-
-// copied reports whether certificates are copied into the Routes, keys included,
-// in place of being referred to: only where the Ingress says so.
-func (c *conversion) copied() bool {
-	switch value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; {
-	case value == "copy":
-		return true
-	case set && value != "reference":
-		c.warn("metadata.annotations["+api.AnnotationCertificates+"]", api.ReasonInvalidAnnotation,
-			"unknown value "+strconv.Quote(value)+"; use one of: copy, reference", "the Routes refer to the Secrets of the certificates")
-	}
-	return false
-}
-
-func (c *conversion) checkLabels() {
-	if _, err := reconcileLabels(c.in.Ingress); err != nil {
-		c.warn("metadata.annotations["+annotationReconcileLabels+"]", api.ReasonInvalidAnnotation, err.Error(), "labels are copied at creation only")
-	}
-}
-
-// reconcileLabels reports whether labels of the Routes follow those of the
-// Ingress after creation.
-func reconcileLabels(i *networkingv1.Ingress) (bool, error) {
-	value, ok := i.Annotations[annotationReconcileLabels]
-	if !ok {
-		return false, nil
-	}
-	follow, err := strconv.ParseBool(strings.TrimSpace(value))
-	if err != nil {
-		return false, fmt.Errorf("%q is neither true nor false", value)
-	}
-	return follow, nil
 }

@@ -111,7 +111,7 @@ func (k *knownPairs) parse(t *testing.T, data []byte) Input {
 				other := &networkingv1.Ingress{}
 				parse(other)
 				in.ClosedHosts = map[string]string{}
-				for _, host := range ClosedHosts(other) {
+				for _, host := range ClosedHosts(other, Limits{}) {
 					in.ClosedHosts[host] = other.Name
 				}
 				continue

@@ -101,6 +101,9 @@ func (c *conversion) foreign() bool {
 	}
 	c.in.Ingress = into.ingress
 	c.together(into)
+	if !canary {
+		c.checkSize()
+	}
 	return !canary
 }
 

@@ -121,12 +121,14 @@ func serviceProtection(key, value string) string {
 }
 
 // ClosedHosts returns the hosts that an Ingress closes, for other Ingresses of
-// its namespace too: what protected them was about the whole host.
-func ClosedHosts(i *networkingv1.Ingress) []string {
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := foreignOf(key); return ok }) {
+// its namespace too: what protected them was about the whole host, or there is
+// no room for all of its paths.
+func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
+	foreign := slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := foreignOf(key); return ok })
+	if !foreign && !limits.Or(DefaultLimits()).tooLarge(i) {
 		return nil
 	}
-	c := &conversion{in: Input{Ingress: i}, seen: map[api.Finding]bool{}}
+	c := newConversion(Input{Ingress: i, Limits: limits})
 	c.foreign()
 	if c.hostwide == "" {
 		return nil

@@ -55,7 +55,7 @@ func TestMerge(t *testing.T) {
 		},
 		{
 			name: "an annotation goes with that of the Ingress", changed: true,
-			before: simple(map[string]string{"gone": "1"}, nil), after: simple(nil, nil),
+			before: simple(map[string]string{"router.openshift.io/gone": "1", "example.com/means-nothing": "1"}, nil), after: simple(nil, nil),
 			edit: func(r *routev1.Route) { r.Annotations["theirs"] = "x" }, wantAnnotations: map[string]string{"theirs": "x"},
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -74,27 +75,23 @@ func (c *conversion) termination() (routev1.TLSTerminationType, bool) {
 // with a wildcard that covers it, else one without hosts whose certificate
 // covers it, else the empty entry, which means the router's own certificate.
 func (c *conversion) tlsEntry(host string, live *routev1.TLSConfig) (*networkingv1.IngressTLS, int) {
-	entries := c.in.Ingress.Spec.TLS
+	all, e := c.in.Ingress.Spec.TLS, c.tlsEntries()
 	_, parent, _ := strings.Cut(host, ".")
 	for _, name := range []string{host, "*." + parent} {
-		for i := range entries {
-			if slices.Contains(entries[i].Hosts, name) {
-				return &entries[i], i
-			}
+		if i, ok := e.byHost[name]; ok {
+			return &all[i], i
 		}
 	}
-	for i := range entries {
-		if len(entries[i].Hosts) > 0 || entries[i].SecretName == "" {
-			continue
-		}
-		if c.coveredBy(i, host, live) {
-			return &entries[i], i
+	copied := sync.OnceValue(func() bool {
+		return live != nil && live.Certificate != "" && certificates.Covers(certificates.Pair{Certificate: []byte(live.Certificate)}, anyHost(host)) == nil
+	})
+	for _, i := range e.withoutHosts {
+		if c.coveredBy(i, host, live, copied) {
+			return &all[i], i
 		}
 	}
-	for i := range entries {
-		if len(entries[i].Hosts) == 0 && entries[i].SecretName == "" {
-			return &entries[i], i
-		}
+	if e.empty >= 0 {
+		return &all[e.empty], e.empty
 	}
 	return nil, -1
 }
@@ -102,18 +99,17 @@ func (c *conversion) tlsEntry(host string, live *routev1.TLSConfig) (*networking
 // coveredBy reports whether the certificate of an entry without hosts is for a
 // host. If it cannot be told, the entry stays that of Routes that have it: a
 // Secret that is gone must not leave its hosts without TLS.
-func (c *conversion) coveredBy(index int, host string, live *routev1.TLSConfig) bool {
+func (c *conversion) coveredBy(index int, host string, live *routev1.TLSConfig, copied func() bool) bool {
 	name := c.in.Ingress.Spec.TLS[index].SecretName
-	s := c.in.Secrets[name]
-	if s != nil && certificates.Check(pairOf(s)) == nil {
-		return certificates.Covers(pairOf(s), anyHost(host)) == nil
+	verdict := c.judge(name)
+	if verdict.Problem == "" {
+		return verdict.covers(host) == nil
 	}
-	if live != nil && (live.ExternalCertificate != nil && live.ExternalCertificate.Name == name ||
-		live.Certificate != "" && certificates.Covers(certificates.Pair{Certificate: []byte(live.Certificate)}, anyHost(host)) == nil) {
+	if live != nil && live.ExternalCertificate != nil && live.ExternalCertificate.Name == name || copied() {
 		return true
 	}
 	c.warn(fmt.Sprintf("spec.tls[%d].secretName", index), api.ReasonCertificateInvalid,
-		fmt.Sprintf("Secret %s cannot be used, and the entry has no hosts", name), "its hosts are served without TLS until it can be; write them into the entry")
+		verdict.Problem+", and the entry has no hosts", "its hosts are served without TLS until it can be used; write them into the entry")
 	return false
 }
 
@@ -122,29 +118,20 @@ func (c *conversion) coveredBy(index int, host string, live *routev1.TLSConfig) 
 // had nothing yet, the router's default certificate serves, so that a host is
 // reachable while its first certificate is being issued.
 func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string, live *routev1.TLSConfig) {
-	problem := ""
-	switch s := c.in.Secrets[name]; {
-	case s == nil:
-		problem = fmt.Sprintf("Secret %s does not exist", name)
-	case s.Type != corev1.SecretTypeTLS:
-		problem = fmt.Sprintf("Secret %s is of type %s instead of %s", name, s.Type, corev1.SecretTypeTLS)
-	default:
-		pair := pairOf(s)
-		if err := certificates.Check(pair); err != nil {
-			problem = fmt.Sprintf("Secret %s: %v", name, err)
-			break
-		}
-		if c.copies {
-			t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
-		} else {
-			t.ExternalCertificate = &routev1.LocalObjectReference{Name: name}
-		}
-		if err := certificates.Covers(pair, anyHost(host)); err != nil {
-			c.warn(field, api.ReasonCertificateHostMismatch, fmt.Sprintf("Secret %s: %v", name, err), "it is served, and clients will refuse it")
-		}
+	verdict := c.judge(name)
+	if verdict.Problem != "" {
+		c.warn(field, api.ReasonCertificateInvalid, verdict.Problem, c.lastCertificate(t, name, live))
 		return
 	}
-	c.warn(field, api.ReasonCertificateInvalid, problem, c.lastCertificate(t, name, live))
+	if c.copies {
+		pair := pairOf(c.in.Secrets[name])
+		t.Certificate, t.Key = string(pair.Certificate), string(pair.Key)
+	} else {
+		t.ExternalCertificate = &routev1.LocalObjectReference{Name: name}
+	}
+	if err := verdict.covers(host); err != nil {
+		c.warn(field, api.ReasonCertificateHostMismatch, fmt.Sprintf("Secret %s: %v", name, err), "it is served, and clients will refuse it")
+	}
 }
 
 // lastCertificate keeps what a Route had, where the Secret of a name cannot be
@@ -210,19 +197,36 @@ func pairOf(s *corev1.Secret) certificates.Pair {
 	return certificates.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
 }
 
-// SecretNames returns the Secrets that an Ingress names, each once, sorted.
-func SecretNames(i *networkingv1.Ingress) []string {
-	var names []string
-	for _, t := range i.Spec.TLS {
-		if t.SecretName != "" {
-			names = append(names, t.SecretName)
-		}
-	}
-	if name := i.Annotations[annotationDestinationCA]; name != "" {
+// SecretNames returns the Secrets that are read for an Ingress, each once, sorted.
+func SecretNames(i *networkingv1.Ingress, limits Limits) []string {
+	names := CertificateNames(i, limits)
+	if name := DestinationCAName(i); name != "" {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// CertificateNames returns the Secrets of spec.tls that may be read, each once,
+// in order.
+func CertificateNames(i *networkingv1.Ingress, limits Limits) []string {
+	names := certificateNames(i)
+	return names[:min(len(names), limits.Or(DefaultLimits()).Secrets)]
+}
+
+// DestinationCAName returns the Secret of the CA of the pods, or "".
+func DestinationCAName(i *networkingv1.Ingress) string { return i.Annotations[annotationDestinationCA] }
+
+func certificateNames(i *networkingv1.Ingress) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, t := range i.Spec.TLS {
+		if t.SecretName != "" && !seen[t.SecretName] {
+			seen[t.SecretName] = true
+			names = append(names, t.SecretName)
+		}
+	}
+	return names
 }
 
 // ServiceNames returns the Services that an Ingress names, each once, sorted.

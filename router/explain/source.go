@@ -131,7 +131,7 @@ func (w *World) ingressInput(key model.Key, i *networkingv1.Ingress) ingress.Inp
 	in.ClosedHosts = map[string]string{}
 	for k, other := range w.objects.Ingresses {
 		if k.Namespace == key.Namespace && k.Name != key.Name {
-			for _, host := range ingress.ClosedHosts(other) {
+			for _, host := range ingress.ClosedHosts(other, ingress.Limits{}) {
 				in.ClosedHosts[host] = k.Name
 			}
 		}

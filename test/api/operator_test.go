@@ -51,6 +51,12 @@ func startOperatorWithDNS(t *testing.T, zones dns.Options) (client.Client, *logg
 // startOperatorWith does the same with other options besides.
 func startOperatorWith(t *testing.T, zones dns.Options, o operator.Options) (client.Client, *logged) {
 	t.Helper()
+	return startOperatorLimited(t, zones, o, ingress.Options{})
+}
+
+// startOperatorLimited does the same with limits for Ingresses.
+func startOperatorLimited(t *testing.T, zones dns.Options, o operator.Options, i ingress.Options) (client.Client, *logged) {
+	t.Helper()
 	c := newClient(t)
 	config, err := server.RESTConfig()
 	if err != nil {
@@ -78,10 +84,11 @@ func startOperatorWith(t *testing.T, zones dns.Options, o operator.Options) (cli
 	zones.Log, zones.Registerer = logger, registry
 	o.Domain, o.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
 	o.Log, o.DNS = logger, zones.Hook != nil
+	i.Classless, i.Log = true, logger
 	if err := errors.Join(
 		operator.Setup(mgr, registry, o),
 		dns.Setup(mgr, zones),
-		ingress.Setup(mgr, ingress.Options{Classless: true, Log: logger}),
+		ingress.Setup(mgr, i),
 		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
 	); err != nil {
 		t.Fatal(err)

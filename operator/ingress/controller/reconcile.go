@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,12 +26,15 @@ import (
 const unwatchedRecheck = time.Minute
 
 type reconciler struct {
-	client  client.Client
-	live    client.Reader
-	events  events.EventRecorder
-	options Options
-	told    *told
-	granted *granted
+	client   client.Client
+	live     client.Reader
+	events   events.EventRecorder
+	options  Options
+	told     *told
+	granted  *granted
+	ledger   *ledger
+	verdicts *verdicts
+	reads    *budgets
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -40,8 +44,11 @@ const conflictRetry = 50 * time.Millisecond
 // Reconcile brings the Routes and the status of one Ingress in line with it.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	case errors.Is(err, errTurnEnds):
+		return reconcile.Result{RequeueAfter: nextTurn}, nil
 	}
 	return result, err
 }
@@ -49,8 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	i := &networkingv1.Ingress{}
 	if err := r.client.Get(ctx, req.NamespacedName, i); err != nil {
-		r.told.forget(req.NamespacedName)
-		r.granted.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err) // Its Routes go with their owner.
 	}
 	if !i.DeletionTimestamp.IsZero() {
@@ -71,11 +77,14 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if in.ClosedHosts, err = r.closedHosts(ctx, i); err != nil {
 		return reconcile.Result{}, err
 	}
-	unwatched, err := r.gather(ctx, &in)
+	unwatched, wait, err := r.gather(ctx, &in)
+	if err != nil || wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, err
+	}
+	out, err := r.convert(ctx, in)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	out := ingress.Convert(in)
 	current, refused, err := r.serve(ctx, i, owned, out.Routes)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -89,7 +98,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: accessRetry}, nil // What is refused now may be granted already.
 	}
 	r.tell(i, slices.Concat(findings, refused))
-	if unwatched || len(refused) > 0 {
+	if unwatched || len(refused) > 0 || out.Cut {
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
@@ -117,6 +126,13 @@ func (r *reconciler) serve(ctx context.Context, i *networkingv1.Ingress, owned m
 		refused = append(refused, *refusal)
 	}
 	return current, refused, err
+}
+
+// forget drops what is remembered of an Ingress.
+func (r *reconciler) forget(key client.ObjectKey) {
+	r.told.forget(key)
+	r.granted.forget(key)
+	r.ledger.forget(key)
 }
 
 // closedHosts returns those of its hosts that other Ingresses of the namespace
@@ -166,51 +182,59 @@ func (r *reconciler) class(ctx context.Context, i *networkingv1.Ingress) (*netwo
 	return class, nil
 }
 
-// gather reads the Services and Secrets that the Ingress names, and reports
-// whether one of the Secrets is not watched.
-func (r *reconciler) gather(ctx context.Context, in *ingress.Input) (bool, error) {
+// gather reads the Services and Secrets that the Ingress names, from the cache.
+// Of Secrets it has those of type kubernetes.io/tls only, which certificates must
+// be of. The CA of the pods may be in another one: it is asked for, within the
+// budget of the namespace. Gather reports whether it was, or, with the time to
+// wait, that the budget is used up.
+func (r *reconciler) gather(ctx context.Context, in *ingress.Input) (unwatched bool, wait time.Duration, err error) {
+	namespace := in.Ingress.Namespace
 	in.Services, in.Secrets = map[string]*corev1.Service{}, map[string]*corev1.Secret{}
 	for _, name := range ingress.ServiceNames(in.Ingress) {
-		s := &corev1.Service{}
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: in.Ingress.Namespace, Name: name}, s)
-		switch {
-		case err == nil:
-			in.Services[name] = s
-		case !apierrors.IsNotFound(err):
-			return false, fmt.Errorf("read Service %s/%s: %w", in.Ingress.Namespace, name, err)
+		if err := readInto(ctx, r.client, in.Services, namespace, name, &corev1.Service{}); err != nil {
+			return false, 0, err
 		}
 	}
-	unwatched := false
-	for _, name := range ingress.SecretNames(in.Ingress) {
-		key := client.ObjectKey{Namespace: in.Ingress.Namespace, Name: name}
-		s := &corev1.Secret{}
-		err := r.client.Get(ctx, key, s)
-		if apierrors.IsNotFound(err) {
-			// The cache has Secrets of type kubernetes.io/tls only.
-			s = &corev1.Secret{}
-			if err = r.live.Get(ctx, key, s); err == nil {
-				unwatched = true
-			}
-		}
-		switch {
-		case err == nil:
-			in.Secrets[name] = s
-		case !apierrors.IsNotFound(err):
-			return false, fmt.Errorf("read Secret %s: %w", key, err)
+	for _, name := range ingress.CertificateNames(in.Ingress, r.options.Limits) {
+		if err := readInto(ctx, r.client, in.Secrets, namespace, name, &corev1.Secret{}); err != nil {
+			return false, 0, err
 		}
 	}
-	return unwatched, nil
+	name := ingress.DestinationCAName(in.Ingress)
+	if name == "" || in.Secrets[name] != nil {
+		return false, 0, nil
+	}
+	if err := readInto(ctx, r.client, in.Secrets, namespace, name, &corev1.Secret{}); err != nil || in.Secrets[name] != nil {
+		return false, 0, err
+	}
+	if wait := r.reads.wait(namespace); wait > 0 {
+		return false, wait, nil
+	}
+	return true, 0, readInto(ctx, r.live, in.Secrets, namespace, name, &corev1.Secret{})
+}
+
+// readInto adds an object to what is known by name, if it exists.
+func readInto[T client.Object](ctx context.Context, from client.Reader, known map[string]T, namespace, name string, empty T) error {
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	err := from.Get(ctx, key, empty)
+	switch {
+	case err == nil:
+		known[name] = empty
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read %T %s: %w", empty, key, err)
+	}
+	return nil
 }
 
 // release takes back what an Ingress had from us that is ours no more.
 func (r *reconciler) release(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route) error {
-	r.told.forget(client.ObjectKeyFromObject(i))
-	r.granted.forget(client.ObjectKeyFromObject(i))
+	r.forget(client.ObjectKeyFromObject(i))
 	if len(owned) == 0 && len(i.Status.LoadBalancer.Ingress) == 0 {
-		return nil
+		_, err := r.access(ctx, i, nil)
+		return err
 	}
 	if _, _, err := r.serve(ctx, i, owned, nil); err != nil {
-		return err
+		return err // also when its turn ends: the queue gives it another
 	}
 	ours, err := r.addresses(ctx, func(string) bool { return true })
 	if err != nil {

@@ -47,6 +47,10 @@ const workers = 4
 type Options struct {
 	// Classless says whether Ingresses that name no class are served.
 	Classless bool
+	// Limits are those of one Ingress, and NamespaceLimits those of all of a
+	// namespace together; by default ingress.DefaultLimits and
+	// ingress.DefaultNamespaceLimits.
+	Limits, NamespaceLimits ingress.Limits
 	// Log receives what the controller does; the default is slog.Default.
 	Log *slog.Logger
 }
@@ -56,16 +60,19 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if options.Log == nil {
 		options.Log = slog.Default()
 	}
-	if err := addIndexes(mgr); err != nil {
+	if err := addIndexes(mgr, options.Limits); err != nil {
 		return err
 	}
 	r := &reconciler{
-		client:  mgr.GetClient(),
-		live:    mgr.GetAPIReader(),
-		events:  mgr.GetEventRecorder("ingress-to-route-controller"),
-		options: options,
-		told:    newTold(),
-		granted: newGranted(),
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		events:   mgr.GetEventRecorder("ingress-to-route-controller"),
+		options:  options,
+		told:     newTold(),
+		granted:  newGranted(),
+		ledger:   newLedger(),
+		verdicts: newVerdicts(),
+		reads:    newBudgets(secretReads, secretReadBurst),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingress").
@@ -82,18 +89,18 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(ingressController(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 			return r.list(ctx)
 		}), builder.WithPredicates(addressesMatter())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: newQueue}).
 		Complete(r)
 }
 
-func addIndexes(mgr ctrl.Manager) error {
+func addIndexes(mgr ctrl.Manager, limits ingress.Limits) error {
 	indexer := mgr.GetFieldIndexer()
 	for name, of := range map[string]func(*networkingv1.Ingress) []string{
 		indexService: ingress.ServiceNames,
-		indexSecret:  ingress.SecretNames,
+		indexSecret:  func(i *networkingv1.Ingress) []string { return ingress.SecretNames(i, limits) },
 		indexClass:   func(i *networkingv1.Ingress) []string { return []string{ingress.ClassOf(i)} },
 		indexHost:    ingress.Hosts,
-		indexCloses:  ingress.ClosedHosts,
+		indexCloses:  func(i *networkingv1.Ingress) []string { return ingress.ClosedHosts(i, limits) },
 	} {
 		if err := indexer.IndexField(context.Background(), &networkingv1.Ingress{}, name, func(o client.Object) []string {
 			if i, ok := o.(*networkingv1.Ingress); ok {
@@ -144,7 +151,7 @@ func (r *reconciler) neighbours() handler.EventHandler {
 		var closed [][]string
 		for _, o := range objects {
 			if i, ok := o.(*networkingv1.Ingress); ok {
-				closed = append(closed, ingress.ClosedHosts(i))
+				closed = append(closed, ingress.ClosedHosts(i, r.options.Limits))
 			}
 		}
 		if len(closed) == 2 && slices.Equal(closed[0], closed[1]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -15,6 +16,21 @@ import (
 	"github.com/fairlead/fairlead/router/ingest"
 )
 
+const (
+	// turnWrites is how many Routes of an Ingress are written before others get
+	// their turn, and nextTurn how long it waits for its own: the cache learns
+	// meanwhile of what was written.
+	turnWrites = 50
+	nextTurn   = 100 * time.Millisecond
+)
+
+// errTurnEnds says that an Ingress has more to be written.
+var errTurnEnds = errors.New("its turn ends")
+
+// mostRefused is how many refusals of an Ingress are asked for, before what can
+// wait is left for later. A quota would refuse each of a thousand Routes.
+const mostRefused = 20
+
 // apply writes the Routes and deletes those that the Ingress does not stand
 // for any more, in this order: a path that moves to another Route is served
 // all the time. It returns the Routes as they are then.
@@ -22,23 +38,41 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 	var current []*routev1.Route
 	var refused []api.Finding
 	var failed []error
-	wanted := map[string]bool{}
+	wanted, writes, skipped := map[string]bool{}, 0, 0
 	for _, d := range desired {
 		wanted[d.Name] = true
-		route, finding, err := r.write(ctx, i, owned[d.Name], d)
-		switch {
-		case err != nil:
+		live := owned[d.Name]
+		route, finding, err := live, (*api.Finding)(nil), error(nil)
+		if len(refused) < mostRefused || mustClose(live, d) {
+			route, finding, err = r.write(ctx, i, live, d)
+		} else {
+			skipped++
+		}
+		if err != nil {
 			failed = append(failed, err)
-		case finding != nil:
+		}
+		if finding != nil {
 			refused = append(refused, *finding)
 		}
 		if route != nil {
 			current = append(current, route)
 		}
+		if route != live || err != nil {
+			writes++
+		}
+		if writes >= turnWrites && len(wanted) < len(desired) {
+			return nil, nil, turnEnds(failed)
+		}
+	}
+	if skipped > 0 {
+		refused = append(refused, *routeFinding(i, api.ReasonRouteRefused, fmt.Sprintf("after %d refusals %d more Routes were not tried", mostRefused, skipped), "they stay as they are"))
 	}
 	for name, route := range owned {
 		if wanted[name] {
 			continue
+		}
+		if writes++; writes > turnWrites {
+			return nil, nil, turnEnds(failed)
 		}
 		if err := r.client.Delete(ctx, route); client.IgnoreNotFound(err) != nil {
 			failed = append(failed, fmt.Errorf("delete Route %s/%s: %w", route.Namespace, name, err))
@@ -47,6 +81,19 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 		r.options.Log.Info("deleted route of ingress", "route", route.Namespace+"/"+name, "ingress", i.Name)
 	}
 	return current, refused, errors.Join(failed...)
+}
+
+// turnEnds leaves the rest for the next turn. After a failure that comes later.
+func turnEnds(failed []error) error {
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	return errTurnEnds
+}
+
+// mustClose reports whether a Route lets requests through that it must not.
+func mustClose(live, desired *routev1.Route) bool {
+	return live != nil && ingest.Closed(desired) && !ingest.Closed(live)
 }
 
 // write creates or updates one Route. A refusal that trying again at once cannot

@@ -1,0 +1,91 @@
+package ingress
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fairlead/fairlead/api"
+)
+
+// ownAnnotations are those that say what a Route of an Ingress is.
+var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController}
+
+// annotationAllowHost lets labels of a host be long, for the API server's policy.
+const annotationAllowHost = "route.openshift.io/allow-non-dns-compliant-host"
+
+// meaningful returns the annotations of an Ingress that mean something on a
+// Route: those that routers read or warn of, and those of OpenShift for Ingresses.
+func meaningful(annotations map[string]string) map[string]string {
+	read := map[string]bool{annotationTermination: true, annotationDestinationCA: true, annotationReconcileLabels: true, annotationAllowHost: true}
+	for _, a := range api.RouteAnnotations() {
+		read[a.Key] = true
+	}
+	for _, k := range ownAnnotations {
+		delete(read, k)
+	}
+	found := map[string]string{}
+	for k, v := range annotations {
+		if prefix, _, _ := strings.Cut(k, "/"); read[k] || prefix == "haproxy.router.openshift.io" || prefix == "router.openshift.io" {
+			found[k] = v
+		}
+	}
+	return found
+}
+
+// routeAnnotations are the annotations of the Ingress that mean something, what
+// says which Route it is, and the list of them.
+func (c *conversion) routeAnnotations(key claim) map[string]string {
+	annotations := meaningful(c.in.Ingress.Annotations)
+	switch {
+	case key.exact:
+		annotations[api.AnnotationPathType] = "Exact"
+	case key.fallback:
+		annotations[api.AnnotationPathType] = "Default"
+	}
+	if key.host == "" {
+		annotations[api.AnnotationAnyHost] = "true"
+	}
+	if c.only != "" {
+		annotations[api.AnnotationIngressController] = c.only
+	}
+	if len(annotations) > 0 {
+		annotations[annotationCopied] = joinKeys(annotations)
+	}
+	return annotations
+}
+
+// copied reports whether certificates are copied into the Routes, keys included,
+// in place of being referred to: only where the Ingress says so.
+func (c *conversion) copied() bool {
+	switch value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; {
+	case value == "copy":
+		return true
+	case set && value != "reference":
+		c.warn("metadata.annotations["+api.AnnotationCertificates+"]", api.ReasonInvalidAnnotation,
+			"unknown value "+strconv.Quote(value)+"; use one of: copy, reference", "the Routes refer to the Secrets of the certificates")
+	}
+	return false
+}
+
+func (c *conversion) checkLabels() {
+	if _, err := reconcileLabels(c.in.Ingress); err != nil {
+		c.warn("metadata.annotations["+annotationReconcileLabels+"]", api.ReasonInvalidAnnotation, err.Error(), "labels are copied at creation only")
+	}
+}
+
+// reconcileLabels reports whether labels of the Routes follow those of the
+// Ingress after creation.
+func reconcileLabels(i *networkingv1.Ingress) (bool, error) {
+	value, ok := i.Annotations[annotationReconcileLabels]
+	if !ok {
+		return false, nil
+	}
+	follow, err := strconv.ParseBool(strings.TrimSpace(value))
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", value)
+	}
+	return follow, nil
+}

@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/fairlead/fairlead/operator/ingress"
+)
+
+// TestLimitsOfNamespace: an Ingress gets what the others leave, and keeps what it
+// has when the namespace has more than it may have.
+func TestLimitsOfNamespace(t *testing.T) {
+	t.Parallel()
+	own, all := ingress.Limits{Routes: 10, Secrets: 5, Bytes: 1000}, ingress.Limits{Routes: 20, Secrets: 8, Bytes: 5000}
+	a := &account{taken: map[string]ingress.Usage{
+		"a": {Routes: 9, Secrets: 5, Bytes: 900},
+		"b": {Routes: 9, Secrets: 0, Bytes: 4500},
+	}}
+	tests := []struct {
+		name string
+		want ingress.Limits
+	}{
+		{"a", ingress.Limits{Routes: 10, Secrets: 5, Bytes: 900, Namespace: true}},
+		{"b", ingress.Limits{Routes: 10, Secrets: 3, Bytes: 1000, Namespace: true}},
+		{"new", ingress.Limits{Routes: 2, Secrets: 3, Bytes: 1, Namespace: true}},
+	}
+	for _, test := range tests {
+		if got := a.left(test.name, own, all); got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+	delete(a.taken, "a")
+	if got := a.left("new", ingress.Limits{Routes: 10, Secrets: 5, Bytes: 500}, all); got.Namespace || got.Routes != 10 {
+		t.Errorf("with room: %+v", got)
+	}
+}
+
+// TestBudget: reads of one namespace are bounded, and those of others are not
+// delayed by them.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	b := newBudgets(0.001, 3)
+	for range 3 {
+		if wait := b.wait("loud"); wait != 0 {
+			t.Fatalf("within the budget: %v", wait)
+		}
+	}
+	if b.wait("loud") == 0 {
+		t.Error("the budget has no end")
+	}
+	if wait := b.wait("quiet"); wait != 0 {
+		t.Errorf("another namespace waits for %v", wait)
+	}
+}
