@@ -32,6 +32,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends libcap2-bin \
 
 FROM scratch AS speaker
 COPY --from=capable /out/speaker /usr/bin/speaker
+COPY --from=build /out/speaker-bgp /usr/bin/speaker-bgp
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/speaker"]
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -14,10 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fairlead/fairlead/lbprovider/bfd"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/foreign"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
 
@@ -92,7 +95,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	if err != nil {
 		return nil, fmt.Errorf("start announcer: %w", err)
 	}
-	routers, detector, err := startBGP(decider, log)
+	routers, detector, err := startBGP(decider, opts.logLevel, log)
 	if err != nil {
 		return nil, fmt.Errorf("start BGP: %w", err)
 	}
@@ -114,12 +117,24 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	return announcer, nil
 }
 
+// bgpProgram holds one BGP session; it lies beside this program.
+const bgpProgram = "speaker-bgp"
+
 // startBGP starts the parts that talk to routers. A session that this process
 // has not held before may have been an earlier process's, so it always starts as
 // one that goes on.
-func startBGP(decider *atomic.Pointer[speaker.Speaker], log *slog.Logger) (*engine.Engine, *bfd.Engine, error) {
-	routers := engine.New(engine.Options{
-		Restarting: true, Now: time.Now, Log: log.With("part", "bgp"),
+func startBGP(decider *atomic.Pointer[speaker.Speaker], level loglevel.Level, log *slog.Logger) (*process.Host, *bfd.Engine, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find this program: %w", err)
+	}
+	how, err := level.MarshalText()
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the log level: %w", err)
+	}
+	routers := process.New(process.Options{
+		Program: filepath.Join(filepath.Dir(self), bgpProgram), Args: []string{"-log-level", string(how)},
+		Restarting: true, Now: time.Now, Output: os.Stderr, Log: log.With("part", "bgp"),
 		Changed: func() {
 			if s := decider.Load(); s != nil {
 				s.SessionsChanged()

@@ -17,14 +17,13 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 )
 
-// Routers holds BGP sessions; engine.Engine is one.
+// Routers holds BGP sessions; process.Host is one.
 type Routers interface {
 	// Apply replaces what each peer is told.
-	Apply(sessions []engine.Session, node []netip.Addr)
-	Status() []engine.Status
+	Apply(sessions []bgp.Session, node []netip.Addr)
+	Status() []bgp.Status
 	Suspend(peer, why string)
 	Resume(peer string)
 	Close(farewell bool, limit time.Duration)
@@ -210,7 +209,7 @@ func (b *bgpSide) apply() {
 			offers = append(offers, v.offers...)
 		}
 	}
-	sessions := make([]engine.Session, 0, len(b.peers))
+	sessions := make([]bgp.Session, 0, len(b.peers))
 	var last []bgp.Route
 	for _, peer := range b.peers {
 		routes, refused := bgp.Merge(peer, offers)
@@ -223,7 +222,7 @@ func (b *bgpSide) apply() {
 			routes = last // most peers are told the same
 		}
 		last = routes
-		sessions = append(sessions, engine.Session{Peer: peer, Routes: routes})
+		sessions = append(sessions, bgp.Session{Peer: peer, Routes: routes})
 	}
 	b.routers.Apply(sessions, b.addrs)
 }
@@ -257,7 +256,7 @@ func (b *bgpSide) intents() map[types.NamespacedName][]string {
 }
 
 // tellSessions puts sessions that came up or went down into log and events.
-func (b *bgpSide) tellSessions(sessions []engine.Status) {
+func (b *bgpSide) tellSessions(sessions []bgp.Status) {
 	now := map[string]bool{}
 	for _, st := range sessions {
 		now[st.Peer.Name] = st.Up()

@@ -17,28 +17,28 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
 // routers records what peers are to be told. All sessions are in the given state.
 type routers struct {
 	mu       sync.Mutex
-	sessions []engine.Session
+	sessions []bgp.Session
 	up       bool
 }
 
-func (r *routers) Apply(sessions []engine.Session, _ []netip.Addr) {
+func (r *routers) Apply(sessions []bgp.Session, _ []netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions = sessions
 }
 
-func (r *routers) Status() []engine.Status {
+func (r *routers) Status() []bgp.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []engine.Status
+	var all []bgp.Status
 	for _, s := range r.sessions {
-		st := engine.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "nobody is there", Routes: len(s.Routes)}
+		st := bgp.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "nobody is there", Routes: len(s.Routes)}
 		if r.up {
 			st.State, st.Problem, st.PeerASN, st.Since = "Established", "", s.Peer.PeerASN, time.Unix(1_700_000_000, 0)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
 
@@ -59,7 +59,7 @@ func newBFDWatch(detector Detector, routers Routers, changed func(), log *slog.L
 
 // apply starts, changes and ends BFD sessions so that they are those of the peers
 // of the BGP sessions.
-func (w *bfdWatch) apply(cfg *config.Config, sessions []engine.Status) {
+func (w *bfdWatch) apply(cfg *config.Config, sessions []bgp.Status) {
 	if w.detector == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (w *bfdWatch) apply(cfg *config.Config, sessions []engine.Status) {
 
 func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
 	want := bfd.Config{
-		Peer: p.Address, Local: p.Source, VRF: p.VRF, Multihop: p.MultiHop || p.Internal() && !engine.Direct(p.Address),
+		Peer: p.Address, Local: p.Source, VRF: p.VRF, Multihop: p.MultiHop || p.Internal() && !process.Direct(p.Address),
 	}
 	timers := bfd.Profile{
 		ReceiveInterval: profile.Receive, TransmitInterval: profile.Transmit, DetectMultiplier: profile.Multiplier,

@@ -21,7 +21,7 @@ import (
 
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/facts"
 )
 
@@ -44,7 +44,7 @@ type sessionWriter struct {
 	mu       sync.Mutex // guards what follows
 	wanted   bool
 	services map[types.NamespacedName][]string
-	sessions []engine.Status
+	sessions []bgp.Status
 	bfd      map[string]bfd.State
 	add      func()
 }
@@ -92,7 +92,7 @@ func (w *sessionWriter) look() {
 }
 
 // want replaces what the objects are to say.
-func (w *sessionWriter) want(services map[types.NamespacedName][]string, sessions []engine.Status, states map[string]bfd.State) {
+func (w *sessionWriter) want(services map[types.NamespacedName][]string, sessions []bgp.Status, states map[string]bfd.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.wanted && maps.EqualFunc(w.services, services, slices.Equal) && slices.Equal(w.sessions, sessions) && maps.Equal(w.bfd, states) {
@@ -167,7 +167,7 @@ func (w *sessionWriter) serviceStatus(name types.NamespacedName, peers []string)
 	}
 }
 
-func (w *sessionWriter) writeSessions(ctx context.Context, sessions []engine.Status, states map[string]bfd.State, mine []client.ListOption) error {
+func (w *sessionWriter) writeSessions(ctx context.Context, sessions []bgp.Status, states map[string]bfd.State, mine []client.ListOption) error {
 	var list v1beta1.BGPSessionStateList
 	if err := w.client.List(ctx, &list, mine...); err != nil {
 		return fmt.Errorf("list session states: %w", err)
@@ -219,7 +219,7 @@ func (w *sessionWriter) keep(ctx context.Context, o client.Object, stays, same b
 	}
 }
 
-func (w *sessionWriter) sessionStatus(st engine.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
+func (w *sessionWriter) sessionStatus(st bgp.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
 	out := v1beta1.BGPSessionStateStatus{
 		BGPStatus: st.State, BFDStatus: noBFD, Node: w.opts.NodeName, Peer: st.Peer.Name, VRF: st.Peer.VRF,
 		LastError: short(st.Problem), Advertised: int32(st.Routes),

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 )
 
 // TestDocumentedBIRD has BIRD with the example of docs/lb/bgp.md take what it is to
@@ -25,7 +24,7 @@ func TestDocumentedBIRD(t *testing.T) {
 	}
 	bird := n.bird("tor", strings.NewReplacer("192.168.77.0", "198.18.77.0", "192.168.10.0", "198.18.60.0", "192.168.10.1", "198.18.60.1").Replace(example[1]))
 	s := n.speaker("")
-	s.apply(engine.Session{Peer: bgp.Peer{
+	s.apply(bgp.Session{Peer: bgp.Peer{
 		Name: "tor", MyASN: 64512, PeerASN: 64500, Address: netip.MustParseAddr("198.18.60.1"), RouterID: netip.MustParseAddr("198.18.60.2"), Password: "change-me",
 	}, Routes: routes("198.18.77.5/32", "198.18.78.5/32")})
 	n.up(s, "tor")

@@ -1,6 +1,7 @@
 // Package engine holds BGP sessions: it dials the peers of a node, tells them
 // routes, and reports how the sessions are. What to tell whom is package bgp's
-// business.
+// business. It runs in processes that hold one session each (Serve), so that
+// nothing that a peer sends ends more than its own.
 //
 // Every peer has a BGP server of its own (gobgp), which has no listener and one
 // neighbour, so that its routes are exactly what this peer is told. All routes
@@ -21,36 +22,6 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
-// Session is what one peer is told.
-type Session struct {
-	Peer   bgp.Peer
-	Routes []bgp.Route
-}
-
-// Status says how a session is.
-type Status struct {
-	// Peer is without its password.
-	Peer bgp.Peer
-	// Address is where the peer is, with the interface as zone if it is
-	// link-local; not valid as long as that is not known.
-	Address netip.Addr
-	// State is BGP's word for it: Idle, Connect, Active, OpenSent, OpenConfirm
-	// or Established.
-	State string
-	// Since is when the session was established, or lost; zero if it never was.
-	Since time.Time
-	// Problem says in a sentence why the session is not up; empty if it is, or
-	// if nothing is known yet.
-	Problem string
-	// Routes is how many prefixes the peer is told.
-	Routes int
-	// PeerASN is what the peer calls itself; 0 as long as it did not.
-	PeerASN uint32
-}
-
-// Up says whether the session is established.
-func (s Status) Up() bool { return s.State == established }
-
 // Options configure an Engine.
 type Options struct {
 	// Restarting says that an earlier process on this node may have held the
@@ -67,8 +38,7 @@ type Options struct {
 
 // Engine holds the sessions of a node. All methods may be called concurrently.
 type Engine struct {
-	opts    Options
-	metrics []description
+	opts Options
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -80,13 +50,13 @@ type Engine struct {
 
 // New returns an engine without sessions.
 func New(opts Options) *Engine {
-	return &Engine{opts: opts, metrics: descriptions(), sessions: map[string]*session{}, servers: &pool{log: opts.Log}, seen: map[string]bool{}}
+	return &Engine{opts: opts, sessions: map[string]*session{}, servers: &pool{log: opts.Log}, seen: map[string]bool{}}
 }
 
 // Apply replaces what is wanted. Sessions whose Peer is unchanged stay up, and
 // their peers are told the difference only. It does not wait. Node are the
 // node's addresses, for routes of another family than their session.
-func (e *Engine) Apply(wanted []Session, node []netip.Addr) {
+func (e *Engine) Apply(wanted []bgp.Session, node []netip.Addr) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -127,15 +97,26 @@ func (e *Engine) setSuspended(peer, why string) {
 }
 
 // Status returns the sessions' states, sorted by peer name.
-func (e *Engine) Status() []Status {
+func (e *Engine) Status() []bgp.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := make([]Status, 0, len(e.sessions))
+	all := make([]bgp.Status, 0, len(e.sessions))
 	for _, s := range e.sessions {
 		all = append(all, s.status())
 	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Peer.Name, b.Peer.Name) })
+	slices.SortFunc(all, func(a, b bgp.Status) int { return strings.Compare(a.Peer.Name, b.Peer.Name) })
 	return all
+}
+
+// Counters returns how many messages were exchanged with a peer.
+func (e *Engine) Counters(peer string) bgp.Counters {
+	e.mu.Lock()
+	s := e.sessions[peer]
+	e.mu.Unlock()
+	if s == nil {
+		return bgp.Counters{}
+	}
+	return s.counted()
 }
 
 // Close ends all sessions and waits for it, up to the limit. Peers with graceful

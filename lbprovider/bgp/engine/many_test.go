@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
 // TestManyRoutes tells three routers 5,000 prefixes each, and takes half of them back.
@@ -27,7 +27,7 @@ func TestManyRoutes(t *testing.T) {
 		prefixes[i], addr = addr.String()+"/32", addr.Next()
 	}
 	apply := func(s *speaker, prefixes []string) {
-		var all []engine.Session
+		var all []bgp.Session
 		for i := range peers {
 			all = append(all, scenario{number: 11 + i, routes: routes(prefixes...)}.session())
 		}

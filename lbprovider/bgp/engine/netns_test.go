@@ -21,6 +21,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/test/tor"
 )
 
@@ -28,12 +29,22 @@ import (
 // value is "restarting" if an earlier one did so before.
 const asNode = "FAIRLEAD_BGP_TEST_NODE"
 
+// asProcess makes it a process that holds one session.
+const asProcess = "FAIRLEAD_BGP_TEST_PROCESS"
+
 // patience is how long anything may take before a test fails.
 const patience = 15 * time.Second
 
 // TestMain lets the test start itself again inside a network namespace, because
 // gobgp dials from whatever thread it is on.
 func TestMain(m *testing.M) {
+	if _, child := os.LookupEnv(asProcess); child {
+		if err := engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if mode, child := os.LookupEnv(asNode); child {
 		if err := node(mode, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -48,7 +59,7 @@ func TestMain(m *testing.M) {
 // states whenever they change, until its input ends.
 func node(mode string, in io.Reader, out io.Writer) error {
 	var mu sync.Mutex
-	var e *engine.Engine
+	var e *process.Host
 	show := func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -61,11 +72,12 @@ func node(mode string, in io.Reader, out io.Writer) error {
 		}
 	}
 	mu.Lock()
-	e = engine.New(engine.Options{
+	e = process.New(process.Options{
+		Program: "/proc/self/exe", Env: []string{asProcess + "=1"},
 		Restarting: mode == "restarting", Now: time.Now,
-		// The engine holds no lock of ours, but Status takes its own.
+		// The host holds no lock of ours, but Status takes its own.
 		Changed: func() { go show() },
-		Log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Output:  os.Stderr, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	mu.Unlock()
 	lines := bufio.NewScanner(in)
@@ -79,7 +91,7 @@ func node(mode string, in io.Reader, out io.Writer) error {
 			fmt.Fprintln(out, "metrics "+gathered(e))
 			continue
 		}
-		var wanted []engine.Session
+		var wanted []bgp.Session
 		if err := json.Unmarshal(lines.Bytes(), &wanted); err != nil {
 			return err
 		}
@@ -89,8 +101,8 @@ func node(mode string, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// gathered are the engine's metrics as JSON, or why there are none.
-func gathered(e *engine.Engine) string {
+// gathered are the host's metrics as JSON, or why there are none.
+func gathered(e *process.Host) string {
 	reg := prometheus.NewRegistry()
 	if err := reg.Register(e); err != nil {
 		return err.Error()
@@ -239,7 +251,7 @@ type speaker struct {
 	input io.WriteCloser
 
 	mu     sync.Mutex
-	states map[string]engine.Status
+	states map[string]bgp.Status
 	told   string // of its metrics
 }
 
@@ -249,7 +261,7 @@ func (n *network) speaker(mode string) *speaker {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	s := &speaker{cmd: exec.Command("nsenter", "--net=/run/netns/"+n.prefix+"node", self), states: map[string]engine.Status{}}
+	s := &speaker{cmd: exec.Command("nsenter", "--net=/run/netns/"+n.prefix+"node", self), states: map[string]bgp.Status{}}
 	s.cmd.Env = append(os.Environ(), asNode+"="+mode)
 	s.cmd.Stderr = n.t.Output()
 	if s.input, err = s.cmd.StdinPipe(); err != nil {
@@ -271,7 +283,7 @@ func (s *speaker) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		var all []engine.Status
+		var all []bgp.Status
 		if told, ok := strings.CutPrefix(lines.Text(), "metrics "); ok {
 			s.mu.Lock()
 			s.told = told
@@ -282,7 +294,7 @@ func (s *speaker) read(output io.Reader) {
 			continue
 		}
 		s.mu.Lock()
-		s.states = map[string]engine.Status{}
+		s.states = map[string]bgp.Status{}
 		for _, st := range all {
 			s.states[st.Peer.Name] = st
 		}
@@ -307,7 +319,7 @@ func (s *speaker) kill() {
 	_ = s.cmd.Wait()         // it was killed
 }
 
-func (s *speaker) apply(wanted ...engine.Session) {
+func (s *speaker) apply(wanted ...bgp.Session) {
 	line, err := json.Marshal(wanted)
 	if err != nil {
 		panic(err)
@@ -324,9 +336,9 @@ func (s *speaker) say(line string) {
 }
 
 // state polls until the session is as wanted.
-func (n *network) state(s *speaker, peer string, want func(engine.Status) bool) engine.Status {
+func (n *network) state(s *speaker, peer string, want func(bgp.Status) bool) bgp.Status {
 	n.t.Helper()
-	var last engine.Status
+	var last bgp.Status
 	n.until(func() error {
 		s.mu.Lock()
 		last = s.states[peer]
@@ -339,9 +351,9 @@ func (n *network) state(s *speaker, peer string, want func(engine.Status) bool) 
 	return last
 }
 
-func (n *network) up(s *speaker, peer string) engine.Status {
+func (n *network) up(s *speaker, peer string) bgp.Status {
 	n.t.Helper()
-	return n.state(s, peer, engine.Status.Up)
+	return n.state(s, peer, bgp.Status.Up)
 }
 
 // metrics polls until the speaker's metrics are as wanted.
@@ -363,7 +375,7 @@ func (n *network) metrics(s *speaker, want func(map[string]float64) error) {
 // problem polls until the session has a problem with these words.
 func (n *network) problem(s *speaker, peer, words string) {
 	n.t.Helper()
-	n.state(s, peer, func(st engine.Status) bool { return !st.Up() && strings.Contains(st.Problem, words) })
+	n.state(s, peer, func(st bgp.Status) bool { return !st.Up() && strings.Contains(st.Problem, words) })
 }
 
 // until polls.

@@ -87,10 +87,3 @@ func firstGlobal(link netlink.Link, family int) netip.Addr {
 	}
 	return netip.Addr{}
 }
-
-// Direct says whether the peer is on a network of this node, without a router
-// between.
-func Direct(peer netip.Addr) bool {
-	routes, err := netlink.RouteGet(peer.WithZone("").AsSlice())
-	return peer.Zone() != "" || err == nil && len(routes) > 0 && routes[0].Gw == nil && routes[0].Via == nil
-}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 )
 
 // TestGracefulRestart kills a speaker and starts another: its routes stay with
@@ -28,7 +27,7 @@ router bgp 64500
 	const there = "via 198.18.60.2; path 64512"
 
 	first := n.speaker("")
-	first.apply(engine.Session{Peer: p, Routes: routes(kept, gone)})
+	first.apply(bgp.Session{Peer: p, Routes: routes(kept, gone)})
 	n.route(frr, kept, there)
 	n.route(frr, gone, there)
 	for _, how := range []string{"crash", "end"} {
@@ -43,7 +42,7 @@ router bgp 64500
 		if how == "crash" {
 			wanted = routes(kept, gone) // as if nothing had changed
 		}
-		second.apply(engine.Session{Peer: p, Routes: wanted})
+		second.apply(bgp.Session{Peer: p, Routes: wanted})
 		n.until(func() error { // stale until told again, and never gone
 			out, err := frr.Command(t.Context(), "show bgp ipv4 unicast "+kept+" json")
 			if err != nil {
@@ -91,7 +90,7 @@ protocol bgp node6 {
 	n.run("ip", "-n", n.prefix+"node", "addr", "add", "198.18.60.3/24", "dev", "eth0")
 	marked := routes("198.18.200.1/32")
 	marked[0].Communities = communities()
-	s.apply(engine.Session{Peer: four, Routes: marked}, engine.Session{Peer: six, Routes: routes("fd00:200::1/128")}, engine.Session{Peer: near})
+	s.apply(bgp.Session{Peer: four, Routes: marked}, bgp.Session{Peer: six, Routes: routes("fd00:200::1/128")}, bgp.Session{Peer: near})
 	n.seen(bird, "show route all protocol node4", "198.18.200.1/32", "BGP.next_hop: 198.18.60.2", "BGP.as_path: 64512", "(64512,100)", "(4200000000, 1, 2)")
 	n.seen(bird, "show route all protocol node6", "fd00:200::1/128", "BGP.next_hop: fd00:60::2", "BGP.as_path: 64512")
 	// Without ebgpMultiHop a packet goes no further than the next router.

@@ -65,7 +65,7 @@ func start(o *order, at place, servers *pool, restarting bool, changed func()) (
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
 		peer: peer, at: at, server: servers.take(peer, changed), pool: servers, cancel: cancel,
-		hops: findNextHops(peer, at, o.node), state: idle,
+		hops: findNextHops(peer, at, o.node), state: bgp.StateIdle,
 	}
 	err := r.server.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn: peer.MyASN, RouterId: peer.RouterID.String(), ListenPort: -1,
@@ -128,7 +128,7 @@ func (r *running) event(e *api.WatchEventResponse) {
 	defer r.mu.Unlock()
 	r.state = stateName(p.GetPeer().GetState().GetSessionState())
 	r.asn = 0
-	if r.state == established {
+	if r.state == bgp.StateEstablished {
 		r.asn = p.GetPeer().GetState().GetPeerAsn()
 	}
 }
@@ -137,17 +137,17 @@ func (r *running) event(e *api.WatchEventResponse) {
 func stateName(s api.PeerState_SessionState) string {
 	switch s {
 	case api.PeerState_CONNECT:
-		return "Connect"
+		return bgp.StateConnect
 	case api.PeerState_ACTIVE:
-		return "Active"
+		return bgp.StateActive
 	case api.PeerState_OPENSENT:
-		return "OpenSent"
+		return bgp.StateOpenSent
 	case api.PeerState_OPENCONFIRM:
-		return "OpenConfirm"
+		return bgp.StateOpenConfirm
 	case api.PeerState_ESTABLISHED:
-		return established
+		return bgp.StateEstablished
 	default:
-		return idle
+		return bgp.StateIdle
 	}
 }
 
@@ -157,7 +157,7 @@ func (r *running) tell(routes []bgp.Route) error {
 	if !slices.IsSortedFunc(routes, bgp.CompareRoutes) {
 		routes = slices.SortedFunc(slices.Values(routes), bgp.CompareRoutes)
 	}
-	gone, changed := differences(r.told, routes)
+	gone, changed := bgp.Differences(r.told, routes)
 	for _, route := range gone {
 		if err := r.withdraw(route); err != nil {
 			return err
@@ -170,25 +170,6 @@ func (r *running) tell(routes []bgp.Route) error {
 	}
 	r.told = routes
 	return nil
-}
-
-// differences returns which of the old routes are gone, and which of the new
-// ones are not among the old. Both lists are sorted.
-func differences(old, routes []bgp.Route) (gone, changed []bgp.Route) {
-	for _, route := range routes {
-		for len(old) > 0 && bgp.CompareRoutes(old[0], route) < 0 {
-			gone, old = append(gone, old[0]), old[1:]
-		}
-		if len(old) == 0 || old[0].Prefix != route.Prefix {
-			changed = append(changed, route)
-			continue
-		}
-		if !old[0].Equal(route) {
-			changed = append(changed, route)
-		}
-		old = old[1:]
-	}
-	return append(gone, old...), changed
 }
 
 func (r *running) announce(route bgp.Route) error {

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	established = "Established"
-	idle        = "Idle"
 	// startRetry is the pause after a session that could not even be set up.
 	startRetry = 5 * time.Second
 	// refusedRetry is the pause after a peer that is in the wrong AS.
@@ -24,7 +22,7 @@ const (
 
 // order is what a session is to do next; a newer one replaces it.
 type order struct {
-	session Session
+	session bgp.Session
 	node    []netip.Addr
 	// end says that the session goes; silent, that a peer with graceful restart
 	// is not told.
@@ -43,7 +41,7 @@ type session struct {
 	mu        sync.Mutex // guards what follows
 	next      *order
 	suspended string
-	state     Status
+	state     bgp.Status
 
 	// The rest belongs to the goroutine.
 	restarting bool
@@ -58,7 +56,7 @@ func newSession(peer bgp.Peer, opts Options, servers *pool, restarting bool) *se
 	peer.Password = ""
 	return &session{
 		opts: opts, log: opts.Log.With("peer", peer.Name), servers: servers, restarting: restarting,
-		wake: make(chan struct{}, 1), ended: make(chan struct{}), state: Status{Peer: peer, State: idle},
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), state: bgp.Status{Peer: peer, State: bgp.StateIdle},
 	}
 }
 
@@ -85,14 +83,14 @@ func (s *session) poke() {
 	}
 }
 
-func (s *session) status() Status {
+func (s *session) status() bgp.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
 // change edits the state, and tells if it is another one.
-func (s *session) change(edit func(*Status)) {
+func (s *session) change(edit func(*bgp.Status)) {
 	s.mu.Lock()
 	before := s.state
 	edit(&s.state)
@@ -139,7 +137,7 @@ func (s *session) obey(o *order, suspended string) {
 	}
 	shown := w.Peer
 	shown.Password = ""
-	s.change(func(st *Status) {
+	s.change(func(st *bgp.Status) {
 		st.Peer, st.Address, st.Routes = shown, at.peer, len(w.Routes)
 		if why := cmp.Or(suspended, missing); why != "" {
 			st.Problem = why
@@ -191,17 +189,17 @@ func (s *session) stop() {
 	s.tally.past.Store(&past)
 	s.running.stop()
 	s.running = nil
-	s.change(func(st *Status) {
-		if st.State == established {
+	s.change(func(st *bgp.Status) {
+		if st.State == bgp.StateEstablished {
 			st.Since = s.opts.Now()
 		}
-		st.State, st.PeerASN = idle, 0
+		st.State, st.PeerASN = bgp.StateIdle, 0
 	})
 }
 
 func (s *session) fail(problem string, pause time.Duration) {
 	s.retry = time.After(pause)
-	s.change(func(st *Status) { st.Problem = problem })
+	s.change(func(st *bgp.Status) { st.Problem = problem })
 }
 
 // observe takes over what gobgp says of the session, and refuses a peer that is
@@ -209,7 +207,7 @@ func (s *session) fail(problem string, pause time.Duration) {
 func (s *session) observe() {
 	now, asn := s.running.observed()
 	problem := ""
-	if now != established {
+	if now != bgp.StateEstablished {
 		problem = s.running.server.ear.heard()
 	}
 	if refused := wrongAS(s.running.peer, now, asn); refused != "" {
@@ -217,8 +215,8 @@ func (s *session) observe() {
 		s.fail(refused, refusedRetry)
 		return
 	}
-	s.change(func(st *Status) {
-		if (st.State == established) != (now == established) {
+	s.change(func(st *bgp.Status) {
+		if (st.State == bgp.StateEstablished) != (now == bgp.StateEstablished) {
 			st.Since = s.opts.Now()
 		}
 		st.State, st.PeerASN, st.Problem = now, asn, problem
@@ -227,7 +225,7 @@ func (s *session) observe() {
 
 // wrongAS says what is wrong with the AS of a peer that may tell its own.
 func wrongAS(p bgp.Peer, state string, asn uint32) string {
-	if state != established || p.Dynamic == "" {
+	if state != bgp.StateEstablished || p.Dynamic == "" {
 		return ""
 	}
 	internal := asn == cmp.Or(p.LocalASN, p.MyASN)
@@ -289,5 +287,5 @@ func (r *running) mayTell() bool {
 		return true
 	}
 	state, _ := r.observed()
-	return state == established
+	return state == bgp.StateEstablished
 }

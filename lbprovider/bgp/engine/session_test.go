@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/test/tor"
 )
@@ -131,7 +130,7 @@ func communities() []config.Community {
 	return []config.Community{{A: 64512, B: 100}, {A: 64512, B: 200}, {Large: true, A: 4200000000, B: 1, C: 2}}
 }
 
-func (sc scenario) session() engine.Session {
+func (sc scenario) session() bgp.Session {
 	p := bgp.Peer{
 		Name: fmt.Sprint("p", sc.number), MyASN: 64512, PeerASN: 64500, Address: netip.MustParseAddr("198.18.60.1"),
 		Source:   netip.MustParseAddr(fmt.Sprintf("198.18.60.%d", sc.number)),
@@ -140,14 +139,14 @@ func (sc scenario) session() engine.Session {
 	if sc.peer != nil {
 		sc.peer(&p)
 	}
-	return engine.Session{Peer: p, Routes: sc.routes}
+	return bgp.Session{Peer: p, Routes: sc.routes}
 }
 
 func TestSessionsWithFRR(t *testing.T) {
 	n := newNetwork(t)
 	frr := n.frr("tor", torConfig)
 	s := n.speaker("")
-	var all []engine.Session
+	var all []bgp.Session
 	for _, sc := range scenarios() {
 		n.run("ip", "-n", n.prefix+"node", "addr", "add", fmt.Sprintf("198.18.60.%d/24", sc.number), "dev", "eth0")
 		n.run("ip", "-n", n.prefix+"node", "addr", "add", fmt.Sprintf("fd00:60::%d/64", sc.number), "dev", "eth0", "nodad", "preferred_lft", "0")
@@ -223,9 +222,9 @@ func measured(n *network, s *speaker) {
 }
 
 // changes edits routes and parameters of sessions that are up.
-func changes(n *network, s *speaker, frr *tor.Router, all []engine.Session) {
+func changes(n *network, s *speaker, frr *tor.Router, all []bgp.Session) {
 	n.t.Helper()
-	before := map[string]engine.Status{}
+	before := map[string]bgp.Status{}
 	for _, name := range []string{"p11", "p12", "p13"} {
 		before[name] = n.up(s, name)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 )
 
 // TestUnnumbered has a session with the one router behind an interface, both
@@ -16,7 +15,7 @@ func TestUnnumbered(t *testing.T) {
 	p := bgp.Peer{
 		Name: "tor", MyASN: 64512, PeerASN: 64500, Interface: "eth0", RouterID: netip.MustParseAddr("198.18.60.2"),
 	}
-	s.apply(engine.Session{Peer: p, Routes: routes("198.18.200.1/32", "fd00:200::1/128")})
+	s.apply(bgp.Session{Peer: p, Routes: routes("198.18.200.1/32", "fd00:200::1/128")})
 	n.problem(s, "tor", "no router advertises itself on eth0")
 	frr := n.frr("tor", `
 interface to-node

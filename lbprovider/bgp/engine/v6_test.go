@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 )
 
 // TestIPv6Alone has a node without any IPv4 address talk to FRR, as in a cluster
@@ -26,7 +25,7 @@ router bgp 64500
 `)
 	id := bgp.RouterID("n1", []netip.Addr{netip.MustParseAddr("fd00:60::2")})
 	s := n.speaker("")
-	s.apply(engine.Session{Peer: bgp.Peer{
+	s.apply(bgp.Session{Peer: bgp.Peer{
 		Name: "tor", MyASN: 64512, PeerASN: 64500, Address: netip.MustParseAddr("fd00:60::1"), RouterID: id, Password: "secret",
 	}, Routes: routes("fd00:77::5/128")})
 	n.up(s, "tor")

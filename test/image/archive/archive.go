@@ -27,7 +27,7 @@ import (
 )
 
 // recipe changes when images must be made anew though their programs are the same.
-const recipe = "3"
+const recipe = "4"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.
 const (
@@ -39,6 +39,9 @@ const (
 type image struct {
 	name string
 	pkg  string // of the program at /usr/bin/NAME
+	// beside is what the program starts itself: packages of programs that lie
+	// beside it and hold no capability.
+	beside []string
 	user string // that runs it unless the pod says otherwise
 	root string // folder below the tools folder with HAProxy, which the image gets with its libraries; none if empty
 	// caps are what the program holds for a user other than root.
@@ -52,7 +55,7 @@ func images() []image {
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
 		{name: "router", pkg: "./cmd/router", user: nobody, root: "haproxy-3.4/root", caps: capabilities{permitted: 1 << netBindService}},
-		{name: "speaker", pkg: "./cmd/speaker", user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
+		{name: "speaker", pkg: "./cmd/speaker", beside: []string{"./cmd/speaker-bgp"}, user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
 	}
 }
 
@@ -90,13 +93,17 @@ func Build(ctx context.Context, b *toolset.Builder, only ...string) error {
 }
 
 func (img image) build(ctx context.Context, b *toolset.Builder, root string) error {
-	binary, err := img.compile(ctx, b.Dir(), root)
-	if err != nil {
-		return err
+	var programs []string // the first is the image's own
+	for _, pkg := range append([]string{img.pkg}, img.beside...) {
+		program, err := compile(ctx, b.Dir(), root, pkg)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, program)
 	}
 	file := filepath.Join(b.Dir(), "images", img.name+".tar")
 	stamp := filepath.Join(b.Dir(), "stamps", "image-"+img.name)
-	key, err := img.key(b.Dir(), binary)
+	key, err := img.key(b.Dir(), programs)
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,7 @@ func (img image) build(ctx context.Context, b *toolset.Builder, root string) err
 			return nil
 		}
 	}
-	if err := img.write(b.Dir(), binary, file); err != nil {
+	if err := img.write(b.Dir(), programs, file); err != nil {
 		return err
 	}
 	if err := os.WriteFile(stamp, []byte(key), 0o644); err != nil {
@@ -117,30 +124,27 @@ func (img image) build(ctx context.Context, b *toolset.Builder, root string) err
 }
 
 // compile builds the program; Go's cache makes that quick where nothing changed.
-func (img image) compile(ctx context.Context, tools, root string) (string, error) {
-	if _, err := os.Stat(filepath.Join(root, img.pkg)); err != nil {
-		return "", fmt.Errorf("its program %s is not there", img.pkg)
+func compile(ctx context.Context, tools, root, pkg string) (string, error) {
+	if _, err := os.Stat(filepath.Join(root, pkg)); err != nil {
+		return "", fmt.Errorf("its program %s is not there", pkg)
 	}
-	target := filepath.Join(tools, "images", "bin", img.name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, img.pkg)
+	target := filepath.Join(tools, "images", "bin", filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, pkg)
 	cmd.Dir = root
 	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOOS=linux"})
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile %s: %w\n%s", img.pkg, err, out)
+		return "", fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
 	}
 	return target, nil
 }
 
 // key tells apart what the image would hold.
-func (img image) key(tools, binary string) (string, error) {
+func (img image) key(tools string, programs []string) (string, error) {
 	hash := sha256.New()
-	f, err := os.Open(binary)
-	if err != nil {
-		return "", fmt.Errorf("read the program: %w", err)
-	}
-	defer f.Close()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("read the program: %w", err)
+	for _, program := range programs {
+		if err := digest(hash, program); err != nil {
+			return "", err
+		}
 	}
 	key := fmt.Sprintf("recipe %s user %s capabilities %v program %x", recipe, img.user, img.caps, hash.Sum(nil))
 	if img.root != "" {
@@ -153,7 +157,19 @@ func (img image) key(tools, binary string) (string, error) {
 	return key, nil
 }
 
-func (img image) write(tools, binary, file string) error {
+func digest(hash io.Writer, program string) error {
+	f, err := os.Open(program)
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(hash, f); err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	return nil
+}
+
+func (img image) write(tools string, programs []string, file string) error {
 	var layers []v1.Layer
 	if img.root != "" {
 		files, err := closure(filepath.Join(tools, img.root), "usr/sbin/haproxy")
@@ -166,7 +182,7 @@ func (img image) write(tools, binary, file string) error {
 		}
 		layers = append(layers, layer)
 	}
-	layer, err := newLayer(func(l *layerWriter) { l.base(img, binary) })
+	layer, err := newLayer(func(l *layerWriter) { l.base(img, programs) })
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // passwd names the users that programs may look up.
@@ -79,7 +80,7 @@ func (l *layerWriter) content(h *tar.Header, source string) {
 }
 
 // base writes what every image has, and its program.
-func (l *layerWriter) base(img image, binary string) {
+func (l *layerWriter) base(img image, programs []string) {
 	for _, dir := range []string{"etc", "etc/ssl", "etc/ssl/certs", "usr", "usr/bin", "var", "var/lib", "var/lib/haproxy", "run"} {
 		l.dir(dir, 0o755)
 	}
@@ -91,7 +92,13 @@ func (l *layerWriter) base(img image, binary string) {
 	if _, err := os.Stat(bundle); err == nil {
 		l.copy("etc/ssl/certs/ca-certificates.crt", bundle, 0o644)
 	}
-	l.program("usr/bin/"+img.name, binary, img.caps)
+	for i, program := range programs {
+		if i == 0 {
+			l.program("usr/bin/"+img.name, program, img.caps)
+		} else {
+			l.program("usr/bin/"+filepath.Base(program), program, capabilities{})
+		}
+	}
 }
 
 // program copies the program and lets it hold capabilities.

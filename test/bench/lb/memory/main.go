@@ -89,7 +89,7 @@ func measure(ctx context.Context, a *lbapi.API, dir string, services int, profil
 		return err
 	}
 	b := &bench{dir: dir, program: filepath.Join(dir, "speaker"), server: a.Server, peers: peers, services: services}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.program, "./cmd/speaker").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/speaker", "./cmd/speaker-bgp").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the speaker: %w: %s", err, out)
 	}
 	var found struct {

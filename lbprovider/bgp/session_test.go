@@ -1,19 +1,17 @@
-package engine
+package bgp
 
 import (
 	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
-
-	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
 // routes reads "1 2!": prefixes 198.18.0.1/32 and 198.18.0.2/32, the second one
 // with another localPref.
-func routes(text string) (out []bgp.Route) {
+func routes(text string) (out []Route) {
 	for f := range strings.FieldsSeq(text) {
-		r := bgp.Route{Prefix: netip.MustParsePrefix("198.18.0." + strings.TrimSuffix(f, "!") + "/32")}
+		r := Route{Prefix: netip.MustParsePrefix("198.18.0." + strings.TrimSuffix(f, "!") + "/32")}
 		if strings.HasSuffix(f, "!") {
 			r.LocalPref = 7
 		}
@@ -33,7 +31,7 @@ func TestDifferences(t *testing.T) {
 		{"2", "1 2 3", "", "1 3"},
 		{"1 3 5", "2 3! 6", "1 5", "2 3! 6"},
 	} {
-		gone, changed := differences(routes(tt.old), routes(tt.now))
+		gone, changed := Differences(routes(tt.old), routes(tt.now))
 		if fmt.Sprint(gone, changed) != fmt.Sprint(routes(tt.gone), routes(tt.changed)) {
 			t.Errorf("%q to %q: gone %v, changed %v", tt.old, tt.now, gone, changed)
 		}

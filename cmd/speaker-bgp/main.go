@@ -1,0 +1,64 @@
+// BGP with passwords needs sockets that are plain TCP: MPTCP, which Go would
+// use otherwise, has no MD5 signatures.
+//go:debug multipathtcp=0
+
+// Command speaker-bgp holds one BGP session of a speaker, which starts it and
+// tells it what to do (package process). It parses what the peer sends, so it
+// has no capability, no credentials and little memory, and ends with the speaker.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/loglevel"
+)
+
+const (
+	// gcPercent trades a little computing for memory: it has little to compute.
+	gcPercent = 20
+	// maxData is the most memory that the process may allocate, in bytes: 10,000
+	// prefixes take 10 MB. What a peer sends is kept by gobgp though no route of it
+	// is used; a peer that sends a full table ends this process, and not the
+	// speaker by the memory limit of the pod.
+	maxData = 256 << 20
+)
+
+func main() {
+	runtime.MemProfileRate = 0 // nobody asks for a profile, whose tables take 1.5 MB
+	level := loglevel.Level(slog.LevelInfo)
+	flag.TextVar(&level, "log-level", level, "all, debug, info, warn, error or none")
+	flag.Parse()
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	// The speaker decides when sessions end, also if its process group is told to.
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	debug.SetGCPercent(gcPercent)
+	debug.SetTraceback("single")
+	if err := confine(); err != nil {
+		log.Error("BGP process starts without a limit", "error", err)
+	}
+	if err := engine.Serve(os.Stdin, os.Stdout, log); err != nil {
+		log.Error("BGP process ends", "error", err)
+		os.Exit(1)
+	}
+}
+
+// confine takes from this process what it does not need.
+func confine() error {
+	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxData, Max: maxData}); err != nil {
+		return fmt.Errorf("limit memory: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switch core files off: %w", err)
+	}
+	return nil
+}

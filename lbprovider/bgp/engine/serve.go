@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/lbprovider/bgp"
+	"github.com/fairlead/fairlead/lbprovider/bgp/wire"
+)
+
+// closeLimit is how long a session may take to end unless the order says it.
+const closeLimit = 3 * time.Second
+
+// errLeft says that the speaker is gone, or wants nothing more of this process.
+var errLeft = errors.New("the speaker closed the connection")
+
+// Serve holds the one session that the orders describe and writes reports about
+// it, until an order ends it. An end of the orders without one is the death of
+// the speaker: Serve returns at once, and the peer is told no more than by a
+// crash, so that it keeps the routes for the next speaker (graceful restart).
+func Serve(orders io.Reader, reports io.Writer, log *slog.Logger) error {
+	s := &served{log: log, reports: reports, changed: make(chan struct{}, 1)}
+	next := make(chan wire.Order)
+	failed := make(chan error, 1)
+	go func() {
+		for dec := json.NewDecoder(orders); ; {
+			var o wire.Order
+			err := dec.Decode(&o)
+			if errors.Is(err, io.EOF) {
+				err = errLeft
+			}
+			if err != nil {
+				failed <- fmt.Errorf("read an order: %w", err)
+				return
+			}
+			next <- o
+		}
+	}()
+	for {
+		select {
+		case o := <-next:
+			if o.End != nil {
+				s.end(*o.End)
+				return nil
+			}
+			s.obey(o)
+			if o.Ask == 0 {
+				continue
+			}
+		case <-s.changed:
+		case err := <-failed:
+			return err
+		}
+		if err := s.report(); err != nil {
+			return err
+		}
+	}
+}
+
+// served is the one session of a process.
+type served struct {
+	log     *slog.Logger
+	reports io.Writer
+	changed chan struct{}
+	engine  *Engine
+	peer    bgp.Peer
+	node    []netip.Addr
+	routes  []bgp.Route // sorted; the engine keeps it
+	asked   uint64
+}
+
+func (s *served) obey(o wire.Order) {
+	if s.engine == nil {
+		s.engine = New(Options{Restarting: o.Restarting, Now: time.Now, Log: s.log, Changed: s.poke})
+	}
+	if o.Peer != nil {
+		s.peer, s.node = *o.Peer, o.Node
+	}
+	if len(o.Withdraw)+len(o.Announce) > 0 {
+		s.routes = edited(s.routes, o.Withdraw, o.Announce)
+	}
+	if o.Peer != nil || len(o.Withdraw)+len(o.Announce) > 0 {
+		s.engine.Apply([]bgp.Session{{Peer: s.peer, Routes: s.routes}}, s.node)
+	}
+	if o.Suspend != nil {
+		s.engine.setSuspended(s.peer.Name, *o.Suspend)
+	}
+	s.asked = max(s.asked, o.Ask)
+}
+
+// poke has the state reported soon.
+func (s *served) poke() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // it will be
+	}
+}
+
+func (s *served) report() error {
+	r := wire.Report{State: bgp.StateIdle, Answers: s.asked}
+	if s.engine != nil {
+		for _, st := range s.engine.Status() {
+			r.Address, r.State, r.Since, r.Problem, r.PeerASN = st.Address, st.State, st.Since, st.Problem, st.PeerASN
+		}
+		r.Counters = s.engine.Counters(s.peer.Name)
+	}
+	return wire.Write(s.reports, r)
+}
+
+func (s *served) end(how wire.End) {
+	if s.engine != nil {
+		s.engine.Close(how.Farewell, cmp.Or(how.Limit, closeLimit))
+	}
+}
+
+// edited returns the routes without those that are withdrawn and with those that
+// are announced, sorted.
+func edited(routes []bgp.Route, withdrawn []netip.Prefix, announced []bgp.Route) []bgp.Route {
+	drop := make(map[netip.Prefix]bool, len(withdrawn)+len(announced))
+	for _, p := range withdrawn {
+		drop[p] = true
+	}
+	for _, r := range announced {
+		drop[r.Prefix] = true
+	}
+	out := make([]bgp.Route, 0, len(routes)+len(announced))
+	for _, r := range routes {
+		if !drop[r.Prefix] {
+			out = append(out, r)
+		}
+	}
+	out = append(out, announced...)
+	slices.SortFunc(out, bgp.CompareRoutes)
+	return out
+}

@@ -1,0 +1,90 @@
+package bgp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Session is what one peer is told.
+type Session struct {
+	Peer   Peer
+	Routes []Route
+}
+
+// The states of a session, in BGP's words (RFC 4271).
+const (
+	StateIdle        = "Idle"
+	StateConnect     = "Connect"
+	StateActive      = "Active"
+	StateOpenSent    = "OpenSent"
+	StateOpenConfirm = "OpenConfirm"
+	StateEstablished = "Established"
+)
+
+// Status says how a session is.
+type Status struct {
+	// Peer is without its password.
+	Peer Peer
+	// Address is where the peer is, with the interface as zone if it is
+	// link-local; not valid as long as that is not known.
+	Address netip.Addr
+	// State is one of the states above.
+	State string
+	// Since is when the session was established, or lost; zero if it never was.
+	Since time.Time
+	// Problem says in a sentence why the session is not up; empty if it is, or
+	// if nothing is known yet.
+	Problem string
+	// Routes is how many prefixes the peer is told.
+	Routes int
+	// PeerASN is what the peer calls itself; 0 as long as it did not.
+	PeerASN uint32
+	// Failures is how often the process that holds the session ended although
+	// it was not told to.
+	Failures int
+}
+
+// Up says whether the session is established.
+func (s Status) Up() bool { return s.State == StateEstablished }
+
+// Counters are the messages of one session.
+type Counters struct {
+	OpensSent, OpensReceived, NotificationsSent uint64
+	UpdatesSent, UpdatesReceived                uint64
+	KeepalivesSent, KeepalivesReceived          uint64
+	RefreshSent, TotalSent, TotalReceived       uint64
+}
+
+// Plus returns the sums.
+func (c Counters) Plus(o Counters) Counters {
+	c.OpensSent += o.OpensSent
+	c.OpensReceived += o.OpensReceived
+	c.NotificationsSent += o.NotificationsSent
+	c.UpdatesSent += o.UpdatesSent
+	c.UpdatesReceived += o.UpdatesReceived
+	c.KeepalivesSent += o.KeepalivesSent
+	c.KeepalivesReceived += o.KeepalivesReceived
+	c.RefreshSent += o.RefreshSent
+	c.TotalSent += o.TotalSent
+	c.TotalReceived += o.TotalReceived
+	return c
+}
+
+// Differences returns which of the old routes are gone, and which of the new
+// ones are not among the old. Both lists are sorted by CompareRoutes.
+func Differences(old, routes []Route) (gone, changed []Route) {
+	for _, route := range routes {
+		for len(old) > 0 && CompareRoutes(old[0], route) < 0 {
+			gone, old = append(gone, old[0]), old[1:]
+		}
+		if len(old) == 0 || old[0].Prefix != route.Prefix {
+			changed = append(changed, route)
+			continue
+		}
+		if !old[0].Equal(route) {
+			changed = append(changed, route)
+		}
+		old = old[1:]
+	}
+	return append(gone, old...), changed
+}
