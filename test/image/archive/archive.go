@@ -42,8 +42,8 @@ type image struct {
 	// beside is what the program starts itself: packages of programs that lie
 	// beside it and hold no capability.
 	beside []string
-	user string // that runs it unless the pod says otherwise
-	root string // folder below the tools folder with HAProxy, which the image gets with its libraries; none if empty
+	user   string // that runs it unless the pod says otherwise
+	root   string // folder below the tools folder with HAProxy, which the image gets with its libraries; none if empty
 	// caps are what the program holds for a user other than root.
 	caps capabilities
 }

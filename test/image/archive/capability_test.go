@@ -13,8 +13,11 @@ import (
 func TestProgramHoldsCapability(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(binary, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
+	beside := filepath.Join(t.TempDir(), "beside")
+	for _, file := range []string{binary, beside} {
+		if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range []struct {
 		name string
@@ -29,7 +32,7 @@ func TestProgramHoldsCapability(t *testing.T) {
 			t.Parallel()
 			var packed bytes.Buffer
 			w := newLayerWriter(&packed)
-			w.base(image{name: "program", caps: tt.caps}, binary)
+			w.base(image{name: "program", caps: tt.caps}, []string{binary, beside})
 			if err := w.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -37,6 +40,9 @@ func TestProgramHoldsCapability(t *testing.T) {
 				h, err := r.Next()
 				if err != nil {
 					t.Fatal(err)
+				}
+				if h.Name == "usr/bin/beside" && (h.PAXRecords[capabilityRecord] != "" || h.Mode != 0o755) {
+					t.Errorf("the program beside it: attribute %q, mode %o", h.PAXRecords[capabilityRecord], h.Mode)
 				}
 				if h.Name != "usr/bin/program" {
 					continue
