@@ -8,12 +8,12 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -21,11 +21,12 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/loglevel"
+	"github.com/fairlead/fairlead/lbprovider/memory"
 )
 
 const (
-	// gcPercent trades a little computing for memory: it has little to compute.
-	gcPercent = 20
+	// memoryFloor is what it may take before it looks for garbage.
+	memoryFloor = 4 << 20
 	// maxData is the most memory that the process may allocate, in bytes: 10,000
 	// prefixes take 10 MB. What a peer sends is kept by gobgp though no route of it
 	// is used; a peer that sends a full table ends this process, and not the
@@ -34,14 +35,14 @@ const (
 )
 
 func main() {
-	runtime.MemProfileRate = 0 // nobody asks for a profile, whose tables take 1.5 MB
+	memory.Unsampled()
 	level := loglevel.Level(slog.LevelInfo)
 	flag.TextVar(&level, "log-level", level, "all, debug, info, warn, error or none")
 	flag.Parse()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	// The speaker decides when sessions end, also if its process group is told to.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	debug.SetGCPercent(gcPercent)
+	go memory.Thrift(context.Background(), memoryFloor)
 	debug.SetTraceback("single")
 	if err := confine(); err != nil {
 		log.Error("BGP process starts without a limit", "error", err)

@@ -23,19 +23,24 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/memory"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
+
+// memoryFloor is a limit that no process has to keep below: with a few hundred
+// Services it is enough.
+const memoryFloor = 40 << 20
 
 func main() {
 	opts := flags()
 	if opts.pprofAddress == "" {
-		unsampled()
+		memory.Unsampled()
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: opts.logLevel}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go thrift(ctx)
+	go memory.Thrift(ctx, memoryFloor)
 	if err := run(ctx, opts, log); err != nil {
 		log.Error("speaker stops", "error", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up

@@ -1,4 +1,6 @@
-package main
+// Package memory keeps the processes of a node small: Go leaves garbage for
+// minutes where nothing asks for the memory.
+package memory
 
 import (
 	"context"
@@ -17,33 +19,29 @@ const (
 	// for garbage. A scrape of its metrics, or a burst of changes, leaves garbage
 	// that Go would keep for minutes.
 	spare = 8
-	// memoryFloor is a limit that no process has to keep below: with a few hundred
-	// Services it is enough.
-	memoryFloor = 40 << 20
-	// thriftEvery is how often the limit is looked at again, and limitStep what it
-	// changes by at least.
-	thriftEvery = time.Second
-	limitStep   = 256 << 10
+	// every is how often the limit is looked at again, and step what it changes by
+	// at least.
+	every = time.Second
+	step  = 256 << 10
 )
 
-// unsampled switches off the record of who allocated what, of which only
-// -pprof-address makes use: it takes 1.5 MB. It is to be called before anything
-// else.
-func unsampled() { runtime.MemProfileRate = 0 }
+// Unsampled switches off the record of who allocated what, of which only a
+// profile makes use: it takes 1.5 MB. It is to be called before anything else.
+func Unsampled() { runtime.MemProfileRate = 0 }
 
-// thrift bounds the memory of the process at what it has in use and an eighth, until
-// ctx ends. It is a soft limit: Go collects more often, and gives back at once
+// Thrift bounds the memory of the process at what it has in use and an eighth, but
+// not below the floor, in bytes, until ctx ends. It is a soft limit: Go collects more often, and gives back at once
 // what is free. $GOGC and $GOMEMLIMIT take precedence.
-func thrift(ctx context.Context) {
+func Thrift(ctx context.Context, floor int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	now := int64(memoryFloor)
+	now := floor
 	debug.SetMemoryLimit(now)
-	tick := time.NewTicker(thriftEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
@@ -51,7 +49,7 @@ func thrift(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if next := limit(); next >= now+limitStep || next <= now-limitStep {
+		if next := limit(floor); next >= now+step || next <= now-step {
 			now = next
 			debug.SetMemoryLimit(now)
 		}
@@ -62,7 +60,7 @@ func thrift(ctx context.Context) {
 // is no object counts as well: stacks, Go's tables, and room between objects,
 // which a burst leaves. A limit without it would have Go look for garbage all the
 // time where there is none.
-func limit() int64 {
+func limit(floor int64) int64 {
 	read := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/total:bytes"},
@@ -73,5 +71,5 @@ func limit() int64 {
 	metrics.Read(read)
 	at := func(i int) int64 { return int64(read[i].Value.Uint64()) }
 	besides := at(1) - at(2) - at(3) - at(4)
-	return max(memoryFloor, besides+at(0)+at(0)/spare)
+	return max(floor, besides+at(0)+at(0)/spare)
 }
