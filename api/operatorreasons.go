@@ -38,6 +38,9 @@ const (
 	ReasonRevocationListUnavailable Reason = "RevocationListUnavailable"
 	// ReasonNoEffect: a setting is there that Fairlead does not need.
 	ReasonNoEffect Reason = "NoEffect"
+	// ReasonAnyProxySource: every source may speak the PROXY protocol, so a
+	// client that gets past the load balancer can claim any address.
+	ReasonAnyProxySource Reason = "AnyProxySource"
 	// ReasonLoadBalancerProvisioned: the load balancer has an address.
 	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
 	// ReasonLoadBalancerPending: no address has been assigned yet.

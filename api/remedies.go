@@ -229,6 +229,10 @@ func controllerRemedies() map[Reason]Remedy {
 			"create the ConfigMap there; its last copy, if there was one, stays in use",
 		},
 		ReasonNoEffect: {"a setting is there that Fairlead does not need", ""},
+		ReasonAnyProxySource: {
+			"every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
+			"list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
+		},
 		ReasonRevocationListUnavailable: {
 			"a list of revoked client certificates is missing or too old",
 			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",

@@ -78,7 +78,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")
 		fs.StringVar(&c.logSocket, "log-socket", "", "datagram socket of `router logs`, for spec.logging.access of type Container; default is HAProxy's standard output")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
-		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections; default is 20000, less if the file limit is lower")
+		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections of clients; default is 20000, less if the file limit is lower")
 		fs.IntVar(&c.threads, "threads", 1, "HAProxy's number of threads")
 		fs.BoolVar(&c.supervise, "supervise", true, "start HAProxy and keep it running; false if `router haproxy` does that")
 		fs.BoolVar(&c.ipv6, "ipv6", ipv6Works(), "listen on IPv6 addresses, too; default is whether there are any")
@@ -122,13 +122,14 @@ func ipv6Works() bool {
 	return true
 }
 
-// mostConnections leaves room below the file limit: a connection takes two
-// file descriptors, and HAProxy refuses to start with too few.
+// mostConnections leaves room below the file limit: a connection whose TLS ends
+// here takes four file descriptors (client, both ends of the way to where TLS
+// ends, pod), and HAProxy refuses to start with too few.
 func mostConnections() int {
 	const reserved = 1000
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > math.MaxInt32 {
 		return math.MaxInt32
 	}
-	return max((int(limit.Max)-reserved)/2, 100)
+	return max((int(limit.Max)-reserved)/4, 100)
 }

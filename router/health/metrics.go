@@ -19,7 +19,7 @@ func defaultQuery() string {
 	}
 	for _, n := range []string{
 		"bytes_in_total", "bytes_out_total", "connections_total", "current_sessions", "current_session_rate", "limit_sessions",
-		"http_requests_total", "http_responses_total", "request_errors_total", "denied_connections_total",
+		"http_requests_total", "http_responses_total", "request_errors_total", "denied_connections_total", "denied_sessions_total",
 	} {
 		names = append(names, "haproxy_frontend_"+n)
 	}

@@ -13,9 +13,12 @@ import (
 type Settings struct {
 	// HTTPPort and HTTPSPort are the ports of the listeners.
 	HTTPPort, HTTPSPort int
-	// MaxConn is the limit of concurrent connections; -1, or 0, leaves it to
-	// HAProxy, which goes by the file limit.
+	// MaxConn is the limit of concurrent connections of clients; -1, or 0, leaves
+	// it to HAProxy, which goes by the file limit and counts a TLS connection
+	// that ends here twice.
 	MaxConn int
+	// Clients bounds what one of them may take.
+	Clients Clients
 	// Threads is HAProxy's number of threads; default 1.
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
@@ -141,6 +144,7 @@ func (s Settings) withDefaults() Settings {
 		}
 	}
 	s.Threads = max(s.Threads, 1)
+	s.Clients = s.Clients.withDefaults(s.MaxConn)
 	if s.HardStopAfter == 0 {
 		s.HardStopAfter = time.Hour
 	}
@@ -171,7 +175,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -207,6 +211,7 @@ var fields = []field{
 	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},
 	{"hard-stop-after", same(func(s *Settings) time.Duration { return s.HardStopAfter })},
 	{"spec.endpointPublishingStrategy.protocol", same(func(s *Settings) bool { return s.ProxyProtocol })},
+	{"spec.unsupportedConfigOverrides (limits of sources)", same(func(s *Settings) Clients { return s.Clients })},
 	{"spec.tuningOptions.maxConnections", same(func(s *Settings) int { return s.MaxConn })},
 	{"spec.tuningOptions.threadCount", same(func(s *Settings) int { return s.Threads })},
 	{"spec.tuningOptions.headerBufferBytes", same(func(s *Settings) int { return s.BufferBytes })},

@@ -70,6 +70,8 @@ func baseFiles(s Settings, l Layout) map[string]string {
 		l.notFoundFile():                        s.Pages.NotFound,
 		l.clientCAFile():                        s.ClientTLS.CA,
 		l.clientCRLFile():                       s.ClientTLS.CRL,
+		l.exemptFile():                          s.Clients.Exempt,
+		l.proxySourcesFile():                    s.Clients.ProxySources,
 	} {
 		if text != "" {
 			files[path] = text
@@ -102,6 +104,10 @@ type skeleton struct {
 	// ClientRules begin the rules of the frontends that route HTTP, PolicyRules
 	// and TLSPolicyRules end them, and ProfileRules end those of their backends.
 	ClientRules, PolicyRules, TLSPolicyRules, ProfileRules []string
+	// ConnectionRules and TLSConnectionRules decide about new connections,
+	// CrowdRules about keeping them; SourceTable counts them.
+	ConnectionRules, TLSConnectionRules, CrowdRules []string
+	SourceTable                                     string
 	// AnyHTTP and AnyHTTPS look for routes for any host.
 	AnyHTTP, AnyHTTPS []string
 	ResponseRules     []string
@@ -129,6 +135,8 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
 		RequestRules: requestRules(s), PolicyRules: policyRules(l, caps, false), TLSPolicyRules: policyRules(l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(),
+		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
+		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
 		NotFound:      notFoundRule(s, l),
@@ -194,6 +202,7 @@ func timeoutLines(t Timeouts) []string {
 	return []string{
 		"timeout connect " + milliseconds(t.Connect),
 		"timeout client " + milliseconds(t.Client),
+		"timeout client-hs 10s",
 		"timeout client-fin " + milliseconds(t.ClientFin),
 		"timeout server " + milliseconds(t.Server),
 		"timeout server-fin " + milliseconds(t.ServerFin),
@@ -205,11 +214,16 @@ func timeoutLines(t Timeouts) []string {
 // hotBuffers is how many buffers each thread keeps at hand.
 const hotBuffers = 64
 
+// ownConnections are those of probes and metrics, on top of those of clients.
+const ownConnections = 100
+
 func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if s.MaxConn > 0 {
-		add("maxconn %d", s.MaxConn)
+		// A TLS connection that ends here takes one more, from frontend to
+		// frontend. connectionRules hold MaxConn itself.
+		add("maxconn %d", 2*s.MaxConn+ownConnections)
 	}
 	add("nbthread %d", s.Threads)
 	add("tune.bufsize %d", s.BufferBytes)

@@ -21,7 +21,7 @@ const (
 	haproxyBase       = 128 * mib // program, threads, counters of limits
 	haproxyRoute      = 20 * kib  // backend, servers, keys, certificate
 	haproxyConnection = 48 * kib  // TLS on both sides, HTTP/2; buffers come on top
-	buffersPerRequest = 2         // one for each direction
+	buffersPerRequest = 4         // one for each direction, twice where TLS ends here
 	routerBase        = 128 * mib
 	routerRoute       = 16 * kib // what docs/benchmarks.md sees at a start, doubled
 	filesBase         = 64 * mib

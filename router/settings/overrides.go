@@ -61,6 +61,14 @@ func (r *reader) override(field, key, value string) {
 			return
 		}
 		r.out.Ingest.MaxRSABits = n
+	case "maxConnectionsPerSource":
+		r.clientLimit(field, value, &r.out.Render.Clients.PerSource)
+	case "maxTLSConnectionRatePerSource":
+		r.clientLimit(field, value, &r.out.Render.Clients.TLSRate)
+	case "unlimitedSources":
+		r.exemptSources(field, value)
+	case "proxyProtocolSources":
+		r.proxySources(field, value)
 	case "contStats":
 		boolean(&r.out.Render.HTTP.ContinuousStats, "true")
 	case "dynamicConfigManager", "maxDynamicServers":

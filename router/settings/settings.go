@@ -95,6 +95,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.tuning()
 	r.publishing(ic.Status.EndpointPublishingStrategy)
 	r.overrides()
+	r.anyProxySource()
 	r.withoutEffect()
 	r.http()
 	r.pages()

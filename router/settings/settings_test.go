@@ -95,6 +95,31 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// TestClients: limits per source and lists of networks; what cannot be read does
+// not open anything.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		overrides string
+		want      render.Clients
+		findings  int
+	}{
+		{`{}`, render.Clients{}, 0},
+		{`{"maxConnectionsPerSource":"50","maxTLSConnectionRatePerSource":"0"}`, render.Clients{PerSource: 50, TLSRate: -1}, 0},
+		{`{"maxConnectionsPerSource":"-1","maxTLSConnectionRatePerSource":"1\n2"}`, render.Clients{}, 2},
+		{`{"unlimitedSources":"2001:db8::1/32, 192.0.2.1 192.0.2.1"}`, render.Clients{Exempt: "192.0.2.1/32\n2001:db8::/32"}, 0},
+		{`{"unlimitedSources":"192.0.2.0/24\n0.0.0.0/0"}`, render.Clients{}, 1},
+		{`{"unlimitedSources":"::ffff:192.0.2.1/128 fe80::1%eth0 192.0.2.2"}`, render.Clients{Exempt: "192.0.2.2/32"}, 1},
+		{`{"proxyProtocolSources":"192.0.2.0/24 x"}`, render.Clients{ProxySources: "192.0.2.0/24"}, 1},
+		{`{"proxyProtocolSources":""}`, render.Clients{ProxySources: "0.0.0.0/32"}, 0},
+		{`{"proxyProtocolSources":"lb.example.com"}`, render.Clients{ProxySources: "0.0.0.0/32"}, 1},
+	} {
+		if s, fields := from(overrides(test.overrides), settings.Flags{}); s.Render.Clients != test.want || len(fields) != test.findings {
+			t.Errorf("%s: %+v, findings %v", test.overrides, s.Render.Clients, fields)
+		}
+	}
+}
+
 // TestUnusable: a value that cannot be used is not, and a finding names it.
 func TestUnusable(t *testing.T) {
 	t.Parallel()

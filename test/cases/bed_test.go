@@ -170,6 +170,9 @@ func (b *bed) settings() settings.Settings {
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)
+	if s.Render.Clients.TLSRate == 0 {
+		s.Render.Clients.TLSRate = -1 // all clients of a test have the same address
+	}
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
