@@ -36,6 +36,9 @@ const (
 	// formerClaim is the same as it was then: it was a pod or a Secret that
 	// HAProxy refused.
 	formerClaim
+	// barred is the host and path of the newest version, closed, where a former
+	// one would let through what the newest one keeps out.
+	barred
 	// withdrawn is nothing.
 	withdrawn
 )
@@ -86,25 +89,52 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 	case res.Claim != nil:
 		r.good, r.from = object, object
 		return res
-	case r.good == nil || opens(r.good, object) || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
+	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
 		r.good, r.from, r.accepted = nil, nil, accepted{}
+	case !ingest.Covers(r.good, object, p.settings):
+		p.bar(r, res, object, r.good)
+		return res
+	case p.keep(r, res, r.good):
+		setEffect(res, "the last good version keeps serving")
 		return res
 	}
-	if !p.keep(r, res, r.good) {
-		return res
-	}
-	for i := range res.Findings {
-		if res.Findings[i].Severity == api.SeverityError {
-			res.Findings[i].Effect = "the last good version keeps serving"
-		}
+	if ingest.Guarded(object) {
+		p.bar(r, res, object, nil)
 	}
 	return res
 }
 
-// opens reports whether a former version lets requests through to what the
-// newest one closes. Then nothing is better than the former one.
-func opens(former, newest *routev1.Route) bool {
-	return former != nil && newest != nil && ingest.Closed(newest) && !ingest.Closed(former)
+// bar closes the path of a version that cannot be served, or, if that is not
+// known, the path of the former one, which would let through what the newest
+// one keeps out.
+func (p *Pipeline) bar(r *route, res *ingest.Result, newest, former *routev1.Route) {
+	barrier := res.Barrier
+	if barrier == nil && former != nil {
+		if kept := ingest.Route(former, p.src, p.settings, r.certificate()); kept.Claim != nil {
+			barrier = kept.Claim.Barred()
+		}
+	}
+	if barrier == nil {
+		return
+	}
+	barrier.Certificate = nil
+	if c := r.accepted.claim; c != nil && c.Host == barrier.Host {
+		barrier.Certificate = c.Certificate
+	}
+	res.Claim, r.from, r.barrier = barrier, newest, barrier
+	effect := "requests get a 503 page, because something of the route that protects cannot be used"
+	if former != nil {
+		effect = "requests get a 503 page, because the last good version would let through what this one keeps out"
+	}
+	setEffect(res, effect)
+}
+
+func setEffect(res *ingest.Result, effect string) {
+	for i := range res.Findings {
+		if res.Findings[i].Severity == api.SeverityError {
+			res.Findings[i].Effect = effect
+		}
+	}
 }
 
 // keep makes a former version the claim of a result, if it can still be served.
@@ -132,23 +162,30 @@ func contentRefused(res *ingest.Result) bool {
 
 // fallBack puts into a result what is served in place of what HAProxy refused.
 func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
-	res.Claim = nil
-	switch {
-	case r.accepted.claim == nil || opens(r.accepted.object, p.src.Route(res.Key)):
-	case r.refusal.fallback == formerVersion:
-		p.keep(r, res, r.accepted.object)
-	case r.refusal.fallback == formerClaim:
-		res.Claim, r.from = r.accepted.claim, r.accepted.object
+	newest, former := p.src.Route(res.Key), r.accepted
+	if res.Claim != nil {
+		res.Barrier = res.Claim.Barred()
 	}
+	res.Claim = nil
+	covered := former.claim != nil && (former.claim.Closed || ingest.Covers(former.object, newest, p.settings))
 	f := api.Finding{
 		Object: ingest.RouteRef(res.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
 		Message: "HAProxy refused this route's configuration: " + r.refusal.message,
-		Effect:  "the last good version keeps serving",
-	}
-	if res.Claim == nil {
-		f.Effect = "the route is not served"
+		Effect:  "the route is not served",
 	}
 	res.Findings = append([]api.Finding{f}, res.Findings...)
+	switch {
+	case covered && r.refusal.fallback == formerVersion && p.keep(r, res, former.object):
+		setEffect(res, "the last good version keeps serving")
+	case covered && r.refusal.fallback == formerClaim:
+		res.Claim, r.from = former.claim, former.object
+		setEffect(res, "the last good version keeps serving")
+	case covered && r.refusal.fallback <= formerClaim || r.refusal.fallback == withdrawn:
+	case former.claim != nil && !covered:
+		p.bar(r, res, newest, former.object)
+	case ingest.Guarded(newest):
+		p.bar(r, res, newest, nil)
+	}
 }
 
 // Refuse takes HAProxy's word against what a route adds to the wanted state,
@@ -165,7 +202,7 @@ func (p *Pipeline) Refuse(key model.Key, message string) (*plan.Scope, KeySet, b
 	r.refusal.message, r.good = message, r.accepted.object
 	for refused := r.served; r.refusal.fallback < withdrawn; {
 		r.refusal.fallback++
-		res := &ingest.Result{Key: key}
+		res := p.read(r, object)
 		if p.fallBack(r, res); res.Claim != nil && !sameContent(res.Claim, refused) {
 			break
 		}
@@ -220,7 +257,7 @@ func anyOf(set KeySet, keys []model.Key) bool {
 // Accept notes that HAProxy has taken what routes add to the wanted state.
 func (p *Pipeline) Accept(keys KeySet) {
 	for key := range keys {
-		if r := p.routes[key]; r != nil && r.served != nil {
+		if r := p.routes[key]; r != nil && r.served != nil && r.served != r.barrier {
 			r.accepted = accepted{r.from, r.served}
 		}
 	}

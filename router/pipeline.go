@@ -66,6 +66,8 @@ type route struct {
 	// against the one after that, or nil.
 	accepted accepted
 	refusal  *refusal
+	// barrier closes the path of a version that cannot be served.
+	barrier *model.Claim
 	// served is what the route adds to the wanted state, nil if it lost.
 	served *model.Claim
 }

@@ -89,7 +89,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 	case live:
 		e.Served = true
 		e.Result = Result{Text: "served by the route's endpoints"}
-	case len(unknown) > 0 && !ingest.Closed(w.source.routes[c.Key]):
+	case len(unknown) > 0 && !c.Closed:
 		e.Served, e.EndpointsKnown = true, false
 		e.Result = Result{Text: "goes to the endpoints of Service " + strings.Join(unknown, ", ")}
 	default:
@@ -100,9 +100,12 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 // unavailable is the answer of a route without usable endpoint.
 func (w *World) unavailable(e *Explanation, c *model.Claim) {
 	why := "no endpoint is ready"
-	closed := ingest.Closed(w.source.routes[c.Key])
-	if closed {
+	ingressClosed := ingest.Closed(w.source.routes[c.Key])
+	switch {
+	case ingressClosed:
 		why = "its Ingress is closed by an annotation"
+	case c.Closed:
+		why = "the route cannot be used as it is, and something of it protects"
 	}
 	if len(e.Endpoints) > 0 {
 		why = "all endpoints have weight 0"
@@ -115,7 +118,11 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 		e.Next = append(e.Next, fmt.Sprintf("give a backend of route %s a weight above 0", c.Key))
 		return
 	}
-	if closed {
+	if c.Closed && !ingressClosed {
+		e.Next = append(e.Next, "see what is wrong: "+terminal.Command("kubectl", "fairlead", "why", "route/"+c.Key.Name, "-n", c.Key.Namespace))
+		return
+	}
+	if ingressClosed {
 		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Key], "-n", c.Key.Namespace))
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
@@ -314,14 +315,8 @@ func uselessAnnotations(all []api.Annotation) map[string][]string {
 // allowlist reads the addresses that a route admits. What it cannot read
 // admits nobody; a list of nothing else is refused.
 func (b *builder) allowlist(o *options) bool {
-	key := api.AnnotationAllowlist
-	v, set := b.route.Annotations[key]
-	if strings.TrimSpace(v) == "" {
-		if w, ok := b.route.Annotations[api.AnnotationWhitelist]; ok && strings.TrimSpace(w) != "" {
-			key, v, set = api.AnnotationWhitelist, w, true
-		}
-	}
-	if !set {
+	key, v := allowlistOf(b.route)
+	if key == "" {
 		return true
 	}
 	if v == "" {
@@ -341,6 +336,19 @@ func (b *builder) allowlist(o *options) bool {
 			fmt.Sprintf("%q is not an IP address or CIDR", bad[0]), "it admits nobody; the other items count")
 	}
 	return true
+}
+
+// allowlistOf returns the annotation that lists the addresses that a route
+// admits, and its value, or nothing if there is none.
+func allowlistOf(r *routev1.Route) (key, value string) {
+	v, set := r.Annotations[api.AnnotationAllowlist]
+	if w := r.Annotations[api.AnnotationWhitelist]; strings.TrimSpace(v) == "" && strings.TrimSpace(w) != "" {
+		return api.AnnotationWhitelist, w
+	}
+	if !set {
+		return "", ""
+	}
+	return api.AnnotationAllowlist, v
 }
 
 // maxAllow bounds the map entries of one route: up to eight for each item.

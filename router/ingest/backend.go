@@ -23,7 +23,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	if Closed(b.route) {
 		// Without cookies it is another backend, so that no client's cookie
 		// leads to a server that is about to go.
-		refs, o.disableCookies = nil, true
+		refs, o.disableCookies, c.Closed = nil, true, true
 		b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonForeignProtection,
 			"the Ingress that the Route is made of is closed by one of its annotations; events of the Ingress say by which", effect503)
 	}

@@ -30,6 +30,9 @@ type Result struct {
 	// Claim is nil if the route is refused; then the first of Findings with
 	// severity Error says why.
 	Claim *model.Claim
+	// Barrier has the host and path of a refused route, closed, if they are
+	// known.
+	Barrier *model.Claim
 	// Host is the effective host, as far as it could be determined.
 	Host           string
 	WildcardPolicy string
@@ -56,8 +59,12 @@ func Route(r *routev1.Route, src Source, s Settings, last *model.Certificate) *R
 		Key: b.result.Key, UID: b.result.UID, Version: r.ResourceVersion,
 		Created: r.CreationTimestamp.Time, Path: r.Spec.Path,
 	}
-	if b.host(claim) && b.path(claim) && b.tls(claim) && b.backend(claim, refs) {
+	switch {
+	case !b.host(claim) || !b.path(claim):
+	case b.tls(claim) && b.backend(claim, refs):
 		b.result.Claim = claim
+	default:
+		b.result.Barrier = b.bar(claim)
 	}
 	return b.result
 }
@@ -118,19 +125,27 @@ func (b *builder) services() []serviceRef {
 }
 
 func (b *builder) path(c *model.Claim) bool {
-	p := c.Path
+	if c.Path != "" && c.Path[0] == '/' && c.Termination == model.Passthrough {
+		return b.refuse("spec.path", api.ReasonInvalidField, "passthrough termination does not support paths")
+	}
+	if problem := pathProblem(c.Path); problem != "" {
+		return b.refuse("spec.path", api.ReasonInvalidField, problem)
+	}
+	return true
+}
+
+// pathProblem says what is wrong with spec.path, or nothing.
+func pathProblem(p string) string {
 	switch {
 	case p == "":
 	case p[0] != '/':
-		return b.refuse("spec.path", api.ReasonInvalidField, "must begin with /")
-	case c.Termination == model.Passthrough:
-		return b.refuse("spec.path", api.ReasonInvalidField, "passthrough termination does not support paths")
+		return "must begin with /"
 	case len(p) > maxPath:
-		return b.refuse("spec.path", api.ReasonInvalidField, "is longer than 2048 characters")
+		return "is longer than 2048 characters"
 	case strings.ContainsFunc(p, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' || r == '?' }):
-		return b.refuse("spec.path", api.ReasonInvalidField, "may hold only visible ASCII characters without # and ?; percent-encode others as clients do")
+		return "may hold only visible ASCII characters without # and ?; percent-encode others as clients do"
 	}
-	return true
+	return ""
 }
 
 // maxPath keeps routing keys far below HAProxy's buffer.
@@ -141,12 +156,8 @@ func (b *builder) tls(c *model.Claim) bool {
 	if t == nil {
 		return true
 	}
-	c.Insecure = model.InsecurePolicy(t.InsecureEdgeTerminationPolicy)
-	switch c.Insecure {
-	case "":
-		c.Insecure = model.InsecureNone
-	case model.InsecureNone, model.InsecureAllow, model.InsecureRedirect:
-	default:
+	var ok bool
+	if c.Insecure, ok = insecurePolicy(t); !ok {
 		return b.refuse("spec.tls.insecureEdgeTerminationPolicy", api.ReasonExtendedValidationFailed, "must be None, Allow or Redirect")
 	}
 	switch c.Termination {
@@ -216,6 +227,17 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 	}
 	c.Certificate = cert
 	return true
+}
+
+// insecurePolicy reads spec.tls.insecureEdgeTerminationPolicy.
+func insecurePolicy(t *routev1.TLSConfig) (model.InsecurePolicy, bool) {
+	switch p := model.InsecurePolicy(t.InsecureEdgeTerminationPolicy); p {
+	case "":
+		return model.InsecureNone, true
+	case model.InsecureNone, model.InsecureAllow, model.InsecureRedirect:
+		return p, true
+	}
+	return "", false
 }
 
 // termination reads spec.tls.termination with the defaults of the API server.

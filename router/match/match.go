@@ -86,6 +86,23 @@ func (r Rule) slashed() bool {
 // says so, as it does on OpenShift.
 func (r Rule) root() bool { return !r.Exact && strings.Trim(r.Path, "/") == "" }
 
+// Covers reports whether a rule answers for every path of another one.
+func (r Rule) Covers(o Rule) bool {
+	switch {
+	case r.root():
+		return true
+	case r.Exact:
+		return o.Exact && o.Path == r.Path
+	case o.root():
+		return false
+	}
+	text := o.Path
+	if o.Exact || !o.slashed() {
+		text += "/"
+	}
+	return strings.HasPrefix(text, strings.TrimSuffix(r.Path, "/")+"/") && (!r.slashed() || o.Path != strings.TrimSuffix(r.Path, "/"))
+}
+
 func (t Table) add(k, v string) {
 	if _, taken := t[k]; !taken {
 		t[k] = v

@@ -73,6 +73,8 @@ type Claim struct {
 	Fallback    bool
 	Termination Termination
 	Insecure    InsecurePolicy
+	// Closed claims keep their host and path, and no pod gets anything.
+	Closed bool
 
 	Backend Backend
 	// Certificate is the route's own, or nil for the router's default.
@@ -86,6 +88,18 @@ func (c *Claim) Older(o *Claim) bool {
 		return c.Created.Before(o.Created)
 	}
 	return c.UID < o.UID
+}
+
+// Barred returns the claim closed: with its host, path and listeners, and with
+// nothing behind them.
+func (c *Claim) Barred() *Claim {
+	barred := *c
+	barred.Closed = true
+	barred.Backend = Backend{
+		Kind: KindOf(c.Termination), Owner: c.Key,
+		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},
+	}
+	return &barred
 }
 
 // LongName begins the hash that stands, in the ID of a certificate or CA, for

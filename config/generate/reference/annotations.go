@@ -14,8 +14,8 @@ All annotations that the router reads. Ingresses may have them too: the operator
 Times are a positive whole number and one of ` + "`us`, `ms`, `s`, `m`, `h`, `d`; without unit they count milliseconds" + `.
 
 If a value cannot be used, the default holds and the Route has a warning with reason ` + "`InvalidAnnotation`" + `. Where the
-annotation protects something (allow-list, limits), the Route is not served until it is right; if it was served before, its
-last good version keeps serving.
+annotation protects something (allow-list, limits), the path answers 503 until it is right, unless the
+[last good version](status.md#the-last-good-version-keeps-serving) keeps out all that this one tries to.
 
 | annotation | value | default | for | effect |
 |---|---|---|---|---|

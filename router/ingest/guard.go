@@ -1,0 +1,166 @@
+package ingest
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// This file compares what versions of a route forbid, so that a version served
+// in place of a newer one never lets through what the newer one keeps out.
+
+// guard is what a version of a route forbids, or tries to.
+type guard struct {
+	// closed lets nothing through.
+	closed bool
+	// unreadable holds something that protects and cannot be read, so that it
+	// is not known what it forbids.
+	unreadable bool
+	restricted bool
+	allow      []netip.Prefix
+	limits     model.Limits
+	serverName string
+	forwarded  model.Forwarded
+
+	termination model.Termination
+	insecure    model.InsecurePolicy
+	ca          string
+	// place is where the version answers; anywhere says that its path cannot
+	// be read.
+	place    match.Rule
+	anywhere bool
+	// headers are its changes of headers.
+	headers []string
+}
+
+// Covers reports whether a former version of a route forbids all that the
+// newest one forbids, as far as that can be read.
+func Covers(former, newest *routev1.Route, s Settings) bool {
+	f, n := readGuard(former, s), readGuard(newest, s)
+	switch {
+	case f.closed:
+		return true
+	case n.closed || n.unreadable:
+		return false
+	}
+	return f.coversClients(&n) && f.coversTLS(&n, s) && (n.anywhere || n.place.Covers(f.place)) &&
+		(n.forwarded != model.ForwardedReplace || f.forwarded == model.ForwardedReplace) &&
+		!slices.ContainsFunc(n.headers, func(h string) bool { return !slices.Contains(f.headers, h) })
+}
+
+// Guarded reports whether a route has, or tries to have, anything that keeps
+// clients out. Then its path is better closed than left to others.
+func Guarded(r *routev1.Route) bool {
+	g := readGuard(r, Settings{})
+	return g.closed || g.unreadable || g.restricted || g.limits != model.Limits{} || g.serverName != ""
+}
+
+func readGuard(r *routev1.Route, s Settings) guard {
+	g := guard{closed: Closed(r)}
+	o := options{forwarded: s.Forwarded}
+	for _, set := range setters {
+		v, ok := r.Annotations[set.key]
+		if !ok {
+			continue
+		}
+		keep := o
+		if set.set(&o, v) != nil {
+			o, g.unreadable = keep, g.unreadable || set.protective != nil && set.protective(&keep)
+		}
+	}
+	g.serverName, g.forwarded = o.serverName, o.forwarded
+	if o.limit {
+		g.limits = o.limits
+	}
+	if _, list := allowlistOf(r); list != "" {
+		var err error
+		g.restricted = true
+		g.allow, _, err = Allowlist(list)
+		g.unreadable = g.unreadable || err != nil
+	}
+	g.place, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: o.exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
+	g.readTLS(r.Spec.TLS)
+	if h := r.Spec.HTTPHeaders; h != nil {
+		g.headers = append(headerTexts("request", h.Actions.Request), headerTexts("response", h.Actions.Response)...)
+	}
+	return g
+}
+
+func (g *guard) readTLS(t *routev1.TLSConfig) {
+	if t == nil {
+		return
+	}
+	var ok bool
+	if g.termination, ok = termination(t); !ok {
+		g.unreadable = true
+	}
+	if g.insecure, ok = insecurePolicy(t); !ok {
+		g.unreadable = true
+	}
+	g.ca = strings.TrimSpace(t.DestinationCACertificate)
+}
+
+func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
+	out := make([]string, 0, len(actions))
+	for _, a := range actions {
+		text := direction + " " + strings.ToLower(a.Name) + " " + string(a.Action.Type)
+		if a.Action.Set != nil {
+			text += " " + a.Action.Set.Value
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// coversClients compares which clients get through, and how often.
+func (g *guard) coversClients(n *guard) bool {
+	if n.restricted && (!g.restricted || slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return !within(p, n.allow) })) {
+		return false
+	}
+	return covers(g.limits.Concurrent, n.limits.Concurrent) && covers(g.limits.Connections, n.limits.Connections) &&
+		covers(g.limits.Requests, n.limits.Requests)
+}
+
+func covers(limit, newest int) bool { return newest == 0 || limit != 0 && limit <= newest }
+
+func within(p netip.Prefix, list []netip.Prefix) bool {
+	return slices.ContainsFunc(list, func(o netip.Prefix) bool { return o.Bits() <= p.Bits() && o.Contains(p.Addr()) })
+}
+
+// coversTLS compares what stays encrypted, and which pods are trusted.
+func (g *guard) coversTLS(n *guard, s Settings) bool {
+	switch {
+	case (g.termination == model.Passthrough) != (n.termination == model.Passthrough),
+		encrypted[g.termination] < encrypted[n.termination]:
+		return false
+	case n.termination != model.Plain && g.insecure == model.InsecureAllow && n.insecure != model.InsecureAllow:
+		return false
+	case n.termination != model.Reencrypt:
+		return true
+	}
+	return (n.serverName == "" || n.serverName == g.serverName) &&
+		(g.ca == n.ca || n.ca == "" && s.DestinationCA == nil)
+}
+
+var encrypted = map[model.Termination]int{model.Plain: 0, model.Edge: 1, model.Reencrypt: 2, model.Passthrough: 3}
+
+// bar returns what is served of a refused route where it must not be left to
+// others: its path, on the listeners that it asks for, without a pod.
+func (b *builder) bar(c *model.Claim) *model.Claim {
+	if t := b.route.Spec.TLS; t != nil {
+		if p, ok := insecurePolicy(t); ok {
+			c.Insecure = p
+		} else {
+			c.Insecure = model.InsecureAllow // to a 503 page
+		}
+	}
+	kind := b.route.Annotations[api.AnnotationPathType]
+	c.Exact, c.Fallback = c.Path != "" && kind == "Exact", kind == "Default"
+	return c.Barred()
+}
