@@ -9,13 +9,14 @@ COPY . .
 RUN go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/ ./cmd/... \
  && go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/demo ./test/demoapp
 
-# HAProxy 3.4 with the libraries of the suite that it was built for.
+# The newest HAProxy, or that of --build-arg HAPROXY_VERSION=3.2, with the libraries of the suite that it was built for.
 FROM debian:sid-slim AS haproxy
+ARG HAPROXY_VERSION=
 RUN mirror=$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -1) \
  && echo "deb $mirror experimental main" > /etc/apt/sources.list.d/experimental.list \
  && apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
-    "haproxy=$(apt-cache madison haproxy | awk '{print $3}' | sort -rV | head -1)" \
+    "haproxy=$(apt-cache madison haproxy | awk '{print $3}' | grep "^$HAPROXY_VERSION" | sort -rV | head -1)" \
  && rm -rf /var/lib/apt/lists/*
 
 FROM scratch AS operator

@@ -60,4 +60,13 @@ const (
 	// AnnotationHardStopAfter on an IngressController is how long HAProxy may
 	// finish its requests after a reload, such as "30m".
 	AnnotationHardStopAfter = "ingress.operator.openshift.io/hard-stop-after"
+	// AnnotationClusterHTTP2 and AnnotationClusterHardStopAfter on an
+	// IngressController are what ingresses.config.openshift.io/cluster says by
+	// the two annotations above. The operator writes them, because routers have
+	// no right to the cluster's settings; those of the IngressController win.
+	AnnotationClusterHTTP2         = "fairlead.dev/cluster-default-enable-http2"
+	AnnotationClusterHardStopAfter = "fairlead.dev/cluster-hard-stop-after"
+	// AnnotationDefaultHAProxyVersion on ingresses.config.openshift.io/cluster is
+	// the version of HAProxy where an IngressController names none.
+	AnnotationDefaultHAProxyVersion = "unsupported.ingress.openshift.io/default-haproxy-version"
 )

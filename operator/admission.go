@@ -33,6 +33,11 @@ func validate(ic *operatorv1.IngressController, s settings, others []operatorv1.
 			fault("spec.domain", "conflicts with: %s, which has the domain %s already", o.Name, s.domain)
 		}
 	}
+	if ic.Spec.HAProxyVersion != "" {
+		if f := haproxyFault(s); f != "" {
+			fault("spec.haproxyVersion", "%s", f)
+		}
+	}
 	return append(faults, router.Refusal(ic)...)
 }
 

@@ -39,7 +39,10 @@ type Reconciler struct {
 	// clusterDNS is what dns.config.openshift.io/cluster said last, nil before
 	// it was asked.
 	clusterDNS atomic.Pointer[clusterDNS]
-	wake       chan event.GenericEvent
+	// clusterAnnotations are those of ingresses.config.openshift.io/cluster, nil
+	// before it was seen.
+	clusterAnnotations atomic.Pointer[map[string]string]
+	wake               chan event.GenericEvent
 	// reported has the addresses last written to the status of each
 	// IngressController; only Reconcile, which runs alone, uses it.
 	reported map[string]string
@@ -82,6 +85,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("add finalizer to IngressController %s: %w", ic.Name, err)
 		}
 	}
+	if err := r.handDown(ctx, ic); err != nil {
+		return reconcile.Result{}, err
+	}
 	in, err := r.observe(ctx, ic)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -117,7 +123,7 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	}
 	in := statusInput{
 		ic:    ic,
-		s:     settingsOf(ic, cluster{nodes: nodes.Items, provider: r.provider(), dns: domain}, r.options),
+		s:     settingsOf(ic, cluster{nodes: nodes.Items, provider: r.provider(), dns: domain, haproxy: r.clusterWide()[api.AnnotationDefaultHAProxyVersion]}, r.options),
 		pods:  pods.Items,
 		nodes: nodes.Items,
 		now:   r.options.Now(),

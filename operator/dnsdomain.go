@@ -10,7 +10,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/dns"
@@ -61,10 +60,7 @@ func (r *Reconciler) followClusterDNS(ctx context.Context) error {
 		if old == nil || equality.Semantic.DeepEqual(old.spec, now) {
 			return
 		}
-		select {
-		case r.wake <- event.GenericEvent{Object: &operatorv1.IngressController{}}:
-		case <-ctx.Done():
-		}
+		r.wakeAll(ctx)
 	})
 }
 

@@ -12,6 +12,11 @@ type Options struct {
 	Domain string
 	// RouterImage is the container image of the routers.
 	RouterImage string
+	// HAProxyVersion is the version of HAProxy in that image; the default is 3.4.
+	HAProxyVersion string
+	// HAProxyImages are the router's images with other versions of HAProxy, by
+	// version, for IngressControllers that ask for one.
+	HAProxyImages map[string]string
 	// Routes is how many routes the memory limits of a router have room for; the
 	// default is settings.DefaultRoutes.
 	Routes int

@@ -29,10 +29,14 @@ type ports struct{ http, https, stats int32 }
 
 // settings are what an IngressController asks for, with every default applied.
 type settings struct {
-	name     string
-	image    string
-	domain   string
-	strategy operatorv1.EndpointPublishingStrategy
+	name  string
+	image string
+	// haproxy is the version of HAProxy in the image; haproxies are all that
+	// there are images of.
+	haproxy   string
+	haproxies []string
+	domain    string
+	strategy  operatorv1.EndpointPublishingStrategy
 	// cloudClass is the load-balancer class of the cloud hook that serves the
 	// Service; empty for none.
 	cloudClass string
@@ -71,13 +75,15 @@ type cluster struct {
 	provider bool
 	// dns is what dns.config.openshift.io/cluster says; nil if there is none.
 	dns *configv1.DNSSpec
+	// haproxy is the version of HAProxy that the whole cluster asks for; may be empty.
+	haproxy string
 }
 
 // settingsOf applies the defaults to an IngressController.
 func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings {
 	s := settings{
 		name:         ic.Name,
-		image:        o.RouterImage,
+		haproxies:    haproxies(o),
 		domain:       domainOf(ic, o.Domain),
 		strategy:     strategyOf(ic, c.provider),
 		nodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
@@ -88,6 +94,7 @@ func settingsOf(ic *operatorv1.IngressController, c cluster, o Options) settings
 		}
 		s.tolerations = slices.Clone(p.Tolerations)
 	}
+	s.haproxy, s.image = haproxyOf(ic, c.haproxy, o)
 	s.cloudClass = cloudClass(s.strategy, o.CloudClass)
 	s.ports = portsOf(s.strategy)
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {

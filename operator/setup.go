@@ -111,11 +111,11 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		leaving:  map[string]string{},
 		monitors: monitors{kinds: mgr.GetRESTMapper()},
 	}
-	follow := func(ctx context.Context) error {
-		return r.followClusterProfile(ctx, mgr.GetCache(), mgr.GetRESTMapper())
-	}
-	if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
-		return fmt.Errorf("add the reader of the cluster's TLS profile: %w", err)
+	for _, k := range r.clusterKinds() {
+		follow := func(ctx context.Context) error { return r.followCluster(ctx, k, mgr.GetCache(), mgr.GetRESTMapper()) }
+		if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
+			return fmt.Errorf("add the reader of the cluster's %s: %w", k.kind, err)
+		}
 	}
 	if options.DNS || options.DNSByService {
 		if err := mgr.Add(manager.RunnableFunc(r.followClusterDNS)); err != nil {

@@ -59,6 +59,7 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 	status.Selector = selectorString(in.ic.Name)
 	if len(in.faults) == 0 {
 		status.Domain = in.s.domain
+		status.EffectiveHAProxyVersion = operatorv1.HAProxyVersion(in.s.haproxy)
 		status.EndpointPublishingStrategy = in.s.strategy.DeepCopy()
 		if lb := status.EndpointPublishingStrategy.LoadBalancer; lb != nil && in.loadBalancer != nil {
 			lb.AllowedSourceRanges = nil

@@ -57,6 +57,8 @@ type settings struct {
 	kubeconfig     string
 	domain         string
 	routerImage    string
+	haproxyVersion string
+	haproxyImages  images
 	routes         int
 	healthAddress  string
 	metricsAddress string
@@ -80,6 +82,8 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the access to the cluster; by default that of the pod")
 	f.StringVar(&s.domain, "domain", "", "`domain` of IngressControllers without spec.domain, such as apps.example.com")
 	f.StringVar(&s.routerImage, "router-image", "", "container `image` of the routers (required)")
+	f.StringVar(&s.haproxyVersion, "haproxy-version", "3.4", "`version` of HAProxy in --router-image")
+	f.Var(&s.haproxyImages, "haproxy-image", "`VERSION=IMAGE`: container image of routers with another version of HAProxy, for IngressControllers with spec.haproxyVersion; may be repeated")
 	f.IntVar(&s.routes, "router-routes", router.DefaultRoutes, "`number` of routes that the memory limits of a router have room for")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
@@ -191,7 +195,7 @@ func run(ctx context.Context, s settings) error {
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 		operator.Setup(mgr, metrics.Registry, operator.Options{
-			Domain: s.domain, RouterImage: s.routerImage, Routes: s.routes, CloudClass: s.cloud.class(),
+			Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(),
 			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 		}),
 		dns.Setup(mgr, names),

@@ -87,9 +87,6 @@ func (r *reader) withoutEffect() {
 	if t.ConfigurationManagement != "" {
 		r.inform("spec.tuningOptions.configurationManagement", "Routes always change without a reload where HAProxy can")
 	}
-	if r.spec.HAProxyVersion != "" {
-		r.inform("spec.haproxyVersion", "the router's image decides which HAProxy it is")
-	}
 }
 
 // inform is a hint that a value has no effect, and why that does not matter.

@@ -89,7 +89,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	if r.out.Ingest.Domain == "" {
 		r.out.Ingest.Domain = ic.Status.Domain
 	}
-	r.out.Ingest.HTTP2 = ic.Annotations[api.AnnotationHTTP2] == "true"
+	r.out.Ingest.HTTP2 = http2(ic.Annotations)
 	r.hardStop(ic.Annotations)
 	r.admission()
 	r.tuning()

@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -293,5 +294,43 @@ func TestHeaderBytes(t *testing.T) {
 		if got := s.Ingest.HeaderBytes; got != tt.want {
 			t.Errorf("buffer %d, rewrite %d: %d, want %d", tt.buffer, tt.rewrite, got, tt.want)
 		}
+	}
+}
+
+// TestClusterAnnotations: what the whole cluster says holds where the
+// IngressController says nothing, or nothing that can be used.
+func TestClusterAnnotations(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		annotations map[string]string
+		http2       bool
+		hardStop    time.Duration
+		findings    int
+	}{
+		{name: "none"},
+		{name: "of the cluster", annotations: map[string]string{api.AnnotationClusterHTTP2: "true", api.AnnotationClusterHardStopAfter: "30m"}, http2: true, hardStop: 30 * time.Minute},
+		{
+			name: "its own win", hardStop: time.Minute,
+			annotations: map[string]string{
+				api.AnnotationHTTP2: "false", api.AnnotationClusterHTTP2: "true", api.AnnotationHardStopAfter: "1m", api.AnnotationClusterHardStopAfter: "30m",
+			},
+		},
+		{
+			name: "its own cannot be used", hardStop: 30 * time.Minute, findings: 1,
+			annotations: map[string]string{api.AnnotationHardStopAfter: "soon\n", api.AnnotationClusterHardStopAfter: "30m"},
+		},
+		{name: "its own is empty", hardStop: 30 * time.Minute, annotations: map[string]string{api.AnnotationHardStopAfter: "", api.AnnotationClusterHardStopAfter: "30m"}},
+		{name: "neither can be used", findings: 1, annotations: map[string]string{api.AnnotationHardStopAfter: "-1m", api.AnnotationClusterHardStopAfter: "x"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ic := &operatorv1.IngressController{}
+			ic.Annotations = test.annotations
+			got, findings := settings.From(ic, settings.Flags{})
+			if got.Ingest.HTTP2 != test.http2 || got.Render.HardStopAfter != test.hardStop || len(findings) != test.findings {
+				t.Errorf("HTTP/2 %t, hard stop after %v, findings %v", got.Ingest.HTTP2, got.Render.HardStopAfter, findings)
+			}
+		})
 	}
 }

@@ -67,18 +67,35 @@ func (r *reader) headerBytes() {
 	r.out.Ingest.HeaderBytes = min(free, cmp.Or(s.BufferBytes, defaultBuffer)/2)
 }
 
-// hardStop reads an annotation, because the API has no field for it.
+// http2 reads the annotation of the IngressController, which wins even where it
+// says no, else that of the whole cluster.
+func http2(annotations map[string]string) bool {
+	own, set := annotations[api.AnnotationHTTP2]
+	if set {
+		return own == "true"
+	}
+	return annotations[api.AnnotationClusterHTTP2] == "true"
+}
+
+// hardStop reads an annotation, because the API has no field for it. Where it
+// cannot be used, that of the whole cluster holds.
 func (r *reader) hardStop(annotations map[string]string) {
-	text, set := annotations[api.AnnotationHardStopAfter]
-	if !set {
-		return
+	wrong := ""
+	for _, key := range []string{api.AnnotationHardStopAfter, api.AnnotationClusterHardStopAfter} {
+		text := annotations[key]
+		d, err := api.ParseTime(text)
+		if err == nil && d > 0 {
+			r.out.Render.HardStopAfter = min(d, maxTime)
+			break
+		}
+		if text != "" && wrong == "" {
+			wrong = key
+		}
 	}
-	d, err := api.ParseTime(text)
-	if err != nil || d <= 0 {
-		r.find("metadata.annotations["+api.AnnotationHardStopAfter+"]", "must be a time such as 30m or 1h", "1h is used")
-		return
+	if wrong != "" {
+		used := cmp.Or(r.out.Render.HardStopAfter, time.Hour)
+		r.find("metadata.annotations["+wrong+"]", "must be a time such as 30m or 1h", used.String()+" is used")
 	}
-	r.out.Render.HardStopAfter = min(d, maxTime)
 }
 
 // duration takes a time over. Zero and less mean the default, as they do on

@@ -69,7 +69,7 @@ var elsewhere = map[string]string{
 	"logging.access.destination.container":  "TestSettingsLogContainer",
 	"tuningOptions.reloadInterval":          "no effect, as a finding says: router/settings",
 	"tuningOptions.configurationManagement": "no effect, as a finding says: router/settings",
-	"haproxyVersion":                        "no effect, as a finding says: router/settings",
+	"haproxyVersion":                        "the operator's: operator/haproxyversion_test.go",
 }
 
 // everyReach is everySetting and what it leaves out.
