@@ -16,20 +16,20 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/notice"
 )
 
 // Reconciler keeps the children of every IngressController in the desired state.
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader // without a cache, for what is not worth watching
-	events   events.EventRecorder
+	notices  *notice.Recorder
 	metrics  *metrics
 	options  Options
 	provider func() bool

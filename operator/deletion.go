@@ -60,7 +60,7 @@ func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressControlle
 		if r.leaving[ic.Name] != waits {
 			r.leaving[ic.Name] = waits
 			r.logger(ic.Name).Info("deletion waits", "for", waits)
-			r.events.Eventf(ic, nil, corev1.EventTypeNormal, string(api.ReasonDeletionWaits), "Delete", "waiting for %s", waits)
+			r.notices.Say(ic, corev1.EventTypeNormal, api.ReasonDeletionWaits, "waiting for "+waits)
 		}
 		return reconcile.Result{RequeueAfter: again}, nil
 	}

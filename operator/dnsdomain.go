@@ -93,7 +93,7 @@ func (r *Reconciler) announceDNS(in statusInput, status operatorv1.IngressContro
 	if in.s.notOurName == "" || now == nil || old != nil && old.Message == now.Message {
 		return
 	}
-	r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, string(api.ReasonDomainNotMatching), "Publish", "%s", now.Message)
+	r.notices.Say(in.ic, corev1.EventTypeWarning, api.ReasonDomainNotMatching, now.Message)
 }
 
 // Annotations by which external-dns is asked to publish the name of a Service.

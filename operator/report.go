@@ -92,10 +92,10 @@ func (r *Reconciler) announceAdmission(in statusInput, status operatorv1.Ingress
 		return
 	}
 	if now.Status == operatorv1.ConditionTrue {
-		r.events.Eventf(in.ic, nil, corev1.EventTypeNormal, string(api.ReasonAdmitted), "Validate", "ingresscontroller passed validation")
+		r.notices.Say(in.ic, corev1.EventTypeNormal, api.ReasonAdmitted, "ingresscontroller passed validation")
 		return
 	}
-	r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, string(api.ReasonRejected), "Validate", "%s", now.Message)
+	r.notices.Say(in.ic, corev1.EventTypeWarning, api.ReasonRejected, now.Message)
 	r.logger(in.ic.Name).Info("refused", "reason", now.Message)
 }
 
@@ -107,8 +107,7 @@ func (r *Reconciler) announceHints(in statusInput, status operatorv1.IngressCont
 		if now == nil || now.Status != operatorv1.ConditionTrue || now.Message == "" || old != nil && old.Message == now.Message {
 			continue
 		}
-		// The action is part of what the recorder tells events apart by.
-		r.events.Eventf(in.ic, nil, corev1.EventTypeWarning, now.Reason, kind, "%s", now.Message)
+		r.notices.Say(in.ic, corev1.EventTypeWarning, api.Reason(now.Reason), now.Message)
 	}
 }
 

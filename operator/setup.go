@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/notice"
 )
 
 // AddToScheme registers the types that the operator reads and writes, besides
@@ -99,12 +100,17 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	options = options.withDefaults()
+	notices, err := notice.New(mgr, "ingress-operator", options.Log)
+	if err != nil {
+		return err
+	}
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
-		events:   mgr.GetEventRecorder("ingress-operator"),
+		notices:  notices,
 		metrics:  m,
-		options:  options.withDefaults(),
+		options:  options,
 		provider: func() bool { return options.CloudClass != "" || providerInstalled(mgr) },
 		wake:     make(chan event.GenericEvent),
 		reported: map[string]string{},

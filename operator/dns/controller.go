@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,13 +27,14 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/operator/notice"
 )
 
 // reconciler publishes DNSRecords.
 type reconciler struct {
 	client  client.Client
 	live    client.Reader
-	events  events.EventRecorder
+	notices *notice.Recorder
 	metrics *metrics
 	options Options
 	failed  failures
@@ -46,10 +46,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder("ingress-operator"),
-		metrics: m, options: o.withDefaults(),
+	o = o.withDefaults()
+	notices, err := notice.New(mgr, "ingress-operator", o.Log)
+	if err != nil {
+		return err
 	}
+	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), notices: notices, metrics: m, options: o}
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
 	again := make(chan event.GenericEvent)
 	if r.options.Hook != nil && len(r.options.Zones) == 0 {
@@ -271,8 +273,8 @@ func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.R
 		return ignoreConflict(err)
 	}
 	if failed != nil {
-		r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
-			"%s could not be removed, which is tried again: %s", d.Spec.DNSName, failed)
+		r.notices.Say(d, corev1.EventTypeWarning, api.ReasonDNSProviderError,
+			fmt.Sprintf("%s could not be removed, which is tried again: %s", d.Spec.DNSName, failed))
 		return reconcile.Result{RequeueAfter: r.failed.next(d.UID, d.Generation, r.options.Retry/2, r.options.MaxRetry)}, nil
 	}
 	now := r.options.Now()
@@ -297,8 +299,8 @@ func (r *reconciler) eraseAll(ctx context.Context, d *iov1.DNSRecord, zones []Zo
 		switch {
 		case d.Spec.DNSManagementPolicy == iov1.UnmanagedDNS || !o.written:
 		case r.options.Hook == nil:
-			r.events.Eventf(d, nil, corev1.EventTypeWarning, string(api.ReasonDNSProviderError), "Remove",
-				"the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID)
+			r.notices.Say(d, corev1.EventTypeWarning, api.ReasonDNSProviderError,
+				fmt.Sprintf("the operator runs without a DNS provider; %s stays in zone %s", d.Spec.DNSName, s.DNSZone.ID))
 		default:
 			if err := r.erase(ctx, s.DNSZone, zones, record); err != nil {
 				failed = errors.Join(failed, err)
@@ -338,7 +340,7 @@ func (r *reconciler) report(ctx context.Context, d *iov1.DNSRecord, outcomes []o
 		if o.status != operatorv1.ConditionFalse || o.reason == api.ReasonDNSRemoved {
 			kind = corev1.EventTypeNormal
 		}
-		r.events.Eventf(d, nil, kind, string(o.reason), "Publish", "%s: %s", d.Spec.DNSName, o.message)
+		r.notices.Say(d, kind, o.reason, d.Spec.DNSName+": "+o.message)
 	}
 	return nil
 }

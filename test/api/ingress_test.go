@@ -83,6 +83,29 @@ func wantEvent(t *testing.T, c client.Client, namespace, name, event string) {
 	})
 }
 
+// wantEventText waits for an event about an object whose message has a text.
+func wantEventText(t *testing.T, c client.Client, namespace, name, text string) {
+	t.Helper()
+	eventually(t, func() error {
+		list := &corev1.EventList{}
+		if err := c.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var messages []string
+		found := false
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name == name {
+				messages = append(messages, e.Message)
+				found = found || strings.Contains(e.Message, text)
+			}
+		}
+		if !found {
+			return fmt.Errorf("no event with %q in %q", text, messages)
+		}
+		return nil
+	})
+}
+
 // TestIngress follows an Ingress that comes before everything it names.
 func TestIngress(t *testing.T) {
 	c, _ := startOperator(t)
@@ -114,8 +137,9 @@ func TestIngress(t *testing.T) {
 		}
 		return nil
 	})
-	for _, event := range []string{"Warning BackendNotFound", "Warning CertificateInvalid"} {
-		wantEvent(t, c, namespace, "shop", event)
+	// Findings of one reason are told each.
+	for _, text := range []string{"Service web does not exist", "Service api does not exist", "Secret shop-tls does not exist"} {
+		wantEventText(t, c, namespace, "shop", text)
 	}
 
 	t.Run("Services and Secret arrive", func(t *testing.T) { parts(t, c, namespace) })

@@ -33,21 +33,3 @@ func TestLimitsOfNamespace(t *testing.T) {
 		t.Errorf("with room: %+v", got)
 	}
 }
-
-// TestBudget: reads of one namespace are bounded, and those of others are not
-// delayed by them.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	b := newBudgets(0.001, 3)
-	for range 3 {
-		if wait := b.wait("loud"); wait != 0 {
-			t.Fatalf("within the budget: %v", wait)
-		}
-	}
-	if b.wait("loud") == 0 {
-		t.Error("the budget has no end")
-	}
-	if wait := b.wait("quiet"); wait != 0 {
-		t.Errorf("another namespace waits for %v", wait)
-	}
-}

@@ -60,3 +60,12 @@ func (r *reconciler) addresses(ctx context.Context, chosen func(router string) b
 	}
 	return found, nil
 }
+
+// addressesOf returns status.addresses of an IngressController.
+func addressesOf(ic *unstructured.Unstructured) []string {
+	addresses, _, err := unstructured.NestedStringSlice(ic.Object, "status", "addresses")
+	if err != nil {
+		return nil // The CRD allows nothing but strings.
+	}
+	return addresses
+}

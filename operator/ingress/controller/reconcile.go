@@ -12,12 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/operator/notice"
 )
 
 // unwatchedRecheck is how often Secrets are read again that are not watched,
@@ -28,13 +29,12 @@ const unwatchedRecheck = time.Minute
 type reconciler struct {
 	client   client.Client
 	live     client.Reader
-	events   events.EventRecorder
+	notices  *notice.Recorder
 	options  Options
-	told     *told
 	granted  *granted
 	ledger   *ledger
 	verdicts *verdicts
-	reads    *budgets
+	reads    *budget.Budgets
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -94,11 +94,11 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	findings := slices.Concat(out.Findings, ingress.Refusals(i, current))
 	if len(refused) > 0 && r.granted.settling(req.NamespacedName) {
-		r.tell(i, findings)
+		r.notices.Tell(i, findings)
 		return reconcile.Result{RequeueAfter: accessRetry}, nil // What is refused now may be granted already.
 	}
-	r.tell(i, slices.Concat(findings, refused))
-	if unwatched || len(refused) > 0 || out.Cut {
+	told := r.notices.Tell(i, slices.Concat(findings, refused))
+	if unwatched || len(refused) > 0 || out.Cut || !told {
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
@@ -130,7 +130,7 @@ func (r *reconciler) serve(ctx context.Context, i *networkingv1.Ingress, owned m
 
 // forget drops what is remembered of an Ingress.
 func (r *reconciler) forget(key client.ObjectKey) {
-	r.told.forget(key)
+	r.notices.Forget(key)
 	r.granted.forget(key)
 	r.ledger.forget(key)
 }
@@ -207,7 +207,7 @@ func (r *reconciler) gather(ctx context.Context, in *ingress.Input) (unwatched b
 	if err := readInto(ctx, r.client, in.Secrets, namespace, name, &corev1.Secret{}); err != nil || in.Secrets[name] != nil {
 		return false, 0, err
 	}
-	if wait := r.reads.wait(namespace); wait > 0 {
+	if wait := r.reads.Take(namespace); wait > 0 {
 		return false, wait, nil
 	}
 	return true, 0, readInto(ctx, r.live, in.Secrets, namespace, name, &corev1.Secret{})

@@ -27,7 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/operator/notice"
 )
 
 // Indexes of the cache. Keys are names within the namespace of the object.
@@ -38,6 +40,13 @@ const (
 	indexOwner   = "fairlead.ingressOwner"
 	indexHost    = "fairlead.host"
 	indexCloses  = "fairlead.closedHost"
+)
+
+// secretReads is how many Secrets of a namespace are asked for in a second that
+// are not in the cache, and secretReadBurst how many at once.
+const (
+	secretReads     = 10
+	secretReadBurst = 50
 )
 
 // workers is how many Ingresses are worked on at a time.
@@ -63,16 +72,19 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := addIndexes(mgr, options.Limits); err != nil {
 		return err
 	}
+	notices, err := notice.New(mgr, "ingress-to-route-controller", options.Log)
+	if err != nil {
+		return err
+	}
 	r := &reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
-		events:   mgr.GetEventRecorder("ingress-to-route-controller"),
+		notices:  notices,
 		options:  options,
-		told:     newTold(),
 		granted:  newGranted(),
 		ledger:   newLedger(),
 		verdicts: newVerdicts(),
-		reads:    newBudgets(secretReads, secretReadBurst),
+		reads:    budget.New(secretReads, secretReadBurst),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingress").
