@@ -27,8 +27,6 @@ const (
 	// retryPause is the time between looks for a HAProxy that does not answer,
 	// which at a start is there soon.
 	retryPause = 20 * time.Millisecond
-	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
-	reloadPause = time.Second
 	// goneLimit is how long HAProxy may be gone before the router takes the
 	// routes out of the files, lest one of them is the reason. They come back
 	// one by one over the runtime socket.
@@ -127,10 +125,12 @@ type Engine struct {
 	bare      bool
 	complaint string
 
-	refresh     refresh
-	reloadAfter time.Time
-	ready       readiness
-	startup     startup
+	refresh refresh
+	// reloadedAt is when HAProxy was last reloaded.
+	reloadedAt time.Time
+	old        oldWorkers
+	ready      readiness
+	startup    startup
 }
 
 // NewEngine prepares the work directory and the first wanted state.
@@ -239,7 +239,7 @@ func (e *Engine) sync() time.Duration {
 	e.retry()
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
 	if p.Reload != "" {
-		if wait := time.Until(e.reloadAfter); wait > 0 {
+		if wait := e.reloadWait(); wait > 0 {
 			return wait
 		}
 		if err := e.reload(p.Reload); err != nil {
@@ -317,6 +317,11 @@ func (e *Engine) identify() error {
 		return err
 	}
 	e.seenAt = time.Now()
+	if info.PID != e.pid {
+		e.countOldWorkers(0)
+	} else if e.old.known > 0 {
+		e.countOldWorkers(oldWorkersCheck)
+	}
 	if info.PID == e.pid {
 		return e.repairDrift()
 	}
@@ -326,30 +331,6 @@ func (e *Engine) identify() error {
 	if info.Description == e.skeleton.target.base.Fingerprint {
 		e.skeleton.started()
 	}
-	return e.readBack(info.PID)
-}
-
-// reload makes HAProxy start a new worker from files that have everything.
-func (e *Engine) reload(reason string) error {
-	began := time.Now()
-	if err := e.writeFiles(); err != nil {
-		return err
-	}
-	if err := e.runtime.Reload(); err != nil {
-		e.o.Metrics.reloadFailures.Inc()
-		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && (e.blame(refusal.Log) || e.bisect()) {
-			return e.reload(reason) // each turn one route more falls back
-		}
-		return err
-	}
-	e.reloadAfter = time.Now().Add(reloadPause)
-	e.o.Metrics.reloads.WithLabelValues(reason).Inc()
-	e.log.Info("reloaded HAProxy", "reason", reason, "dur", time.Since(began).Round(time.Millisecond))
-	info, err := e.runtime.Info()
-	if err != nil {
-		return err
-	}
-	e.skeleton.started()
 	return e.readBack(info.PID)
 }
 

@@ -19,6 +19,9 @@ type Metrics struct {
 	drift          prometheus.Counter
 	readBacks      prometheus.Counter
 	routes         *prometheus.GaugeVec
+	oldWorkers     prometheus.Gauge
+	// oldWorkersEnded counts those that more reloads than their number allows end.
+	oldWorkersEnded prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -33,8 +36,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that somebody else made in HAProxy and the router put right."}),
 		readBacks:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_read_backs_total", Help: "Times that all of HAProxy's state was read, because a digest of it was not as expected."}),
 		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
+
+		oldWorkers:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_old_workers", Help: "Workers of HAProxy that reloads have replaced and that still have connections."}),
+		oldWorkersEnded: prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_old_workers_ended_total", Help: "Old workers of HAProxy that were ended with their connections, because there were too many of them."}),
 	}
-	r.MustRegister(m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	r.MustRegister(m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 

@@ -39,7 +39,7 @@ func runHAProxy(ctx context.Context, args []string, log *slog.Logger) error {
 		return err
 	}
 	log.Info("keeping HAProxy running", "version", version, "dir", c.workDir)
-	s := &haproxy.Supervisor{Binary: c.haproxy, Layout: layout, Ambient: ambientBind(), Log: log}
+	s := &haproxy.Supervisor{Binary: c.haproxy, Layout: layout, Ambient: ambientBind(), Memory: haproxy.ContainerMemory, Log: log}
 	return s.Run(ctx, c.grace)
 }
 
@@ -153,7 +153,7 @@ func supervise(ctx context.Context, c *config, log *slog.Logger) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Ambient: ambientBind(), Log: log}
+		s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Ambient: ambientBind(), Memory: haproxy.ContainerMemory, Log: log}
 		if err := s.Run(ctx, c.grace); err != nil {
 			log.Error("stop HAProxy", "err", err)
 		}

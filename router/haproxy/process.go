@@ -85,8 +85,11 @@ type Supervisor struct {
 	// permitted.
 	Ambient []uintptr
 	Log     *slog.Logger
-	// Starts counts the masters that this supervisor started.
-	Starts int
+	// Memory, if set, returns what HAProxy's container uses and may use.
+	Memory func() (used, limit int64, limited bool)
+	// Starts counts the masters that this supervisor started, Ended the old
+	// workers that it ended.
+	Starts, Ended int
 }
 
 // Run keeps HAProxy running until the context ends; then it lets running
@@ -144,6 +147,7 @@ func HugePages() []string {
 func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bool, err error) {
 	if pid := s.runningMaster(); pid != 0 {
 		s.Log.Info("adopting the running HAProxy", "pid", pid)
+		defer s.bounding(ctx, pid)()
 		return false, s.watch(ctx, pid, grace)
 	}
 	// The child gets our own stderr, not a pipe, so it can outlive us.
@@ -157,6 +161,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	}
 	s.Starts++
 	s.Log.Info("started HAProxy", "pid", cmd.Process.Pid)
+	defer s.bounding(ctx, cmd.Process.Pid)()
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	select {
@@ -175,6 +180,21 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 			return false
 		}
 	})
+}
+
+// bounding bounds the old workers of a master until the function that it returns
+// is called.
+func (s *Supervisor) bounding(ctx context.Context, master int) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.boundWorkers(ctx, master)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // watch waits for the end of a process that is not our child.

@@ -211,6 +211,9 @@ func timeoutLines(t Timeouts) []string {
 	}
 }
 
+// unbounded is more reloads than there ever are.
+const unbounded = 1 << 30
+
 // hotBuffers is how many buffers each thread keeps at hand.
 const hotBuffers = 64
 
@@ -232,6 +235,8 @@ func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
 	// few buffers of this size, and each further one is a trip to malloc: 8 %
 	// of a request's cost (3.4.7).
 	add("tune.memory.hot-size %d", hotBuffers*s.BufferBytes)
+	// The supervisor bounds the old workers instead: haproxy.MaxOldWorkers.
+	add("mworker-max-reloads %d", unbounded)
 	if caps.Lua {
 		add("lua-load-per-thread %s", l.LuaFile())
 	}

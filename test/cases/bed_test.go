@@ -287,6 +287,21 @@ func (b *bed) count(name string) int {
 	return n
 }
 
+// gauge returns a gauge of the router.
+func (b *bed) gauge(name string) float64 {
+	b.t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return 0
+}
+
 // readBack asks HAProxy what it has, on a connection of the test's own.
 func (b *bed) readBack() *plan.State {
 	b.t.Helper()

@@ -3,11 +3,18 @@ package cases
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/haproxy"
 )
 
 // largePair is a certificate, signed by the test's authority, with a text of
@@ -88,4 +95,139 @@ spec: {host: re.f.test, to: {kind: Service, name: tls}, tls: {termination: reenc
 			t.Errorf("%d reloads", n)
 		}
 	})
+}
+
+// websocket opens a connection that lasts, through a route of the sample.
+func (b *bed) websocket(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := b.dial("127.0.0.1", b.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, "GET /a;b HTTP/1.1\r\nHost: plain.f.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, len("HTTP/1.1 101"))
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "HTTP/1.1 101" {
+		t.Fatalf("%q, %v", answer, err)
+	}
+	return conn
+}
+
+// open reports whether the other side has not ended a connection.
+func open(conn net.Conn) bool {
+	buffer := make([]byte, 4096)
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		_, err := conn.Read(buffer)
+		var late net.Error
+		if errors.As(err, &late) && late.Timeout() {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// TestOldWorkers: whatever reloads HAProxy, no more than so many old workers stay
+// with their connections. Reloads that HAProxy refuses end nothing.
+func TestOldWorkers(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version string) {
+		b, k := sampleBed(t, version)
+		b.eventually("the files have the routes", func() error {
+			text, err := os.ReadFile(b.layout.Config())
+			if err == nil && strings.Count(string(text), "\nbackend be_") < 4 {
+				err = errors.New("not yet")
+			}
+			return err
+		})
+		b.stopEngine() // which would write good files
+		rt := b.newRuntime()
+		kept := b.websocket(t)
+		config, err := os.ReadFile(b.layout.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := append(slices.Clone(config), "nonsense\n"...)
+		if err := os.WriteFile(b.layout.Config(), bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			if err := rt.Reload(); !haproxy.Refused(err) {
+				t.Fatalf("a bad file: %v", err)
+			}
+		}
+		if err := os.WriteFile(b.layout.Config(), config, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		conns := []net.Conn{kept}
+		for range haproxy.MaxOldWorkers + 3 {
+			if err := rt.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			conns = append(conns, b.websocket(t))
+			if len(conns) == haproxy.MaxOldWorkers && !open(kept) {
+				t.Error("the connection of the first worker has ended before its time")
+			}
+		}
+		b.eventually("old workers are bounded", func() error {
+			old, err := haproxy.OldWorkers(b.layout)
+			if err == nil && len(old) != haproxy.MaxOldWorkers {
+				err = fmt.Errorf("%d old workers", len(old))
+			}
+			return err
+		})
+		b.eventually("the oldest ones have ended", func() error {
+			for i, conn := range conns {
+				if want := i >= len(conns)-1-haproxy.MaxOldWorkers; open(conn) != want {
+					return fmt.Errorf("connection %d of %d: open %v", i, len(conns), !want)
+				}
+			}
+			return nil
+		})
+		b.startEngine()
+		b.waitReady()
+		b.serves(k, sampleRequests)
+		b.eventually("the metric tells", func() error {
+			if n := b.gauge("fairlead_router_old_workers"); n != haproxy.MaxOldWorkers {
+				return fmt.Errorf("%v", n)
+			}
+			return nil
+		})
+	})
+}
+
+// TestReloadsOfATenant: where new routes need reloads, a tenant who makes one
+// after the other gets them ever slower while connections last, and those of
+// others stay.
+func TestReloadsOfATenant(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"haproxy-3.0", "haproxy-3.2"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			b, _ := sampleBed(t, version)
+			conn := b.websocket(t)
+			conns := []net.Conn{conn}
+			before, began := b.reloads(), time.Now()
+			for i := 0; time.Since(began) < 12*time.Second; i++ {
+				b.cluster.apply(objectsChange(t, fmt.Sprintf(`
+kind: Route
+metadata: {namespace: f, name: churn-%d}
+spec: {host: churn-%d.f.test, to: {kind: Service, name: web}}
+`, i, i)))
+				if n := b.reloads() - before; n >= len(conns) {
+					conns = append(conns, b.websocket(t))
+				}
+				time.Sleep(50 * time.Millisecond) // the pace of the tenant
+			}
+			if n := b.reloads() - before; n < 2 || n > 6 {
+				t.Errorf("%d reloads in 12 s", n)
+			}
+			if !open(conn) {
+				t.Error("the connection of another tenant has ended")
+			}
+		})
+	}
 }

@@ -1,0 +1,99 @@
+package router
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fairlead/fairlead/router/haproxy"
+)
+
+const (
+	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
+	reloadPause = time.Second
+	// quickReloads is how many old workers may stand before reloads get slower.
+	quickReloads = 2
+	// maxReloadPause bounds the pause between reloads for routes.
+	maxReloadPause = 30 * time.Second
+	// oldWorkersCheck is how often old workers are counted while there are some.
+	oldWorkersCheck = 5 * time.Second
+)
+
+// oldWorkers are the workers of HAProxy that reloads have replaced and that still
+// have connections. The supervisor bounds their number (haproxy.MaxOldWorkers);
+// the engine tells it, and reloads the slower the more there are, so that a
+// tenant who asks for one reload after the other does not end the long
+// connections of all others within seconds.
+type oldWorkers struct {
+	known  int
+	seenAt time.Time
+}
+
+// countOldWorkers asks HAProxy's master, if the last answer is older than that.
+func (e *Engine) countOldWorkers(age time.Duration) int {
+	if time.Since(e.old.seenAt) < age {
+		return e.old.known
+	}
+	e.old.seenAt = time.Now()
+	old, err := haproxy.OldWorkers(e.o.Layout)
+	if err != nil {
+		return e.old.known // a master that starts; it is asked again
+	}
+	e.old.known = len(old)
+	e.o.Metrics.oldWorkers.Set(float64(len(old)))
+	return e.old.known
+}
+
+// reloadWait returns how long a reload for routes has to wait.
+func (e *Engine) reloadWait() time.Duration {
+	if wait := time.Until(e.reloadedAt.Add(reloadPause)); wait > 0 {
+		return wait
+	}
+	wait := time.Until(e.reloadedAt.Add(pauseAfter(e.countOldWorkers(reloadPause / 2))))
+	return min(wait, reloadPause) // old workers may leave meanwhile
+}
+
+// pauseAfter returns the pause between two reloads while so many old workers
+// are there.
+func pauseAfter(old int) time.Duration {
+	pause := reloadPause
+	for range old - quickReloads {
+		pause = min(2*pause, maxReloadPause)
+	}
+	return pause
+}
+
+// replaced tells of old workers that the supervisor ends after a reload.
+func (e *Engine) replaced(surplus int) {
+	e.countOldWorkers(0)
+	if surplus <= 0 {
+		return
+	}
+	e.o.Metrics.oldWorkersEnded.Add(float64(surplus))
+	e.log.Error("too many reloads while connections last: the oldest workers of HAProxy end with their connections", "workers", surplus, "most", haproxy.MaxOldWorkers)
+}
+
+// reload makes HAProxy start a new worker from files that have everything.
+func (e *Engine) reload(reason string) error {
+	began := time.Now()
+	if err := e.writeFiles(); err != nil {
+		return err
+	}
+	surplus := e.countOldWorkers(0) + 1 - haproxy.MaxOldWorkers
+	if err := e.runtime.Reload(); err != nil {
+		e.o.Metrics.reloadFailures.Inc()
+		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && (e.blame(refusal.Log) || e.bisect()) {
+			return e.reload(reason) // each turn one route more falls back
+		}
+		return err
+	}
+	e.reloadedAt = time.Now()
+	e.replaced(surplus)
+	e.o.Metrics.reloads.WithLabelValues(reason).Inc()
+	e.log.Info("reloaded HAProxy", "reason", reason, "dur", time.Since(began).Round(time.Millisecond))
+	info, err := e.runtime.Info()
+	if err != nil {
+		return err
+	}
+	e.skeleton.started()
+	return e.readBack(info.PID)
+}
