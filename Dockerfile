@@ -1,6 +1,9 @@
 # For those who have Docker: docker build --target operator -t fairlead.dev/operator:dev .   (also router, speaker, demo)
 # The project itself builds its images without Docker: make images
-FROM golang:1.26-bookworm AS build
+# Name the base images by digest where you publish: --build-arg GOLANG=golang@sha256:... --build-arg DEBIAN=debian@sha256:...
+ARG GOLANG=golang:1.26-bookworm
+ARG DEBIAN=debian:sid-slim
+FROM ${GOLANG} AS build
 WORKDIR /src
 ENV CGO_ENABLED=0
 COPY go.mod go.sum ./
@@ -10,7 +13,7 @@ RUN go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/ ./cmd/... \
  && go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/demo ./test/demoapp
 
 # The newest HAProxy, or that of --build-arg HAPROXY_VERSION=3.2, with the libraries of the suite that it was built for.
-FROM debian:sid-slim AS haproxy
+FROM ${DEBIAN} AS haproxy
 ARG HAPROXY_VERSION=
 RUN mirror=$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -1) \
  && echo "deb $mirror experimental main" > /etc/apt/sources.list.d/experimental.list \
@@ -18,6 +21,9 @@ RUN mirror=$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head
  && apt-get install -y --no-install-recommends ca-certificates \
     "haproxy=$(apt-cache madison haproxy | awk '{print $3}' | grep "^$HAPROXY_VERSION" | sort -rV | head -1)" \
  && rm -rf /var/lib/apt/lists/*
+# HAProxy with its loader and libraries, and the one that glibc loads by itself: no shell, no package manager.
+RUN mkdir /out && ldd /usr/sbin/haproxy | grep -o '/[^ ]*' \
+  | xargs cp --parents -L -t /out /usr/sbin/haproxy /etc/ssl/certs/ca-certificates.crt /usr/lib/*-linux-gnu/libgcc_s.so.1
 
 FROM scratch AS operator
 COPY --from=haproxy /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -42,7 +48,8 @@ COPY --from=build /out/demo /usr/bin/demo
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/demo"]
 
-FROM haproxy AS router
+FROM scratch AS router
+COPY --from=haproxy /out/ /
 COPY --from=capable /out/router /usr/bin/router
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/router"]

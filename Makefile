@@ -70,9 +70,10 @@ hostile: tools images ## Let one tenant, client and neighbour attack another ten
 	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
 
 .PHONY: lint
-lint: ## Run golangci-lint with the layer rules
+lint: ## Run golangci-lint with the layer rules, and look for known vulnerabilities
 	go run ./test/tools lint
 	$(TOOLS)/bin/golangci-lint run ./...
+	go run ./test/tools vulnerabilities
 
 .PHONY: verify
 verify: ## Regenerate everything generated; fail if anything differs

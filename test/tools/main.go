@@ -1,6 +1,6 @@
 // Command tools fetches and builds what tests and the demo need into the tools folder:
 //
-//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|lint]...
+//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|lint|vulnerabilities]...
 package main
 
 import (
@@ -34,6 +34,8 @@ func run(ctx context.Context, parts []string) error {
 		"kubernetes": {b.Kubernetes},
 		"apt":        {b.HostPackages},
 		"lint":       {b.Linter},
+		// Asks the Go project's database, too.
+		"vulnerabilities": {b.Vulnerabilities},
 		// What is quick and may ask for root comes first, then what lets unit tests run.
 		"all": {b.HostPackages, b.HAProxy, b.Kubernetes},
 	}
@@ -43,7 +45,7 @@ func run(ctx context.Context, parts []string) error {
 	for _, part := range parts {
 		todo, known := steps[part]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt or lint", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt, lint or vulnerabilities", part)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {

@@ -27,7 +27,7 @@ import (
 )
 
 // recipe changes when images must be made anew though their programs are the same.
-const recipe = "4"
+const recipe = "5"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.
 const (
@@ -171,9 +171,13 @@ func digest(hash io.Writer, program string) error {
 
 func (img image) write(tools string, programs []string, file string) error {
 	var layers []v1.Layer
+	var packages []toolset.Package
 	if img.root != "" {
 		files, err := closure(filepath.Join(tools, img.root), "usr/sbin/haproxy")
 		if err != nil {
+			return err
+		}
+		if packages, err = packagesOf(filepath.Join(tools, filepath.Dir(img.root)), files); err != nil {
 			return err
 		}
 		layer, err := newLayer(func(l *layerWriter) { l.files(files) })
@@ -182,9 +186,26 @@ func (img image) write(tools string, programs []string, file string) error {
 		}
 		layers = append(layers, layer)
 	}
-	layer, err := newLayer(func(l *layerWriter) { l.base(img, programs) })
+	bill, err := img.bill(programs, packages)
 	if err != nil {
 		return err
+	}
+	notices, err := img.notices(programs, filepath.Join(tools, img.root), packages)
+	if err != nil {
+		return err
+	}
+	layer, err := newLayer(func(l *layerWriter) {
+		l.base(img, programs)
+		l.dir("usr/share", 0o755)
+		l.dir("usr/share/doc", 0o755)
+		l.file("usr/share/doc/"+img.name+".cdx.json", 0o644, bill)
+		l.file("usr/share/doc/"+img.name+".notices", 0o644, notices)
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(strings.TrimSuffix(file, ".tar")+".cdx.json", bill, 0o644); err != nil {
+		return fmt.Errorf("write the bill of materials: %w", err)
 	}
 	built, err := mutate.AppendLayers(empty.Image, append(layers, layer)...)
 	if err != nil {

@@ -2,8 +2,10 @@ package toolset
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +14,7 @@ import (
 )
 
 // haproxyRecipe changes when the way of unpacking changes, so that old results are made anew.
-const haproxyRecipe = "2"
+const haproxyRecipe = "3"
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -166,6 +168,10 @@ func (b *Builder) unpackVersion(ctx context.Context, want haproxyWant, c candida
 			return err
 		}
 	}
+	contents, err := b.contents(ctx, packages)
+	if err != nil {
+		return err
+	}
 	if err := trimRoot(fresh); err != nil {
 		return err
 	}
@@ -176,15 +182,67 @@ func (b *Builder) unpackVersion(ctx context.Context, want haproxyWant, c candida
 	if err := os.Rename(fresh, root); err != nil {
 		return fmt.Errorf("replace %s: %w", root, err)
 	}
+	if err := os.WriteFile(filepath.Join(home, PackagesFile), contents, 0o644); err != nil {
+		return fmt.Errorf("note the packages: %w", err)
+	}
 	if err := os.WriteFile(filepath.Join(home, "version"), []byte(c.version+"\n"), 0o644); err != nil {
 		return fmt.Errorf("note the version: %w", err)
 	}
 	return b.patchHAProxy(ctx, want, root)
 }
 
+// PackagesFile stands beside an unpacked HAProxy: a JSON list of Package.
+const PackagesFile = "packages.json"
+
+// Package is a Debian package that HAProxy was unpacked with.
+type Package struct {
+	Name, Version string
+	// Files are the regular files, by their paths below the root.
+	Files []string
+}
+
+// contents lists packages as PackagesFile holds them.
+func (b *Builder) contents(ctx context.Context, files []string) ([]byte, error) {
+	var packages []Package
+	for _, file := range files {
+		out, err := b.run(ctx, command{args: []string{"dpkg-deb", "-W", "--showformat=${Package} ${Version}", file}})
+		if err != nil {
+			return nil, err
+		}
+		p := Package{}
+		p.Name, p.Version, _ = strings.Cut(strings.TrimSpace(out), " ")
+		if out, err = b.run(ctx, command{args: []string{"dpkg-deb", "-c", file}}); err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(out) {
+			if _, path, ok := strings.Cut(strings.TrimSpace(line), " ./"); ok && strings.HasPrefix(line, "-") {
+				p.Files = append(p.Files, path)
+			}
+		}
+		packages = append(packages, p)
+	}
+	return json.Marshal(packages)
+}
+
+// keepCopyrights drops all documentation but the licences.
+func keepCopyrights(doc string) error {
+	return filepath.WalkDir(doc, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || entry.IsDir() || entry.Name() == "copyright" || entry.Type() == fs.ModeSymlink:
+			return err // some packages share a folder by a link
+		}
+		return os.Remove(path)
+	})
+}
+
 // trimRoot drops what a container or a test never reads and adds the links that Debian's base system would bring.
 func trimRoot(root string) error {
-	for _, dir := range []string{"usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "usr/lib/systemd", "usr/share/bash-completion", "usr/share/zsh"} {
+	if err := keepCopyrights(filepath.Join(root, "usr/share/doc")); err != nil {
+		return err
+	}
+	for _, dir := range []string{"usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "usr/lib/systemd", "usr/share/bash-completion", "usr/share/zsh"} {
 		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
 			return fmt.Errorf("trim the HAProxy root: %w", err)
 		}

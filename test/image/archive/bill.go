@@ -1,0 +1,175 @@
+package archive
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+// packagesOf returns the Debian packages below home that files are from, by
+// name. A file that is from none of them is an error: it could not be told.
+func packagesOf(home string, files map[string]string) ([]toolset.Package, error) {
+	text, err := os.ReadFile(filepath.Join(home, toolset.PackagesFile))
+	if err != nil {
+		return nil, fmt.Errorf("list packages, run `make tools`: %w", err)
+	}
+	var all, used []toolset.Package
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	of := map[string]int{} // packages by their files; old ones have /lib where the root has /usr/lib
+	for i, p := range all {
+		for _, path := range p.Files {
+			of[strings.TrimPrefix(path, "usr/")] = i
+		}
+	}
+	seen := map[int]bool{}
+	for _, source := range files {
+		source, err := filepath.EvalSymlinks(source)
+		if err != nil {
+			return nil, fmt.Errorf("find the package of a file: %w", err)
+		}
+		path, _ := strings.CutPrefix(source, filepath.Join(home, "root")+"/")
+		i, ok := of[strings.TrimPrefix(path, "usr/")]
+		if !ok {
+			return nil, fmt.Errorf("%s is from no package", path)
+		}
+		if !seen[i] {
+			seen[i] = true
+			used = append(used, all[i])
+		}
+	}
+	slices.SortFunc(used, func(a, b toolset.Package) int { return strings.Compare(a.Name, b.Name) })
+	return used, nil
+}
+
+// bill is the image's bill of materials (CycloneDX, JSON): the Go modules that
+// the programs say they are built of, and the Debian packages. It depends on
+// the image's content only.
+func (img image) bill(programs []string, packages []toolset.Package) ([]byte, error) {
+	modules, err := modulesOf(programs)
+	if err != nil {
+		return nil, err
+	}
+	components := []cdx.Component{{
+		Type: cdx.ComponentTypeLibrary, Name: "std", Version: runtime.Version(), PackageURL: "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go"),
+	}}
+	for _, m := range modules {
+		components = append(components, cdx.Component{
+			Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: "pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version),
+		})
+	}
+	for _, p := range packages {
+		components = append(components, cdx.Component{
+			Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version,
+			PackageURL: "pkg:deb/debian/" + p.Name + "@" + url.PathEscape(p.Version) + "?arch=" + runtime.GOARCH,
+		})
+	}
+	bom := cdx.NewBOM()
+	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: Tag}}
+	bom.Components = &components
+	var out bytes.Buffer
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
+		return nil, fmt.Errorf("write the bill of materials: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// notices are the licences of all that the image holds. A part without one
+// fails: it could not be passed on.
+func (img image) notices(programs []string, root string, packages []toolset.Package) ([]byte, error) {
+	modules, err := modulesOf(programs)
+	if err != nil {
+		return nil, err
+	}
+	folders, err := moduleFolders()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, m := range modules {
+		if err := licences(&out, m.Path+" "+m.Version, folders[m.Path+"@"+m.Version]); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range packages {
+		text, err := os.ReadFile(filepath.Join(root, "usr/share/doc", p.Name, "copyright"))
+		if err != nil {
+			return nil, fmt.Errorf("licence of %s: %w", p.Name, err)
+		}
+		fmt.Fprintf(&out, "==== %s %s (Debian)\n\n%s\n", p.Name, p.Version, text)
+	}
+	return out.Bytes(), nil
+}
+
+// modulesOf are the modules that programs are built of, each once.
+func modulesOf(programs []string) ([]*debug.Module, error) {
+	var modules []*debug.Module
+	for _, program := range programs {
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			return nil, fmt.Errorf("read what %s is built of: %w", program, err)
+		}
+		for _, m := range info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			modules = append(modules, m)
+		}
+	}
+	byPath := func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortStableFunc(modules, byPath)
+	return slices.CompactFunc(modules, func(a, b *debug.Module) bool { return byPath(a, b) == 0 }), nil
+}
+
+// moduleFolders say where Go keeps the source of the program's modules.
+func moduleFolders() (map[string]string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}}@{{.Version}} {{.Dir}}", "all").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the source of modules: %w", err)
+	}
+	folders := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		module, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		folders[module] = dir
+	}
+	return folders, nil
+}
+
+// licences appends the texts of a folder that licences and notices are in.
+func licences(out *bytes.Buffer, name, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("licence of %s: %w", name, err)
+	}
+	before := out.Len()
+	for _, e := range entries {
+		kind, _, _ := strings.Cut(strings.ToUpper(e.Name()), ".")
+		if e.IsDir() || !slices.Contains([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS", "LICENSE-MIT", "LICENSE-APACHE"}, kind) {
+			continue
+		}
+		text, err := fs.ReadFile(os.DirFS(dir), e.Name())
+		if err != nil {
+			return fmt.Errorf("licence of %s: %w", name, err)
+		}
+		fmt.Fprintf(out, "==== %s, %s\n\n%s\n", name, e.Name(), text)
+	}
+	if out.Len() == before {
+		return fmt.Errorf("licence of %s: none in %s", name, dir)
+	}
+	return nil
+}
