@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -79,7 +80,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.logSocket, "log-socket", "", "datagram socket of `router logs`, for spec.logging.access of type Container; default is HAProxy's standard output")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
 		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections of clients; default is 20000, less if the file limit is lower")
-		fs.IntVar(&c.threads, "threads", 1, "HAProxy's number of threads")
+		fs.IntVar(&c.threads, "threads", 0, "HAProxy's number of threads; default is one for each processor that this process may use, 16 at most")
 		fs.BoolVar(&c.supervise, "supervise", true, "start HAProxy and keep it running; false if `router haproxy` does that")
 		fs.BoolVar(&c.ipv6, "ipv6", ipv6Works(), "listen on IPv6 addresses, too; default is whether there are any")
 		fs.StringVar(&c.canonicalHostname, "canonical-hostname", "", "host name to which users point their own DNS names; default is router-NAME.DOMAIN")
@@ -105,11 +106,23 @@ func (c *config) complete() error {
 	if c.canonicalHostname == "" && c.domain != "" {
 		c.canonicalHostname = "router-" + c.name + "." + c.domain
 	}
+	if c.threads <= 0 {
+		c.threads = defaultThreads(runtime.GOMAXPROCS(0))
+	}
 	c.mostConnections = mostConnections()
 	if c.maxConnections == 0 {
 		c.maxConnections = min(settings.DefaultMaxConnections, c.mostConnections)
 	}
 	return nil
+}
+
+// defaultThreads is HAProxy's number of threads on so many processors. Go counts
+// those that the affinity and the CPU limit of the cgroup leave, which HAProxy by
+// itself does not. More threads than mostThreads wait for each other at each
+// change of a route, which stops all of them, and keep memory that is rarely used.
+func defaultThreads(processors int) int {
+	const mostThreads = 16
+	return min(max(processors, 1), mostThreads)
 }
 
 // ipv6Works reports whether this pod or host can listen on IPv6 addresses.

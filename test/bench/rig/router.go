@@ -46,6 +46,7 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 		"--kubeconfig", r.server.Kubeconfig(), "--name", "default", "--domain", Domain,
 		"--haproxy", r.HAProxy, "--work-dir", workDir, "--shutdown-delay", "0s", "--drain-timeout", "5s",
 		"--http-port", strconv.Itoa(HTTPPort), "--https-port", strconv.Itoa(HTTPSPort), "--stats-port", strconv.Itoa(StatsPort),
+		"--threads", "1", // the processors that a router gets are few, and the file by hand has one thread
 	}, args...)...)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
 	if err := o.cmd.Start(); err != nil {
