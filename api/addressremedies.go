@@ -105,6 +105,10 @@ func addressRemedies() map[Reason]Remedy {
 			"a node has lost its BGP session with the router, which forgets the node's routes",
 			"the message says why; kubectl get bgpsessionstates -n metallb-system -o wide says what hinders it now",
 		},
+		ReasonSessionProcessFailed: {
+			"the process that holds a node's session with the router ended by itself, most likely because of what the router sent; no other session is concerned",
+			"the message says why it ended; find out what answers at the router's address, set a password, and report the crash",
+		},
 		ReasonTooManyRoutes: {
 			"a router would be told more prefixes than Fairlead tells any",
 			"set aggregationLength in the BGPAdvertisement, or choose pools, peers and nodes",

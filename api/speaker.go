@@ -28,6 +28,10 @@ const (
 	// ReasonSessionDown: a node has lost its BGP session with the router, and
 	// the router the node's routes. The message says why.
 	ReasonSessionDown Reason = "sessionDown"
+	// ReasonSessionProcessFailed: the process that holds a node's session with the
+	// router ended by itself, most likely because of what the router sent. Other
+	// sessions and addresses are not concerned. It is started again after a pause.
+	ReasonSessionProcessFailed Reason = "sessionProcessFailed"
 	// ReasonTooManyRoutes: a router would be told more prefixes than Fairlead
 	// tells any. Use an aggregationLength.
 	ReasonTooManyRoutes Reason = "tooManyRoutes"

@@ -49,8 +49,10 @@ type bgpSide struct {
 	intended map[types.NamespacedName][]string
 	// refused is by how many routes a peer exceeds what it may be told.
 	refused map[string]int
-	// up is which sessions were established when that was last told.
-	up map[string]bool
+	// up is which sessions were established when that was last told, and failures
+	// how often the process of each had ended by itself.
+	up       map[string]bool
+	failures map[string]int
 }
 
 // bgpVerdict is the last decision about one Service.
@@ -84,7 +86,7 @@ func (s *Speaker) setUpBGP(mgr ctrl.Manager) error {
 func newBGPSide(s *Speaker, routers Routers, detector Detector) *bgpSide {
 	b := &bgpSide{
 		Speaker: s, routers: routers, gate: newGate(s.opts.NodeAddress, s.Changed),
-		verdict: map[types.NamespacedName]bgpVerdict{}, refused: map[string]int{}, up: map[string]bool{},
+		verdict: map[types.NamespacedName]bgpVerdict{}, refused: map[string]int{}, up: map[string]bool{}, failures: map[string]int{},
 	}
 	b.watch = newBFDWatch(detector, routers, s.SessionsChanged, s.log)
 	return b
@@ -257,9 +259,13 @@ func (b *bgpSide) intents() map[types.NamespacedName][]string {
 
 // tellSessions puts sessions that came up or went down into log and events.
 func (b *bgpSide) tellSessions(sessions []bgp.Status) {
-	now := map[string]bool{}
+	now, failures := map[string]bool{}, map[string]int{}
 	for _, st := range sessions {
-		now[st.Peer.Name] = st.Up()
+		now[st.Peer.Name], failures[st.Peer.Name] = st.Up(), st.Failures
+		if st.Failures > b.failures[st.Peer.Name] {
+			b.peerEvent(st.Peer.Name, corev1.EventTypeWarning, api.ReasonSessionProcessFailed,
+				"node %q, session with %s: %s (%d times so far)", b.opts.NodeName, st.Peer, cmp.Or(st.Problem, "its process ended and was started again"), st.Failures)
+		}
 		switch {
 		case st.Up() && !b.up[st.Peer.Name]:
 			b.log.Info("BGP session is up", "peer", st.Peer.Name, "router", st.Peer.String(), "asn", st.PeerASN)
@@ -272,7 +278,7 @@ func (b *bgpSide) tellSessions(sessions []bgp.Status) {
 				"node %q lost its session with %s: %s", b.opts.NodeName, st.Peer, why)
 		}
 	}
-	b.up = now
+	b.up, b.failures = now, failures
 }
 
 func (b *bgpSide) peerEvent(peer, kind string, reason api.Reason, format string, args ...any) {

@@ -25,6 +25,7 @@ type routers struct {
 	mu       sync.Mutex
 	sessions []bgp.Session
 	up       bool
+	failures int
 }
 
 func (r *routers) Apply(sessions []bgp.Session, _ []netip.Addr) {
@@ -38,7 +39,7 @@ func (r *routers) Status() []bgp.Status {
 	defer r.mu.Unlock()
 	var all []bgp.Status
 	for _, s := range r.sessions {
-		st := bgp.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "nobody is there", Routes: len(s.Routes)}
+		st := bgp.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "nobody is there", Routes: len(s.Routes), Failures: r.failures}
 		if r.up {
 			st.State, st.Problem, st.PeerASN, st.Since = "Established", "", s.Peer.PeerASN, time.Unix(1_700_000_000, 0)
 		}
@@ -56,6 +57,13 @@ func (r *routers) establish(up bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.up = up
+}
+
+// crash is what the end of a session's process looks like.
+func (r *routers) crash() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures++
 }
 
 // told is "peer password: routes" per peer.
@@ -158,6 +166,10 @@ func TestBGPAgainstAPIServer(t *testing.T) {
 		e.routers.establish(false)
 		e.speaker.SessionsChanged()
 		e.told("sessionDown", `node "node-a" lost its session with 198.18.0.2:179: nobody is there`)
+
+		e.routers.crash()
+		e.speaker.SessionsChanged()
+		e.told("sessionProcessFailed", `node "node-a", session with 198.18.0.2:179: nobody is there (1 times so far)`)
 	})
 	e.Must(e.Delete(t.Context(), tor))
 	e.tells("elsewhere : 10.0.0.0/28 [64512:1]")
