@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready("../.."); skipped != "" {
+	if images, skipped = product.Ready(); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: "hostile", Images: images, Log: os.Stderr})

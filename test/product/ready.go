@@ -8,10 +8,13 @@ import (
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
-// Ready returns the image archives below the project's root, or why tests on a
+// Ready returns the image archives in the tools folder, or why tests on a
 // cluster cannot run here.
-func Ready(root string) (images []string, why string) {
-	images, err := filepath.Glob(filepath.Join(root, ".tools/images/*.tar"))
+func Ready() (images []string, why string) {
+	dir, err := toolset.Dir()
+	if err == nil {
+		images, err = filepath.Glob(filepath.Join(dir, "images", "*.tar"))
+	}
 	_, missing := toolset.Path("kubelet")
 	switch {
 	case testing.Short():

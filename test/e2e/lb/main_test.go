@@ -44,7 +44,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready("../../.."); skipped != "" {
+	if images, skipped = product.Ready(); skipped != "" {
 		return m.Run()
 	}
 	scratch, err := os.MkdirTemp("", "fairlead-e2e-lb-")

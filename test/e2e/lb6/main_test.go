@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready(root); skipped != "" {
+	if images, skipped = product.Ready(); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: *clusterName, Nodes: 2, Images: images, Log: os.Stderr, DualStack: true})
