@@ -90,6 +90,9 @@ const (
 	// RoleBinding that lets routers read the Secrets of an Ingress, or they are
 	// another's. The message says which.
 	ReasonCertificateAccessRefused Reason = "CertificateAccessRefused"
+	// ReasonPathPattern: a path has a star, by which other controllers mean a
+	// pattern.
+	ReasonPathPattern Reason = "PathPattern"
 	// ReasonIngressTooLarge: the Ingress stands for more Routes, names more
 	// Secrets or brings more text than one Ingress, or all of the namespace, may.
 	ReasonIngressTooLarge Reason = "IngressTooLarge"

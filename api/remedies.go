@@ -169,6 +169,10 @@ func ingressRemedies() map[Reason]Remedy {
 			"the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
 			"delete or rename the object that the message names, or raise the quota",
 		},
+		ReasonPathPattern: {
+			"a path has a star, by which some other controllers mean a pattern",
+			"write the path without it, with pathType Prefix or Exact",
+		},
 		ReasonIngressTooLarge: {
 			"the Ingress, or all of its namespace together, would become more Routes than are allowed, name more Secrets, or bring more text",
 			"split the Ingress, remove long annotations and labels, or ask the administrator to raise the operator's limits",

@@ -199,7 +199,7 @@ func run(ctx context.Context, s settings) error {
 			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 		}),
 		dns.Setup(mgr, names),
-		ingress.Setup(mgr, ingress.Options{Classless: s.classless, Limits: s.ingressLimits[0], NamespaceLimits: s.ingressLimits[1]}),
+		ingress.Setup(mgr, ingress.Options{Classless: s.classless, Registerer: metrics.Registry, Limits: s.ingressLimits[0], NamespaceLimits: s.ingressLimits[1]}),
 		s.setupAddresses(mgr),
 		s.cloud.setup(ctx, mgr, metrics.Registry, s.aws, names.Hook != nil),
 	); err != nil {

@@ -171,7 +171,7 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 		return
 	}
 	exact := p.PathType != nil && *p.PathType == networkingv1.PathTypeExact
-	path, err := routePath(p.Path, exact)
+	path, err := routePath(c.withoutStar(field, p), exact)
 	if err != nil {
 		c.warn(field+".path", api.ReasonUnsupportedPath, err.Error(), "the path is not served")
 		return
@@ -184,9 +184,6 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 	if passthrough && (path != "/" || exact) {
 		c.warn(field+".path", api.ReasonUnsupportedPath, "with passthrough the router does not see paths; only Prefix / is possible", "the path is not served")
 		return
-	}
-	if passthrough {
-		path = ""
 	}
 	key := claim{host: host, path: path, exact: exact}
 	if at, dup := c.taken[key]; dup {
@@ -294,7 +291,7 @@ func (c *conversion) route(backendField string, key claim, backend *networkingv1
 	ingress := c.in.Ingress
 	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
 		Namespace:       ingress.Namespace,
-		Name:            routeName(ingress.Name, key),
+		Name:            c.routeName(key),
 		Labels:          maps.Clone(ingress.Labels),
 		Annotations:     c.routeAnnotations(key),
 		OwnerReferences: ownedBy(ingress),
@@ -311,6 +308,9 @@ func (c *conversion) route(backendField string, key claim, backend *networkingv1
 		Port:           c.port(backendField, backend),
 		WildcardPolicy: routev1.WildcardPolicyNone,
 		TLS:            c.tls(key.host, live),
+	}
+	if r.Spec.TLS != nil && r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
+		r.Spec.Path = ""
 	}
 	if parent, wildcard := strings.CutPrefix(key.host, "*."); wildcard {
 		r.Spec.Host = "wildcard." + parent

@@ -113,8 +113,14 @@ func (c *conversion) together(into *carried) {
 	if into.verifies != "" && (annotations[annotationTermination] != string(routev1.TLSTerminationReencrypt) || annotations[annotationDestinationCA] == "") {
 		c.protect(into.verifies, "the certificates of the pods were verified; set "+annotationTermination+": reencrypt, and "+annotationDestinationCA+": a Secret with their CA in tls.crt", false)
 	}
-	if into.patterns != "" && (c.closed || keepsOut(annotations)) {
-		c.protect(into.patterns, "the Ingress keeps requests away from paths that are patterns, and what these mean is not known here", true)
+	if !c.closed && !keepsOut(annotations) {
+		return
+	}
+	if into.patterns == "" {
+		into.patterns = patterns(c.in.Ingress)
+	}
+	if into.patterns != "" {
+		c.protect(into.patterns, "the Ingress keeps requests away from paths that are patterns, and what these mean is not known here; write them with pathType Prefix or Exact", true)
 	}
 }
 

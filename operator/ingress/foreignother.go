@@ -125,7 +125,7 @@ func serviceProtection(key, value string) string {
 // no room for all of its paths.
 func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
 	foreign := slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := foreignOf(key); return ok })
-	if !foreign && !limits.Or(DefaultLimits()).tooLarge(i) {
+	if !foreign && !keepsOut(i.Annotations) {
 		return nil
 	}
 	c := newConversion(Input{Ingress: i, Limits: limits})

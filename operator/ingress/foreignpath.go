@@ -2,8 +2,10 @@ package ingress
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -81,4 +83,42 @@ func verify(value string, into *carried) error {
 		into.verifies = into.field
 	}
 	return nil
+}
+
+// withoutStar returns the path as text. On GKE and in AWS a path of type
+// ImplementationSpecific may end in /*, which means all below; of the other types
+// a star is a character like any other.
+func (c *conversion) withoutStar(field string, p networkingv1.HTTPIngressPath) string {
+	if !strings.Contains(p.Path, "*") {
+		return p.Path
+	}
+	if before, ok := strings.CutSuffix(p.Path, "/*"); ok && ofController(p) && !strings.Contains(before, "*") {
+		c.find(api.SeverityInfo, field+".path", api.ReasonPathPattern, strconv.Quote(p.Path)+" is a pattern of other controllers",
+			"it is served as Prefix "+strconv.Quote(before+"/")+"; write that")
+		return before + "/"
+	}
+	c.warn(field+".path", api.ReasonPathPattern, "the * in "+strconv.Quote(p.Path)+" is no pattern here",
+		"it is compared as text, which few requests have; write a path of type Prefix or Exact")
+	return p.Path
+}
+
+// ofController reports whether the meaning of a path is the controller's.
+func ofController(p networkingv1.HTTPIngressPath) bool {
+	return p.PathType == nil || *p.PathType == networkingv1.PathTypeImplementationSpecific
+}
+
+// patterns returns the field of a path that is a pattern in other controllers and
+// has no equivalent, or "".
+func patterns(i *networkingv1.Ingress) string {
+	for n, rule := range i.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for m, p := range rule.HTTP.Paths {
+			if ofController(p) && strings.Contains(strings.TrimSuffix(p.Path, "/*"), "*") {
+				return fmt.Sprintf("spec.rules[%d].http.paths[%d].path", n, m)
+			}
+		}
+	}
+	return ""
 }

@@ -184,7 +184,17 @@ func TestRefusalsAndStatus(t *testing.T) {
 	if diff := cmp.Diff(want, status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if left := WithoutAddresses(status, []string{"198.18.0.1", "lb.example.com"}); len(left) != 1 || left[0].IP != "2001:db8::1" {
-		t.Errorf("left %v", left)
+	ours := func(a string) bool { return a == "198.18.0.1" || a == "lb.example.com" }
+	if left := MergeStatus(status, nil, ours); len(left) != 1 || left[0].IP != "2001:db8::1" {
+		t.Errorf("what is left when it is ours no more: %v", left)
+	}
+	merged := MergeStatus(status, []string{"198.18.0.9", "2001:db8::1"}, ours)
+	if diff := cmp.Diff([]networkingv1.IngressLoadBalancerIngress{{IP: "198.18.0.9"}, {IP: "2001:db8::1"}}, merged); diff != "" {
+		t.Errorf("a new address (-want +got):\n%s", diff)
+	}
+	theirs := []networkingv1.IngressLoadBalancerIngress{{Hostname: "theirs.example.com", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {IP: "198.18.0.1"}}
+	merged = MergeStatus(theirs, []string{"198.18.0.9"}, ours)
+	if diff := cmp.Diff([]networkingv1.IngressLoadBalancerIngress{{IP: "198.18.0.9"}, theirs[0]}, merged); diff != "" {
+		t.Errorf("beside another controller (-want +got):\n%s", diff)
 	}
 }

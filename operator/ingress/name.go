@@ -13,6 +13,21 @@ const (
 	hashLength    = 8
 )
 
+// routeName returns the name of the Route of a path. Earlier versions named
+// those with passthrough by the empty path; such a Route keeps its name, so that
+// its host is always held.
+func (c *conversion) routeName(key claim) string {
+	name := routeName(c.in.Ingress.Name, key)
+	if c.in.Routes[name] != nil || key.path != "/" || key.exact || key.fallback {
+		return name
+	}
+	key.path = ""
+	if old := routeName(c.in.Ingress.Name, key); c.in.Routes[old] != nil {
+		return old
+	}
+	return name
+}
+
 // routeName returns the name of the Route of a path: the same claim of the
 // same Ingress has the same name for ever, so that nothing needs to be
 // remembered to find it again, and manifests and dashboards can refer to it.

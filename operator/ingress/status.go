@@ -84,10 +84,15 @@ func LoadBalancerStatus(addresses []string) []networkingv1.IngressLoadBalancerIn
 	return list
 }
 
-// WithoutAddresses returns the entries that are none of the addresses: what
-// another controller wrote stays when an Ingress is ours no more.
-func WithoutAddresses(entries []networkingv1.IngressLoadBalancerIngress, addresses []string) []networkingv1.IngressLoadBalancerIngress {
-	return slices.DeleteFunc(slices.Clone(entries), func(e networkingv1.IngressLoadBalancerIngress) bool {
-		return e.IP != "" && slices.Contains(addresses, e.IP) || e.Hostname != "" && slices.Contains(addresses, e.Hostname)
-	})
+// MergeStatus returns the entries for addresses, and behind them those of others:
+// the entries there are that are no address which one of our routers has or had.
+func MergeStatus(entries []networkingv1.IngressLoadBalancerIngress, addresses []string, ours func(address string) bool) []networkingv1.IngressLoadBalancerIngress {
+	merged := LoadBalancerStatus(addresses)
+	for _, e := range entries {
+		if e.IP != "" && ours(e.IP) || e.Hostname != "" && ours(e.Hostname) || slices.Contains(addresses, e.IP) || slices.Contains(addresses, e.Hostname) {
+			continue
+		}
+		merged = append(merged, e)
+	}
+	return merged
 }

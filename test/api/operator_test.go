@@ -84,7 +84,7 @@ func startOperatorLimited(t *testing.T, zones dns.Options, o operator.Options, i
 	zones.Log, zones.Registerer = logger, registry
 	o.Domain, o.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
 	o.Log, o.DNS = logger, zones.Hook != nil
-	i.Classless, i.Log = true, logger
+	i.Classless, i.Log, i.Registerer = true, logger, registry
 	if err := errors.Join(
 		operator.Setup(mgr, registry, o),
 		dns.Setup(mgr, zones),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	routev1 "github.com/openshift/api/route/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -23,7 +24,7 @@ func (r *reconciler) publish(ctx context.Context, i *networkingv1.Ingress, route
 	if err != nil {
 		return err
 	}
-	return r.writeStatus(ctx, i, ingress.LoadBalancerStatus(addresses))
+	return r.writeStatus(ctx, i, ingress.MergeStatus(i.Status.LoadBalancer.Ingress, addresses, r.ours.has))
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, i *networkingv1.Ingress, entries []networkingv1.IngressLoadBalancerIngress) error {
@@ -49,6 +50,7 @@ func (r *reconciler) addresses(ctx context.Context, chosen func(router string) b
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var found []string
 	for n := range list.Items {
+		r.ours.add(&list.Items[n])
 		if !chosen(list.Items[n].GetName()) {
 			continue
 		}
@@ -68,4 +70,30 @@ func addressesOf(ic *unstructured.Unstructured) []string {
 		return nil // The CRD allows nothing but strings.
 	}
 	return addresses
+}
+
+// ours are the addresses that routers have or had since the operator runs: what
+// an Ingress has of them in its status is ours to remove. At the start it learns
+// those that were written last, also if the routers have others meanwhile.
+type ours struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+func (o *ours) add(ic client.Object) {
+	u, ok := ic.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range addressesOf(u) {
+		o.known[a] = true
+	}
+}
+
+func (o *ours) has(address string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[address]
 }

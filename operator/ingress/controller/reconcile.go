@@ -35,6 +35,8 @@ type reconciler struct {
 	ledger   *ledger
 	verdicts *verdicts
 	reads    *budget.Budgets
+	ours     *ours
+	metrics  *metrics
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -57,6 +59,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	i := &networkingv1.Ingress{}
 	if err := r.client.Get(ctx, req.NamespacedName, i); err != nil {
 		r.forget(req.NamespacedName)
+		r.metrics.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err) // Its Routes go with their owner.
 	}
 	if !i.DeletionTimestamp.IsZero() {
@@ -70,7 +73,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !ingress.Managed(i, class, r.options.Classless) {
+	managed := ingress.Managed(i, class, r.options.Classless)
+	r.metrics.set(i, owned, managed)
+	if !managed {
 		return reconcile.Result{}, r.release(ctx, i, owned)
 	}
 	in := ingress.Input{Ingress: i, Class: class, Routes: owned}
@@ -236,9 +241,8 @@ func (r *reconciler) release(ctx context.Context, i *networkingv1.Ingress, owned
 	if _, _, err := r.serve(ctx, i, owned, nil); err != nil {
 		return err // also when its turn ends: the queue gives it another
 	}
-	ours, err := r.addresses(ctx, func(string) bool { return true })
-	if err != nil {
+	if _, err := r.addresses(ctx, func(string) bool { return false }); err != nil {
 		return err
 	}
-	return r.writeStatus(ctx, i, ingress.WithoutAddresses(i.Status.LoadBalancer.Ingress, ours))
+	return r.writeStatus(ctx, i, ingress.MergeStatus(i.Status.LoadBalancer.Ingress, nil, r.ours.has))
 }

@@ -12,6 +12,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -60,6 +61,8 @@ type Options struct {
 	// namespace together; by default ingress.DefaultLimits and
 	// ingress.DefaultNamespaceLimits.
 	Limits, NamespaceLimits ingress.Limits
+	// Registerer gets the metrics; nil for none.
+	Registerer prometheus.Registerer
 	// Log receives what the controller does; the default is slog.Default.
 	Log *slog.Logger
 }
@@ -72,6 +75,10 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := addIndexes(mgr, options.Limits); err != nil {
 		return err
 	}
+	m, err := newMetrics(options.Registerer)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	notices, err := notice.New(mgr, "ingress-to-route-controller", options.Log)
 	if err != nil {
 		return err
@@ -80,6 +87,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		notices:  notices,
+		metrics:  m,
+		ours:     &ours{known: map[string]bool{}},
 		options:  options,
 		granted:  newGranted(),
 		ledger:   newLedger(),
@@ -98,7 +107,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.list(ctx, client.MatchingFields{indexClass: o.GetName()})
 		})).
-		Watches(ingressController(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		Watches(ingressController(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, ic client.Object) []reconcile.Request {
+			r.ours.add(ic) // before and after the change
 			return r.list(ctx)
 		}), builder.WithPredicates(addressesMatter())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: newQueue}).
