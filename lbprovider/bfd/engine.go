@@ -157,6 +157,8 @@ func (e *Engine) deliver(from endpoint, a arrival) {
 	switch {
 	case s == nil:
 		e.metrics.discard("unknown session")
+	case !s.expects(a):
+		e.metrics.discard("interface")
 	case a.ttl < s.minTTL():
 		e.metrics.discard("TTL")
 	default:

@@ -90,6 +90,7 @@ type frrPeer struct {
 	RemoteRx    int    `json:"remote-receive-interval"`
 	RemoteTx    int    `json:"remote-transmit-interval"`
 	RemoteMult  int    `json:"remote-detect-multiplier"`
+	RemoteID    uint32 `json:"remote-id"`
 	SessionUp   int    `json:"session-up"`
 	SessionDown int    `json:"session-down"`
 }

@@ -40,6 +40,7 @@ type Session struct {
 	closed   sync.Once
 	// ifindex is the index of cfg.Interface; 0: any, or not there.
 	ifindex   atomic.Int64
+	leads     *leads       // where cfg.Interface is none
 	floor     atomic.Int64 // the smallest TTL of a multihop session's packets
 	counts    counters
 	machine   *protocol.Machine
@@ -56,6 +57,7 @@ func newSession(e *Engine, cfg Config, disc uint32) *Session {
 	s := &Session{
 		engine: e, cfg: cfg, disc: disc,
 		in: make(chan received, backlog), wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		leads:     &leads{peer: cfg.Peer, vrf: cfg.VRF, indexes: routesTo},
 		machine:   protocol.NewMachine(disc, cfg.Profile.config(), rand.Float64),
 		out:       sender{cfg: cfg},
 		lastState: Down,
@@ -97,7 +99,15 @@ func (s *Session) matches(from endpoint, a arrival) bool {
 	if s.cfg.Local.IsValid() && a.dst != s.cfg.Local {
 		return false
 	}
-	return s.cfg.Interface == "" || int64(a.ifindex) == s.ifindex.Load()
+	return true
+}
+
+// expects says whether the packet came by an interface that leads to the peer.
+func (s *Session) expects(a arrival) bool {
+	if s.cfg.Interface != "" {
+		return int64(a.ifindex) == s.ifindex.Load()
+	}
+	return s.leads.to(a.ifindex, time.Now())
 }
 
 // minTTL returns the smallest TTL at which a packet is accepted. Nobody beyond
@@ -178,7 +188,14 @@ func (s *Session) run() {
 	}
 }
 
+// receive takes a packet. One without our discriminator, which anybody can write,
+// never ends a session that is Up, nor prolongs it: a peer that started again and
+// forgot this session is silent in it, and so lost after the detection time.
 func (s *Session) receive(r received) {
+	if r.packet.Your == 0 && s.machine.State() == Up {
+		s.engine.metrics.discard("no discriminator")
+		return
+	}
 	s.counts.in.Add(1)
 	s.apply(s.machine.Receive(r.at, r.packet))
 }
