@@ -7,8 +7,9 @@
 -- This stands in base64 after a tilde. Where nothing has to be fetched, there is
 -- a list of names and values to set instead. In both cases a dot and a list of
 -- the names to delete follow.
--- What a text means is kept, because the same few texts come with each request.
-local known, count = {}, 0
+-- What a text means is kept, because the same few texts come with each request,
+-- up to maxKept bytes of them: what they mean takes some ten times that.
+local known, kept, maxKept = {}, 0, 256 * 1024
 
 local function split(text, separator)
   local out, from = {}, 1
@@ -92,10 +93,12 @@ local function parse(txn, text)
   else
     actions = parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)))
   end
-  if count > 10000 then -- texts of routes that are long gone
-    known, count = {}, 0
+  if kept + #text > maxKept then -- texts of routes that are long gone, or too many
+    known, kept = {}, 0
   end
-  known[text], count = actions, count + 1
+  if #text <= maxKept / 16 then -- a longer one would drive out many
+    known[text], kept = actions, kept + #text
+  end
   return actions
 end
 

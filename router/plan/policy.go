@@ -60,7 +60,7 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		}
 	}
 	if len(p.RequestHeaders) > 0 {
-		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(p.RequestHeaders)
+		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))
 	}
 	if len(p.ResponseHeaders) > 0 {
 		entries[Entry{MapResponseHeaders, name}] = encodeHeaders(p.ResponseHeaders)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -101,16 +102,18 @@ func tlsOptions(s Settings) []string {
 	return []string{"tcp-request connection reject"}
 }
 
-// cleanRules take away what only the router may say about certificates.
+// cleanRules take away what only the router may say about certificates and
+// clients, whatever the spelling.
 func cleanRules(s Settings) []string {
+	rules := slices.Concat(hostRules(), connectionHeaderRules(), lookalikeRules(s))
 	if s.ClientTLS.KeepHeaders {
-		return nil
+		return rules
 	}
-	return []string{
+	return append(rules,
 		"http-request del-header x-ssl",
 		"http-request del-header x-ssl-client- -m beg",
 		"http-request del-header x-ssl-issuer",
-	}
+	)
 }
 
 // certificateRules check the certificate of a client and tell pods about it.

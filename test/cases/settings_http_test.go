@@ -45,7 +45,7 @@ spec:
 		}
 		for _, l := range []string{
 			`GET http://plain.set.test/ h:X-In="A B" -> 200 seen:X-Set="it's $HOME \n #1 %" seen:X-Copy="a b" seen:X-Gone=`,
-			`GET http://plain.set.test/ h:X-Drop=1 h:X-SSL-Client-CN=root h:X-SSL=1 -> 200 seen:X-Drop= seen:X-Ssl-Client-Cn= seen:X-Ssl=`,
+			`GET http://plain.set.test/ h:X-Drop=1 h:X_Drop=1 h:X_SSL_Client_CN=root h:X-SSL-Client-CN=root h:X-SSL=1 -> 200 seen:X-Drop= seen:X_drop= seen:X_ssl_client_cn= seen:X-Ssl-Client-Cn= seen:X-Ssl=`,
 			`GET https://edge.set.test/ h:X-SSL-Issuer=me -> 200 seen:X-Ssl-Issuer= resp:X-Answer=controller`,
 			`GET http://actions.set.test/ -> 200 seen:X-Both=route resp:X-Answer=controller`,
 			`GET http://plain.set.test/ -> 200 seen:X-Both=controller seen:X-Forwarded-Host=plain.set.test`,

@@ -264,6 +264,12 @@ func (b *bed) expect(e *expectation, want *plan.State, jar map[string]saved, gra
 	if e.with != "" {
 		r.header = append(slices.Clone(r.header), "Cookie: a=1; "+jar[e.with].cookie+"; b=2")
 	}
+	for i := range r.header { // "h:Cookie=a=1,2; <NAME>" has the saved cookie where it is written
+		for name, s := range jar {
+			r.header = slices.Clone(r.header)
+			r.header[i] = strings.ReplaceAll(r.header[i], "<"+name+">", s.cookie)
+		}
+	}
 	deadline := time.Now().Add(grace)
 	for {
 		res := r.do(b.http, b.https)
