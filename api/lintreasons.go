@@ -16,4 +16,7 @@ const (
 	ReasonServicePortMissing Reason = "ServicePortMissing"
 	// ReasonCertificateExpired: the certificate's time is over, or not begun.
 	ReasonCertificateExpired Reason = "CertificateExpired"
+	// ReasonOpenPath: the route is open to everybody around a path that another
+	// route of the host protects.
+	ReasonOpenPath Reason = "OpenPath"
 )

@@ -116,6 +116,10 @@ func manifestRemedies() map[Reason]Remedy {
 			"the certificate is used outside of the time that it is made for",
 			"renew the certificate",
 		},
+		ReasonOpenPath: {
+			"the route is open to everybody around a path that another route of its host protects",
+			"make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
+		},
 	}
 }
 

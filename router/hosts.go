@@ -22,7 +22,7 @@ func (p *Pipeline) families(hosts map[string]struct{}) [][]string {
 		if !strings.HasPrefix(host, "*.") {
 			w = match.Wildcard(host)
 		}
-		if _, decided := p.hosts[w]; p.settings.InterNamespace || len(p.claims[w]) == 0 && !decided {
+		if _, decided := p.hosts[w]; len(p.claims[w]) == 0 && !decided {
 			out = append(out, []string{host})
 			continue
 		}
@@ -82,7 +82,7 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	}
 	targets := make(map[string]string, len(h.Winners))
 	for _, c := range h.Winners {
-		targets[c.Backend.Name()] = plan.Target(&c.Backend)
+		targets[c.Backend.Name()] = plan.Target(&c.Backend, h.Guarded)
 	}
 	replace := func(m plan.Map, from, to match.Table) {
 		for k := range from {

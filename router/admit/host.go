@@ -22,7 +22,10 @@ type Host struct {
 	Winners []*model.Claim
 	// Losers map each refused claim's route to why it lost.
 	Losers map[model.Key]api.Finding
-	Table  Table
+	// Guarded hosts have paths that protect something and others that do not,
+	// so paths are looked up as pods may read them.
+	Guarded bool
+	Table   Table
 }
 
 // Table is what one host adds to the router's maps and its certificate list.
@@ -78,10 +81,49 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			covered[w] = append(covered[w], c)
 		}
 	}
+	guard(hosts)
 	for _, h := range hosts {
-		h.Table = table(h.Winners)
+		h.Table = table(h.Winners, h.Guarded)
 	}
 	return hosts
+}
+
+// guard finds the hosts of which some paths protect what others do not. What a
+// host leaves to its wildcard host counts as its own.
+func guard(hosts map[string]*Host) {
+	for name, h := range hosts {
+		wild := hosts[match.Wildcard(name)]
+		if strings.HasPrefix(name, "*.") || wild == nil || takesAll(h.Winners) {
+			h.Guarded = h.Guarded || mixed(h.Winners)
+			continue
+		}
+		if mixed(slices.Concat(h.Winners, wild.Winners)) {
+			h.Guarded, wild.Guarded = true, true
+		}
+	}
+}
+
+// mixed reports whether claims do not all keep out the same.
+func mixed(claims []*model.Claim) bool {
+	first, some := "", false
+	for _, c := range claims {
+		if c.Termination == model.Passthrough {
+			continue // it sees no path
+		}
+		if g := c.Guard(); !some {
+			first, some = g, true
+		} else if g != first {
+			return true
+		}
+	}
+	return false
+}
+
+// takesAll reports whether nothing is left of a host on either listener.
+func takesAll(claims []*model.Claim) bool {
+	return slices.ContainsFunc(claims, func(c *model.Claim) bool {
+		return tls(c) && c.Termination != model.Passthrough && rule(c).Covers(match.Rule{})
+	})
 }
 
 func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
@@ -169,7 +211,7 @@ func lost(c, winner *model.Claim) api.Finding {
 }
 
 // table derives the routing keys from the winners of one host.
-func table(winners []*model.Claim) Table {
+func table(winners []*model.Claim, guarded bool) Table {
 	var t Table
 	if len(winners) == 0 {
 		return t
@@ -203,7 +245,12 @@ func table(winners []*model.Claim) Table {
 		http = append(http, rule)
 	}
 	host := winners[0].Host
-	t.HTTP, t.HTTPS = match.NewTable(host, plainFirst(http)), match.NewTable(host, https)
+	http = plainFirst(http)
+	t.HTTP, t.HTTPS = match.NewTable(host, http), match.NewTable(host, https)
+	if guarded {
+		t.HTTP.Guard(host, http)
+		t.HTTPS.Guard(host, https)
+	}
 	t.HTTP.Mark(host)
 	return t
 }

@@ -45,7 +45,13 @@ func (w *World) decide(r *Request) decision {
 }
 
 func (w *World) lookup(m plan.Map, r *Request) string {
-	return w.tables[m].RequestAmong(w.tables[plan.MapHTTP], r.Host, r.Path)
+	v, respelled := w.tables[m].Look(w.tables[plan.MapHTTP], r.Host, r.Path)
+	if key, ok := w.byBackend[v]; ok && respelled {
+		if c, _ := w.pipeline.Claim(key); c != nil && c.Backend.Policy.Rewrite != nil {
+			return match.BadPath
+		}
+	}
+	return v
 }
 
 // serverName returns a server name as the tables know it.

@@ -57,6 +57,11 @@ func (e *Explanation) redirect(d decision, r *Request) {
 // notServed is the answer of the default backend.
 func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
 	e.Result = Result{Status: 404, Text: "404 page of the router"}
+	if d.value == match.BadPath {
+		e.Result = Result{Status: 400, Text: "400: programs read this path in different ways, and routes of the host protect some paths"}
+		e.Next = append(e.Next, "ask for the path as the route has it: without empty segments, dot segments and parameters, and with %-escapes only where they are needed")
+		return
+	}
 	if d.value != match.Refuse {
 		return
 	}

@@ -133,6 +133,7 @@ func (w *World) extraFindings(key model.Key) []Finding {
 	w.unknownAnnotations(key, find)
 	w.servicePorts(key, find)
 	w.certificateTime(key, find)
+	w.openPath(key, find)
 	return out
 }
 

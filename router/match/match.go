@@ -13,6 +13,10 @@
 //	prefix /foo/       h/foo/         /foo/, /foo/x; a shield h/foo/# gives
 //	                                  /foo to whoever would have it otherwise
 //
+// Where routes of a host protect something (Guard), its table has the same keys
+// once more, for normalised paths: percent-encoded, "/" included, so that the
+// two never meet.
+//
 // The tables are asked for the host, for the wildcard host that covers it, and,
 // if no route names either, for any host.
 package match
@@ -30,6 +34,9 @@ const (
 	// Terminate, in the server-name map, ends TLS at the router even where a
 	// wildcard passthrough route would take the connection.
 	Terminate = "!t"
+	// BadPath answers 400. No table has it: it is the answer to a path that
+	// programs read in different ways, where that matters.
+	BadPath = "!400"
 )
 
 // Any is the host of rules for all hosts that no route names.
@@ -174,18 +181,48 @@ func (t Table) Request(host, path string) string { return t.RequestAmong(t, host
 // RequestAmong is Request where the hosts of all routes are in another table,
 // that of the HTTP listener.
 func (t Table) RequestAmong(hosts Table, host, path string) string {
+	v, _ := t.Look(hosts, host, path)
+	return v
+}
+
+// Look is RequestAmong, and reports whether another value would stand there if
+// paths were not normalised.
+func (t Table) Look(hosts Table, host, path string) (value string, respelled bool) {
+	raw, level := t.raw(hosts, host, path)
+	if _, guarded := t[level+normalRoot]; !guarded || raw == "" || raw[0] == '!' {
+		return raw, false
+	}
+	text, ok := normalText(path)
+	if !ok {
+		return BadPath, true
+	}
+	h := Host(host)
+	levels := []string{h, Wildcard(h)}
+	if level == Any {
+		levels = []string{Any}
+	}
+	for _, l := range levels {
+		if v := t.lookup(l + text); v != "" && v != Miss {
+			return v, v != raw
+		}
+	}
+	return Refuse, true
+}
+
+// raw looks a path up as it is written, and returns the host whose key answers.
+func (t Table) raw(hosts Table, host, path string) (value, level string) {
 	h := Host(host)
 	known := false
 	for _, candidate := range []string{h, Wildcard(h)} {
 		if v := t.lookup(candidate + path + end); v != "" && v != Miss {
-			return v
+			return v, candidate
 		}
 		known = known || hosts.lookup(candidate+path+end) != ""
 	}
 	if known {
-		return ""
+		return "", ""
 	}
-	return t.lookup(Any + path + end)
+	return t.lookup(Any + path + end), Any
 }
 
 // Mark makes a host known, so that rules for any host leave it alone, whatever

@@ -10,7 +10,7 @@ import (
 // what is encoded twice, and what is not valid percent-encoding. It ignores
 // case, and means the same to Go and to HAProxy's PCRE2.
 const Ambiguous = `//|/;[^/]*/|/;(\.|%2e)|(^|/)(\.|%2e){1,2}(;[^/]*)?(/|$)|\\|` +
-	`%(2f|3b|5c|[01][0-9a-f]|7f|c[01]|25[0-9a-f][0-9a-f]|$|.$|[^0-9a-f]|.[^0-9a-f])`
+	`%(2f|3b|5c|[01][0-9a-f]|7f|c[01]|25[0-9a-f%]|$|.$|[^0-9a-f]|.[^0-9a-f])`
 
 // parameters are what some programs take off a segment: "/shop;v=1" for "/shop".
 var (
@@ -45,6 +45,56 @@ func digit(c byte) byte {
 		return c - 'A' + 10
 	}
 	return c - '0'
+}
+
+// normalRoot begins the keys of normalised paths, after the host. A host in a
+// request never holds it: it is looked up in lower case.
+const normalRoot = "%2F"
+
+// normalText is what follows the host when a path is looked up normalised.
+func normalText(path string) (string, bool) {
+	path, ok := Normal(path)
+	return encode(path) + normalRoot + "#", ok
+}
+
+// encode is HAProxy's url_enc.
+func encode(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// Guard adds the keys of normalised paths to a table of one host, made of the
+// same rules. What no rule answers is left to less specific tables.
+func (t Table) Guard(host string, rules []Rule) {
+	var normal []Rule
+	for _, r := range rules {
+		path, ok := Normal(r.Path)
+		switch {
+		case r.root():
+			normal = append(normal, r)
+		case ok && strings.Trim(path, "/") != "": // else no request gets there
+			r.Path = path
+			normal = append(normal, r)
+		}
+	}
+	for k, v := range NewTable(host, normal) {
+		path, exact := strings.CutSuffix(k[len(host):], "#")
+		key := host + encode(path)
+		if exact {
+			key += "#"
+		}
+		t[key] = v
+	}
+	t.add(host+normalRoot, Miss)
 }
 
 // Place returns what two rules of one host share if they are for the same

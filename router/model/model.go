@@ -11,6 +11,8 @@
 package model
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead/fairlead/api"
@@ -88,6 +90,24 @@ func (c *Claim) Older(o *Claim) bool {
 		return c.Created.Before(o.Created)
 	}
 	return c.UID < o.UID
+}
+
+// Guard tells what a claim keeps out by client, as text: claims with the same
+// text keep out the same. It is empty for a claim that is open to everybody.
+func (c *Claim) Guard() string {
+	p := &c.Backend.Policy
+	switch {
+	case c.Closed:
+		return "closed"
+	case !p.Restricted && p.Limits == (Limits{}):
+		return ""
+	}
+	items := make([]string, 0, len(p.Allow)+1)
+	for _, a := range p.Allow {
+		items = append(items, a.String())
+	}
+	slices.Sort(items)
+	return fmt.Sprint(p.Restricted, p.Limits, items)
 }
 
 // Barred returns the claim closed: with its host, path and listeners, and with

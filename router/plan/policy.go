@@ -26,12 +26,28 @@ func (m Map) Routes() bool { return !m.isPolicy() }
 // Target is the value of a routing key: the name of a backend and, for HTTP, what
 // its policy has the frontend do. So one look-up tells both, and a request never
 // meets the policy of before with the backend of now.
-func Target(b *model.Backend) string {
+// If guarded is true, the record also says that the path is to be looked up
+// normalised.
+func Target(b *model.Backend, guarded bool) string {
 	record := b.Policy.Record()
-	if b.Profile.TCP || record == "" {
+	switch {
+	case b.Profile.TCP:
+		return b.Name()
+	case guarded:
+		record = guardedRecord(record)
+	case record == "":
 		return b.Name()
 	}
 	return b.Name() + "|" + record
+}
+
+// guardedRecord puts the flag behind the first letter of a record, or of that
+// which says no more than a cookie.
+func guardedRecord(record string) string {
+	if record == "" || record[0] == '|' {
+		return "au" + record
+	}
+	return record[:1] + "u" + record[1:]
 }
 
 // TargetBackend returns the name of the backend that a routing key leads to, or

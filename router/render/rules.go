@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -21,8 +22,9 @@ func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	rules := []string{
 		"http-request set-var(txn.p) var(txn.be),field(2,|,0)",
 		"http-request allow if !" + asked,
-		"http-request set-var(txn.be) var(txn.be),field(1,|)",
 	}
+	rules = append(rules, guardRules(l, tls)...)
+	rules = append(rules, "http-request set-var(txn.be) var(txn.be),field(1,|)")
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
 	// Only listed clients: refuse before anything is counted. The client's part
@@ -57,6 +59,34 @@ func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
 		add("set-var(txn.hsts,ifnotempty) %s", record(13))
 	}
 	return append(rules, headerActionRules(l, caps)...)
+}
+
+// guardRules look the path up once more, as pods may read it, on hosts where some
+// routes protect what others do not: txn.u is there, and holds what the path as
+// written leads to. match.Table.Look does the same. What does not fit into a
+// variable has no answer and is refused.
+func guardRules(l Layout, tls bool) []string {
+	routes := plan.MapHTTP
+	if tls {
+		routes = plan.MapHTTPS
+	}
+	const guarded, host, miss = "{ var(txn.u) -m found }", "req.hdr(host),host_only,rtrim(.),lower", "{ var(txn.nb) -m str !miss }"
+	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
+	return []string{
+		"http-request set-var(txn.u) var(txn.be) if { " + record(1) + " -m sub u }",
+		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
+		"http-request set-var(txn.np) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
+		`http-request set-var-fmt(txn.nk) "*%[var(txn.np)]%%2F#" if ` + guarded + " { var(txn.any) -m found }",
+		`http-request set-var(txn.nb) "` + host + `,concat(,txn.np,%2F#),` + in(match.Miss) + `" if ` + guarded + " !{ var(txn.any) -m found }",
+		`http-request set-var-fmt(txn.nk) "*.%[` + host + `,field(2,.,0)]%[var(txn.np)]%%2F#" if ` + guarded + " " + miss,
+		"http-request set-var(txn.nb) var(txn.nk)," + in(match.Refuse) + " if { var(txn.nk) -m found }",
+		"http-request deny deny_status 400 if " + guarded + " !{ var(txn.nb) -m found }",
+		"http-request set-var(txn.be) var(txn.nb) if " + guarded,
+		"http-request unset-var(txn.p) if " + guarded,
+		"http-request set-var(txn.p) var(txn.be),field(2,|,0) if " + guarded,
+		// A rewrite cuts as many bytes as the route's path has.
+		"http-request deny deny_status 400 if " + guarded + " { " + record(10) + " -m len gt 0 } !{ var(txn.be),strcmp(txn.u) eq 0 }",
+	}
 }
 
 // forwardedRules add the headers that tell a pod who asked. The mode, with

@@ -118,7 +118,7 @@ func decide(want *plan.State, r *request) decision {
 		host = ""
 	}
 	if !r.tls {
-		return resolve(want, table(want, plan.MapHTTP).Request(host, path), "")
+		return resolve(want, look(want, plan.MapHTTP, host, path), "")
 	}
 	sni := strings.ToLower(strings.TrimRight(r.sni, "."))
 	if sni == "-" {
@@ -140,7 +140,17 @@ func decide(want *plan.State, r *request) decision {
 			}
 		}
 	}
-	return resolve(want, table(want, plan.MapHTTPS).RequestAmong(table(want, plan.MapHTTP), host, path), cert)
+	return resolve(want, look(want, plan.MapHTTPS, host, path), cert)
+}
+
+// look looks a path up. One that is only a route's path when normalised is not
+// rewritten.
+func look(want *plan.State, m plan.Map, host, path string) string {
+	v, respelled := table(want, m).Look(table(want, plan.MapHTTP), host, path)
+	if f := strings.Split(v, "|"); respelled && len(f) > 10 && f[10] != "" {
+		return match.BadPath
+	}
+	return v
 }
 
 func resolve(want *plan.State, value, cert string) decision {
@@ -200,6 +210,10 @@ func (d decision) agrees(e *expectation, r response) error {
 		if r.status != 302 {
 			return fmt.Errorf("the tables redirect, HAProxy answers %d", r.status)
 		}
+	case d.value == match.BadPath:
+		if r.status != 400 {
+			return fmt.Errorf("the tables refuse the path, HAProxy answers %d", r.status)
+		}
 	case d.backend == nil:
 		if r.status != 404 {
 			return fmt.Errorf("the tables have no route (%q), HAProxy answers %d", d.value, r.status)
@@ -220,6 +234,8 @@ func (d decision) pure(e *expectation) error {
 	switch {
 	case d.value == match.Redirect:
 		got = "302"
+	case d.value == match.BadPath:
+		got = "400"
 	case d.backend == nil:
 		got = "404"
 	case d.alive():

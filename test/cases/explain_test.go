@@ -124,7 +124,9 @@ func sameDecision(d decision, e *explain.Explanation) error {
 		return fmt.Errorf("%s: explain shows route %v with %d of %d endpoints", d.value, e.Route, len(e.Endpoints), len(d.backend.Servers))
 	case d.value == match.Redirect && (e.Result.Status != 302 || e.Route == nil):
 		return fmt.Errorf("the tables redirect, explain says %+v by route %v", e.Result, e.Route)
-	case d.backend == nil && d.value != match.Redirect && (e.Result.Status != 404 || e.Served):
+	case d.value == match.BadPath && (e.Result.Status != 400 || e.Served):
+		return fmt.Errorf("the tables refuse the path, explain says %+v", e.Result)
+	case d.backend == nil && d.value != match.Redirect && d.value != match.BadPath && (e.Result.Status != 404 || e.Served):
 		return fmt.Errorf("the tables have no route, explain says %+v", e.Result)
 	case d.value == match.Refuse && e.Route == nil:
 		return fmt.Errorf("a route refuses, explain names none")

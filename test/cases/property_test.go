@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 )
 
 // universe makes random changes among few names, so that they meet often.
@@ -32,7 +33,7 @@ var (
 	someHosts = []string{"a.u.test", "b.u.test", "a.b.u.test", "u.test"}
 	somePaths = []string{"", "/", "/foo", "/foo/", "/foo/bar", "/foo/bar/", "/a;b", "/fo"}
 	// A request may have any of these paths, too.
-	otherPaths = []string{"/foobar", "/foo//bar", "/foo/bar/baz", "/foo/!x", "/x", "//", "/%66oo", "/a"}
+	otherPaths = []string{"/foobar", "/foo//bar", "/foo/bar/baz", "/foo/!x", "/x", "//", "/%66oo", "/a", "/foo/./bar", "/x/../foo", "/foo;v=1/bar", "/fo%6F/bar", "/foo%2fbar", "/%2566oo", "/;/foo", "/foo/..;/x"}
 	spaces     = []string{"u1", "u2"}
 )
 
@@ -65,6 +66,9 @@ func (u *universe) route() *routev1.Route {
 	}
 	if u.IntN(4) == 0 {
 		r.Annotations["haproxy.router.openshift.io/rewrite-target"] = pick(u, []string{"/", "/to", "/to/", "/foo/bar", `/$1\1`})
+	}
+	if u.IntN(6) == 0 {
+		r.Annotations["haproxy.router.openshift.io/ip_allowlist"] = "127.0.0.0/8 198.18.0.0/15"
 	}
 	if u.invalid && u.IntN(12) == 0 {
 		r.Annotations["haproxy.router.openshift.io/ip_whitelist"] = "nobody"
@@ -252,7 +256,7 @@ func (b *bed) sameAs(k *core) error {
 		}
 	}
 	for e, v := range got.Entries {
-		if _, ok := want.Entries[e]; !ok && e.Map != "policy" {
+		if _, ok := want.Entries[e]; !ok && e.Map != plan.MapPolicy && e.Map != plan.MapAllow {
 			return fmt.Errorf("entry %v %q is left over", e, v)
 		}
 	}

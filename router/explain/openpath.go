@@ -1,0 +1,33 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// openPath tells of a route that is open to everybody around a path that is
+// not: its pods get what is written like the protected path and is not, if they
+// serve that as well.
+func (w *World) openPath(key model.Key, find finder) {
+	open, served := w.pipeline.Claim(key)
+	if !served || open.Guard() != "" || open.Termination == model.Passthrough {
+		return
+	}
+	for _, c := range w.claimsFor(open.Host) {
+		if c.Guard() == "" || c.Host != open.Host || c.Termination == model.Passthrough || !place(open).Covers(place(c)) {
+			continue
+		}
+		field, protected := "spec.path", "a route of another namespace"
+		if c.Key.Namespace == key.Namespace {
+			protected = "route " + c.Key.Name
+		}
+		find(api.SeverityInfo, field, api.ReasonOpenPath, fmt.Sprintf("is open around path %s, which %s protects", pathText(c), protected),
+			"paths of the host are normalised before they are matched, and ambiguous ones get 400; the pods of this route must not serve the protected path under another name")
+		return
+	}
+}
+
+func place(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
