@@ -38,6 +38,8 @@ type Options struct {
 	// PageSize is the most entries of one answer where a request names none;
 	// 0 means AWS's 400.
 	PageSize int
+	// Changed is called after every change by a call, before its answer goes out.
+	Changed func(c *Cloud)
 }
 
 // Delays are how long things take, all 0 unless set.

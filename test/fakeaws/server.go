@@ -159,6 +159,9 @@ func (c *Cloud) handle(w http.ResponseWriter, r *request) {
 	}
 	c.record(r, status, code)
 	c.mu.Unlock()
+	if !reading && c.options.Changed != nil {
+		c.options.Changed(c)
+	}
 	if err != nil {
 		r.fail(w, err)
 		return

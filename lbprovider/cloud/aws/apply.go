@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
@@ -19,8 +20,12 @@ type run struct {
 	// failed are target groups and ports ("443") of which something failed:
 	// what builds on them is left out, and the others go on.
 	failed map[string]bool
-	errs   []error
-	done   []string
+	// shut are the rules of the nodes that could not be opened.
+	shut []stack.Rule
+	// unclosed says that some could not be closed.
+	unclosed bool
+	errs     []error
+	done     []string
 }
 
 // apply carries actions out in order. A failure of one port does not keep back
@@ -28,7 +33,11 @@ type run struct {
 func (v *view) apply(ctx context.Context, want stack.Stack, actions []stack.Action) ([]string, error) {
 	r := &run{view: v, want: want, failed: map[string]bool{}}
 	for _, a := range actions {
-		if r.failed[builtOn(a)] {
+		name := builtOn(a)
+		if r.failed[name] || r.held(a) {
+			if name != "" {
+				r.failed[name] = true // and so what builds on this one
+			}
 			continue
 		}
 		err := r.do(ctx, a)
@@ -63,8 +72,56 @@ func (r *run) goesOn(a stack.Action, err error) bool {
 	if _, full := a.(stack.Register); full && hook.ClassOf(err) == hook.ClassQuota {
 		return true // there is room once those that are too many have gone
 	}
+	if c, ok := a.(stack.ChangeRules); ok {
+		r.unclosed = r.unclosed || len(c.Revoke) > 0
+		if c.Group != "" {
+			r.shut = append(r.shut, c.Authorize...)
+		}
+	}
 	r.failed[name] = true
 	return true
+}
+
+// What other actions build on, by kind and not by name.
+const (
+	onFrontend    = "rules " // and no group
+	onGroups      = "security groups"
+	onAddressType = "address type"
+	onACL         = "web ACL"
+)
+
+// held reports whether an action must not be carried out because one that it
+// builds on failed: nothing is turned to where nothing lets it in, and nothing
+// serves without what protects it.
+func (r *run) held(a stack.Action) bool {
+	switch a := a.(type) {
+	case stack.SetSecurityGroups:
+		return len(r.shut) > 0 || a.Frontend && r.failed[onFrontend]
+	case stack.ModifyTargetGroup:
+		n, err := strconv.ParseUint(a.Check.Port, 10, 16)
+		return err == nil && r.closed(int32(n))
+	case stack.Register:
+		return slices.ContainsFunc(a.Targets, func(t stack.Target) bool { return r.closed(t.Port) })
+	case stack.CreateListener:
+		return r.failed[onACL] || r.failed[onFrontend] || r.leadsNowhere(a.Listener)
+	case stack.ModifyListener:
+		l := r.state.Listener(a.Listener.Port)
+		other := l == nil || l.Protocol != a.Listener.Protocol
+		return other && r.failed[onFrontend] || (other || l.Group != a.Listener.Group) && r.leadsNowhere(a.Listener)
+	case stack.DeleteBalancer:
+		return r.unclosed // without it, it is not known which rules there are
+	}
+	return false
+}
+
+// leadsNowhere reports whether a listener cannot lead where it shall.
+func (r *run) leadsNowhere(l stack.Listener) bool {
+	return len(r.shut) > 0 || r.failed[onGroups] || r.failed[onAddressType] || r.failed[l.Group]
+}
+
+// closed reports whether a port of the nodes could not be opened.
+func (r *run) closed(port int32) bool {
+	return slices.ContainsFunc(r.shut, func(ru stack.Rule) bool { return port >= ru.From && port <= ru.To })
 }
 
 // builtOn returns the target group or port that an action is about; empty for
@@ -96,7 +153,13 @@ func builtOn(a stack.Action) string {
 		return port(a.Port)
 	case stack.ChangeRules:
 		return "rules " + a.Group
-	case stack.SetBalancerAttributes, stack.SetSubnets, stack.SetAddressType, stack.SetSecurityGroups, stack.SetACL:
+	case stack.SetSecurityGroups:
+		return onGroups
+	case stack.SetAddressType:
+		return onAddressType
+	case stack.SetACL:
+		return onACL
+	case stack.SetBalancerAttributes, stack.SetSubnets:
 		return fmt.Sprint(a)
 	case stack.Tag:
 		return a.Resource.Group

@@ -49,7 +49,7 @@ func (r *run) balancer(ctx context.Context, a stack.Action) error {
 		if err == nil {
 			b.SecurityGroups = ids
 		}
-		return Classify("SetSecurityGroups", err)
+		return aboutGroups(Classify("SetSecurityGroups", err))
 	case stack.SetSubnets:
 		_, err := r.hook.aws.elb.SetSubnets(ctx, &elb.SetSubnetsInput{LoadBalancerArn: arn, SubnetMappings: subnetMappings(a.Subnets)})
 		if err == nil {
@@ -234,68 +234,4 @@ func (r *run) security(ctx context.Context, a stack.Action) error {
 		r.hook.inventory.drop()
 	}
 	return nil
-}
-
-func (r *run) changeRules(ctx context.Context, a stack.ChangeRules) error {
-	id := a.Group
-	if id == "" {
-		id = r.frontendID()
-	}
-	authorize := slices.Clone(a.Authorize)
-	for i := range authorize {
-		if authorize[i].CIDR == "" && authorize[i].PrefixList == "" && authorize[i].Group == "" {
-			authorize[i].Group = r.frontendID()
-		}
-	}
-	open := func() error {
-		if len(authorize) == 0 {
-			return nil
-		}
-		_, err := r.hook.aws.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: sdk.String(id), IpPermissions: permissions(authorize)})
-		return Classify("AuthorizeSecurityGroupIngress", err)
-	}
-	shut := func() error {
-		if len(a.Revoke) == 0 {
-			return nil
-		}
-		_, err := r.hook.aws.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: sdk.String(id), IpPermissions: permissions(a.Revoke)})
-		return Classify("RevokeSecurityGroupIngress", err)
-	}
-	err := open()
-	if codeIs(err, "RulesPerSecurityGroupLimitExceeded") && len(a.Revoke) > 0 {
-		// There is room only when the old ones are gone.
-		if err = shut(); err == nil {
-			a.Revoke = nil
-			err = open()
-		}
-	}
-	if err == nil {
-		err = shut()
-	}
-	if codeIs(err, "InvalidPermission.Duplicate", "InvalidPermission.NotFound") {
-		// What was read is not what is there: read it again next time.
-		for _, p := range []part{{kind: partFrontend}, {kind: partNodes}} {
-			delete(r.read, p)
-		}
-		return r.retry(err)
-	}
-	if err != nil {
-		return err
-	}
-	r.updateRules(id, authorize, a.Revoke)
-	return nil
-}
-
-func (r *run) updateRules(id string, added, removed []stack.Rule) {
-	change := func(g *stack.SecurityGroup) {
-		g.Rules = append(slices.DeleteFunc(slices.Clone(g.Rules), func(o stack.Rule) bool { return slices.Contains(removed, o) }), added...)
-	}
-	if f := r.state.Frontend; f != nil && f.ID == id {
-		change(f)
-	}
-	for i := range r.state.Nodes {
-		if r.state.Nodes[i].ID == id {
-			change(&r.state.Nodes[i])
-		}
-	}
 }

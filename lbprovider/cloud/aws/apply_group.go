@@ -115,6 +115,7 @@ func (r *run) deleteGroup(ctx context.Context, name string) error {
 		return err
 	}
 	r.state.Groups = slices.DeleteFunc(r.state.Groups, func(o stack.TargetGroup) bool { return o.Name == name })
+	r.rereadRules()
 	r.hook.inventory.drop()
 	return nil
 }

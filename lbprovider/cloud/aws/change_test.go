@@ -237,8 +237,9 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestReplacedGroup: targets stand in a new target group before its listener
-// turns to it, and the other port is not touched.
+// TestReplacedGroup: nodes are open and targets stand in a new target group
+// before its listener turns to it; what is old is closed when nothing leads
+// there any more. The other port is not touched.
 func TestReplacedGroup(t *testing.T) {
 	b := newBed(t, fakeaws.Options{Delays: fakeaws.Delays{Drain: time.Minute, Release: 10 * time.Second}})
 	b.ensure(routerSpec(4))
@@ -247,8 +248,8 @@ func TestReplacedGroup(t *testing.T) {
 	spec.Ports[0].NodePort = 31080
 	got := b.changes(func() { b.ensure(spec) })
 	want := []string{
-		"CreateTargetGroup", "ModifyTargetGroupAttributes", "AuthorizeSecurityGroupIngress", "RevokeSecurityGroupIngress",
-		"RegisterTargets", "ModifyListener", "DeregisterTargets", "DeleteTargetGroup",
+		"AuthorizeSecurityGroupIngress", "CreateTargetGroup", "ModifyTargetGroupAttributes",
+		"RegisterTargets", "ModifyListener", "DeregisterTargets", "DeleteTargetGroup", "RevokeSecurityGroupIngress",
 	}
 	// AWS may hold the former group for a moment more.
 	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {

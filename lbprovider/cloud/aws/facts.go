@@ -28,12 +28,13 @@ type facts struct {
 	known  stack.Facts
 	netAt  time.Time // when the subnets were read
 	acmAt  time.Time
-	groups map[string]bool // security groups whose tags are known
+	groups map[string]bool      // security groups whose tags are known
+	absent map[string]time.Time // security groups that users named and that were not there, and when
 }
 
 func newFacts(h *Hook) *facts {
-	return &facts{hook: h, groups: map[string]bool{}, known: stack.Facts{
-		VPC: h.options.VPC, Machines: map[string]stack.Machine{}, NodeGroups: map[string]map[string]string{},
+	return &facts{hook: h, groups: map[string]bool{}, absent: map[string]time.Time{}, known: stack.Facts{
+		VPC: h.options.VPC, Machines: map[string]stack.Machine{}, NodeGroups: map[string]map[string]string{}, Named: map[string]string{},
 	}}
 }
 
@@ -64,6 +65,9 @@ func (f *facts) forSpec(ctx context.Context, spec *hook.Spec, s stack.Settings, 
 		return stack.Facts{}, err
 	}
 	if err := f.network(ctx); err != nil {
+		return stack.Facts{}, err
+	}
+	if err := f.named(ctx, slices.Concat(s.SecurityGroups, s.ExtraGroups)); err != nil {
 		return stack.Facts{}, err
 	}
 	// Subnets that were found once stay, so they need not be known any more.
@@ -170,6 +174,38 @@ func (f *facts) nodeGroups(ctx context.Context, ids []string) error {
 		f.groups[g.ID] = true
 	}
 	f.known.NodeGroups = tags
+	return nil
+}
+
+// absentTime is how long a security group that is not there is not asked about
+// again.
+const absentTime = 30 * time.Second
+
+// named asks about security groups that users name. Those that are there stay
+// known: a group that a load balancer has cannot be deleted.
+func (f *facts) named(ctx context.Context, ids []string) error {
+	ask := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		at, absent := f.absent[id]
+		return f.known.Named[id] != "" || absent && f.hook.now().Sub(at) < absentTime
+	})
+	if len(ask) == 0 {
+		return nil
+	}
+	// A filter, since an id that is not there would be an error about all.
+	list, err := f.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: sdk.String("group-id"), Values: ask}}})
+	if err != nil {
+		return err
+	}
+	named := maps.Clone(f.known.Named)
+	maps.DeleteFunc(f.absent, func(_ string, at time.Time) bool { return f.hook.now().Sub(at) >= absentTime })
+	for _, id := range ask {
+		f.absent[id] = f.hook.now()
+	}
+	for _, g := range list {
+		named[g.ID] = g.VPC
+		delete(f.absent, g.ID)
+	}
+	f.known.Named = named
 	return nil
 }
 

@@ -47,6 +47,7 @@ type Hook struct {
 
 	inventory *inventory
 	facts     *facts
+	claims    *claims
 
 	mu    sync.Mutex // guards views
 	views map[string]*view
@@ -71,7 +72,7 @@ func New(cfg sdk.Config, o Options) *Hook {
 	if o.Defaults.Scheme == "" {
 		o.Defaults.Scheme = hook.SchemeInternetFacing
 	}
-	h := &Hook{options: o, aws: newClients(cfg), now: o.Now, log: o.Log.With("part", "cloud-aws"), views: map[string]*view{}}
+	h := &Hook{options: o, aws: newClients(cfg), now: o.Now, log: o.Log.With("part", "cloud-aws"), views: map[string]*view{}, claims: newClaims()}
 	h.inventory = &inventory{hook: h}
 	h.facts = newFacts(h)
 	return h
@@ -130,6 +131,7 @@ func (h *Hook) drop(ref hook.Ref) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.views, ref.UID)
+	h.claims.drop(ref.UID)
 }
 
 // fresh is how old what was read may be when something is changed by it.
@@ -167,9 +169,15 @@ func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Resu
 	if spec.NamePending {
 		v.state.Serving = time.Time{}
 	}
+	if err := v.claim(ctx, want); err != nil {
+		return v.result(want, problems, nil), err
+	}
 	steps := stack.Plan(want, v.state, h.now())
 	if len(steps.Actions) > 0 && v.age(want) > fresh {
 		if err := v.refresh(ctx, want, fresh); err != nil {
+			return v.result(want, problems, nil), err
+		}
+		if err := v.claim(ctx, want); err != nil {
 			return v.result(want, problems, nil), err
 		}
 		steps = stack.Plan(want, v.state, h.now())

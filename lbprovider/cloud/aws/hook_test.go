@@ -149,9 +149,9 @@ func TestJournal(t *testing.T) {
 
 	got := b.changes(func() { b.ensure(spec) })
 	want := []string{
-		"CreateSecurityGroup", "AuthorizeSecurityGroupIngress",
+		"CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupIngress",
 		"CreateTargetGroup", "ModifyTargetGroupAttributes", "CreateTargetGroup", "ModifyTargetGroupAttributes",
-		"CreateLoadBalancer", "CreateListener", "CreateListener", "AuthorizeSecurityGroupIngress", "RegisterTargets", "RegisterTargets",
+		"CreateLoadBalancer", "CreateListener", "CreateListener", "RegisterTargets", "RegisterTargets",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("create (-want +got):\n%s", diff)

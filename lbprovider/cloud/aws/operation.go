@@ -31,6 +31,9 @@ func (h *Hook) UpdateTargets(ctx context.Context, spec *hook.Spec) (*hook.Target
 	if err := v.refresh(ctx, want, never); err != nil {
 		return nil, err
 	}
+	if err := v.claim(ctx, want); err != nil {
+		return nil, err
+	}
 	actions := stack.PlanTargets(want, v.state)
 	r := &hook.TargetResult{Problems: problems}
 	for _, a := range actions {
@@ -110,7 +113,7 @@ func (h *Hook) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult
 	if err := v.findNodes(ctx); err != nil {
 		return nil, err
 	}
-	_, err := v.apply(ctx, stack.Stack{Ref: d.Ref}, stack.PlanDelete(d.Ref.Cluster, v.state))
+	_, err := v.apply(ctx, stack.Stack{Ref: d.Ref}, stack.PlanDelete(d.Ref, v.state))
 	switch {
 	case v.givesUp(err):
 		left := "the security group " + v.state.Frontend.ID + " is still in use by something else and stays: " + hook.AsError(err).Message
@@ -212,16 +215,26 @@ func (v *view) refreshForDelete(ctx context.Context) error {
 	return nil
 }
 
-// findNodes finds the security groups that let our frontend in.
+// findNodes finds the security groups that let our load balancer in.
 func (v *view) findNodes(ctx context.Context) error {
-	if v.state.Frontend == nil {
+	var sources []string
+	if v.state.Frontend != nil {
+		sources = append(sources, v.state.Frontend.ID)
+	}
+	sources = append(sources, v.state.InUse()...)
+	v.state.Nodes = nil
+	slices.Sort(sources)
+	if len(sources) == 0 {
 		return nil
 	}
 	list, err := v.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
-		{Name: sdk.String("ip-permission.group-id"), Values: []string{v.state.Frontend.ID}},
+		{Name: sdk.String("ip-permission.group-id"), Values: slices.Compact(sources)},
 	}})
+	if err != nil {
+		return err
+	}
 	v.state.Nodes = list
-	return err
+	return v.claim(ctx, stack.Stack{Ref: v.ref})
 }
 
 // ListOwned returns all Services of this cluster that have anything in AWS.

@@ -154,12 +154,7 @@ func (v *view) readFrontend(ctx context.Context) error {
 
 // readNodes reads the nodes' security groups.
 func (v *view) readNodes(ctx context.Context, want stack.Stack) error {
-	var ids []string
-	for id := range want.NodeRules {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	list, err := v.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+	list, err := v.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: want.NodeGroups})
 	if err != nil {
 		return err
 	}

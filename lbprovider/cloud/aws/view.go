@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
@@ -84,8 +85,8 @@ func (v *view) parts(want stack.Stack) []part {
 	if v.state.Frontend != nil {
 		all = append(all, part{kind: partFrontend})
 	}
-	if len(want.NodeRules) > 0 {
-		all = append(all, part{kind: partNodes})
+	if len(want.NodeGroups) > 0 {
+		all = append(all, part{partNodes, strings.Join(want.NodeGroups, " ")})
 	}
 	for _, g := range v.state.Groups {
 		all = append(all, part{partGroupAttributes, g.Name}, part{partTargets, g.Name})
@@ -113,6 +114,9 @@ func (v *view) late(want stack.Stack) []part {
 func (v *view) refresh(ctx context.Context, want stack.Stack, age time.Duration) error {
 	for _, list := range []func(stack.Stack) []part{v.parts, v.late} {
 		for _, p := range list(want) {
+			if p.kind == partNodes && v.hook.claims.since(v.ref.UID, want.NodeGroups, v.read[p]) {
+				delete(v.read, p) // another Service has closed something
+			}
 			if at, ok := v.read[p]; ok && v.hook.now().Sub(at) < age {
 				continue
 			}

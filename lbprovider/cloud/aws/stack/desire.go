@@ -46,6 +46,9 @@ func Desire(in Input) (Stack, []hook.Problem, error) {
 	if err := d.subnets(); err != nil {
 		return Stack{}, nil, err
 	}
+	if err := d.namedGroups(); err != nil {
+		return Stack{}, nil, err
+	}
 	d.frontend()
 	d.groups()
 	d.listeners()
@@ -99,7 +102,6 @@ func (d *desire) choose() {
 	}
 	b.VPC = d.Facts.VPC
 	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags(ResourceBalancer))
-	b.SecurityGroups = slices.Concat(s.SecurityGroups, s.ExtraGroups)
 }
 
 func changeOf(have, want Balancer) string {
@@ -205,41 +207,6 @@ func (d *desire) subnets() error {
 func readdressed(want Mapping, have []Mapping) bool {
 	i := slices.IndexFunc(have, func(h Mapping) bool { return h.Subnet == want.Subnet })
 	return i >= 0 && (have[i].Allocation != want.Allocation || want.PrivateIP != "" && have[i].PrivateIP != want.PrivateIP)
-}
-
-// frontend is the security group of the load balancer.
-func (d *desire) frontend() {
-	if len(d.Settings.SecurityGroups) > 0 {
-		return
-	}
-	g := &SecurityGroup{
-		Name: frontendName(d.Spec.Ref), VPC: d.Facts.VPC,
-		Description: fmt.Sprintf("load balancer of Service %s in cluster %s", d.Spec.Ref, d.Spec.Ref.Cluster),
-		Tags:        Tags(d.Spec.Ref, ResourceFrontend, d.tags(ResourceFrontend)),
-	}
-	ranges := sourceRanges(d.Spec, d.Settings)
-	for _, p := range d.Spec.Ports {
-		base := Rule{Protocol: strings.ToLower(p.Protocol), From: p.Port, To: p.Port}
-		for _, r := range ranges {
-			ru := base
-			ru.CIDR = r
-			g.Rules = append(g.Rules, ru)
-		}
-		for _, id := range d.Settings.PrefixLists {
-			ru := base
-			ru.PrefixList = id
-			g.Rules = append(g.Rules, ru)
-		}
-	}
-	if !d.Settings.NoICMP {
-		for _, r := range ranges {
-			if !strings.Contains(r, ":") && len(g.Rules) < maxRules {
-				// Fragmentation needed, without which path MTU discovery fails.
-				g.Rules = append(g.Rules, Rule{Protocol: "icmp", From: 3, To: 4, CIDR: r})
-			}
-		}
-	}
-	d.out.Frontend = g
 }
 
 // tls reports whether the load balancer ends TLS on a port.

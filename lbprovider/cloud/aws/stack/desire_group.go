@@ -208,7 +208,7 @@ func (d *desire) manageNodes() bool {
 
 // nodeRules let the load balancer into the nodes.
 func (d *desire) nodeRules() {
-	if !d.manageNodes() {
+	if !d.Defaults.NodeRules {
 		return
 	}
 	var machines []string
@@ -218,6 +218,10 @@ func (d *desire) nodeRules() {
 		}
 	}
 	groups, problems := nodeGroups(d.Facts, d.Spec.Ref.Cluster, machines)
+	d.out.NodeGroups = groups
+	if !d.manageNodes() {
+		return
+	}
 	d.problems = append(d.problems, problems...)
 	rules := d.rulesForNodes()
 	d.out.NodeRules = map[string][]Rule{}
@@ -236,7 +240,7 @@ func (d *desire) rulesForNodes() []Rule {
 	rules := []Rule{}
 	add := func(protocol string, port int32) {
 		for _, source := range sources {
-			ru := Rule{Protocol: protocol, From: port, To: port, Group: source, Description: nodeRuleDescription(d.Spec.Ref.Cluster)}
+			ru := Rule{Protocol: protocol, From: port, To: port, Group: source, Description: nodeRuleDescription(d.Spec.Ref, source == "")}
 			if port > 0 && !slices.Contains(rules, ru) {
 				rules = append(rules, ru)
 			}

@@ -20,6 +20,9 @@ type Facts struct {
 	Machines map[string]Machine
 	// NodeGroups are the tags of the machines' security groups, by id.
 	NodeGroups map[string]map[string]string
+	// Named are the security groups that users name and that are there, by id:
+	// their VPC.
+	Named map[string]string
 	// Certificates are those that ACM has issued, by ARN: their names.
 	Certificates map[string][]string
 }

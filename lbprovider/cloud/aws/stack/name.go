@@ -124,5 +124,17 @@ func groupName(ref hook.Ref, balancer string, g TargetGroup) string {
 
 func frontendName(ref hook.Ref) string { return hashed(ref, "frontend", ref.Namespace, ref.Name) }
 
-// nodeRuleDescription marks rules in the nodes' security groups as ours.
-func nodeRuleDescription(cluster string) string { return "fairlead.dev/node-rule=" + cluster }
+// nodeRuleMark marks rules in the nodes' security groups as ours.
+func nodeRuleMark(cluster string) string { return "fairlead.dev/node-rule=" + cluster }
+
+// nodeRuleService stands before the UID of the Service in the mark of a rule
+// whose source is a security group of the user, which others may use as well.
+const nodeRuleService = " service="
+
+// nodeRuleDescription says whose a rule is: one of a frontend by its source.
+func nodeRuleDescription(ref hook.Ref, frontend bool) string {
+	if frontend {
+		return nodeRuleMark(ref.Cluster)
+	}
+	return nodeRuleMark(ref.Cluster) + nodeRuleService + ref.UID
+}

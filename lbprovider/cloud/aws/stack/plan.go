@@ -22,11 +22,13 @@ type Steps struct {
 	Waits []string
 }
 
-// Plan returns the way from what there is to what is wanted. Nothing is done
-// in it that would disturb a port that stays as it is.
+// Plan returns the way from what there is to what is wanted: it opens the new,
+// turns, and a later pass closes the old. Nothing is done in it that would
+// disturb a port that stays as it is.
 func Plan(want Stack, have State, now time.Time) Steps {
 	p := &planner{want: want, have: have, now: now}
 	p.frontend()
+	p.openNodes()
 	for _, g := range want.Groups {
 		p.group(g)
 	}
@@ -34,19 +36,13 @@ func Plan(want Stack, have State, now time.Time) Steps {
 	if p.balancer() {
 		return p.steps
 	}
-	if len(replacing) > 0 {
-		// New targets stand ready before a listener turns to them.
-		p.nodes()
-		p.targets(replacing)
-	}
+	p.targets(replacing) // they stand ready before a listener turns to them
 	p.listeners()
 	if b := p.have.Balancer; b != nil && b.AddressType != want.Balancer.AddressType && want.Balancer.AddressType != "dualstack" {
 		p.add(SetAddressType{want.Balancer.AddressType}) // no listener leads to IPv6 any more
 	}
-	if len(replacing) == 0 {
-		p.nodes()
-	}
 	p.targets(without(want.Groups, replacing))
+	p.closeNodes()
 	p.leftovers()
 	return p.steps
 }
@@ -59,7 +55,12 @@ type planner struct {
 }
 
 func (p *planner) add(a ...Action) { p.steps.Actions = append(p.steps.Actions, a...) }
-func (p *planner) wait(why string) { p.steps.Waits = append(p.steps.Waits, why) }
+func (p *planner) wait(why string) {
+	if !slices.Contains(p.steps.Waits, why) {
+		p.steps.Waits = append(p.steps.Waits, why)
+	}
+}
+
 func (p *planner) balancerNow() Balancer {
 	if p.have.Balancer == nil {
 		return Balancer{}
@@ -89,42 +90,6 @@ func (p *planner) tags(r Resource, want, have map[string]string) {
 	if len(set)+len(remove) > 0 {
 		p.add(Tag{Resource: r, Set: set, Remove: remove})
 	}
-}
-
-func (p *planner) frontend() {
-	want, have := p.want.Frontend, p.have.Frontend
-	if want == nil {
-		return
-	}
-	var rules []Rule
-	if have == nil {
-		p.add(CreateSecurityGroup{*want})
-	} else {
-		p.tags(Resource{Frontend: true}, want.Tags, have.Tags)
-		rules = have.Rules
-	}
-	if c := changedRules(want.Rules, rules); c != nil {
-		p.add(*c)
-	}
-}
-
-// changedRules returns how to get from some rules to others, or nil.
-func changedRules(want, have []Rule) *ChangeRules {
-	var c ChangeRules
-	for _, w := range want {
-		if !slices.ContainsFunc(have, func(h Rule) bool { return h.source() == w.source() }) {
-			c.Authorize = append(c.Authorize, w)
-		}
-	}
-	for _, h := range have {
-		if !slices.ContainsFunc(want, func(w Rule) bool { return h.source() == w.source() }) {
-			c.Revoke = append(c.Revoke, h)
-		}
-	}
-	if len(c.Authorize)+len(c.Revoke) == 0 {
-		return nil
-	}
-	return &c
 }
 
 func (p *planner) existing(name string) *TargetGroup {
@@ -266,6 +231,10 @@ func (p *planner) securityGroups(want, have Balancer, frontend bool) {
 		return // born without, and so it stays
 	}
 	ids := slices.Clone(want.SecurityGroups)
+	if frontend && p.unserved() {
+		p.wait("the security groups of the load balancer change once listeners are gone that nobody wants")
+		return
+	}
 	if frontend {
 		if p.have.Frontend == nil {
 			p.add(SetSecurityGroups{ids, true})
@@ -338,6 +307,10 @@ func (p *planner) leftovers() {
 			slices.ContainsFunc(g.UsedBy, func(arn string) bool { return others[arn] }) {
 			continue
 		}
+		if slices.ContainsFunc(p.have.Listeners, func(l Listener) bool { return l.Group == g.Name }) {
+			p.wait("the former target group " + g.Name + " stays until no listener leads to it")
+			continue
+		}
 		if len(g.Targets) > 0 {
 			p.deregister(g.Name, g.Targets)
 		}
@@ -348,7 +321,11 @@ func (p *planner) leftovers() {
 		}
 		p.add(DeleteTargetGroup{g.Name})
 	}
-	if p.want.Frontend == nil && p.have.Frontend != nil {
-		p.add(DeleteSecurityGroup{p.have.Frontend.ID})
+	switch f := p.have.Frontend; {
+	case p.want.Frontend != nil || f == nil:
+	case slices.Contains(p.have.InUse(), f.ID):
+		p.wait("the former security group " + f.Name + " stays until no load balancer has it")
+	default:
+		p.add(DeleteSecurityGroup{f.ID})
 	}
 }

@@ -1,6 +1,11 @@
 package stack
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+)
 
 // listeners plans the ports: what nobody wants goes first, for it may stand in
 // the way; the others are matched by port, so that they keep their ARN.
@@ -62,38 +67,6 @@ func (p *planner) listenerRest(w, h Listener) {
 	p.tags(Resource{Port: w.Port}, w.Tags, h.Tags)
 }
 
-// nodes plans the rules of the nodes' security groups. Only rules that carry
-// our mark are ever taken away, and only those whose source is our group.
-func (p *planner) nodes() {
-	mark := nodeRuleDescription(p.want.Ref.Cluster)
-	own := ""
-	if p.have.Frontend != nil {
-		own = p.have.Frontend.ID
-	}
-	sources := append(slices.Clone(p.want.Balancer.SecurityGroups), own)
-	for _, group := range p.have.Nodes {
-		wanted := slices.Clone(p.want.NodeRules[group.ID])
-		for i := range wanted {
-			if wanted[i].Group == "" {
-				wanted[i].Group = own // still empty where the frontend is yet to come
-			}
-		}
-		ours := slices.DeleteFunc(slices.Clone(group.Rules), func(r Rule) bool {
-			return r.Description != mark || r.Group == "" || !slices.Contains(sources, r.Group)
-		})
-		if c := changedRules(wanted, ours); c != nil {
-			// What somebody else has opened already need not be opened again.
-			c.Authorize = slices.DeleteFunc(c.Authorize, func(r Rule) bool {
-				return slices.ContainsFunc(group.Rules, func(h Rule) bool { return h.source() == r.source() })
-			})
-			if len(c.Authorize)+len(c.Revoke) > 0 {
-				c.Group = group.ID
-				p.add(*c)
-			}
-		}
-	}
-}
-
 // targets plans the targets of groups: those that are missing come before
 // those that are too many go, so that there is always somebody to serve.
 func (p *planner) targets(groups []TargetGroup) {
@@ -104,9 +77,15 @@ func (p *planner) targets(groups []TargetGroup) {
 			have = g.Targets
 		}
 		add, remove := TargetChanges(want.Targets, have)
-		if len(have)+len(add) > maxGroupTargets {
-			p.deregister(want.Name, remove) // or there is no room
-			remove = nil
+		if len(add) > 0 && len(remove) > 0 && len(remove) == len(have) {
+			// AWS may refuse all that come, so one stays until the next pass.
+			p.wait("a target of port " + strconv.Itoa(int(want.ServicePort)) + " stays until others are registered")
+			remove = remove[1:]
+		}
+		if over := len(have) + len(add) - maxGroupTargets; over > 0 {
+			first := min(over, len(remove)) // or there is no room
+			p.deregister(want.Name, remove[:first])
+			remove = remove[first:]
 		}
 		for part := range slices.Chunk(add, chunk) {
 			p.add(Register{want.Name, part})
@@ -146,8 +125,9 @@ func TargetChanges(want, have []Target) (add, remove []Target) {
 // PlanTargets is the part of Plan that concerns targets.
 func PlanTargets(want Stack, have State) []Action {
 	p := &planner{want: want, have: have}
-	p.nodes()
+	p.openNodes()
 	p.targets(slices.DeleteFunc(slices.Clone(want.Groups), func(g TargetGroup) bool { return p.existing(g.Name) == nil }))
+	p.closeNodes()
 	return p.steps.Actions
 }
 
@@ -162,11 +142,12 @@ func PlanDrain(have State) []Action {
 
 // PlanDelete returns how everything of a Service is taken away. An action that
 // AWS is not ready for yet is tried again later, with those behind it.
-func PlanDelete(cluster string, have State) []Action {
-	p := &planner{have: have}
+func PlanDelete(ref hook.Ref, have State) []Action {
+	p := &planner{want: Stack{Ref: ref}, have: have}
 	for _, l := range have.Listeners {
 		p.add(DeleteListener{l.Port})
 	}
+	p.closeAll(false) // once the load balancer is gone, its groups are not known any more
 	all := have.Others
 	if have.Balancer != nil {
 		all = append([]Balancer{*have.Balancer}, all...)
@@ -180,17 +161,7 @@ func PlanDelete(cluster string, have State) []Action {
 	if have.Frontend == nil {
 		return p.steps.Actions
 	}
-	for _, group := range have.Nodes {
-		c := ChangeRules{Group: group.ID}
-		for _, r := range group.Rules {
-			if r.Group == have.Frontend.ID && r.Description == nodeRuleDescription(cluster) {
-				c.Revoke = append(c.Revoke, r)
-			}
-		}
-		if len(c.Revoke) > 0 {
-			p.add(c)
-		}
-	}
+	p.closeAll(true)
 	p.add(DeleteSecurityGroup{have.Frontend.ID})
 	return p.steps.Actions
 }

@@ -32,6 +32,9 @@ type Stack struct {
 	// the group's id. Their source is the load balancer's security group,
 	// which is empty here where that does not exist yet.
 	NodeRules map[string][]Rule
+	// NodeGroups are the nodes' security groups, also where NodeRules is nil
+	// because they are not ours to open.
+	NodeGroups []string
 	// ACL is the ARN of the web ACL of an application load balancer; "none"
 	// for none, and empty where it is not ours to decide.
 	ACL string
@@ -83,6 +86,11 @@ type Rule struct {
 func (r Rule) source() Rule {
 	r.Description = ""
 	return r
+}
+
+// SamePort reports whether two rules let the same ports in.
+func (r Rule) SamePort(o Rule) bool {
+	return r.Protocol == o.Protocol && r.From == o.From && r.To == o.To
 }
 
 // SecurityGroup is a security group.
@@ -168,6 +176,12 @@ type State struct {
 	Listeners []Listener
 	// Nodes are the security groups of the nodes.
 	Nodes []SecurityGroup
+	// Claimed are rules that other Services need, by the nodes' group; Unknown
+	// are security groups of which it is not known yet. Alive are the UIDs of
+	// all Services; nil where nobody asked.
+	Claimed map[string][]Rule
+	Unknown []string
+	Alive   map[string]bool
 	// ACL is the ARN of the web ACL, or empty.
 	ACL string
 	// Serving is since when the name of Balancer is published in place of that
