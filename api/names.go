@@ -60,6 +60,10 @@ const (
 	// AnnotationHardStopAfter on an IngressController is how long HAProxy may
 	// finish its requests after a reload, such as "30m".
 	AnnotationHardStopAfter = "ingress.operator.openshift.io/hard-stop-after"
+	// AnnotationCreateDefault on the namespace openshift-ingress-operator, with
+	// the value "false", keeps the operator from creating the IngressController
+	// "default" where there is none.
+	AnnotationCreateDefault = "fairlead.dev/create-default"
 	// AnnotationClusterHTTP2 and AnnotationClusterHardStopAfter on an
 	// IngressController are what ingresses.config.openshift.io/cluster says by
 	// the two annotations above. The operator writes them, because routers have

@@ -16,21 +16,14 @@ import (
 func validate(ic *operatorv1.IngressController, s settings, others []operatorv1.IngressController) []api.Finding {
 	var faults []api.Finding
 	fault := func(field, format string, args ...any) {
-		faults = append(faults, api.Finding{
-			Object:   icRef(ic),
-			Field:    field,
-			Reason:   api.ReasonInvalid,
-			Message:  fmt.Sprintf(format, args...),
-			Severity: api.SeverityError,
-			Effect:   "no change of the IngressController is applied",
-		})
+		faults = append(faults, refusal(ic, field, fmt.Sprintf(format, args...)))
 	}
 	if s.domain == "" {
 		fault("spec.domain", "domain is required, because the operator was started without --domain")
 	}
 	for _, o := range others {
 		if o.Name != ic.Name && s.domain != "" && o.Status.Domain == s.domain && admitted(o.Status.Conditions) {
-			fault("spec.domain", "conflicts with: %s, which has the domain %s already", o.Name, s.domain)
+			faults = append(faults, domainTaken(ic, s.domain, o.Name))
 		}
 	}
 	if ic.Spec.HAProxyVersion != "" {
@@ -39,6 +32,17 @@ func validate(ic *operatorv1.IngressController, s settings, others []operatorv1.
 		}
 	}
 	return append(faults, router.Refusal(ic)...)
+}
+
+func domainTaken(ic *operatorv1.IngressController, domain, holder string) api.Finding {
+	return refusal(ic, "spec.domain", fmt.Sprintf("conflicts with: %s, which has the domain %s already", holder, domain))
+}
+
+func refusal(ic *operatorv1.IngressController, field, message string) api.Finding {
+	return api.Finding{
+		Object: icRef(ic), Field: field, Reason: api.ReasonInvalid, Message: message,
+		Severity: api.SeverityError, Effect: "no change of the IngressController is applied",
+	}
 }
 
 func admitted(conditions []operatorv1.OperatorCondition) bool {

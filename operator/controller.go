@@ -44,11 +44,9 @@ type Reconciler struct {
 	clusterAnnotations atomic.Pointer[map[string]string]
 	wake               chan event.GenericEvent
 	// reported has the addresses last written to the status of each
-	// IngressController; only Reconcile, which runs alone, uses it.
-	reported map[string]string
-	// leaving says what the deletion of each IngressController was last said to
-	// wait for; likewise.
-	leaving map[string]string
+	// IngressController, leaving what its deletion was last said to wait for,
+	// and domains which of them has which domain.
+	reported, leaving, domains memory
 	// monitors remembers whether the cluster has ServiceMonitors.
 	monitors monitors
 }
@@ -60,10 +58,16 @@ const conflictRetry = 50 * time.Millisecond
 // Reconcile brings one IngressController's children and status in line with it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) {
+	if outdated(err) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	return result, err
+}
+
+// outdated reports whether a write was based on an old state: another worker, or
+// another program, was first.
+func outdated(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -71,7 +75,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, ic); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.Name)
-			return reconcile.Result{}, nil
+			return reconcile.Result{}, r.makeDefault(ctx, req.Name)
 		}
 		return reconcile.Result{}, fmt.Errorf("read IngressController %s: %w", req.Name, err)
 	}
@@ -94,9 +98,15 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var applyErr error
 	if len(in.faults) == 0 {
+		// Who looks at a new one sees at once what becomes of it.
+		if ic.Status.ObservedGeneration == 0 {
+			if _, err := r.report(ctx, &in); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
 		applyErr = r.apply(ctx, &in)
 	}
-	again, err := r.report(ctx, in)
+	again, err := r.report(ctx, &in)
 	if err := errors.Join(applyErr, err); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -136,6 +146,14 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 	}
 	in.s.securityGroups = in.groups.wanted
 	in.faults = validate(ic, in.s, ics.Items)
+	if len(in.faults) == 0 {
+		there := func(name string) bool {
+			return slices.ContainsFunc(ics.Items, func(o operatorv1.IngressController) bool { return o.Name == name })
+		}
+		if holder := r.domains.claim(in.s.domain, ic.Name, there); holder != ic.Name {
+			in.faults = append(in.faults, domainTaken(ic, in.s.domain, holder))
+		}
+	}
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
 	if in.deployment, err = getOrNil(ctx, r.client, key, &appsv1.Deployment{}); err != nil {
 		return in, err
@@ -168,7 +186,7 @@ func (o *outcome) note(err error) bool {
 	case errors.As(err, &missing):
 		o.in.problems = append(o.in.problems, problem{api.ReasonConfigMapNotFound, err.Error()})
 		return false
-	case !apierrors.IsConflict(err):
+	case !outdated(err):
 		o.in.problems = append(o.in.problems, problem{"ReconcileFailed", err.Error()})
 	}
 	o.failed = append(o.failed, err)

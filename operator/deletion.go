@@ -57,8 +57,7 @@ func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressControlle
 		if waits == "" {
 			continue
 		}
-		if r.leaving[ic.Name] != waits {
-			r.leaving[ic.Name] = waits
+		if r.leaving.set(ic.Name, waits) {
 			r.logger(ic.Name).Info("deletion waits", "for", waits)
 			r.notices.Say(ic, corev1.EventTypeNormal, api.ReasonDeletionWaits, "waiting for "+waits)
 		}
@@ -160,8 +159,9 @@ func (r *Reconciler) removeRest(ctx context.Context, ic *operatorv1.IngressContr
 // forget drops what is remembered of an IngressController.
 func (r *Reconciler) forget(ic string) {
 	r.metrics.forget(ic)
-	delete(r.reported, ic)
-	delete(r.leaving, ic)
+	r.reported.forget(ic)
+	r.leaving.forget(ic)
+	r.domains.release(ic)
 }
 
 // draining counts the pods that may still serve. A pod on a node that is down

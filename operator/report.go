@@ -21,8 +21,9 @@ import (
 const pendingRecheck = 5 * time.Second
 
 // report writes status, events and metrics, each only if it changed, and
-// returns when to look again (0: when something happens).
-func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration, error) {
+// returns when to look again (0: when something happens). The IngressController
+// is then as it was written.
+func (r *Reconciler) report(ctx context.Context, in *statusInput) (time.Duration, error) {
 	in.addresses = publishedAddresses(in.s.strategy.Type, in.loadBalancer, in.nodes, in.pods)
 	pending := in.loadBalancer != nil && len(in.addresses) == 0
 	if pending {
@@ -31,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration,
 			return 0, err
 		}
 	}
-	status, again := statusOf(in)
+	status, again := statusOf(*in)
 	if pending && (again == 0 || again > pendingRecheck) {
 		again = pendingRecheck
 	}
@@ -39,19 +40,20 @@ func (r *Reconciler) report(ctx context.Context, in statusInput) (time.Duration,
 
 	updated := in.ic.DeepCopy()
 	updated.Status = status
-	known, ok := r.reported[in.ic.Name]
+	known, ok := r.reported.get(in.ic.Name)
 	now := strings.Join(in.addresses, ",")
-	patch, changed, err := statusPatch(in, updated, !ok || known != now)
+	patch, changed, err := statusPatch(*in, updated, !ok || known != now)
 	if err != nil || !changed {
 		return again, err
 	}
 	if err := r.client.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return again, fmt.Errorf("write status of IngressController %s: %w", in.ic.Name, err)
 	}
-	r.reported[in.ic.Name] = now
-	r.announceAdmission(in, status)
-	r.announceDNS(in, status)
-	r.announceHints(in, status)
+	r.reported.set(in.ic.Name, now)
+	r.announceAdmission(*in, status)
+	r.announceDNS(*in, status)
+	r.announceHints(*in, status)
+	in.ic, in.groups.told = updated, effectiveGroups(in.loadBalancer)
 	return again, nil
 }
 

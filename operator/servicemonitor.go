@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,9 +21,9 @@ import (
 // read. It is handled without a Go type: most clusters have none.
 var serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
-// monitors remembers whether the cluster has ServiceMonitors; only Reconcile,
-// which runs alone, uses it.
+// monitors remembers whether the cluster has ServiceMonitors.
 type monitors struct {
+	mu    sync.Mutex
 	kinds meta.RESTMapper
 	there bool
 	asked time.Time
@@ -30,6 +31,8 @@ type monitors struct {
 
 // exist asks the API server again after a while, if they did not.
 func (m *monitors) exist(now time.Time, again time.Duration) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.there || now.Sub(m.asked) < again {
 		return m.there, nil
 	}

@@ -18,16 +18,17 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -92,9 +93,20 @@ func slimNode(object any) (any, error) {
 	return object, nil
 }
 
-// Setup adds the IngressController reconciler to a manager, and creates the
-// IngressController "default" at the start if there is none. The registry gets
-// the metrics.
+// workers is how many IngressControllers are looked at at the same time: one that
+// waits for the API server does not keep the others waiting.
+const workers = 4
+
+// A write that is refused, such as by a quota, is tried again after these times:
+// what refused it ends without an event.
+const (
+	leastPause = 50 * time.Millisecond
+	mostPause  = 30 * time.Second
+)
+
+// Setup adds the IngressController reconciler to a manager, which creates the
+// IngressController "default" whenever there is none. The registry gets the
+// metrics.
 func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) error {
 	m, err := newMetrics(registry)
 	if err != nil {
@@ -113,8 +125,6 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		options:  options,
 		provider: func() bool { return options.CloudClass != "" || providerInstalled(mgr) },
 		wake:     make(chan event.GenericEvent),
-		reported: map[string]string{},
-		leaving:  map[string]string{},
 		monitors: monitors{kinds: mgr.GetRESTMapper()},
 	}
 	for _, k := range r.clusterKinds() {
@@ -128,15 +138,20 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 			return fmt.Errorf("add the reader of the cluster's domain: %w", err)
 		}
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.createDefault)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(r.startDefault)); err != nil {
 		return fmt.Errorf("add the default IngressController: %w", err)
 	}
 	everyIC := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.every(ctx) })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingresscontroller").
-		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, settingsTold()))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](leastPause, mostPause),
+		}).
+		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged()))).
 		// A domain that one IngressController frees may be what another waits for.
-		Watches(&operatorv1.IngressController{}, everyIC, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.refused), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(defaultMayBeMissing)).
 		Watches(&appsv1.Deployment{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&corev1.Service{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel(api.LabelOwningIngressController)).
@@ -203,17 +218,32 @@ func (r *Reconciler) every(ctx context.Context) []reconcile.Request {
 	return all
 }
 
-// settingsTold passes what routers say about their settings.
-func settingsTold() predicate.Predicate {
-	told := func(o client.Object) operatorv1.OperatorCondition {
-		if ic, ok := o.(*operatorv1.IngressController); ok {
-			if c := findCondition(ic.Status.Conditions, api.ConditionSettingsApplied); c != nil {
-				return *c
-			}
-		}
-		return operatorv1.OperatorCondition{}
+// refused returns the IngressControllers that are not admitted, but for the one
+// that changed.
+func (r *Reconciler) refused(ctx context.Context, changed client.Object) []reconcile.Request {
+	list := &operatorv1.IngressControllerList{}
+	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
+		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		return nil
 	}
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return told(e.ObjectOld) != told(e.ObjectNew) }}
+	var found []reconcile.Request
+	for _, ic := range list.Items {
+		if ic.Name != changed.GetName() && !admitted(ic.Status.Conditions) {
+			found = append(found, request(ic.Name))
+		}
+	}
+	return found
+}
+
+// statusChanged passes what others write into the status: what routers say about
+// their settings is part of what Degraded tells, and the rest is put right. The
+// operator's own writes cost one pass that finds nothing to do.
+func statusChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*operatorv1.IngressController)
+		now, ok2 := e.ObjectNew.(*operatorv1.IngressController)
+		return !ok || !ok2 || !equality.Semantic.DeepEqual(old.Status, now.Status)
+	}}
 }
 
 // nodeMatters drops the heartbeats of nodes.
@@ -235,35 +265,3 @@ func providerInstalled(mgr ctrl.Manager) bool {
 	_, err := mgr.GetRESTMapper().RESTMapping(schema.GroupKind{Group: "metallb.io", Kind: "IPAddressPool"})
 	return err == nil
 }
-
-// createDefault creates the IngressController "default" if there is none. It
-// does so once per start of the operator and not more often, so that it can be
-// deleted before Fairlead is uninstalled.
-func (r *Reconciler) createDefault(ctx context.Context) error {
-	return wait.PollUntilContextCancel(ctx, defaultRetry, true, func(ctx context.Context) (bool, error) {
-		nodes := &corev1.NodeList{}
-		if err := r.client.List(ctx, nodes); err != nil {
-			r.logger(api.DefaultIngressController).Error("cannot list nodes", "error", err)
-			return false, nil
-		}
-		ic := &operatorv1.IngressController{}
-		ic.Namespace, ic.Name = api.OperatorNamespace, api.DefaultIngressController
-		// Without a number, "kubectl scale" cannot work (the API server finds
-		// no spec.replicas), so the default is written down.
-		replicas := settingsOf(ic, cluster{nodes: nodes.Items}, r.options).replicas
-		ic.Spec.Replicas = &replicas
-		err := r.client.Create(ctx, ic)
-		switch {
-		case apierrors.IsAlreadyExists(err):
-			return true, nil
-		case err != nil:
-			r.logger(ic.Name).Error("cannot create the default IngressController", "error", err)
-			return false, nil
-		}
-		r.logger(ic.Name).Info("created the default IngressController", "replicas", replicas)
-		return true, nil
-	})
-}
-
-// defaultRetry is how often creating the default IngressController is tried.
-const defaultRetry = 5 * time.Second

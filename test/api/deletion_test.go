@@ -42,6 +42,9 @@ func TestCloudDeletion(t *testing.T) {
 	if err := c.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
+	if err := createDefault(t.Context(), c, "false"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Delete(t.Context(), &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "default"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,9 @@ func startOperatorLimited(t *testing.T, zones dns.Options, o operator.Options, i
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := createDefault(t.Context(), c, "true"); err != nil {
+		t.Fatal(err)
+	}
 	log := &logged{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
@@ -115,6 +118,7 @@ func cleanUp(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx := context.Background()
 	if err := errors.Join(
+		createDefault(ctx, c, "false"),
 		c.DeleteAllOf(ctx, &v1beta1.IPAddressPool{}, client.InNamespace(names.ProviderNamespace)),
 		c.DeleteAllOf(ctx, &operatorv1.IngressController{}, client.InNamespace(names.OperatorNamespace)),
 	); err != nil {
@@ -131,6 +135,13 @@ func cleanUp(t *testing.T, c client.Client) {
 		}
 		return err
 	})
+}
+
+// createDefault says whether the operator may create "default".
+func createDefault(ctx context.Context, c client.Client, may string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.OperatorNamespace}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, names.AnnotationCreateDefault, may)
+	return c.Patch(ctx, ns, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 // release takes the finalizers of tests from what is being deleted, and ends
@@ -401,6 +412,9 @@ func deletes(t *testing.T, c client.Client, children map[client.Object]client.Ob
 		Spec: restrictedPod(),
 	}
 	if err := c.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := createDefault(t.Context(), c, "false"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "default"}}); err != nil {

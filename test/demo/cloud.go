@@ -347,6 +347,10 @@ func (d *demo) removeCloud(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Otherwise the operator makes it again.
+	if _, err := d.kubectl(ctx, "annotate", "namespace", "openshift-ingress-operator", "fairlead.dev/create-default=false"); err != nil {
+		return err
+	}
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "delete", "ingresscontroller", "default", "--timeout=120s"); err != nil {
 		return err
 	}
