@@ -84,6 +84,9 @@ func TestWildcardNameIsPublished(t *testing.T) {
 	t.Run("not written", func(t *testing.T) { notWritten(t, c, n) })
 
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "default"}}
+	if err := createDefault(t.Context(), c, "false"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Delete(t.Context(), ic); err != nil {
 		t.Fatal(err)
 	}

@@ -126,6 +126,9 @@ func TestNamesByWebhook(t *testing.T) {
 	if err := get(t, c, icKey("default"), ic); err != nil {
 		t.Fatal(err)
 	}
+	if err := createDefault(t.Context(), c, "false"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Delete(t.Context(), ic); err != nil {
 		t.Fatal(err)
 	}
