@@ -19,6 +19,7 @@ const (
 	haproxyPath        = "/usr/sbin/haproxy"
 	routerPath         = "/usr/bin/router"
 	workDir            = "/var/lib/haproxy"
+	stateDir           = "/var/lib/fairlead"
 	certificateDir     = "/etc/pki/tls/private"
 	statsAuthDir       = "/etc/fairlead/stats-auth"
 	clientCADir        = "/etc/pki/tls/client-ca"
@@ -232,6 +233,7 @@ func routerContainer(s settings) corev1.Container {
 		SecurityContext: bindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDir},
+			{Name: "state", MountPath: stateDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
 			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
 			{Name: "client-ca", MountPath: clientCADir, ReadOnly: true},
@@ -299,6 +301,8 @@ func volumes(s settings) []corev1.Volume {
 	list := []corev1.Volume{
 		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
 		folder("work", corev1.StorageMediumMemory, s.memory.Files),
+		// Apart from what HAProxy sees, because the router believes it. It holds keys, too.
+		folder("state", corev1.StorageMediumMemory, s.memory.State),
 		secret("default-certificate", api.CertificateSecretName(s.name)),
 		secret("stats-auth", api.StatsSecretName(s.name)),
 		configMap("client-ca", api.ClientCAConfigMapName(s.name)),

@@ -37,5 +37,5 @@ func mebibytes(bytes int64) resource.Quantity {
 // goMemory tells the router's garbage collector what it may use: the limit of
 // its container without the files that count there as well.
 func goMemory(s settings) corev1.EnvVar {
-	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(s.memory.Router-s.memory.Files, 10)}
+	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(s.memory.Router-s.memory.Files-s.memory.State, 10)}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 const (
@@ -57,7 +58,9 @@ type Options struct {
 	Cluster  Cluster
 	Statuses StatusSink
 	Layout   render.Layout
-	Caps     plan.Capabilities
+	// State keeps what the next process reads; default is a folder of the layout.
+	State *statefile.Store
+	Caps  plan.Capabilities
 	// Binary is HAProxy's program, to ask what it has against its files when
 	// it does not start. Empty leaves that question out.
 	Binary string
@@ -117,6 +120,8 @@ type Engine struct {
 	// lastGood is the text of the file of routes that are not served as they
 	// are now.
 	lastGood string
+	// lastGoodRetry is when that file is tried again.
+	lastGoodRetry time.Time
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time
@@ -137,6 +142,9 @@ type Engine struct {
 func NewEngine(o Options) (*Engine, error) {
 	if o.DriftCheck == 0 {
 		o.DriftCheck = DefaultDriftCheck
+	}
+	if o.State == nil {
+		o.State = &statefile.Store{Dir: o.Layout.StateDir(), Log: o.Log, Discarded: o.Metrics.StateDiscarded, Failed: o.Metrics.WriteFailed}
 	}
 	files, err := haproxy.NewFiles(o.Layout, o.Caps)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Metrics are the router's own numbers; HAProxy's come from its own exporter.
-// Cardinality is fixed: the only label is the reason of a reload, of which
-// there are a handful.
+// Cardinality is fixed: the labels are the reason of a reload and the name of a
+// file, of which there are a handful.
 type Metrics struct {
 	reloads        *prometheus.CounterVec
 	reloadFailures prometheus.Counter
@@ -22,6 +22,9 @@ type Metrics struct {
 	oldWorkers     prometheus.Gauge
 	// oldWorkersEnded counts those that more reloads than their number allows end.
 	oldWorkersEnded prometheus.Counter
+	stateDiscarded  *prometheus.CounterVec
+	writeFailures   *prometheus.CounterVec
+	filesStale      prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -40,9 +43,18 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		oldWorkers:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_old_workers", Help: "Workers of HAProxy that reloads have replaced and that still have connections."}),
 		oldWorkersEnded: prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_old_workers_ended_total", Help: "Old workers of HAProxy that were ended with their connections, because there were too many of them."}),
 	}
-	r.MustRegister(m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	m.stateDiscarded = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_state_discarded_total", Help: "Files of a former process of the router that were not as it wrote them, and were not used."}, []string{"file"})
+	m.writeFailures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_write_failures_total", Help: "Files that could not be written, by name; haproxy stands for all that HAProxy starts from."}, []string{"file"})
+	m.filesStale = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_files_stale", Help: "1 while the files that HAProxy starts from cannot be written."})
+	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
+
+// StateDiscarded counts a file of a former process that was not used.
+func (m *Metrics) StateDiscarded(name string) { m.stateDiscarded.WithLabelValues(name).Inc() }
+
+// WriteFailed counts a file that could not be written.
+func (m *Metrics) WriteFailed(name string) { m.writeFailures.WithLabelValues(name).Inc() }
 
 func (m *Metrics) observeUpdate(d time.Duration) { m.updates.Observe(d.Seconds()) }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 // mountedFiles are texts that the IngressController names in ConfigMaps, which
@@ -46,49 +49,67 @@ func (c *config) read(log *slog.Logger) mountedFiles {
 	}
 }
 
-// acceptedSpec is the file, in the folder that outlives this process in its
-// pod, with the spec that a router used last. It may be newer than what the
-// operator wrote down, which may be away, and than what kubelet has mounted.
-const acceptedSpec = "accepted-spec.json"
+const (
+	// acceptedSpec is the file, among those for the next process in the same pod,
+	// with the spec that a router used last. It may be newer than what the operator
+	// wrote down, which may be away, and than what kubelet has mounted.
+	acceptedSpec = "accepted-spec.json"
+	// maxSpec is far above what an object may have.
+	maxSpec = 4 << 20
+)
 
 // accepted writes down a spec that is used from now on.
-func (c *config) accepted(spec *operatorv1.IngressControllerSpec, log *slog.Logger) {
-	path := filepath.Join(c.workDir, acceptedSpec)
+func (c *config) accepted(state *statefile.Store, spec *operatorv1.IngressControllerSpec) {
 	b, err := json.Marshal(spec)
 	if err == nil {
-		err = os.WriteFile(path+".new", b, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = state.Write(acceptedSpec, b)
 	}
 	if err != nil {
-		log.Error("cannot keep the settings for the next start", "err", err)
+		state.Log.Error("cannot keep the settings for the next start", "err", err)
 	}
 }
 
 // admitted returns the spec to use beside one that is refused, or nil: what a
 // router of this pod used last, else what the operator admitted last, as it
 // stands in the ConfigMap that it keeps for that.
-func (c *config) admitted(log *slog.Logger) *operatorv1.IngressControllerSpec {
-	paths := []string{filepath.Join(c.workDir, acceptedSpec)}
-	if c.admittedSettings != "" {
-		paths = append(paths, filepath.Join(c.admittedSettings, api.AdmittedSpecKey))
+func (c *config) admitted(state *statefile.Store) *operatorv1.IngressControllerSpec {
+	spec := &operatorv1.IngressControllerSpec{}
+	if state.Read(acceptedSpec, maxSpec, func(b []byte) (err error) {
+		if spec, err = parseSpec(b); err != nil {
+			return err
+		}
+		if found := settings.Refusal(&operatorv1.IngressController{Spec: *spec}); len(found) > 0 {
+			return fmt.Errorf("settings that no router admits: %s", found[0].Text())
+		}
+		return nil
+	}) {
+		return spec
 	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if os.IsNotExist(err) {
-			continue
-		}
-		spec := &operatorv1.IngressControllerSpec{}
-		if err == nil {
-			err = json.Unmarshal(b, spec)
-		}
-		if err == nil {
-			return spec
-		}
-		log.Error("cannot read the settings that were admitted last", "file", path, "err", err)
+	if c.admittedSettings == "" {
+		return nil
 	}
-	return nil
+	path := filepath.Join(c.admittedSettings, api.AdmittedSpecKey)
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err == nil {
+		spec, err = parseSpec(b)
+	}
+	if err != nil {
+		state.Log.Error("cannot read the settings that were admitted last", "file", path, "err", err)
+		return nil
+	}
+	return spec
+}
+
+// parseSpec reads a spec that may have fields of another version.
+func parseSpec(b []byte) (*operatorv1.IngressControllerSpec, error) {
+	spec := &operatorv1.IngressControllerSpec{}
+	if err := json.Unmarshal(b, spec); err != nil {
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	return spec, nil
 }
 
 // watchFiles calls changed after a mounted file has changed.

@@ -11,6 +11,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 // TestAdmitted: what the operator wrote down last is read, and what cannot be
@@ -30,7 +31,7 @@ func TestAdmitted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &config{admittedSettings: t.TempDir(), workDir: t.TempDir()}
+			c := &config{admittedSettings: t.TempDir()}
 			if test.file != "" {
 				if err := os.WriteFile(filepath.Join(c.admittedSettings, api.AdmittedSpecKey), []byte(test.file), 0o600); err != nil {
 					t.Fatal(err)
@@ -38,7 +39,8 @@ func TestAdmitted(t *testing.T) {
 			}
 			var log bytes.Buffer
 			domain := "-"
-			if spec := c.admitted(slog.New(slog.NewTextHandler(&log, nil))); spec != nil {
+			state := &statefile.Store{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+			if spec := c.admitted(state); spec != nil {
 				domain = spec.Domain
 			}
 			if domain != test.domain || strings.Contains(log.String(), "level=ERROR") != test.logged {
@@ -46,15 +48,26 @@ func TestAdmitted(t *testing.T) {
 			}
 		})
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	c := &config{workDir: t.TempDir()}
-	if spec := c.admitted(quiet); spec != nil {
+	discarded := 0
+	state := &statefile.Store{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Discarded: func(string) { discarded++ }}
+	c := &config{}
+	if spec := c.admitted(state); spec != nil {
 		t.Errorf("without any file: %v", spec)
 	}
 	for _, domain := range []string{"one.example.com", "two.example.com"} {
-		c.accepted(&operatorv1.IngressControllerSpec{Domain: domain}, quiet)
-		if spec := c.admitted(quiet); spec == nil || spec.Domain != domain {
+		c.accepted(state, &operatorv1.IngressControllerSpec{Domain: domain})
+		if spec := c.admitted(state); spec == nil || spec.Domain != domain {
 			t.Errorf("read %v, want %s", spec, domain)
 		}
+	}
+	contradiction := &operatorv1.IngressControllerSpec{TuningOptions: operatorv1.IngressControllerTuningOptions{HeaderBufferBytes: 16384, HeaderBufferMaxRewriteBytes: 16384}}
+	if c.accepted(state, contradiction); c.admitted(state) != nil || discarded != 1 {
+		t.Errorf("settings that contradict themselves were taken, %d files discarded", discarded)
+	}
+	if err := os.WriteFile(filepath.Join(state.Dir, acceptedSpec), []byte(`{"domain":"evil.example.com"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c.admitted(state) != nil || discarded != 2 {
+		t.Errorf("a file of another program was taken, %d files discarded", discarded)
 	}
 }

@@ -22,7 +22,7 @@ var errUsage = errors.New("usage")
 // config is the command line of the router.
 type config struct {
 	kubeconfig, name, domain    string
-	haproxy, workDir            string
+	haproxy, workDir, stateDir  string
 	httpPort, httpsPort         int
 	statsPort                   int
 	certificate, statsAuth      string
@@ -66,6 +66,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 	fs.StringVar(&c.workDir, "work-dir", "/var/lib/haproxy", "directory for HAProxy's files and sockets")
 	fs.DurationVar(&c.grace, "drain-timeout", time.Hour, "how long running requests may take when the router stops")
 	if !haproxyOnly {
+		fs.StringVar(&c.stateDir, "state-dir", "", "directory for what the next process of the router in the same pod reads, such as the last good versions of routes, which HAProxy does not have to see; default is \"state\" in the work directory")
 		fs.StringVar(&c.kubeconfig, "kubeconfig", "", "file that leads to the API server; default is the pod's own account")
 		fs.StringVar(&c.name, "name", "default", "name of the IngressController, and routerName in the status of routes")
 		fs.StringVar(&c.domain, "domain", "", "domain of routes that have only a subdomain")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/revocation"
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 // runHAProxy only keeps HAProxy running.
@@ -77,10 +79,14 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	if err != nil {
 		return nil, err
 	}
+	registry := newRegistry()
+	metrics := router.NewMetrics(registry)
+	layout := render.Layout{Dir: c.workDir}
+	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
 	watcher, err := kube.New(kube.Options{
 		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log,
-		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(log) },
-		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(spec, log) },
+		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(state) },
+		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(state, spec) },
 	})
 	if err != nil {
 		return nil, err
@@ -96,19 +102,18 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
-	registry := newRegistry(statuses)
+	kube.RegisterStats(registry, statuses)
 	cert, certs, err := defaultCertificate(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
-	layout := render.Layout{Dir: c.workDir}
 	teller := newSettingsTeller(c, log, registry, statuses.PublishSettings)
 	ring, rung := bell()
-	lists := revocation.New(revocation.Options{File: layout.Dir + "/revocation-lists.json", Changed: ring, Log: log})
+	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := router.NewEngine(router.Options{
-		Cluster: watcher, Statuses: statuses, Layout: layout, Caps: caps, Binary: c.haproxy,
+		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused,
-		Certificate: cert, Certificates: certs, Log: log, Metrics: router.NewMetrics(registry),
+		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -135,11 +140,10 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	return server, nil
 }
 
-// newRegistry returns metrics of the process and of what it writes.
-func newRegistry(statuses *kube.StatusWriter) *prometheus.Registry {
+// newRegistry returns metrics of the process.
+func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	kube.RegisterStats(registry, statuses)
 	return registry
 }
 

@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,6 +20,8 @@ const maxSocketPath = 90
 type Files struct {
 	layout render.Layout
 	caps   plan.Capabilities
+	// written are the certificates that this process has written or compared.
+	written map[string]struct{}
 }
 
 // NewFiles creates the work directory.
@@ -33,7 +34,7 @@ func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
 			return nil, fmt.Errorf("create the work directory: %w", err)
 		}
 	}
-	return &Files{layout: l, caps: caps}, nil
+	return &Files{layout: l, caps: caps, written: map[string]struct{}{}}, nil
 }
 
 // Remove removes the work directory.
@@ -42,20 +43,6 @@ func (f *Files) Remove() error {
 		return fmt.Errorf("remove %s: %w", f.layout.Dir, err)
 	}
 	return nil
-}
-
-// ReadLastGood returns what WriteLastGood wrote, or nothing.
-func (f *Files) ReadLastGood() ([]byte, error) {
-	text, err := os.ReadFile(f.layout.LastGood())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the last good versions: %w", err)
-	}
-	return text, nil
-}
-
-// WriteLastGood keeps a text for the next process of the router.
-func (f *Files) WriteLastGood(text []byte) error {
-	return replaceText(f.layout.LastGood(), string(text))
 }
 
 // Write makes the files say what the state says. Each file is replaced whole,
@@ -95,20 +82,30 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 	return f.removeOldCertificates(st)
 }
 
-// writeCertificates writes those that are not there yet: a name stands for its
-// content, so nothing is ever overwritten.
+// writeCertificates writes those that this process has not written yet: a name
+// stands for its content. What another process left behind counts only if it is
+// the same.
 func (f *Files) writeCertificates(st *plan.State) error {
 	write := func(path, pem string, step plan.Step) error {
 		if filepath.Dir(path) != f.layout.CertsDir() {
 			return &render.UnsafeError{Step: step, Err: fmt.Errorf("%q is not the name of a file", filepath.Base(path))}
 		}
-		if _, err := os.Stat(path); err == nil && path != f.layout.CertFile(plan.DefaultCertID) {
+		info, err := os.Lstat(path)
+		if _, ours := f.written[path]; ours && err == nil && path != f.layout.CertFile(plan.DefaultCertID) {
 			return nil
 		}
 		if err := render.CheckPEM(pem); err != nil {
 			return &render.UnsafeError{Step: step, Err: err}
 		}
-		return replaceText(path, pem)
+		if err == nil && holds(path, info, pem) {
+			f.written[path] = struct{}{}
+			return nil
+		}
+		err = replaceText(path, pem)
+		if err == nil {
+			f.written[path] = struct{}{}
+		}
+		return err
 	}
 	for id, pem := range st.Certs {
 		if err := write(f.layout.CertFile(id), pem, plan.CertPut{ID: id}); err != nil {
@@ -121,6 +118,15 @@ func (f *Files) writeCertificates(st *plan.State) error {
 		}
 	}
 	return nil
+}
+
+// holds reports whether a file is a plain one with a text.
+func holds(path string, info fs.FileInfo, text string) bool {
+	if !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
+		return false
+	}
+	have, err := os.ReadFile(path)
+	return err == nil && string(have) == text
 }
 
 func (f *Files) removeOldCertificates(st *plan.State) error {
@@ -137,9 +143,10 @@ func (f *Files) removeOldCertificates(st *plan.State) error {
 		if isCert && usedCert || isCA && usedCA {
 			continue
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("remove an old certificate: %w", err)
 		}
+		delete(f.written, path)
 	}
 	return nil
 }

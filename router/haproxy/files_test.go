@@ -1,9 +1,12 @@
 package haproxy_test
 
 import (
+	"errors"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/fairlead/fairlead/router/certfile"
@@ -45,6 +48,43 @@ func TestFilesCheck(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", version, err, out)
 			}
 		})
+	}
+}
+
+// TestCertificatesOfBefore: what stands where a certificate should is used only
+// if it is that certificate.
+func TestCertificatesOfBefore(t *testing.T) {
+	t.Parallel()
+	layout := render.Layout{Dir: t.TempDir()}
+	caps := plan.Capabilities{DynamicBackends: true, MaxPayload: 1 << 20}
+	base, err := render.Skeleton(render.Settings{HTTPPort: 8080, HTTPSPort: 8443}, layout, caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := everything(t)
+	for id, pem := range st.Certs {
+		path := layout.CertFile(id)
+		for name, leave := range map[string]func() error{
+			"nothing":      func() error { return nil },
+			"another text": func() error { return os.WriteFile(path, []byte("x"), 0o600) },
+			"a forged one": func() error { return os.WriteFile(path, []byte(strings.Replace(pem, "A", "B", 1)), 0o600) },
+			"a link":       func() error { return os.Symlink("/etc/passwd", path) },
+			"the same":     func() error { return os.WriteFile(path, []byte(pem), 0o600) },
+			"other things": func() error { return os.MkdirAll(layout.CertsDir()+"/folder/in/folder", 0o700) },
+		} {
+			_ = os.RemoveAll(path)
+			files, err := haproxy.NewFiles(layout, caps)
+			if err := errors.Join(err, leave(), files.Write(base, st)); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if have, err := os.ReadFile(path); err != nil || string(have) != pem {
+				t.Errorf("%s: %q stays, %v", name, have, err)
+			}
+		}
+	}
+	left, err := os.ReadDir(layout.CertsDir())
+	if err != nil || len(left) != len(st.Certs)+len(st.CAs) {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

@@ -48,9 +48,9 @@ func (l Layout) CrtList() string { return filepath.Join(l.Dir, "crt.list") }
 // LuaFile holds the actions that HAProxy has no words for.
 func (l Layout) LuaFile() string { return filepath.Join(l.Dir, "headers.lua") }
 
-// LastGood is where the router keeps the routes that are not served as they are
-// now. HAProxy does not read it.
-func (l Layout) LastGood() string { return filepath.Join(l.Dir, "lastgood.json") }
+// StateDir is where the router keeps what its next process reads, if it is given
+// no folder for that. HAProxy does not read it.
+func (l Layout) StateDir() string { return filepath.Join(l.Dir, "state") }
 
 // MapFile is the file, and HAProxy's name, of a map.
 func (l Layout) MapFile(m plan.Map) string {

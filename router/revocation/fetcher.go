@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 const (
@@ -29,8 +30,8 @@ const (
 
 // Options configure a Fetcher.
 type Options struct {
-	// File keeps the lists over a restart of the process; empty means nowhere.
-	File string
+	// State keeps the lists over a restart of the process; nil means nowhere.
+	State *statefile.Store
 	// Changed is called, from Run, when Lists has something new.
 	Changed func()
 	// Retry is the pause after a list could not be fetched; default a minute.
@@ -104,9 +105,7 @@ func (f *Fetcher) Want(bundle string) {
 	var fresh []*source
 	f.sources, fresh = sourcesOf(bundle, f.sources)
 	f.bundle, f.tried = bundle, make(chan struct{})
-	if err := recall(f.o.File, fresh); err != nil {
-		f.o.Log.Error("cannot read the revocation lists of before", "err", err)
-	}
+	recall(f.o.State, fresh, parseBundle(bundle))
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -183,7 +182,7 @@ func (f *Fetcher) round(ctx context.Context) time.Duration {
 		}
 	}
 	if fresh {
-		if err := keep(f.o.File, sources); err != nil {
+		if err := keep(f.o.State, sources); err != nil {
 			f.o.Log.Error("cannot keep the revocation lists for a restart", "err", err)
 		}
 	}

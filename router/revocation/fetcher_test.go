@@ -7,16 +7,18 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 // authority publishes a list on a real HTTP server.
@@ -32,7 +34,7 @@ type authority struct {
 	fetches map[int]int // by status
 }
 
-func newAuthority(t *testing.T, urls ...string) *authority {
+func newAuthority(t testing.TB, urls ...string) *authority {
 	t.Helper()
 	a := &authority{code: http.StatusOK, fetches: map[int]int{}}
 	server := httptest.NewServer(a)
@@ -73,7 +75,7 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // publish signs a list and offers it.
-func (a *authority) publish(t *testing.T, number int64, from, until time.Time, asPEM bool) {
+func (a *authority) publish(t testing.TB, number int64, from, until time.Time, asPEM bool) {
 	t.Helper()
 	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: from, NextUpdate: until}, a.cert, a.key)
 	if err != nil {
@@ -96,8 +98,8 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func newFetcher(c *clock, file string, changed func()) *Fetcher {
-	return New(Options{File: file, Changed: changed, Now: c.now, Log: slog.New(slog.DiscardHandler)})
+func newFetcher(c *clock, state *statefile.Store, changed func()) *Fetcher {
+	return New(Options{State: state, Changed: changed, Now: c.now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // TestRounds: what a list that comes, ends, is renewed or forged does.
@@ -106,7 +108,7 @@ func TestRounds(t *testing.T) {
 	began := time.Now().Truncate(time.Second)
 	c, a, stranger := &clock{began}, newAuthority(t, "ldap://directory.example.com/list"), newAuthority(t)
 	changes := 0
-	f := newFetcher(c, "", func() { changes++ })
+	f := newFetcher(c, nil, func() { changes++ })
 	f.Want(a.bundle)
 	round := func(what string, wantLists bool, wantProblem string, wantChanges int) {
 		t.Helper()
@@ -150,7 +152,7 @@ func TestNotModified(t *testing.T) {
 	c, a := &clock{time.Now()}, newAuthority(t)
 	a.tag = `"one"`
 	a.publish(t, 1, c.at, c.at.Add(8*time.Hour), false)
-	f := newFetcher(c, "", nil)
+	f := newFetcher(c, nil, nil)
 	f.Want(a.bundle)
 	f.round(t.Context())
 	c.at = c.at.Add(5 * time.Hour)
@@ -160,19 +162,68 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-// TestRestart: the next process begins with the lists of this one.
+// TestRestart: the next process begins with the lists of this one, but not with
+// what nobody of the bundle has signed.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	c, a, file := &clock{time.Now()}, newAuthority(t), filepath.Join(t.TempDir(), "lists.json")
+	discarded := 0
+	state := &statefile.Store{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Discarded: func(string) { discarded++ }}
+	c, a := &clock{time.Now()}, newAuthority(t)
 	a.publish(t, 1, c.at, c.at.Add(time.Hour), false)
-	first := newFetcher(c, file, nil)
+	first := newFetcher(c, state, nil)
 	first.Want(a.bundle)
 	first.round(t.Context())
-	second := newFetcher(c, file, nil)
+	second := newFetcher(c, state, nil)
 	second.Want(a.bundle)
-	if was, is := first.Lists(), second.Lists(); was.Lists == "" || is.Lists != was.Lists || len(is.Problems) > 0 {
+	if was, is := first.Lists(), second.Lists(); was.Lists == "" || is.Lists != was.Lists || len(is.Problems) > 0 || discarded != 0 {
 		t.Errorf("before %d bytes, after %d, problems %q", len(was.Lists), len(is.Lists), is.Problems)
 	}
+	b := newAuthority(t)
+	b.publish(t, 1, c.at, c.at.Add(time.Hour), false)
+	other := newFetcher(c, nil, nil)
+	other.Want(b.bundle)
+	other.round(t.Context())
+	forged, err := json.Marshal(map[string]kept{first.sources[0].urls[0]: {Text: other.Lists().Lists}})
+	if err != nil || other.Lists().Lists == "" {
+		t.Fatal(err)
+	}
+	if err := state.Write(stateFile, forged); err != nil {
+		t.Fatal(err)
+	}
+	third := newFetcher(c, state, nil)
+	third.Want(a.bundle)
+	if l := third.Lists(); l.Lists != "" || discarded != 1 {
+		t.Errorf("a list of another authority was taken, %d files discarded", discarded)
+	}
+}
+
+// FuzzRecall: whatever stands in the file, only lists that the authority has
+// signed are taken.
+func FuzzRecall(f *testing.F) {
+	a := newAuthority(f)
+	now := time.Now()
+	a.publish(f, 1, now, now.Add(time.Hour), true)
+	cas := parseBundle(a.bundle)
+	url := cas[0].CRLDistributionPoints[0]
+	a.mu.Lock()
+	good, err := json.Marshal(map[string]kept{url: {Text: string(a.body), Tag: "a\nb\tc\rd\x00e\ff"}})
+	a.mu.Unlock()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	for _, text := range []string{"", "{}", "null", "[]", `{"` + url + `":{}}`, `{"` + url + `":{"text":"-----BEGIN X509 CRL-----\nMA==\n-----END X509 CRL-----\n"}}`, `{"` + url + `":{"text":"\u0000\n\t"}}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sources, _ := sourcesOf(a.bundle, nil)
+		err := recallText(data, sources, cas)
+		for _, s := range sources {
+			if s.list != nil && s.list.CheckSignatureFrom(cas[0]) != nil || (s.list == nil) != (s.text == "") {
+				t.Errorf("%q was taken for a list, %v", s.text, err)
+			}
+		}
+	})
 }
 
 // TestRun: Wait returns when the first answer is there, and Run fetches for a

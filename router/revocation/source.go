@@ -10,10 +10,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead/fairlead/router/statefile"
 )
 
 const (
@@ -197,9 +198,15 @@ type kept struct {
 	Tag  string `json:"tag,omitempty"`
 }
 
+// stateFile keeps the lists, maxState bounds it: some lists of the largest size.
+const (
+	stateFile = "revocation-lists.json"
+	maxState  = 2 * maxList
+)
+
 // keep writes the lists for the next process.
-func keep(file string, sources []*source) error {
-	if file == "" {
+func keep(to *statefile.Store, sources []*source) error {
+	if to == nil {
 		return nil
 	}
 	all := map[string]kept{}
@@ -210,40 +217,40 @@ func keep(file string, sources []*source) error {
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the revocation lists: %w", err)
 	}
-	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
-		return err
+	if len(data) > maxState {
+		return fmt.Errorf("the revocation lists have %d bytes together, and %d is the most that is kept", len(data), maxState)
 	}
-	return os.Rename(file+".new", file)
+	return to.Write(stateFile, data)
 }
 
 // recall gives new sources the lists of the process before, so that a
 // restart admits and refuses the same clients.
-func recall(file string, sources []*source) error {
-	if file == "" {
-		return nil
+func recall(from *statefile.Store, sources []*source, cas []*x509.Certificate) {
+	if from == nil || len(sources) == 0 {
+		return
 	}
-	data, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	from.Read(stateFile, maxState, func(data []byte) error { return recallText(data, sources, cas) })
+}
+
+// recallText takes lists that an authority of the bundle has signed.
+func recallText(data []byte, sources []*source, cas []*x509.Certificate) error {
 	all := map[string]kept{}
-	if err == nil {
-		err = json.Unmarshal(data, &all)
-	}
-	if err != nil {
-		return err
+	if err := json.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("read the revocation lists: %w", err)
 	}
 	for _, s := range sources {
 		k, ok := all[s.urls[0]]
-		block, _ := pem.Decode([]byte(k.Text))
-		if !ok || block == nil {
+		if !ok {
 			continue
 		}
-		if list, err := x509.ParseRevocationList(block.Bytes); err == nil {
-			s.list, s.text, s.tag = list, k.Text, k.Tag
+		list, err := parseList([]byte(k.Text), cas)
+		if err != nil {
+			return err
 		}
+		s.list, s.tag = list, k.Tag
+		s.text = string(pem.EncodeToMemory(&pem.Block{Type: pemList, Bytes: list.Raw}))
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ const (
 	routerRoute       = 16 * kib // what docs/benchmarks.md sees at a start, doubled
 	filesBase         = 64 * mib
 	filesRoute        = 16 * kib // configuration, key, certificate with chain
+	// Last good versions, revocation lists and settings have limits of their own,
+	// 68 MiB together; one of them is there twice while it is replaced.
+	stateSize = 128 * mib
 )
 
 // Memory bounds what the containers of a router may use, in bytes.
@@ -34,10 +37,13 @@ type Memory struct {
 	// the number of connections has none.
 	HAProxy int64
 	// Router is the limit of the router's container. It includes Files, which are
-	// in memory and count where they are written.
+	// in memory and count where they are written, and State.
 	Router int64
 	// Files is the size of the folder that both share.
 	Files int64
+	// State is the size of the folder of what the router keeps for its next
+	// process. It is in memory, too, and in Router.
+	State int64
 }
 
 // MemoryOf computes the limits of a router for a number of routes. The formula
@@ -47,8 +53,8 @@ type Memory struct {
 // request ends. Connections are either the one's or the other's.
 func MemoryOf(spec *operatorv1.IngressControllerSpec, routes int) Memory {
 	n := int64(routes)
-	m := Memory{Files: filesBase + n*filesRoute}
-	m.Router = routerBase + n*routerRoute + m.Files
+	m := Memory{Files: filesBase + n*filesRoute, State: stateSize}
+	m.Router = routerBase + n*routerRoute + m.Files + m.State
 	connections := int64(cmp.Or(spec.TuningOptions.MaxConnections, DefaultMaxConnections))
 	if connections < 0 {
 		return m
