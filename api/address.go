@@ -89,6 +89,10 @@ const (
 	// ReasonIgnoredField: a field is accepted, but has no effect or another
 	// one than it says.
 	ReasonIgnoredField Reason = "IgnoredField"
+	// ReasonNoPassword: a BGPPeer has no password, so anybody on the path to the
+	// router, or at its address, can end the session or pose as the router. It is
+	// used all the same.
+	ReasonNoPassword Reason = "NoPassword"
 	// ReasonFastDetection: a BFDProfile takes an end for dead so fast that one
 	// that is merely busy is hit. Use longer intervals or a larger multiplier.
 	ReasonFastDetection Reason = "FastDetection"

@@ -45,6 +45,10 @@ func configurationRemedies() map[Reason]Remedy {
 			"a field is accepted, but has no effect or another one than it says",
 			"see the message; remove the field if you do not rely on it",
 		},
+		ReasonNoPassword: {
+			"the BGPPeer has no password: what is on the path to the router, or at its address, can end the session or pose as the router; it is used all the same",
+			"set the same password at the router and in a Secret that passwordSecret names",
+		},
 		ReasonFastDetection: {
 			"the BFDProfile takes an end for dead sooner than a busy machine answers",
 			"use intervals of at least 50 ms and a detectMultiplier of at least 3",

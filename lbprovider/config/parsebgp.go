@@ -226,7 +226,22 @@ func (p *parser) peer(obj *v1beta2.BGPPeer) {
 	used := map[string]*Peer{}
 	if settle(p, ref("BGPPeer", obj), used, last, peer, r.problems) {
 		p.cfg.Peers = append(p.cfg.Peers, used[obj.Name])
+		p.hint(obj)
 	}
+}
+
+// hint tells, once and not by each speaker, that a session could be protected by
+// a password and is not.
+func (p *parser) hint(obj *v1beta2.BGPPeer) {
+	s := obj.Spec
+	if p.res.OnlyNode != "" || s.Interface != "" || s.Password != "" || s.PasswordSecret.Name != "" {
+		return
+	}
+	p.report(ref("BGPPeer", obj), "", problem{
+		field: "spec.passwordSecret", reason: api.ReasonNoPassword,
+		message: "the session has no password: what is on the path to the router, or at its address, can end it or pose as the router",
+	})
+	p.findings[len(p.findings)-1].Severity = api.SeverityInfo
 }
 
 // references looks up what the peer names: its BFD profile and its password.

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -333,11 +334,12 @@ func TestParseBGP(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			last, findings := Parse(resources(t, tt.last), nil)
-			if len(findings) > 0 {
+			if findings = withoutHints(findings); len(findings) > 0 {
 				t.Fatal(findings)
 			}
 			for range 2 { // what is wrong is told the same way the next time
 				cfg, findings := Parse(resources(t, tt.now), last)
+				findings = withoutHints(findings)
 				if diff := cmp.Diff(tt.want, bgpSummary(cfg)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -420,5 +422,68 @@ func TestState(t *testing.T) {
 				t.Errorf("summary %q, want %q", s.ErrorSummary, tt.summary)
 			}
 		})
+	}
+}
+
+// withoutHints leaves out what is told of every peer without a password.
+func withoutHints(findings []api.Finding) []api.Finding {
+	return slices.DeleteFunc(findings, func(f api.Finding) bool { return f.Severity == api.SeverityInfo })
+}
+
+// TestNoPassword: a session that could have a password and has none is used, and
+// the controller says so; speakers do not say it again.
+func TestNoPassword(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, spec string
+		node       string
+		hint       bool
+	}{
+		{"none", "myASN: 1, peerASN: 2, peerAddress: 198.18.0.1", "", true},
+		{"none, as a speaker has it", "myASN: 1, peerASN: 2, peerAddress: 198.18.0.1", "n1", false},
+		{"a password", "myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, password: x", "", false},
+		{"a Secret", "myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, passwordSecret: {name: s}", "", false},
+		{"by interface, where none is possible", "myASN: 1, peerASN: 2, interface: eth0", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res := resources(t, "Node n1 {}\nBGPPeer a {"+tt.spec+"}")
+			res.OnlyNode = tt.node
+			cfg, findings := Parse(res, nil)
+			if len(cfg.Peers) != 1 || Invalid(findings) {
+				t.Fatalf("peers %v, findings %v", cfg.Peers, findings)
+			}
+			told := slices.ContainsFunc(findings, func(f api.Finding) bool {
+				return f.Reason == api.ReasonNoPassword && f.Severity == api.SeverityInfo
+			})
+			if told != tt.hint {
+				t.Errorf("findings %v, want a hint: %v", findings, tt.hint)
+			}
+		})
+	}
+}
+
+// TestTold: what a speaker writes into its ConfigurationState about a field is
+// read back from there.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	res := resources(t, "BGPPeer a {myASN: 1, peerASN: 2, peerAddress: 198.18.0.1, passwordSecret: {name: gone}}\nBGPPeer b {myASN: 1, peerASN: 2, peerAddress: 198.18.0.2, password: x}")
+	res.Secrets, res.OnlyNode = map[string]Secret{}, "n1"
+	_, findings := Parse(res, nil)
+	state := State(Speaker, findings)
+	const field = "spec.passwordSecret"
+	object := func(name string) api.ObjectRef {
+		return api.ObjectRef{Group: "metallb.io", Kind: "BGPPeer", Namespace: res.ProviderNamespace, Name: name}
+	}
+	if got := Told(&state, object("a"), field); !strings.Contains(got, `secret ref not found for peer config "metallb-system"/"gone"; it is used as soon as that is there`) {
+		t.Errorf("told of a: %q of %q", got, state.ErrorSummary)
+	}
+	for _, other := range []api.ObjectRef{object("b"), object("")} {
+		if got := Told(&state, other, field); got != "" {
+			t.Errorf("told of %s: %q", other, got)
+		}
+	}
+	if got := Told(&state, object("a"), "spec"); got != "" {
+		t.Errorf("told of another field: %q", got)
 	}
 }

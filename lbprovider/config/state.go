@@ -63,6 +63,17 @@ func State(c Consumer, findings []api.Finding) v1beta1.ConfigurationStateStatus 
 	return status
 }
 
+// Told returns what a ConfigurationState, made by State, says is wrong with a
+// field of an object; nothing if it says nothing.
+func Told(s *v1beta1.ConfigurationStateStatus, object api.ObjectRef, field string) string {
+	for line := range strings.Lines(s.ErrorSummary) {
+		if text, ok := strings.CutPrefix(line, object.String()+": "+field+": "); ok {
+			return strings.TrimSuffix(text, "\n")
+		}
+	}
+	return ""
+}
+
 // capped joins the lines and bounds what comes of it.
 func capped(lines []string) string {
 	text := strings.Join(lines, "\n")

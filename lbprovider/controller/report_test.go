@@ -19,6 +19,30 @@ import (
 	"github.com/fairlead/fairlead/test/lbapi"
 )
 
+// secrets: only speakers read the Secret of a peer; what they say of it is the
+// peer's condition.
+func secrets(e *env, peer *v1beta2.BGPPeer, wait func(metav1.ConditionStatus, api.Reason, string)) {
+	e.T.Helper()
+	ctx := e.T.Context()
+	peer.Spec.PasswordSecret.Name = "tor"
+	e.Must(e.Update(ctx, peer))
+	wait(metav1.ConditionTrue, api.ReasonUsed, "")
+	state := &v1beta1.ConfigurationState{ObjectMeta: lbapi.Meta("speaker-n7")}
+	state.Labels = map[string]string{v1beta1.LabelComponentType: "speaker", v1beta1.LabelNodeName: "n7"}
+	e.Must(e.Create(ctx, state))
+	state.Status.Result = v1beta1.ConfigurationInvalid
+	state.Status.ErrorSummary = "BGPPeer/metallb-system/peer: spec.passwordSecret: secret ref not found"
+	e.Must(e.Status().Update(ctx, state))
+	wait(metav1.ConditionFalse, api.ReasonMissingReference, "spec.passwordSecret: the speaker of node n7: secret ref not found")
+	state.Status.Result, state.Status.ErrorSummary = v1beta1.ConfigurationValid, ""
+	e.Must(e.Status().Update(ctx, state))
+	wait(metav1.ConditionTrue, api.ReasonUsed, "")
+	e.Must(e.Delete(ctx, state))
+	peer.Spec.PasswordSecret.Name = ""
+	e.Must(e.Update(ctx, peer))
+	wait(metav1.ConditionTrue, api.ReasonNoPassword, "")
+}
+
 // conditions: objects of all kinds say whether they are used, with the reason
 // and the field, and the ConfigurationState says whether pools are.
 func conditions(e *env) {
@@ -44,7 +68,10 @@ func conditions(e *env) {
 	ofPeer := func() []metav1.Condition { return peer.Status.Conditions }
 	wait(peer, ofPeer, metav1.ConditionFalse, api.ReasonMissingReference, "spec.bfdProfile: ")
 	e.Must(e.Create(ctx, profile)) // the order does not matter
-	wait(peer, ofPeer, metav1.ConditionTrue, api.ReasonUsed, "")
+	wait(peer, ofPeer, metav1.ConditionTrue, api.ReasonNoPassword, "spec.passwordSecret: ")
+	secrets(e, peer, func(status metav1.ConditionStatus, reason api.Reason, text string) {
+		wait(peer, ofPeer, status, reason, text)
+	})
 	wait(profile, func() []metav1.Condition { return profile.Status.Conditions }, metav1.ConditionTrue, api.ReasonIgnoredField, "spec.echoMode: ")
 	e.Must(e.Create(ctx, ad))
 	ofAd := func() []metav1.Condition { return ad.Status.Conditions }

@@ -194,6 +194,9 @@ func (r *reconciler) watch(mgr ctrl.Manager) error {
 		b = b.Watches(k.object, toConfig, written).Watches(k.object, r.toStatus())
 	}
 	return b.
+		Watches(&v1beta1.ConfigurationState{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+			return []reconcile.Request{statusRequest}
+		})).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.later = q.AddAfter
 			q.Add(configRequest) // also without any pool the state must be made known

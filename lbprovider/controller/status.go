@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
@@ -24,6 +26,10 @@ import (
 func (r *reconciler) writeStatuses(ctx context.Context) error {
 	usage := r.alloc.Usage()
 	r.metrics.usage(usage)
+	var states v1beta1.ConfigurationStateList
+	if err := r.client.List(ctx, &states, client.InNamespace(r.opts.Namespace)); err != nil {
+		return fmt.Errorf("list configuration states: %w", err)
+	}
 	var errs []error
 	for _, k := range kinds() {
 		if err := r.client.List(ctx, k.list); err != nil {
@@ -35,6 +41,9 @@ func (r *reconciler) writeStatuses(ctx context.Context) error {
 				return fmt.Errorf("%T is no object", o)
 			}
 			want, _ := is.DeepCopyObject().(client.Object)
+			if peer, ok := is.(*v1beta2.BGPPeer); ok {
+				r.passwordless(peer, states.Items)
+			}
 			news := r.validity(k.name, want, k.conditions(want))
 			if pool, ok := want.(*v1beta1.IPAddressPool); ok {
 				r.poolStatus(pool, usage)
@@ -86,6 +95,30 @@ func (r *reconciler) validity(kind string, obj client.Object, conditions *[]meta
 	return nil
 }
 
+// passwordless adds what speakers say of the Secret that a peer names, which
+// this process may not read.
+func (r *reconciler) passwordless(peer *v1beta2.BGPPeer, states []v1beta1.ConfigurationState) {
+	const field = "spec.passwordSecret"
+	object := api.ObjectRef{Group: v1beta1.Group, Kind: "BGPPeer", Namespace: peer.Namespace, Name: peer.Name}
+	r.findings[object] = slices.DeleteFunc(r.findings[object], func(f api.Finding) bool { return f.Field == field && f.Reason == api.ReasonMissingReference })
+	if peer.Spec.PasswordSecret.Name == "" {
+		return
+	}
+	for i := range states {
+		node := states[i].Labels[v1beta1.LabelNodeName]
+		if node == "" {
+			continue
+		}
+		if text := config.Told(&states[i].Status, object, field); text != "" {
+			r.findings[object] = append([]api.Finding{{
+				Object: object, Field: field, Reason: api.ReasonMissingReference, Severity: api.SeverityError,
+				Message: fmt.Sprintf("the speaker of node %s: %s", node, text),
+			}}, r.findings[object]...)
+			return // the others say the same
+		}
+	}
+}
+
 func (r *reconciler) advertised(pool *v1beta1.IPAddressPool, conditions *[]metav1.Condition) {
 	used := r.cfg.Pool(pool.Name)
 	if used == nil || pool.Namespace != r.opts.Namespace {
@@ -125,7 +158,11 @@ func (r *reconciler) writeStatus(ctx context.Context, is, want client.Object, ne
 	r.overwritten.wrote(is, want)
 	for _, f := range news {
 		r.log.Info("configuration", "finding", f.String())
-		r.events.Event(want, corev1.EventTypeWarning, string(f.Reason), short(f.Text()))
+		kind := corev1.EventTypeWarning
+		if f.Severity == api.SeverityInfo {
+			kind = corev1.EventTypeNormal
+		}
+		r.events.Event(want, kind, string(f.Reason), short(f.Text()))
 	}
 	return nil
 }
