@@ -272,6 +272,9 @@ func routePath(path string, exact bool) (string, error) {
 	if path == "" {
 		path = "/"
 	}
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("the path %q does not begin with /", path)
+	}
 	for _, r := range path {
 		if r <= ' ' || r == '#' || r == 0x7f {
 			return "", fmt.Errorf("the path has the character %s, which no request path can have", strconv.QuoteRune(r))

@@ -50,6 +50,10 @@ func FuzzForeign(f *testing.F) {
 	f.Add("10.0.0.0/8,nonsense")
 	f.Add("/x/$2")
 	f.Add("5\r\nX: y")
+	for _, text := range hostile {
+		f.Add(text)
+		f.Add("10.0.0.0/8" + text)
+	}
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, prefix := range []string{prefixNginx, prefixHAProxy, prefixHAProxy2} {
 			for name, a := range foreignTable(prefix) {
