@@ -21,6 +21,8 @@ const manyRoutes = 500
 type early struct {
 	object *routev1.Route
 	result *ingest.Result
+	// material is what its TLS texts hold.
+	material *ingest.Material
 }
 
 // ingestEarly ingests the new ones of many routes.
@@ -42,7 +44,8 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 		running.Go(func() {
 			for i := w; i < len(fresh); i += workers {
 				if object := p.src.Route(fresh[i]); object != nil {
-					results[i] = early{object, ingest.Route(object, p.src, p.settings, nil)}
+					material := &ingest.Material{}
+					results[i] = early{object, ingest.Route(object, p.src, p.settings, ingest.Past{Material: material}), material}
 				}
 			}
 		})
@@ -57,7 +60,16 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 // read ingests a route, unless that has been done already.
 func (p *Pipeline) read(r *route, object *routev1.Route) *ingest.Result {
 	if e := p.early[model.Key{Namespace: object.Namespace, Name: object.Name}]; e.object == object && r.result == nil {
+		r.material = e.material
 		return e.result
 	}
-	return ingest.Route(object, p.src, p.settings, r.certificate())
+	return p.ingestVersion(r, object)
+}
+
+// ingestVersion ingests a version of a route.
+func (p *Pipeline) ingestVersion(r *route, object *routev1.Route) *ingest.Result {
+	if r.material == nil {
+		r.material = &ingest.Material{}
+	}
+	return ingest.Route(object, p.src, p.settings, ingest.Past{Certificate: r.certificate(), Material: r.material})
 }

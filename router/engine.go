@@ -122,6 +122,8 @@ type Engine struct {
 	lastGood string
 	// lastGoodRetry is when that file is tried again.
 	lastGoodRetry time.Time
+	// kept are the routes of which lastGood is the text.
+	kept []Kept
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time

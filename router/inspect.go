@@ -14,6 +14,14 @@ func (p *Pipeline) Claim(key model.Key) (claim *model.Claim, served bool) {
 	return r.result.Claim, r.served != nil
 }
 
+// Parses counts the TLS texts of a route that had to be parsed.
+func (p *Pipeline) Parses(key model.Key) int {
+	if r := p.routes[key]; r != nil && r.material != nil {
+		return r.material.Parses()
+	}
+	return 0
+}
+
 // RouteServices returns the Services that a route names.
 func (p *Pipeline) RouteServices(key model.Key) []model.Key {
 	r := p.routes[key]

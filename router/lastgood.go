@@ -110,7 +110,7 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 func (p *Pipeline) bar(r *route, res *ingest.Result, newest, former *routev1.Route) {
 	barrier := res.Barrier
 	if barrier == nil && former != nil {
-		if kept := ingest.Route(former, p.src, p.settings, r.certificate()); kept.Claim != nil {
+		if kept := p.ingestVersion(r, former); kept.Claim != nil {
 			barrier = kept.Claim.Barred()
 		}
 	}
@@ -139,7 +139,7 @@ func setEffect(res *ingest.Result, effect string) {
 
 // keep makes a former version the claim of a result, if it can still be served.
 func (p *Pipeline) keep(r *route, res *ingest.Result, former *routev1.Route) bool {
-	kept := ingest.Route(former, p.src, p.settings, r.certificate())
+	kept := p.ingestVersion(r, former)
 	if kept.Claim == nil {
 		return false
 	}

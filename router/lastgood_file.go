@@ -98,7 +98,7 @@ func (k *Kept) of(object *routev1.Route, p *Pipeline) bool {
 	if k.Claim == nil {
 		return true
 	}
-	now := ingest.Route(k.Accepted, p.src, p.settings, k.Claim.Certificate).Claim
+	now := ingest.Route(k.Accepted, p.src, p.settings, ingest.Past{Certificate: k.Claim.Certificate}).Claim
 	return now != nil && now.Created.Equal(k.Claim.Created) && now.Host == k.Claim.Host && now.NamedHost == k.Claim.NamedHost &&
 		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
 }
@@ -112,9 +112,15 @@ func (e *Engine) saveLastGood() {
 	slices.SortFunc(kept, func(a, b Kept) int {
 		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
+	if len(kept) > 0 && slices.Equal(kept, e.kept) {
+		return
+	}
 	text, err := json.Marshal(kept)
 	if err == nil && len(text) > maxLastGood {
 		err = fmt.Errorf("%d bytes, and %d is the most", len(text), maxLastGood)
+	}
+	if err == nil && string(text) == e.lastGood {
+		e.kept = kept
 	}
 	if string(text) == e.lastGood || time.Now().Before(e.lastGoodRetry) {
 		return
@@ -127,5 +133,5 @@ func (e *Engine) saveLastGood() {
 		e.log.Error("cannot keep the last good versions of routes; the next process of the router will not know them", "err", err)
 		return
 	}
-	e.lastGood = string(text)
+	e.lastGood, e.kept = string(text), kept
 }

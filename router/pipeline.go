@@ -58,6 +58,8 @@ type Pipeline struct {
 // route is what the pipeline knows of one route.
 type route struct {
 	result *ingest.Result
+	// material is what the route's TLS texts hold.
+	material *ingest.Material
 	// from is the version of the object that the result's claim comes from.
 	from *routev1.Route
 	// good is the last version of the object that could be served.

@@ -71,7 +71,7 @@ func ingested(t *testing.T, termination model.Termination, annotations map[strin
 	if termination != model.Plain {
 		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 	}
-	res := Route(r, pair{}, Settings{CheckInterval: 7 * time.Second}, nil)
+	res := Route(r, pair{}, Settings{CheckInterval: 7 * time.Second}, Past{})
 	if res.Claim == nil {
 		t.Fatalf("refused: %v", res.Findings)
 	}

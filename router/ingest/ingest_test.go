@@ -110,7 +110,7 @@ func FuzzRoute(f *testing.F) {
 		if termination != "" {
 			r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 		}
-		res := Route(r, one{pod, port}, Settings{}, nil)
+		res := Route(r, one{pod, port}, Settings{}, Past{})
 		if res.Claim == nil {
 			if !slices.ContainsFunc(res.Findings, func(f api.Finding) bool { return f.Severity == api.SeverityError && f.Message != "" }) {
 				t.Fatalf("refused without a reason: %v", res.Findings)

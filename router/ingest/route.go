@@ -45,10 +45,9 @@ type Result struct {
 	Secrets  []model.Key
 }
 
-// Route ingests one route. The certificate served last, which may be nil, goes
-// on serving where the Secret that the route names has come to hold nonsense.
-func Route(r *routev1.Route, src Source, s Settings, last *model.Certificate) *Result {
-	b := &builder{route: r, src: src, settings: s, last: last, result: &Result{
+// Route ingests one route.
+func Route(r *routev1.Route, src Source, s Settings, past Past) *Result {
+	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, result: &Result{
 		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -76,6 +75,7 @@ type builder struct {
 	result   *Result
 	ca       *model.CA
 	last     *model.Certificate
+	material *Material
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }
@@ -195,7 +195,7 @@ func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
 			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")
 		return true
 	}
-	ca, err := bundle(b.result.Key, t.DestinationCACertificate)
+	ca, err := b.material.bundle(b.result.Key, t.DestinationCACertificate)
 	if err != nil {
 		return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, err.Error())
 	}

@@ -128,9 +128,9 @@ const maxFileName = 200
 func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
 		if t.Certificate == "" {
-			return nil, model.Key{}, withoutCertificate(t)
+			return nil, model.Key{}, b.material.withoutCertificate(t)
 		}
-		cert, err := certificate(owner, host, pemTexts{t.Certificate, t.Key, t.CACertificate}, b.settings.MaxRSABits)
+		cert, err := b.material.certificate(owner, host, pemTexts{t.Certificate, t.Key, t.CACertificate}, b.settings.MaxRSABits)
 		cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
 		return cert, model.Key{}, err
 	}
@@ -146,7 +146,7 @@ func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSC
 	if secret.Type != corev1.SecretTypeTLS {
 		return nil, name, &externalError{message: fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
 	}
-	cert, err := certificate(owner, host,
+	cert, err := b.material.certificate(owner, host,
 		pemTexts{string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate}, b.settings.MaxRSABits)
 	cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
 	return cert, name, err
@@ -154,7 +154,14 @@ func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSC
 
 // withoutCertificate checks what has no effect without a certificate: as on
 // OpenShift it must be right all the same.
-func withoutCertificate(t *routev1.TLSConfig) error {
+func (m *Material) withoutCertificate(t *routev1.TLSConfig) error {
+	if t.Key == "" && t.CACertificate == "" {
+		return nil
+	}
+	return m.get(texts{kind: "unused", pem: pemTexts{key: t.Key, ca: t.CACertificate}}, func() kept { return kept{err: checkUnused(t)} }).err
+}
+
+func checkUnused(t *routev1.TLSConfig) error {
 	if _, keys, err := blocks(t.Key); t.Key != "" && (err != nil || len(keys) == 0) {
 		return errors.New("key: no private key found in the PEM text")
 	}

@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"slices"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Past is what the pipeline remembers of a route.
+type Past struct {
+	// Certificate is the one served last, or nil. It goes on serving where the
+	// Secret that the route names has come to hold nonsense.
+	Certificate *model.Certificate
+	// Material remembers what TLS texts hold, or is nil.
+	Material *Material
+}
+
+// Material remembers what the PEM texts of a route hold, so that each text is
+// parsed once: that takes milliseconds, and pods come and go much more often.
+// It belongs to one route, hence to one goroutine at a time.
+type Material struct {
+	kept   []kept
+	parses int
+}
+
+// kept is one text, or several that belong together, and what came of it.
+type kept struct {
+	of   texts
+	cert *model.Certificate
+	ca   *model.CA
+	err  error
+}
+
+// texts identify what is parsed. Strings that come from the same object are
+// equal by their address, without a look at them.
+type texts struct {
+	kind, host string
+	pem        pemTexts
+	rsaBits    int
+}
+
+// keptTexts is how many are remembered: certificate and CA of the newest and of
+// the last good version, and of one more.
+const keptTexts = 6
+
+// Parses counts what had to be parsed.
+func (m *Material) Parses() int { return m.parses }
+
+func (m *Material) get(of texts, parse func() kept) kept {
+	if m == nil {
+		return parse()
+	}
+	if i := slices.IndexFunc(m.kept, func(k kept) bool { return k.of == of }); i >= 0 {
+		return m.kept[i]
+	}
+	k := parse()
+	k.of = of
+	m.parses++
+	m.kept = append(m.kept, k)
+	if len(m.kept) > keptTexts {
+		m.kept = slices.Delete(m.kept, 0, 1)
+	}
+	return k
+}
+
+func (m *Material) certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
+	k := m.get(texts{"certificate", host, in, rsaBits}, func() kept {
+		cert, err := certificate(owner, host, in, rsaBits)
+		return kept{cert: cert, err: err}
+	})
+	return k.cert, k.err
+}
+
+func (m *Material) bundle(owner model.Key, text string) (*model.CA, error) {
+	k := m.get(texts{kind: "bundle", pem: pemTexts{ca: text}}, func() kept {
+		ca, err := bundle(owner, text)
+		return kept{ca: ca, err: err}
+	})
+	return k.ca, k.err
+}
