@@ -17,10 +17,10 @@ import (
 // meant for the owner of the route.
 type SecretError struct {
 	Key model.Key
-	// Pending is true until the API server has answered for the first time:
+	// Unread is true until the API server has answered for the first time:
 	// it is then not known whether anything is wrong. The key becomes dirty
 	// with the answer.
-	Pending bool
+	Unread bool
 	// Err is the API server's refusal, or nil if the Secret does not exist.
 	Err error
 }
@@ -28,7 +28,7 @@ type SecretError struct {
 // Error implements error.
 func (e *SecretError) Error() string {
 	switch {
-	case e.Pending:
+	case e.Unread:
 		return fmt.Sprintf("secret %q has not been read yet", e.Key.Name)
 	case e.Err == nil:
 		return fmt.Sprintf("secret %q does not exist in namespace %q", e.Key.Name, e.Key.Namespace)
@@ -37,6 +37,10 @@ func (e *SecretError) Error() string {
 			e.Key.Name, e.Key.Namespace, e.Err)
 	}
 }
+
+// Pending reports whether it is too early to say anything: package ingest asks
+// for this method, so that no user is told of a Secret that is just being read.
+func (e *SecretError) Pending() bool { return e.Unread }
 
 // Unwrap returns the API server's refusal.
 func (e *SecretError) Unwrap() error { return e.Err }
@@ -162,12 +166,12 @@ func (s *secretSet) get(key model.Key) (*corev1.Secret, error) {
 	w := s.watches[key]
 	s.mu.Unlock()
 	if w == nil {
-		return nil, &SecretError{Key: key, Pending: true}
+		return nil, &SecretError{Key: key, Unread: true}
 	}
 	select {
 	case <-w.answered:
 	default:
-		return nil, &SecretError{Key: key, Pending: true}
+		return nil, &SecretError{Key: key, Unread: true}
 	}
 	w.mu.Lock()
 	refused := w.refused

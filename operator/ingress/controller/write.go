@@ -107,7 +107,7 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 			r.options.Log.Info("created route of ingress", "route", name, "ingress", i.Name, "host", desired.Spec.Host)
 			return desired, nil, nil
 		case refusal(err):
-			return nil, routeFinding(i, api.ReasonRouteRefused, err.Error(), "the path is not served"), nil
+			return nil, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is not served"), nil
 		case !apierrors.IsAlreadyExists(err):
 			return nil, nil, fmt.Errorf("create Route %s: %w", name, err)
 		}
@@ -129,7 +129,7 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 	case refusal(err) && ingest.Closed(updated):
 		return r.close(ctx, i, live, updated, err)
 	case refusal(err):
-		return live, routeFinding(i, api.ReasonRouteRefused, err.Error(), "the path is served as before"), nil
+		return live, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is served as before"), nil
 	case err != nil:
 		return live, nil, fmt.Errorf("update Route %s: %w", name, err)
 	}
@@ -141,7 +141,7 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 // is it would go on letting requests through. If it cannot be closed as it is
 // either, it goes.
 func (r *reconciler) close(ctx context.Context, i *networkingv1.Ingress, live, desired *routev1.Route, refused error) (*routev1.Route, *api.Finding, error) {
-	finding := routeFinding(i, api.ReasonRouteRefused, refused.Error(), "the path answers 503")
+	finding := routeFinding(i, api.ReasonRouteRefused, briefly(refused), "the path answers 503")
 	if ingest.Closed(live) {
 		return live, finding, nil
 	}
