@@ -36,6 +36,9 @@ const (
 	// ReasonRevocationListUnavailable: a list of revoked client certificates
 	// is missing or too old. Clients that depend on it are refused.
 	ReasonRevocationListUnavailable Reason = "RevocationListUnavailable"
+	// ReasonFilesNotWritten: a router cannot write the files that HAProxy starts
+	// from, most often because its volume is full.
+	ReasonFilesNotWritten Reason = "FilesNotWritten"
 	// ReasonNoEffect: a setting is there that Fairlead does not need.
 	ReasonNoEffect Reason = "NoEffect"
 	// ReasonAnyProxySource: every source may speak the PROXY protocol, so a

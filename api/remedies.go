@@ -241,6 +241,10 @@ func controllerRemedies() map[Reason]Remedy {
 			"every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
 			"list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
 		},
+		ReasonFilesNotWritten: {
+			"a router cannot write the files that HAProxy starts from, most often because its volume is full",
+			"raise the operator's flag --router-routes, from which the size of the volume is computed; see docs/operator/resources.md",
+		},
 		ReasonRevocationListUnavailable: {
 			"a list of revoked client certificates is missing or too old",
 			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",

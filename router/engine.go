@@ -72,6 +72,9 @@ type Options struct {
 	// SettingsRefused, if set, is told when HAProxy refuses the settings, and
 	// with nil when others are tried instead.
 	SettingsRefused func(*api.Finding)
+	// FilesFailed, if set, is told that HAProxy's files cannot be written, and
+	// with nil when they can be again.
+	FilesFailed func(*api.Finding)
 	// Certificate answers for hosts that bring none. Updates come over
 	// Certificates, which may be nil.
 	Certificate  *model.Certificate
@@ -133,6 +136,8 @@ type Engine struct {
 	complaint string
 
 	refresh refresh
+	// filesFailing is true while HAProxy's files cannot be written.
+	filesFailing bool
 	// reloadedAt is when HAProxy was last reloaded.
 	reloadedAt time.Time
 	old        oldWorkers
@@ -144,6 +149,9 @@ type Engine struct {
 func NewEngine(o Options) (*Engine, error) {
 	if o.DriftCheck == 0 {
 		o.DriftCheck = DefaultDriftCheck
+	}
+	if o.FilesFailed == nil {
+		o.FilesFailed = func(*api.Finding) {}
 	}
 	if o.State == nil {
 		o.State = &statefile.Store{Dir: o.Layout.StateDir(), Log: o.Log, Discarded: o.Metrics.StateDiscarded, Failed: o.Metrics.WriteFailed}
@@ -237,14 +245,16 @@ func (e *Engine) attach() error {
 	if _, err := e.runtime.Info(); err == nil {
 		return nil // sync reads it back
 	}
-	return e.writeFiles()
+	if err := e.writeFiles(); !isFilesError(err) {
+		return err
+	}
+	return nil // HAProxy may have files of before; these are tried again
 }
 
 // sync makes HAProxy like the wanted state, and returns when to look again.
 func (e *Engine) sync() time.Duration {
 	if err := e.identify(); err != nil {
-		e.lost(err)
-		return retryPause
+		return e.failed(err, retryPause)
 	}
 	e.retry()
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
@@ -253,12 +263,10 @@ func (e *Engine) sync() time.Duration {
 			return wait
 		}
 		if err := e.reload(p.Reload); err != nil {
-			e.lost(err)
-			return reloadPause
+			return e.failed(err, reloadPause)
 		}
 	} else if err := e.apply(p); err != nil {
-		e.lost(err)
-		return 100 * time.Millisecond
+		return e.failed(err, 100*time.Millisecond)
 	}
 	e.live.Share(e.pipeline.Want(), e.pending)
 	e.pending = plan.NewScope()
@@ -268,6 +276,16 @@ func (e *Engine) sync() time.Duration {
 	e.report()
 	e.refreshFiles()
 	return e.remove()
+}
+
+// failed returns when to look again after an error. One of files says nothing
+// against the process, which serves on.
+func (e *Engine) failed(err error, pause time.Duration) time.Duration {
+	if isFilesError(err) {
+		return filesPause
+	}
+	e.lost(err)
+	return pause
 }
 
 // lost forgets what was known about the process.
@@ -286,6 +304,8 @@ func (e *Engine) lost(err error) {
 	switch {
 	case !errors.Is(err, haproxy.ErrGone):
 		e.goneSince = time.Time{}
+	case e.filesFailing: // which is why, and no route's fault
+		e.refreshFiles()
 	case e.goneSince.IsZero():
 		e.goneSince = time.Now()
 	case e.runtime.Starting(): // which takes its time where there are many routes
@@ -310,9 +330,7 @@ func (e *Engine) startBare() {
 		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
 	}
 	e.bare = true
-	if err := e.files.Write(e.skeleton.target.base, e.pipeline.Bare()); err != nil {
-		e.log.Error("cannot write HAProxy's files", "err", err)
-	}
+	e.tellFiles(e.files.Write(e.skeleton.target.base, e.pipeline.Bare()))
 }
 
 // identify makes sure that live describes the process behind the socket. It
@@ -371,18 +389,4 @@ func (e *Engine) apply(p plan.Plan) error {
 	}
 	e.o.Metrics.observeApply(time.Since(began), len(p.Steps))
 	return nil
-}
-
-func merge(into, from *plan.Scope) {
-	addAll(into.Backends, from.Backends)
-	addAll(into.Entries, from.Entries)
-	addAll(into.Certs, from.Certs)
-	addAll(into.CAs, from.CAs)
-	addAll(into.Lines, from.Lines)
-}
-
-func addAll[K comparable](into, from map[K]struct{}) {
-	for k := range from {
-		into[k] = struct{}{}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -62,10 +63,59 @@ func (e *Engine) writeFiles() error {
 		e.refresh.start(func() error { return e.files.Write(base, state) })
 		err := e.refresh.wait()
 		e.refresh.end()
-		if !e.refuseUnsafe(err) {
-			return err
+		if e.refuseUnsafe(err) {
+			continue
 		}
+		e.tellFiles(err)
+		if err != nil {
+			return &filesError{err}
+		}
+		return nil
 	}
+}
+
+// filesError is why the files that HAProxy starts from cannot be written, most
+// often a full disk. HAProxy goes on with what it has, and with what changes at
+// run time.
+type filesError struct{ err error }
+
+func isFilesError(err error) bool {
+	_, files := errors.AsType[*filesError](err)
+	return files
+}
+
+func (e *filesError) Error() string { return e.err.Error() }
+
+func (e *filesError) Unwrap() error { return e.err }
+
+// tellFiles notes whether the files could be written, and tells it when that has
+// changed. What waits for files is tried again with the next write.
+func (e *Engine) tellFiles(err error) {
+	if err == nil {
+		if e.filesFailing {
+			e.log.Info("HAProxy's files can be written again")
+			e.filesFailing = false
+			e.o.Metrics.filesStale.Set(0)
+			e.o.FilesFailed(nil)
+		}
+		if e.skeleton.postponed {
+			e.skeleton.postponed, e.skeleton.tolerated = false, ""
+			e.pid = 0 // compare with the process at once
+		}
+		return
+	}
+	e.refresh.due = true
+	e.o.Metrics.WriteFailed("haproxy")
+	if e.filesFailing {
+		return
+	}
+	e.filesFailing = true
+	e.o.Metrics.filesStale.Set(1)
+	e.log.Error("cannot write HAProxy's files; a restart of it would begin with old ones", "err", err)
+	e.o.FilesFailed(&api.Finding{
+		Reason: api.ReasonFilesNotWritten, Severity: api.SeverityError, Message: "a router cannot write HAProxy's files: " + err.Error(),
+		Effect: "HAProxy serves what it has, and changes that need no reload; the write is tried again every few seconds",
+	})
 }
 
 // refuseUnsafe lets the route fall back whose value could not be written. It
@@ -100,7 +150,5 @@ func (e *Engine) refreshed(err error) {
 		e.refresh.due = true
 		return
 	}
-	if err != nil {
-		e.log.Error("cannot write HAProxy's files; a restart of it would begin with old ones", "err", err)
-	}
+	e.tellFiles(err)
 }

@@ -20,6 +20,8 @@ type skeleton struct {
 	// refused is the fingerprint that HAProxy refused, tried again only after
 	// another one; tolerated that of the process which goes on instead.
 	refused, tolerated string
+	// postponed is true if the target waits until files can be written.
+	postponed bool
 
 	// words are HAProxy's about what it refused last.
 	words string
@@ -131,6 +133,10 @@ func (e *Engine) replaceSkeleton(info haproxy.Info) error {
 	reason := e.skeleton.reason()
 	e.log.Info("router-wide settings differ from those of the running HAProxy", "reason", reason, "have", info.Description, "want", e.skeleton.target.base.Fingerprint)
 	err := e.reload(reason)
+	if isFilesError(err) {
+		e.skeleton.tolerated, e.skeleton.postponed = info.Description, true
+		return e.readBack(info.PID)
+	}
 	if !haproxy.Refused(err) {
 		return err
 	}

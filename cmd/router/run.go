@@ -112,7 +112,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := router.NewEngine(router.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
-		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused,
+		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused, FilesFailed: teller.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,
 	})
 	if err != nil {

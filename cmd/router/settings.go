@@ -22,9 +22,10 @@ type settingsTeller struct {
 	object   api.ObjectRef
 	unusable prometheus.Gauge
 	publish  func([]api.Finding)
-	// found are the findings about values, refusal is HAProxy's, or nil.
-	found, last []api.Finding
-	refusal     *api.Finding
+	// found are the findings about values, refusal is HAProxy's, and files says
+	// that its files cannot be written; both are nil if there is none.
+	found, last    []api.Finding
+	refusal, files *api.Finding
 }
 
 func newSettingsTeller(c *config, log *slog.Logger, registry prometheus.Registerer, publish func([]api.Finding)) *settingsTeller {
@@ -38,8 +39,10 @@ func newSettingsTeller(c *config, log *slog.Logger, registry prometheus.Register
 
 func (t *settingsTeller) tell() {
 	all := slices.Clone(t.found)
-	if t.refusal != nil {
-		all = append(all, *t.refusal)
+	for _, f := range []*api.Finding{t.refusal, t.files} {
+		if f != nil {
+			all = append(all, *f)
+		}
 	}
 	unusable := 0
 	for _, f := range all {
@@ -61,6 +64,14 @@ func (t *settingsTeller) tell() {
 // refused takes HAProxy's refusal of the settings, nil if there is none.
 func (t *settingsTeller) refused(f *api.Finding) {
 	if t.refusal = f; f != nil {
+		f.Object = t.object
+	}
+	t.tell()
+}
+
+// filesFailed takes that HAProxy's files cannot be written, nil if they can.
+func (t *settingsTeller) filesFailed(f *api.Finding) {
+	if t.files = f; f != nil {
 		f.Object = t.object
 	}
 	t.tell()

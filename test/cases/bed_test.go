@@ -54,8 +54,9 @@ type bed struct {
 	controller atomic.Pointer[operatorv1.IngressController]
 	flags      settings.Flags
 	findings   atomic.Pointer[[]api.Finding]
-	// refusal is what HAProxy has against the settings, or nil.
-	refusal atomic.Pointer[api.Finding]
+	// refusal is what HAProxy has against the settings, and failure why its files
+	// cannot be written, or nil.
+	refusal, failure atomic.Pointer[api.Finding]
 
 	// driftCheck is how often the engine looks for foreign changes.
 	driftCheck time.Duration
@@ -151,7 +152,7 @@ func (b *bed) startEngine() {
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = router.NewEngine(router.Options{
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
-		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
+		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
 	if err != nil {
 		b.t.Fatal(err)
