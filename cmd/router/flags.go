@@ -24,7 +24,7 @@ type config struct {
 	kubeconfig, name, domain    string
 	haproxy, workDir, stateDir  string
 	httpPort, httpsPort         int
-	statsPort                   int
+	statsPort, healthPort       int
 	certificate, statsAuth      string
 	clientCA, errorPages        string
 	destinationCA, logSocket    string
@@ -72,7 +72,8 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.domain, "domain", "", "domain of routes that have only a subdomain")
 		fs.IntVar(&c.httpPort, "http-port", 80, "port for HTTP")
 		fs.IntVar(&c.httpsPort, "https-port", 443, "port for HTTPS")
-		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for probes, metrics and the statistics page")
+		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for metrics, the statistics page, and probes")
+		fs.IntVar(&c.healthPort, "health-port", 0, "port for probes alone; default is none")
 		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
 		fs.StringVar(&c.destinationCA, "destination-ca", "", "directory with service-ca.crt: who must have signed the certificates of pods, for SERVICE.NAMESPACE.svc, behind re-encrypt routes without a CA of their own; default is not to verify those")
 		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")

@@ -127,6 +127,9 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		AuthDir: c.statsAuth, Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
 	}
 	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
+	if c.healthPort > 0 {
+		p.start("probes", func() error { return server.RunProbes(ctx, c.healthPort) })
+	}
 	go watchFiles(ctx, c, log, ring)
 	p.start("revocation lists", func() error { return lists.Run(ctx) })
 	go saveMemory(ctx, engine.Ready)

@@ -34,7 +34,10 @@ import (
 //	/                 HAProxy's statistics page
 //
 // All but those of /healthz ask for user and password, or for a token; see Access.
-// The port speaks HTTP and, with a certificate, HTTPS.
+// The port speaks HTTP and, with a certificate, HTTPS; then it takes neither
+// passwords nor tokens over HTTP.
+//
+// RunProbes answers those of /healthz alone on a port of its own.
 type Server struct {
 	// Ready reports whether HAProxy serves all known routes.
 	Ready func() bool
@@ -58,22 +61,63 @@ type Server struct {
 // Stop makes the router not ready, so that load balancers look elsewhere.
 func (s *Server) Stop() { s.stopping.Store(true) }
 
+// Limits of a request. A profile may take a minute, all of HAProxy's metrics too.
+const (
+	headerTime = 5 * time.Second
+	readTime   = 10 * time.Second
+	writeTime  = 2 * time.Minute
+	idleTime   = time.Minute
+	// probeTime bounds all of a probe's connection, which serves one request.
+	probeTime   = 2 * time.Second
+	headerBytes = 16 << 10
+)
+
 // Run serves on a TCP port until the context ends.
 func (s *Server) Run(ctx context.Context, port int) error {
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
-	if err != nil {
-		return fmt.Errorf("serve health and statistics: %w; choose another port with --stats-port", err)
-	}
 	var config *tls.Config
 	if s.Certificate != nil {
 		config = &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS12}
 	}
+	server := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: headerBytes,
+	}
+	l, err := listen(ctx, port, "--stats-port")
+	if err != nil {
+		return err
+	}
+	return run(ctx, server, newEither(l, config))
+}
+
+// RunProbes serves /healthz on a TCP port until the context ends.
+func (s *Server) RunProbes(ctx context.Context, port int) error {
+	mux := http.NewServeMux()
+	s.handleProbes(mux)
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: probeTime, ReadTimeout: probeTime, WriteTimeout: probeTime, MaxHeaderBytes: headerBytes,
+	}
+	server.SetKeepAlivesEnabled(false)
+	l, err := listen(ctx, port, "--health-port")
+	if err != nil {
+		return err
+	}
+	return run(ctx, server, l)
+}
+
+func listen(ctx context.Context, port int, flag string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("serve health and statistics: %w; choose another port with %s", err, flag)
+	}
+	return newLimited(l), nil
+}
+
+func run(ctx context.Context, server *http.Server, l net.Listener) error {
 	go func() {
 		<-ctx.Done()
 		_ = server.Close()
 	}()
-	if err := server.Serve(newEither(l, config)); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve health and statistics: %w", err)
 	}
 	return nil
@@ -82,12 +126,7 @@ func (s *Server) Run(ctx context.Context, port int) error {
 func (s *Server) handler() http.Handler {
 	const metrics, debug = "metrics", "debug"
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", s.healthz(""))
-	mux.HandleFunc("/healthz/ready", s.healthz("ready"))
-	mux.HandleFunc("/healthz/", http.NotFound) // what is no check needs no password
-	for _, c := range checks {
-		mux.HandleFunc("/"+path.Join("healthz", c.of, c.name), s.healthz(c.of, c))
-	}
+	s.handleProbes(mux)
 	mux.Handle("/metrics", s.authorized(metrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("/metrics/haproxy", s.authorized(metrics, s.haproxy("/metrics")))
 	mux.Handle("/debug/pprof/", s.authorized(debug, http.HandlerFunc(pprof.Index)))
@@ -95,6 +134,15 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/debug/pprof/trace", s.authorized(debug, http.HandlerFunc(pprof.Trace)))
 	mux.Handle("/", s.authorized(metrics, s.haproxy("")))
 	return mux
+}
+
+func (s *Server) handleProbes(mux *http.ServeMux) {
+	mux.HandleFunc("/healthz", s.healthz(""))
+	mux.HandleFunc("/healthz/ready", s.healthz("ready"))
+	mux.HandleFunc("/healthz/", http.NotFound) // what is no check needs no password
+	for _, c := range checks {
+		mux.HandleFunc("/"+path.Join("healthz", c.of, c.name), s.healthz(c.of, c))
+	}
 }
 
 // check is one thing that a probe looks at.
@@ -189,6 +237,10 @@ func (s *Server) authorized(subresource string, next http.Handler) http.Handler 
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil && s.Certificate != nil {
+			http.Error(w, "this needs HTTPS: passwords and tokens are not taken over HTTP; change those that you have sent", http.StatusForbidden)
+			return
+		}
 		if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && s.Access != nil {
 			s.byToken(w, r, strings.TrimSpace(token), subresource, next)
 			return

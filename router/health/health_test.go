@@ -23,6 +23,11 @@ import (
 // serve runs a server until the test ends, and returns its port.
 func serve(t *testing.T, s *Server) string {
 	t.Helper()
+	return serveWith(t, s.Run)
+}
+
+func serveWith(t *testing.T, run func(context.Context, int) error) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,7 @@ func serve(t *testing.T, s *Server) string {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx, port) }()
+	go func() { done <- run(ctx, port) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -138,6 +143,9 @@ func TestAccess(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer answer.Body.Close()
+				if scheme == "http" && !strings.HasPrefix(test.path, "/healthz") {
+					test.want, test.says = 403, "needs HTTPS"
+				}
 				body, err := io.ReadAll(answer.Body)
 				if err != nil {
 					t.Fatal(err)
