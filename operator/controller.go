@@ -237,7 +237,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	note(r.ensureDNSRecords(ctx, in))
 	nodePort, wanted := desiredNodePortService(s)
 	_, err = ensure(ctx, r, child[*corev1.Service]{
-		ic: s.name, empty: &corev1.Service{}, desired: nodePort, unwanted: !wanted, changed: changedNodePortService,
+		ic: s.name, empty: &corev1.Service{}, desired: nodePort, unwanted: !wanted, changed: changedService,
 	})
 	note(err)
 	_, err = ensure(ctx, r, child[*corev1.Service]{

@@ -252,16 +252,17 @@ func containerPorts(s settings) []corev1.ContainerPort {
 		{Name: "https", ContainerPort: s.ports.https, Protocol: corev1.ProtocolTCP},
 		{Name: "metrics", ContainerPort: s.ports.stats, Protocol: corev1.ProtocolTCP},
 	}
-	if s.hostNetwork() {
-		for i := range list {
-			list[i].HostPort = list[i].ContainerPort
-		}
+	if !s.hostNetwork() {
+		return append(list, corev1.ContainerPort{Name: "health", ContainerPort: s.probePort(), Protocol: corev1.ProtocolTCP})
+	}
+	for i := range list {
+		list[i].HostPort = list[i].ContainerPort
 	}
 	return list
 }
 
 func probe(s settings, path string, periodSeconds, failures int32) *corev1.Probe {
-	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(s.ports.stats), Scheme: corev1.URISchemeHTTP}
+	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(s.probePort()), Scheme: corev1.URISchemeHTTP}
 	if s.hostNetwork() {
 		get.Host = "localhost"
 	}

@@ -38,6 +38,9 @@ func routerArgs(s settings) []string {
 		"--admitted-settings", admittedDir,
 		"--destination-ca", serviceCADir,
 	}
+	if p := s.probePort(); p != s.ports.stats {
+		args = append(args, "--health-port", port(p))
+	}
 	if s.logs {
 		args = append(args, "--log-socket", logSocket)
 	}

@@ -40,21 +40,11 @@ func desiredLoadBalancerService(s settings) (*corev1.Service, bool) {
 }
 
 // desiredNodePortService returns the Service with ports on every node, and
-// whether the publishing strategy wants one.
+// whether the publishing strategy wants one. Metrics and statistics are not open
+// there.
 func desiredNodePortService(s settings) (*corev1.Service, bool) {
-	service := outsideService(s, api.NodePortServiceName(s.name), corev1.ServiceTypeNodePort, servicePorts(true))
+	service := outsideService(s, api.NodePortServiceName(s.name), corev1.ServiceTypeNodePort, servicePorts(false))
 	return service, s.strategy.Type == operatorv1.NodePortServiceStrategyType
-}
-
-// changedNodePortService is changedService, which leaves the port of metrics
-// away where an administrator took it away: it need not be open on every node.
-func changedNodePortService(live, desired *corev1.Service) (*corev1.Service, bool) {
-	isMetrics := func(p corev1.ServicePort) bool { return p.Name == portMetrics }
-	if !slices.ContainsFunc(live.Spec.Ports, isMetrics) {
-		desired = desired.DeepCopy()
-		desired.Spec.Ports = slices.DeleteFunc(desired.Spec.Ports, isMetrics)
-	}
-	return changedService(live, desired)
 }
 
 func outsideService(s settings, name string, t corev1.ServiceType, p []corev1.ServicePort) *corev1.Service {

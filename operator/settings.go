@@ -19,6 +19,8 @@ const (
 	defaultHTTPPort  = 80
 	defaultHTTPSPort = 443
 	defaultStatsPort = 1936
+	// healthPort is for probes alone, where the pod has a network of its own.
+	healthPort = 1937
 )
 
 // defaultDNSTTL is that of OpenShift.
@@ -63,6 +65,16 @@ type settings struct {
 }
 
 // hostNetwork reports whether router pods use the network of their node.
+// probePort is where the kubelet asks. On the network of a node it is that of
+// metrics and statistics, because no field of the API has another one for it:
+// there the kubelet asks by loopback, which has no limits.
+func (s settings) probePort() int32 {
+	if s.hostNetwork() {
+		return s.ports.stats
+	}
+	return healthPort
+}
+
 func (s settings) hostNetwork() bool {
 	return s.strategy.Type == operatorv1.HostNetworkStrategyType
 }

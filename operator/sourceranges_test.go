@@ -57,21 +57,42 @@ func TestSourceRangesAnnotation(t *testing.T) {
 	}
 }
 
-// TestMetricsPortStaysAway: a port that an administrator took from the nodes is
-// not opened there again.
-func TestMetricsPortStaysAway(t *testing.T) {
+// TestMetricsPortNotPublished: metrics and statistics are open within the cluster
+// only; a port that is there from before, or that was added, goes.
+func TestMetricsPortNotPublished(t *testing.T) {
 	t.Parallel()
-	desired, _ := desiredNodePortService(plainSettings(operatorv1.NodePortServiceStrategyType, 2))
-	live := desired.DeepCopy()
-	if _, changed := changedNodePortService(live, desired); changed {
-		t.Error("a Service as desired is changed")
+	node := plainSettings(operatorv1.NodePortServiceStrategyType, 2)
+	desired, _ := desiredNodePortService(node)
+	balancer, _ := desiredLoadBalancerService(plainSettings(operatorv1.LoadBalancerServiceStrategyType, 2))
+	for _, service := range []*corev1.Service{desired, balancer} {
+		for _, p := range service.Spec.Ports {
+			if p.Name != "http" && p.Name != "https" {
+				t.Errorf("%s publishes %s", service.Name, p.Name)
+			}
+		}
 	}
-	live.Spec.Ports = live.Spec.Ports[:2]
-	if updated, changed := changedNodePortService(live, desired); changed || len(updated.Spec.Ports) != 2 {
+	live := desired.DeepCopy()
+	live.Spec.Ports = append(live.Spec.Ports, desiredInternalService(node).Spec.Ports[2])
+	if updated, changed := changedService(live, desired); !changed || len(updated.Spec.Ports) != 2 {
 		t.Errorf("ports are %+v", updated.Spec.Ports)
 	}
-	live.Spec.Ports = live.Spec.Ports[:1]
-	if updated, changed := changedNodePortService(live, desired); !changed || len(updated.Spec.Ports) != 2 {
-		t.Errorf("without https, ports are %+v", updated.Spec.Ports)
+}
+
+// TestProbePort: the kubelet asks on a port of its own where the pod has one.
+func TestProbePort(t *testing.T) {
+	t.Parallel()
+	for strategy, want := range map[operatorv1.EndpointPublishingStrategyType]int32{
+		operatorv1.LoadBalancerServiceStrategyType: 1937, operatorv1.PrivateStrategyType: 1937,
+		operatorv1.HostNetworkStrategyType: 1936,
+	} {
+		c := routerContainer(plainSettings(strategy, 2))
+		for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+			if got := p.HTTPGet.Port.IntVal; got != want {
+				t.Errorf("%s: probed on %d, want %d", strategy, got, want)
+			}
+		}
+		if listens := slices.Contains(c.Args, "--health-port"); listens != (want == 1937) {
+			t.Errorf("%s: %v", strategy, c.Args)
+		}
 	}
 }

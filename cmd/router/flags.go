@@ -45,7 +45,7 @@ On a cluster the operator starts it. By hand, against any cluster:
          --haproxy /usr/sbin/haproxy --work-dir /tmp/router \
          --http-port 8080 --https-port 8443 --stats-port 1936
 
-then see http://localhost:1936/ for statistics and /healthz/ready for readiness.
+then see https://localhost:1936/ for statistics and /healthz/ready for readiness.
 If an IngressController of that name exists, its settings apply, live.
 
 Only keep HAProxy running, for a container of its own:

@@ -40,7 +40,7 @@ func (d *demo) stay(ctx context.Context) error {
 	d.say("Through ports of this machine:")
 	d.say("  curl --resolve plain.apps.example.com:%s:127.0.0.1 http://plain.apps.example.com:%s/text", http, http)
 	d.say("  curl -k --resolve edge.apps.example.com:%s:127.0.0.1 https://edge.apps.example.com:%s/text", https, https)
-	d.say("  HAProxy's stats page: http://127.0.0.1:%s/ as %s with password %s", stats, user, password)
+	d.say("  HAProxy's stats page: https://127.0.0.1:%s/ as %s with password %s", stats, user, password)
 	d.say("Logs of every program: %s", d.cluster.Dir())
 	<-ctx.Done()
 	return nil
