@@ -23,13 +23,16 @@ type Route struct {
 	Prefix netip.Prefix
 	// LocalPref is for peers of the own AS; 0 means the default, 100.
 	LocalPref uint32
+	// Prepend is how many times more than once the node's AS number is in the AS
+	// path, for peers of other ASes.
+	Prepend uint8
 	// Communities are sorted, without repetition.
 	Communities []config.Community
 }
 
 // Equal says whether the two routes are the same to a peer.
 func (r Route) Equal(o Route) bool {
-	return r.Prefix == o.Prefix && r.LocalPref == o.LocalPref && slices.Equal(r.Communities, o.Communities)
+	return r.Prefix == o.Prefix && r.LocalPref == o.LocalPref && r.Prepend == o.Prepend && slices.Equal(r.Communities, o.Communities)
 }
 
 // Peer is a router as one node talks to it. It is comparable: a session is kept

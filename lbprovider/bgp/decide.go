@@ -203,9 +203,16 @@ func offerOne(ads []*config.BGPAdvertisement, addr netip.Addr) (offers []Offer, 
 		if !announced {
 			continue
 		}
-		o := Offer{Route: Route{Prefix: prefix, LocalPref: ad.LocalPref, Communities: ad.Communities}, Peers: ad.Peers}
+		o := Offer{Route: Route{Prefix: prefix, LocalPref: ad.LocalPref, Prepend: ad.Prepend, Communities: ad.Communities}, Peers: ad.Peers}
 		for i, other := range offers {
-			if other.Prefix == o.Prefix && other.LocalPref != o.LocalPref && meet(other.Peers, o.Peers) {
+			if other.Prefix != o.Prefix || !meet(other.Peers, o.Peers) {
+				continue
+			}
+			if other.Prepend != o.Prepend {
+				return nil, fmt.Sprintf("BGPAdvertisements %q and %q want asPathPrepend %d and %d for %s",
+					names[i], ad.Name, other.Prepend, o.Prepend, o.Prefix)
+			}
+			if other.LocalPref != o.LocalPref {
 				return nil, fmt.Sprintf("BGPAdvertisements %q and %q want localPref %d and %d for %s",
 					names[i], ad.Name, other.LocalPref, o.LocalPref, o.Prefix)
 			}

@@ -158,6 +158,14 @@ func TestDecide(t *testing.T) {
 			words: `BGPAdvertisements "x" and "y" want localPref 100 and 200 for 198.18.200.1/32`,
 		},
 		{
+			name: "two wishes for asPathPrepend", reason: ConflictingAdvertisements, on: []string{"a", "b"},
+			ads: []*config.BGPAdvertisement{
+				ad("x", func(a *config.BGPAdvertisement) { a.Prepend = 3 }),
+				ad("y", func(a *config.BGPAdvertisement) { a.Peers = []string{"tor"} }),
+			},
+			words: `BGPAdvertisements "x" and "y" want asPathPrepend 3 and 0 for 198.18.200.1/32`,
+		},
+		{
 			name: "two wishes for localPref in one family", reason: Announced, on: []string{"a", "b"}, offers: host,
 			change: func(r *Request) {
 				r.Addrs = []netip.Addr{netip.MustParseAddr("198.18.200.1"), netip.MustParseAddr("fd00:200::1")}

@@ -14,7 +14,7 @@ const MaxRoutes = 10_000
 
 // Merge returns the routes that the peer gets from the offers of all Services,
 // sorted by prefix: of equal prefixes the communities are united, and the
-// largest localPref counts. It leaves out families that the session does not
+// largest localPref and asPathPrepend count. It leaves out families that the session does not
 // carry, and returns how many routes are beyond MaxRoutes.
 func Merge(peer Peer, offers []Offer) (routes []Route, refused int) {
 	routes = make([]Route, 0, len(offers))
@@ -28,9 +28,10 @@ func Merge(peer Peer, offers []Offer) (routes []Route, refused int) {
 	merged := routes[:0]
 	for _, r := range routes {
 		if last := len(merged) - 1; last < 0 || merged[last].Prefix != r.Prefix {
-			merged = append(merged, Route{Prefix: r.Prefix, LocalPref: r.LocalPref, Communities: united(nil, r.Communities)})
+			merged = append(merged, Route{Prefix: r.Prefix, LocalPref: r.LocalPref, Prepend: r.Prepend, Communities: united(nil, r.Communities)})
 		} else {
 			merged[last].LocalPref = max(merged[last].LocalPref, r.LocalPref)
+			merged[last].Prepend = max(merged[last].Prepend, r.Prepend)
 			merged[last].Communities = united(merged[last].Communities, r.Communities)
 		}
 	}

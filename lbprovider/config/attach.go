@@ -115,9 +115,13 @@ func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement, v6 bool) (why problem, 
 		}
 	}
 	for _, other := range pool.BGP {
-		if ad.LocalPref == other.LocalPref || length != other.length(v6) || len(ad.Services) > 0 || len(other.Services) > 0 ||
+		if ad.LocalPref == other.LocalPref && ad.Prepend == other.Prepend || length != other.length(v6) || len(ad.Services) > 0 || len(other.Services) > 0 ||
 			!samePeers(ad, other) || !p.meet(ad.Nodes, other.Nodes) {
 			continue
+		}
+		if ad.LocalPref == other.LocalPref {
+			return problem{field: "spec.asPathPrepend", reason: api.ReasonConflictingAdvertisements, message: fmt.Sprintf(
+				"BGPAdvertisement %q announces the same %s prefixes with the AS number prepended %d times instead of %d", other.Name, family(v6), other.Prepend, ad.Prepend)}, true
 		}
 		return problem{field: "spec.localPref", reason: api.ReasonConflictingAdvertisements, message: fmt.Sprintf(
 			"BGPAdvertisement %q announces the same %s prefixes with local preference %d instead of %d", other.Name, family(v6), other.LocalPref, ad.LocalPref)}, true

@@ -20,6 +20,8 @@ type BGPAdvertisement struct {
 	AggregationLength, AggregationLengthV6 int
 	// LocalPref is 0 if it is not set.
 	LocalPref uint32
+	// Prepend is how many times more the node's AS number is in the AS path.
+	Prepend uint8
 	// Communities are sorted and without duplicates; names are resolved.
 	Communities []Community
 	// Peers are names of BGPPeers, sorted; empty means all.

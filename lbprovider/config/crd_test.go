@@ -208,6 +208,7 @@ func TestAPIServerCompares(t *testing.T) {
 		{"IPAddressPool {addresses: ['fd00::1-fd00::2']}", `overlaps with pool "old"`},
 		{"Community {communities: [{name: near, value: '1:3'}, {name: far, value: '1:3'}]}", `duplicate definition of community "far", which Community "old" defines`},
 		{"IPAddressPool {addresses: [198.18.4.0/24, 198.18.5.9-198.18.5.10, 198.18.7.1 - 198.18.6.200]}", `accepted, but spec.addresses: the range "198.18.7.1 - 198.18.6.200" ends before it begins`},
+		{"BGPAdvertisement {asPathPrepend: 2, localPref: 1, peers: [b, c], ipAddressPools: [old]}", `accepted, but spec.asPathPrepend: BGPAdvertisement "old" has another one`},
 		{"BGPAdvertisement {localPref: 2, peers: [b, c], ipAddressPools: [old]}", `accepted, but spec.localPref: BGPAdvertisement "old" has another one`},
 		{"v1beta2/BGPPeer {myASN: 5, peerASN: 2, peerAddress: 198.18.0.1, peerPort: 179, nodeSelectors: [{}]}", `accepted, but spec: BGPPeer "old" is the same session`},
 		{"BGPAdvertisement {aggregationLength: 23, peers: [z]}", `accepted, but the aggregation length is shorter than 198.18.1.0/24 of pool "old"`},

@@ -132,10 +132,13 @@ func (p *parser) profile(obj *v1beta1.BFDProfile) {
 	settle(p, ref("BFDProfile", obj), p.cfg.profiles, p.last.profiles, profile, problems)
 }
 
+// maxPrepend is how many times the AS number may be repeated.
+const maxPrepend = 10
+
 func (p *parser) bgp(obj *v1beta1.BGPAdvertisement) {
 	s := obj.Spec
 	ad := &BGPAdvertisement{
-		Name: obj.Name, AggregationLength: 32, AggregationLengthV6: 128, LocalPref: s.LocalPref,
+		Name: obj.Name, AggregationLength: 32, AggregationLengthV6: 128, LocalPref: s.LocalPref, Prepend: s.AsPathPrepend,
 		Peers: slices.Sorted(slices.Values(s.Peers)), pools: s.IPAddressPools,
 	}
 	var problems []problem
@@ -165,6 +168,12 @@ func (p *parser) bgp(obj *v1beta1.BGPAdvertisement) {
 	ad.Services = selectors("serviceSelectors", s.ServiceSelectors)
 	length("aggregationLength", s.AggregationLength, &ad.AggregationLength)
 	length("aggregationLengthV6", s.AggregationLengthV6, &ad.AggregationLengthV6)
+	if s.AsPathPrepend > maxPrepend {
+		problems = append(problems, problem{
+			field: "spec.asPathPrepend", reason: api.ReasonInvalidField,
+			message: fmt.Sprintf("%d is not between 1 and %d", s.AsPathPrepend, maxPrepend),
+		})
+	}
 	if len(s.ServiceSelectors) > 0 && (ad.AggregationLength != 32 || ad.AggregationLengthV6 != 128) {
 		problems = append(problems, problem{
 			field: "spec.serviceSelectors", reason: api.ReasonInvalidField,

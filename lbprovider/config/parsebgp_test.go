@@ -136,6 +136,9 @@ func bgpSummary(c *Config) []string {
 			if ad.LocalPref != 0 {
 				s += fmt.Sprintf(" pref=%d", ad.LocalPref)
 			}
+			if ad.Prepend != 0 {
+				s += fmt.Sprintf(" prepend=%d", ad.Prepend)
+			}
 			for _, c := range ad.Communities {
 				s += " " + c.String()
 			}
@@ -294,6 +297,12 @@ func TestParseBGP(t *testing.T) {
 		{
 			name: "aggregation becomes wrong", last: pool4 + "BGPAdvertisement x {aggregationLength: 24}", now: pool4 + "BGPAdvertisement x {aggregationLength: 16}",
 			want: []string{"p by x: /24 /128"}, findings: []string{`its last valid version stays in force for pool "p"`},
+		},
+		{name: "AS number repeated", now: pool4 + "BGPAdvertisement x {asPathPrepend: 3}", want: []string{"p by x: /32 /128 prepend=3"}},
+		{name: "AS number repeated too often", now: pool4 + "BGPAdvertisement x {asPathPrepend: 11}", findings: []string{"spec.asPathPrepend: 11 is not between 1 and 10"}},
+		{
+			name: "AS number repeated in two ways", now: pool4 + "BGPAdvertisement y {asPathPrepend: 1}\nBGPAdvertisement x {}",
+			want: []string{"p by y: /32 /128 prepend=1"}, findings: []string{`BGPAdvertisement/metallb-system/x: ConflictingAdvertisements spec.asPathPrepend: BGPAdvertisement "y" announces the same IPv4 prefixes with the AS number prepended 1 times instead of 0`},
 		},
 		{
 			name: "local preferences conflict", now: pool4 + "BGPAdvertisement y {localPref: 1}\nBGPAdvertisement x {localPref: 2}",

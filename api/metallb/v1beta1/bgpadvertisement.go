@@ -52,6 +52,15 @@ type BGPAdvertisementSpec struct {
 	// +kubebuilder:validation:Format=int64
 	LocalPref uint32 `json:"localPref,omitempty"`
 
+	// asPathPrepend is how many times the node's AS number is put before the AS
+	// path, besides the one time that BGP asks for, so that routers prefer other
+	// paths. It has no effect for iBGP sessions.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	AsPathPrepend uint8 `json:"asPathPrepend,omitempty"`
+
 	// communities are attached to the announcements: "64512:100",
 	// "large:64512:100:1", or the name of one that a Community object defines.
 	//

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	api "github.com/osrg/gobgp/v3/api"
@@ -40,7 +41,7 @@ func familyOf(p netip.Prefix) *api.Family {
 
 // pathOf writes a route as gobgp wants it. An unspecified next hop stands for
 // the session's local address.
-func pathOf(r bgp.Route, hop netip.Addr) (*api.Path, error) {
+func pathOf(r bgp.Route, hop netip.Addr, peer bgp.Peer) (*api.Path, error) {
 	nlri, err := anypb.New(&api.IPAddressPrefix{Prefix: r.Prefix.Addr().String(), PrefixLen: uint32(r.Prefix.Bits())})
 	if err != nil {
 		return nil, fmt.Errorf("write prefix %s: %w", r.Prefix, err)
@@ -51,6 +52,13 @@ func pathOf(r bgp.Route, hop netip.Addr) (*api.Path, error) {
 		attrs = append(attrs, &api.NextHopAttribute{NextHop: hop.String()})
 	} else { // IPv6, or IPv4 by RFC 8950
 		attrs = append(attrs, &api.MpReachNLRIAttribute{Family: family, NextHops: []string{hop.String()}, Nlris: []*anypb.Any{nlri}})
+	}
+	// To peers of the own AS the number is not told, and they would take it for a
+	// loop.
+	if r.Prepend != 0 && !peer.Internal() {
+		attrs = append(attrs, &api.AsPathAttribute{Segments: []*api.AsSegment{{
+			Type: api.AsSegment_AS_SEQUENCE, Numbers: slices.Repeat([]uint32{peer.OwnASN()}, int(r.Prepend)),
+		}}})
 	}
 	if r.LocalPref != 0 {
 		attrs = append(attrs, &api.LocalPrefAttribute{LocalPref: r.LocalPref})

@@ -89,9 +89,9 @@ protocol bgp node6 {
 	near.Name, near.MultiHop, near.Source = "near", false, netip.MustParseAddr("198.18.60.3")
 	n.run("ip", "-n", n.prefix+"node", "addr", "add", "198.18.60.3/24", "dev", "eth0")
 	marked := routes("198.18.200.1/32")
-	marked[0].Communities = communities()
+	marked[0].Communities, marked[0].Prepend = communities(), 1
 	s.apply(bgp.Session{Peer: four, Routes: marked}, bgp.Session{Peer: six, Routes: routes("fd00:200::1/128")}, bgp.Session{Peer: near})
-	n.seen(bird, "show route all protocol node4", "198.18.200.1/32", "BGP.next_hop: 198.18.60.2", "BGP.as_path: 64512", "(64512,100)", "(4200000000, 1, 2)")
+	n.seen(bird, "show route all protocol node4", "198.18.200.1/32", "BGP.next_hop: 198.18.60.2", "BGP.as_path: 64512 64512", "(64512,100)", "(4200000000, 1, 2)")
 	n.seen(bird, "show route all protocol node6", "fd00:200::1/128", "BGP.next_hop: fd00:60::2", "BGP.as_path: 64512")
 	// Without ebgpMultiHop a packet goes no further than the next router.
 	n.problem(s, "near", "there is no way to 198.18.61.2:179")

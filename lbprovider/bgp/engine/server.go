@@ -177,7 +177,7 @@ func (r *running) announce(route bgp.Route) error {
 	if !hop.IsValid() {
 		return nil // the other family has no address here; Check says so
 	}
-	path, err := pathOf(route, hop)
+	path, err := pathOf(route, hop, r.peer)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (r *running) withdraw(route bgp.Route) error {
 	if !hop.IsValid() {
 		return nil // it was never announced
 	}
-	path, err := pathOf(route, hop)
+	path, err := pathOf(route, hop, r.peer)
 	if err != nil {
 		return err
 	}

@@ -80,8 +80,10 @@ func scenarios() []scenario {
 	marked := routes("198.18.11.1/32", "198.18.11.64/28")
 	marked[0].Communities = communities()
 	marked[0].LocalPref = 300 // not for another AS
+	longer := routes("198.18.16.1/32", "198.18.16.2/32")
+	longer[0].Prepend = 3
 	preferred := routes("198.18.12.1/32", "198.18.12.2/32")
-	preferred[0].LocalPref = 300
+	preferred[0].LocalPref, preferred[0].Prepend = 300, 2 // which is not for the own AS
 	return []scenario{
 		{name: "eBGP with password, communities and aggregate", number: 11, peer: func(p *bgp.Peer) { p.Password = "secret-of-11" }, routes: marked, want: map[string]string{
 			"198.18.11.1/32": "via 198.18.60.11; path 64512; 64512:100 64512:200 4200000000:1:2", "198.18.11.64/28": "via 198.18.60.11; path 64512",
@@ -102,8 +104,8 @@ func scenarios() []scenario {
 		}, routes: routes("198.18.15.1/32", "fd00:15::1/128"), want: map[string]string{
 			"198.18.15.1/32": "via 198.18.60.2; path 64512", "fd00:15::1/128": "via fd00:60::15; path 64512",
 		}},
-		{name: "another AS for this peer", number: 16, peer: func(p *bgp.Peer) { p.LocalASN = 4200000016 }, routes: routes("198.18.16.1/32"), want: map[string]string{
-			"198.18.16.1/32": "via 198.18.60.16; path 4200000016",
+		{name: "another AS for this peer", number: 16, peer: func(p *bgp.Peer) { p.LocalASN = 4200000016 }, routes: longer, want: map[string]string{
+			"198.18.16.1/32": "via 198.18.60.16; path 4200000016 4200000016 4200000016 4200000016", "198.18.16.2/32": "via 198.18.60.16; path 4200000016",
 		}},
 		{name: "AS learned, internal", number: 17, peer: func(p *bgp.Peer) { p.MyASN, p.PeerASN, p.Dynamic = 64500, 0, "internal" }, routes: routes("198.18.17.1/32"), want: map[string]string{
 			"198.18.17.1/32": "via 198.18.60.17; path Local; pref 100",
