@@ -90,7 +90,9 @@ func newBed(t *testing.T) *bed {
 		})
 		must(t, err)
 		o := b.options
-		o.Hook = aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Poll: 500 * time.Millisecond, Now: o.Now, Log: log})
+		if o.Hook == nil {
+			o.Hook = aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Poll: 500 * time.Millisecond, Now: o.Now, Log: log})
+		}
 		o.Cluster, o.Class, o.Registerer, o.Log = "test", api.LoadBalancerClassAWS, b.registry, log
 		must(t, controller.Setup(mgr, o))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -326,6 +328,7 @@ func TestRefused(t *testing.T) {
 		}
 		return ""
 	})
+	b.calm() // what is counted belongs to the third
 	mark := b.cloud.Mark()
 	class := api.LoadBalancerClassAWS
 	third := &corev1.Service{

@@ -22,6 +22,9 @@ type memory struct {
 	rest     time.Time
 	// told are the warnings that were told with the last pass.
 	told map[string]bool
+	// again is when the cloud, which is not finished, asked to be looked at; what
+	// we write ourselves wakes us before.
+	again time.Time
 	// polls counts passes in a row in which the cloud was not finished.
 	polls int
 }
@@ -32,7 +35,7 @@ type memory struct {
 func (m *memory) asked(hash string, now time.Time) time.Duration {
 	if hash != m.ask {
 		m.ask = hash
-		m.failures, m.polls, m.rest = 0, 0, time.Time{}
+		m.failures, m.polls, m.rest, m.again = 0, 0, time.Time{}, time.Time{}
 	}
 	return max(m.rest.Sub(now), 0)
 }
@@ -45,7 +48,16 @@ func (m *memory) failed(err error, now time.Time) time.Duration {
 	return wait
 }
 
-func (m *memory) succeeded() { m.failures, m.rest = 0, time.Time{} }
+func (m *memory) succeeded() { m.failures, m.rest, m.again = 0, time.Time{}, time.Time{} }
+
+// poll notes that the cloud is not finished, and returns when to look again: as
+// it asked, and the longer it lasts the less often, up to most.
+func (m *memory) poll(after time.Duration, slower int, most time.Duration, now time.Time) time.Duration {
+	m.polls++
+	wait := min(after*time.Duration(1+m.polls/slower), max(after, most))
+	m.again = now.Add(wait)
+	return wait
+}
 
 // backoff returns when to try again after an error.
 func backoff(e *hook.Error, failures int) time.Duration {

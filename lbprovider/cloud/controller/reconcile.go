@@ -132,6 +132,9 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 	if err := r.hold(ctx, service); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if left := m.again.Sub(r.opts.Now()); left > 0 && specHash == m.spec && targetHash == m.targets {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
 	due := m.done.IsZero() || r.opts.Now().Sub(m.done) >= r.opts.Resync-r.opts.Resync/8
 	if specHash == m.spec && !due {
 		if targetHash == m.targets {
@@ -182,10 +185,8 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 		return reconcile.Result{}, err
 	}
 	if after := result.RetryAfter.Std(); after > 0 {
-		m.polls++
 		m.done = time.Time{}
-		// The longer it lasts, the less often it is looked at: 15 s to 60 s.
-		return reconcile.Result{RequeueAfter: min(after*time.Duration(1+m.polls/8), max(after, time.Minute))}, nil
+		return reconcile.Result{RequeueAfter: m.poll(after, 8, time.Minute, r.opts.Now())}, nil
 	}
 	m.polls, m.done = 0, r.opts.Now()
 	return r.next(m, again), nil
@@ -253,7 +254,8 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 		r.tell(service, corev1.EventTypeNormal, api.ReasonDeletingLoadBalancer, "deleting the load balancer")
 	}
 	// Annotations may forbid it, and be taken away at last.
-	if wait := m.asked("deleting "+hashOf(service.Annotations), r.opts.Now()); wait > 0 {
+	wait := m.asked("deleting "+hashOf(service.Annotations), r.opts.Now())
+	if wait = max(wait, m.again.Sub(r.opts.Now())); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	within, cancel := context.WithTimeout(ctx, deleteTime)
@@ -267,9 +269,8 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 		return result, client.IgnoreNotFound(err)
 	case !result.Done:
 		m.succeeded()
-		m.polls++
 		r.log.Info("deletion waits", "service", key.String(), "for", result.Waiting)
-		return reconcile.Result{RequeueAfter: min(max(result.RetryAfter.Std(), time.Second)*time.Duration(1+m.polls/6), 30*time.Second)}, nil
+		return reconcile.Result{RequeueAfter: m.poll(max(result.RetryAfter.Std(), time.Second), 6, 30*time.Second, r.opts.Now())}, nil
 	}
 	if err := r.clear(ctx, service); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)

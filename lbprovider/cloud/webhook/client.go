@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,8 +26,8 @@ import (
 
 // Options say how the program is reached.
 type Options struct {
-	// URL is https://host:port, http://host:port (without a token only), or
-	// unix:///path/of/a/socket.
+	// URL is https://host:port, unix:///path/of/a/socket, or http://host:port of
+	// this machine's loopback.
 	URL string
 	// CA are certificates in PEM that the server's is verified with; nil means
 	// those of the system.
@@ -67,8 +68,9 @@ func New(o Options) (*Client, error) {
 	switch u.Scheme {
 	case "https":
 	case "http":
-		if o.Token != nil {
-			return nil, errors.New("the webhook has a token, which must not go over plain http: use https or unix")
+		// Anybody on the way could answer in its place, and read a token.
+		if !Loopback(u.Hostname()) {
+			return nil, fmt.Errorf("the webhook's URL %q is plain http to another machine: use https, unix, or a loopback address such as 127.0.0.1", o.URL)
 		}
 	case "unix":
 		base = "http://webhook"
@@ -87,8 +89,18 @@ func New(o Options) (*Client, error) {
 	if o.Certificate != nil {
 		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return o.Certificate() }
 	}
-	return &Client{options: o, base: base, http: &http.Client{Transport: transport}}, nil
+	return &Client{options: o, base: base, http: &http.Client{Transport: transport, CheckRedirect: NoRedirect}}, nil
 }
+
+// Loopback reports whether a host is this machine itself.
+func Loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
+// NoRedirect has a client follow no redirection: what a program's address is
+// says the administrator, and nobody who answers there.
+func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Name returns "webhook:" and the URL.
 func (c *Client) Name() string { return "webhook:" + c.options.URL }
@@ -126,9 +138,7 @@ func (c *Client) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, err
 		if out.State == "" || out.State == hook.StateReady {
 			out.State = hook.StatePending
 		}
-		if out.RetryAfter == 0 {
-			out.RetryAfter = hook.Duration(max(answer.retryAfter, 5*time.Second))
-		}
+		out.RetryAfter = answer.pause(out.RetryAfter)
 	}
 	return &out, nil
 }
@@ -162,8 +172,8 @@ func (c *Client) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResu
 	if answer.status == http.StatusAccepted {
 		out.Done = false
 	}
-	if !out.Done && out.RetryAfter == 0 {
-		out.RetryAfter = hook.Duration(max(answer.retryAfter, 5*time.Second))
+	if !out.Done {
+		out.RetryAfter = answer.pause(out.RetryAfter)
 	}
 	return &out, nil
 }
@@ -270,7 +280,7 @@ func (c *Client) send(ctx context.Context, path string, in Request, out any) (an
 	if err != nil || len(text) > maxBody {
 		return fail(hook.ClassUnavailable, "read the answer: more than %d bytes, or %v", maxBody, err)
 	}
-	a := answer{status: response.StatusCode, retryAfter: retryAfter(response.Header)}
+	a := answer{status: response.StatusCode, retryAfter: c.retryAfter(response.Header)}
 	if a.status != http.StatusOK && a.status != http.StatusAccepted {
 		var err error
 		a.result, err = failed(path, a, text)
@@ -280,17 +290,25 @@ func (c *Client) send(ctx context.Context, path string, in Request, out any) (an
 		return a, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fail(hook.ClassUnavailable, "the answer is not what the protocol says: %v", err)
+		return fail(hook.ClassUnavailable, "the answer is not what the protocol says: %s", printable(err.Error()))
+	}
+	if err := check(out); err != nil {
+		return fail(hook.ClassInternal, "the answer is refused: %v", err)
 	}
 	return a, nil
 }
 
-func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || seconds < 0 {
+// retryAfter reads the header of that name: seconds, or a time.
+func (c *Client) retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), int(maxRetryAfter.Seconds()))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
 		return 0
 	}
-	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	return min(max(at.Sub(c.options.Now()), 0), maxRetryAfter)
 }
 
 // failed makes an error of an answer that is one.
@@ -299,14 +317,22 @@ func failed(path string, a answer, text []byte) (*hook.Result, error) {
 	e := &hook.Error{Class: classOf(a.status), Action: path, RetryAfter: a.retryAfter}
 	if err := json.Unmarshal(text, &f); err != nil || f.Error.Message == "" {
 		e.Message = fmt.Sprintf("HTTP status %d", a.status)
+		if a.status >= http.StatusMultipleChoices && a.status < http.StatusBadRequest {
+			e.Class, e.Message = hook.ClassUnavailable, e.Message+": redirections are never followed; name the address itself"
+		}
 		return nil, e
+	}
+	if f.Result != nil {
+		if err := check(f.Result); err != nil {
+			f.Result = nil // the error itself is to be told
+		}
 	}
 	if slices.Contains(hook.Classes(), f.Error.Class) {
 		e.Class = f.Error.Class
 	}
-	e.Code, e.Message, e.Field = f.Error.Code, f.Error.Message, f.Error.Field
+	e.Code, e.Message, e.Field = printable(f.Error.Code), printable(f.Error.Message), printable(f.Error.Field)
 	if s := f.Error.RetryAfterSeconds; s > 0 {
-		e.RetryAfter = min(time.Duration(s)*time.Second, maxRetryAfter)
+		e.RetryAfter = time.Duration(min(s, int(maxRetryAfter.Seconds()))) * time.Second
 	}
 	return f.Result, e
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
 )
 
 // mediaType is version 1 of the protocol (external-dns, webhook provider).
@@ -32,7 +33,7 @@ const maxBody = 64 << 20
 
 // Options say where the provider is.
 type Options struct {
-	// URL is http://host:port, mostly on the loopback.
+	// URL is https://host:port, or http://host:port on the loopback.
 	URL string
 	// Timeout is that of one call; the default is 30 seconds.
 	Timeout time.Duration
@@ -57,10 +58,13 @@ func New(o Options) (*Provider, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is no URL of the form http://host:port", o.URL)
 	}
+	if u.Scheme == "http" && !webhook.Loopback(u.Hostname()) {
+		return nil, fmt.Errorf("%q is plain http to another machine, where anybody on the way could answer: use https, or a loopback address such as 127.0.0.1", o.URL)
+	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	return &Provider{base: strings.TrimSuffix(o.URL, "/"), http: &http.Client{Timeout: o.Timeout}, registry: o.Registry}, nil
+	return &Provider{base: strings.TrimSuffix(o.URL, "/"), http: &http.Client{Timeout: o.Timeout, CheckRedirect: webhook.NoRedirect}, registry: o.Registry}, nil
 }
 
 // ResolveZone finds the longest domain of the provider that a name lies in. A
