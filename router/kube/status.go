@@ -83,8 +83,10 @@ type queue = workqueue.TypedRateLimitingInterface[model.Key]
 type desired struct {
 	status model.RouteStatus
 	// urgent is true from a change of status until it has been written.
-	urgent  bool
-	written time.Time
+	urgent bool
+	// repaired is when an entry that somebody else had changed was last put
+	// right.
+	repaired time.Time
 	// judged is true once the findings have been compared with those that
 	// events told, which are in told.
 	judged bool
@@ -100,8 +102,8 @@ type ahead struct {
 
 const (
 	statusWorkers = 8
-	// repairPause is the shortest time between two writes of an unchanged
-	// opinion. It keeps two routers with the same name and different opinions
+	// repairPause is the shortest time between two repairs of an entry that
+	// another program changed; the first one is made at once. It keeps two routers with the same name and different opinions
 	// from overwriting each other without end.
 	repairPause = time.Minute
 )

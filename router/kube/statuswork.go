@@ -26,6 +26,8 @@ type work struct {
 	// opinion is nil if the router's entry is to be removed.
 	opinion *desired
 	status  model.RouteStatus
+	// repair is true if the router has nothing new to say.
+	repair bool
 	// pause is the time to wait before writing.
 	pause time.Duration
 }
@@ -78,7 +80,7 @@ func (s *StatusWriter) plan(key model.Key) (work, bool) {
 	w.ingress, w.differs = withEntry(stored.Status.Ingress,
 		wantedEntry(s.watcher.name, s.canonical, d.status), metav1.Now().Rfc3339Copy())
 	if w.differs && !d.urgent {
-		w.pause = repairPause - time.Since(d.written)
+		w.repair, w.pause = true, repairPause-time.Since(d.repaired)
 	}
 	if !w.differs {
 		d.urgent = false
@@ -147,7 +149,9 @@ func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
 		delete(s.ahead, w.key)
 	}
 	if w.opinion != nil {
-		w.opinion.written = time.Now()
+		if w.repair {
+			w.opinion.repaired = time.Now()
+		}
 		if equalStatus(w.opinion.status, w.status) {
 			w.opinion.urgent = false
 		}
