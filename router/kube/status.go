@@ -12,7 +12,6 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/fairlead/fairlead/api"
@@ -62,12 +61,11 @@ type StatusWriter struct {
 	lease     leaseTimes
 	log       *complainer
 	events    *teller
-	// eventRate bounds the events of all routes together.
-	eventRate flowcontrol.RateLimiter
 	// term is held while this replica writes, so that two terms never overlap.
 	term sync.Mutex
 
 	mu      sync.Mutex
+	budget  *eventBudget
 	desired map[model.Key]*desired
 	ahead   map[model.Key]ahead
 	// queue is nil unless this replica writes.
@@ -127,8 +125,8 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 	s := &StatusWriter{
 		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
 		lease: defaultLeaseTimes, log: log, events: newTeller(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
-		eventRate: flowcontrol.NewTokenBucketRateLimiter(5, 50),
-		desired:   map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
+		budget:  newEventBudget(),
+		desired: map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
 	}
 	seen, controllerSeen := s.routeSeen, s.settings.ring

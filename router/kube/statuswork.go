@@ -169,7 +169,7 @@ func (s *StatusWriter) tell(w work) bool {
 	complete := true
 	for _, f := range now {
 		if !slices.Contains(told, f) {
-			if complete = complete && s.eventRate.TryAccept(); !complete {
+			if complete = complete && s.mayTell(w.key.Namespace); !complete {
 				break
 			}
 			s.told.Add(1)
@@ -185,6 +185,12 @@ func (s *StatusWriter) tell(w work) bool {
 	w.opinion.told = said
 	s.mu.Unlock()
 	return complete
+}
+
+func (s *StatusWriter) mayTell(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.budget.take(namespace)
 }
 
 // grave returns the findings that are worth an event.
