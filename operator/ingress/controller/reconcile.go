@@ -97,7 +97,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.publish(ctx, i, current); err != nil {
 		return reconcile.Result{}, err
 	}
-	findings := slices.Concat(out.Findings, ingress.Refusals(i, current))
+	findings := slices.Concat(out.Findings, withoutEchoes(ingress.Refusals(i, current), out.Findings))
 	if len(refused) > 0 && r.granted.settling(req.NamespacedName) {
 		r.notices.Tell(i, findings)
 		return reconcile.Result{RequeueAfter: accessRetry}, nil // What is refused now may be granted already.
@@ -107,6 +107,14 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
+}
+
+// withoutEchoes drops what routers say of a Secret that is told already.
+func withoutEchoes(refusals, told []api.Finding) []api.Finding {
+	if !slices.ContainsFunc(told, func(f api.Finding) bool { return f.Reason == api.ReasonCertificateInvalid }) {
+		return refusals
+	}
+	return slices.DeleteFunc(refusals, func(f api.Finding) bool { return f.Reason == api.ReasonExternalCertificateValidationFailed })
 }
 
 // serve writes the Routes, with the rights that they need before, and takes back
