@@ -52,12 +52,18 @@ func AddToScheme(scheme *runtime.Scheme) error {
 }
 
 // CacheOptions limit what the operator keeps in memory: of Secrets in foreign
-// namespaces only TLS certificates, of Roles those for Ingresses, of Deployments
-// and Pods only the routers,
-// of Nodes only what placement and addresses need.
+// namespaces only TLS certificates, of Roles those for Ingresses and of the
+// routers, of Deployments and Pods only the routers, of Nodes only what placement
+// and addresses need.
 func CacheOptions() cache.Options {
 	own := map[string]cache.Config{api.OperandNamespace: {}}
-	access := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{api.LabelIngressAccess: "true"})}
+	routers := cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", api.RouterServiceAccount)}
+	access := cache.ByObject{Namespaces: map[string]cache.Config{
+		api.OperandNamespace:  routers,
+		api.OperatorNamespace: routers,
+		cache.AllNamespaces:   {LabelSelector: labels.SelectorFromSet(labels.Set{api.LabelIngressAccess: "true"})},
+	}}
+	clusterWide := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", routerRole)}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -77,6 +83,9 @@ func CacheOptions() cache.Options {
 			}},
 			&rbacv1.Role{}:               access,
 			&rbacv1.RoleBinding{}:        access,
+			&rbacv1.ClusterRole{}:        clusterWide,
+			&rbacv1.ClusterRoleBinding{}: clusterWide,
+			&corev1.ServiceAccount{}:     {Namespaces: map[string]cache.Config{api.OperandNamespace: routers}},
 			&discoveryv1.EndpointSlice{}: {Namespaces: own},
 			&corev1.Node{}:               {Transform: slimNode},
 		},
@@ -126,6 +135,9 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		provider: func() bool { return options.CloudClass != "" || providerInstalled(mgr) },
 		wake:     make(chan event.GenericEvent),
 		monitors: monitors{kinds: mgr.GetRESTMapper()},
+	}
+	if err := setupRights(mgr, r.options.Log); err != nil {
+		return fmt.Errorf("add the keeper of the routers' rights: %w", err)
 	}
 	for _, k := range r.clusterKinds() {
 		follow := func(ctx context.Context) error { return r.followCluster(ctx, k, mgr.GetCache(), mgr.GetRESTMapper()) }
