@@ -146,7 +146,7 @@ func deploymentConditions(in statusInput) []condition {
 	desired := desiredReplicas(d)
 	available := d.Status.AvailableReplicas
 	unavailable := maxUnavailable(d, desired)
-	enough := available >= desired-unavailable
+	enough := available >= max(desired-unavailable, min(desired, 1)) // none is never enough
 	all := available >= desired
 
 	least := ""
@@ -170,6 +170,9 @@ func deploymentAvailable(d *appsv1.Deployment, trouble string) condition {
 	switch {
 	case i < 0:
 		return unknown(conditionDeploymentAvailable, "DeploymentAvailabilityUnknown", "The deployment has no Available status condition set")
+	case d.Status.Conditions[i].Status == corev1.ConditionTrue && d.Status.AvailableReplicas == 0 && desiredReplicas(d) > 0:
+		// Kubernetes calls a Deployment available where as many pods as there are may be away, such as one on the network of a node.
+		return isFalse(conditionDeploymentAvailable, "DeploymentUnavailable", "No pod of the deployment is available"+trouble)
 	case d.Status.Conditions[i].Status == corev1.ConditionTrue:
 		return isTrue(conditionDeploymentAvailable, "DeploymentAvailable", "The deployment has Available status condition set to True")
 	}

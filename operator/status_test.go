@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fairlead/fairlead/api"
 )
@@ -76,12 +77,23 @@ func TestConditions(t *testing.T) {
 			name: "Pod Security refuses the network of the node",
 			edit: func(in *statusInput) {
 				in.deployment = deploymentWith(0, 0, 0)
+				in.deployment.Status.Conditions[0].Status = corev1.ConditionTrue // as Kubernetes says if all may be away
 				in.deployment.Spec.Template.Spec.HostNetwork = true
 				in.deployment.Status.Conditions = append(in.deployment.Status.Conditions, appsv1.DeploymentCondition{
 					Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "a" is forbidden: violates PodSecurity "restricted:latest"`,
 				})
 			},
 			want: []string{"DeploymentAvailable=False: violates PodSecurity", "DeploymentAvailable=False: label it pod-security.kubernetes.io/enforce=privileged"},
+		},
+		{
+			name: "all may be away, and are",
+			edit: func(in *statusInput) {
+				one, all := int32(1), intstr.FromInt32(1)
+				in.deployment = deploymentWith(0, 1, 1)
+				in.deployment.Spec.Replicas, in.deployment.Spec.Strategy.RollingUpdate.MaxUnavailable = &one, &all
+				in.deployment.Status.Conditions[0].Status = corev1.ConditionTrue
+			},
+			want: []string{"DeploymentAvailable=False: No pod", "DeploymentReplicasMinAvailable=False: 0/1", "Available=False"},
 		},
 		{
 			name: "one pod has no node",

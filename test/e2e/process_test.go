@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -72,7 +73,7 @@ func TestHostNetwork(t *testing.T) {
 			{"-n", "openshift-ingress-operator", "delete", "ic/host", "--timeout=90s"},
 			{"label", "namespace", "openshift-ingress", "--overwrite", "pod-security.kubernetes.io/enforce=restricted"},
 		} {
-			if out, err := p.Cluster.KubectlCommand(t.Context(), args...).CombinedOutput(); err != nil {
+			if out, err := p.Cluster.KubectlCommand(context.WithoutCancel(t.Context()), args...).CombinedOutput(); err != nil {
 				t.Logf("clean up: %v: %s", err, out)
 			}
 		}
