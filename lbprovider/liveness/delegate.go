@@ -113,6 +113,9 @@ func (d delegate) NodeMeta(limit int) []byte {
 func (delegate) NotifyMsg([]byte)                {}
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
+// maxState is the longest state that is read, in bytes: that of 10,000 nodes.
+const maxState = 1 << 20
+
 // LocalState is what members tell each other when they meet: how often which
 // speaker was lost, so that one that comes back learns it of itself.
 func (d delegate) LocalState(bool) []byte {
@@ -125,10 +128,18 @@ func (d delegate) LocalState(bool) []byte {
 
 // MergeRemoteState takes what another tells. Nothing is learnt from what cannot be read.
 func (d delegate) MergeRemoteState(data []byte, _ bool) {
-	var told map[string]int
-	if json.Unmarshal(data, &told) == nil {
-		d.g.told(told[d.g.opts.NodeName])
+	if lost, ok := readLost(data, d.g.opts.NodeName); ok {
+		d.g.told(lost)
 	}
+}
+
+// readLost reads how often a speaker lost the node, as LocalState writes it.
+func readLost(data []byte, node string) (lost int, ok bool) {
+	var told map[string]int
+	if len(data) > maxState || json.Unmarshal(data, &told) != nil {
+		return 0, false
+	}
+	return max(told[node], 0), true
 }
 
 // logWriter turns memberlist's lines into log records.

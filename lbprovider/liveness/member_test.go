@@ -3,6 +3,7 @@ package liveness
 import (
 	"encoding/json"
 	"testing"
+	"time"
 )
 
 func TestReadMember(t *testing.T) {
@@ -55,6 +56,37 @@ func FuzzMember(f *testing.F) {
 		}
 		if again, err := readMember(text); err != nil || !again.equal(m) {
 			t.Fatalf("%s reads as %+v, and then as %+v: %v", meta, m, again, err)
+		}
+	})
+}
+
+// FuzzState: whatever another speaker tells of losses, this one stands back no
+// longer than it may, and tells on what others can read.
+func FuzzState(f *testing.F) {
+	for _, data := range []string{
+		`{"n1":3,"n2":1}`, `{"n1":-1}`, `{"n1":9223372036854775807}`, `{"n1":1e99}`, `{"n1":1.5}`, `{"n1":null}`, `{"N1":4}`, `{"n1":1,"n1":7}`,
+		"", "null", "[]", "{", "\x00", "{\"\n\t\r\u0000\f\":1}",
+	} {
+		f.Add([]byte(data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lost, ok := readLost(data, "n1")
+		if lost < 0 || !ok && lost != 0 {
+			t.Fatalf("lost %d times, %v", lost, ok)
+		}
+		var known flaps
+		now := time.Unix(1_700_000_000, 0)
+		known.told(lost, now)
+		if wait := known.settle(); wait < settleTime || wait > settleLimit {
+			t.Fatalf("it stands back for %v", wait)
+		}
+		known.add(string(data), now)
+		text, err := json.Marshal(known.list(now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := readLost(text, "n1"); !ok {
+			t.Fatalf("what is told on cannot be read: %q", text)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func dialProblem(p bgp.Peer, err error) string {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return fmt.Sprintf("there is no way to %s: no route, or nobody has the address", p)
 	case errors.Is(err, syscall.ENODEV):
-		return fmt.Sprintf("this node has no device %q", p.VRF)
+		return fmt.Sprintf("this node has no device %q", cmp.Or(p.VRF, p.Interface))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		if p.Password != "" {
 			return fmt.Sprintf("%s does not answer: the password differs, or port and address are filtered", p)
