@@ -153,18 +153,29 @@ func policyOf(calls []fakeaws.Call) iam.Document {
 	all = slices.Compact(all)
 	const owned = "aws:ResourceTag/elbv2.k8s.aws/cluster"
 	const made = "aws:RequestTag/elbv2.k8s.aws/cluster"
-	is := func(key, value string) map[string]map[string]string {
-		return map[string]map[string]string{"StringEquals": {key: value}}
+	is := func(pairs ...any) map[string]map[string]any {
+		all := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i].(string)] = pairs[i+1]
+		}
+		return map[string]map[string]any{"StringEquals": all}
 	}
 	groups := []iam.Statement{
 		{Sid: "Read", Resource: "*"},
 		{Sid: "MakeTagged", Resource: "*", Condition: is(made, "CLUSTER")},
+		// With the wanted tags alone, anything could be tagged as ours, and then be changed.
+		{Sid: "TagNew", Resource: "*", Condition: is(
+			made, "CLUSTER", "elasticloadbalancing:CreateAction", []string{"CreateListener", "CreateLoadBalancer", "CreateTargetGroup"},
+		)},
 		{Sid: "ChangeOwn", Resource: "*", Condition: is(owned, "CLUSTER")},
-		{Sid: "MakeSecurityGroup", Resource: []string{"arn:aws:ec2:*:ACCOUNT:security-group/*", "arn:aws:ec2:*:ACCOUNT:vpc/*"}},
-		{Sid: "TagNewSecurityGroup", Resource: "arn:aws:ec2:*:ACCOUNT:security-group/*", Condition: is("ec2:CreateAction", "CreateSecurityGroup")},
+		{Sid: "MakeSecurityGroup", Resource: "arn:aws:ec2:*:ACCOUNT:security-group/*", Condition: is(made, "CLUSTER")},
+		{Sid: "MakeSecurityGroupIn", Resource: "arn:aws:ec2:*:ACCOUNT:vpc/*"},
+		{Sid: "TagNewSecurityGroup", Resource: "arn:aws:ec2:*:ACCOUNT:security-group/*", Condition: is("ec2:CreateAction", "CreateSecurityGroup", made, "CLUSTER")},
 		{Sid: "OpenNodes", Resource: "arn:aws:ec2:*:ACCOUNT:security-group/*", Condition: is("aws:ResourceTag/kubernetes.io/cluster/CLUSTER", "owned")},
 		{Sid: "Names", Resource: "arn:aws:route53:::hostedzone/ZONE"},
-		{Sid: "WebACL", Resource: "*"},
+		// WAF knows no tags of load balancers; SetWebAcl, which it asks for as well, does.
+		{Sid: "WebACL", Resource: []string{"arn:aws:wafv2:*:ACCOUNT:regional/webacl/*", "arn:aws:elasticloadbalancing:*:ACCOUNT:loadbalancer/app/*"}},
+		{Sid: "WebACLOfOwn", Resource: "arn:aws:elasticloadbalancing:*:ACCOUNT:loadbalancer/app/*", Condition: is(owned, "CLUSTER")},
 	}
 	add := func(sid, action string) {
 		i := slices.IndexFunc(groups, func(s iam.Statement) bool { return s.Sid == sid })
@@ -176,16 +187,19 @@ func policyOf(calls []fakeaws.Call) iam.Document {
 		switch {
 		case fakeaws.Reading(action):
 			add("Read", name)
-		case service == "wafv2" || action == "SetWebAcl":
+		case service == "wafv2":
 			add("WebACL", name)
+		case action == "SetWebAcl":
+			add("WebACLOfOwn", name)
 		case service == "route53":
 			add("Names", name)
 		case name == "ec2:CreateSecurityGroup":
 			add("MakeSecurityGroup", name)
+			add("MakeSecurityGroupIn", name)
 		case action == "CreateLoadBalancer" || action == "CreateTargetGroup":
 			add("MakeTagged", name)
 		case action == "AddTags":
-			add("MakeTagged", name)
+			add("TagNew", name)
 			add("ChangeOwn", name)
 		default:
 			if name == "ec2:CreateTags" || strings.HasSuffix(action, "SecurityGroupIngress") {
@@ -203,7 +217,8 @@ func policyOf(calls []fakeaws.Call) iam.Document {
 	}
 	// The first network load balancer of an account makes AWS's own role.
 	return iam.Document{Version: p.Version, Statement: append(p.Statement, iam.Statement{
-		Sid: "FirstLoadBalancer", Effect: "Allow", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*",
+		Sid: "FirstLoadBalancer", Effect: "Allow", Action: []string{"iam:CreateServiceLinkedRole"},
+		Resource:  "arn:aws:iam::ACCOUNT:role/aws-service-role/elasticloadbalancing.amazonaws.com/*",
 		Condition: is("iam:AWSServiceName", "elasticloadbalancing.amazonaws.com"),
 	})}
 }

@@ -43,13 +43,14 @@ type Document struct {
 	Statement []Statement
 }
 
-// Statement is a part of a Document. Its Resource is a text or a list of them.
+// Statement is a part of a Document. Its Resource, and the values of its
+// Condition, are a text or a list of them.
 type Statement struct {
 	Sid       string
 	Effect    string
 	Action    []string
 	Resource  any
-	Condition map[string]map[string]string `json:",omitempty"`
+	Condition map[string]map[string]any `json:",omitempty"`
 }
 
 // Partition returns the name of the partition that a region is in, such as
