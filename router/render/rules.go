@@ -18,7 +18,7 @@ func record(n int) string { return fmt.Sprintf("var(txn.p),field(%d,|)", n) }
 // after txn.be holds the key's value (plan.Target): the backend's name and its
 // record. tls is true where TLS ends. The numbers are those of model.Policy.Record. A route pays for what it uses:
 // each part begins with one test, and variables that are not set end the rest.
-func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
+func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []string {
 	rules := []string{
 		"http-request set-var(txn.p) var(txn.be),field(2,|,0)",
 		"http-request allow if !" + asked,
@@ -33,18 +33,7 @@ func policyRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	add(`set-var-fmt(sess.client) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client) -m found }`, restricted)
 	add("deny deny_status 403 if %s !{ var(txn.be),concat(,sess.client),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
 
-	// Limits count per backend and client. The name is hashed, because the
-	// table cuts long keys. Without a limit, its variable is missing and the
-	// subtraction fails.
-	add("track-sc0 var(txn.be),xxh64,concat(/,sess.for) table router_limits if { %s -m sub l }", record(1))
-	for _, limit := range []struct {
-		variable string
-		field    int
-		count    string
-	}{{"txn.lr", 7, "http_req_rate"}, {"txn.lc", 8, "conn_cur"}, {"txn.ln", 9, "conn_rate"}} {
-		add("set-var(%s,ifnotempty) %s if { sc0_tracked(router_limits) }", limit.variable, record(limit.field))
-		add("deny deny_status 429 if { var(%s) -m found } { sc0_%s(router_limits),sub(%s) gt 0 }", limit.variable, limit.count, limit.variable)
-	}
+	rules = append(rules, limitRules(s)...)
 	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.

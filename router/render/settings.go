@@ -19,6 +19,9 @@ type Settings struct {
 	MaxConn int
 	// Clients bounds what one of them may take.
 	Clients Clients
+	// LimitKeys is how many pairs of route and source the limits of routes count,
+	// with half as many again for namespaces with very many; default 100000.
+	LimitKeys int
 	// Threads is HAProxy's number of threads; default 1.
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
@@ -145,6 +148,9 @@ func (s Settings) withDefaults() Settings {
 	}
 	s.Threads = max(s.Threads, 1)
 	s.Clients = s.Clients.withDefaults(s.MaxConn)
+	if s.LimitKeys == 0 {
+		s.LimitKeys = 100_000
+	}
 	if s.HardStopAfter == 0 {
 		s.HardStopAfter = time.Hour
 	}

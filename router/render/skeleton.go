@@ -108,6 +108,10 @@ type skeleton struct {
 	// CrowdRules about keeping them; SourceTable counts them.
 	ConnectionRules, TLSConnectionRules, CrowdRules []string
 	SourceTable                                     string
+	// LimitConnectionRules end the rules of passthrough backends; LimitTables are
+	// the names and definitions of the tables of limits.
+	LimitConnectionRules []string
+	LimitTables          [][2]string
 	// AnyHTTP and AnyHTTPS look for routes for any host.
 	AnyHTTP, AnyHTTPS []string
 	ResponseRules     []string
@@ -133,10 +137,11 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
-		RequestRules: requestRules(s), PolicyRules: policyRules(l, caps, false), TLSPolicyRules: policyRules(l, caps, true),
+		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
+		LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
 		NotFound:      notFoundRule(s, l),

@@ -28,7 +28,7 @@ func TestSkeletonParses(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for section, want := range map[parser.Section]int{parser.Frontends: 4, parser.Defaults: 1 + len(model.Profiles()), parser.Backends: 4} {
+		for section, want := range map[parser.Section]int{parser.Frontends: 4, parser.Defaults: 1 + len(model.Profiles()), parser.Backends: 6} {
 			got, err := p.SectionsGet(section)
 			if err != nil || len(got) != want {
 				t.Errorf("%s: %d sections %s (%v), want %d: %v", name, len(got), section, err, want, got)

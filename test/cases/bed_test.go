@@ -58,6 +58,9 @@ type bed struct {
 	// cannot be written, or nil.
 	refusal, failure atomic.Pointer[api.Finding]
 
+	// limitKeys is the size of the table of limits; 0 is the default.
+	limitKeys int
+
 	// driftCheck is how often the engine looks for foreign changes.
 	driftCheck time.Duration
 
@@ -171,6 +174,7 @@ func (b *bed) settings() settings.Settings {
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)
+	s.Render.LimitKeys = b.limitKeys
 	if s.Render.Clients.TLSRate == 0 {
 		s.Render.Clients.TLSRate = -1 // all clients of a test have the same address
 	}

@@ -1,0 +1,74 @@
+package render
+
+import "fmt"
+
+// limitRules count per backend and source of requests, and refuse what is over a
+// limit. The backend's name is hashed, because the table cuts long keys. Without a
+// limit, its variable is missing and the subtraction fails.
+//
+// One namespace adds only so many keys to the table in a while, those of sources
+// that were not there. Further ones of its keys are counted in a second table. So
+// nobody's counters are driven out by a flood from many sources to a route of
+// another namespace, except where both namespaces have that many clients.
+func limitRules(s Settings) []string {
+	var rules []string
+	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
+	limited := "{ " + record(1) + " -m sub l }"
+	const (
+		known = "{ var(txn.lk) -m found }"
+		fresh = known + " !{ var(txn.lk),in_table(router_limits) }"
+	)
+	add(`set-var-fmt(sess.lim) "%%[src,ipmask(32,64)]" if %s !{ var(sess.lim) -m found }`, limited)
+	add("set-var(txn.lk) var(txn.be),xxh64,concat(/,sess.lim) if %s", limited)
+	add("track-sc1 var(txn.be),field(2,:) table router_tenants if %s", known)
+	add("set-var(txn.lo) bool(true) if %[1]s { var(txn.lk),in_table(router_overflow) } || %[1]s { sc1_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
+	add("sc-inc-gpc0(1) if %s !{ var(txn.lo) -m found }", fresh)
+	add("track-sc0 var(txn.lk) table router_overflow if { var(txn.lo) -m found }")
+	add("track-sc0 var(txn.lk) table router_limits if %s !{ var(txn.lo) -m found }", known)
+	for _, limit := range []struct {
+		variable string
+		field    int
+		count    string
+	}{{"txn.lr", 7, "http_req_rate"}, {"txn.lc", 8, "conn_cur"}, {"txn.ln", 9, "conn_rate"}} {
+		add("set-var(%s,ifnotempty) %s if %s", limit.variable, record(limit.field), known)
+		add("deny deny_status 429 if { var(%[1]s) -m found } { sc0_%[2]s,sub(%[1]s) gt 0 }", limit.variable, limit.count)
+	}
+	return rules
+}
+
+// limitConnectionRules is limitRules for connections of passthrough backends.
+func limitConnectionRules(s Settings) []string {
+	var rules []string
+	add := func(format string, args ...any) {
+		rules = append(rules, "tcp-request content "+fmt.Sprintf(format, args...))
+	}
+	const (
+		known = "{ var(sess.k) -m found }"
+		fresh = known + " !{ var(sess.k),in_table(router_limits) }"
+	)
+	add("set-var(sess.lc) var(sess.pol),field(8,|) if { var(sess.pol),field(8,|) -m len gt 0 }")
+	add("set-var(sess.ln) var(sess.pol),field(9,|) if { var(sess.pol),field(9,|) -m len gt 0 }")
+	add(`set-var-fmt(sess.k) "%%[be_name,xxh64]/%%[src,ipmask(32,64)]" if { var(sess.lc) -m found } || { var(sess.ln) -m found }`)
+	add("track-sc0 be_name,field(2,:) table router_tenants if %s", known)
+	add("set-var(sess.lo) bool(true) if %[1]s { var(sess.k),in_table(router_overflow) } || %[1]s { sc0_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
+	add("sc-inc-gpc0(0) if %s !{ var(sess.lo) -m found }", fresh)
+	add("track-sc1 var(sess.k) table router_overflow if { var(sess.lo) -m found }")
+	add("track-sc1 var(sess.k) table router_limits if %s !{ var(sess.lo) -m found }", known)
+	add("reject if { var(sess.lc) -m found } { sc1_conn_cur,sub(sess.lc) gt 0 }")
+	add("reject if { var(sess.ln) -m found } { sc1_conn_rate,sub(sess.ln) gt 0 }")
+	return rules
+}
+
+// tenantShare of the first table is what one namespace adds to it in ten minutes.
+const tenantShare = 10
+
+// limitTables are the tables that limitRules count in, by name. The longest key
+// is a number of 64 bits, a slash and an IPv6 network.
+func limitTables(s Settings) [][2]string {
+	counters := " expire 30s store conn_cur,conn_rate(3s),http_req_rate(10s)"
+	return [][2]string{
+		{"router_limits", fmt.Sprintf("stick-table type string len 63 size %d", s.LimitKeys) + counters},
+		{"router_overflow", fmt.Sprintf("stick-table type string len 63 size %d", s.LimitKeys/2) + counters},
+		{"router_tenants", "stick-table type string len 63 size 20k expire 10m store gpc0,gpc0_rate(10m)"},
+	}
+}
