@@ -42,7 +42,7 @@ func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	// The speaker decides when sessions end, also if its process group is told to.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	go memory.Thrift(context.Background(), memoryFloor)
+	go memory.Thrift(context.Background(), memoryFloor, os.Getenv)
 	debug.SetTraceback("single")
 	if err := confine(); err != nil {
 		log.Error("BGP process starts without a limit", "error", err)

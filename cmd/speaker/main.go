@@ -40,7 +40,7 @@ func main() {
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go memory.Thrift(ctx, memoryFloor)
+	go memory.Thrift(ctx, memoryFloor, os.Getenv)
 	if err := run(ctx, opts, log); err != nil {
 		log.Error("speaker stops", "error", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up

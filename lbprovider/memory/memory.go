@@ -4,7 +4,6 @@ package memory
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -32,11 +31,11 @@ func Unsampled() { runtime.MemProfileRate = 0 }
 // Thrift bounds the memory of the process at what it has in use and an eighth, but
 // not below the floor, in bytes, until ctx ends. It is a soft limit: Go collects more often, and gives back at once
 // what is free. $GOGC and $GOMEMLIMIT take precedence.
-func Thrift(ctx context.Context, floor int64) {
-	if os.Getenv("GOGC") == "" {
+func Thrift(ctx context.Context, floor int64, env func(string) string) {
+	if env("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	if os.Getenv("GOMEMLIMIT") != "" {
+	if env("GOMEMLIMIT") != "" {
 		return
 	}
 	now := floor

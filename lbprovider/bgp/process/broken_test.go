@@ -22,10 +22,10 @@ func broken(how string) {
 		bufio.NewScanner(os.Stdin).Scan() // an order
 		panic("index out of range \x1b[2J")
 	case "lies":
-		fmt.Println(`{"state":"Est\u001b[2Jablished","problem":""}`)
+		fmt.Fprintln(os.Stdout, `{"state":"Est\u001b[2Jablished","problem":""}`)
 	case "floods":
 		for {
-			fmt.Print(strings.Repeat("x", 1<<16))
+			fmt.Fprint(os.Stdout, strings.Repeat("x", 1<<16))
 		}
 	}
 	if how != "stops" { // which Go's runtime notices

@@ -27,15 +27,17 @@ const asProcess = "FAIRLEAD_BGP_PROCESS"
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(asProcess) {
-	case "":
+	how, child := os.LookupEnv(asProcess)
+	if !child {
 		os.Exit(m.Run())
+	}
+	switch how {
 	case "session":
 		if err := engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
 			os.Exit(1)
 		}
 	default:
-		broken(os.Getenv(asProcess))
+		broken(how)
 	}
 }
 
