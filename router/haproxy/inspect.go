@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/router/plan"
@@ -51,7 +50,7 @@ func (r *Runtime) limits(read func(io.Reader) error) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%w: statistics socket answers %s", ErrGone, response.Status)
 	}
-	return read(response.Body)
+	return read(&bounded{response.Body, maxAnswer})
 }
 
 // readLimitLine takes a line of the exporter in.
@@ -199,7 +198,7 @@ func (r *Runtime) Inspect(st, known *plan.State) error {
 
 // stream runs a command whose answer is too long to be held.
 func (r *Runtime) stream(command string, line func(string)) error {
-	return r.answer(command, func(from io.Reader) error { return eachLine(from, line) })
+	return r.answer(command, func(from io.Reader) error { return eachLine(&bounded{from, maxKeptState}, line) })
 }
 
 // streamBytes is stream for those who copy what they keep.
@@ -227,7 +226,7 @@ func (r *Runtime) answer(command string, read func(io.Reader) error) error {
 	if _, err := io.WriteString(conn, command+"\n"); err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	return read(conn)
+	return read(&bounded{conn, maxAnswer})
 }
 
 // eachBytes is eachLine without garbage: a line is valid until the next one.
@@ -242,22 +241,52 @@ func (r *Runtime) eachBytes(from io.Reader, line func([]byte)) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.Is(err, errTooLong):
+			return err //nolint:wrapcheck // it is this package's own
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("%w: %w", ErrGone, err)
 		}
 	}
 }
 
-func eachLine(from io.Reader, line func(string)) error {
-	lines := bufio.NewReaderSize(from, 64<<10)
-	for {
-		l, err := lines.ReadString('\n')
-		line(strings.TrimRight(l, "\n"))
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%w: %w", ErrGone, err)
-		}
+// These bound what is read of one answer, of a line, and of an answer that is
+// kept: some ten times what 10,000 routes take, and more than HAProxy's largest
+// buffer. A HAProxy that has been taken over must not fill the router's memory.
+const (
+	maxAnswer    = 1 << 30
+	maxKeptLine  = 1 << 20
+	maxKeptState = 256 << 20
+)
+
+// errTooLong is an answer that no HAProxy gives.
+var errTooLong = errors.New("HAProxy's answer is too long")
+
+// bounded is a reader that fails after so many bytes.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
 	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err //nolint:wrapcheck // the end of a stream is io.EOF itself
+}
+
+func eachLine(from io.Reader, line func(string)) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 64<<10), maxKeptLine)
+	for lines.Scan() {
+		line(lines.Text())
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong), errors.Is(err, errTooLong):
+		return errTooLong
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return nil
 }

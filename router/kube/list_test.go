@@ -109,7 +109,7 @@ func TestRouteAllocations(t *testing.T) {
 }
 
 // protobufList writes a list as the API server does.
-func protobufList(t *testing.T, list *corev1.ServiceList) []byte {
+func protobufList(t testing.TB, list *corev1.ServiceList) []byte {
 	t.Helper()
 	raw, err := list.Marshal()
 	if err != nil {
