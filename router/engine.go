@@ -143,6 +143,7 @@ type Engine struct {
 	old        oldWorkers
 	ready      readiness
 	startup    startup
+	sources    refusedSources
 }
 
 // NewEngine prepares the work directory and the first wanted state.
@@ -274,6 +275,7 @@ func (e *Engine) sync() time.Duration {
 	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
+	e.lookAtSources()
 	e.refreshFiles()
 	return e.remove()
 }

@@ -21,6 +21,7 @@ type Metrics struct {
 	routes         *prometheus.GaugeVec
 	oldWorkers     prometheus.Gauge
 	// oldWorkersEnded counts those that more reloads than their number allows end.
+	refusedSources  prometheus.Gauge
 	oldWorkersEnded prometheus.Counter
 	stateDiscarded  *prometheus.CounterVec
 	writeFailures   *prometheus.CounterVec
@@ -45,8 +46,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.stateDiscarded = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_state_discarded_total", Help: "Files of a former process of the router that were not as it wrote them, and were not used."}, []string{"file"})
 	m.writeFailures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_write_failures_total", Help: "Files that could not be written, by name; haproxy stands for all that HAProxy starts from."}, []string{"file"})
+	m.refusedSources = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_refused_sources", Help: "Sources of connections that have reached a limit of connections and were refused some lately."})
 	m.filesStale = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_files_stale", Help: "1 while the files that HAProxy starts from cannot be written."})
-	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 

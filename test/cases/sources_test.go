@@ -105,7 +105,7 @@ func TestSourcesIdle(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {
 		for _, secure := range []bool{false, true} {
-			b := settingsBed(t, version, nil)
+			b := settingsBed(t, version, func(b *bed) { b.driftCheck = time.Second })
 			port := b.http
 			if secure {
 				port = b.https
@@ -128,6 +128,12 @@ func TestSourcesIdle(t *testing.T) {
 				_ = c.Close()
 				t.Errorf("TLS %t: the source gets one more", secure)
 			}
+			b.eventually("the source is told", func() error {
+				if n := strings.Count(b.log.String(), "sources=\"127.0.0.2 ("); n != 1 {
+					return fmt.Errorf("%d times", n)
+				}
+				return nil
+			})
 		}
 	})
 }
