@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -61,18 +62,25 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 			writes++
 		}
 		if writes >= turnWrites && len(wanted) < len(desired) {
-			return nil, nil, turnEnds(failed)
+			return nil, nil, worst(append(failed, errTurnEnds))
 		}
 	}
 	if skipped > 0 {
 		refused = append(refused, *routeFinding(i, api.ReasonRouteRefused, fmt.Sprintf("after %d refusals %d more Routes were not tried", mostRefused, skipped), "they stay as they are"))
 	}
+	failed = append(failed, r.deleteOthers(ctx, i, owned, wanted, turnWrites-writes))
+	return current, refused, worst(failed)
+}
+
+// deleteOthers deletes the Routes that are not wanted, as many as there is room for.
+func (r *reconciler) deleteOthers(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, wanted map[string]bool, room int) error {
+	var failed []error
 	for name, route := range owned {
 		if wanted[name] {
 			continue
 		}
-		if writes++; writes > turnWrites {
-			return nil, nil, turnEnds(failed)
+		if room--; room < 0 {
+			return worst(append(failed, errTurnEnds))
 		}
 		if err := r.client.Delete(ctx, route); client.IgnoreNotFound(err) != nil {
 			failed = append(failed, fmt.Errorf("delete Route %s/%s: %w", route.Namespace, name, err))
@@ -80,15 +88,17 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 		}
 		r.options.Log.Info("deleted route of ingress", "route", route.Namespace+"/"+name, "ingress", i.Name)
 	}
-	return current, refused, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
-// turnEnds leaves the rest for the next turn. After a failure that comes later.
-func turnEnds(failed []error) error {
-	if len(failed) > 0 {
+// worst joins failures. That a turn ends counts only if nothing failed: after a
+// failure the next try comes later.
+func worst(failed []error) error {
+	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool { return err == nil || errors.Is(err, errTurnEnds) })
+	if len(others) == 0 {
 		return errors.Join(failed...)
 	}
-	return errTurnEnds
+	return errors.Join(others...)
 }
 
 // mustClose reports whether a Route lets requests through that it must not.
