@@ -27,7 +27,9 @@ func balancerDefaults(kind string) map[string]string {
 		"routing.http2.enabled": "true", "routing.http.desync_mitigation_mode": "defensive",
 		"routing.http.drop_invalid_header_fields.enabled": "false", "routing.http.xff_header_processing.mode": "append",
 		"routing.http.preserve_host_header.enabled": "false", "routing.http.xff_client_port.enabled": "false",
-		"waf.fail_open.enabled": "false",
+		"waf.fail_open.enabled": "false", "health_check_logs.s3.enabled": "false", "health_check_logs.s3.bucket": "", "health_check_logs.s3.prefix": "",
+		"connection_logs.s3.enabled": "false", "connection_logs.s3.bucket": "", "connection_logs.s3.prefix": "",
+		"routing.http.x_amzn_tls_version_and_cipher_suite.enabled": "false",
 	})
 	return all
 }
@@ -84,6 +86,10 @@ func groupDefaults(g *targetGroup) map[string]string {
 		all["stickiness.type"] = "lb_cookie"
 		all["slow_start.duration_seconds"] = "0"
 		all["load_balancing.algorithm.type"] = "round_robin"
+		all["load_balancing.algorithm.anomaly_mitigation"] = "off"
+		all["stickiness.lb_cookie.duration_seconds"] = "86400"
+		all["stickiness.app_cookie.duration_seconds"] = "86400"
+		all["stickiness.app_cookie.cookie_name"] = ""
 		return all
 	}
 	all["stickiness.type"] = "source_ip"

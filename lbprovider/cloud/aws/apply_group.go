@@ -145,6 +145,14 @@ func (r *run) register(ctx context.Context, name string, targets []stack.Target)
 		if err == nil {
 			break
 		}
+		if hook.ClassOf(err) == hook.ClassQuota && len(targets) > 1 {
+			// All of them are too many, so as many as fit are looked for.
+			half := len(targets) / 2
+			if err := r.register(ctx, name, targets[:half]); err != nil {
+				return err
+			}
+			return r.register(ctx, name, targets[half:])
+		}
 		if !codeIs(err, "InvalidTarget") {
 			return r.retry(err)
 		}

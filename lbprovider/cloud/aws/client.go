@@ -86,6 +86,9 @@ func Config(ctx context.Context, a Access) (sdk.Config, error) {
 	if err := locate(ctx, &cfg, a); err != nil {
 		return cfg, err
 	}
+	if err := webIdentity(&cfg); err != nil {
+		return cfg, err
+	}
 	limits := newLimits(a.Now, a.Speed)
 	cfg.APIOptions = append(cfg.APIOptions, limits.install(a))
 	if a.Credentials != "" {

@@ -18,7 +18,7 @@ import (
 // folder reads credentials from a folder that a Secret is mounted as, with the
 // keys that OpenShift's Secrets have: "credentials", a file as of the AWS
 // command line, or "aws_access_key_id" and "aws_secret_access_key". It is read
-// again every minute, so a changed Secret needs no restart. An empty folder leaves
+// again every few seconds, so a changed Secret needs no restart. An empty folder leaves
 // it to the SDK's default chain.
 type folder struct {
 	dir string
@@ -26,8 +26,9 @@ type folder struct {
 	now func() time.Time
 }
 
-// folderTime is how long what was read holds.
-const folderTime = time.Minute
+// folderTime is how long what was read holds. The kubelet takes up to a minute
+// to change the files, and nothing is to be added to that.
+const folderTime = 5 * time.Second
 
 // Retrieve reads the folder.
 func (f folder) Retrieve(ctx context.Context) (sdk.Credentials, error) {
@@ -72,4 +73,21 @@ func (f folder) profile(ctx context.Context, file string) (sdk.Credentials, erro
 	}
 	c.CanExpire, c.Expires = true, f.now().Add(folderTime)
 	return c, nil
+}
+
+// webIdentity has the role that the environment names by a token, as EKS gives
+// it to pods, asked for in the region and at the address of this configuration.
+// The SDK's default chain makes its own client of STS before those are known.
+func webIdentity(cfg *sdk.Config) error {
+	env, err := config.NewEnvConfig()
+	if err != nil {
+		return fmt.Errorf("read the environment of the AWS SDK: %w", err)
+	}
+	if env.Credentials.HasKeys() || env.WebIdentityTokenFilePath == "" || env.RoleARN == "" {
+		return nil
+	}
+	provider := stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(cfg.Copy()), env.RoleARN, stscreds.IdentityTokenFile(env.WebIdentityTokenFilePath),
+		func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = env.RoleSessionName })
+	cfg.Credentials = sdk.NewCredentialsCache(provider)
+	return nil
 }

@@ -155,7 +155,7 @@ func (h *Hook) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error
 }
 
 func (h *Hook) ensure(ctx context.Context, v *view, spec *hook.Spec) (*hook.Result, error) {
-	v.spent = 0
+	v.spent, v.leaving = 0, false
 	want, problems, err := v.desire(ctx, spec)
 	if err != nil {
 		return v.result(want, problems, nil), err

@@ -84,6 +84,7 @@ func (h *Hook) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, error)
 // such as a security group whose network cards are still there, is tried again.
 func (h *Hook) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult, error) {
 	v := h.view(d.Ref)
+	v.leaving = true
 	if !v.found {
 		v.forget() // an inventory from before a crash of ours would not do
 	}

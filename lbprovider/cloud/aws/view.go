@@ -31,6 +31,8 @@ type view struct {
 	bad map[string]time.Time
 	// held is since when only the security group is left of a deletion.
 	held time.Time
+	// leaving says that the Service is being deleted.
+	leaving bool
 	// leftOut says which zones the load balancer was made without; empty for none.
 	leftOut string
 	// spent is how many calls this pass has made for what all Services share.
@@ -222,6 +224,9 @@ func (v *view) find(ctx context.Context) error {
 		switch {
 		case stack.OwnedBy(v.ref, b.Tags):
 			v.state.Others = append(v.state.Others, b)
+		case v.leaving && !strings.HasPrefix(b.Name, stack.Prefix(v.ref)):
+			// Whoever may edit the Service writes its handle, and what is another's
+			// is no reason to keep the Service.
 		case v.ref.Handle != "" && b.ARN == v.ref.Handle:
 			return conflict("load balancer", b.Name, b.Tags)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,13 +133,23 @@ func attributeAnnotations() []Annotation {
 				return err
 			}
 			for k := range s.Tags {
-				if strings.HasPrefix(strings.ToLower(k), "aws:") {
+				switch lower := strings.ToLower(k); {
+				case strings.HasPrefix(lower, "aws:"):
 					return fmt.Errorf("the tag %q: keys that begin with aws: are AWS's own", k)
+				case ownershipKey(lower):
+					return fmt.Errorf("the tag %q says whose a resource is, and is written by the operator alone; take it out", k)
 				}
 			}
 			return nil
 		}},
 	}
+}
+
+// ownershipKey reports whether a tag, in lower case, is one by which we or other
+// controllers know what is theirs.
+func ownershipKey(key string) bool {
+	return strings.HasPrefix(key, TagCluster) || strings.HasPrefix(key, "fairlead.dev/") ||
+		slices.Contains([]string{TagClusterName, TagService, tagLBCStack, tagLBCResource}, key)
 }
 
 // refused are annotations that other controllers know and that cannot work
@@ -195,6 +207,17 @@ func logPrefix(v string) error {
 	return nil
 }
 
+// cookieName is the name of a cookie that AWS does not use itself.
+func cookieName(v string) error {
+	reserved := slices.ContainsFunc([]string{"AWSALB", "AWSALBAPP", "AWSALBTG"}, func(p string) bool { return strings.HasPrefix(v, p) })
+	if !cookie.MatchString(v) || reserved {
+		return errors.New("is not the name of a cookie, or is one of AWS's own, AWSALB…")
+	}
+	return nil
+}
+
+var cookie = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
+
 func between(lo, hi int) attribute {
 	return func(v string) error {
 		if n, err := strconv.Atoi(v); err != nil || n < lo || n > hi {
@@ -239,6 +262,8 @@ func balancerAttributesOf(kind hook.Kind) map[string]attribute {
 			"routing.http.drop_invalid_header_fields.enabled": boolean, "routing.http.xff_header_processing.mode": words("append", "preserve", "remove"),
 			"routing.http.preserve_host_header.enabled": boolean, "routing.http.xff_client_port.enabled": boolean, "waf.fail_open.enabled": boolean,
 			"connection_logs.s3.enabled": boolean, "connection_logs.s3.bucket": bucket, "connection_logs.s3.prefix": logPrefix,
+			"health_check_logs.s3.enabled": boolean, "health_check_logs.s3.bucket": bucket, "health_check_logs.s3.prefix": logPrefix,
+			"routing.http.x_amzn_tls_version_and_cipher_suite.enabled": boolean,
 		}
 	}
 	maps.Copy(all, more)
@@ -249,14 +274,14 @@ func balancerAttributesOf(kind hook.Kind) map[string]attribute {
 func groupAttributes() map[string]attribute {
 	all := groupAttributesOf(hook.KindNetwork)
 	maps.Copy(all, groupAttributesOf(hook.KindApplication))
-	all["stickiness.type"] = words("source_ip", "lb_cookie")
+	all["stickiness.type"] = words("source_ip", "lb_cookie", "app_cookie")
 	return all
 }
 
 // groupAttributesOf are those that the target groups of one kind of load
 // balancer have.
 func groupAttributesOf(kind hook.Kind) map[string]attribute {
-	const most = 1000
+	const most, week = 1000, 604800
 	all := map[string]attribute{
 		"deregistration_delay.timeout_seconds": between(0, 3600), "stickiness.enabled": boolean,
 		"load_balancing.cross_zone.enabled":                                              words("true", "false", "use_load_balancer_configuration"),
@@ -273,8 +298,11 @@ func groupAttributesOf(kind hook.Kind) map[string]attribute {
 	}
 	if kind == hook.KindApplication {
 		more = map[string]attribute{
-			"stickiness.type": words("lb_cookie"), "slow_start.duration_seconds": between(0, 900),
-			"load_balancing.algorithm.type": words("round_robin", "least_outstanding_requests", "weighted_random"),
+			"stickiness.type": words("lb_cookie", "app_cookie"), "slow_start.duration_seconds": between(0, 900),
+			"stickiness.lb_cookie.duration_seconds": between(1, week), "stickiness.app_cookie.duration_seconds": between(1, week),
+			"stickiness.app_cookie.cookie_name":           cookieName,
+			"load_balancing.algorithm.type":               words("round_robin", "least_outstanding_requests", "weighted_random"),
+			"load_balancing.algorithm.anomaly_mitigation": words("on", "off"),
 		}
 	}
 	maps.Copy(all, more)

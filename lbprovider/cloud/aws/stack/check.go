@@ -128,6 +128,11 @@ func (c *checker) logs() {
 	if a["access_logs.s3.enabled"] == "true" && a["access_logs.s3.bucket"] == "" {
 		c.wrong(c.named("access-log-enabled", "attributes"), "true", "access logs need a bucket: set %saccess-log-s3-bucket-name", balancerPrefix)
 	}
+	for _, logs := range []string{"connection_logs", "health_check_logs"} {
+		if a[logs+".s3.enabled"] == "true" && a[logs+".s3.bucket"] == "" {
+			c.annotation("attributes", "%s.s3.enabled needs %s.s3.bucket", logs, logs)
+		}
+	}
 }
 
 // named returns the key of the first of some annotations that is there.
@@ -166,6 +171,17 @@ func (c *checker) attributes() {
 
 func (c *checker) groupAttributes(suffix string, all map[string]string) {
 	known := groupAttributesOf(c.kind())
+	merged := maps.Clone(c.s.GroupAttributes)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, all)
+	if all["stickiness.type"] == "app_cookie" && merged["stickiness.app_cookie.cookie_name"] == "" {
+		c.annotation(suffix, "stickiness.type app_cookie needs stickiness.app_cookie.cookie_name")
+	}
+	if all["load_balancing.algorithm.anomaly_mitigation"] == "on" && merged["load_balancing.algorithm.type"] != "weighted_random" {
+		c.annotation(suffix, "load_balancing.algorithm.anomaly_mitigation needs load_balancing.algorithm.type=weighted_random")
+	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		check, has := known[key]
 		switch v := all[key]; {

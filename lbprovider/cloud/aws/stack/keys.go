@@ -61,8 +61,9 @@ func defaultBalancerAttributes(kind hook.Kind) map[string]string {
 	}
 	if kind == hook.KindApplication {
 		all = map[string]string{
-			"deletion_protection.enabled": "false", "access_logs.s3.enabled": "false", "connection_logs.s3.enabled": "false",
-			"idle_timeout.timeout_seconds": "60", "client_keep_alive.seconds": "3600", "routing.http2.enabled": "true",
+			"deletion_protection.enabled": "false", "access_logs.s3.enabled": "false", "connection_logs.s3.enabled": "false", "health_check_logs.s3.enabled": "false",
+			"routing.http.x_amzn_tls_version_and_cipher_suite.enabled": "false",
+			"idle_timeout.timeout_seconds":                             "60", "client_keep_alive.seconds": "3600", "routing.http2.enabled": "true",
 			"routing.http.desync_mitigation_mode": "defensive", "routing.http.drop_invalid_header_fields.enabled": "false",
 			"routing.http.xff_header_processing.mode": "append", "routing.http.preserve_host_header.enabled": "false",
 			"routing.http.xff_client_port.enabled": "false", "waf.fail_open.enabled": "false", "zonal_shift.config.enabled": "false",
@@ -86,6 +87,8 @@ func defaultGroupAttributes(g TargetGroup) map[string]string {
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count":      "1",
 		"target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": "off",
 		"slow_start.duration_seconds":                                                    "0", "load_balancing.algorithm.type": "round_robin",
+		"load_balancing.algorithm.anomaly_mitigation": "off", "stickiness.lb_cookie.duration_seconds": "86400",
+		"stickiness.app_cookie.duration_seconds": "86400",
 	}
 }
 

@@ -81,6 +81,15 @@ func TestRefusedValues(t *testing.T) {
 		{suffix: "target-group-attributes", value: "proxy_protocol_v2.enabled=true", other: "type", otherValue: "alb"},
 		{suffix: "target-group-attributes", value: "stickiness.type=lb_cookie"},
 		{suffix: "target-group-attributes", value: "slow_start.duration_seconds=30"},
+		{suffix: "target-group-attributes", value: "stickiness.type=app_cookie", other: "type", otherValue: "alb"},
+		{suffix: "target-group-attributes", value: "load_balancing.algorithm.anomaly_mitigation=on", other: "type", otherValue: "alb"},
+		{suffix: "target-group-attributes", value: "stickiness.lb_cookie.duration_seconds=60"},
+		{suffix: "attributes", value: "health_check_logs.s3.enabled=true", other: "type", otherValue: "alb"},
+		{suffix: "attributes", value: "health_check_logs.s3.enabled=false"},
+		{suffix: "additional-resource-tags", value: "fairlead.dev/service-uid=x"},
+		{suffix: "additional-resource-tags", value: "team=a,kubernetes.io/cluster/other=owned"},
+		{suffix: "additional-resource-tags", value: "elbv2.k8s.aws/cluster=other"},
+		{suffix: "additional-resource-tags", value: "Service.k8s.aws/stack=a/b"},
 		{suffix: "connection-idle-timeout", value: "5000", other: "type", otherValue: "alb"},
 		{suffix: "connection-idle-timeout", value: "0"},
 		{suffix: "listener-attributes.TCP-81", value: "tcp.idle_timeout.seconds=60"},
@@ -94,6 +103,15 @@ func TestRefusedValues(t *testing.T) {
 		problems := looked(in)
 		if len(problems) != 1 || problems[0].Field != balancerPrefix+c.suffix || problems[0].Warning || problems[0].Message == "" {
 			t.Errorf("%s=%s: %v", c.suffix, c.value, problems)
+		}
+	}
+	for suffix, value := range map[string]string{
+		"target-group-attributes":     "stickiness.enabled=true,stickiness.type=app_cookie,stickiness.app_cookie.cookie_name=SID,stickiness.app_cookie.duration_seconds=60",
+		"target-group-attributes.443": "load_balancing.algorithm.type=weighted_random,load_balancing.algorithm.anomaly_mitigation=on,stickiness.lb_cookie.duration_seconds=604800",
+		"attributes":                  "health_check_logs.s3.enabled=true,health_check_logs.s3.bucket=my-logs,health_check_logs.s3.prefix=checks",
+	} {
+		if problems := looked(map[string]string{balancerPrefix + "type": "alb", balancerPrefix + suffix: value}); len(problems) > 0 {
+			t.Errorf("%s=%s: %v", suffix, value, problems)
 		}
 	}
 	const ranges = AnnotationPrefix + "load-balancer-source-ranges"
