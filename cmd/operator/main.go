@@ -23,12 +23,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/lbprovider/loglevel"
+	"github.com/fairlead/fairlead/lbprovider/scrape"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
@@ -62,6 +62,7 @@ type settings struct {
 	routes         int
 	healthAddress  string
 	metricsAddress string
+	metricsOpen    bool
 	leaderElect    bool
 	classless      bool
 	ingressLimits  [2]convert.Limits // of one Ingress, and of a namespace
@@ -87,6 +88,7 @@ func parse(args []string) (s settings, err error) {
 	f.IntVar(&s.routes, "router-routes", router.DefaultRoutes, "`number` of routes that the memory limits of a router have room for")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
+	f.BoolVar(&s.metricsOpen, "metrics-open", false, "serve /metrics over HTTP to everybody, instead of over HTTPS to tokens with the right to get /metrics")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
 	of, all := convert.DefaultLimits(), convert.DefaultNamespaceLimits()
@@ -182,7 +184,7 @@ func run(ctx context.Context, s settings) error {
 		Scheme:                        scheme,
 		Cache:                         operator.CacheOptions(),
 		HealthProbeBindAddress:        s.healthAddress,
-		Metrics:                       metricsserver.Options{BindAddress: s.metricsAddress},
+		Metrics:                       scrape.Options(s.metricsAddress, s.metricsOpen),
 		LeaderElection:                s.leaderElect,
 		LeaderElectionID:              "fairlead-operator",
 		LeaderElectionNamespace:       api.OperatorNamespace,

@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/memory"
+	"github.com/fairlead/fairlead/lbprovider/scrape"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
 
@@ -60,7 +61,7 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	managerOptions, err := speaker.ManagerOptions(opts.namespace, opts.nodeName, selector, opts.metricsAddress, opts.pprofAddress)
+	managerOptions, err := speaker.ManagerOptions(opts.namespace, opts.nodeName, selector, scrape.Options(opts.metricsAddress, opts.metricsOpen), opts.pprofAddress)
 	if err != nil {
 		return err
 	}

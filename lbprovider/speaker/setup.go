@@ -155,7 +155,7 @@ type Speaker struct {
 
 // ManagerOptions returns the options of a manager for the speaker of a node. Of
 // all pods, it caches the speakers' only.
-func ManagerOptions(namespace, node string, speakers labels.Selector, metricsAddress, pprofAddress string) (ctrl.Options, error) {
+func ManagerOptions(namespace, node string, speakers labels.Selector, metrics metricsserver.Options, pprofAddress string) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
 	// All of Kubernetes' kinds would take half a megabyte.
 	for _, add := range []func(*runtime.Scheme) error{
@@ -172,7 +172,7 @@ func ManagerOptions(namespace, node string, speakers labels.Selector, metricsAdd
 	grace := 2 * time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,
-		Metrics:                 metricsserver.Options{BindAddress: metricsAddress},
+		Metrics:                 metrics,
 		PprofBindAddress:        pprofAddress,
 		GracefulShutdownTimeout: &grace,
 		Cache: cache.Options{

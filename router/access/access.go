@@ -58,7 +58,9 @@ type verdict struct {
 	until          time.Time
 }
 
-// New returns a Reviewer for the router of that name.
+// New returns a Reviewer for the router of that name, or without a name for paths
+// in place of subresources: the right is then "get" on the path, such as /metrics,
+// as Kubernetes' own programs ask for it.
 func New(config *rest.Config, router string) (*Reviewer, error) {
 	c := rest.CopyConfig(config)
 	c.QPS, c.Burst, c.RateLimiter = rate, burst, nil
@@ -126,10 +128,14 @@ func (r *Reviewer) ask(ctx context.Context, token, verb, subresource string) (ve
 	user := who.Status.User
 	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: "route.openshift.io", Resource: "routers", Name: r.router, Subresource: subresource,
-		},
 	}}
+	if r.router == "" {
+		may.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: subresource, Verb: verb}
+	} else {
+		may.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: "route.openshift.io", Resource: "routers", Name: r.router, Subresource: subresource,
+		}
+	}
 	for k, v := range user.Extra {
 		may.Spec.Extra[k] = authorizationv1.ExtraValue(v)
 	}
@@ -149,7 +155,7 @@ func (r *Reviewer) post(ctx context.Context, path string, review any) error {
 	answer, err := r.client.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
 	if err != nil {
 		// What the API server says may hold what it was sent.
-		return errors.New("the API server does not answer as it should; may the router create tokenreviews and subjectaccessreviews?")
+		return errors.New("the API server does not answer as it should; may this program create tokenreviews and subjectaccessreviews?")
 	}
 	return json.Unmarshal(answer, review)
 }

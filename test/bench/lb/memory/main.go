@@ -133,7 +133,7 @@ func (b *bench) measure(ctx context.Context, profile string, u, burst *usage.Usa
 		return fmt.Errorf("make a log: %w", err)
 	}
 	defer log.Close()
-	args := []string{"-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-kubeconfig", b.server.Kubeconfig()}
+	args := []string{"-node-name", "n1", "-bind-address", self, "-memberlist-secret", "", "-kubeconfig", b.server.Kubeconfig(), "-metrics-open"}
 	if profile != "" { // to be ready for it takes some memory, too
 		args = append(args, "-pprof-address", "127.0.0.1:6060")
 	}
