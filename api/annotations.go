@@ -59,7 +59,7 @@ func RouteAnnotations() []Annotation {
 		{AnnotationTimeout, "time such as 500ms, 5s, 2m", "30s", all, "How long a server may take to answer. With passthrough: as timeout-tunnel, where that is not set."},
 		{AnnotationTimeoutTunnel, "time", "1h", all, "How long an upgraded connection, such as a WebSocket, or a passthrough connection may be idle."},
 		{AnnotationPodConnections, "whole number, 0 for no limit", "0", all, "Concurrent connections to one endpoint, for each router replica; more wait in a queue."},
-		{AnnotationCheckInterval, "time", "5s", all, "Time between health checks of a route with several endpoints."},
+		{AnnotationCheckInterval, "time, 1s or longer", "5s", all, "Time between health checks of a route with several endpoints."},
 		{AnnotationAllowlist, "addresses and CIDRs, parted by blanks", "everybody", all, "Only these clients are served; others get 403 (passthrough: a closed connection)."},
 		{AnnotationWhitelist, "as ip_allowlist", "", all, "Older name of ip_allowlist."},
 		{AnnotationLimit, "true or false", "false", all, "Turns the three limits below on. They count per client address and router replica."},

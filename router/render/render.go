@@ -153,6 +153,11 @@ func ServerWords(s *plan.Server, l Layout, caps plan.Capabilities) []string {
 // otherwise send the Host as SNI and refuse certificates that lack it.
 func tlsWords(o model.ServerOptions, l Layout, caps plan.Capabilities) []string {
 	words := []string{"ssl"}
+	if o.CheckInterval != "" {
+		// A server from the file would check with TLS by itself; one that is
+		// added at run time does not, and takes this from no default.
+		words = append(words, "check-ssl")
+	}
 	add := func(more ...string) { words = append(words, more...) }
 	if o.HTTP2 {
 		add("alpn", "h2,http/1.1")
