@@ -134,6 +134,9 @@ func startBGP(decider *atomic.Pointer[speaker.Speaker], level loglevel.Level, lo
 	}
 	routers := process.New(process.Options{
 		Program: filepath.Join(filepath.Dir(self), bgpProgram), Args: []string{"-log-level", string(how)},
+		// A session has little to compute; one processor's caches are enough, and a
+		// peer that makes it loop has no more than one.
+		Env:        []string{"GOMAXPROCS=1"},
 		Restarting: true, Now: time.Now, Output: os.Stderr, Log: log.With("part", "bgp"),
 		Changed: func() {
 			if s := decider.Load(); s != nil {
