@@ -163,7 +163,7 @@ func TestNotModified(t *testing.T) {
 }
 
 // TestRestart: the next process begins with the lists of this one, but not with
-// what nobody of the bundle has signed.
+// lists that no authority of the bundle has signed.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	discarded := 0
