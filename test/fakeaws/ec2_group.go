@@ -63,11 +63,24 @@ func describeSecurityGroups(r *request) (any, error) {
 	for _, g := range found {
 		x := securityGroupXML{ID: g.ID, Name: g.Name, VPC: g.VPC, Description: g.Description, Tags: tagItems(g.Tags)}
 		for _, ru := range g.Rules {
-			x.Permissions = append(x.Permissions, permission(ru))
+			x.Permissions = withPermission(x.Permissions, permission(ru))
 		}
 		out.Set = append(out.Set, x)
 	}
 	return out, nil
+}
+
+// withPermission adds a permission as AWS shows them: all sources of the same
+// ports in one.
+func withPermission(list []permissionXML, p permissionXML) []permissionXML {
+	for i := range list {
+		if o := &list[i]; o.Protocol == p.Protocol && o.From == p.From && o.To == p.To {
+			o.Ranges, o.V6Ranges = append(o.Ranges, p.Ranges...), append(o.V6Ranges, p.V6Ranges...)
+			o.Groups, o.Prefixes = append(o.Groups, p.Groups...), append(o.Prefixes, p.Prefixes...)
+			return list
+		}
+	}
+	return append(list, p)
 }
 
 func permission(ru rule) permissionXML {
@@ -215,7 +228,10 @@ func authorizeIngress(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, ru := range list {
+	for i, ru := range list {
+		if slices.ContainsFunc(list[:i], func(o rule) bool { return same(o, ru) }) {
+			return nil, refuse("InvalidParameterValue", "The same permission must not appear multiple times")
+		}
 		if slices.ContainsFunc(g.Rules, func(o rule) bool { return same(o, ru) }) {
 			return nil, refuse("InvalidPermission.Duplicate", "the specified rule already exists in %s", g.ID)
 		}
