@@ -121,6 +121,10 @@ func certificateRules(s Settings) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 	if s.ClientTLS.Subject != "" {
+		// The text that patterns match has a slash before each RDN and none
+		// escaped: CN="bob/OU=staff" would read as two. This form has no
+		// slashes but those of values.
+		add("deny deny_status 403 if { ssl_c_s_dn(,0,rfc2253) -m sub / }")
 		add("deny deny_status 403 if !{ ssl_c_used } || !{ ssl_c_s_dn -m reg %s }", quote(s.ClientTLS.Subject))
 	}
 	if s.ClientTLS.Verify == "" {

@@ -137,6 +137,9 @@ func TestSettingsClientTLS(t *testing.T) {
 		policy(operatorv1.ClientCertificatePolicyRequired, "/CN=alice smith$", "(broken")
 		status("a subject that matches", good.servable, "200")
 		status("a subject that does not", revoked.servable, "403")
+		policy(operatorv1.ClientCertificatePolicyRequired, "/CN=alice smith(/|$)")
+		status("an end of the subject or of an RDN", good.servable, "200")
+		status("a value that reads like another RDN", clientCert(t, "clients", "mallory/CN=alice smith").servable, "403")
 		policy(operatorv1.ClientCertificatePolicyRequired, "(broken")
 		status("no pattern that can be used", good.servable, "403")
 
