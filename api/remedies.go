@@ -11,7 +11,7 @@ type Remedy struct {
 // RemedyOf returns what is known about a reason; ok is false for a reason that
 // is not Fairlead's.
 func RemedyOf(r Reason) (remedy Remedy, ok bool) {
-	for _, table := range []map[Reason]Remedy{routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), controllerRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
+	for _, table := range []map[Reason]Remedy{routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(), controllerRemedies(), controllerSettingsRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true
 		}
@@ -161,6 +161,13 @@ func ingressRemedies() map[Reason]Remedy {
 			"two paths of the Ingress mean the same",
 			"remove one of the two",
 		},
+	}
+}
+
+// ingressRouteRemedies are about what becomes of an Ingress: its Routes and what
+// they read.
+func ingressRouteRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonCertificateInvalid: {
 			"the TLS Secret is missing or has no usable certificate and key",
 			"create the Secret with tls.crt and tls.key, type kubernetes.io/tls",
@@ -236,19 +243,6 @@ func controllerRemedies() map[Reason]Remedy {
 			"a ConfigMap that the IngressController names is missing in namespace openshift-config",
 			"create the ConfigMap there; its last copy, if there was one, stays in use",
 		},
-		ReasonNoEffect: {"a setting is there that Fairlead does not need", ""},
-		ReasonAnyProxySource: {
-			"every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
-			"list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
-		},
-		ReasonFilesNotWritten: {
-			"a router cannot write the files that HAProxy starts from, most often because its volume is full",
-			"raise the operator's flag --router-routes, from which the size of the volume is computed; see docs/operator/resources.md",
-		},
-		ReasonRevocationListUnavailable: {
-			"a list of revoked client certificates is missing or too old",
-			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
-		},
 		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
 		ReasonLoadBalancerPending: {
 			"no address has been assigned yet",
@@ -261,6 +255,26 @@ func controllerRemedies() map[Reason]Remedy {
 		ReasonLoadBalancerServiceNotFound: {
 			"the Service router-NAME does not exist yet",
 			"wait for the operator; look at its log if that takes more than a minute",
+		},
+	}
+}
+
+// controllerSettingsRemedies are about settings of an IngressController that
+// hold only in part.
+func controllerSettingsRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonNoEffect: {"a setting is there that Fairlead does not need", ""},
+		ReasonAnyProxySource: {
+			"every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
+			"list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
+		},
+		ReasonFilesNotWritten: {
+			"a router cannot write the files that HAProxy starts from, most often because its volume is full",
+			"raise the operator's flag --router-routes, from which the size of the volume is computed; see docs/operator/resources.md",
+		},
+		ReasonRevocationListUnavailable: {
+			"a list of revoked client certificates is missing or too old",
+			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
 		},
 	}
 }

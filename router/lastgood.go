@@ -180,7 +180,7 @@ func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
 	case covered && r.refusal.fallback == formerClaim:
 		res.Claim, r.from = former.claim, former.object
 		setEffect(res, "the last good version keeps serving")
-	case covered && r.refusal.fallback <= formerClaim || r.refusal.fallback == withdrawn:
+	case covered && r.refusal.fallback < barred || r.refusal.fallback == withdrawn:
 	case former.claim != nil && !covered:
 		p.bar(r, res, newest, former.object)
 	case ingest.Guarded(newest):

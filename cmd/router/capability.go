@@ -38,7 +38,7 @@ func takeBind() error {
 		return err
 	}
 	sets[0].Effective |= 1 << bindCapability
-	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets[0])), 0)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets[0])), 0) //nolint:gosec // the kernel takes these two by address
 	if errno != 0 {
 		return fmt.Errorf("take up NET_BIND_SERVICE: %w", errno)
 	}

@@ -73,6 +73,22 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	return nil
 }
 
+// runEngine runs the engine from when all has been read.
+func runEngine(ctx context.Context, watcher *kube.Watcher, engine *router.Engine) error {
+	if !watcher.WaitForSync(ctx) {
+		return nil
+	}
+	return engine.Run(ctx)
+}
+
+// serve starts what answers on the ports of our own.
+func (p *parts) serve(ctx context.Context, server *health.Server, c *config) {
+	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
+	if c.healthPort > 0 {
+		p.start("probes", func() error { return server.RunProbes(ctx, c.healthPort) })
+	}
+}
+
 // assemble connects and starts the parts of the router, save HAProxy.
 func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*health.Server, error) {
 	restConfig, err := loadConfig(c.kubeconfig)
@@ -126,20 +142,12 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock",
 		AuthDir: c.statsAuth, Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
 	}
-	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
-	if c.healthPort > 0 {
-		p.start("probes", func() error { return server.RunProbes(ctx, c.healthPort) })
-	}
+	p.serve(ctx, server, c)
 	go watchFiles(ctx, c, log, ring)
 	p.start("revocation lists", func() error { return lists.Run(ctx) })
 	go saveMemory(ctx, engine.Ready)
 	p.start("status", func() error { return statuses.Run(ctx) })
-	p.start("engine", func() error {
-		if !watcher.WaitForSync(ctx) {
-			return nil
-		}
-		return engine.Run(ctx)
-	})
+	p.start("engine", func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
 }
 

@@ -70,19 +70,19 @@ func walk(t *testing.T, path string, of reflect.Type, schema *apiextensionsv1.JS
 		if open || opaque(of) {
 			return
 		}
-		for i := range of.NumField() {
-			name, embedded, ok := jsonName(of.Field(i))
+		for field := range of.Fields() {
+			name, embedded, ok := jsonName(field)
 			switch {
 			case !ok:
 			case embedded:
-				walk(t, path, of.Field(i).Type, schema)
+				walk(t, path, field.Type, schema)
 			default:
 				inner, known := schema.Properties[name]
 				if !known {
 					t.Errorf("%s.%s is not in the CRD: the API server would drop it", path, name)
 					continue
 				}
-				walk(t, path+"."+name, of.Field(i).Type, &inner)
+				walk(t, path+"."+name, field.Type, &inner)
 			}
 		}
 	default:

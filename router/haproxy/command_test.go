@@ -168,18 +168,39 @@ func TestUnsafe(t *testing.T) {
 	for _, bad := range []string{"\n", "\t", "\r", "\x00", "\f", "\v", "\x1b", "\x7f"} {
 		x := "x" + bad + "y"
 		for _, s := range []plan.Step{
-			plan.EntryAdd{Entry: entry(x), Value: "v"}, plan.EntryAdd{Entry: entry("k"), Value: x},
-			plan.EntrySet{Entry: entry(x), Value: "v"}, plan.EntrySet{Entry: entry("k"), Value: x}, plan.EntryDel{Entry: entry(x)},
-			plan.BackendAdd{Name: x, Profile: "p"}, plan.BackendAdd{Name: "b", Profile: x}, plan.BackendPublish{Name: x},
-			plan.BackendUnpublish{Name: x}, plan.BackendDel{Name: x}, plan.FrontendEnable{Name: x},
-			plan.ServerAdd{Backend: x, Name: "s"}, plan.ServerAdd{Backend: "b", Name: x},
+			plan.EntryAdd{Entry: entry(x), Value: "v"},
+			plan.EntryAdd{Entry: entry("k"), Value: x},
+			plan.EntrySet{Entry: entry(x), Value: "v"},
+			plan.EntrySet{Entry: entry("k"), Value: x},
+			plan.EntryDel{Entry: entry(x)},
+			plan.BackendAdd{Name: x, Profile: "p"},
+			plan.BackendAdd{Name: "b", Profile: x},
+			plan.BackendPublish{Name: x},
+			plan.BackendUnpublish{Name: x},
+			plan.BackendDel{Name: x},
+			plan.FrontendEnable{Name: x},
+			plan.ServerAdd{Backend: x, Name: "s"},
+			plan.ServerAdd{Backend: "b", Name: x},
 			server(model.ServerOptions{Cookie: x}), server(model.ServerOptions{CheckInterval: x}),
 			server(model.ServerOptions{TLS: true, VerifyHost: x}), server(model.ServerOptions{TLS: true, CAID: x}),
-			plan.ServerAddr{Backend: x, Name: "s"}, plan.ServerWeight{Backend: x, Name: "s"}, plan.ServerMaxConn{Backend: "b", Name: x},
-			plan.ServerReady{Backend: x, Name: "s"}, plan.ServerCheck{Backend: x, Name: "s"}, plan.ServerUp{Backend: x, Name: "s"},
-			plan.ServerDrain{Backend: x, Name: "s"}, plan.ServerDel{Backend: x, Name: "s"},
-			plan.CertPut{ID: x, PEM: "p"}, plan.CertSet{ID: x, PEM: "p"}, plan.CertDel{ID: x}, plan.CAPut{ID: x, PEM: "p"}, plan.CASet{ID: x, PEM: "p"}, plan.CADel{ID: x},
-			plan.LineSet{Filter: x, CertID: "c"}, plan.LineSet{Filter: "f", CertID: x}, plan.LineSet{Filter: "f", CertID: "c", Old: x}, plan.LineDel{CertID: x},
+			plan.ServerAddr{Backend: x, Name: "s"},
+			plan.ServerWeight{Backend: x, Name: "s"},
+			plan.ServerMaxConn{Backend: "b", Name: x},
+			plan.ServerReady{Backend: x, Name: "s"},
+			plan.ServerCheck{Backend: x, Name: "s"},
+			plan.ServerUp{Backend: x, Name: "s"},
+			plan.ServerDrain{Backend: x, Name: "s"},
+			plan.ServerDel{Backend: x, Name: "s"},
+			plan.CertPut{ID: x, PEM: "p"},
+			plan.CertSet{ID: x, PEM: "p"},
+			plan.CertDel{ID: x},
+			plan.CAPut{ID: x, PEM: "p"},
+			plan.CASet{ID: x, PEM: "p"},
+			plan.CADel{ID: x},
+			plan.LineSet{Filter: x, CertID: "c"},
+			plan.LineSet{Filter: "f", CertID: x},
+			plan.LineSet{Filter: "f", CertID: "c", Old: x},
+			plan.LineDel{CertID: x},
 		} {
 			refuses(t, s)
 		}
@@ -189,11 +210,17 @@ func TestUnsafe(t *testing.T) {
 		}
 	}
 	for _, s := range []plan.Step{
-		plan.CertPut{ID: "c", PEM: "a\n\nb"}, plan.CertPut{ID: "c", PEM: "a\n%FL%\nshow info"}, plan.CAPut{ID: "c", PEM: ""},
+		plan.CertPut{ID: "c", PEM: "a\n\nb"},
+		plan.CertPut{ID: "c", PEM: "a\n%FL%\nshow info"},
+		plan.CAPut{ID: "c", PEM: ""},
 		plan.CAPut{ID: "c", PEM: strings.Repeat("a", testCaps.MaxPayload)},
-		plan.EntryAdd{Entry: entry("#k"), Value: "v"}, plan.EntryAdd{Entry: entry("k k"), Value: "v"}, plan.EntryAdd{Entry: entry("k")},
-		plan.EntryAdd{Entry: entry("k"), Value: " v"}, plan.EntrySet{Entry: entry("k"), Value: "v "},
-		plan.EntrySet{Entry: entry("k"), Value: strings.Repeat("v", minCommand)}, plan.BackendAdd{Name: "b"},
+		plan.EntryAdd{Entry: entry("#k"), Value: "v"},
+		plan.EntryAdd{Entry: entry("k k"), Value: "v"},
+		plan.EntryAdd{Entry: entry("k")},
+		plan.EntryAdd{Entry: entry("k"), Value: " v"},
+		plan.EntrySet{Entry: entry("k"), Value: "v "},
+		plan.EntrySet{Entry: entry("k"), Value: strings.Repeat("v", minCommand)},
+		plan.BackendAdd{Name: "b"},
 	} {
 		refuses(t, s)
 	}

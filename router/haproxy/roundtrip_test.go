@@ -97,13 +97,16 @@ func roundTrip(t *testing.T, rt *haproxy.Runtime, caps plan.Capabilities, text s
 	server := plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80"), Weight: 1, Options: model.ServerOptions{Cookie: text}}
 	key := plan.Entry{Map: plan.MapSNI, Key: text}
 	steps := []plan.Step{
-		plan.EntryAdd{Entry: key, Value: "first"}, plan.EntrySet{Entry: key, Value: "v" + text}, plan.EntryDel{Entry: key},
+		plan.EntryAdd{Entry: key, Value: "first"},
+		plan.EntrySet{Entry: key, Value: "v" + text},
+		plan.EntryDel{Entry: key},
 		plan.EntryAdd{Entry: key, Value: text}, // and lists of headers and addresses, and policies
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapRequestHeaders, Key: roundBackend}, Value: "S X-A " + text},
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapResponseHeaders, Key: roundBackend}, Value: text},
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapAllow, Key: roundBackend + "/4/" + text}, Value: "1"},
 		plan.EntryAdd{Entry: plan.Entry{Map: plan.MapPolicy, Key: roundBackend}, Value: "|" + text + "|1"},
-		plan.ServerAdd{Backend: roundBackend, Name: text, Server: server}, plan.ServerAdd{Backend: roundBackend, Name: "s", Server: server},
+		plan.ServerAdd{Backend: roundBackend, Name: text, Server: server},
+		plan.ServerAdd{Backend: roundBackend, Name: "s", Server: server},
 		plan.LineSet{Filter: text, CertID: plan.DefaultCertID},
 	}
 	if caps.DynamicBackends {
@@ -142,10 +145,15 @@ func roundTrip(t *testing.T, rt *haproxy.Runtime, caps plan.Capabilities, text s
 		mustApply(t, rt, plan.EntryDel{Entry: before}, plan.EntryDel{Entry: after})
 	}
 	for _, s := range []plan.Step{
-		plan.ServerDel{Backend: roundBackend, Name: text}, plan.ServerDel{Backend: roundBackend, Name: "s"}, plan.EntryDel{Entry: key},
-		plan.EntryDel{Entry: plan.Entry{Map: plan.MapRequestHeaders, Key: roundBackend}}, plan.EntryDel{Entry: plan.Entry{Map: plan.MapResponseHeaders, Key: roundBackend}},
-		plan.EntryDel{Entry: plan.Entry{Map: plan.MapAllow, Key: roundBackend + "/4/" + text}}, plan.EntryDel{Entry: plan.Entry{Map: plan.MapPolicy, Key: roundBackend}},
-		plan.LineDel{Filter: text, CertID: plan.DefaultCertID}, plan.BackendDel{Name: "be_r" + text},
+		plan.ServerDel{Backend: roundBackend, Name: text},
+		plan.ServerDel{Backend: roundBackend, Name: "s"},
+		plan.EntryDel{Entry: key},
+		plan.EntryDel{Entry: plan.Entry{Map: plan.MapRequestHeaders, Key: roundBackend}},
+		plan.EntryDel{Entry: plan.Entry{Map: plan.MapResponseHeaders, Key: roundBackend}},
+		plan.EntryDel{Entry: plan.Entry{Map: plan.MapAllow, Key: roundBackend + "/4/" + text}},
+		plan.EntryDel{Entry: plan.Entry{Map: plan.MapPolicy, Key: roundBackend}},
+		plan.LineDel{Filter: text, CertID: plan.DefaultCertID},
+		plan.BackendDel{Name: "be_r" + text},
 	} {
 		_ = rt.Apply([]plan.Step{s}, func(plan.Step) {}) // what was refused is not there
 	}

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/render"
@@ -51,7 +52,7 @@ func say(f form, values ...string) command {
 
 // sayWords is say for a form that any number of words follow.
 func sayWords(f form, words []string, more ...string) command {
-	words = append(words[:len(words):len(words)], more...)
+	words = append(slices.Clip(words), more...)
 	return say(f+form(strings.Repeat(" ?", len(words))), words...)
 }
 

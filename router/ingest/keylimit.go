@@ -23,9 +23,10 @@ import (
 // whole chain each time. The other keys are only for checking, where a long one
 // costs little and a long exponent much.
 const (
-	// MinRSABits is the shortest RSA key that TLS libraries still take, and
-	// MaxRSABits what an administrator may allow, and what authorities may have.
-	MinRSABits, MaxRSABits = 2048, 8192
+	// MinRSABits is the shortest RSA key that TLS libraries still take.
+	MinRSABits = 2048
+	// MaxRSABits is what an administrator may allow, and what authorities may have.
+	MaxRSABits = 8192
 	// defaultMaxRSABits is the default of Settings.MaxRSABits.
 	defaultMaxRSABits = 4096
 	// maxExponent is that of Go's own RSA.

@@ -63,9 +63,8 @@ func FuzzNormal(f *testing.F) {
 		clean := func(p string) string {
 			if c := path.Clean(p); c != "/" && strings.HasSuffix(p, "/") {
 				return c + "/"
-			} else {
-				return c
 			}
+			return path.Clean(p)
 		}
 		for how, p := range map[string]string{
 			"parameters first": decoded, "parameters last": strip(late), "cleaned": clean(decoded), "cleaned before": mustDecode(t, clean(strip(raw))),

@@ -53,7 +53,7 @@ func TestDiscard(t *testing.T) {
 		"empty":    func(p string) error { return os.WriteFile(p, nil, 0o600) },
 		"plain":    func(p string) error { return os.WriteFile(p, []byte("text"), 0o600) },
 		"cut off":  func(p string) error { return os.WriteFile(p, good[:len(good)-1], 0o600) },
-		"longer":   func(p string) error { return os.WriteFile(p, append(good[:len(good):len(good)], 'x'), 0o600) },
+		"longer":   func(p string) error { return os.WriteFile(p, append(slices.Clip(good), 'x'), 0o600) },
 		"changed":  func(p string) error { return os.WriteFile(p, changed, 0o600) },
 		"too long": func(p string) error { return os.WriteFile(p, encode(bytes.Repeat([]byte("x"), 101)), 0o600) },
 		"a folder": func(p string) error { return os.Mkdir(p, 0o700) },

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func wantAccess(t *testing.T, c client.Client, namespace string, secrets ...stri
 		case len(secrets) == 0 && apierrors.IsNotFound(err) && apierrors.IsNotFound(bound):
 			return nil
 		case err != nil || bound != nil || len(secrets) == 0:
-			return fmt.Errorf("want access to %v: role %w, binding %v", secrets, err, bound)
+			return errors.Join(fmt.Errorf("want access to %v", secrets), err, bound)
 		case len(role.Rules) != 1 || !slices.Equal(role.Rules[0].ResourceNames, secrets):
 			return fmt.Errorf("rules %+v", role.Rules)
 		}

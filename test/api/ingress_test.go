@@ -185,9 +185,7 @@ func parts(t *testing.T, c client.Client, namespace string) {
 		return nil
 	})
 	applyCertificate(t, namespace)
-	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
-		return wantReference(r)
-	})
+	wantRoute(t, c, namespace, "shop.example.com/", wantReference)
 	wantEvent(t, c, namespace, "shop", "Warning CertificateHostMismatch")
 	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop-tls"}}); err != nil {
 		t.Fatal(err)

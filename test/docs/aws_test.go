@@ -44,7 +44,7 @@ func TestAWSPage(t *testing.T) {
 	sh := shell(t, api)
 
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	rights := page.indented(t, "life in which every feature is used. It changes only what has the cluster's tag.")
+	rights := page.indented(t, "test evaluates the policy against foreign resources.")
 	command, _, _ := strings.Cut(rights, "\n")
 	sh(root, strings.Replace(command, "policy.json", policy, 1))
 	if text, err := os.ReadFile(policy); err != nil || !json.Valid(text) || !strings.Contains(string(text), "mycluster") {

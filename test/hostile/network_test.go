@@ -71,7 +71,7 @@ func (a *attacker) handshake(ctx context.Context, _ int) error {
 		return err
 	}
 	defer c.Close()
-	return tls.Client(c, &tls.Config{ServerName: "slow.tenant.example.com", InsecureSkipVerify: true}).HandshakeContext(ctx) //nolint:gosec // whose it is does not matter
+	return tls.Client(c, &tls.Config{ServerName: "slow.tenant.example.com", InsecureSkipVerify: true}).HandshakeContext(ctx)
 }
 
 // request asks the victim's hosts with requests that mean to confuse.

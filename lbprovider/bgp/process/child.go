@@ -84,7 +84,7 @@ func (s *session) start() (*child, error) {
 	}()
 	for i := 0; i < len(files); i += 2 {
 		var err error
-		if files[i], files[i+1], err = os.Pipe(); err != nil {
+		if files[i], files[i+1], err = os.Pipe(); err != nil { //nolint:gosec // of six, in pairs
 			return nil, errors.Join(fmt.Errorf("connect to the process: %w", err), closeAll(files[:]))
 		}
 	}

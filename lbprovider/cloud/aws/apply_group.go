@@ -133,7 +133,8 @@ func descriptions(targets []stack.Target) []elbtypes.TargetDescription {
 }
 
 // register adds targets. AWS refuses all if it refuses one, so those that its
-// message names are left out, or the half that holds them is looked for.
+// message names are left out, or the half that holds them is looked for. If all
+// are too many, as many as fit are looked for in the same way.
 func (r *run) register(ctx context.Context, name string, targets []stack.Target) error {
 	arn, err := r.arnOf(name)
 	if err != nil {
@@ -141,33 +142,25 @@ func (r *run) register(ctx context.Context, name string, targets []stack.Target)
 	}
 	for len(targets) > 0 {
 		_, err := r.hook.aws.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: sdk.String(arn), Targets: descriptions(targets)})
-		err = Classify("RegisterTargets", err)
-		if err == nil {
+		if err = Classify("RegisterTargets", err); err == nil {
 			break
 		}
-		if hook.ClassOf(err) == hook.ClassQuota && len(targets) > 1 {
-			// All of them are too many, so as many as fit are looked for.
+		invalid, full := codeIs(err, "InvalidTarget"), hook.ClassOf(err) == hook.ClassQuota
+		var refused []stack.Target
+		if invalid {
+			refused = slices.DeleteFunc(slices.Clone(targets), func(t stack.Target) bool { return !strings.Contains(hook.AsError(err).Message, "'"+t.ID+"'") })
+		}
+		switch {
+		case len(refused) == 0 && len(targets) > 1 && (invalid || full):
 			half := len(targets) / 2
 			if err := r.register(ctx, name, targets[:half]); err != nil {
 				return err
 			}
 			return r.register(ctx, name, targets[half:])
-		}
-		if !codeIs(err, "InvalidTarget") {
+		case !invalid:
 			return r.retry(err)
-		}
-		refused := slices.DeleteFunc(slices.Clone(targets), func(t stack.Target) bool { return !strings.Contains(hook.AsError(err).Message, "'"+t.ID+"'") })
-		if len(refused) == 0 {
-			if len(targets) == 1 {
-				refused = targets
-			} else {
-				half := len(targets) / 2
-				if err := r.register(ctx, name, targets[:half]); err != nil {
-					return err
-				}
-				targets = targets[half:]
-				continue
-			}
+		case len(refused) == 0:
+			refused = targets
 		}
 		for _, t := range refused {
 			r.bad[t.ID] = r.hook.now()

@@ -58,7 +58,7 @@ func (r *run) swapRules(ctx context.Context, id string, open, shut []stack.Rule,
 		return err
 	}
 	first, more := byPort(open)
-	for open = append(first, more...); len(open) > 0 || len(stay) > 0; {
+	for open = slices.Concat(first, more); len(open) > 0 || len(stay) > 0; {
 		now := open[:min(free, len(open))]
 		if len(now) == 0 && len(open) > 0 {
 			return full

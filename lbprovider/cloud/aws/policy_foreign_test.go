@@ -3,6 +3,7 @@ package aws_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -101,9 +102,7 @@ func TestPolicyAgainstForeignResources(t *testing.T) {
 					for _, asked := range []map[string]string{{}, {claim: "test"}, {claim: "other"}, {"aws:RequestTag/kubernetes.io/cluster/test": "owned"}} {
 						q := ask{action, resource, map[string]string{}}
 						for _, m := range []map[string]string{owner, asked} {
-							for k, v := range m {
-								q.context[k] = v
-							}
+							maps.Copy(q.context, m)
 						}
 						making := name == "CreateLoadBalancer" || name == "CreateTargetGroup" || name == "CreateSecurityGroup"
 						// WAF asks for elasticloadbalancing:SetWebAcl as well, which is refused.

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -20,9 +21,7 @@ import (
 func answers(t testing.TB, status int, header http.Header, body string) *webhook.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for k, v := range header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body)) // no client that is gone matters
 	}))
@@ -79,8 +78,14 @@ func TestRetryAfter(t *testing.T) {
 		header, body string
 		want         time.Duration
 	}{
-		{"3", `{}`, 3 * time.Second}, {"", `{}`, 5 * time.Second}, {"40", `{"retryAfter": 7}`, 7 * time.Second}, {"999999999999", `{}`, 5 * time.Second},
-		{"86400", `{}`, 5 * time.Minute}, {"-3", `{}`, 5 * time.Second}, {"soon", `{}`, 5 * time.Second}, {"", `{"retryAfter": 1e300}`, 5 * time.Minute},
+		{"3", `{}`, 3 * time.Second},
+		{"", `{}`, 5 * time.Second},
+		{"40", `{"retryAfter": 7}`, 7 * time.Second},
+		{"999999999999", `{}`, 5 * time.Second},
+		{"86400", `{}`, 5 * time.Minute},
+		{"-3", `{}`, 5 * time.Second},
+		{"soon", `{}`, 5 * time.Second},
+		{"", `{"retryAfter": 1e300}`, 5 * time.Minute},
 	} {
 		header := http.Header{}
 		if c.header != "" {

@@ -186,26 +186,9 @@ func (img image) write(tools string, programs []string, file string) error {
 		}
 		layers = append(layers, layer)
 	}
-	bill, err := img.bill(programs, packages)
+	layer, err := img.top(filepath.Join(tools, img.root), programs, packages, file)
 	if err != nil {
 		return err
-	}
-	notices, err := img.notices(programs, filepath.Join(tools, img.root), packages)
-	if err != nil {
-		return err
-	}
-	layer, err := newLayer(func(l *layerWriter) {
-		l.base(img, programs)
-		l.dir("usr/share", 0o755)
-		l.dir("usr/share/doc", 0o755)
-		l.file("usr/share/doc/"+img.name+".cdx.json", 0o644, bill)
-		l.file("usr/share/doc/"+img.name+".notices", 0o644, notices)
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(strings.TrimSuffix(file, ".tar")+".cdx.json", bill, 0o644); err != nil {
-		return fmt.Errorf("write the bill of materials: %w", err)
 	}
 	built, err := mutate.AppendLayers(empty.Image, append(layers, layer)...)
 	if err != nil {
@@ -233,6 +216,29 @@ func (img image) write(tools string, programs []string, file string) error {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
+}
+
+// top is the layer with the programs, and what tells of the image's parts. The
+// bill of materials is also left beside the image's file.
+func (img image) top(root string, programs []string, packages []toolset.Package, file string) (v1.Layer, error) {
+	bill, err := img.bill(programs, packages)
+	if err != nil {
+		return nil, err
+	}
+	notices, err := img.notices(programs, root, packages)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(strings.TrimSuffix(file, ".tar")+".cdx.json", bill, 0o644); err != nil {
+		return nil, fmt.Errorf("write the bill of materials: %w", err)
+	}
+	return newLayer(func(l *layerWriter) {
+		l.base(img, programs)
+		l.dir("usr/share", 0o755)
+		l.dir("usr/share/doc", 0o755)
+		l.file("usr/share/doc/"+img.name+".cdx.json", bill)
+		l.file("usr/share/doc/"+img.name+".notices", notices)
+	})
 }
 
 // configure sets the configuration and keeps what the layers wrote into it.

@@ -52,8 +52,8 @@ func (l *layerWriter) dir(name string, mode fs.FileMode) {
 	l.header(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: m})
 }
 
-func (l *layerWriter) file(name string, mode fs.FileMode, content []byte) {
-	l.header(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode.Perm()), Size: int64(len(content))})
+func (l *layerWriter) file(name string, content []byte) {
+	l.header(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))})
 	if l.err == nil {
 		_, l.err = l.tar.Write(content)
 	}
@@ -85,8 +85,8 @@ func (l *layerWriter) base(img image, programs []string) {
 		l.dir(dir, 0o755)
 	}
 	l.dir("tmp", 0o777|fs.ModeSticky)
-	l.file("etc/passwd", 0o644, []byte(passwd))
-	l.file("etc/group", 0o644, []byte(group))
+	l.file("etc/passwd", []byte(passwd))
+	l.file("etc/group", []byte(group))
 	// Cloud APIs are called over TLS; the machine's own bundle is the one that is kept up to date.
 	const bundle = "/etc/ssl/certs/ca-certificates.crt"
 	if _, err := os.Stat(bundle); err == nil {
