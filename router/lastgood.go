@@ -341,7 +341,7 @@ func (p *Pipeline) restore(r *route, object *routev1.Route) {
 		return
 	}
 	r.good = k.Good
-	if k.Accepted != nil && k.Claim != nil {
+	if k.claims(p) {
 		r.accepted = accepted{k.Accepted, k.Claim}
 	}
 	if k.Refused != "" && k.Refused == fingerprint(object) {

@@ -84,8 +84,7 @@ func (k *Kept) check() error {
 
 // of reports whether a kept route can be a former version of a route as it is
 // now. Whatever stands in the file, the route is no older than the API server
-// says, so it takes no host from others; and a claim is what ingest makes of its
-// version.
+// says, so it takes no host from others.
 func (k *Kept) of(object *routev1.Route, p *Pipeline) bool {
 	if k.UID != string(object.UID) {
 		return false
@@ -95,10 +94,18 @@ func (k *Kept) of(object *routev1.Route, p *Pipeline) bool {
 			return false
 		}
 	}
-	if k.Claim == nil {
-		return true
+	return true
+}
+
+// claims reports whether the claim that is kept is what ingest makes of its
+// version, under settings that allow it.
+func (k *Kept) claims(p *Pipeline) bool {
+	if k.Accepted == nil || k.Claim == nil {
+		return false
 	}
-	now := ingest.Route(k.Accepted, p.src, p.settings, ingest.Past{Certificate: k.Claim.Certificate}).Claim
+	settings := p.settings
+	settings.WildcardsAllowed = true
+	now := ingest.Route(k.Accepted, p.src, settings, ingest.Past{Certificate: k.Claim.Certificate}).Claim
 	return now != nil && now.Created.Equal(k.Claim.Created) && now.Host == k.Claim.Host && now.NamedHost == k.Claim.NamedHost &&
 		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
 }

@@ -13,6 +13,8 @@ type decision struct {
 	listener Listener
 	// value is a backend's name, one of match's values, or "" if nothing matches.
 	value string
+	// respelled says that the path as it is written led elsewhere.
+	respelled bool
 	// certLine is the crt-list filter that answers TLS, empty without TLS.
 	certLine string
 	certID   string
@@ -21,7 +23,9 @@ type decision struct {
 // decide looks a request up as HAProxy does, in the tables of the wanted state.
 func (w *World) decide(r *Request) decision {
 	if !r.Secure {
-		return decision{listener: Listener{"http", 80}, value: w.lookup(plan.MapHTTP, r)}
+		d := decision{listener: Listener{"http", 80}}
+		d.value, d.respelled = w.lookup(plan.MapHTTP, r)
+		return d
 	}
 	sni := serverName(r.SNI)
 	if sni != "" {
@@ -33,7 +37,8 @@ func (w *World) decide(r *Request) decision {
 			return decision{listener: Listener{"passthrough", 443}, value: v}
 		}
 	}
-	d := decision{listener: Listener{"https", 443}, value: w.lookup(plan.MapHTTPS, r)}
+	d := decision{listener: Listener{"https", 443}}
+	d.value, d.respelled = w.lookup(plan.MapHTTPS, r)
 	lines := w.pipeline.Want().Lines
 	for _, filter := range []string{sni, match.Wildcard(sni), "*"} {
 		if id, ok := lines[filter]; ok && (sni != "" || filter == "*") {
@@ -44,14 +49,14 @@ func (w *World) decide(r *Request) decision {
 	return d
 }
 
-func (w *World) lookup(m plan.Map, r *Request) string {
-	v, respelled := w.tables[m].Look(w.tables[plan.MapHTTP], r.Host, r.Path)
+func (w *World) lookup(m plan.Map, r *Request) (v string, respelled bool) {
+	v, respelled = w.tables[m].Look(w.tables[plan.MapHTTP], r.Host, r.Path)
 	if key, ok := w.byBackend[v]; ok && respelled {
 		if c, _ := w.pipeline.Claim(key); c != nil && c.Backend.Policy.Rewrite != nil {
-			return match.BadPath
+			return match.BadPath, true
 		}
 	}
-	return v
+	return v, respelled
 }
 
 // serverName returns a server name as the tables know it.
@@ -82,9 +87,13 @@ func (w *World) owner(d decision, r *Request) *model.Claim {
 		return nil
 	}
 	// Redirects and refusals have no name: the most specific rule is it.
+	fits := func(c *model.Claim) bool { return matches(c, d.name(r), r.Path) }
+	if d.respelled {
+		fits = func(c *model.Claim) bool { return matchesNormal(c, d.name(r), r.Path) }
+	}
 	var best *model.Claim
 	for _, c := range w.claimsFor(d.name(r)) {
-		if c.Termination == model.Plain || !matches(c, d.name(r), r.Path) || refusal(c) != d.value {
+		if c.Termination == model.Plain || !fits(c) || refusal(c) != d.value {
 			continue
 		}
 		if best == nil || moreSpecific(c, best) {
@@ -149,4 +158,13 @@ func pathLength(c *model.Claim) int {
 		return 0
 	}
 	return len(c.Path)
+}
+
+// matchesNormal is matches where paths are normalised before.
+func matchesNormal(c *model.Claim, host, path string) bool {
+	normal := *c
+	var asked, has bool
+	path, asked = match.Normal(path)
+	normal.Path, has = match.Normal(c.Path)
+	return asked && (has || c.Path == "") && matches(&normal, host, path)
 }

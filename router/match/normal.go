@@ -81,7 +81,7 @@ func (t Table) Guard(host string, rules []Rule) {
 		switch {
 		case r.root():
 			normal = append(normal, r)
-		case ok && strings.Trim(path, "/") != "": // else no request gets there
+		case ok && (path == "/" || strings.Trim(path, "/") != ""): // "//" no request gets to
 			r.Path = path
 			normal = append(normal, r)
 		}

@@ -109,3 +109,17 @@ func FuzzGuard(f *testing.F) {
 		}
 	})
 }
+
+// TestGuardExactRoot: a rule for the path "/" alone answers on a guarded host as
+// on any other.
+func TestGuardExactRoot(t *testing.T) {
+	t.Parallel()
+	rules := []Rule{{Path: "/", Exact: true, Value: "root"}, {Path: "/admin", Value: "admin"}}
+	table := NewTable("h", rules)
+	table.Guard("h", rules)
+	for path, want := range map[string]string{"/": "root", "/admin": "admin", "/x": ""} {
+		if got := table.Request("h", path); got != want {
+			t.Errorf("%q leads to %q, want %q", path, got, want)
+		}
+	}
+}
