@@ -41,6 +41,9 @@ const (
 
 // Reasons of these conditions and of the events that tell of them.
 const (
+	// ReasonNamespaceNotServed: the Service names our class, in a namespace
+	// whose Services get no load balancer of the cloud.
+	ReasonNamespaceNotServed Reason = "NamespaceNotServed"
 	// ReasonInvalidConfiguration: an annotation or field of the Service, or
 	// what it leads to in the cloud, cannot be used. No call was made.
 	ReasonInvalidConfiguration Reason = "InvalidConfiguration"
@@ -99,6 +102,7 @@ const (
 
 func cloudRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
+		ReasonNamespaceNotServed:      {"the Service names our class, but only Services in the routers' namespace get a load balancer of the cloud", "publish it by a Route or an Ingress, or use another class"},
 		ReasonInvalidConfiguration:    {"an annotation or field of the Service has a value that cannot be used", "correct the one that the message names; it is looked at again when the Service changes, and every 10 minutes"},
 		ReasonQuotaExceeded:           {"a quota of the cloud account is reached", "delete what is not needed, or ask the cloud for a higher quota; it is tried again every 5 minutes"},
 		ReasonOwnershipConflict:       {"something in the cloud has the needed name and is not tagged as this Service's", "delete or rename it, or give it its tags back; it is never changed"},

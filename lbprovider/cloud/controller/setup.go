@@ -144,6 +144,9 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the cloud controller: %w", err)
 	}
+	if err := setUpElsewhere(mgr, r.events, opts); err != nil {
+		return err
+	}
 	if err := mgr.Add(&sweeper{reconciler: r, seen: map[string]time.Time{}}); err != nil {
 		return fmt.Errorf("set up the sweep of orphans: %w", err)
 	}
