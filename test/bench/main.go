@@ -139,7 +139,7 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	b.rig = r
-	if err = r.UseLightPods(); err == nil {
+	if err = errors.Join(r.UseLightPods(), r.Create(ctx, rig.Settings())); err == nil {
 		err = b.phases(ctx)
 	}
 	return errors.Join(err, r.Stop())

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/bench/rig"
@@ -55,10 +54,7 @@ func newBed(t *testing.T, haproxy string) *bed {
 
 // settings turn HTTP/2 on, which is off by default.
 func settings() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"domain": rig.Domain}}}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"})
-	u.SetNamespace("openshift-ingress-operator")
-	u.SetName("default")
+	u := rig.Settings()
 	u.SetAnnotations(map[string]string{api.AnnotationHTTP2: "true"})
 	return u
 }
