@@ -337,7 +337,7 @@ func (p *Pipeline) Restore(kept []Kept) {
 // restore makes a new route what a former process knew of it.
 func (p *Pipeline) restore(r *route, object *routev1.Route) {
 	k, ok := p.restored[model.Key{Namespace: object.Namespace, Name: object.Name}]
-	if !ok || !k.of(object, p) {
+	if !ok || !k.of(object) {
 		return
 	}
 	r.good = k.Good

@@ -85,7 +85,7 @@ func (k *Kept) check() error {
 // of reports whether a kept route can be a former version of a route as it is
 // now. Whatever stands in the file, the route is no older than the API server
 // says, so it takes no host from others.
-func (k *Kept) of(object *routev1.Route, p *Pipeline) bool {
+func (k *Kept) of(object *routev1.Route) bool {
 	if k.UID != string(object.UID) {
 		return false
 	}
