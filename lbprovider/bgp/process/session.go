@@ -149,7 +149,7 @@ func (s *session) take(r wire.Report) {
 	})
 }
 
-// tellReported wakes whoever waits for an answer.
+// tellReported wakes all that wait for an answer.
 func (s *session) tellReported() {
 	close(s.reported)
 	s.reported = make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -29,7 +30,7 @@ type elsewhere struct {
 	told map[types.NamespacedName]types.UID
 }
 
-// setUpElsewhere adds it to mgr. It has one worker, so it needs no lock.
+// setUpElsewhere adds it to mgr.
 func setUpElsewhere(mgr ctrl.Manager, events record.EventRecorder, opts Options) error {
 	e := &elsewhere{
 		client: mgr.GetClient(), events: events, opts: opts,
@@ -38,6 +39,7 @@ func setUpElsewhere(mgr ctrl.Manager, events record.EventRecorder, opts Options)
 	others := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() != opts.Namespace })
 	err := ctrl.NewControllerManagedBy(mgr).Named("cloud-elsewhere").
 		For(&corev1.Service{}, builder.WithPredicates(others, serviceMatters())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // told is not guarded
 		Complete(e)
 	if err != nil {
 		return fmt.Errorf("set up the words to Services elsewhere: %w", err)
