@@ -288,7 +288,7 @@ func (v *view) desire(ctx context.Context, spec *hook.Spec) (stack.Stack, []hook
 		return want, problems, err
 	}
 	v.withoutBad(&want)
-	v.state.Arrange(want.Balancer.Name)
+	v.arrange(want.Balancer.Name)
 	return want, append(problems, more...), nil
 }
 

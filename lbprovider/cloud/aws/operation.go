@@ -64,7 +64,7 @@ func (h *Hook) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, error)
 	if len(v.state.Others) == 0 {
 		return nil, hook.Errorf(hook.ClassNotFound, "%s has no load balancer", ref)
 	}
-	v.state.Arrange(v.state.Others[0].Name)
+	v.arrange(v.state.Others[0].Name)
 	want := stack.Stack{Groups: v.state.Groups}
 	if err := v.refresh(ctx, want, never); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (h *Hook) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult
 		return nil, err
 	}
 	if len(v.state.Others) > 0 {
-		v.state.Arrange(v.state.Others[0].Name)
+		v.arrange(v.state.Others[0].Name)
 	}
 	if err := v.refreshForDelete(ctx); err != nil {
 		return nil, err

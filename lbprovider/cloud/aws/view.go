@@ -3,6 +3,7 @@ package aws
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,6 +208,21 @@ func (v *view) forget() {
 	v.state = stack.State{}
 	v.read = map[part]time.Time{}
 	v.hook.inventory.drop()
+}
+
+// arrange turns to the load balancer of a name. What was read of another one,
+// and when, does not count for it.
+func (v *view) arrange(name string) {
+	if !v.state.Arrange(name) {
+		return
+	}
+	maps.DeleteFunc(v.read, func(p part, _ time.Time) bool {
+		switch p.kind {
+		case partListeners, partBalancerAttributes, partListenerAttributes, partCertificates, partACL, partTags:
+			return true
+		}
+		return false
+	})
 }
 
 // find looks up the Service's resources by their tags.

@@ -71,10 +71,7 @@ func (d *desire) choose() {
 	if b.Kind == "" {
 		b.Kind = orKind(d.Spec.Kind, hook.KindNetwork)
 	}
-	existing := d.State.Balancer
-	if existing == nil && len(d.State.Others) > 0 {
-		existing = &d.State.Others[0]
-	}
+	existing := d.current()
 	if b.Scheme == "" {
 		b.Scheme = d.Spec.Scheme
 	}
@@ -88,7 +85,17 @@ func (d *desire) choose() {
 	if b.Name == "" {
 		b.Name = balancerName(d.Spec.Ref, b.Kind, b.Scheme)
 	}
-	if existing != nil && existing.Name != b.Name && !d.Spec.Recreate {
+	namesake := d.existing()
+	switch {
+	case namesake != nil && (namesake.Kind != b.Kind || namesake.Scheme != b.Scheme):
+		// The new one cannot stand beside it, so it would have to go first.
+		d.problems = append(d.problems, hook.Problem{
+			Reason: "RecreateRequired", Progressing: true, Field: balancerPrefix + "name",
+			Message: fmt.Sprintf("%s cannot be changed in the load balancer %s, and another one cannot have the same name; choose another name, or delete the Service",
+				changeOf(*namesake, *b), namesake.Name),
+		})
+		b.Name, b.Kind, b.Scheme = existing.Name, existing.Kind, existing.Scheme
+	case existing != nil && existing.Name != b.Name && !d.Spec.Recreate:
 		d.problems = append(d.problems, hook.Problem{
 			Reason: "RecreateRequired", Progressing: true,
 			Message: fmt.Sprintf("%s cannot be changed in the load balancer %s that is there; delete the Service, or annotate the IngressController with ingress.operator.openshift.io/auto-delete-load-balancer",
@@ -102,6 +109,19 @@ func (d *desire) choose() {
 	}
 	b.VPC = d.Facts.VPC
 	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags(ResourceBalancer))
+}
+
+// current returns the load balancer that serves, as far as that is remembered:
+// after a restart, the one that the Service's handle names, or any.
+func (d *desire) current() *Balancer {
+	others := d.State.Others
+	if b := d.State.Balancer; b != nil || len(others) == 0 {
+		return b
+	}
+	if i := slices.IndexFunc(others, func(b Balancer) bool { return b.ARN == d.Spec.Ref.Handle }); i >= 0 {
+		return &others[i]
+	}
+	return &others[0]
 }
 
 func changeOf(have, want Balancer) string {

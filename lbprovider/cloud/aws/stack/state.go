@@ -1,8 +1,13 @@
 package stack
 
+import "time"
+
 // Arrange puts the load balancer of a name into Balancer, and all others of
-// the Service into Others.
-func (s *State) Arrange(name string) {
+// the Service into Others. It reports whether Balancer is another one than
+// before: what was known of that one, such as its listeners, is then gone, for
+// a listener of one load balancer must never be taken for that of another.
+func (s *State) Arrange(name string) (turned bool) {
+	turned = s.Balancer == nil || s.Balancer.Name != name
 	all := s.Others
 	if s.Balancer != nil {
 		all = append(all, *s.Balancer)
@@ -15,6 +20,10 @@ func (s *State) Arrange(name string) {
 			s.Others = append(s.Others, b)
 		}
 	}
+	if turned {
+		s.Listeners, s.ACL, s.Serving = nil, "", time.Time{}
+	}
+	return turned
 }
 
 // Group returns the target group of a name, or nil.
