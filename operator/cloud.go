@@ -17,11 +17,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// annotationManaged on a load-balancer Service lists the annotations that the
-// operator wrote, so that it takes its own away again, and never those of an
-// administrator.
-const annotationManaged = "fairlead.dev/managed-annotations"
-
 const awsPrefix = "service.beta.kubernetes.io/aws-load-balancer-"
 
 // cloudClass returns the load-balancer class that an IngressController's
@@ -58,15 +53,7 @@ func cloudService(desired, live *corev1.Service, ic *operatorv1.IngressControlle
 	} else if s.strategy.LoadBalancer.Scope == operatorv1.InternalLoadBalancer {
 		wanted[awsPrefix+"internal"] = "true"
 	}
-	if live != nil {
-		own := strings.Fields(live.Annotations[annotationManaged])
-		maps.DeleteFunc(wanted, func(k, _ string) bool {
-			_, there := live.Annotations[k]
-			return there && !slices.Contains(own, k)
-		})
-	}
-	wanted[annotationManaged] = strings.Join(slices.Sorted(maps.Keys(wanted)), " ")
-	maps.Copy(desired.Annotations, wanted)
+	annotate(desired, live, wanted)
 }
 
 // awsAnnotations are what OpenShift writes for AWS, with two things more: TLS
@@ -123,15 +110,8 @@ func commas[T ~string](list []T) string {
 // operator annotated once and does not want any more.
 func changedLoadBalancerService(live, desired *corev1.Service) (*corev1.Service, bool) {
 	updated, changed := changedService(live, desired)
-	for k := range strings.FieldsSeq(live.Annotations[annotationManaged]) {
-		if _, still := desired.Annotations[k]; !still {
-			if _, there := updated.Annotations[k]; there {
-				delete(updated.Annotations, k)
-				changed = true
-			}
-		}
-	}
-	return updated, changed
+	former := withoutFormer(updated, live, desired)
+	return updated, changed || former
 }
 
 // cloudServed reports whether a cloud hook serves the Service: by its class, or

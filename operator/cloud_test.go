@@ -98,6 +98,41 @@ func TestCloudAnnotationsMeetOthers(t *testing.T) {
 	}
 }
 
+// TestCloudAnnotationsChanged: an annotation that the operator wrote and an
+// administrator changed is his, also when the operator would take its own away;
+// where he removes it, the operator's comes back.
+func TestCloudAnnotationsChanged(t *testing.T) {
+	t.Parallel()
+	internal := awsController(func(lb *operatorv1.LoadBalancerStrategy) { lb.Scope = operatorv1.InternalLoadBalancer })
+	live, _ := cloudDesired(internal, nil)
+	live.Annotations[awsPrefix+"type"], live.Annotations[awsPrefix+"internal"] = "alb", "false"
+	for range 2 { // the second time, the list of what is the operator's has changed too
+		desired, _ := cloudDesired(internal, live)
+		live, _ = changedLoadBalancerService(live, desired)
+	}
+	desired, _ := cloudDesired(awsController(nil), live)
+	live, _ = changedLoadBalancerService(live, desired)
+	if live.Annotations[awsPrefix+"type"] != "alb" || live.Annotations[awsPrefix+"internal"] != "false" {
+		t.Errorf("annotations: %v", live.Annotations)
+	}
+	if _, again := changedLoadBalancerService(live, desired); again {
+		t.Error("the update leaves something to change")
+	}
+	delete(live.Annotations, awsPrefix+"type")
+	desired, _ = cloudDesired(awsController(nil), live)
+	if live, _ = changedLoadBalancerService(live, desired); live.Annotations[awsPrefix+"type"] != "nlb" {
+		t.Errorf("after it was removed: %v", live.Annotations)
+	}
+
+	// As a former version left it.
+	live.Annotations[annotationManaged] = awsPrefix + "healthcheck-timeout " + awsPrefix + "healthcheck-interval"
+	live.Annotations[awsPrefix+"healthcheck-timeout"] = "3"
+	desired, _ = cloudDesired(awsController(nil), live)
+	if live, _ = changedLoadBalancerService(live, desired); live.Annotations[awsPrefix+"healthcheck-timeout"] != "4" {
+		t.Errorf("after a former version: %v", live.Annotations)
+	}
+}
+
 // TestCloudClass: who serves the Service.
 func TestCloudClass(t *testing.T) {
 	t.Parallel()

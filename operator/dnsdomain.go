@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -109,18 +108,7 @@ func namedService(desired, live *corev1.Service, s settings) {
 	if !s.nameByService {
 		return
 	}
-	own := []string{}
-	if live != nil {
-		own = strings.Fields(live.Annotations[annotationManaged])
-	}
-	managed := strings.Fields(desired.Annotations[annotationManaged])
-	for key, value := range map[string]string{annotationExternalName: "*." + s.domain, annotationExternalTTL: strconv.FormatInt(s.recordTTL, 10)} {
-		if live != nil && live.Annotations[key] != "" && !slices.Contains(own, key) {
-			continue
-		}
-		desired.Annotations[key] = value
-		managed = append(managed, key)
-	}
-	slices.Sort(managed)
-	desired.Annotations[annotationManaged] = strings.Join(managed, " ")
+	annotate(desired, live, map[string]string{
+		annotationExternalName: "*." + s.domain, annotationExternalTTL: strconv.FormatInt(s.recordTTL, 10),
+	})
 }

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
 )
@@ -16,10 +17,6 @@ import (
 // conditionPassthrough is ours: TLS ends before the router, so passthrough
 // Routes, whose pods end it, cannot work. It is there only if it is true.
 const conditionPassthrough = "PassthroughUnsupported"
-
-// passthroughRecheck is how often Routes are looked at where TLS ends at the
-// load balancer; a Route does not wake its IngressController.
-const passthroughRecheck = time.Minute
 
 // shownRoutes is how many Routes a message names.
 const shownRoutes = 3
@@ -43,8 +40,7 @@ func tlsEndsBefore(service *corev1.Service) bool {
 // observePassthrough finds the passthrough Routes that a router serves although
 // TLS ends before it.
 func (r *Reconciler) observePassthrough(ctx context.Context, in *statusInput) error {
-	in.tlsEnds = tlsEndsBefore(in.loadBalancer)
-	if !in.tlsEnds {
+	if !tlsEndsBefore(in.loadBalancer) {
 		return nil
 	}
 	routes := &routev1.RouteList{}
@@ -87,4 +83,26 @@ func passthroughConditions(in statusInput) []condition {
 	}
 	return []condition{isTrue(conditionPassthrough, api.ReasonTLSEndsAtLoadBalancer,
 		"The load balancer ends TLS on the port https, so these passthrough Routes cannot work: "+strings.Join(shown, ", ")+more)}
+}
+
+// byPassthrough wakes the IngressControllers behind whose load balancer a
+// passthrough Route cannot work. One that is of another termination now, or
+// gone, wakes them by its old state; other Routes wake none.
+func (r *Reconciler) byPassthrough(ctx context.Context, o client.Object) []reconcile.Request {
+	route, ok := o.(*routev1.Route)
+	if !ok || route.Spec.TLS == nil || route.Spec.TLS.Termination != routev1.TLSTerminationPassthrough {
+		return nil
+	}
+	var found []reconcile.Request
+	for _, i := range route.Status.Ingress {
+		service := &corev1.Service{}
+		key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(i.RouterName)}
+		if err := r.client.Get(ctx, key, service); err != nil {
+			continue // no load balancer, or none yet: then its Service wakes it
+		}
+		if tlsEndsBefore(service) {
+			found = append(found, request(i.RouterName))
+		}
+	}
+	return found
 }

@@ -170,6 +170,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		Watches(&networkingv1.IngressClass{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&iov1.DNSRecord{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&corev1.Pod{}, byLabel(api.LabelDeploymentIngressController)).
+		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(r.byPassthrough), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).
 		WatchesRawSource(source.Channel(r.wake, everyIC)).

@@ -40,9 +40,8 @@ type statusInput struct {
 	events []corev1.Event
 	// clusterProfile is the cluster's TLS profile; may be nil.
 	clusterProfile *configv1.TLSSecurityProfile
-	// tlsEnds says that TLS ends at the load balancer, and passthrough are the
-	// Routes that cannot work therefore.
-	tlsEnds     bool
+	// passthrough are the Routes that cannot work because TLS ends at the load
+	// balancer.
 	passthrough []string
 	// groups are the security groups of a network load balancer.
 	groups securityGroups
@@ -83,9 +82,6 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 		timed = append(timed, *settings)
 	}
 	degraded, again := degradedCondition(timed, in.now)
-	if in.tlsEnds && (again == 0 || again > passthroughRecheck) {
-		again = passthroughRecheck
-	}
 	basic = append(basic, availableCondition(timed), progressingCondition(timed), degraded)
 	status.Conditions = withTimes(in.ic.Status.Conditions, basic, in.now)
 	if settings != nil {
