@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/test/fuzz"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -227,6 +228,7 @@ func FuzzRoundTrip(f *testing.F) {
 	for _, text := range oddTexts {
 		f.Add(text)
 	}
+	fuzz.KeepPipes()
 	rt, caps := running(f, "haproxy")
 	f.Fuzz(func(t *testing.T, text string) { roundTrip(t, rt, caps, text) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/test/fuzz"
 )
 
 // valuesRoute is a route with texts of a tenant where lists are made of them.
@@ -42,6 +43,7 @@ func FuzzValues(f *testing.F) {
 		f.Add("X-A", "b", "a", "10.0.0.1"+odd+"127.0.0.1", "/a")
 		f.Add("X-A", "b", "a", "", "/a"+odd+"b")
 	}
+	fuzz.KeepPipes()
 	b := newBed(f, "haproxy", newMemory())
 	b.start()
 	var victim step
