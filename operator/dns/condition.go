@@ -52,7 +52,7 @@ func (before outcome) with(result *hook.RecordResult, err error) outcome {
 	o := outcome{zone: before.zone, status: operatorv1.ConditionFalse, reason: api.ReasonDNSProviderError, written: before.written, change: before.change}
 	if err != nil {
 		e := hook.AsError(err)
-		o.message, o.retry = err.Error(), e.RetryAfter
+		o.message, o.retry = hook.Printable(err.Error()), e.RetryAfter
 		switch e.Class {
 		case hook.ClassConflict:
 			o.reason = api.ReasonDomainAlreadyInUse

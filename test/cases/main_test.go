@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -25,8 +26,11 @@ func TestMain(m *testing.M) {
 	if os.Geteuid() != 0 {
 		os.Exit(m.Run())
 	}
-	if os.Getenv(insideEnv) == "" {
-		os.Exit(runInside())
+	// A worker of a fuzz target has what its coordinator has in its environment,
+	// and needs namespaces of its own.
+	worker := slices.Contains(os.Args, "-test.fuzzworker")
+	if where := os.Getenv(insideEnv); where == "" || worker && where != "worker" {
+		os.Exit(runInside(worker))
 	}
 	for _, args := range [][]string{
 		{"mount", "-t", "proc", "proc", "/proc"},
@@ -45,11 +49,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func runInside() int {
+func runInside(worker bool) int {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), insideEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if worker {
+		cmd.Env = append(cmd.Env, insideEnv+"=worker")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "orders"), os.NewFile(4, "answers"), os.NewFile(5, "memory")} // of "go test -fuzz"
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID,
 		// The mounts of the new namespace stay in it.

@@ -8,7 +8,6 @@
 package dns
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -130,9 +129,15 @@ func (g Registry) foreign(have []RRSet, old RRSet) error {
 	if owners := g.ownerSets(have, old); len(owners) > 0 {
 		who = "its owner record says " + strings.Join(owners[0].Values, " ")
 	}
-	return &hook.Error{
-		Class: hook.ClassConflict,
-		Message: fmt.Sprintf("a record of somebody else exists: %s %s leads to %s, and %s; remove it, or annotate the DNSRecord with %s=true",
-			old.Name, old.Type, where, who, api.AnnotationAdoptDNSRecord),
+	return hook.Errorf(hook.ClassConflict, "a record of somebody else exists: %s %s leads to %s, and %s; remove it, or annotate the DNSRecord with %s=true",
+		old.Name, old.Type, shortened(where), shortened(who), api.AnnotationAdoptDNSRecord)
+}
+
+// shortened leaves room for the rest of a message.
+func shortened(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
 	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

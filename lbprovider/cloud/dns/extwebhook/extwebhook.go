@@ -95,7 +95,7 @@ func (p *Provider) ResolveZone(ctx context.Context, s hook.ZoneSelector) (hook.Z
 		}
 	}
 	if longest == "" {
-		return hook.Zone{}, hook.Errorf(hook.ClassInvalidConfig, "the provider serves %s, and not %s", strings.Join(domains, ", "), name)
+		return hook.Zone{}, hook.Errorf(hook.ClassInvalidConfig, "the provider serves %s, and not %s", shortened(strings.Join(domains, ", ")), name)
 	}
 	return hook.Zone{ID: longest, Name: longest, Private: s.Private}, nil
 }
@@ -112,6 +112,9 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	wanted := setsOf(adjusted)
 	if len(wanted) == 0 {
 		return nil, hook.Errorf(hook.ClassInvalidConfig, "the provider does not take records of type %s", r.Type)
+	}
+	if i := slices.IndexFunc(wanted, func(w dns.RRSet) bool { return w.Name != dns.Name(r.Name) }); i >= 0 {
+		return nil, hook.Errorf(hook.ClassUnavailable, "the provider makes a record of %s of one of %s; nothing is written", wanted[i].Name, r.Name)
 	}
 	have, err := p.read(ctx, r, wanted)
 	if err != nil {
@@ -217,9 +220,9 @@ func (p *Provider) call(ctx context.Context, method, path string, in, out any) e
 	case err != nil || len(text) > maxBody:
 		return fail(hook.ClassUnavailable, "read the answer: more than %d bytes, or %v", maxBody, err)
 	case response.StatusCode >= http.StatusInternalServerError:
-		return fail(hook.ClassUnavailable, "the provider failed: %s: %s", response.Status, shortened(text))
+		return fail(hook.ClassUnavailable, "the provider failed: %s: %s", response.Status, shortened(string(text)))
 	case response.StatusCode >= http.StatusMultipleChoices:
-		return fail(hook.ClassInvalidConfig, "the provider refused: %s: %s", response.Status, shortened(text))
+		return fail(hook.ClassInvalidConfig, "the provider refused: %s: %s", response.Status, shortened(string(text)))
 	case out == nil:
 		return nil
 	}
@@ -230,7 +233,7 @@ func (p *Provider) call(ctx context.Context, method, path string, in, out any) e
 }
 
 // shortened returns the beginning of what a provider says.
-func shortened(text []byte) string {
+func shortened(text string) string {
 	const most = 200
-	return strings.TrimSpace(string(text[:min(len(text), most)]))
+	return strings.ToValidUTF8(strings.TrimSpace(text[:min(len(text), most)]), "")
 }
