@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
 )
@@ -28,7 +29,10 @@ func meaningful(annotations map[string]string) map[string]string {
 	}
 	found := map[string]string{}
 	for k, v := range annotations {
-		if prefix, _, _ := strings.Cut(k, "/"); read[k] || prefix == "haproxy.router.openshift.io" || prefix == "router.openshift.io" {
+		prefix, _, _ := strings.Cut(k, "/")
+		// A key that the API server would not take makes no list of keys that it takes.
+		ours := (prefix == "haproxy.router.openshift.io" || prefix == "router.openshift.io") && len(validation.IsQualifiedName(strings.ToLower(k))) == 0
+		if read[k] || ours {
 			found[k] = v
 		}
 	}
