@@ -116,7 +116,7 @@ type router struct {
 	accepted int
 }
 
-func newRouter(t *testing.T) *router {
+func newRouter(t testing.TB) *router {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *router) talk(conn net.Conn) {
 	defer conn.Close()
 	r.mu.Lock()
 	r.accepted++
-	a := r.attack
+	a, done := r.attack, r.done
 	r.attack = nil
 	r.mu.Unlock()
 	if a == nil {
@@ -162,7 +162,7 @@ func (r *router) talk(conn net.Conn) {
 		return
 	}
 	_ = a.run(conn) // whatever becomes of it
-	close(r.done)
+	close(done)
 }
 
 var errEnough = errors.New("enough")
@@ -204,14 +204,14 @@ func readMessage(conn net.Conn) (kind byte, err error) {
 // node is a speaker's part that talks to routers.
 type node struct {
 	*process.Host
-	t       *testing.T
+	t       testing.TB
 	changed chan struct{}
 
 	mu       sync.Mutex
 	sessions map[string]bgp.Session
 }
 
-func newNode(t *testing.T, how string) *node {
+func newNode(t testing.TB, how string) *node {
 	t.Helper()
 	n := &node{t: t, changed: make(chan struct{}, 1), sessions: map[string]bgp.Session{}}
 	n.Host = process.New(process.Options{
