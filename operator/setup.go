@@ -19,6 +19,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,8 +52,14 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// CacheOptions limit what the operator keeps in memory: of Secrets in foreign
-// namespaces only TLS certificates, of Roles those for Ingresses and of the
+// ClientOptions keep Secrets out of the cache: one is read when it is needed, by
+// its name.
+func ClientOptions() client.Options {
+	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
+}
+
+// CacheOptions limit what the operator keeps in memory: of Secrets no content, and
+// in foreign namespaces the metadata of TLS certificates only, of Roles those for Ingresses and of the
 // routers, of Deployments and Pods only the routers, of Nodes only what placement
 // and addresses need.
 func CacheOptions() cache.Options {
@@ -72,7 +79,7 @@ func CacheOptions() cache.Options {
 			&appsv1.Deployment{}:            {Namespaces: own},
 			&corev1.Pod{}:                   {Namespaces: own},
 			&policyv1.PodDisruptionBudget{}: {Namespaces: own},
-			&corev1.Secret{}: {Namespaces: map[string]cache.Config{
+			&corev1.Secret{}: {Transform: bareSecret, Namespaces: map[string]cache.Config{
 				api.OperandNamespace:  {},
 				api.OperatorNamespace: {},
 				cache.AllNamespaces:   {FieldSelector: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))},
@@ -90,6 +97,17 @@ func CacheOptions() cache.Options {
 			&corev1.Node{}:               {Transform: slimNode},
 		},
 	}
+}
+
+// bareSecret refuses to keep content of Secrets, which are watched as metadata.
+// Annotations go, because "kubectl apply" writes the content into one.
+func bareSecret(object any) (any, error) {
+	m, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil, fmt.Errorf("%T in the cache, which may have only metadata of Secrets", object)
+	}
+	m.Annotations, m.ManagedFields = nil, nil
+	return m, nil
 }
 
 // slimNode drops the long lists of images and volumes.
@@ -171,7 +189,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		Watches(&iov1.DNSRecord{}, byLabel(api.LabelOwningIngressController)).
 		Watches(&corev1.Pod{}, byLabel(api.LabelDeploymentIngressController)).
 		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(r.byPassthrough), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).
 		WatchesRawSource(source.Channel(r.wake, everyIC)).
 		Watches(&corev1.Node{}, everyIC, builder.WithPredicates(nodeMatters())).

@@ -183,6 +183,7 @@ func run(ctx context.Context, s settings) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         operator.CacheOptions(),
+		Client:                        operator.ClientOptions(),
 		HealthProbeBindAddress:        s.healthAddress,
 		Metrics:                       scrape.Options(s.metricsAddress, s.metricsOpen),
 		LeaderElection:                s.leaderElect,

@@ -61,17 +61,19 @@ func (c *conversion) routeAnnotations(key claim) map[string]string {
 	return annotations
 }
 
-// copied reports whether certificates are copied into the Routes, keys included,
+// Copies reports whether certificates are copied into the Routes, keys included,
 // in place of being referred to: only where the Ingress says so.
-func (c *conversion) copied() bool {
-	switch value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; {
-	case value == "copy":
-		return true
-	case set && value != "reference":
+func Copies(i *networkingv1.Ingress) bool {
+	return i.Annotations[api.AnnotationCertificates] == copyCertificates
+}
+
+const copyCertificates = "copy"
+
+func (c *conversion) checkCertificates() {
+	if value, set := c.in.Ingress.Annotations[api.AnnotationCertificates]; set && value != copyCertificates && value != "reference" {
 		c.warn("metadata.annotations["+api.AnnotationCertificates+"]", api.ReasonInvalidAnnotation,
 			"unknown value "+strconv.Quote(value)+"; use one of: copy, reference", "the Routes refer to the Secrets of the certificates")
 	}
-	return false
 }
 
 func (c *conversion) checkLabels() {

@@ -49,9 +49,9 @@ type Input struct {
 	ClosedHosts map[string]string
 	// Limits are those of this Ingress; the default is DefaultLimits.
 	Limits Limits
-	// Judge says what is wrong with the pair in a Secret; the default is
-	// JudgeSecret. It is asked once for each Secret.
-	Judge func(*corev1.Secret) Verdict
+	// Verdicts say what is wrong with the pairs in Secrets, whose content need not
+	// be in Secrets then, unless it is copied; others are judged by JudgeSecret.
+	Verdicts map[string]Verdict
 }
 
 // Output is what an Ingress stands for.
@@ -71,7 +71,8 @@ func Convert(in Input) Output {
 		return Output{Findings: c.findings}
 	}
 	in = c.in
-	c.only, c.copies = c.controller(), c.copied()
+	c.checkCertificates()
+	c.only, c.copies = c.controller(), Copies(in.Ingress)
 	c.checkLabels()
 	c.protectedServices()
 	for i, rule := range in.Ingress.Spec.Rules {
@@ -84,9 +85,6 @@ func Convert(in Input) Output {
 
 func newConversion(in Input) *conversion {
 	in.Limits = in.Limits.Or(DefaultLimits())
-	if in.Judge == nil {
-		in.Judge = JudgeSecret
-	}
 	return &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}, verdicts: map[string]Verdict{}}
 }
 

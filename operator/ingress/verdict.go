@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,7 +17,20 @@ import (
 type Verdict struct {
 	// Problem says why it cannot be used, or is empty.
 	Problem string
-	leaf    *x509.Certificate
+	// leaf has of the certificate only the names that it is for.
+	leaf *x509.Certificate
+}
+
+// Size returns about how many bytes it takes to remember it.
+func (v Verdict) Size() int {
+	size := 500 + len(v.Problem)
+	if v.leaf != nil {
+		for _, name := range v.leaf.DNSNames {
+			size += 16 + len(name)
+		}
+		size += 40 * len(v.leaf.IPAddresses)
+	}
+	return size
 }
 
 // covers returns an error if the certificate is not for a host.
@@ -47,7 +61,17 @@ func JudgeSecret(s *corev1.Secret) Verdict {
 	if err != nil {
 		return refused(err)
 	}
-	return Verdict{leaf: leaf}
+	return Verdict{leaf: namesOf(leaf)}
+}
+
+// namesOf returns what tells whether a certificate is for a host, and why not. A
+// whole certificate is many times as large.
+func namesOf(leaf *x509.Certificate) *x509.Certificate {
+	names := &x509.Certificate{Subject: pkix.Name{CommonName: leaf.Subject.CommonName}, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses}
+	for _, e := range leaf.Extensions {
+		names.Extensions = append(names.Extensions, pkix.Extension{Id: e.Id})
+	}
+	return names
 }
 
 func leafOf(pair certificates.Pair) (*x509.Certificate, error) {
@@ -69,7 +93,9 @@ func (c *conversion) judge(name string) Verdict {
 		c.secretsLeft++
 		verdict.Problem = fmt.Sprintf("Secret %s is not read", name)
 	case s != nil:
-		verdict = c.in.Judge(s)
+		if verdict, known = c.in.Verdicts[name]; !known {
+			verdict = JudgeSecret(s)
+		}
 	default:
 		verdict.Problem = fmt.Sprintf("Secret %s does not exist, or is not of type %s", name, corev1.SecretTypeTLS)
 	}

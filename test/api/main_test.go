@@ -108,6 +108,7 @@ func newClient(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.QPS, config.Burst = 200, 400
 	c, err := client.New(config, client.Options{Scheme: scheme(t)})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -57,12 +59,19 @@ func startOperatorWith(t *testing.T, zones dns.Options, o operator.Options) (cli
 // startOperatorLimited does the same with limits for Ingresses.
 func startOperatorLimited(t *testing.T, zones dns.Options, o operator.Options, i ingress.Options) (client.Client, *logged) {
 	t.Helper()
+	return startOperatorWatched(t, zones, o, i, func(next http.RoundTripper) http.RoundTripper { return next })
+}
+
+// startOperatorWatched does the same with something between it and the API server.
+func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i ingress.Options, between transport.WrapperFunc) (client.Client, *logged) {
+	t.Helper()
 	c := newClient(t)
 	config, err := server.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS, config.Burst = 500, 1000
+	config.Wrap(between)
 	// With the rights that config/rbac and config/lbprovider give, and no others.
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + names.OperatorNamespace + ":ingress-operator",
@@ -70,7 +79,7 @@ func startOperatorLimited(t *testing.T, zones dns.Options, o operator.Options, i
 	}
 	skipNameValidation := true
 	options := ctrl.Options{
-		Scheme: scheme(t), Cache: operator.CacheOptions(),
+		Scheme: scheme(t), Cache: operator.CacheOptions(), Client: operator.ClientOptions(),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	}
 	options.Controller.SkipNameValidation = &skipNameValidation // every test starts the same controllers

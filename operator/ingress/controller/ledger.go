@@ -60,7 +60,6 @@ func (r *reconciler) convert(ctx context.Context, in ingress.Input) (ingress.Out
 		return ingress.Output{}, err
 	}
 	in.Limits = a.left(name, r.options.Limits.Or(ingress.DefaultLimits()), r.options.NamespaceLimits.Or(ingress.DefaultNamespaceLimits()))
-	in.Judge = r.verdicts.judge
 	out := ingress.Convert(in)
 	a.taken[name] = ingress.UsageOf(out.Routes)
 	return out, nil

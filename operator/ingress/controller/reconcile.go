@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/operator/notice"
 )
@@ -27,16 +26,15 @@ import (
 const unwatchedRecheck = time.Minute
 
 type reconciler struct {
-	client   client.Client
-	live     client.Reader
-	notices  *notice.Recorder
-	options  Options
-	granted  *granted
-	ledger   *ledger
-	verdicts *verdicts
-	reads    *budget.Budgets
-	ours     *ours
-	metrics  *metrics
+	client  client.Client
+	live    client.Reader
+	notices *notice.Recorder
+	options Options
+	granted *granted
+	ledger  *ledger
+	secrets *secrets
+	ours    *ours
+	metrics *metrics
 }
 
 // conflictRetry is how soon a write is tried again that was based on an old
@@ -195,35 +193,17 @@ func (r *reconciler) class(ctx context.Context, i *networkingv1.Ingress) (*netwo
 	return class, nil
 }
 
-// gather reads the Services and Secrets that the Ingress names, from the cache.
-// Of Secrets it has those of type kubernetes.io/tls only, which certificates must
-// be of. The CA of the pods may be in another one: it is asked for, within the
-// budget of the namespace. Gather reports whether it was, or, with the time to
-// wait, that the budget is used up.
+// gather reads the Services and Secrets that the Ingress names. It reports whether
+// a Secret was read that is not watched, or, with the time to wait, that the
+// budget of the namespace is used up.
 func (r *reconciler) gather(ctx context.Context, in *ingress.Input) (unwatched bool, wait time.Duration, err error) {
-	namespace := in.Ingress.Namespace
-	in.Services, in.Secrets = map[string]*corev1.Service{}, map[string]*corev1.Secret{}
+	in.Services = map[string]*corev1.Service{}
 	for _, name := range ingress.ServiceNames(in.Ingress) {
-		if err := readInto(ctx, r.client, in.Services, namespace, name, &corev1.Service{}); err != nil {
+		if err := readInto(ctx, r.client, in.Services, in.Ingress.Namespace, name, &corev1.Service{}); err != nil {
 			return false, 0, err
 		}
 	}
-	for _, name := range ingress.CertificateNames(in.Ingress, r.options.Limits) {
-		if err := readInto(ctx, r.client, in.Secrets, namespace, name, &corev1.Secret{}); err != nil {
-			return false, 0, err
-		}
-	}
-	name := ingress.DestinationCAName(in.Ingress)
-	if name == "" || in.Secrets[name] != nil {
-		return false, 0, nil
-	}
-	if err := readInto(ctx, r.client, in.Secrets, namespace, name, &corev1.Secret{}); err != nil || in.Secrets[name] != nil {
-		return false, 0, err
-	}
-	if wait := r.reads.Take(namespace); wait > 0 {
-		return false, wait, nil
-	}
-	return true, 0, readInto(ctx, r.live, in.Secrets, namespace, name, &corev1.Secret{})
+	return r.secrets.gather(ctx, in, r.options.Limits)
 }
 
 // readInto adds an object to what is known by name, if it exists.

@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -28,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/operator/notice"
 )
@@ -43,11 +43,20 @@ const (
 	indexCloses  = "fairlead.closedHost"
 )
 
-// secretReads is how many Secrets of a namespace are asked for in a second that
-// are not in the cache, and secretReadBurst how many at once.
 const (
-	secretReads     = 10
-	secretReadBurst = 50
+	// unwatchedReads is how many Secrets of a namespace that are not watched are
+	// asked for in a second, and unwatchedBurst how many at once.
+	unwatchedReads = 10
+	unwatchedBurst = 50
+	// contentReads and contentBurst are the same of those that are watched. They
+	// are read once for each content; the burst is what a start takes.
+	contentReads = 100
+	contentBurst = 1000
+	// readsPerSecond and readBurst bound the reads of Secrets of all namespaces.
+	// They have a share of their own in what the API server is asked, so that they
+	// and the writes do not wait for each other.
+	readsPerSecond = 1000
+	readBurst      = 2000
 )
 
 // workers is how many Ingresses are worked on at a time.
@@ -83,17 +92,22 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst, config.RateLimiter = readsPerSecond, readBurst, nil
+	contents, err := client.New(config, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("connect for Secrets: %w", err)
+	}
 	r := &reconciler{
-		client:   mgr.GetClient(),
-		live:     mgr.GetAPIReader(),
-		notices:  notices,
-		metrics:  m,
-		ours:     &ours{known: map[string]bool{}},
-		options:  options,
-		granted:  newGranted(),
-		ledger:   newLedger(),
-		verdicts: newVerdicts(),
-		reads:    budget.New(secretReads, secretReadBurst),
+		client:  mgr.GetClient(),
+		live:    mgr.GetAPIReader(),
+		notices: notices,
+		metrics: m,
+		ours:    &ours{known: map[string]bool{}},
+		options: options,
+		granted: newGranted(),
+		ledger:  newLedger(),
+		secrets: newSecrets(mgr.GetCache(), contents),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ingress").
@@ -103,7 +117,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&corev1.Service{}, r.byIndex(indexService), builder.WithPredicates(portsMatter())).
-		Watches(&corev1.Secret{}, r.byIndex(indexSecret)).
+		WatchesMetadata(&corev1.Secret{}, r.byIndex(indexSecret)).
 		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.list(ctx, client.MatchingFields{indexClass: o.GetName()})
 		})).
