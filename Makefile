@@ -69,6 +69,11 @@ soak: tools ## Change 2,000 routes 10,000 times under load and lasting connectio
 hostile: tools images ## Let one tenant, client and neighbour attack another tenant for ten minutes (root)
 	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
 
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10m); ONLY=REGEXP chooses by PACKAGE/TARGET
+	go run ./test/tools haproxy
+	go run ./test/fuzz/run -time $(or $(FUZZTIME),10m) -only '$(ONLY)'
+
 .PHONY: lint
 lint: ## Run golangci-lint with the layer rules, and look for known vulnerabilities
 	go run ./test/tools lint
