@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -102,20 +101,6 @@ func tlsOptions(s Settings) []string {
 	return []string{"tcp-request connection reject"}
 }
 
-// cleanRules take away what only the router may say about certificates and
-// clients, whatever the spelling.
-func cleanRules(s Settings) []string {
-	rules := slices.Concat(hostRules(), connectionHeaderRules(), lookalikeRules(s))
-	if s.ClientTLS.KeepHeaders {
-		return rules
-	}
-	return append(rules,
-		"http-request del-header x-ssl",
-		"http-request del-header x-ssl-client- -m beg",
-		"http-request del-header x-ssl-issuer",
-	)
-}
-
 // certificateRules check the certificate of a client and tell pods about it.
 func certificateRules(s Settings) []string {
 	var rules []string
@@ -158,7 +143,7 @@ func anyHostRules(s Settings, l Layout, m plan.Map) []string {
 	named := "map_beg(" + l.MapFile(plan.MapHTTP) + ") -m found }"
 	return []string{
 		`http-request set-var-fmt(txn.any) "*%[path]/#" if { var(txn.key) -m found } !{ var(txn.key),` + named +
-			` !{ req.hdr(host),host_only,rtrim(.),lower,concat(,txn.path,"/#"),` + named,
+			` !{ var(txn.host),host_only,rtrim(.),concat(,txn.path,"/#"),` + named,
 		"http-request set-var(txn.be) var(txn.any),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any) -m found }",
 	}
 }

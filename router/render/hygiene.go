@@ -5,12 +5,35 @@ import (
 	"strings"
 )
 
-// hostRules refuse hosts with characters that no host name, address or port has.
-// A wildcard would take them over into headers that pods read, such as Forwarded,
-// where a quotation mark or a semicolon begins another statement. A comma would
-// make several hosts of one.
+// hostRules come once txn.host, the Host header in lower case, has been looked
+// up. They refuse hosts with characters that no host name, address or port has: a
+// quotation mark or a semicolon begins another statement in headers that pods
+// read, such as Forwarded, and a comma makes several hosts of one. Only what a
+// wildcard takes can hold them, or what stands beside a host that was found: a
+// port, or the beginning of a path.
 func hostRules() []string {
-	return []string{"http-request deny deny_status 400 if { req.fhdr(host) -m reg [^][A-Za-z0-9._:%~*-] }"}
+	const odd = " { var(txn.host) -m reg [^][a-z0-9._:%~*-] }"
+	return []string{
+		"http-request deny deny_status 400 if { var(txn.key) -m found }" + odd + " || { var(txn.host) -m sub : / }" + odd,
+		"http-request set-header Host %[var(txn.host)] if !{ req.fhdr(host),strcmp(txn.host) eq 0 }",
+	}
+}
+
+// cleanRules take away what only the router may say about certificates and
+// clients, whatever the spelling, and what no client needs. All that most requests
+// pay is one look at the names of their headers, and one for Connection.
+func cleanRules(s Settings) []string {
+	names := []string{"proxy$", "x_forwarded[-_]", "x-forwarded.*_"}
+	for _, name := range addedHeaders(s) {
+		names = append(names, lookalikes(name)...)
+	}
+	signs := "_ proxy"
+	if !s.ClientTLS.KeepHeaders {
+		names = append(names, "x-ssl$", "x-ssl-client-", "x-ssl-issuer$", "x_ssl([-_]|$)", "x-ssl.*_")
+		signs += " x-ssl"
+	}
+	remove := "http-request del-header " + quote("^("+strings.Join(names, "|")+")") + " -m reg if { req.hdr_names -m sub " + signs + " }"
+	return append([]string{remove}, connectionHeaderRules()...)
 }
 
 // connectionHeaderRules leave of a client's Connection header only the upgrade.
@@ -20,43 +43,31 @@ func connectionHeaderRules() []string {
 	const upgrade = "{ req.hdr(connection) -i upgrade }"
 	return []string{
 		"http-request set-header Connection Upgrade if " + upgrade,
-		"http-request del-header Connection if !" + upgrade,
+		"http-request del-header Connection if { req.hdr(connection) -m found } !" + upgrade,
 	}
 }
 
-// lookalikeRules remove headers that differ from the router's own by an
-// underscore for a hyphen. Programs that read headers as CGI variables (WSGI, PHP,
-// Rack) take both for the same. plan.PolicyEntries does so for those of a route.
-// The first rule's condition is all that a request without underscores costs.
-func lookalikeRules(s Settings) []string {
-	const condition = " if { req.hdr_names -m sub _ }"
-	names := "'^x(_(forwarded[-_]|ssl([-_]|$))|-(forwarded|ssl).*_)'" // one rule costs half of two
-	if s.ClientTLS.KeepHeaders {
-		names = "'^x(_forwarded[-_]|-forwarded.*_)'"
-	}
-	rules := []string{"http-request del-header " + names + " -m reg" + condition}
-	set := []string{s.HTTP.UniqueIDName}
+// addedHeaders are those that the IngressController adds to requests.
+func addedHeaders(s Settings) []string {
+	names := []string{s.HTTP.UniqueIDName}
 	for _, a := range s.HTTP.RequestHeaders {
-		set = append(set, a.Name)
+		names = append(names, a.Name)
 	}
-	for _, name := range set {
-		if strings.Contains(name, "-") {
-			rules = append(rules, "http-request del-header "+quote(lookalikes(name))+" -m reg"+condition)
-		}
-	}
-	return rules
+	return names
 }
 
-// lookalikes matches the names that differ from one by underscores for hyphens,
-// but not the name itself: one way for each hyphen that is the first to differ.
-func lookalikes(name string) string {
+// lookalikes match the names that differ from one by underscores for hyphens, but
+// not the name itself: one way for each hyphen that is the first to differ.
+// Programs that read headers as CGI variables (WSGI, PHP, Rack) take both for the
+// same. plan.PolicyEntries does so for those of a route.
+func lookalikes(name string) []string {
 	parts := strings.Split(lower(name), "-")
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
-	ways := make([]string, 0, len(parts)-1)
+	ways := make([]string, 0, len(parts))
 	for i := 1; i < len(parts); i++ {
-		ways = append(ways, strings.Join(parts[:i], "-")+"_"+strings.Join(parts[i:], "[-_]"))
+		ways = append(ways, strings.Join(parts[:i], "-")+"_"+strings.Join(parts[i:], "[-_]")+"$")
 	}
-	return "^(" + strings.Join(ways, "|") + ")$"
+	return ways
 }

@@ -14,13 +14,11 @@ func limitRules(s Settings) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 	limited := "{ " + record(1) + " -m sub l }"
-	const (
-		known = "{ var(txn.lk) -m found }"
-		fresh = known + " !{ var(txn.lk),in_table(router_limits) }"
-	)
+	const known, fresh = "{ var(txn.lk) -m found }", "{ var(txn.lf) -m found }"
 	add(`set-var-fmt(sess.lim) "%%[src,ipmask(32,64)]" if %s !{ var(sess.lim) -m found }`, limited)
 	add("set-var(txn.lk) var(txn.be),xxh64,concat(/,sess.lim) if %s", limited)
 	add("track-sc1 var(txn.be),field(2,:) table router_tenants if %s", known)
+	add("set-var(txn.lf) bool(true) if %s !{ var(txn.lk),in_table(router_limits) }", known)
 	add("set-var(txn.lo) bool(true) if %[1]s { var(txn.lk),in_table(router_overflow) } || %[1]s { sc1_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
 	add("sc-inc-gpc0(1) if %s !{ var(txn.lo) -m found }", fresh)
 	add("track-sc0 var(txn.lk) table router_overflow if { var(txn.lo) -m found }")

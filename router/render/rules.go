@@ -59,7 +59,7 @@ func guardRules(l Layout, tls bool) []string {
 	if tls {
 		routes = plan.MapHTTPS
 	}
-	const guarded, host, miss = "{ var(txn.u) -m found }", "req.hdr(host),host_only,rtrim(.),lower", "{ var(txn.nb) -m str !miss }"
+	const guarded, host, miss = "{ var(txn.u) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.nb) -m str !miss }"
 	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
 	return []string{
 		"http-request set-var(txn.u) var(txn.be) if { " + record(1) + " -m sub u }",
@@ -133,11 +133,11 @@ func changeRules(rule, message, text string, caps plan.Capabilities) []string {
 // made once for each connection.
 var forwarded = []struct{ name, value, condition string }{
 	{"X-Forwarded-For", "%[src]", ""},
-	{"X-Forwarded-Host", "%[req.hdr(host)]", ""},
+	{"X-Forwarded-Host", "%[var(txn.host)]", ""},
 	{"X-Forwarded-Port", "%[dst_port]", ""},
 	{"X-Forwarded-Proto", "%[ssl_fc,iif(https,http)]", ""},
 	{"X-Forwarded-Proto-Version", "h2", "{ ssl_fc_alpn -i h2 } "},
-	{"Forwarded", "%[var(sess.for)];host=%[req.hdr(host)];proto=%[ssl_fc,iif(https,http)]", ""},
+	{"Forwarded", "%[var(sess.for)];host=%[var(txn.host)];proto=%[ssl_fc,iif(https,http)]", ""},
 }
 
 // clientRules name the client as the Forwarded header does, RFC 7239, which

@@ -100,7 +100,9 @@ type skeleton struct {
 	TLSBind               string
 	TLSOptions            []string
 	CleanRules, CertRules []string
-	RequestRules          []string
+	// HostRules follow the first look-up of a request.
+	HostRules    []string
+	RequestRules []string
 	// ClientRules begin the rules of the frontends that route HTTP, PolicyRules
 	// and TLSPolicyRules end them, and ProfileRules end those of their backends.
 	ClientRules, PolicyRules, TLSPolicyRules, ProfileRules []string
@@ -136,7 +138,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		Global: globalLines(s, l, caps), Timeouts: timeoutLines(s.Timeouts),
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
-		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), CertRules: certificateRules(s),
+		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
 		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
