@@ -51,4 +51,7 @@ const (
 	// ReasonUnverifiedBackend: a re-encrypt route has no destination CA, so
 	// the router encrypts without knowing to whom.
 	ReasonUnverifiedBackend Reason = "UnverifiedBackend"
+	// ReasonTooManyHealthChecks: the routes of the namespace ask for more
+	// health checks than it may have, so those of this route come less often.
+	ReasonTooManyHealthChecks Reason = "TooManyHealthChecks"
 )

@@ -87,6 +87,10 @@ func admittedRemedies() map[Reason]Remedy {
 			"the re-encrypt route has no destination CA, so it is not checked who answers",
 			"set spec.tls.destinationCACertificate to the CA of the pod's certificate",
 		},
+		ReasonTooManyHealthChecks: {
+			"this route and the older ones of the namespace ask for more health checks than a namespace may have",
+			"set a longer router.openshift.io/haproxy.health.check.interval on routes with many endpoints, or ask the owner of the IngressController for more",
+		},
 	}
 }
 

@@ -71,5 +71,7 @@ func (p *Pipeline) ingestVersion(r *route, object *routev1.Route) *ingest.Result
 	if r.material == nil {
 		r.material = &ingest.Material{}
 	}
-	return ingest.Route(object, p.src, p.settings, ingest.Past{Certificate: r.certificate(), Material: r.material})
+	return ingest.Route(object, p.src, p.settings, ingest.Past{
+		Certificate: r.certificate(), Material: r.material, Stretch: p.paces.stretch(model.Key{Namespace: object.Namespace, Name: object.Name}),
+	})
 }

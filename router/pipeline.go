@@ -51,6 +51,8 @@ type Pipeline struct {
 	// those that a former process left so.
 	keeping  KeySet
 	restored map[model.Key]Kept
+	// paces shares out the health checks of each namespace.
+	paces paces
 	// early are results of routes that are about to be taken in.
 	early map[model.Key]early
 }
@@ -81,7 +83,7 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		routes: map[model.Key]*route{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), keeping: KeySet{},
+		want: plan.NewState(), keeping: KeySet{}, paces: newPaces(),
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -144,6 +146,10 @@ func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
 		p.ingest(key, hosts)
 	}
 	p.early = nil
+	for key := range p.paces.settle(p.settings, all) {
+		touched[key] = struct{}{}
+		p.ingest(key, hosts)
+	}
 	if all {
 		for host := range p.claims {
 			hosts[host] = struct{}{}
@@ -236,6 +242,7 @@ func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
 
 // claim replaces a route's claim.
 func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]struct{}) {
+	p.paces.set(key, c)
 	if old != nil && (c == nil || c.Host != old.Host) {
 		p.claims[old.Host] = slices.DeleteFunc(p.claims[old.Host], func(o *model.Claim) bool { return o.Key == key })
 		hosts[old.Host] = struct{}{}

@@ -2,11 +2,8 @@ package ingest
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 
@@ -60,7 +57,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 		Profile: profile(o, b.settings.Balance, tcp, weighted > 1),
 		Policy:  policy,
 	}
-	o.checkInterval = b.checkPace(o.checkInterval, checked)
+	o.checkInterval = b.checkPace(c, o.checkInterval, checked)
 	for i, w := range serverWeights(weights, counts) {
 		for _, e := range perService[i] {
 			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.idle))
@@ -126,35 +123,6 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Ke
 	case model.Passthrough:
 	}
 	return s
-}
-
-// What the health checks of one route may cost each router: no endpoint is asked
-// more often than every shortestCheck, and all of them not more than
-// checksPerSecond times in a second.
-const (
-	shortestCheck   = time.Second
-	checksPerSecond = 100
-)
-
-// checkPace returns the time between health checks of each of so many
-// endpoints. It doubles what is too short for them, so that it does not change
-// with each of them, which would make new servers of all.
-func (b *builder) checkPace(asked time.Duration, endpoints int) time.Duration {
-	pace := max(asked, shortestCheck)
-	for endpoints > 1 && float64(endpoints)/pace.Seconds() > checksPerSecond {
-		pace *= 2
-	}
-	v, set := b.route.Annotations[api.AnnotationCheckInterval]
-	if read, err := api.ParseTime(v); pace != asked && set && err == nil && read == asked {
-		b.find(api.SeverityWarning, "metadata.annotations["+api.AnnotationCheckInterval+"]", api.ReasonInvalidAnnotation,
-			fmt.Sprintf("asks too often: every %s at most, and %d times in a second for all endpoints of a route", shortestCheck, checksPerSecond),
-			fmt.Sprintf("health checks are made every %s", pace))
-	}
-	return pace
-}
-
-func checkInterval(d time.Duration) string {
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 }
 
 // endpoints returns the endpoints of one backend reference that match the

@@ -13,6 +13,9 @@ type Past struct {
 	Certificate *model.Certificate
 	// Material remembers what TLS texts hold, or is nil.
 	Material *Material
+	// Stretch is how many times longer than it asks for the pause between the
+	// route's health checks is; zero means one.
+	Stretch int
 }
 
 // Material remembers what the PEM texts of a route hold, so that each text is

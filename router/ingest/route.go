@@ -47,7 +47,7 @@ type Result struct {
 
 // Route ingests one route.
 func Route(r *routev1.Route, src Source, s Settings, past Past) *Result {
-	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, result: &Result{
+	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, stretch: past.Stretch, result: &Result{
 		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -76,6 +76,8 @@ type builder struct {
 	ca       *model.CA
 	last     *model.Certificate
 	material *Material
+	// stretch is how many times longer the pause between health checks is.
+	stretch int
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }

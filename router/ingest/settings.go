@@ -26,6 +26,9 @@ type Settings struct {
 	// CheckInterval is the time between health checks unless a route says
 	// otherwise; zero means 5s.
 	CheckInterval time.Duration
+	// NamespaceChecks is how many health checks a second the routes of a
+	// namespace may cost; zero means the constant of that name.
+	NamespaceChecks int
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int

@@ -79,6 +79,9 @@ type Claim struct {
 	Closed bool
 
 	Backend Backend
+	// Checks is how many health checks an hour the route asks for, whatever it
+	// gets; one with a TLS handshake counts for several.
+	Checks int64
 	// Certificate is the route's own, or nil for the router's default.
 	Certificate *Certificate
 }
@@ -114,7 +117,7 @@ func (c *Claim) Guard() string {
 // nothing behind them.
 func (c *Claim) Barred() *Claim {
 	barred := *c
-	barred.Closed = true
+	barred.Closed, barred.Checks = true, 0
 	barred.Backend = Backend{
 		Kind: KindOf(c.Termination), Owner: c.Key,
 		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},

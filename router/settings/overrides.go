@@ -11,6 +11,10 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
+// maxHealthChecks is the largest number of health checks a second that a
+// namespace can be given.
+const maxHealthChecks = 100_000
+
 // overrides reads spec.unsupportedConfigOverrides, whose values are texts.
 func (r *reader) overrides() {
 	const field = "spec.unsupportedConfigOverrides"
@@ -61,6 +65,13 @@ func (r *reader) override(field, key, value string) {
 			return
 		}
 		r.out.Ingest.MaxRSABits = n
+	case "maxHealthChecksPerNamespace":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxHealthChecks {
+			r.refuse(field, "must be a whole number from 1 to %d", maxHealthChecks)
+			return
+		}
+		r.out.Ingest.NamespaceChecks = n
 	case "maxConnectionsPerSource":
 		r.clientLimit(field, value, &r.out.Render.Clients.PerSource)
 	case "maxTLSConnectionRatePerSource":

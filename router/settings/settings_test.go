@@ -80,7 +80,7 @@ func TestCustomCiphers(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s, fields := from(func(s *spec) {
-		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","maxRSABits":"8192"}`)(s)
+		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","maxRSABits":"8192","maxHealthChecksPerNamespace":"1000"}`)(s)
 		s.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
 			Type: operatorv1.LoadBalancerServiceStrategyType,
 			LoadBalancer: &operatorv1.LoadBalancerStrategy{ProviderParameters: &operatorv1.ProviderLoadBalancerParameters{
@@ -88,7 +88,7 @@ func TestOverrides(t *testing.T) {
 			}},
 		}
 	}, settings.Flags{})
-	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || s.Ingest.MaxRSABits != 8192 || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
+	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || s.Ingest.MaxRSABits != 8192 || s.Ingest.NamespaceChecks != 1000 || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
 		t.Errorf("%+v %+v, findings %v", s.Ingest, s.Render.HTTP, fields)
 	}
 	if s.Render.Timeouts.Tunnel != 349*time.Second {
@@ -148,23 +148,24 @@ func TestUnusable(t *testing.T) {
 		"spec.httpHeaders.actions.response[X].action": func(s *spec) {
 			s.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{Actions: operatorv1.IngressControllerHTTPHeaderActions{Response: []operatorv1.IngressControllerHTTPHeader{set("X", "%[req.hdr(a)]")}}}
 		},
-		"spec.httpCompression.mimeTypes":                         func(s *spec) { s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{"text"} },
-		"spec.tlsSecurityProfile.type":                           func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "x"} },
-		"spec.tlsSecurityProfile.custom":                         func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom"} },
-		"spec.logging.access.destination.syslog":                 syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Address = "host" }),
-		"spec.logging.access.destination.syslog.facility":        syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Facility = lines }),
-		"spec.logging.access.destination.maxLength":              syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.MaxLength = 5 }),
-		"spec.logging.access.httpLogFormat":                      syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat = lines }),
-		"spec.clientTLS.clientCertificatePolicy":                 func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "x" },
-		"spec.clientTLS.clientCA":                                func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "Required" },
-		"spec.httpErrorCodePages":                                func(s *spec) { s.HttpErrorCodePages.Name = "pages" },
-		"spec.tuningOptions.reloadInterval":                      func(s *spec) { s.TuningOptions.ReloadInterval.Duration = time.Second },
-		"spec.unsupportedConfigOverrides":                        overrides(`[]`),
-		"spec.unsupportedConfigOverrides.contStats":              overrides(`{"contStats":"yes"}`),
-		"spec.unsupportedConfigOverrides.localWithFallback":      overrides(`{"localWithFallback":"false"}`),
-		"spec.unsupportedConfigOverrides.loadBalancingAlgorithm": overrides(`{"loadBalancingAlgorithm":"first"}`),
-		"spec.unsupportedConfigOverrides.maxRSABits":             overrides(`{"maxRSABits":"16384"}`),
-		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":  overrides(`{"mutualTLSHeaderFilter":false}`),
+		"spec.httpCompression.mimeTypes":                              func(s *spec) { s.HTTPCompression.MimeTypes = []operatorv1.CompressionMIMEType{"text"} },
+		"spec.tlsSecurityProfile.type":                                func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "x"} },
+		"spec.tlsSecurityProfile.custom":                              func(s *spec) { s.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: "Custom"} },
+		"spec.logging.access.destination.syslog":                      syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Address = "host" }),
+		"spec.logging.access.destination.syslog.facility":             syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.Facility = lines }),
+		"spec.logging.access.destination.maxLength":                   syslog(func(a *operatorv1.AccessLogging) { a.Destination.Syslog.MaxLength = 5 }),
+		"spec.logging.access.httpLogFormat":                           syslog(func(a *operatorv1.AccessLogging) { a.HttpLogFormat = lines }),
+		"spec.clientTLS.clientCertificatePolicy":                      func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "x" },
+		"spec.clientTLS.clientCA":                                     func(s *spec) { s.ClientTLS.ClientCertificatePolicy = "Required" },
+		"spec.httpErrorCodePages":                                     func(s *spec) { s.HttpErrorCodePages.Name = "pages" },
+		"spec.tuningOptions.reloadInterval":                           func(s *spec) { s.TuningOptions.ReloadInterval.Duration = time.Second },
+		"spec.unsupportedConfigOverrides":                             overrides(`[]`),
+		"spec.unsupportedConfigOverrides.contStats":                   overrides(`{"contStats":"yes"}`),
+		"spec.unsupportedConfigOverrides.localWithFallback":           overrides(`{"localWithFallback":"false"}`),
+		"spec.unsupportedConfigOverrides.loadBalancingAlgorithm":      overrides(`{"loadBalancingAlgorithm":"first"}`),
+		"spec.unsupportedConfigOverrides.maxRSABits":                  overrides(`{"maxRSABits":"16384"}`),
+		"spec.unsupportedConfigOverrides.maxHealthChecksPerNamespace": overrides(`{"maxHealthChecksPerNamespace":"0"}`),
+		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":       overrides(`{"mutualTLSHeaderFilter":false}`),
 	} {
 		_, fields := from(edit, settings.Flags{MostConn: 50000, PageNotFound: "no response"})
 		if len(fields) != 1 || fields[0] != field {

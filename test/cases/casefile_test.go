@@ -214,6 +214,12 @@ func (s *step) settings(t *testing.T, lines []string) error {
 			set.InterNamespace = true
 		case "domain":
 			set.Domain = value
+		case "namespace-checks":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return err
+			}
+			set.NamespaceChecks = n
 		default:
 			return fmt.Errorf("unknown setting %q", l)
 		}

@@ -131,7 +131,7 @@ func (u *universe) change() change {
 		}
 	}
 	if u.IntN(12) == 0 {
-		c.settings = &ingest.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0}
+		c.settings = &ingest.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3)}
 	}
 	return c
 }

@@ -1,0 +1,165 @@
+package router
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// paces shares out what the health checks of each namespace may cost: the
+// oldest routes are checked as often as they ask for, the others less often the
+// further behind they are. It is a function of the claims alone, so that every
+// router, and each process after a restart, shares out the same.
+//
+// Where a namespace asks for no more than its budget, nothing is computed. Else
+// a change costs one walk over the namespace's checked routes, and only those
+// whose share is another are ingested again.
+type paces struct {
+	namespaces map[string]*checkedRoutes
+	// dirty are the namespaces that have changed since the last settle.
+	dirty map[string]struct{}
+	// ended are routes that were ingested with a longer pause, and ask for no
+	// health checks any more.
+	ended KeySet
+}
+
+type checkedRoutes struct {
+	byKey map[model.Key]*checkedRoute
+	// order has the oldest first. It is nil while all get what they ask for.
+	order []*checkedRoute
+	// total is what all ask for, and stretched how many get less.
+	total     int64
+	stretched int
+}
+
+type checkedRoute struct {
+	claim *model.Claim
+	// stretch is what the route was last ingested with.
+	stretch int
+}
+
+func newPaces() paces {
+	return paces{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: KeySet{}}
+}
+
+func older(a, b *checkedRoute) int {
+	switch {
+	case a.claim.Older(b.claim):
+		return -1
+	case b.claim.Older(a.claim):
+		return 1
+	}
+	return 0
+}
+
+// stretch returns how many times longer than it asks for the pause between a
+// route's health checks is.
+func (p *paces) stretch(key model.Key) int {
+	if n := p.namespaces[key.Namespace]; n != nil && n.byKey[key] != nil {
+		return n.byKey[key].stretch
+	}
+	return 1
+}
+
+// set notes what a route asks for now; nil is nothing.
+func (p *paces) set(key model.Key, c *model.Claim) {
+	n := p.namespaces[key.Namespace]
+	var old *checkedRoute
+	if n != nil {
+		old = n.byKey[key]
+	}
+	asks := c != nil && c.Checks > 0
+	switch {
+	case old == nil && !asks:
+		return
+	case old != nil && asks && old.claim.Checks == c.Checks && !old.claim.Older(c) && !c.Older(old.claim):
+		old.claim = c
+		return
+	case n == nil:
+		n = &checkedRoutes{byKey: map[model.Key]*checkedRoute{}}
+		p.namespaces[key.Namespace] = n
+	}
+	p.dirty[key.Namespace] = struct{}{}
+	now := &checkedRoute{claim: c, stretch: 1}
+	if old != nil {
+		now.stretch = old.stretch
+		n.remove(key, old)
+	}
+	switch {
+	case asks:
+		n.add(key, now)
+	case now.stretch > 1:
+		p.ended[key] = struct{}{}
+	}
+	if len(n.byKey) == 0 {
+		delete(p.namespaces, key.Namespace)
+	}
+}
+
+func (n *checkedRoutes) add(key model.Key, r *checkedRoute) {
+	if n.order != nil {
+		i, _ := slices.BinarySearchFunc(n.order, r, older)
+		n.order = slices.Insert(n.order, i, r)
+	}
+	n.byKey[key] = r
+	n.total += r.claim.Checks
+	if r.stretch > 1 {
+		n.stretched++
+	}
+}
+
+func (n *checkedRoutes) remove(key model.Key, r *checkedRoute) {
+	if n.order != nil {
+		i, _ := slices.BinarySearchFunc(n.order, r, older)
+		n.order = slices.Delete(n.order, i, i+1)
+	}
+	delete(n.byKey, key)
+	n.total -= r.claim.Checks
+	if r.stretch > 1 {
+		n.stretched--
+	}
+}
+
+// settle shares out again where something has changed, or everywhere, and
+// returns the routes whose share is another.
+func (p *paces) settle(s ingest.Settings, all bool) KeySet {
+	changed := p.ended
+	p.ended = KeySet{}
+	if all {
+		for name := range p.namespaces {
+			p.dirty[name] = struct{}{}
+		}
+	}
+	for name := range p.dirty {
+		if n := p.namespaces[name]; n != nil {
+			n.settle(s, changed)
+		}
+		delete(p.dirty, name)
+	}
+	return changed
+}
+
+func (n *checkedRoutes) settle(s ingest.Settings, changed KeySet) {
+	if n.total <= s.CheckBudget() && n.stretched == 0 {
+		n.order = nil
+		return
+	}
+	if n.order == nil {
+		n.order = slices.SortedFunc(maps.Values(n.byKey), older)
+	}
+	sum := int64(0)
+	n.stretched = 0
+	for _, r := range n.order {
+		sum += r.claim.Checks
+		stretch := s.CheckStretch(sum)
+		if stretch > 1 {
+			n.stretched++
+		}
+		if stretch != r.stretch {
+			r.stretch = stretch
+			changed[r.claim.Key] = struct{}{}
+		}
+	}
+}
