@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 const (
@@ -49,13 +51,14 @@ func (t *trace) read(from *os.File) {
 	_, _ = io.Copy(io.Discard, from) // so that the process is not stopped by a full pipe
 }
 
-// line passes a line on: a log line as it is, any other as the text of one, so
-// that nothing that a peer sent is taken for the speaker's own words.
+// line passes a line on: a log line as it is but for what a terminal would obey,
+// any other as the text of one, so that nothing that a peer sent is taken for the
+// speaker's own words.
 func (t *trace) line(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if bytes.HasPrefix(text, []byte("{")) && json.Valid(text) {
-		_, _ = t.out.Write(append(bytes.Clone(text), '\n')) // nothing is to be done about it
+		t.write(text)
 		return
 	}
 	for _, begin := range []string{"panic: ", "fatal error: ", "runtime: "} {
@@ -68,6 +71,15 @@ func (t *trace) line(text []byte) {
 	}
 	line, err := json.Marshal(map[string]string{"level": "ERROR", "msg": "a BGP process writes", "text": string(text)})
 	if err == nil {
-		_, _ = t.out.Write(append(line, '\n')) // see above
+		t.write(line)
 	}
+}
+
+// write logs valid JSON as one printable line of the same meaning.
+func (t *trace) write(text []byte) {
+	var line bytes.Buffer
+	if err := json.Compact(&line, bytes.ToValidUTF8(text, []byte("?"))); err != nil {
+		return // it was looked at
+	}
+	_, _ = io.WriteString(t.out, terminal.Line(line.String())+"\n") // nothing is to be done about it
 }
