@@ -19,6 +19,7 @@ const (
 	haproxyPath        = "/usr/sbin/haproxy"
 	routerPath         = "/usr/bin/router"
 	workDir            = "/var/lib/haproxy"
+	runDir             = "/var/run/haproxy"
 	stateDir           = "/var/lib/fairlead"
 	certificateDir     = "/etc/pki/tls/private"
 	statsAuthDir       = "/etc/fairlead/stats-auth"
@@ -182,12 +183,14 @@ func haproxyContainer(s settings) corev1.Container {
 		Name:            "haproxy",
 		Image:           s.image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir},
+		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir, "--run-dir", runDir},
 		RestartPolicy:   &always,
 		Resources:       limited("100m", "256Mi", s.memory.HAProxy),
 		SecurityContext: bindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "work", MountPath: workDir},
+			// HAProxy meets clients: what it could write is what the next process starts from.
+			{Name: "work", MountPath: workDir, ReadOnly: true},
+			{Name: "sockets", MountPath: runDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -233,6 +236,7 @@ func routerContainer(s settings) corev1.Container {
 		SecurityContext: bindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDir},
+			{Name: "sockets", MountPath: runDir},
 			{Name: "state", MountPath: stateDir},
 			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
 			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
@@ -302,6 +306,7 @@ func volumes(s settings) []corev1.Volume {
 	list := []corev1.Volume{
 		// In memory: it holds private keys, and a start with 10,000 routes writes thousands of small files.
 		folder("work", corev1.StorageMediumMemory, s.memory.Files),
+		folder("sockets", corev1.StorageMediumMemory, socketsSize),
 		// Apart from what HAProxy sees, because the router believes it. It holds keys, too.
 		folder("state", corev1.StorageMediumMemory, s.memory.State),
 		secret("default-certificate", api.CertificateSecretName(s.name)),

@@ -44,10 +44,24 @@ func TestPodSecurity(t *testing.T) {
 					!*security.ReadOnlyRootFilesystem || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 					t.Errorf("container %s: %+v", c.Name, security)
 				}
+				if got := writable(c); c.Name == "haproxy" && !slices.Equal(got, []string{"sockets", "logs"}) {
+					t.Errorf("HAProxy can write to the volumes %v", got)
+				}
 				if c.Resources.Limits.Memory().IsZero() {
 					t.Errorf("container %s has no memory limit", c.Name)
 				}
 			}
 		})
 	}
+}
+
+// writable are the volumes that a container can write to.
+func writable(c corev1.Container) []string {
+	var names []string
+	for _, m := range c.VolumeMounts {
+		if !m.ReadOnly {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }

@@ -10,6 +10,9 @@ import (
 // logsSize bounds the folder of the log's socket: nothing else is in it.
 const logsSize = 1 << 20
 
+// socketsSize bounds the folder of HAProxy's sockets.
+const socketsSize = 1 << 20
+
 // logsMemory bounds the process that prints the access log.
 const logsMemory = 64 << 20
 

@@ -26,6 +26,7 @@ func routerArgs(s settings) []string {
 		"--ingresscontroller-namespace", api.OperatorNamespace,
 		"--haproxy", haproxyPath,
 		"--work-dir", workDir,
+		"--run-dir", runDir,
 		"--state-dir", stateDir,
 		"--supervise=false",
 		"--http-port", port(s.ports.http),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -23,6 +24,7 @@ var errUsage = errors.New("usage")
 type config struct {
 	kubeconfig, name, domain    string
 	haproxy, workDir, stateDir  string
+	runDir                      string
 	httpPort, httpsPort         int
 	statsPort, healthPort       int
 	certificate, statsAuth      string
@@ -63,7 +65,8 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.haproxy, "haproxy", "haproxy", "path of the HAProxy binary, 3.0 or newer; 3.4 is needed to change routes without a reload")
-	fs.StringVar(&c.workDir, "work-dir", "/var/lib/haproxy", "directory for HAProxy's files and sockets")
+	fs.StringVar(&c.workDir, "work-dir", "/var/lib/haproxy", "directory for HAProxy's files; where HAProxy runs in a container of its own, that container needs only to read it, if --run-dir is another one")
+	fs.StringVar(&c.runDir, "run-dir", "", "directory for HAProxy's sockets, which is all that HAProxy writes to; default is \"run\" in the work directory")
 	fs.DurationVar(&c.grace, "drain-timeout", time.Hour, "how long running requests may take when the router stops")
 	if !haproxyOnly {
 		fs.StringVar(&c.stateDir, "state-dir", "", "directory for what the next process of the router in the same pod reads, such as the last good versions of routes, which HAProxy does not have to see; default is \"state\" in the work directory")
@@ -99,12 +102,20 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 	return c, c.complete()
 }
 
+// layout says where HAProxy's files are.
+func (c *config) layout() render.Layout { return render.Layout{Dir: c.workDir, Run: c.runDir} }
+
 func (c *config) complete() error {
 	dir, err := filepath.Abs(c.workDir)
 	if err != nil {
 		return fmt.Errorf("--work-dir: %w", err)
 	}
 	c.workDir = dir
+	if c.runDir != "" {
+		if c.runDir, err = filepath.Abs(c.runDir); err != nil {
+			return fmt.Errorf("--run-dir: %w", err)
+		}
+	}
 	if c.canonicalHostname == "" && c.domain != "" {
 		c.canonicalHostname = "router-" + c.name + "." + c.domain
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/revocation"
 	"github.com/fairlead/fairlead/router/statefile"
 )
@@ -32,12 +31,12 @@ func runHAProxy(ctx context.Context, args []string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	layout := render.Layout{Dir: c.workDir}
-	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	layout := c.layout()
+	_, version, err := haproxy.Detect(ctx, c.haproxy)
 	if err != nil {
 		return err
 	}
-	if _, err := haproxy.NewFiles(layout, caps); err != nil {
+	if err := haproxy.MakeRunDir(layout); err != nil {
 		return err
 	}
 	log.Info("keeping HAProxy running", "version", version, "dir", c.workDir)
@@ -97,7 +96,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	}
 	registry := newRegistry()
 	metrics := router.NewMetrics(registry)
-	layout := render.Layout{Dir: c.workDir}
+	layout := c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
 	watcher, err := kube.New(kube.Options{
 		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log,
@@ -168,7 +167,7 @@ func supervise(ctx context.Context, c *config, log *slog.Logger) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s := &haproxy.Supervisor{Binary: c.haproxy, Layout: render.Layout{Dir: c.workDir}, Ambient: ambientBind(), Memory: haproxy.ContainerMemory, Log: log}
+		s := &haproxy.Supervisor{Binary: c.haproxy, Layout: c.layout(), Ambient: ambientBind(), Memory: haproxy.ContainerMemory, Log: log}
 		if err := s.Run(ctx, c.grace); err != nil {
 			log.Error("stop HAProxy", "err", err)
 		}

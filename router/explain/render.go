@@ -35,8 +35,12 @@ func capabilities(version string) (plan.Capabilities, error) {
 	return plan.Capabilities{}, fmt.Errorf("--haproxy %q is not one of 3.0, 3.2 and 3.4", version)
 }
 
-// workDir is where the router's containers have HAProxy's files.
-const workDir = "/var/lib/haproxy"
+// workDir and runDir are where the router's containers have HAProxy's files and
+// sockets.
+const (
+	workDir = "/var/lib/haproxy"
+	runDir  = "/var/run/haproxy"
+)
 
 // Render returns HAProxy's files for a version such as "3.4".
 func (w *World) Render(version string) (*Rendered, error) {
@@ -44,7 +48,7 @@ func (w *World) Render(version string) (*Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := render.Layout{Dir: workDir}
+	l := render.Layout{Dir: workDir, Run: runDir}
 	want := w.pipeline.Want()
 	base, err := render.Skeleton(w.render, l, caps)
 	if err != nil {

@@ -24,12 +24,23 @@ type Files struct {
 	written map[string]struct{}
 }
 
-// NewFiles creates the work directory.
-func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
+// MakeRunDir creates the directory of the sockets.
+func MakeRunDir(l render.Layout) error {
 	if n := len(l.RunDir() + "/master.sock"); n > maxSocketPath {
-		return nil, fmt.Errorf("work directory %s: the path of its sockets has %d characters and %d are possible; choose a shorter one with --work-dir", l.Dir, n, maxSocketPath)
+		return fmt.Errorf("directory %s: the path of its sockets has %d characters and %d are possible; choose a shorter one with --work-dir or --run-dir", l.RunDir(), n, maxSocketPath)
 	}
-	for _, dir := range []string{l.RunDir(), l.MapsDir(), l.PagesDir(), l.CertsDir()} {
+	if err := os.MkdirAll(l.RunDir(), 0o700); err != nil {
+		return fmt.Errorf("create the directory of the sockets: %w", err)
+	}
+	return nil
+}
+
+// NewFiles creates the work directory, and that of the sockets.
+func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
+	if err := MakeRunDir(l); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{l.MapsDir(), l.PagesDir(), l.CertsDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the work directory: %w", err)
 		}

@@ -8,6 +8,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +26,12 @@ import (
 type Layout struct {
 	// Dir is the absolute work directory.
 	Dir string
+	// Run is the absolute directory of the sockets; by default one in Dir.
+	Run string
 }
 
-// RunDir holds the sockets.
-func (l Layout) RunDir() string { return filepath.Join(l.Dir, "run") }
+// RunDir holds the sockets. It is all that HAProxy writes to.
+func (l Layout) RunDir() string { return cmp.Or(l.Run, filepath.Join(l.Dir, "run")) }
 
 // MapsDir holds one file per map.
 func (l Layout) MapsDir() string { return filepath.Join(l.Dir, "maps") }

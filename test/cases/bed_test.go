@@ -101,12 +101,12 @@ func newBed(t testing.TB, version string, cluster *memory) *bed {
 	t.Helper()
 	needNetwork(t)
 	b := &bed{t: t, cluster: cluster, binary: program(t, version), log: &logBuffer{}, registry: prometheus.NewRegistry()}
-	dir, err := os.MkdirTemp("", "fl") //nolint:usetesting // the path of a socket must be short
+	run, err := os.MkdirTemp("", "fl") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	b.layout = render.Layout{Dir: dir}
+	t.Cleanup(func() { _ = os.RemoveAll(run) })
+	b.layout = render.Layout{Dir: t.TempDir(), Run: run} // apart, as in a pod
 	if b.caps, _, err = haproxy.Detect(t.Context(), b.binary); err != nil {
 		t.Fatal(err)
 	}

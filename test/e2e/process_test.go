@@ -21,6 +21,7 @@ type privileges struct {
 	permitted, effective, bounded    uint64
 	ambient                          uint64
 	seccomp, noNewPrivileges, rootRO bool
+	filesRO                          bool // of HAProxy, what it starts from
 }
 
 const (
@@ -42,6 +43,7 @@ func TestProcesses(t *testing.T) {
 			}
 			seen = append(seen, process.program)
 			want := privileges{program: process.program, user: "65532 65532 65532 65532", group: "65532 65532 65532 65532", seccomp: true, noNewPrivileges: true, rootRO: true}
+			want.filesRO = process.program == "haproxy"
 			if process.program == "speaker" {
 				want.permitted, want.effective, want.bounded, want.noNewPrivileges = capRaw, capRaw, capRaw, false
 			}
@@ -197,6 +199,9 @@ func look(t *testing.T, dir string) (privileges, bool) {
 		fields := strings.Fields(line)
 		if len(fields) > 5 && fields[4] == "/" {
 			got.rootRO = strings.Contains(","+fields[5]+",", ",ro,")
+		}
+		if len(fields) > 5 && fields[4] == "/var/lib/haproxy" && got.program == "haproxy" {
+			got.filesRO = strings.Contains(","+fields[5]+",", ",ro,")
 		}
 	}
 	return got, got.program != ""
