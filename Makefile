@@ -30,6 +30,10 @@ images: ## Build the container images into .tools/images (no Docker needed)
 	go run ./test/tools haproxy
 	go run ./test/image
 
+.PHONY: publish
+publish: images ## Push the images to REGISTRY=registry.example.com/path, and write .tools/release, which names them by digest
+	go run ./test/image/publish $(REGISTRY)
+
 ##@ Check
 
 .PHONY: test

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// release is what is published: the images in a folder, and manifests that name them.
+type release struct {
+	registry, images, manifests, to string
+}
+
+// programs are the images that the manifests name.
+func programs() []string { return []string{"operator", "router", "speaker"} }
+
+// The router's image is in the operator's environment, which the field "images" of
+// kustomize does not reach.
+var kustomization = template.Must(template.New("").Parse(`# Written by test/image/publish. The images are named by digest.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+- {{.Manifests}}
+images:
+{{- range $name, $digest := .Digests}}
+- {name: fairlead.dev/{{$name}}, newName: {{$.Registry}}/{{$name}}, digest: "{{$digest}}"}
+{{- end}}
+patches:
+- patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: ingress-operator, namespace: openshift-ingress-operator}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: operator
+            env:
+            - {name: ROUTER_IMAGE, value: "{{.Registry}}/router@{{.Digests.router}}"}
+`))
+
+// publish pushes the images and writes the kustomization. The digests are those
+// that the registry has.
+func (r release) publish(ctx context.Context) error {
+	digests := map[string]string{}
+	for _, program := range programs() {
+		digest, err := r.push(ctx, program)
+		if err != nil {
+			return fmt.Errorf("push the image of %s: %w", program, err)
+		}
+		digests[program] = digest
+	}
+	if err := os.MkdirAll(r.to, 0o755); err != nil { //nolint:gosec // manifests are no secret
+		return fmt.Errorf("write the manifests: %w", err)
+	}
+	manifests, err := relative(r.to, r.manifests)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := kustomization.Execute(&text, map[string]any{"Manifests": manifests, "Registry": r.registry, "Digests": digests}); err != nil {
+		return fmt.Errorf("write the manifests: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(r.to, "kustomization.yaml"), text.Bytes(), 0o644); err != nil { //nolint:gosec // as above
+		return fmt.Errorf("write the manifests: %w", err)
+	}
+	fmt.Println(r.to)
+	return nil
+}
+
+// push pushes an image and returns its digest. The tag says what it was built as;
+// nothing of ours names it.
+func (r release) push(ctx context.Context, program string) (string, error) {
+	image, err := tarball.ImageFromPath(filepath.Join(r.images, program+".tar"), nil)
+	if err != nil {
+		return "", fmt.Errorf("%w; build it with \"make images\"", err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return "", fmt.Errorf("compute the digest: %w", err)
+	}
+	tag, err := name.NewTag(r.registry + "/" + program + ":dev")
+	if err != nil {
+		return "", fmt.Errorf("name the image: %w", err)
+	}
+	if err := remote.Write(tag, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return "", err //nolint:wrapcheck // it names the registry
+	}
+	return digest.String(), nil
+}
+
+// relative is how kustomize wants folders to be named.
+func relative(from, to string) (string, error) {
+	var abs [2]string
+	for i, dir := range []string{from, to} {
+		var err error
+		if abs[i], err = filepath.Abs(dir); err != nil {
+			return "", fmt.Errorf("find %s: %w", dir, err)
+		}
+	}
+	path, err := filepath.Rel(abs[0], abs[1])
+	if err != nil {
+		return "", fmt.Errorf("name %s from %s: %w", to, from, err)
+	}
+	return filepath.ToSlash(path), nil
+}
