@@ -98,6 +98,9 @@ func (s *Supervisor) boundWorkers(ctx context.Context, master int) {
 			return
 		case <-tick.C:
 		}
+		if single(master) {
+			continue
+		}
 		old, err := OldWorkers(s.Layout)
 		if err != nil {
 			continue // a master that starts or reloads; what is wrong with it, others say
@@ -110,6 +113,13 @@ func (s *Supervisor) boundWorkers(ctx context.Context, master int) {
 			s.endWorker(master, w, why, asked)
 		}
 	}
+}
+
+// single reports whether a master has no more than one worker. It spares asking
+// the master, once a second and for ever, where no reload ever was.
+func single(master int) bool {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", master))
+	return err == nil && len(strings.Fields(string(children))) <= 1
 }
 
 // short reports whether the container is about to run out of memory.

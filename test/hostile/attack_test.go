@@ -94,7 +94,7 @@ const attackOn = "FAIRLEAD_ATTACK"
 // attack starts the attackers. end ends them, and says what they did.
 func attack(t *testing.T, p *product.Product) (end func() []result) {
 	t.Helper()
-	cmd := exec.Command("nice", "-n", "15", os.Args[0])
+	cmd := exec.Command("nice", "-n", "20", os.Args[0]) // from -5
 	cmd.Env = append(os.Environ(), attackOn+"="+p.Cluster.Name()+" "+p.Address)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

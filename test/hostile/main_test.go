@@ -11,11 +11,15 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
@@ -64,6 +68,9 @@ func run(m *testing.M) int {
 	if err = p.Install(ctx); err == nil {
 		err = p.Samples(ctx)
 	}
+	if err == nil {
+		err = separate(ctx, p)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile: install:", err)
 		return 1
@@ -74,4 +81,32 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "hostile: logs of the cluster's programs:", c.SaveLogs())
 	}
 	return code
+}
+
+// separate gives the victim what it has elsewhere by being on another machine
+// than the API server and the attackers: its pods reserve processor time, as the
+// router's do, and its client, which is this process, goes before theirs.
+func separate(ctx context.Context, p *product.Product) error {
+	for _, args := range [][]string{
+		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=50m"},
+		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
+	} {
+		if _, err := p.Kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("list the threads of this process: %w", err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err == nil {
+			err = unix.Setpriority(unix.PRIO_PROCESS, id, -5)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("put the client before the attackers: %w", err)
+		}
+	}
+	return nil
 }
