@@ -180,15 +180,15 @@ func FuzzAnswer(f *testing.F) {
 		_, _ = w.Write([]byte(body)) // no client that is gone matters
 	}))
 	f.Cleanup(server.Close)
+	c, err := webhook.New(webhook.Options{URL: server.URL}) // one: each keeps connections
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, code int, header, text string) {
 		if code < 200 || code > 599 || strings.ContainsAny(header, "\r\n\x00") {
 			t.Skip("no answer of HTTP")
 		}
 		status, after, body = code, header, text
-		c, err := webhook.New(webhook.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
 		r, err := c.Ensure(t.Context(), spec())
 		if err == nil && code >= 300 {
 			t.Errorf("status %d is taken for a success", code)
