@@ -10,6 +10,8 @@ const (
 	// ConfigNamespace holds the ConfigMaps that IngressControllers name:
 	// client CAs and error pages.
 	ConfigNamespace = "openshift-config"
+	// CanaryNamespace holds the server that the operator asks through the routers.
+	CanaryNamespace = "openshift-ingress-canary"
 	// ProviderNamespace holds the speaker and the address configuration.
 	ProviderNamespace = "metallb-system"
 )
@@ -60,6 +62,9 @@ const (
 	// AnnotationHardStopAfter on an IngressController is how long HAProxy may
 	// finish its requests after a reload, such as "30m".
 	AnnotationHardStopAfter = "ingress.operator.openshift.io/hard-stop-after"
+	// AnnotationRotateCanary on the IngressController "default", with the value
+	// "true", lets the canary's Route turn from one port to the other.
+	AnnotationRotateCanary = "ingress.operator.openshift.io/rotate-canary-route"
 	// AnnotationCreateDefault on the namespace openshift-ingress-operator, with
 	// the value "false", keeps the operator from creating the IngressController
 	// "default" where there is none.

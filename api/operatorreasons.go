@@ -52,6 +52,25 @@ const (
 	ReasonSyncLoadBalancerFailed Reason = "SyncLoadBalancerFailed"
 	// ReasonLoadBalancerServiceNotFound: the Service router-NAME does not exist yet.
 	ReasonLoadBalancerServiceNotFound Reason = "ServiceNotFound"
+	// ReasonCanarySucceeding: the canary answers through the routers.
+	ReasonCanarySucceeding Reason = "CanaryChecksSucceeding"
+	// ReasonCanaryFailing: five probes of the canary in a row had no right answer.
+	ReasonCanaryFailing Reason = "CanaryChecksRepetitiveFailures"
+	// ReasonCanaryInconclusive: the probes fail, which may be so because pods have
+	// another way to the routers than clients.
+	ReasonCanaryInconclusive Reason = "CanaryChecksInconclusive"
+	// ReasonCanaryPending: the canary has not been asked often enough yet.
+	ReasonCanaryPending Reason = "CanaryChecksPending"
+	// ReasonCanaryNotInstalled: the objects of the canary could not be written.
+	ReasonCanaryNotInstalled Reason = "CanaryNotInstalled"
+	// ReasonCanaryRouteMissing: the Route of the canary does not exist.
+	ReasonCanaryRouteMissing Reason = "CanaryRouteDoesNotExist"
+	// ReasonCanaryRouteNotAdmitted: the routers do not serve the Route of the canary.
+	ReasonCanaryRouteNotAdmitted Reason = "CanaryRouteNotAdmitted"
+	// ReasonCanaryNoAddress: the routers have no address to be asked at.
+	ReasonCanaryNoAddress Reason = "CanaryNoAddress"
+	// ReasonCanaryPodsNotReady: no pod of the canary is ready to answer.
+	ReasonCanaryPodsNotReady Reason = "CanaryPodsNotReady"
 )
 
 // Reasons of the events on an Ingress.

@@ -11,7 +11,7 @@ type Remedy struct {
 // RemedyOf returns what is known about a reason; ok is false for a reason that
 // is not Fairlead's.
 func RemedyOf(r Reason) (remedy Remedy, ok bool) {
-	for _, table := range []map[Reason]Remedy{routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(), controllerRemedies(), controllerSettingsRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
+	for _, table := range []map[Reason]Remedy{routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(), controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(), addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies()} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true
 		}
@@ -259,6 +259,36 @@ func controllerRemedies() map[Reason]Remedy {
 		ReasonLoadBalancerServiceNotFound: {
 			"the Service router-NAME does not exist yet",
 			"wait for the operator; look at its log if that takes more than a minute",
+		},
+	}
+}
+
+// canaryRemedies are about what the canary finds.
+func canaryRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonCanarySucceeding: {"the canary answers through the routers", ""},
+		ReasonCanaryFailing: {
+			"five probes of the canary in a row had no right answer: most likely clients get none either",
+			"look at what the message says of each address: the way to it, the routers' log, the way from the routers to the pods in openshift-ingress-canary",
+		},
+		ReasonCanaryInconclusive: {
+			"the probes fail, which may be so because pods have another way to the routers than clients",
+			"the message says why; ask for the host of the Route canary as a client does",
+		},
+		ReasonCanaryPending: {"the canary has not been asked often enough yet", "wait"},
+		ReasonCanaryNotInstalled: {
+			"the objects of the canary could not be written",
+			"apply config/default, which has the namespace openshift-ingress-canary, or switch the canary off",
+		},
+		ReasonCanaryRouteMissing: {"the Route of the canary does not exist", "wait for the operator to make it"},
+		ReasonCanaryRouteNotAdmitted: {
+			"the routers do not serve the Route of the canary",
+			"look at the status of the Route canary in namespace openshift-ingress-canary; let the selectors of the IngressController select it, or switch the canary off",
+		},
+		ReasonCanaryNoAddress: {"the routers have no address to be asked at", "see the condition LoadBalancerReady"},
+		ReasonCanaryPodsNotReady: {
+			"no pod of the canary is ready to answer",
+			"look at the pods in namespace openshift-ingress-canary; most often a node cannot pull the image of --canary-image",
 		},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/notice"
 )
 
@@ -47,6 +48,10 @@ type Reconciler struct {
 	// IngressController, leaving what its deletion was last said to wait for,
 	// and domains which of them has which domain.
 	reported, leaving, domains memory
+	// canary asks whether the routers of "default" answer, and canaryGone says
+	// that nothing is left of one that was switched off.
+	canary     *canary.Prober
+	canaryGone atomic.Bool
 	// monitors remembers whether the cluster has ServiceMonitors.
 	monitors monitors
 }
@@ -236,14 +241,19 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	}
 	note(r.ensureDNSRecords(ctx, in))
 	nodePort, wanted := desiredNodePortService(s)
-	_, err = ensure(ctx, r, child[*corev1.Service]{
+	live, err := ensure(ctx, r, child[*corev1.Service]{
 		ic: s.name, empty: &corev1.Service{}, desired: nodePort, unwanted: !wanted, changed: changedService,
 	})
-	note(err)
-	_, err = ensure(ctx, r, child[*corev1.Service]{
+	if note(err) && wanted {
+		in.canary.nodePort = live
+	}
+	live, err = ensure(ctx, r, child[*corev1.Service]{
 		ic: s.name, empty: &corev1.Service{}, desired: ownedBy(desiredInternalService(s), d), changed: changedService,
 	})
-	note(err)
+	if note(err) {
+		in.canary.internal = live
+	}
+	note(r.ensureCanary(ctx, in))
 	note(r.ensureServiceMonitor(ctx, in))
 	budget, wanted := desiredPodDisruptionBudget(s)
 	_, err = ensure(ctx, r, child[*policyv1.PodDisruptionBudget]{

@@ -138,6 +138,11 @@ func (r *Reconciler) shorten(ctx context.Context, pods []corev1.Pod) error {
 
 // removeRest deletes what goes after the pods, and lets the IngressController go.
 func (r *Reconciler) removeRest(ctx context.Context, ic *operatorv1.IngressController) error {
+	if ic.Name == api.DefaultIngressController {
+		if err := r.removeCanary(ctx, false); err != nil {
+			return err
+		}
+	}
 	for _, object := range remains(ic.Name) {
 		if err := r.deleteOwned(ctx, ic.Name, object); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,23 +26,28 @@ func TestNetworkPolicies(t *testing.T) {
 	for _, p := range readPolicies(t) {
 		policies[p.Namespace+"/"+p.Name] = p
 	}
-	for _, namespace := range []string{"openshift-ingress", "openshift-ingress-operator", "metallb-system"} {
+	for _, namespace := range []string{"openshift-ingress", "openshift-ingress-operator", "openshift-ingress-canary", "metallb-system"} {
 		closed := policies[namespace+"/closed"]
 		if closed == nil || len(closed.Spec.PodSelector.MatchLabels)+len(closed.Spec.PodSelector.MatchExpressions)+len(closed.Spec.Ingress) > 0 {
 			t.Errorf("namespace %s is not closed", namespace)
 		}
 	}
-	routers := policies["openshift-ingress/routers"]
-	if routers == nil {
-		t.Fatal("no policy for routers")
+	opens(t, policies["openshift-ingress/routers"], desiredDeployment(plainSettings(operatorv1.LoadBalancerServiceStrategyType, 2)).Spec.Template)
+	opens(t, policies["openshift-ingress-canary/ingress-canary"], desiredCanaryDaemonSet("operator:1").Spec.Template)
+}
+
+// opens: the policy selects the pods, and opens the ports that they have.
+func opens(t *testing.T, policy *networkingv1.NetworkPolicy, pod corev1.PodTemplateSpec) {
+	t.Helper()
+	if policy == nil {
+		t.Fatal("no policy")
 	}
-	pod := desiredDeployment(plainSettings(operatorv1.LoadBalancerServiceStrategyType, 2)).Spec.Template
-	selector, err := metav1.LabelSelectorAsSelector(&routers.Spec.PodSelector)
+	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	if err != nil || !selector.Matches(labels.Set(pod.Labels)) {
-		t.Errorf("the policy does not select routers: %v", err)
+		t.Errorf("the policy %s does not select its pods: %v", policy.Name, err)
 	}
 	var opened []string
-	for _, rule := range routers.Spec.Ingress {
+	for _, rule := range policy.Spec.Ingress {
 		for _, port := range rule.Ports {
 			opened = append(opened, port.Port.StrVal)
 		}
@@ -55,7 +61,7 @@ func TestNetworkPolicies(t *testing.T) {
 	slices.Sort(opened)
 	slices.Sort(has)
 	if !slices.Equal(opened, has) {
-		t.Errorf("the policy opens %v, routers have %v", opened, has)
+		t.Errorf("the policy %s opens %v, the pods have %v", policy.Name, opened, has)
 	}
 }
 

@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -39,6 +41,13 @@ type Options struct {
 	// DNSTTL is how long resolvers may keep a published name, in whole seconds;
 	// the default is 30 seconds, as in OpenShift.
 	DNSTTL time.Duration
+	// CanaryImage is the container image of the canary's server, whose
+	// /usr/bin/operator is this program. Without it there is no canary.
+	CanaryImage string
+	// CanaryInterval is the time between two probes; the default is a minute.
+	CanaryInterval time.Duration
+	// CanaryDial opens connections to the canary; the default is that of the system.
+	CanaryDial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ClusterPoll is how often to look whether the cluster has the kinds for its
 	// TLS profile and for Prometheus, until it has; the default is 15 seconds.
 	ClusterPoll time.Duration

@@ -32,6 +32,7 @@ func (r *Reconciler) report(ctx context.Context, in *statusInput) (time.Duration
 			return 0, err
 		}
 	}
+	r.aimCanary(in)
 	status, again := statusOf(*in)
 	if pending && (again == 0 || again > pendingRecheck) {
 		again = pendingRecheck
@@ -53,6 +54,7 @@ func (r *Reconciler) report(ctx context.Context, in *statusInput) (time.Duration
 	r.announceAdmission(*in, status)
 	r.announceDNS(*in, status)
 	r.announceHints(*in, status)
+	r.announceCanary(*in, status)
 	in.ic, in.groups.told = updated, effectiveGroups(in.loadBalancer)
 	return again, nil
 }

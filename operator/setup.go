@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/notice"
 )
 
@@ -77,6 +78,7 @@ func CacheOptions() cache.Options {
 			&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
 			&iov1.DNSRecord{}:               {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
 			&appsv1.Deployment{}:            {Namespaces: own},
+			&appsv1.DaemonSet{}:             {Namespaces: map[string]cache.Config{api.CanaryNamespace: {}}},
 			&corev1.Pod{}:                   {Namespaces: own},
 			&policyv1.PodDisruptionBudget{}: {Namespaces: own},
 			&corev1.Secret{}: {Transform: bareSecret, Namespaces: map[string]cache.Config{
@@ -154,6 +156,10 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		wake:     make(chan event.GenericEvent),
 		monitors: monitors{kinds: mgr.GetRESTMapper()},
 	}
+	add := func(run func(context.Context) error) error { return mgr.Add(manager.RunnableFunc(run)) }
+	if r.canary, err = setupCanary(options, r.wakeDefault, add, canary.Options{Registerer: registry}); err != nil {
+		return fmt.Errorf("set up the canary: %w", err)
+	}
 	if err := setupRights(mgr, r.options.Log); err != nil {
 		return fmt.Errorf("add the keeper of the routers' rights: %w", err)
 	}
@@ -172,13 +178,13 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		return fmt.Errorf("add the default IngressController: %w", err)
 	}
 	everyIC := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return r.every(ctx) })
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ingresscontroller").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](leastPause, mostPause),
 		}).
-		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged()))).
+		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged(), rotationChanged()))).
 		// A domain that one IngressController frees may be what another waits for.
 		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.refused), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(defaultMayBeMissing)).
@@ -192,9 +198,29 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).
 		WatchesRawSource(source.Channel(r.wake, everyIC)).
-		Watches(&corev1.Node{}, everyIC, builder.WithPredicates(nodeMatters())).
-		Complete(r)
+		Watches(&corev1.Node{}, everyIC, builder.WithPredicates(nodeMatters()))
+	if options.CanaryImage != "" {
+		b = b.Watches(&appsv1.DaemonSet{}, byLabel(api.LabelOwningIngressController)).
+			Watches(&routev1.Route{}, byLabel(api.LabelOwningIngressController), builder.WithPredicates(inCanaryNamespace()))
+	}
+	return b.Complete(r)
 }
+
+// rotationChanged passes the only annotation of an IngressController that the
+// operator itself reads.
+func rotationChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[api.AnnotationRotateCanary] != e.ObjectNew.GetAnnotations()[api.AnnotationRotateCanary]
+	}, CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false }}
+}
+
+// inCanaryNamespace drops the Routes of others, whatever label they have.
+func inCanaryNamespace() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == api.CanaryNamespace })
+}
+
+// wakeDefault looks at all IngressControllers, of which "default" is one.
+func (r *Reconciler) wakeDefault(ctx context.Context) { r.wakeAll(ctx) }
 
 // byLabel wakes the IngressController that a label names. An object of ours
 // whose label was taken away wakes it too, by its old state.

@@ -45,6 +45,7 @@ type statusInput struct {
 	passthrough []string
 	// groups are the security groups of a network load balancer.
 	groups securityGroups
+	canary canaryInput
 	// addresses are where clients reach the routers.
 	addresses []string
 	now       time.Time
@@ -82,6 +83,9 @@ func statusOf(in statusInput) (operatorv1.IngressControllerStatus, time.Duration
 		timed = append(timed, *settings)
 	}
 	degraded, again := degradedCondition(timed, in.now)
+	if in.canary.trouble != nil && (again == 0 || again > canaryRetry) {
+		again = canaryRetry
+	}
 	basic = append(basic, availableCondition(timed), progressingCondition(timed), degraded)
 	status.Conditions = withTimes(in.ic.Status.Conditions, basic, in.now)
 	if settings != nil {
@@ -107,6 +111,7 @@ func basicConditions(in statusInput) []condition {
 	list = append(list, passthroughConditions(in)...)
 	list = append(list, keepAliveConditions(in.ic, in.loadBalancer)...)
 	list = append(list, evaluationCondition(in))
+	list = append(list, canaryConditions(in)...)
 	return append(list, dnsConditions(in)...)
 }
 

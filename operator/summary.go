@@ -18,6 +18,8 @@ type expectation struct {
 	grace time.Duration
 	// open is how long it may be Unknown; 0 means grace.
 	open time.Duration
+	// proved says that it counts while it is False only.
+	proved bool
 	// only says of which conditions all must be True for the expectation to count.
 	only []string
 }
@@ -44,6 +46,8 @@ func health() []expectation {
 		{kind: conditionLoadBalancerReady, grace: 90 * time.Second, only: []string{conditionLoadBalancerManaged}},
 		// A DNS service takes its time: Route 53 mostly a minute.
 		{kind: conditionDNSReady, grace: 30 * time.Second, open: 5 * time.Minute, only: withDNS()},
+		// Routers that cannot be asked may be well.
+		{kind: conditionCanary, grace: time.Minute, proved: true},
 	}
 }
 
@@ -69,7 +73,7 @@ func (e expectation) unmet(list []operatorv1.OperatorCondition) *operatorv1.Oper
 		}
 	}
 	c := findCondition(list, e.kind)
-	if c == nil || c.Status == operatorv1.ConditionTrue {
+	if c == nil || c.Status == operatorv1.ConditionTrue || e.proved && c.Status != operatorv1.ConditionFalse {
 		return nil
 	}
 	return c

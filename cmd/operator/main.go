@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/scrape"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
+	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/dns"
 	convert "github.com/fairlead/fairlead/operator/ingress"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
@@ -50,6 +52,9 @@ Examples:
   # The rights that it needs in AWS:
   operator iam-policy --cloud=aws --cloud-cluster=mycluster
 
+  # The server of the canary, as its DaemonSet runs it:
+  operator canary
+
 Flags:
 `
 
@@ -59,6 +64,8 @@ type settings struct {
 	routerImage    string
 	haproxyVersion string
 	haproxyImages  images
+	canaryImage    string
+	canaryInterval time.Duration
 	routes         int
 	healthAddress  string
 	metricsAddress string
@@ -85,6 +92,8 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.routerImage, "router-image", "", "container `image` of the routers (required)")
 	f.StringVar(&s.haproxyVersion, "haproxy-version", "3.4", "`version` of HAProxy in --router-image")
 	f.Var(&s.haproxyImages, "haproxy-image", "`VERSION=IMAGE`: container image of routers with another version of HAProxy, for IngressControllers with spec.haproxyVersion; may be repeated")
+	f.StringVar(&s.canaryImage, "canary-image", "", "container `image` of the canary, that of this operator; empty for no canary")
+	f.DurationVar(&s.canaryInterval, "canary-interval", canary.DefaultInterval, "time between two probes of the canary; one that failed is repeated after a quarter of it")
 	f.IntVar(&s.routes, "router-routes", router.DefaultRoutes, "`number` of routes that the memory limits of a router have room for")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
@@ -110,6 +119,8 @@ func parse(args []string) (s settings, err error) {
 		return s, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
 	case s.routerImage == "":
 		return s, errors.New("--router-image is required; see --help")
+	case s.canaryInterval < leastCanaryInterval:
+		return s, fmt.Errorf("--canary-interval must be at least %v; see --help", leastCanaryInterval)
 	case s.routes < 1:
 		return s, errors.New("--router-routes must be at least 1; see --help")
 	case min(s.ingressLimits[0].Routes, s.ingressLimits[1].Routes, s.ingressLimits[0].Secrets, s.ingressLimits[1].Secrets) < 1:
@@ -117,6 +128,9 @@ func parse(args []string) (s settings, err error) {
 	}
 	return s, nil
 }
+
+// leastCanaryInterval bounds what the canary asks of the routers.
+const leastCanaryInterval = 4 * time.Second
 
 func (s *settings) setupAddresses(mgr ctrl.Manager) error {
 	if !s.addresses {
@@ -141,6 +155,10 @@ func main() {
 		}
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == "canary" {
+		serveCanary()
+		return
+	}
 	s, err := parse(os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -158,6 +176,17 @@ func main() {
 	stop()
 	if err != nil {
 		slog.Error("operator stopped", "error", err)
+		os.Exit(1)
+	}
+}
+
+// serveCanary answers the probes of the operator, in pods of its own.
+func serveCanary() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := canary.ListenAndServe(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "operator canary:", err)
 		os.Exit(1)
 	}
 }
@@ -198,6 +227,7 @@ func run(ctx context.Context, s settings) error {
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 		operator.Setup(mgr, metrics.Registry, operator.Options{
+			CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval,
 			Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(),
 			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 		}),

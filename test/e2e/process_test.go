@@ -36,7 +36,7 @@ const (
 func TestProcesses(t *testing.T) {
 	p := installed(t)
 	var seen []string
-	for _, namespace := range []string{"openshift-ingress-operator", "openshift-ingress", "metallb-system"} {
+	for _, namespace := range []string{"openshift-ingress-operator", "openshift-ingress", "openshift-ingress-canary", "metallb-system"} {
 		for _, process := range processes(t, p, namespace) {
 			if process.program == "pause" {
 				continue // the sandbox is the runtime's

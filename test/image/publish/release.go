@@ -22,7 +22,7 @@ type release struct {
 // programs are the images that the manifests name.
 func programs() []string { return []string{"operator", "router", "speaker"} }
 
-// The router's image is in the operator's environment, which the field "images" of
+// The images of the router and the canary are in the operator's environment, which the field "images" of
 // kustomize does not reach.
 var kustomization = template.Must(template.New("").Parse(`# Written by test/image/publish. The images are named by digest.
 apiVersion: kustomize.config.k8s.io/v1beta1
@@ -45,6 +45,7 @@ patches:
           - name: operator
             env:
             - {name: ROUTER_IMAGE, value: "{{.Registry}}/router@{{.Digests.router}}"}
+            - {name: CANARY_IMAGE, value: "{{.Registry}}/operator@{{.Digests.operator}}"}
 `))
 
 // publish pushes the images and writes the kustomization. The digests are those

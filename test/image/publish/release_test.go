@@ -53,7 +53,7 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("%v: %s", err, rendered)
 	}
 	seen := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)(?:image: |name: ROUTER_IMAGE\n *value: )(.*)$`).FindAllStringSubmatch(string(rendered), -1) {
+	for _, match := range regexp.MustCompile(`(?m)(?:image: |name: (?:ROUTER|CANARY)_IMAGE\n *value: )(.*)$`).FindAllStringSubmatch(string(rendered), -1) {
 		reference, err := name.NewDigest(match[1])
 		if err != nil {
 			t.Errorf("%q is not named by digest: %v", match[1], err)
