@@ -30,9 +30,9 @@ func TestOverIPv6(t *testing.T) {
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
 		{"-4", "addr", "flush", "dev", "lo"},
-		{"addr", "add", "fd00:77::1/128", "dev", "lo"},
-		{"addr", "add", "fd00:77::2/128", "dev", "lo"},
-		{"addr", "add", "fd00:77::3/128", "dev", "lo"},
+		{"addr", "add", "fd00:77::1/128", "dev", "lo", "nodad"},
+		{"addr", "add", "fd00:77::2/128", "dev", "lo", "nodad"},
+		{"addr", "add", "fd00:77::3/128", "dev", "lo", "nodad"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v: %s", args, err, out)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func (b *bed) ask(source string, secure bool) (net.Conn, error) {
 
 // hold opens connections from a source until so many are there, and returns how
 // many of them HAProxy still has.
-func (b *bed) hold(source string, port, n int) (open int) {
+func (b *bed) hold(source string, port, n int) int {
 	b.t.Helper()
 	conns := make([]net.Conn, 0, n)
 	for range n {
@@ -79,16 +80,24 @@ func (b *bed) hold(source string, port, n int) (open int) {
 		}
 	}
 	// The last one has been accepted or refused, hence all before it.
-	if _, err := b.ask("127.0.0.99", false); err != nil {
+	if c, err := b.ask("127.0.0.99", false); err != nil {
 		b.t.Errorf("another source while %s holds connections: %v", source, err)
+	} else {
+		_ = c.Close()
 	}
+	// All at once: HAProxy gives silent ones up after ten seconds.
+	var there atomic.Int32
+	var looking sync.WaitGroup
 	for _, c := range conns {
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-		if _, err := c.Read(make([]byte, 1)); err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-			open++
-		}
+		looking.Go(func() {
+			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+				there.Add(1)
+			}
+		})
 	}
-	return open
+	looking.Wait()
+	return int(there.Load())
 }
 
 // override sets fields of spec.unsupportedConfigOverrides.
