@@ -3,6 +3,7 @@ package speaker
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -71,7 +72,7 @@ func (w *bfdWatch) apply(cfg *config.Config, sessions []bgp.Status) {
 	wanted := map[string]bool{}
 	for _, st := range sessions {
 		p := st.Peer
-		p.Address = st.Address // also of one that was found by interface
+		p.Address = routerAt(st)
 		c := cfg.Peer(p.Name)
 		if c == nil || c.BFD == nil || !p.Address.IsValid() {
 			continue
@@ -85,6 +86,20 @@ func (w *bfdWatch) apply(cfg *config.Config, sessions []bgp.Status) {
 			w.routers.Resume(name)
 		}
 	}
+}
+
+// routerAt is the address of a session's router: the configured one or, by interface,
+// what the session's process says that it found. That process meets the router's
+// messages and is not to be believed further: another router's address would take
+// over its BFD session.
+func routerAt(st bgp.Status) netip.Addr {
+	switch a := st.Address; {
+	case st.Peer.Address.IsValid() || st.Peer.Interface == "":
+		return st.Peer.Address
+	case a.IsLinkLocalUnicast() && a.Zone() == st.Peer.Interface:
+		return a
+	}
+	return netip.Addr{}
 }
 
 func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {

@@ -1,6 +1,7 @@
 package speaker
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
 // TestBFDPause: who is lost again and again waits longer and longer.
@@ -62,5 +64,26 @@ func TestLeaving(t *testing.T) {
 				t.Errorf("leaving: %v", got)
 			}
 		})
+	}
+}
+
+// TestRouterAt: a session's process cannot aim BFD at another router.
+func TestRouterAt(t *testing.T) {
+	t.Parallel()
+	configured, other := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")
+	near, elsewhere := netip.MustParseAddr("fe80::1%eth0"), netip.MustParseAddr("fe80::1%eth1")
+	for _, c := range []struct {
+		peer           bgp.Peer
+		reported, want netip.Addr
+	}{
+		{bgp.Peer{Address: configured}, other, configured},
+		{bgp.Peer{Address: configured}, netip.Addr{}, configured},
+		{bgp.Peer{Interface: "eth0"}, near, near},
+		{bgp.Peer{Interface: "eth0"}, elsewhere, netip.Addr{}},
+		{bgp.Peer{Interface: "eth0"}, other, netip.Addr{}},
+	} {
+		if got := routerAt(bgp.Status{Peer: c.peer, Address: c.reported}); got != c.want {
+			t.Errorf("%+v reports %v: got %v, want %v", c.peer, c.reported, got, c.want)
+		}
 	}
 }
