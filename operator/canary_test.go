@@ -132,7 +132,7 @@ func TestCanaryCondition(t *testing.T) {
 	}
 }
 
-// TestCanaryObjects: what somebody changes is put right, and what the API server
+// TestCanaryObjects: what others change is put right, and what the API server
 // adds is none of it.
 func TestCanaryObjects(t *testing.T) {
 	t.Parallel()

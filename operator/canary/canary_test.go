@@ -116,7 +116,7 @@ func TestForeignAnswers(t *testing.T) {
 	}
 }
 
-// TestNoTLS: text of whoever answers does not reach a terminal or a status as it
+// TestNoTLS: text of a foreign answer does not reach a terminal or a status as it
 // is, and a message stays short and the same.
 func TestNoTLS(t *testing.T) {
 	t.Parallel()

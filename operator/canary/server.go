@@ -57,7 +57,7 @@ func serve(ctx context.Context, listeners []net.Listener, certificate tls.Certif
 		ReadTimeout:       serverTimeout,
 		WriteTimeout:      serverTimeout,
 		MaxHeaderBytes:    mostRequest,
-		ErrorLog:          log.New(io.Discard, "", 0), // Whoever connects could fill the log.
+		ErrorLog:          log.New(io.Discard, "", 0), // Any client could fill the log.
 		ReadHeaderTimeout: serverTimeout,
 	}
 	s.SetKeepAlivesEnabled(false)
