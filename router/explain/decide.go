@@ -28,17 +28,14 @@ func (w *World) decide(r *Request) decision {
 		return d
 	}
 	sni := serverName(r.SNI)
-	if sni != "" {
-		v, ok := w.tables[plan.MapSNI][sni]
-		if !ok {
-			v = w.tables[plan.MapSNI][match.Wildcard(sni)]
-		}
-		if v != "" && !strings.HasPrefix(v, "!") {
-			return decision{listener: Listener{"passthrough", 443}, value: v}
-		}
+	if v := w.tables[plan.MapSNI].Passthrough(sni); v != "" {
+		return decision{listener: Listener{"passthrough", 443}, value: v}
 	}
 	d := decision{listener: Listener{"https", 443}}
 	d.value, d.respelled = w.lookup(plan.MapHTTPS, r)
+	if !d.routed() && d.value != match.BadPath && w.tables[plan.MapSNI].Passthrough(match.Host(r.Host)) != "" {
+		d.value = match.Misdirected
+	}
 	lines := w.pipeline.Want().Lines
 	for _, filter := range []string{sni, match.Wildcard(sni), "*"} {
 		if id, ok := lines[filter]; ok && (sni != "" || filter == "*") {

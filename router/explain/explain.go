@@ -62,6 +62,11 @@ func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
 		e.Next = append(e.Next, "ask for the path as the route has it: without empty segments, dot segments and parameters, and with %-escapes only where they are needed")
 		return
 	}
+	if d.value == match.Misdirected {
+		e.Result = Result{Status: 421, Text: "421: TLS of this connection ended at the router, and a passthrough route takes the host"}
+		e.Next = append(e.Next, "ask over a connection whose server name is the host")
+		return
+	}
 	if d.value != match.Refuse {
 		return
 	}

@@ -37,6 +37,10 @@ const (
 	// BadPath answers 400. No table has it: it is the answer to a path that
 	// programs read in different ways, where that matters.
 	BadPath = "!400"
+	// Misdirected answers 421. No table has it: it is the answer over TLS that
+	// ended at the router to a request for a passthrough host, which may have
+	// become one while the connection lasted.
+	Misdirected = "!421"
 )
 
 // Any is the host of rules for all hosts that no route names.
@@ -108,6 +112,19 @@ func (r Rule) Covers(o Rule) bool {
 		text += "/"
 	}
 	return strings.HasPrefix(text, strings.TrimSuffix(r.Path, "/")+"/") && (!r.slashed() || o.Path != strings.TrimSuffix(r.Path, "/"))
+}
+
+// Passthrough returns the backend that takes the TLS connections for a server
+// name, or "" if TLS ends at the router. The table is that of server names.
+func (t Table) Passthrough(name string) string {
+	v, ok := t[name]
+	if !ok {
+		v = t[Wildcard(name)]
+	}
+	if strings.HasPrefix(v, "!") {
+		return ""
+	}
+	return v
 }
 
 func (t Table) add(k, v string) {

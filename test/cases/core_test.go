@@ -3,6 +3,7 @@ package cases
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -124,14 +125,9 @@ func decide(want *plan.State, r *request) decision {
 	if sni == "-" {
 		sni = ""
 	}
-	cert := want.Lines["*"]
+	cert, names := want.Lines["*"], table(want, plan.MapSNI)
 	if sni != "" {
-		names := table(want, plan.MapSNI)
-		v, ok := names[sni]
-		if !ok {
-			v = names[match.Wildcard(sni)]
-		}
-		if v != "" && !strings.HasPrefix(v, "!") {
+		if v := names.Passthrough(sni); v != "" {
 			return resolve(want, v, "")
 		}
 		for _, filter := range []string{match.Wildcard(sni), sni} {
@@ -140,7 +136,11 @@ func decide(want *plan.State, r *request) decision {
 			}
 		}
 	}
-	return resolve(want, look(want, plan.MapHTTPS, host, path), cert)
+	v := look(want, plan.MapHTTPS, host, path)
+	if (v == "" || v == match.Refuse) && names.Passthrough(match.Host(host)) != "" {
+		v = match.Misdirected
+	}
+	return resolve(want, v, cert)
 }
 
 // look looks a path up. One that is only a route's path when normalised is not
@@ -201,22 +201,27 @@ func (d decision) alive() bool {
 	return false
 }
 
+// page is the status that the router itself answers, where no backend does.
+func (d decision) page() int {
+	switch d.value {
+	case match.Redirect:
+		return http.StatusFound
+	case match.BadPath:
+		return http.StatusBadRequest
+	case match.Misdirected:
+		return http.StatusMisdirectedRequest
+	}
+	return http.StatusNotFound
+}
+
 // agrees compares a response with the decision, whatever the case says.
 func (d decision) agrees(e *expectation, r response) error {
 	switch {
 	case !strings.HasPrefix(e.request.target, "/") || e.status == 400 || e.request.method == "HEAD":
 		return nil // HAProxy refuses it before any rule, or the pod cannot say who it is
-	case d.value == match.Redirect:
-		if r.status != 302 {
-			return fmt.Errorf("the tables redirect, HAProxy answers %d", r.status)
-		}
-	case d.value == match.BadPath:
-		if r.status != 400 {
-			return fmt.Errorf("the tables refuse the path, HAProxy answers %d", r.status)
-		}
 	case d.backend == nil:
-		if r.status != 404 {
-			return fmt.Errorf("the tables have no route (%q), HAProxy answers %d", d.value, r.status)
+		if r.status != d.page() {
+			return fmt.Errorf("the tables give %d (%q), HAProxy answers %d", d.page(), d.value, r.status)
 		}
 	case r.pod != nil:
 		if d.podName(r.pod.Pod) == "" {
@@ -232,12 +237,8 @@ func (d decision) agrees(e *expectation, r response) error {
 func (d decision) pure(e *expectation) error {
 	got := "503"
 	switch {
-	case d.value == match.Redirect:
-		got = "302"
-	case d.value == match.BadPath:
-		got = "400"
 	case d.backend == nil:
-		got = "404"
+		got = fmt.Sprint(d.page())
 	case d.alive():
 		got = "200"
 	}

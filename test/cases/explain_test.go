@@ -122,14 +122,10 @@ func sameDecision(d decision, e *explain.Explanation) error {
 		return fmt.Errorf("the tables say %s, explain says %s", d.value, e.Backend)
 	case d.backend != nil && (e.Route == nil || len(e.Endpoints) != len(d.backend.Servers)):
 		return fmt.Errorf("%s: explain shows route %v with %d of %d endpoints", d.value, e.Route, len(e.Endpoints), len(d.backend.Servers))
-	case d.value == match.Redirect && (e.Result.Status != 302 || e.Route == nil):
-		return fmt.Errorf("the tables redirect, explain says %+v by route %v", e.Result, e.Route)
-	case d.value == match.BadPath && (e.Result.Status != 400 || e.Served):
-		return fmt.Errorf("the tables refuse the path, explain says %+v", e.Result)
-	case d.backend == nil && d.value != match.Redirect && d.value != match.BadPath && (e.Result.Status != 404 || e.Served):
-		return fmt.Errorf("the tables have no route, explain says %+v", e.Result)
-	case d.value == match.Refuse && e.Route == nil:
-		return fmt.Errorf("a route refuses, explain names none")
+	case d.backend == nil && (e.Result.Status != d.page() || e.Served):
+		return fmt.Errorf("the tables give %d (%q), explain says %+v", d.page(), d.value, e.Result)
+	case (d.value == match.Refuse || d.value == match.Redirect) && e.Route == nil:
+		return fmt.Errorf("a route decides (%q), explain names none", d.value)
 	case d.value == "" && e.Route != nil:
 		return fmt.Errorf("no route decides, explain names %s", e.Route.Name)
 	}

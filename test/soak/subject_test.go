@@ -214,13 +214,26 @@ func (c *changer) see(old, next *state) error {
 func (c *changer) ask(t target) (rig.Answer, error) { return ask(c.probe, t) }
 
 // ask uses the probe for plain HTTP and a new connection for TLS, where the
-// server name counts.
+// server name counts. What asks for another connection gets one, once: a route
+// may become passthrough between the handshake and the request.
 func ask(plain *rig.Probe, t target) (rig.Answer, error) {
-	p := plain
-	if t.secure {
-		p = rig.NewProbe(true)
-		defer p.Close()
+	if !t.secure {
+		return t.ask(plain)
 	}
+	a, err := t.askAlone()
+	if a.Status == http.StatusMisdirectedRequest {
+		return t.askAlone()
+	}
+	return a, err
+}
+
+func (t target) askAlone() (rig.Answer, error) {
+	p := rig.NewProbe(true)
+	defer p.Close()
+	return t.ask(p)
+}
+
+func (t target) ask(p *rig.Probe) (rig.Answer, error) {
 	if t.method == "" {
 		return p.Get(t.host, t.path)
 	}
