@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"math"
 	"net/netip"
 	"time"
 )
@@ -55,19 +56,29 @@ type Counters struct {
 	RefreshSent, TotalSent, TotalReceived       uint64
 }
 
-// Plus returns the sums.
+// Plus returns the sums, which never overflow.
 func (c Counters) Plus(o Counters) Counters {
-	c.OpensSent += o.OpensSent
-	c.OpensReceived += o.OpensReceived
-	c.NotificationsSent += o.NotificationsSent
-	c.UpdatesSent += o.UpdatesSent
-	c.UpdatesReceived += o.UpdatesReceived
-	c.KeepalivesSent += o.KeepalivesSent
-	c.KeepalivesReceived += o.KeepalivesReceived
-	c.RefreshSent += o.RefreshSent
-	c.TotalSent += o.TotalSent
-	c.TotalReceived += o.TotalReceived
-	return c
+	return c.with(o, func(a, b uint64) uint64 {
+		if a+b < a {
+			return math.MaxUint64
+		}
+		return a + b
+	})
+}
+
+// AtLeast returns the greater one of each.
+func (c Counters) AtLeast(o Counters) Counters {
+	return c.with(o, func(a, b uint64) uint64 { return max(a, b) })
+}
+
+func (c Counters) with(o Counters, join func(a, b uint64) uint64) Counters {
+	return Counters{
+		OpensSent: join(c.OpensSent, o.OpensSent), OpensReceived: join(c.OpensReceived, o.OpensReceived),
+		NotificationsSent: join(c.NotificationsSent, o.NotificationsSent),
+		UpdatesSent:       join(c.UpdatesSent, o.UpdatesSent), UpdatesReceived: join(c.UpdatesReceived, o.UpdatesReceived),
+		KeepalivesSent: join(c.KeepalivesSent, o.KeepalivesSent), KeepalivesReceived: join(c.KeepalivesReceived, o.KeepalivesReceived),
+		RefreshSent: join(c.RefreshSent, o.RefreshSent), TotalSent: join(c.TotalSent, o.TotalSent), TotalReceived: join(c.TotalReceived, o.TotalReceived),
+	}
 }
 
 // Differences returns which of the old routes are gone, and which of the new

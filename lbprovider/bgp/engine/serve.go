@@ -107,7 +107,7 @@ func (s *served) report() error {
 	r := wire.Report{State: bgp.StateIdle, Answers: s.asked}
 	if s.engine != nil {
 		for _, st := range s.engine.Status() {
-			r.Address, r.State, r.Since, r.Problem, r.PeerASN = st.Address, st.State, st.Since, st.Problem, st.PeerASN
+			r.Address, r.State, r.Problem, r.PeerASN = st.Address, st.State, st.Problem, st.PeerASN
 		}
 		r.Counters = s.engine.Counters(s.peer.Name)
 	}

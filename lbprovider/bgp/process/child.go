@@ -2,10 +2,8 @@ package process
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/wire"
@@ -25,19 +24,23 @@ const (
 	// compute for ever.
 	checkEvery = 5 * time.Second
 	silence    = 20 * time.Second
+	// reportRate is how often in a second a process may report what nobody asked
+	// for, and reportBurst how often at once. Each report has the speaker look at
+	// all sessions, and may have it write to the API server.
+	reportRate  = 10
+	reportBurst = 100
 	// writeLimit is how long a process may take to read an order.
 	writeLimit = 10 * time.Second
-	// killAfter is how much longer than ordered a process may take to end.
-	killAfter = 500 * time.Millisecond
 )
 
 // child is one process.
 type child struct {
 	*session
-	cmd    *exec.Cmd
-	orders *os.File
-	// gone says that nothing more is reported, and why.
-	gone chan error
+	cmd             *exec.Cmd
+	orders, reports *os.File
+	// gone says that nothing more is reported, and why; silent is closed then.
+	gone   chan error
+	silent chan struct{}
 	// errors is what it writes to its standard error.
 	errors *trace
 	// told is what it was told, first that it was told nothing yet.
@@ -61,7 +64,7 @@ func (s *session) hold() (why string) {
 	err = c.feed()
 	s.mu.Lock()
 	s.alive = false
-	s.past, s.counters, s.answers = s.past.Plus(s.counters), bgp.Counters{}, 0
+	s.past, s.counters = s.past.Plus(s.counters), bgp.Counters{}
 	s.tellReported()
 	s.mu.Unlock()
 	if err == nil {
@@ -91,7 +94,8 @@ func (s *session) start() (*child, error) {
 	cmd := exec.Command(s.opts.Program, s.opts.Args...)
 	cmd.Dir, cmd.Env = "/", append([]string{}, s.opts.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// A group of its own: what it starts, if it is taken over, ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if raw { // router advertisements need it, and nothing else
 		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_RAW}
 	}
@@ -99,13 +103,14 @@ func (s *session) start() (*child, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", s.opts.Program, err), closeAll([]*os.File{files[1], files[2], files[4]}))
 	}
 	c := &child{
-		session: s, cmd: cmd, orders: files[1], gone: make(chan error, 1), errors: newTrace(s.opts.Output), first: true, heard: s.opts.Now(),
+		session: s, cmd: cmd, orders: files[1], reports: files[2], gone: make(chan error, 1), silent: make(chan struct{}),
+		errors: newTrace(s.opts.Output, files[4], s.drop), first: true, heard: s.opts.Now(),
 	}
 	s.mu.Lock()
-	s.alive = true
+	s.alive, s.answers = true, s.wanted.asked // it does not answer what another was asked
 	s.mu.Unlock()
-	go c.read(files[2])
-	go c.errors.read(files[4])
+	go c.read()
+	go c.errors.read()
 	return c, nil
 }
 
@@ -119,17 +124,21 @@ func closeAll(files []*os.File) error {
 	return errors.Join(failed...)
 }
 
-// read takes reports until there are no more.
-func (c *child) read(from *os.File) {
-	defer from.Close()
-	lines := wire.Reports(from)
+// read takes reports until there are no more, or one that must not be.
+func (c *child) read() {
+	defer close(c.silent)
+	defer c.reports.Close()
+	lines := wire.Reports(c.reports)
+	unasked := rate.NewLimiter(reportRate, reportBurst)
 	for {
 		r, err := wire.ReadReport(lines)
+		if err == nil {
+			err = c.take(r, unasked.Allow)
+		}
 		if err != nil {
 			c.gone <- err
 			return
 		}
-		c.take(r)
 	}
 }
 
@@ -225,40 +234,4 @@ func (c *child) say(o *wire.Order) error {
 		return fmt.Errorf("give an order: %w", err)
 	}
 	return wire.Write(c.orders, o)
-}
-
-// leave waits until the process has ended as it was told, for a while.
-func (c *child) leave(limit time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit+killAfter)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = c.cmd.Process.Kill() }) // it may just have ended
-	defer stop()
-	_ = c.cmd.Wait() // however it ended: it is not needed any more
-	_ = c.orders.Close()
-}
-
-// kill ends the process, if it has not ended, and returns the reason.
-func (c *child) kill(why error) error {
-	ended := errors.Is(why, io.EOF) || errors.Is(why, syscall.EPIPE)
-	if !ended {
-		_ = c.cmd.Process.Kill() // it may just have ended
-	}
-	_ = c.orders.Close() // which ends a process that closed its output only
-	done := make(chan error, 1)
-	go func() { done <- c.cmd.Wait() }()
-	var err error
-	select {
-	case err = <-done:
-	case <-time.After(killAfter):
-		_ = c.cmd.Process.Kill() // see above
-		err = <-done
-	}
-	<-c.errors.done
-	if ended {
-		if err == nil {
-			return errors.New("it ended without a reason")
-		}
-		return err
-	}
-	return why
 }

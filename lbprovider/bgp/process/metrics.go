@@ -25,6 +25,8 @@ type measured struct {
 	counters bgp.Counters
 	// alive says that its process runs.
 	alive bool
+	// dropped are lines of its processes' logs.
+	dropped int
 }
 
 // description is one metric and how it is read.
@@ -68,6 +70,9 @@ func descriptions() []description {
 		}),
 		named(prometheus.CounterValue, ownMetricPrefix+"process_failures_total", "How often the process that holds the session ended although it was not told to.", func(m measured) float64 {
 			return float64(m.status.Failures)
+		}),
+		named(prometheus.CounterValue, ownMetricPrefix+"process_dropped_lines_total", "Lines that the process that holds the session logged and that are not passed on, because they were too many.", func(m measured) float64 {
+			return float64(m.dropped)
 		}),
 		gauge("announced_prefixes_total", "Prefixes that the peer is told.", func(m measured) float64 {
 			if m.status.Up() {

@@ -36,8 +36,10 @@ func TestMain(m *testing.M) {
 		if err := engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
 			os.Exit(1)
 		}
-	default:
+	case "panics", "lies", "floods", "hangs", "stops":
 		broken(how)
+	default:
+		takenOver(how)
 	}
 }
 
@@ -211,12 +213,14 @@ type node struct {
 	sessions map[string]bgp.Session
 }
 
-func newNode(t testing.TB, how string) *node {
+func newNode(t testing.TB, how string) *node { return newLoggingNode(t, how, io.Discard) }
+
+func newLoggingNode(t testing.TB, how string, output io.Writer) *node {
 	t.Helper()
 	n := &node{t: t, changed: make(chan struct{}, 1), sessions: map[string]bgp.Session{}}
 	n.Host = process.New(process.Options{
 		Program: "/proc/self/exe", Env: []string{asProcess + "=" + how}, Now: time.Now, Changed: func() {},
-		Output: io.Discard, Log: slog.New(slog.DiscardHandler),
+		Output: output, Log: slog.New(slog.NewJSONHandler(output, nil)),
 	})
 	t.Cleanup(func() { n.Close(true, 10*time.Second) })
 	return n

@@ -31,7 +31,7 @@ type Options struct {
 	Args, Env []string
 	// Restarting says that an earlier process on this node may have held the
 	// sessions, so that peers may still keep its routes. It concerns sessions
-	// with graceful restart only, the first time that they start.
+	// with graceful restart only, whose process starts the first time.
 	Restarting bool
 	// Changed is called when the Status of any session may have changed. It
 	// must not block.
@@ -50,14 +50,12 @@ type Host struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	// seen are the peers whose session was started before.
-	seen   map[string]bool
-	closed bool
+	closed   bool
 }
 
 // New returns a host without sessions.
 func New(opts Options) *Host {
-	return &Host{opts: opts, metrics: descriptions(), sessions: map[string]*session{}, seen: map[string]bool{}}
+	return &Host{opts: opts, metrics: descriptions(), sessions: map[string]*session{}}
 }
 
 // Apply replaces what is wanted. Sessions whose Peer is unchanged stay up, and
@@ -74,8 +72,8 @@ func (h *Host) Apply(wanted []bgp.Session, node []netip.Addr) {
 		present[w.Peer.Name] = true
 		s := h.sessions[w.Peer.Name]
 		if s == nil {
-			s = newSession(w.Peer, &h.opts, h.opts.Restarting || h.seen[w.Peer.Name])
-			h.sessions[w.Peer.Name], h.seen[w.Peer.Name] = s, true
+			s = newSession(w.Peer, &h.opts)
+			h.sessions[w.Peer.Name] = s
 			s.want(w, node)
 			go s.run()
 			continue

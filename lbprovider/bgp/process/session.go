@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -37,10 +38,15 @@ type session struct {
 	wanted orders
 	ending *wire.End
 	state  bgp.Status
-	alive  bool
+	// alive says that a process runs whose reports count.
+	alive bool
 	// counters are of the process that runs now, past of those before.
 	counters, past bgp.Counters
 	answers        uint64
+	// fell says that counters fell once, and was told.
+	fell bool
+	// dropped are lines of its log that were not passed on.
+	dropped int
 	// reported is closed when the process reports or ends.
 	reported chan struct{}
 
@@ -58,10 +64,10 @@ type orders struct {
 	asked     uint64
 }
 
-func newSession(peer bgp.Peer, opts *Options, restarting bool) *session {
+func newSession(peer bgp.Peer, opts *Options) *session {
 	peer.Password = ""
 	return &session{
-		name: peer.Name, opts: opts, log: opts.Log.With("peer", peer.Name), restarting: restarting,
+		name: peer.Name, opts: opts, log: opts.Log.With("peer", peer.Name), restarting: opts.Restarting,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), reported: make(chan struct{}),
 		state: bgp.Status{Peer: peer, State: bgp.StateIdle},
 	}
@@ -136,17 +142,46 @@ func (s *session) answered(question uint64) (bool, <-chan struct{}) {
 func (s *session) measured() measured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return measured{status: s.state, counters: s.past.Plus(s.counters), alive: s.alive}
+	return measured{status: s.state, counters: s.past.Plus(s.counters), alive: s.alive, dropped: s.dropped}
 }
 
-// take takes over what the process reports.
-func (s *session) take(r wire.Report) {
+// take takes over what the process reports. It returns an error if that is
+// impossible, or more than it may report unasked.
+func (s *session) take(r wire.Report, allowed func() bool) (err error) {
+	fell := false
 	s.change(func() {
-		s.state.Address, s.state.State, s.state.Since = r.Address, r.State, r.Since
-		s.state.Problem, s.state.PeerASN = r.Problem, r.PeerASN
-		s.counters, s.answers = r.Counters, r.Answers
+		switch answers := r.Answers > s.answers; {
+		case !s.alive:
+			err = errors.New("it ended") // and what it started reports
+		case r.Answers > s.wanted.asked:
+			err = errors.New("it answers what it was not asked")
+		case !answers && !allowed():
+			err = fmt.Errorf("it reports more than %d times a second", reportRate)
+		}
+		if err != nil {
+			return
+		}
+		if (s.state.State == bgp.StateEstablished) != (r.State == bgp.StateEstablished) {
+			s.state.Since = s.opts.Now()
+		}
+		s.state.Address, s.state.State, s.state.Problem, s.state.PeerASN = r.Address, r.State, r.Problem, r.PeerASN
+		most := s.counters.AtLeast(r.Counters)
+		fell = most != r.Counters && !s.fell
+		s.fell = s.fell || fell
+		s.counters, s.answers = most, max(s.answers, r.Answers)
 		s.tellReported()
 	})
+	if fell {
+		s.log.Error("the process of a BGP session reports counters that fall; the highest ones count")
+	}
+	return err
+}
+
+// drop counts lines of a process's log that are not passed on.
+func (s *session) drop(lines int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped += lines
 }
 
 // tellReported wakes all that wait for an answer.

@@ -3,11 +3,16 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/fairlead/fairlead/api/terminal"
 )
@@ -18,20 +23,36 @@ const (
 	maxLine = 16 << 10
 	// maxTrace is how many lines of a crash are logged.
 	maxTrace = 40
+	// logRate is how many bytes of a process's log are passed on in a second, and
+	// logBurst how many at once; lines beyond that are dropped. A session at level
+	// debug takes less.
+	logRate  = 16 << 10
+	logBurst = 256 << 10
+	// readRate is how many bytes of it are looked at in a second. A process that
+	// writes more waits, and not the speaker.
+	readRate = 1 << 20
 )
 
 // trace reads what a process writes to its standard error: log lines, which it
 // passes on, and the words of Go's runtime when it crashes.
 type trace struct {
 	out  io.Writer
+	from *os.File
 	done chan struct{}
+	// drop counts lines that are not passed on.
+	drop   func(lines int)
+	passed *rate.Limiter
 
 	mu    sync.Mutex
 	why   string
 	lines int
+	// told says that it was told that lines are dropped.
+	told bool
 }
 
-func newTrace(out io.Writer) *trace { return &trace{out: out, done: make(chan struct{})} }
+func newTrace(out io.Writer, from *os.File, drop func(lines int)) *trace {
+	return &trace{out: out, from: from, done: make(chan struct{}), drop: drop, passed: rate.NewLimiter(logRate, logBurst)}
+}
 
 // reason is what the runtime said, if the process crashed.
 func (t *trace) reason() string {
@@ -40,13 +61,19 @@ func (t *trace) reason() string {
 	return t.why
 }
 
-func (t *trace) read(from *os.File) {
+func (t *trace) read() {
 	defer close(t.done)
-	defer from.Close()
+	defer t.from.Close()
+	from := &paced{from: t.from, bytes: rate.NewLimiter(readRate, readRate)}
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	for lines.Scan() {
 		t.line(lines.Bytes())
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		t.mu.Lock()
+		t.tooMuch()
+		t.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, from) // so that the process is not stopped by a full pipe
 }
@@ -67,6 +94,7 @@ func (t *trace) line(text []byte) {
 		}
 	}
 	if t.lines++; t.lines > maxTrace {
+		t.drop(1)
 		return
 	}
 	line, err := json.Marshal(map[string]string{"level": "ERROR", "msg": "a BGP process writes", "text": string(text)})
@@ -75,11 +103,36 @@ func (t *trace) line(text []byte) {
 	}
 }
 
+// paced reads no faster than it may.
+type paced struct {
+	from  io.Reader
+	bytes *rate.Limiter
+}
+
+func (p *paced) Read(into []byte) (int, error) {
+	n, err := p.from.Read(into[:min(len(into), readRate)])
+	_ = p.bytes.WaitN(context.Background(), n) // which is not more than it may be
+	return n, err
+}
+
 // write logs valid JSON as one printable line of the same meaning.
 func (t *trace) write(text []byte) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, bytes.ToValidUTF8(text, []byte("?"))); err != nil {
 		return // it was looked at
 	}
+	if !t.passed.AllowN(time.Now(), line.Len()) {
+		t.tooMuch()
+		return
+	}
 	_, _ = io.WriteString(t.out, terminal.Line(line.String())+"\n") // nothing is to be done about it
+}
+
+// tooMuch notes that a line is not passed on, which is told once.
+func (t *trace) tooMuch() {
+	t.drop(1)
+	if !t.told {
+		t.told = true
+		_, _ = io.WriteString(t.out, `{"level":"ERROR","msg":"a BGP process logs too much: lines are dropped"}`+"\n") // see above
+	}
 }

@@ -30,8 +30,8 @@ func FuzzTrace(f *testing.F) {
 			_ = to.Close()
 		}()
 		var out bytes.Buffer
-		trace := newTrace(&out)
-		trace.read(from)
+		trace := newTrace(&out, from, func(int) {})
+		trace.read()
 		for line := range strings.Lines(out.String()) {
 			bare, whole := strings.CutSuffix(line, "\n")
 			if !whole || !json.Valid([]byte(bare)) || !utf8.ValidString(bare) || strings.ContainsFunc(bare, unicode.IsControl) {

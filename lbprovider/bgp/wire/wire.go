@@ -53,7 +53,6 @@ type End struct {
 type Report struct {
 	Address  netip.Addr   `json:"address"`
 	State    string       `json:"state"`
-	Since    time.Time    `json:"since"`
 	Problem  string       `json:"problem"`
 	PeerASN  uint32       `json:"peerASN"`
 	Counters bgp.Counters `json:"counters"`
@@ -66,6 +65,8 @@ const (
 	maxReport = 16 << 10
 	// maxProblem is the longest problem, in bytes.
 	maxProblem = 400
+	// maxZone is the longest name of an interface, in bytes.
+	maxZone = 15
 )
 
 // ReadReport reads the next report. What it returns is safe to show.
@@ -93,8 +94,8 @@ func parseReport(line []byte) (Report, error) {
 	if !slices.Contains(states, r.State) {
 		return Report{}, errors.New("read a report: unknown state")
 	}
-	if zone := r.Address.Zone(); zone != terminal.Line(zone) {
-		return Report{}, errors.New("read a report: the address is not printable")
+	if zone := r.Address.Zone(); zone != terminal.Line(zone) || len(zone) > maxZone {
+		return Report{}, errors.New("read a report: the address's zone is no interface")
 	}
 	r.Problem = Printable(r.Problem)
 	return r, nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/fairlead/fairlead/api/terminal"
@@ -11,9 +12,9 @@ import (
 // speaker takes from it is printable, short, and one of the known states.
 func FuzzReport(f *testing.F) {
 	for _, line := range []string{
-		`{"address":"198.18.0.1","state":"Established","since":"2026-01-02T03:04:05Z","problem":"","peerASN":64500,"counters":{"TotalSent":3},"answers":7}`,
-		`{"address":"fe80::1%eth0","state":"Idle","since":"0001-01-01T00:00:00Z","problem":"a\nb\t\u0000\f\r\u001b[2J\u202e"}`,
-		`{"address":"fe80::1%e\u001bth0","state":"Idle"}`, `{"state":"Up"}`, `{}`, `null`, `{"state":"Idle"}{}`, `{"unknown":1}`, `{"state":"Idle","answers":-1}`, "\x00",
+		`{"address":"198.18.0.1","state":"Established","problem":"","peerASN":64500,"counters":{"TotalSent":3},"answers":7}`,
+		`{"address":"fe80::1%eth0","state":"Idle","problem":"a\nb\t\u0000\f\r\u001b[2J\u202e"}`,
+		`{"address":"fe80::1%e\u001bth0","state":"Idle"}`, `{"state":"Up"}`, `{}`, `null`, `{"state":"Idle"}{}`, `{"unknown":1}`, `{"address":"fe80::1%` + strings.Repeat("e", maxZone+1) + `","state":"Idle"}`, `{"state":"Idle","since":"2999-01-01T00:00:00Z"}`, `{"state":"Idle","answers":-1}`, "\x00",
 	} {
 		f.Add([]byte(line))
 	}
@@ -23,6 +24,9 @@ func FuzzReport(f *testing.F) {
 			r, err := ReadReport(lines)
 			if err != nil {
 				return
+			}
+			if len(r.Address.Zone()) > maxZone {
+				t.Fatalf("zone %q of %q", r.Address.Zone(), line)
 			}
 			for _, text := range []string{r.Problem, r.State, r.Address.String()} {
 				if text != terminal.Line(text) || len(text) > maxProblem {
