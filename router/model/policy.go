@@ -72,21 +72,21 @@ type HeaderAction struct {
 // "|", or an empty text if every field has its default. It begins with "|" if
 // nothing but a sticky cookie is asked for, so that rules can leave most
 // requests alone after one look. No field holds a "|": ingest sees to it. The
-// order of the fields is part of the skeleton in templates/.
+// order of the fields is part of the skeleton in templates/: HAProxy counts
+// from the beginning, so what most requests need comes first.
 func (p *Policy) Record() string {
 	cookie := p.CookieName + "|" + p.CookieAttributes // 2, 3
 	fields := []string{
-		milliseconds(p.TimeoutServer), milliseconds(p.TimeoutTunnel), // 4, 5
-		flag(p.Restricted, "1"),                                                              // 6
-		number(p.Limits.Requests), number(p.Limits.Concurrent), number(p.Limits.Connections), // 7, 8, 9
-		"", "", "", // 10 strip, 11 to, 12 empty
-		p.HSTS, // 13
+		number(p.Limits.Requests), number(p.Limits.Concurrent), number(p.Limits.Connections), // 4, 5, 6
+		milliseconds(p.TimeoutServer), milliseconds(p.TimeoutTunnel), // 7, 8
+		"", "", "", // 9 strip, 10 to, 11 empty
+		p.HSTS, // 12
 	}
 	if r := p.Rewrite; r != nil {
-		fields[6], fields[7], fields[8] = strconv.Itoa(r.Strip), r.To, r.Empty
+		fields[5], fields[6], fields[7] = strconv.Itoa(r.Strip), r.To, r.Empty
 	}
 	more := strings.TrimRight("|"+strings.Join(fields, "|"), "|")
-	mode := forwardedCode(p.Forwarded) + flag(p.Limits != Limits{}, "l") + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
+	mode := forwardedCode(p.Forwarded) + flag(p.Restricted, "w") + flag(p.Limits != Limits{}, "l") + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
 	switch {
 	case more == "" && mode == forwardedCode(ForwardedAppend):
 		return strings.TrimRight("|"+cookie, "|")

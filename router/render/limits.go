@@ -13,7 +13,7 @@ import "fmt"
 func limitRules(s Settings) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
-	limited := "{ " + record(1) + " -m sub l }"
+	limited := asks("l")
 	const known, fresh = "{ var(txn.lk) -m found }", "{ var(txn.lf) -m found }"
 	add(`set-var-fmt(sess.lim) "%%[src,ipmask(32,64)]" if %s !{ var(sess.lim) -m found }`, limited)
 	add("set-var(txn.lk) var(txn.be),xxh64,concat(/,sess.lim) if %s", limited)
@@ -27,8 +27,8 @@ func limitRules(s Settings) []string {
 		variable string
 		field    int
 		count    string
-	}{{"txn.lr", 7, "http_req_rate"}, {"txn.lc", 8, "conn_cur"}, {"txn.ln", 9, "conn_rate"}} {
-		add("set-var(%s,ifnotempty) %s if %s", limit.variable, record(limit.field), known)
+	}{{"txn.lr", fieldRequests, "http_req_rate"}, {"txn.lc", fieldConcurrent, "conn_cur"}, {"txn.ln", fieldConnections, "conn_rate"}} {
+		add("set-var(%s,ifnotempty) %s if %s", limit.variable, rest(limit.field), known)
 		add("deny deny_status 429 if { var(%[1]s) -m found } { sc0_%[2]s,sub(%[1]s) gt 0 }", limit.variable, limit.count)
 	}
 	return rules
@@ -44,8 +44,8 @@ func limitConnectionRules(s Settings) []string {
 		known = "{ var(sess.k) -m found }"
 		fresh = known + " !{ var(sess.k),in_table(router_limits) }"
 	)
-	add("set-var(sess.lc) var(sess.pol),field(8,|) if { var(sess.pol),field(8,|) -m len gt 0 }")
-	add("set-var(sess.ln) var(sess.pol),field(9,|) if { var(sess.pol),field(9,|) -m len gt 0 }")
+	add("set-var(sess.lc,ifnotempty) var(sess.pol),field(%d,|)", fieldConcurrent)
+	add("set-var(sess.ln,ifnotempty) var(sess.pol),field(%d,|)", fieldConnections)
 	add(`set-var-fmt(sess.k) "%%[be_name,xxh64]/%%[src,ipmask(32,64)]" if { var(sess.lc) -m found } || { var(sess.ln) -m found }`)
 	add("track-sc0 be_name,field(2,:) table router_tenants if %s", known)
 	add("set-var(sess.lo) bool(true) if %[1]s { var(sess.k),in_table(router_overflow) } || %[1]s { sc0_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)

@@ -13,6 +13,25 @@ const asked = "{ var(txn.p) -m beg a r i n }"
 
 func record(n int) string { return fmt.Sprintf("var(txn.p),field(%d,|)", n) }
 
+// asks is true for backends whose policy record has a letter.
+func asks(letter string) string { return "{ " + record(1) + " -m sub " + letter + " }" }
+
+// Numbers of the fields of a policy record, from the first behind the cookie's:
+// they are read from a variable of their own, which begins there.
+const (
+	fieldRequests = 4 + iota
+	fieldConcurrent
+	fieldConnections
+	fieldServerTimeout
+	fieldTunnelTimeout
+	fieldStrip
+	fieldRewrite
+	fieldRewriteEmpty
+	fieldHSTS
+)
+
+func rest(n int) string { return fmt.Sprintf("var(txn.q),field(%d,|)", n-fieldRequests+1) }
+
 // policyRules are the rules that turn a backend's policy record into what
 // happens to a request. They end the rules of the frontends that route HTTP,
 // after txn.be holds the key's value (plan.Target): the backend's name and its
@@ -24,12 +43,13 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 		"http-request allow if !" + asked,
 	}
 	rules = append(rules, guardRules(l, tls)...)
-	rules = append(rules, "http-request set-var(txn.be) var(txn.be),field(1,|)")
+	rules = append(rules, "http-request set-var(txn.be) var(txn.be),field(1,|)",
+		fmt.Sprintf("http-request set-var(txn.q) var(txn.p),field(%d,|,0)", fieldRequests))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
 	// Only listed clients: refuse before anything is counted. The client's part
 	// of the key is made once for each connection.
-	restricted := "{ " + record(6) + " -m str 1 }"
+	restricted := asks("w")
 	add(`set-var-fmt(sess.client) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client) -m found }`, restricted)
 	add("deny deny_status 403 if %s !{ var(txn.be),concat(,sess.client),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
 
@@ -37,15 +57,15 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.
-	add("set-var(txn.sl,ifnotempty) %s", record(10))
+	add("set-var(txn.sl,ifnotempty) %s", rest(fieldStrip))
 	add("set-var(txn.rest) path,bytes(txn.sl)")
-	add(`set-path "%%[%s]%%[var(txn.rest)]" if { var(txn.rest) -m len gt 0 }`, record(11))
-	add(`set-path "%%[%s]" if { var(txn.sl) -m found } !{ var(txn.rest) -m len gt 0 }`, record(12))
+	add(`set-path "%%[%s]%%[var(txn.rest)]" if { var(txn.rest) -m len gt 0 }`, rest(fieldRewrite))
+	add(`set-path "%%[%s]" if { var(txn.sl) -m found } !{ var(txn.rest) -m len gt 0 }`, rest(fieldRewriteEmpty))
 
-	add("set-var(txn.ts,ifnotempty) %s", record(4))
-	add("set-var(txn.tt,ifnotempty) %s", record(5))
+	add("set-var(txn.ts,ifnotempty) %s", rest(fieldServerTimeout))
+	add("set-var(txn.tt,ifnotempty) %s", rest(fieldTunnelTimeout))
 	if tls {
-		add("set-var(txn.hsts,ifnotempty) %s", record(13))
+		add("set-var(txn.hsts,ifnotempty) %s", rest(fieldHSTS))
 	}
 	return append(rules, headerActionRules(l, caps)...)
 }
@@ -62,7 +82,7 @@ func guardRules(l Layout, tls bool) []string {
 	const guarded, host, miss = "{ var(txn.u) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.nb) -m str !miss }"
 	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
 	return []string{
-		"http-request set-var(txn.u) var(txn.be) if { " + record(1) + " -m sub u }",
+		"http-request set-var(txn.u) var(txn.be) if " + asks("u"),
 		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
 		"http-request set-var(txn.np) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
 		`http-request set-var-fmt(txn.nk) "*%[var(txn.np)]%%2F#" if ` + guarded + " { var(txn.any) -m found }",
@@ -74,7 +94,7 @@ func guardRules(l Layout, tls bool) []string {
 		"http-request unset-var(txn.p) if " + guarded,
 		"http-request set-var(txn.p) var(txn.be),field(2,|,0) if " + guarded,
 		// A rewrite cuts as many bytes as the route's path has.
-		"http-request deny deny_status 400 if " + guarded + " { " + record(10) + " -m len gt 0 } !{ var(txn.be),strcmp(txn.u) eq 0 }",
+		"http-request deny deny_status 400 if " + guarded + " { " + record(fieldStrip) + " -m len gt 0 } !{ var(txn.be),strcmp(txn.u) eq 0 }",
 	}
 }
 
@@ -101,8 +121,8 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 		return nil
 	}
 	rules := []string{
-		fmt.Sprintf("http-request set-var(txn.hs) var(txn.be),map_str(%s) if { %s -m sub s }", l.MapFile(plan.MapResponseHeaders), record(1)),
-		fmt.Sprintf("http-request set-var(txn.hq) var(txn.be),map_str(%s) if { %s -m sub q }", l.MapFile(plan.MapRequestHeaders), record(1)),
+		fmt.Sprintf("http-request set-var(txn.hs) var(txn.be),map_str(%s) if %s", l.MapFile(plan.MapResponseHeaders), asks("s")),
+		fmt.Sprintf("http-request set-var(txn.hq) var(txn.be),map_str(%s) if %s", l.MapFile(plan.MapRequestHeaders), asks("q")),
 	}
 	return append(rules, changeRules("http-request", "request", "var(txn.hq)", caps)...)
 }

@@ -147,7 +147,7 @@ func decide(want *plan.State, r *request) decision {
 // rewritten.
 func look(want *plan.State, m plan.Map, host, path string) string {
 	v, respelled := table(want, m).Look(table(want, plan.MapHTTP), host, path)
-	if f := strings.Split(v, "|"); respelled && len(f) > 10 && f[10] != "" {
+	if f := strings.Split(v, "|"); respelled && len(f) > 9 && f[9] != "" {
 		return match.BadPath
 	}
 	return v

@@ -219,16 +219,16 @@ func (d decision) rewritten(r *request, res response) error {
 		return nil
 	}
 	path, f := r.target, strings.Split(d.target, "|")
-	if len(f) > 10 && f[10] != "" {
-		strip, err := strconv.Atoi(f[10])
+	if len(f) > 9 && f[9] != "" {
+		strip, err := strconv.Atoi(f[9])
 		if err != nil {
 			return err
 		}
 		f = append(f, "", "")
 		if rest := path[min(strip, len(path)):]; rest != "" {
-			path = f[11] + rest
+			path = f[10] + rest
 		} else {
-			path = f[12]
+			path = f[11]
 		}
 	}
 	if res.pod.Path != path {
