@@ -119,7 +119,7 @@ local function value(txn, response, part)
   v = v or ""
   for _, name in ipairs(part.converters) do
     if name == "lower" then
-      v = txn.c:lower(v)
+      v = string.lower(v)
     elseif name == "base64" then
       v = txn.c:base64(v)
     end
@@ -139,14 +139,14 @@ local function change(txn, response, text)
         txn.http:req_del_header(action.name)
       end
     else
-      local out = {}
-      for i, part in ipairs(action.parts) do
-        out[i] = value(txn, response, part)
+      local text = ""
+      for _, part in ipairs(action.parts) do
+        text = text .. value(txn, response, part)
       end
       if response then
-        txn.http:res_set_header(action.name, table.concat(out))
+        txn.http:res_set_header(action.name, text)
       else
-        txn.http:req_set_header(action.name, table.concat(out))
+        txn.http:req_set_header(action.name, text)
       end
     end
   end
