@@ -172,7 +172,7 @@ func TestCanaryObjects(t *testing.T) {
 	if p := desired.Spec.Template.Spec; *p.AutomountServiceAccountToken || p.Containers[0].Resources.Limits.Memory().IsZero() {
 		t.Error("the canary's pods have a token, or no limit of memory")
 	}
-	on := func(port int32) *routev1.Route { return desiredCanaryRoute(port) }
+	on := desiredCanaryRoute
 	for _, tt := range []struct {
 		live          *routev1.Route
 		rotates, turn bool

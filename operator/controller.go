@@ -225,20 +225,7 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	for _, c := range configMapCopies(in.ic) {
 		note(r.ensureConfigMap(ctx, in, c))
 	}
-	loadBalancer, wanted := desiredLoadBalancerService(s)
-	rangedService(loadBalancer, in.loadBalancer)
-	cloudService(loadBalancer, in.loadBalancer, in.ic, s)
-	namedService(loadBalancer, in.loadBalancer, s)
-	lb, err := ensure(ctx, r, child[*corev1.Service]{
-		ic: s.name, empty: &corev1.Service{}, desired: loadBalancer, unwanted: !wanted,
-		changed: func(live, desired *corev1.Service) (*corev1.Service, bool) {
-			updated, changed := changedLoadBalancerService(live, desired)
-			return updated, withoutRangesAnnotation(updated, s) || changed
-		},
-	})
-	if in.loadBalancer = nil; note(err) && wanted {
-		in.loadBalancer = lb
-	}
+	note(r.ensureLoadBalancer(ctx, in))
 	note(r.ensureDNSRecords(ctx, in))
 	nodePort, wanted := desiredNodePortService(s)
 	live, err := ensure(ctx, r, child[*corev1.Service]{
@@ -266,6 +253,27 @@ func (r *Reconciler) apply(ctx context.Context, in *statusInput) error {
 	})
 	note(err)
 	return errors.Join(o.failed...)
+}
+
+// ensureLoadBalancer writes the Service that a load balancer serves, and keeps
+// it in the input while it is there and wanted.
+func (r *Reconciler) ensureLoadBalancer(ctx context.Context, in *statusInput) error {
+	s := in.s
+	desired, wanted := desiredLoadBalancerService(s)
+	rangedService(desired, in.loadBalancer)
+	cloudService(desired, in.loadBalancer, in.ic, s)
+	namedService(desired, in.loadBalancer, s)
+	live, err := ensure(ctx, r, child[*corev1.Service]{
+		ic: s.name, empty: &corev1.Service{}, desired: desired, unwanted: !wanted,
+		changed: func(live, desired *corev1.Service) (*corev1.Service, bool) {
+			updated, changed := changedLoadBalancerService(live, desired)
+			return updated, withoutRangesAnnotation(updated, s) || changed
+		},
+	})
+	if in.loadBalancer = nil; err == nil && wanted {
+		in.loadBalancer = live
+	}
+	return err
 }
 
 // ensureCertificate writes the CA and the Secret with the default certificate.

@@ -163,16 +163,8 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 	if err := setupRights(mgr, r.options.Log); err != nil {
 		return fmt.Errorf("add the keeper of the routers' rights: %w", err)
 	}
-	for _, k := range r.clusterKinds() {
-		follow := func(ctx context.Context) error { return r.followCluster(ctx, k, mgr.GetCache(), mgr.GetRESTMapper()) }
-		if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
-			return fmt.Errorf("add the reader of the cluster's %s: %w", k.kind, err)
-		}
-	}
-	if options.DNS || options.DNSByService {
-		if err := mgr.Add(manager.RunnableFunc(r.followClusterDNS)); err != nil {
-			return fmt.Errorf("add the reader of the cluster's domain: %w", err)
-		}
+	if err := r.setupReaders(mgr); err != nil {
+		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.startDefault)); err != nil {
 		return fmt.Errorf("add the default IngressController: %w", err)
@@ -204,6 +196,23 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 			Watches(&routev1.Route{}, byLabel(api.LabelOwningIngressController), builder.WithPredicates(inCanaryNamespace()))
 	}
 	return b.Complete(r)
+}
+
+// setupReaders follows what a cluster says about itself, where it does.
+func (r *Reconciler) setupReaders(mgr ctrl.Manager) error {
+	for _, k := range r.clusterKinds() {
+		follow := func(ctx context.Context) error { return r.followCluster(ctx, k, mgr.GetCache(), mgr.GetRESTMapper()) }
+		if err := mgr.Add(manager.RunnableFunc(follow)); err != nil {
+			return fmt.Errorf("add the reader of the cluster's %s: %w", k.kind, err)
+		}
+	}
+	if !r.options.DNS && !r.options.DNSByService {
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.followClusterDNS)); err != nil {
+		return fmt.Errorf("add the reader of the cluster's domain: %w", err)
+	}
+	return nil
 }
 
 // rotationChanged passes the only annotation of an IngressController that the

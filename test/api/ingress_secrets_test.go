@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,7 @@ type overheard struct {
 
 func (o *overheard) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
-	text := append(o.tail, p[:n]...)
+	text := slices.Concat(o.tail, p[:n])
 	for spelled, marker := range o.left {
 		if bytes.Contains(text, []byte(spelled)) {
 			delete(o.left, spelled)

@@ -220,6 +220,7 @@ func (v *view) arrange(name string) {
 		switch p.kind {
 		case partListeners, partBalancerAttributes, partListenerAttributes, partCertificates, partACL, partTags:
 			return true
+		case partBalancer, partGroups, partFrontend, partNodes, partGroupAttributes, partTargets:
 		}
 		return false
 	})

@@ -59,7 +59,7 @@ func (r release) publish(ctx context.Context) error {
 		}
 		digests[program] = digest
 	}
-	if err := os.MkdirAll(r.to, 0o755); err != nil { //nolint:gosec // manifests are no secret
+	if err := os.MkdirAll(r.to, 0o755); err != nil {
 		return fmt.Errorf("write the manifests: %w", err)
 	}
 	manifests, err := relative(r.to, r.manifests)
@@ -70,7 +70,7 @@ func (r release) publish(ctx context.Context) error {
 	if err := kustomization.Execute(&text, map[string]any{"Manifests": manifests, "Registry": r.registry, "Digests": digests}); err != nil {
 		return fmt.Errorf("write the manifests: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(r.to, "kustomization.yaml"), text.Bytes(), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(filepath.Join(r.to, "kustomization.yaml"), text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the manifests: %w", err)
 	}
 	fmt.Println(r.to)

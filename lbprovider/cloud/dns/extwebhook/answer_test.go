@@ -55,8 +55,10 @@ func hostile() []said {
 	return []said{
 		{200, `{}`, own, `[]`, ``, nil},
 		{200, `{"include":["example.com"]}`, own, `[{"dnsName":"cname-wild.apps.example.com","targets":["\"heritage=external-dns,external-dns/owner=c1,external-dns/resource=dnsrecord/ns/n\""],"recordType":"TXT"}]`, `{}`, nil},
-		{200, `{"include":["a\nb\t\r\u0000\u000c\u001b[2J\u202e","` + long + `"]}`, `[{"dnsName":"other.example.com","recordType":"A","targets":["198.18.0.1"]}]`,
-			`[{"dnsName":"*.apps.example.com","recordType":"A","targets":["a\nb\u001b[2J","` + long + `"]}]`, ``, nil},
+		{
+			200, `{"include":["a\nb\t\r\u0000\u000c\u001b[2J\u202e","` + long + `"]}`, `[{"dnsName":"other.example.com","recordType":"A","targets":["198.18.0.1"]}]`,
+			`[{"dnsName":"*.apps.example.com","recordType":"A","targets":["a\nb\u001b[2J","` + long + `"]}]`, ``, nil,
+		},
 		{200, `{"filters":[".", "", "..", "*.com"]}`, `[{"dnsName":"","recordType":"\n","targets":null,"recordTTL":-9223372036854775808}]`, `null`, `x`, nil},
 		{200, `{"include":["com"]}`, own, `[{"dnsName":"*.apps.example.com","recordType":"CNAME","targets":["\"a\n"]},{"dnsName":"cname-wild.apps.example.com","recordType":"TXT","targets":["\"heritage=\\n\\x00\\f\"","\"","\\"]}]`, ``, nil},
 		{200, `{"include":{"include":[[]]}}`, `{}`, strings.Repeat("[", 1000), strings.Repeat(`{"a":`, 1000), nil},

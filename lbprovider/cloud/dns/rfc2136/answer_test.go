@@ -109,7 +109,10 @@ func FuzzAnswer(f *testing.F) {
 		packed(f, mdns.RcodeSuccess, soa, `*.apps.example.com. 1 IN CNAME a\010\013\000\012\009\027b.`, `cname-wild.apps.example.com. 1 IN TXT "heritage=\010\027[2J\255"`),
 		packed(f, mdns.RcodeSuccess, soa, cname, `cname-wild.apps.example.com. 1 IN TXT "heritage=`+strings.Repeat(`\255`, 200)+`" "`+strings.Repeat("x", 255)+`"`),
 		packed(f, mdns.RcodeSuccess, soa, `\*.APPS.example.com. 1 IN A 198.18.0.7`, `a-wild.apps.example.com. 1 IN TXT ""`),
-		append(packed(f, mdns.RcodeSuccess, soa, a)[:40], 0xc0, 0x28), {}, {0}, make([]byte, 12), []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
+		append(packed(f, mdns.RcodeSuccess, soa, a)[:40], 0xc0, 0x28),
+		{},
+		{0},
+		make([]byte, 12), []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
 	} {
 		f.Add(q, fine, uint8(0))
 		f.Add(q, packed(f, mdns.RcodeNXRrset, soa), uint8(1))
