@@ -47,7 +47,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/CycloneDX/cyclonedx-go v0.12.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/elastic/go-seccomp-bpf v1.6.0
+)
 
 require (
 	github.com/docker/cli v28.2.2+incompatible // indirect

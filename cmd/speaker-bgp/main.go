@@ -17,9 +17,8 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
+	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
 	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/memory"
 )
@@ -32,6 +31,8 @@ const (
 	// is used; a peer that sends a full table ends this process, and not the
 	// speaker by the memory limit of the pod.
 	maxData = 256 << 20
+	// maxFiles is how many files and sockets it may have open; it needs a dozen.
+	maxFiles = 64
 )
 
 func main() {
@@ -44,22 +45,12 @@ func main() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	go memory.Thrift(context.Background(), memoryFloor, os.Getenv)
 	debug.SetTraceback("single")
-	if err := confine(); err != nil {
-		log.Error("BGP process starts without a limit", "error", err)
+	if err := sandbox.Enter(sandbox.Limits{Data: maxData, Files: maxFiles}); err != nil {
+		fmt.Fprintln(os.Stderr, "fatal error: BGP process cannot be confined:", err) // which the speaker tells
+		os.Exit(1)
 	}
 	if err := engine.Serve(os.Stdin, os.Stdout, log); err != nil {
 		log.Error("BGP process ends", "error", err)
 		os.Exit(1)
 	}
-}
-
-// confine takes from this process what it does not need.
-func confine() error {
-	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxData, Max: maxData}); err != nil {
-		return fmt.Errorf("limit memory: %w", err)
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("switch core files off: %w", err)
-	}
-	return nil
 }

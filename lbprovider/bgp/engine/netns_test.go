@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
+	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
 	"github.com/fairlead/fairlead/test/tor"
 )
 
@@ -39,7 +40,7 @@ const patience = 15 * time.Second
 // gobgp dials from whatever thread it is on.
 func TestMain(m *testing.M) {
 	if _, child := os.LookupEnv(asProcess); child {
-		if err := engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
+		if err := confined(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -53,6 +54,14 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// confined holds a session as speaker-bgp does.
+func confined() error {
+	if err := sandbox.Enter(sandbox.Limits{Data: 256 << 20, Files: 64}); err != nil {
+		return err
+	}
+	return engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }
 
 // node applies the sessions that it reads, one set per line, and prints their

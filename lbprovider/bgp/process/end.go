@@ -55,6 +55,7 @@ func (c *child) reap(limit time.Duration) error {
 	case <-ended:
 	case <-late.C:
 	}
+	_ = c.cmd.Process.Kill()          // it may have ended, or have left its group
 	_ = unix.Kill(-pid, unix.SIGKILL) // there may be none left
 	err := c.cmd.Wait()
 	until := time.Now().Add(lastWords)

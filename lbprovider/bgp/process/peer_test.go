@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
+	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
 )
 
 // asProcess in the environment makes the test binary a process that holds one
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	switch how {
 	case "session":
-		if err := engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
+		if err := confined(); err != nil {
 			os.Exit(1)
 		}
 	case "panics", "lies", "floods", "hangs", "stops":
@@ -41,6 +42,14 @@ func TestMain(m *testing.M) {
 	default:
 		takenOver(how)
 	}
+}
+
+// confined holds a session as speaker-bgp does.
+func confined() error {
+	if err := sandbox.Enter(sandbox.Limits{Data: 256 << 20, Files: 64}); err != nil {
+		return err
+	}
+	return engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }
 
 // The types of messages, and the values that both ends use.
