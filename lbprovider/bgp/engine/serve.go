@@ -1,3 +1,13 @@
+// Package engine holds a BGP session: it dials the peer, tells it routes, and
+// reports how the session is. What to tell whom is package bgp's business. It
+// runs in a process for each session (Serve), so that nothing that a peer sends
+// ends more than its own.
+//
+// gobgp has no listener and one neighbour, so that its routes are exactly what
+// this peer is told. All routes that the peer sends are refused.
+//
+//	orders ─▶ session (one goroutine) ─▶ gobgp ─▶ TCP
+//	reports ◀─ session ◀─ state changes ◀──┘
 package engine
 
 import (
@@ -69,30 +79,35 @@ type served struct {
 	log     *slog.Logger
 	reports io.Writer
 	changed chan struct{}
-	engine  *Engine
+	session *session // nil before the first order
 	peer    bgp.Peer
 	node    []netip.Addr
-	routes  []bgp.Route // sorted; the engine keeps it
+	routes  []bgp.Route // sorted; the session keeps it
 	asked   uint64
 }
 
 func (s *served) obey(o wire.Order) {
-	if s.engine == nil {
-		s.engine = New(Options{Restarting: o.Restarting, Now: time.Now, Log: s.log, Changed: s.poke})
-	}
+	s.asked = max(s.asked, o.Ask)
 	if o.Peer != nil {
 		s.peer, s.node = *o.Peer, o.Node
+		if s.session == nil {
+			s.session = newSession(s.peer, options{now: time.Now, changed: s.poke, log: s.log}, o.Restarting)
+			go s.session.run()
+		}
 	}
-	if len(o.Withdraw)+len(o.Announce) > 0 {
+	if s.session == nil {
+		return // a first order has the peer
+	}
+	differ := len(o.Withdraw)+len(o.Announce) > 0
+	if differ {
 		s.routes = edited(s.routes, o.Withdraw, o.Announce)
 	}
-	if o.Peer != nil || len(o.Withdraw)+len(o.Announce) > 0 {
-		s.engine.Apply([]bgp.Session{{Peer: s.peer, Routes: s.routes}}, s.node)
+	if o.Peer != nil || differ {
+		s.session.want(&order{session: bgp.Session{Peer: s.peer, Routes: s.routes}, node: s.node})
 	}
 	if o.Suspend != nil {
-		s.engine.setSuspended(s.peer.Name, *o.Suspend)
+		s.session.suspend(*o.Suspend)
 	}
-	s.asked = max(s.asked, o.Ask)
 }
 
 // poke has the state reported soon.
@@ -105,18 +120,25 @@ func (s *served) poke() {
 
 func (s *served) report() error {
 	r := wire.Report{State: bgp.StateIdle, Answers: s.asked}
-	if s.engine != nil {
-		for _, st := range s.engine.Status() {
-			r.Address, r.State, r.Problem, r.PeerASN = st.Address, st.State, st.Problem, st.PeerASN
-		}
-		r.Counters = s.engine.Counters(s.peer.Name)
+	if s.session != nil {
+		st := s.session.status()
+		r.Address, r.State, r.Problem, r.PeerASN = st.Address, st.State, st.Problem, st.PeerASN
+		r.Counters = s.session.counted()
 	}
 	return wire.Write(s.reports, r)
 }
 
+// end ends the session and waits for it, up to the limit. A peer with graceful
+// restart is not told without a farewell, so that it keeps the routes for the
+// next process; from all others they are withdrawn.
 func (s *served) end(how wire.End) {
-	if s.engine != nil {
-		s.engine.Close(how.Farewell, cmp.Or(how.Limit, closeLimit))
+	if s.session == nil {
+		return
+	}
+	s.session.want(&order{end: true, silent: !how.Farewell})
+	select {
+	case <-s.session.ended:
+	case <-time.After(cmp.Or(how.Limit, closeLimit)):
 	}
 }
 

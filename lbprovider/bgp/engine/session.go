@@ -29,9 +29,17 @@ type order struct {
 	end, silent bool
 }
 
+// options are what a session needs of its process.
+type options struct {
+	now func() time.Time
+	// changed is called when the status may have changed. It must not block.
+	changed func()
+	log     *slog.Logger
+}
+
 // session is one peer. Its goroutine alone talks to gobgp.
 type session struct {
-	opts    Options
+	opts    options
 	log     *slog.Logger
 	servers *pool
 	wake    chan struct{}
@@ -52,10 +60,12 @@ type session struct {
 	retry <-chan time.Time
 }
 
-func newSession(peer bgp.Peer, opts Options, servers *pool, restarting bool) *session {
+// newSession returns the session of a peer. Restarting says that an earlier
+// process may have held it, so that the peer may still keep its routes.
+func newSession(peer bgp.Peer, opts options, restarting bool) *session {
 	peer.Password = ""
 	return &session{
-		opts: opts, log: opts.Log.With("peer", peer.Name), servers: servers, restarting: restarting,
+		opts: opts, log: opts.log.With("peer", peer.Name), servers: &pool{log: opts.log}, restarting: restarting,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), state: bgp.Status{Peer: peer, State: bgp.StateIdle},
 	}
 }
@@ -97,7 +107,7 @@ func (s *session) change(edit func(*bgp.Status)) {
 	differs := before != s.state
 	s.mu.Unlock()
 	if differs {
-		s.opts.Changed()
+		s.opts.changed()
 	}
 }
 
@@ -189,12 +199,7 @@ func (s *session) stop() {
 	s.tally.past.Store(&past)
 	s.running.stop()
 	s.running = nil
-	s.change(func(st *bgp.Status) {
-		if st.State == bgp.StateEstablished {
-			st.Since = s.opts.Now()
-		}
-		st.State, st.PeerASN = bgp.StateIdle, 0
-	})
+	s.change(func(st *bgp.Status) { st.State, st.PeerASN = bgp.StateIdle, 0 })
 }
 
 func (s *session) fail(problem string, pause time.Duration) {
@@ -215,12 +220,7 @@ func (s *session) observe() {
 		s.fail(refused, refusedRetry)
 		return
 	}
-	s.change(func(st *bgp.Status) {
-		if (st.State == bgp.StateEstablished) != (now == bgp.StateEstablished) {
-			st.Since = s.opts.Now()
-		}
-		st.State, st.PeerASN, st.Problem = now, asn, problem
-	})
+	s.change(func(st *bgp.Status) { st.State, st.PeerASN, st.Problem = now, asn, problem })
 }
 
 // wrongAS says what is wrong with the AS of a peer that may tell its own.
@@ -241,7 +241,7 @@ func (s *session) place(p bgp.Peer) (at place, missing string) {
 	if s.finder == nil {
 		return place{peer: p.Address}, ""
 	}
-	at, missing = s.finder.router(s.opts.Now())
+	at, missing = s.finder.router(s.opts.now())
 	if missing != "" && s.running != nil && s.running.peer == p {
 		return s.running.at, "" // BGP itself notices whether it is there
 	}

@@ -74,10 +74,21 @@ func TestProcessIsToldAgain(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "session")
 	r := newRouter(t)
-	r.attack = &attack{phase: established, bytes: message(99, nil)} // of which gobgp panics
 	n.add(bgp.Session{Peer: r.peer("tor"), Routes: []bgp.Route{{Prefix: netip.MustParsePrefix("198.18.9.1/32")}}})
+	n.up("tor")
+	if got := n.metric("metallb_bgp_opens_sent"); got != 1 { // which asks the first process
+		t.Errorf("%v OPENs are counted", got)
+	}
+	n.Suspend("tor", "for the attack")
+	if st, err := n.becomes("tor", "suspended", func(st bgp.Status) bool { return !st.Up() }); err != nil {
+		t.Fatal(st, err)
+	}
+	r.mu.Lock()
+	r.attack = &attack{phase: established, bytes: message(99, nil)} // of which gobgp panics
+	r.mu.Unlock()
+	n.Resume("tor")
 	<-r.done
-	if st, err := n.becomes("tor", "up again", func(st bgp.Status) bool { return st.Up() && r.connections() > 1 }); err != nil || st.Routes != 1 {
+	if st, err := n.becomes("tor", "up again", func(st bgp.Status) bool { return st.Up() && st.Failures > 0 }); err != nil || st.Routes != 1 {
 		t.Fatal(st, err)
 	}
 	if got := n.metric("metallb_bgp_opens_sent"); got < 2 { // one of each process
