@@ -44,7 +44,9 @@ type texts struct {
 
 // keptTexts is how many are remembered: certificate and CA of the newest and of
 // the last good version, and of one more.
-const keptTexts = 6
+// keptBytes is room for those of two versions as long as the API server takes:
+// a route that is rewritten all the time cannot hold more.
+const keptTexts, keptBytes = 6, 3 << 20
 
 // Parses counts what had to be parsed.
 func (m *Material) Parses() int { return m.parses }
@@ -54,16 +56,28 @@ func (m *Material) get(of texts, parse func() kept) kept {
 		return parse()
 	}
 	if i := slices.IndexFunc(m.kept, func(k kept) bool { return k.of == of }); i >= 0 {
+		// The strings of the newest object, so that those of the one before, of
+		// up to a megabyte, are not in memory beside them.
+		m.kept[i].of = of
 		return m.kept[i]
 	}
 	k := parse()
 	k.of = of
 	m.parses++
 	m.kept = append(m.kept, k)
-	if len(m.kept) > keptTexts {
+	for len(m.kept) > 1 && (len(m.kept) > keptTexts || m.bytes() > keptBytes) {
 		m.kept = slices.Delete(m.kept, 0, 1)
 	}
 	return k
+}
+
+// bytes is how long the remembered texts are.
+func (m *Material) bytes() int {
+	n := 0
+	for _, k := range m.kept {
+		n += len(k.of.pem.chain) + len(k.of.pem.key) + len(k.of.pem.ca)
+	}
+	return n
 }
 
 func (m *Material) certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
