@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,14 +88,16 @@ type attacker struct {
 type tlsPair struct{ cert, key string }
 
 // attackOn names the variable that makes this program the attackers'. They are
-// a process of their own, and a nice one: what they compute is not to be what
-// the victim waits for.
+// a process of their own, on other processors: what they compute is not to be
+// what the victim waits for.
 const attackOn = "FAIRLEAD_ATTACK"
 
 // attack starts the attackers. end ends them, and says what they did.
 func attack(t *testing.T, p *product.Product) (end func() []result) {
 	t.Helper()
-	cmd := exec.Command("nice", "-n", "20", os.Args[0]) // from -5
+	argv := append(theirs.with(), os.Args[0])
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the kernel may group processes by session
 	cmd.Env = append(os.Environ(), attackOn+"="+p.Cluster.Name()+" "+p.Address)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

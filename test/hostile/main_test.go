@@ -3,23 +3,24 @@
 // of its requests may fail, its changes go live, nothing reloads, memory stays
 // bounded, and the address stays where it is.
 //
-// It runs on a real cluster of two nodes, installed as a user installs it. By
-// default the attack lasts a minute; `make hostile` lets it last ten:
+// It runs on a real cluster of two nodes, installed as a user installs it. What
+// are machines apart elsewhere has processors apart here, if there are two: the
+// control plane and the attackers have one half, the nodes with all their pods
+// and the victim's client the other. The control plane goes before the attackers,
+// and the client before the nodes. The quiet time is measured in the same way.
+//
+// By default the attack lasts a minute; `make hostile` lets it last ten:
 //
 //	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
 package hostile
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
@@ -81,32 +82,4 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "hostile: logs of the cluster's programs:", c.SaveLogs())
 	}
 	return code
-}
-
-// separate gives the victim what it has elsewhere by being on another machine
-// than the API server and the attackers: its pods reserve processor time, as the
-// router's do, and its client, which is this process, goes before theirs.
-func separate(ctx context.Context, p *product.Product) error {
-	for _, args := range [][]string{
-		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=50m"},
-		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
-	} {
-		if _, err := p.Kubectl(ctx, args...); err != nil {
-			return err
-		}
-	}
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return fmt.Errorf("list the threads of this process: %w", err)
-	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err == nil {
-			err = unix.Setpriority(unix.PRIO_PROCESS, id, -5)
-		}
-		if err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("put the client before the attackers: %w", err)
-		}
-	}
-	return nil
 }

@@ -78,15 +78,16 @@ func remove(ctx context.Context, namespace, kind, name string) error {
 // state is what no attack may change.
 type state struct {
 	Owner string
-	// Restarts are those of each container, HAProxy the processes that serve: a
-	// reload makes another.
+	// Restarts are those of each container.
 	Restarts map[string]string
-	HAProxy  map[string][]int
+	// HAProxy and Router are the processes of each router pod: a reload makes
+	// another HAProxy, and a router that died is started again in its container.
+	HAProxy, Router map[string][]int
 }
 
 func observe(t *testing.T, p *product.Product) *state {
 	t.Helper()
-	s := &state{Restarts: map[string]string{}, HAProxy: map[string][]int{}}
+	s := &state{Restarts: map[string]string{}, HAProxy: map[string][]int{}, Router: map[string][]int{}}
 	if err := product.Until(t.Context(), 20*time.Second, func() (err error) { s.Owner, err = p.Owner(t.Context()); return err }); err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +111,9 @@ func observe(t *testing.T, p *product.Product) *state {
 		}
 	}
 	for _, pod := range routers(t, p) {
-		pids, err := p.Cluster.Processes(t.Context(), "openshift-ingress", pod, "haproxy", "haproxy")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.HAProxy[pod] = pids
+		s.HAProxy[pod] = processes(t, p, pod, "haproxy", "haproxy")
+		// The container's first process starts the router, by /proc/self/exe.
+		s.Router[pod] = append(processes(t, p, pod, "router", "router"), processes(t, p, pod, "router", "exe")...)
 	}
 	return s
 }
@@ -135,31 +134,38 @@ func routers(t *testing.T, p *product.Product) []string {
 	return strings.Fields(out)
 }
 
+func processes(t *testing.T, p *product.Product, pod, container, program string) []int {
+	t.Helper()
+	pids, err := p.Cluster.Processes(t.Context(), "openshift-ingress", pod, container, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
+}
+
 // usage is the memory of the fattest router and HAProxy, in bytes.
 type usage struct{ router, haproxy int64 }
 
-func memory(t *testing.T, p *product.Product) usage {
-	t.Helper()
+// memory only reads files: a program that it started would be among what the
+// victim waits for.
+func (s *state) memory() usage {
 	var u usage
-	for _, pod := range routers(t, p) {
-		u.router = max(u.router, resident(t, p, pod, "router", "router"))
-		u.haproxy = max(u.haproxy, resident(t, p, pod, "haproxy", "haproxy"))
+	for _, pids := range s.Router {
+		u.router = max(u.router, resident(pids))
+	}
+	for _, pids := range s.HAProxy {
+		u.haproxy = max(u.haproxy, resident(pids))
 	}
 	return u
 }
 
-// resident sums the resident memory of a container's processes.
-func resident(t *testing.T, p *product.Product, pod, container, program string) int64 {
-	t.Helper()
-	pids, err := p.Cluster.Processes(t.Context(), "openshift-ingress", pod, container, program)
-	if err != nil {
-		t.Error(err)
-	}
+// resident sums the resident memory of processes.
+func resident(pids []int) int64 {
 	var sum int64
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
-			continue // it has ended, which observe notices
+			continue // it has ended, which same notices
 		}
 		_, after, _ := strings.Cut(string(text), "VmRSS:")
 		var kb int64
@@ -176,19 +182,18 @@ type peak struct {
 	top      usage
 }
 
-func newPeak(ctx context.Context, t *testing.T, p *product.Product) *peak {
-	t.Helper()
+func newPeak(ctx context.Context, s *state) *peak {
 	k := &peak{}
 	k.watching.Go(func() {
 		tick := time.NewTicker(2 * time.Second)
 		defer tick.Stop()
 		for {
+			u := s.memory()
+			k.top = usage{max(k.top.router, u.router), max(k.top.haproxy, u.haproxy)}
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				u := memory(t, p)
-				k.top = usage{max(k.top.router, u.router), max(k.top.haproxy, u.haproxy)}
 			}
 		}
 	})

@@ -1,9 +1,9 @@
 package hostile
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +29,8 @@ type victim struct {
 	p      *product.Product
 	client *http.Client
 	round  int
+	// watched tells the API server's part of the time of a change.
+	watched *watched
 }
 
 // seen is what the victim saw for a while.
@@ -37,13 +39,13 @@ type seen struct {
 	asked, failed int
 	took          []time.Duration
 	errs          []error
-	changes       []time.Duration
+	changes       []change
 	changeErr     error
 }
 
 func newVictim(t *testing.T, p *product.Product) *victim {
 	t.Helper()
-	v := &victim{p: p, client: clientFrom(p, "client", connections)}
+	v := &victim{p: p, client: clientFrom(p, "client", connections), watched: watchRoutes(t)}
 	var objects strings.Builder
 	for i := range routes {
 		objects.WriteString(victimRoute(fmt.Sprintf("v%d", i), i%3 == 0, ""))
@@ -155,55 +157,6 @@ func (v *victim) measure(ctx context.Context, s *seen, n int) {
 	}
 }
 
-// change makes one route after the other: open, then with an allow-list that
-// has no address of the client, then gone. Each must be seen by requests.
-func (v *victim) change(ctx context.Context, s *seen) {
-	for ctx.Err() == nil {
-		v.round++
-		name := fmt.Sprintf("fresh%d", v.round)
-		closed := "haproxy.router.openshift.io/ip_allowlist: 203.0.113.7"
-		for _, step := range []struct {
-			make func(context.Context) error
-			want int
-		}{
-			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, "")) }, http.StatusOK},
-			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, closed)) }, http.StatusForbidden},
-			{func(ctx context.Context) error { return remove(ctx, "demo", "route", name) }, http.StatusNotFound},
-		} {
-			took, err := v.live(context.WithoutCancel(ctx), name, step.want, step.make)
-			s.mu.Lock()
-			s.changes = append(s.changes, took)
-			if err != nil {
-				s.changeErr = err
-			}
-			s.mu.Unlock()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
-}
-
-// live makes a change and returns how long after its acceptance by the API
-// server the answer is the wanted one.
-func (v *victim) live(ctx context.Context, name string, want int, change func(context.Context) error) (time.Duration, error) {
-	if err := change(ctx); err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	for {
-		status, _, err := v.get(ctx, name, false)
-		if err == nil && status == want {
-			return time.Since(began), nil
-		}
-		if time.Since(began) > 20*time.Second {
-			return time.Since(began), errors.Join(fmt.Errorf("%s answers %d, want %d", name, status, want), err)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
-
 func (s *seen) percentile(p int) time.Duration {
 	if len(s.took) == 0 {
 		return 0
@@ -214,7 +167,10 @@ func (s *seen) percentile(p int) time.Duration {
 
 func (s *seen) log(t *testing.T, what string) {
 	t.Helper()
-	slices.Sort(s.changes)
-	t.Logf("%s: %d requests, %d failed, p50 %v, p99 %v; %d changes, slowest live after %v", what, s.asked, s.failed,
-		s.percentile(50).Round(10*time.Microsecond), s.percentile(99).Round(10*time.Microsecond), len(s.changes), slices.Max(append(s.changes, 0)).Round(time.Millisecond))
+	t.Logf("%s: %d requests, %d failed, p50 %v, p99 %v; %d changes, slowest:", what, s.asked, s.failed,
+		s.percentile(50).Round(10*time.Microsecond), s.percentile(99).Round(10*time.Microsecond), len(s.changes))
+	slices.SortFunc(s.changes, func(a, b change) int { return cmp.Compare(b.live, a.live) })
+	for _, c := range s.changes[:min(len(s.changes), 5)] {
+		t.Log("  ", c)
+	}
 }

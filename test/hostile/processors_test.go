@@ -1,0 +1,139 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead/fairlead/test/product"
+)
+
+// processors are some of the machine's, by number. None means all.
+type processors []int
+
+// ours are those of the nodes and of the victim's client, theirs those of the
+// control plane and the attackers: elsewhere these are machines apart.
+var ours, theirs processors
+
+// with is the beginning of a command line that runs a program on them, as any
+// other program, which this one is not (see prefer).
+func (p processors) with() []string {
+	plain := []string{"chrt", "--other", "0"}
+	if len(p) == 0 {
+		return plain
+	}
+	return append(plain, "taskset", "--cpu-list", p.String())
+}
+
+func (p processors) String() string {
+	numbers := make([]string, len(p))
+	for i, n := range p {
+		numbers[i] = strconv.Itoa(n)
+	}
+	return strings.Join(numbers, ",")
+}
+
+const controlPlane = "cp"
+
+// first puts the control plane before the attackers on the processors of both:
+// it is not to lose its leases to what they compute. The kernel may group
+// processes by session, and then weighs groups.
+const first = `for p in /proc/[0-9]*; do { echo -10 >"$p/autogroup"; renice -n -10 -p "${p#/proc/}"; } >/dev/null 2>&1; done; true`
+
+// halve divides the processors that this process may use. One alone cannot be.
+func halve() error {
+	var may unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		return fmt.Errorf("ask for the processors of this process: %w", err)
+	}
+	var all processors
+	for n := 0; len(all) < may.Count(); n++ {
+		if may.IsSet(n) {
+			all = append(all, n)
+		}
+	}
+	if half := len(all) / 2; half > 0 {
+		ours, theirs = all[:len(all)-half], all[len(all)-half:]
+	}
+	return nil
+}
+
+// separate gives the nodes and the victim's client what they have elsewhere by
+// being other machines than the control plane and the attackers: processors of
+// their own. The victim's pods reserve processor time, as the router's do, and
+// its client, which is this process, goes before what runs beside it.
+func separate(ctx context.Context, p *product.Product) error {
+	for _, args := range [][]string{
+		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=50m"},
+		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
+	} {
+		if _, err := p.Kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	if err := prefer(); err != nil {
+		return err
+	}
+	if err := halve(); err != nil || len(theirs) == 0 {
+		return err
+	}
+	if _, err := p.Cluster.Exec(ctx, controlPlane, "bash", "-c", first); err != nil {
+		return err
+	}
+	places := map[string]processors{controlPlane: theirs, neighbour: theirs, "client": ours}
+	for _, node := range p.Cluster.Nodes() {
+		places[node] = ours
+	}
+	for host, place := range places {
+		// What has ended since it was listed is no error.
+		const all = `for p in /proc/[0-9]*; do taskset --all-tasks --cpu-list --pid "$0" "${p#/proc/}" || [ ! -e "$p" ]; done`
+		if _, err := p.Cluster.Exec(ctx, host, "bash", "-c", all, place.String()); err != nil {
+			return err
+		}
+	}
+	return forThreads(func(id int) error {
+		var set unix.CPUSet
+		for _, n := range ours {
+			set.Set(n)
+		}
+		return unix.SchedSetaffinity(id, &set)
+	})
+}
+
+// prefer puts this process before all others on its processors. A nice value
+// would not: it only counts among the processes of one session, where the kernel
+// groups processes by session. It is better than nothing, though, where the
+// kernel keeps real-time policies from the control group.
+func prefer() error {
+	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+	return forThreads(func(id int) error {
+		err := unix.SchedSetAttr(id, &first, 0)
+		if errors.Is(err, unix.EPERM) {
+			err = unix.Setpriority(unix.PRIO_PROCESS, id, -20)
+		}
+		return err
+	})
+}
+
+// forThreads does something to each thread of this process; new ones inherit it.
+func forThreads(do func(id int) error) error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("list the threads of this process: %w", err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err == nil {
+			err = do(id)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("schedule the victim's client: %w", err)
+		}
+	}
+	return nil
+}
