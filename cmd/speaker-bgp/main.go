@@ -26,11 +26,11 @@ import (
 const (
 	// memoryFloor is what it may take before it looks for garbage.
 	memoryFloor = 4 << 20
-	// maxData is the most memory that the process may allocate, in bytes: 10,000
-	// prefixes take 10 MB. What a peer sends is kept by gobgp though no route of it
+	// maxData is the most memory that the process may allocate, in bytes. Go leaves
+	// 40 MB of it unused; 10,000 prefixes take 10 MB. What a peer sends is kept by gobgp though no route of it
 	// is used; a peer that sends a full table ends this process, and not the
 	// speaker by the memory limit of the pod.
-	maxData = 256 << 20
+	maxData = 128 << 20
 	// maxFiles is how many files and sockets it may have open; it needs a dozen.
 	maxFiles = 64
 )

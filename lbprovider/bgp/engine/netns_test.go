@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 
 // confined holds a session as speaker-bgp does.
 func confined() error {
-	if err := sandbox.Enter(sandbox.Limits{Data: 256 << 20, Files: 64}); err != nil {
+	if err := sandbox.Enter(sandbox.Limits{Data: 128 << 20, Files: 64}); err != nil {
 		return err
 	}
 	return engine.Serve(os.Stdin, os.Stdout, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
