@@ -143,7 +143,7 @@ func (v *victim) live(ctx context.Context, name string, want int, do func(contex
 	began := time.Now()
 	c.write = began.Sub(asked)
 	for {
-		status, _, err := v.get(ctx, name, false)
+		status, _, err := v.get(ctx, v.looks, name, false)
 		c.live = time.Since(began)
 		c.told = v.watched.after(began, name, want)
 		if err == nil && status == want {
