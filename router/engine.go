@@ -113,6 +113,8 @@ type Engine struct {
 	// is known.
 	pid    int
 	seenAt time.Time
+	// turns are changes that are not taken in yet.
+	turns *turns
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
@@ -174,7 +176,7 @@ func NewEngine(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
-		live:     plan.NewState(), pending: plan.NewScope(), reports: KeySet{},
+		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: KeySet{},
 		removals: newRemovals(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
@@ -198,6 +200,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.startup.end("files")
 	for {
 		wait := e.sync()
+		if e.pid != 0 && !e.turns.empty() {
+			wait = 0
+		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -207,14 +212,17 @@ func (e *Engine) Run(ctx context.Context) error {
 		case err := <-e.refresh.running:
 			e.refreshed(err)
 		case <-e.o.Cluster.Wake():
-			e.update(e.o.Cluster.Take())
+			e.turns.add(e.pipeline, e.o.Cluster.Take())
 		case c := <-e.o.Certificates:
 			merge(e.pending, e.pipeline.SetDefaultCertificate(c))
 		case <-e.o.SettingsChanged:
 			e.update(ingest.Changes{All: true})
 		case <-timer.C:
+			// What came meanwhile shares the next turn.
+			e.turns.add(e.pipeline, e.o.Cluster.Take())
 		}
 		timer.Stop()
+		e.update(e.turns.next())
 	}
 }
 

@@ -179,6 +179,7 @@ func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
 		}
 		return dirty
 	}
+	addAll(dirty, ch.Endpoints)
 	for s := range ch.Services {
 		p.byService[s].addTo(dirty)
 	}

@@ -27,11 +27,13 @@ type Changes struct {
 	Routes   map[model.Key]struct{}
 	Services map[model.Key]struct{}
 	Secrets  map[model.Key]struct{}
+	// Endpoints are routes of which only what their Services lead to may differ.
+	Endpoints map[model.Key]struct{}
 	// All asks for everything to be ingested again, as after new settings.
 	All bool
 }
 
 // Empty reports whether nothing changed.
 func (c Changes) Empty() bool {
-	return !c.All && len(c.Routes) == 0 && len(c.Services) == 0 && len(c.Secrets) == 0
+	return !c.All && len(c.Routes) == 0 && len(c.Services) == 0 && len(c.Secrets) == 0 && len(c.Endpoints) == 0
 }

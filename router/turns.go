@@ -1,0 +1,114 @@
+package router
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// turnSize is how many routes are taken in and brought to HAProxy at once: some
+// milliseconds, or a tenth of a second where it has to fight for its processor.
+const turnSize = 100
+
+// turns are the changed routes that are not taken in yet. Namespaces share each
+// turn: one whose routes change without end, or thousands at a time, waits for
+// itself and keeps no other waiting. A route that changes again before its turn
+// still has one.
+type turns struct {
+	size int
+	// waiting are routes by namespace; true are those that changed themselves or
+	// by a Secret, false those whose Services did.
+	waiting map[string]map[model.Key]bool
+	all     bool
+}
+
+func newTurns(caps plan.Capabilities) *turns {
+	t := &turns{size: turnSize, waiting: map[string]map[model.Key]bool{}}
+	if !caps.DynamicBackends {
+		t.size = math.MaxInt // one reload is for all of them
+	}
+	return t
+}
+
+// empty reports whether nothing waits.
+func (t *turns) empty() bool { return !t.all && len(t.waiting) == 0 }
+
+// add takes changes of objects. What names these in a pipeline changed with them.
+func (t *turns) add(p *Pipeline, ch ingest.Changes) {
+	if ch.All {
+		t.all = true
+		clear(t.waiting)
+		return
+	}
+	objects, services := KeySet{}, KeySet{}
+	for s := range ch.Secrets {
+		p.bySecret[s].addTo(objects)
+	}
+	for s := range ch.Services {
+		p.byService[s].addTo(services)
+	}
+	for key := range services {
+		t.note(key, false)
+	}
+	for _, keys := range []KeySet{objects, ch.Routes} {
+		for key := range keys {
+			t.note(key, true)
+		}
+	}
+}
+
+func (t *turns) note(key model.Key, object bool) {
+	routes := t.waiting[key.Namespace]
+	if routes == nil {
+		routes = map[model.Key]bool{}
+		t.waiting[key.Namespace] = routes
+	}
+	routes[key] = routes[key] || object
+}
+
+// next returns what to take in now. Each namespace gets an equal share; what one
+// does not need is for the others.
+func (t *turns) next() ingest.Changes {
+	if t.all {
+		t.all = false
+		return ingest.Changes{All: true}
+	}
+	ch := ingest.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
+	names := make([]string, 0, len(t.waiting))
+	for name := range t.waiting { // in no order, so that none is always last
+		names = append(names, name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(t.waiting[a]), len(t.waiting[b])) })
+	room := t.size
+	for i, name := range names {
+		share := max(room/(len(names)-i), 1)
+		if room == 0 {
+			break
+		}
+		room -= t.move(name, share, ch)
+	}
+	return ch
+}
+
+// move takes so many routes of a namespace, or all, and returns how many.
+func (t *turns) move(namespace string, most int, into ingest.Changes) (moved int) {
+	routes := t.waiting[namespace]
+	for key, object := range routes {
+		if moved == most {
+			return moved
+		}
+		if object {
+			into.Routes[key] = struct{}{}
+		} else {
+			into.Endpoints[key] = struct{}{}
+		}
+		delete(routes, key)
+		moved++
+	}
+	delete(t.waiting, namespace)
+	return moved
+}

@@ -1,0 +1,104 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+func routesOf(namespace string, n int) KeySet {
+	keys := KeySet{}
+	for i := range n {
+		keys[model.Key{Namespace: namespace, Name: fmt.Sprint("r", i)}] = struct{}{}
+	}
+	return keys
+}
+
+func count(keys KeySet, namespace string) (n int) {
+	for k := range keys {
+		if k.Namespace == namespace {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTurns: a namespace with thousands of changed routes keeps none waiting that
+// has few, and nothing is lost.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	p := &Pipeline{byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{}}
+	busy := model.Key{Namespace: "busy", Name: "pods"}
+	for key := range routesOf("busy", 5000) {
+		p.byService[busy] = p.byService[busy].with(key, true)
+	}
+	q := newTurns(plan.Capabilities{DynamicBackends: true})
+	q.add(p, ingest.Changes{Services: KeySet{busy: {}}})
+	q.add(p, ingest.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
+	seen := KeySet{}
+	for round := 0; !q.empty(); round++ {
+		if round == 3 {
+			q.add(p, ingest.Changes{Routes: routesOf("calm", 1)})
+			q.add(p, ingest.Changes{Routes: routesOf("some", 70)})
+		}
+		ch := q.next()
+		if n := len(ch.Routes) + len(ch.Endpoints); n > turnSize {
+			t.Fatalf("round %d: %d routes at once", round, n)
+		}
+		if calm, some := count(ch.Routes, "calm"), count(ch.Routes, "some"); round == 3 && (calm != 1 || some != 49) {
+			t.Errorf("%d of the namespace with one change, %d of that with 70", calm, some)
+		}
+		for _, keys := range []KeySet{ch.Routes, ch.Endpoints} {
+			for key := range keys {
+				if _, twice := seen[key]; twice {
+					t.Errorf("%s twice", key)
+				}
+				seen[key] = struct{}{}
+			}
+		}
+		if round > 100 {
+			t.Fatal("it does not end")
+		}
+	}
+	if len(seen) != 5071 {
+		t.Errorf("%d routes taken in", len(seen))
+	}
+}
+
+// TestTurnsReasons: what a route is taken in for decides whether HAProxy is asked
+// again for what it refused, and a change of everything is for all.
+func TestTurnsReasons(t *testing.T) {
+	t.Parallel()
+	secret, service := model.Key{Namespace: "a", Name: "s"}, model.Key{Namespace: "a", Name: "w"}
+	key := func(name string) model.Key { return model.Key{Namespace: "a", Name: name} }
+	p := &Pipeline{
+		bySecret:  map[model.Key]dependents{secret: dependents{}.with(key("bySecret"), true)},
+		byService: map[model.Key]dependents{service: dependents{}.with(key("byService"), true).with(key("byBoth"), true)},
+	}
+	q := newTurns(plan.Capabilities{DynamicBackends: true})
+	q.add(p, ingest.Changes{Routes: KeySet{key("byBoth"): {}}, Secrets: KeySet{secret: {}}})
+	q.add(p, ingest.Changes{Services: KeySet{service: {}}})
+	ch := q.next()
+	for _, name := range []string{"bySecret", "byBoth"} {
+		if _, ok := ch.Routes[key(name)]; !ok {
+			t.Errorf("%s is no change of the route: %v", name, ch)
+		}
+	}
+	if _, ok := ch.Endpoints[key("byService")]; !ok || len(ch.Endpoints) != 1 || len(ch.Routes) != 2 {
+		t.Errorf("%v", ch)
+	}
+	q.add(p, ingest.Changes{Routes: routesOf("a", 3)})
+	q.add(p, ingest.Changes{All: true})
+	if ch := q.next(); !ch.All || !q.empty() {
+		t.Errorf("everything changed: %v, %t", ch, q.empty())
+	}
+	if q = newTurns(plan.Capabilities{}); q.empty() {
+		q.add(p, ingest.Changes{Routes: routesOf("a", 3000)})
+	}
+	if ch := q.next(); len(ch.Routes) != 3000 {
+		t.Errorf("%d at once, and each turn is a reload", len(ch.Routes))
+	}
+}
