@@ -46,10 +46,10 @@ type Table struct {
 // that see the same routes agree.
 func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*Host {
 	var all []*model.Claim
-	hosts := make(map[string]*Host, len(claims))
+	hosts, taken := make(map[string]*Host, len(claims)), make(map[string]*held, len(claims))
 	for host, cs := range claims {
 		all = append(all, cs...)
-		hosts[host] = &Host{Losers: map[model.Key]api.Finding{}}
+		hosts[host], taken[host] = &Host{Losers: map[model.Key]api.Finding{}}, newHeld()
 	}
 	slices.SortFunc(all, func(a, b *model.Claim) int {
 		if a.Older(b) {
@@ -60,22 +60,18 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	covered := map[string][]*model.Claim{} // winners below a wildcard host, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
-		if winner := conflict(h.Winners, c, interNamespace); winner != nil {
-			h.lose(winner, c)
+		if at := taken[c.Host].conflict(h.Winners, c, interNamespace); at >= 0 {
+			if h.lose(at, c) {
+				taken[c.Host] = newHeld(h.Winners...)
+			}
 			continue
 		}
-		if !interNamespace {
-			// A wildcard and the hosts that it covers belong to one namespace.
-			others := covered[c.Host]
-			if wild := hosts[match.Wildcard(c.Host)]; !wildcard(c) && wild != nil {
-				others = wild.Winners
-			}
-			if winner := foreign(others, c); winner != nil {
-				h.Losers[c.Key] = blocked(c, winner)
-				continue
-			}
+		if winner := foreign(hosts, covered, c); !interNamespace && winner != nil {
+			h.Losers[c.Key] = blocked(c, winner)
+			continue
 		}
 		h.Winners = append(h.Winners, c)
+		taken[c.Host].add(c)
 		if !wildcard(c) {
 			w := match.Wildcard(c.Host)
 			covered[w] = append(covered[w], c)
@@ -128,9 +124,15 @@ func takesAll(claims []*model.Claim) bool {
 
 func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
 
-// foreign returns the first claim of another namespace.
-func foreign(winners []*model.Claim, c *model.Claim) *model.Claim {
-	for _, w := range winners {
+// foreign returns the first winner of another namespace on the wildcard host that
+// covers a claim's, or below the claim's wildcard host: these belong to one
+// namespace.
+func foreign(hosts map[string]*Host, covered map[string][]*model.Claim, c *model.Claim) *model.Claim {
+	others := covered[c.Host]
+	if wild := hosts[match.Wildcard(c.Host)]; !wildcard(c) && wild != nil {
+		others = wild.Winners
+	}
+	for _, w := range others {
 		if w.Key.Namespace != c.Key.Namespace {
 			return w
 		}
@@ -138,39 +140,16 @@ func foreign(winners []*model.Claim, c *model.Claim) *model.Claim {
 	return nil
 }
 
-// conflict returns the older winner that keeps a claim from being served.
-func conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) *model.Claim {
-	for _, w := range winners {
-		foreign := w.Key.Namespace != c.Key.Namespace
-		switch {
-		case foreign && (!interNamespace || takes(c, w)),
-			w.Path == c.Path && w.Exact == c.Exact,
-			rule(w).Place() == rule(c).Place() && !rule(w).SameKey(rule(c)),
-			// One host has either one passthrough backend or TLS at the router.
-			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
-			return w
-		}
-	}
-	return nil
-}
-
-// takes reports whether a claim would answer where another one does. Every
-// claim has its place on the HTTP listener, if only to redirect or refuse, and
-// a passthrough claim has all of the TLS listener.
-func takes(c, from *model.Claim) bool {
-	return c.Termination == model.Passthrough || rule(c).Place() == rule(from).Place()
-}
-
-func rule(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
-
-// lose notes that of two claims the younger one loses, unless the older one
-// gives way to it.
-func (h *Host) lose(winner, c *model.Claim) {
-	if yields(winner, c) {
-		h.Winners[slices.Index(h.Winners, winner)] = c
+// lose notes that of a winner and a claim the younger one loses, unless the older
+// one gives way to it, which it reports.
+func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
+	winner := h.Winners[at]
+	if yielded = yields(winner, c); yielded {
+		h.Winners[at] = c
 		winner, c = c, winner
 	}
 	h.Losers[c.Key] = lost(c, winner)
+	return yielded
 }
 
 // yields reports whether a winner gives its place to a younger claim: what is

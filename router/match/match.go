@@ -72,18 +72,27 @@ func NewTable(host string, rules []Rule) Table {
 			t.add(key(host, r), r.Value)
 		}
 	}
+	prefixes := make(map[string]string, len(rules)) // the first of each path
 	for _, r := range rules {
 		t.add(key(host, r), r.Value)
+		if _, taken := prefixes[r.Path]; !taken && !r.Exact {
+			prefixes[r.Path] = r.Value
+		}
 	}
 	for _, r := range rules {
 		// A rule that ends in a slash must not answer for the path without it.
 		if !r.slashed() {
 			continue
 		}
-		shield := host + r.Path + "#"
-		if _, exact := t[shield]; !exact {
-			t[shield] = t.without(host, rules, strings.TrimSuffix(r.Path, "/"))
+		path := strings.TrimSuffix(r.Path, "/")
+		v, named := prefixes[path]
+		if !named {
+			v = t.lookup(host + path)
 		}
+		if v == "" {
+			v = Miss
+		}
+		t.add(host+r.Path+"#", v) // an exact rule for that path has the key already
 	}
 	return t
 }
@@ -143,24 +152,6 @@ func key(host string, r Rule) string {
 		return host + r.Path
 	}
 	return host + r.Path + "/"
-}
-
-// without decides a path among the rules of a host that do not end in a slash
-// right after it.
-func (t Table) without(host string, rules []Rule, path string) string {
-	var rest []Rule
-	for _, r := range rules {
-		if r.Exact || r.Path != path+"/" {
-			rest = append(rest, r)
-		}
-	}
-	if len(rest) == 0 {
-		return Miss
-	}
-	if v := NewTable(host, rest).lookup(host + path + end); v != "" {
-		return v
-	}
-	return Miss
 }
 
 // lookup returns the value of the longest key that begins the text.

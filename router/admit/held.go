@@ -1,0 +1,92 @@
+package admit
+
+import (
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// held is what the winners of one host hold, by what a further claim is compared
+// with: a host may have thousands of claims, and each change of one decides all.
+// Numbers are positions among the winners; -1 is none.
+type held struct {
+	count int
+	// places are winners by what match.Rule.Place says.
+	places map[string][]int
+	// namespace is the first winner's, foreign the first winner of another one.
+	namespace string
+	foreign   int
+	// tls is the first winner with TLS, passthrough the first whose pod ends it.
+	tls, passthrough int
+}
+
+func newHeld(winners ...*model.Claim) *held {
+	h := &held{places: map[string][]int{}, foreign: -1, tls: -1, passthrough: -1}
+	for _, w := range winners {
+		h.add(w)
+	}
+	return h
+}
+
+// add notes the next winner.
+func (h *held) add(c *model.Claim) {
+	at := h.count
+	h.count++
+	place := rule(c).Place()
+	h.places[place] = append(h.places[place], at)
+	switch {
+	case at == 0:
+		h.namespace = c.Key.Namespace
+	case h.foreign < 0 && c.Key.Namespace != h.namespace:
+		h.foreign = at
+	}
+	if h.tls < 0 && tls(c) {
+		h.tls = at
+	}
+	if h.passthrough < 0 && c.Termination == model.Passthrough {
+		h.passthrough = at
+	}
+}
+
+// other is the first winner of another namespace than this one.
+func (h *held) other(namespace string) int {
+	if h.count > 0 && h.namespace != namespace {
+		return 0
+	}
+	return h.foreign
+}
+
+// conflict returns the first winner that keeps a claim from being served.
+func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace bool) int {
+	passthrough, first := c.Termination == model.Passthrough, -1
+	found := func(at int) {
+		if at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	// Every claim has its place on the HTTP listener, if only to redirect or
+	// refuse, and a passthrough claim has all of the TLS listener.
+	if !interNamespace || passthrough {
+		found(h.other(c.Key.Namespace))
+	}
+	// One host has either one passthrough backend or TLS at the router.
+	if passthrough {
+		found(h.tls)
+	} else if tls(c) {
+		found(h.passthrough)
+	}
+	for _, at := range h.places[rule(c).Place()] {
+		if samePlace(winners[at], c) {
+			found(at)
+			break
+		}
+	}
+	return first
+}
+
+// samePlace reports whether one of two claims for the same paths must lose: they
+// are of two namespaces, the same, or would have different keys.
+func samePlace(a, b *model.Claim) bool {
+	return a.Key.Namespace != b.Key.Namespace || a.Path == b.Path && a.Exact == b.Exact || !rule(a).SameKey(rule(b))
+}
+
+func rule(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }

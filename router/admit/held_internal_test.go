@@ -1,0 +1,83 @@
+package admit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// pairwise is what conflict means: the first winner that one by one comparison
+// finds.
+func pairwise(winners []*model.Claim, c *model.Claim, interNamespace bool) int {
+	for i, w := range winners {
+		foreign, same := w.Key.Namespace != c.Key.Namespace, rule(w).Place() == rule(c).Place()
+		switch {
+		case foreign && (!interNamespace || same || c.Termination == model.Passthrough),
+			w.Path == c.Path && w.Exact == c.Exact,
+			same && !rule(w).SameKey(rule(c)),
+			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
+			return i
+		}
+	}
+	return -1
+}
+
+// TestHeld: looking conflicts up finds the same as comparing with each winner.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	paths := []string{"", "/", "//", "/a", "/a/", "/%61", "/a;v=1", "/a/b", "/A", "/a%2fb", "/."}
+	terminations := []model.Termination{model.Plain, model.Edge, model.Reencrypt, model.Passthrough}
+	const seed = 11
+	dice, conflicts := rand.New(rand.NewPCG(seed, seed)), 0
+	for range 3000 {
+		inter, h := dice.IntN(2) == 0, newHeld()
+		var winners []*model.Claim
+		for i := range 1 + dice.IntN(12) {
+			c := &model.Claim{
+				Key:  model.Key{Namespace: fmt.Sprint("n", dice.IntN(8)/7), Name: fmt.Sprint("r", i)},
+				Host: "h", Path: paths[dice.IntN(len(paths))], Exact: dice.IntN(5) == 0, Created: time.Unix(int64(i), 0),
+				Termination: terminations[dice.IntN(7)%4],
+			}
+			got, want := h.conflict(winners, c, inter), pairwise(winners, c, inter)
+			if got != want {
+				t.Fatalf("winner %d instead of %d is in the way of %+v", got, want, c)
+			}
+			if want >= 0 {
+				conflicts++
+				continue
+			}
+			winners = append(winners, c)
+			h.add(c)
+		}
+	}
+	t.Logf("%d conflicts", conflicts)
+}
+
+// TestManyClaims: a host with thousands of paths is decided without comparing
+// each with each other, which took seconds of every change.
+//
+//nolint:paralleltest // it counts allocations
+func TestManyClaims(t *testing.T) {
+	decide := func(n int) float64 {
+		claims := map[string][]*model.Claim{}
+		for i := range n {
+			claims["h"] = append(claims["h"], &model.Claim{
+				Key: model.Key{Namespace: "n", Name: fmt.Sprint("r", i)}, UID: fmt.Sprint(i), Host: "h", Path: fmt.Sprintf("/p%d;v=1/", i),
+				Created: time.Unix(int64(i), 0), Backend: model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "n", Name: fmt.Sprint("r", i)}},
+			})
+		}
+		return testing.AllocsPerRun(1, func() {
+			if won := len(Decide(claims, false)["h"].Winners); won != n {
+				t.Errorf("%d of %d paths won", won, n)
+			}
+		})
+	}
+	few, many := decide(100), decide(1000)
+	t.Logf("%.0f allocations for 100 paths, %.0f for 1000", few, many)
+	if many > 20*few {
+		t.Errorf("ten times the paths take %.0f times the work", many/few)
+	}
+}
