@@ -48,7 +48,8 @@ func escapes() map[string]error {
 	out := map[string]error{}
 	_, out["read a file, such as the speaker's token"] = os.ReadFile("/proc/self/status")
 	_, out["write a file"] = os.Create("/tmp/fairlead-prisoner")
-	out["start a program"] = exec.Command("/proc/self/exe").Start()
+	// Not this program: unconfined, each would start the next one, for ever.
+	out["start a program"] = exec.Command("/bin/true").Start()
 	_, _, fork := syscall.RawSyscall(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0)
 	if fork == 0 && os.Getppid() != parent {
 		os.Exit(0) // the child, if there is one
