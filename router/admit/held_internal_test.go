@@ -3,6 +3,7 @@ package admit
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -56,21 +57,29 @@ func TestHeld(t *testing.T) {
 	t.Logf("%d conflicts", conflicts)
 }
 
-// TestManyClaims: a host with thousands of paths is decided without comparing
-// each with each other, which took seconds of every change.
+// TestManyClaims: a host with thousands of paths, below a wildcard host with as
+// many, beside as many others, is decided without comparing each with each other,
+// which took seconds of every change.
 //
 //nolint:paralleltest // it counts allocations
 func TestManyClaims(t *testing.T) {
+	allow := []netip.Prefix{netip.MustParsePrefix("198.18.0.0/24"), netip.MustParsePrefix("198.18.2.0/24")}
 	decide := func(n int) float64 {
 		claims := map[string][]*model.Claim{}
-		for i := range n {
-			claims["h"] = append(claims["h"], &model.Claim{
-				Key: model.Key{Namespace: "n", Name: fmt.Sprint("r", i)}, UID: fmt.Sprint(i), Host: "h", Path: fmt.Sprintf("/p%d;v=1/", i),
-				Created: time.Unix(int64(i), 0), Backend: model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "n", Name: fmt.Sprint("r", i)}},
+		add := func(host string, i int) {
+			key := model.Key{Namespace: "n", Name: fmt.Sprint("r", host, i)}
+			claims[host] = append(claims[host], &model.Claim{
+				Key: key, UID: key.Name, Host: host, Path: fmt.Sprintf("/p%d;v=1/", i), Created: time.Unix(int64(i), 0),
+				Backend: model.Backend{Kind: model.KindHTTP, Owner: key, Policy: model.Policy{Restricted: true, Allow: allow}},
 			})
 		}
+		for i := range n {
+			add("*.example", i)
+			add("h.example", i)
+			add(fmt.Sprint("h", i, ".example"), i)
+		}
 		return testing.AllocsPerRun(1, func() {
-			if won := len(Decide(claims, false)["h"].Winners); won != n {
+			if won := len(Decide(claims, false)["h.example"].Winners); won != n {
 				t.Errorf("%d of %d paths won", won, n)
 			}
 		})

@@ -57,7 +57,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		}
 		return 1
 	})
-	covered := map[string][]*model.Claim{} // winners below a wildcard host, by that host
+	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
 		if at := taken[c.Host].conflict(h.Winners, c, interNamespace); at >= 0 {
@@ -66,7 +66,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			}
 			continue
 		}
-		if winner := foreign(hosts, covered, c); !interNamespace && winner != nil {
+		if winner := foreign(hosts, taken, below, c); !interNamespace && winner != nil {
 			h.Losers[c.Key] = blocked(c, winner)
 			continue
 		}
@@ -74,7 +74,10 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		taken[c.Host].add(c)
 		if !wildcard(c) {
 			w := match.Wildcard(c.Host)
-			covered[w] = append(covered[w], c)
+			if below[w] == nil {
+				below[w] = &owners{}
+			}
+			below[w].add(c)
 		}
 	}
 	guard(hosts)
@@ -87,32 +90,45 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 // guard finds the hosts of which some paths protect what others do not. What a
 // host leaves to its wildcard host counts as its own.
 func guard(hosts map[string]*Host) {
+	all := make(map[string]guards, len(hosts))
+	for name, h := range hosts {
+		all[name] = guardsOf(h.Winners)
+	}
 	for name, h := range hosts {
 		wild := hosts[match.Wildcard(name)]
 		if strings.HasPrefix(name, "*.") || wild == nil || takesAll(h.Winners) {
-			h.Guarded = h.Guarded || mixed(h.Winners)
+			h.Guarded = h.Guarded || all[name].mixed
 			continue
 		}
-		if mixed(slices.Concat(h.Winners, wild.Winners)) {
+		if all[name].with(all[match.Wildcard(name)]).mixed {
 			h.Guarded, wild.Guarded = true, true
 		}
 	}
 }
 
-// mixed reports whether claims do not all keep out the same.
-func mixed(claims []*model.Claim) bool {
-	first, some := "", false
+// guards are what claims keep out: all the same, or not. A wildcard host's are
+// compared with those of thousands of hosts below it.
+type guards struct {
+	first       string
+	some, mixed bool
+}
+
+func guardsOf(claims []*model.Claim) guards {
+	var all guards
 	for _, c := range claims {
-		if c.Termination == model.Passthrough {
-			continue // it sees no path
-		}
-		if g := c.Guard(); !some {
-			first, some = g, true
-		} else if g != first {
-			return true
+		if c.Termination != model.Passthrough { // it sees no path
+			all = all.with(guards{first: c.Guard(), some: true})
 		}
 	}
-	return false
+	return all
+}
+
+func (g guards) with(o guards) guards {
+	if !g.some {
+		return o
+	}
+	g.mixed = g.mixed || o.mixed || o.some && o.first != g.first
+	return g
 }
 
 // takesAll reports whether nothing is left of a host on either listener.
@@ -127,17 +143,42 @@ func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
 // foreign returns the first winner of another namespace on the wildcard host that
 // covers a claim's, or below the claim's wildcard host: these belong to one
 // namespace.
-func foreign(hosts map[string]*Host, covered map[string][]*model.Claim, c *model.Claim) *model.Claim {
-	others := covered[c.Host]
-	if wild := hosts[match.Wildcard(c.Host)]; !wildcard(c) && wild != nil {
-		others = wild.Winners
+func foreign(hosts map[string]*Host, taken map[string]*held, below map[string]*owners, c *model.Claim) *model.Claim {
+	if wildcard(c) {
+		return below[c.Host].other(c.Key.Namespace)
 	}
-	for _, w := range others {
-		if w.Key.Namespace != c.Key.Namespace {
-			return w
-		}
+	wild := match.Wildcard(c.Host)
+	if taken[wild] == nil {
+		return nil
+	}
+	if at := taken[wild].other(c.Key.Namespace); at >= 0 {
+		return hosts[wild].Winners[at]
 	}
 	return nil
+}
+
+// owners are the first of some claims, and the first of another namespace than
+// that one's.
+type owners struct{ first, foreign *model.Claim }
+
+func (o *owners) add(c *model.Claim) {
+	switch {
+	case o.first == nil:
+		o.first = c
+	case o.foreign == nil && c.Key.Namespace != o.first.Key.Namespace:
+		o.foreign = c
+	}
+}
+
+// other is the first claim of another namespace than this one, or nil.
+func (o *owners) other(namespace string) *model.Claim {
+	switch {
+	case o == nil || o.first == nil:
+		return nil
+	case o.first.Key.Namespace != namespace:
+		return o.first
+	}
+	return o.foreign
 }
 
 // lose notes that of a winner and a claim the younger one loses, unless the older
