@@ -122,13 +122,8 @@ type Engine struct {
 	removals *removals
 	// retriedAt is when refused routes were last tried again.
 	retriedAt time.Time
-	// lastGood is the text of the file of routes that are not served as they
-	// are now.
-	lastGood string
-	// lastGoodRetry is when that file is tried again.
-	lastGoodRetry time.Time
-	// kept are the routes of which lastGood is the text.
-	kept []Kept
+	// lastGood are the routes that are not served as they are now.
+	lastGood lastGood
 
 	// goneSince is when HAProxy stopped answering, or zero.
 	goneSince time.Time
@@ -177,7 +172,7 @@ func NewEngine(o Options) (*Engine, error) {
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: NewPipeline(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
 		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: KeySet{},
-		removals: newRemovals(), retriedAt: time.Now(), startup: startup{since: time.Now()},
+		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
 	return e, nil
@@ -189,7 +184,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.startup.end("list")
 	e.o.Cluster.Take()
 	e.update(ingest.Changes{All: true})
-	if len(e.pipeline.Secrets()) > 0 {
+	if e.pipeline.NamesSecrets() {
 		e.o.Cluster.WaitForSecrets(ctx)
 		e.update(e.o.Cluster.Take())
 	}
@@ -208,6 +203,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			timer.Stop()
 			e.refreshed(e.refresh.wait())
+			e.lastGood.next = time.Time{}
+			e.saveLastGood()
 			return nil
 		case err := <-e.refresh.running:
 			e.refreshed(err)
@@ -283,6 +280,7 @@ func (e *Engine) sync() time.Duration {
 	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
+	e.saveLastGood()
 	e.lookAtSources()
 	e.refreshFiles()
 	return e.remove()

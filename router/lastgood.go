@@ -221,9 +221,9 @@ func sameContent(a, b *model.Claim) bool {
 // forgive lets changed routes try again what HAProxy refused. A change of pods
 // alone is no reason where the pods were not.
 func (p *Pipeline) forgive(dirty KeySet, ch ingest.Changes) {
-	for key := range p.keeping {
+	for key := range dirty {
 		r := p.routes[key]
-		if _, changed := dirty[key]; !changed || r.refusal == nil {
+		if r == nil || r.refusal == nil {
 			continue
 		}
 		_, object := ch.Routes[key]
@@ -312,18 +312,18 @@ type Kept struct {
 	Fallback         int
 }
 
-// Keeping returns the routes that are not served as they are now, in any order.
-func (p *Pipeline) Keeping() []Kept {
-	kept := make([]Kept, 0, len(p.keeping))
-	for key := range p.keeping {
-		r := p.routes[key]
-		k := Kept{Key: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
-		if r.refusal != nil {
-			k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
-		}
-		kept = append(kept, k)
+// Kept returns what the next process has to know of a route, if it is not served
+// as it is now.
+func (p *Pipeline) Kept(key model.Key) (Kept, bool) {
+	if _, keeping := p.keeping[key]; !keeping {
+		return Kept{}, false
 	}
-	return kept
+	r := p.routes[key]
+	k := Kept{Key: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
+	if r.refusal != nil {
+		k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
+	}
+	return k, true
 }
 
 // Restore takes what a former process kept, before the first Update.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,12 +20,74 @@ import (
 const (
 	// lastGoodFile keeps the routes that are not served as they are now.
 	lastGoodFile = "lastgood.json"
-	// maxLastGood bounds that file. The routes of a quota's worth of tenants fit;
-	// what does not fit is not kept for the next process.
-	maxLastGood = 32 << 20
-	// lastGoodPause is the pause after it could not be written.
-	lastGoodPause = 10 * time.Second
+	// maxLastGood bounds that file, lastGoodShare what a namespace has of it. The
+	// routes of a quota's worth of tenants fit; what does not fit is not kept for
+	// the next process.
+	maxLastGood, lastGoodShare = 32 << 20, 2 << 20
+	// lastGoodPause is the pause after it could not be written, lastGoodRest how
+	// much longer than a write the pause after it is: no change of others waits
+	// for a tenant's many.
+	lastGoodPause, lastGoodRest = 10 * time.Second, 20
 )
+
+// lastGood is what that file is to hold. A tenant may have thousands of such
+// routes, so only what changes is made anew.
+type lastGood struct {
+	kept  map[model.Key]Kept
+	texts map[model.Key][]byte
+	// due is true if the file is another one, next when it may be written.
+	due  bool
+	next time.Time
+	// full are the namespaces with routes that do not fit.
+	full []string
+}
+
+func newLastGood() lastGood {
+	return lastGood{kept: map[model.Key]Kept{}, texts: map[model.Key][]byte{}}
+}
+
+// set notes what is to be kept of a route, if anything is.
+func (l *lastGood) set(key model.Key, k Kept, keep bool) {
+	if !keep {
+		_, kept := l.texts[key]
+		l.due = l.due || kept
+		delete(l.kept, key)
+		delete(l.texts, key)
+		return
+	}
+	if l.kept[key] == k {
+		return
+	}
+	text, _ := json.Marshal(k) // such types always can be written
+	l.due = l.due || !bytes.Equal(text, l.texts[key])
+	l.kept[key], l.texts[key] = k, text
+}
+
+// file returns the text of the file, and the namespaces with routes that do not
+// fit. Every namespace has the same share, and the routes that come first by name
+// have theirs of it.
+func (l *lastGood) file() (text []byte, full []string) {
+	keys := slices.SortedFunc(maps.Keys(l.texts), func(a, b model.Key) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	used := map[string]int{}
+	text = []byte{'['}
+	for _, key := range keys {
+		n := len(l.texts[key]) + 1
+		if used[key.Namespace]+n > lastGoodShare || len(text)+n > maxLastGood {
+			if len(full) == 0 || full[len(full)-1] != key.Namespace {
+				full = append(full, key.Namespace)
+			}
+			continue
+		}
+		used[key.Namespace] += n
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(text, l.texts[key]...)
+	}
+	return append(text, ']'), full
+}
 
 // recallLastGood takes the last good versions over from a former process of
 // the router in the same pod.
@@ -32,12 +95,11 @@ func (e *Engine) recallLastGood() {
 	var kept []Kept
 	if !e.o.State.Read(lastGoodFile, maxLastGood, func(text []byte) (err error) {
 		kept, err = parseKept(text)
-		e.lastGood = string(text)
 		return err
 	}) {
-		e.lastGood = ""
 		return
 	}
+	e.lastGood.due = len(kept) > 0 // of routes that may be gone
 	e.pipeline.Restore(kept)
 }
 
@@ -110,35 +172,30 @@ func (k *Kept) claims(p *Pipeline) bool {
 		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
 }
 
+// noteLastGood takes in which of the routes that are about to be told are not
+// served as they are now.
+func (e *Engine) noteLastGood() {
+	for key := range e.reports {
+		k, keep := e.pipeline.Kept(key)
+		e.lastGood.set(key, k, keep)
+	}
+}
+
 // saveLastGood keeps the last good versions for the next process of the router.
 func (e *Engine) saveLastGood() {
-	kept := e.pipeline.Keeping()
-	if len(kept) == 0 && e.lastGood == "" {
+	began := time.Now()
+	if !e.lastGood.due || began.Before(e.lastGood.next) {
 		return
 	}
-	slices.SortFunc(kept, func(a, b Kept) int {
-		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
-	if len(kept) > 0 && slices.Equal(kept, e.kept) {
-		return
-	}
-	text, err := json.Marshal(kept)
-	if err == nil && len(text) > maxLastGood {
-		err = fmt.Errorf("%d bytes, and %d is the most", len(text), maxLastGood)
-	}
-	if err == nil && string(text) == e.lastGood {
-		e.kept = kept
-	}
-	if string(text) == e.lastGood || time.Now().Before(e.lastGoodRetry) {
-		return
-	}
-	if err == nil {
-		err = e.o.State.Write(lastGoodFile, text)
-	}
-	if err != nil {
-		e.lastGoodRetry = time.Now().Add(lastGoodPause)
+	text, full := e.lastGood.file()
+	if err := e.o.State.Write(lastGoodFile, text); err != nil {
+		e.lastGood.next = began.Add(lastGoodPause)
 		e.log.Error("cannot keep the last good versions of routes; the next process of the router will not know them", "err", err)
 		return
 	}
-	e.lastGood, e.kept = string(text), kept
+	if !slices.Equal(full, e.lastGood.full) && len(full) > 0 {
+		e.log.Error("some last good versions of routes are not kept: these namespaces have too many that cannot be served as they are; the next process of the router will not know them", "namespaces", full, "share", lastGoodShare)
+	}
+	now := time.Now()
+	e.lastGood.full, e.lastGood.due, e.lastGood.next = full, false, now.Add(lastGoodRest*now.Sub(began))
 }

@@ -2,6 +2,8 @@ package router
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,4 +85,50 @@ func FuzzParseKept(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLastGoodBounded: a namespace with thousands of routes that cannot be served
+// leaves the others their place in the file, and costs them nothing.
+//
+//nolint:paralleltest // it counts allocations
+func TestLastGoodBounded(t *testing.T) {
+	l := newLastGood()
+	add := func(namespace, name string) {
+		k := keptRoute(func(k *Kept) {
+			k.Key = model.Key{Namespace: namespace, Name: name}
+			k.Accepted, k.Claim = nil, nil
+			k.Good.Namespace, k.Good.Name = namespace, name
+			k.Good.Spec.Path = "/" + strings.Repeat("x", 10_000)
+		})
+		l.set(k.Key, k, true)
+	}
+	for i := range 1000 {
+		add("flood", fmt.Sprintf("r%04d", i))
+	}
+	add("victim", "r")
+	text, full := l.file()
+	kept, err := parseKept(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := kept[len(kept)-1]; last.Key.Namespace != "victim" || last.Good == nil {
+		t.Errorf("the last kept route is %s", last.Key)
+	}
+	if len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) {
+		t.Errorf("%d routes in %d bytes; full: %v", len(kept), len(text), full)
+	}
+	i := 0
+	if n := testing.AllocsPerRun(20, func() { i++; add("victim", fmt.Sprint("q", i)) }); n > 200 {
+		t.Errorf("a further route takes %.0f allocations", n)
+	}
+	for key := range l.kept {
+		l.set(key, Kept{}, false)
+	}
+	if text, full := l.file(); string(text) != "[]" || full != nil || !l.due {
+		t.Errorf("%s, %v", text, full)
+	}
+	l.due = false
+	if l.set(model.Key{Namespace: "flood", Name: "r"}, Kept{}, false); l.due {
+		t.Error("a route that was not kept is a reason to write the file")
+	}
 }

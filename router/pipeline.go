@@ -36,6 +36,9 @@ type Pipeline struct {
 	// byService and bySecret lead from a dependency to the routes that name it.
 	byService map[model.Key]dependents
 	bySecret  map[model.Key]dependents
+	// secretsChanged is true if bySecret may have other Secrets than Secrets has
+	// told of.
+	secretsChanged bool
 	// claims are the claims of each host by route, hosts the decisions on them.
 	claims map[string][]*model.Claim
 	hosts  map[string]*admit.Host
@@ -83,7 +86,7 @@ func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certif
 		routes: map[model.Key]*route{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), keeping: KeySet{}, paces: newPaces(),
+		want: plan.NewState(), keeping: KeySet{}, paces: newPaces(), secretsChanged: true,
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -100,8 +103,18 @@ func (p *Pipeline) Bare() *plan.State {
 	return bare
 }
 
-// Secrets returns the Secrets that routes name.
-func (p *Pipeline) Secrets() KeySet { return keysOf(p.bySecret) }
+// Secrets returns the Secrets that routes name, and whether that may be others
+// than at the last call.
+func (p *Pipeline) Secrets() (all KeySet, changed bool) {
+	if !p.secretsChanged {
+		return nil, false
+	}
+	p.secretsChanged = false
+	return keysOf(p.bySecret), true
+}
+
+// NamesSecrets reports whether any route names a Secret.
+func (p *Pipeline) NamesSecrets() bool { return len(p.bySecret) > 0 }
 
 // SetSettings changes the router-wide settings. The next Update must be one of
 // everything.
@@ -192,16 +205,17 @@ func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
 // ingest reads one route again and notes the hosts that must be decided again.
 func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 	r := p.routes[key]
-	var old *model.Claim
+	before := &ingest.Result{Key: key}
 	if r != nil {
-		old = r.result.Claim
-		p.index(key, r.result, false)
+		before = r.result
 	}
+	old := before.Claim
 	delete(p.keeping, key)
 	object := p.src.Route(key)
 	if object == nil {
 		if r != nil {
 			r.result = &ingest.Result{Key: key}
+			p.index(key, before, r.result)
 			p.claim(key, old, nil, hosts)
 		}
 		return
@@ -221,24 +235,33 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 	if r.kept() {
 		p.keeping[key] = struct{}{}
 	}
-	p.index(key, r.result, true)
+	p.index(key, before, r.result)
 	p.claim(key, old, r.result.Claim, hosts)
 }
 
-func (p *Pipeline) index(key model.Key, res *ingest.Result, add bool) {
-	for _, deps := range []struct {
-		keys []model.Key
-		by   map[model.Key]dependents
-	}{{res.Services, p.byService}, {res.Secrets, p.bySecret}} {
-		for _, d := range deps.keys {
-			switch now := deps.by[d].with(key, add); {
-			case now.empty():
-				delete(deps.by, d)
-			default:
-				deps.by[d] = now
-			}
+// index notes what a route depends on.
+func (p *Pipeline) index(key model.Key, before, now *ingest.Result) {
+	depend(p.byService, key, before.Services, now.Services)
+	p.secretsChanged = depend(p.bySecret, key, before.Secrets, now.Secrets) || p.secretsChanged
+}
+
+// depend changes what a route is a dependent of, and reports whether that is
+// something else than before.
+func depend(by map[model.Key]dependents, key model.Key, before, now []model.Key) (changed bool) {
+	if slices.Equal(before, now) {
+		return false
+	}
+	for _, d := range before {
+		if rest := by[d].with(key, false); rest.empty() {
+			delete(by, d)
+		} else {
+			by[d] = rest
 		}
 	}
+	for _, d := range now {
+		by[d] = by[d].with(key, true)
+	}
+	return true
 }
 
 // claim replaces a route's claim.

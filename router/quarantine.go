@@ -45,7 +45,9 @@ func (e *Engine) retry() {
 func (e *Engine) take(scope *plan.Scope, touched KeySet) {
 	merge(e.pending, scope)
 	addAll(e.reports, touched)
-	e.o.Cluster.NeedSecrets(e.pipeline.Secrets())
+	if secrets, changed := e.pipeline.Secrets(); changed {
+		e.o.Cluster.NeedSecrets(secrets)
+	}
 }
 
 // isolate goes on after a refused batch. It reads back what was done, takes
@@ -319,6 +321,7 @@ func (e *Engine) blameFiles() {
 			e.log.Error("cannot write HAProxy's files", "err", err)
 			return
 		}
+		e.noteLastGood()
 		e.saveLastGood()
 		e.goneSince = time.Now()
 		if !fallen {

@@ -9,7 +9,7 @@ func (e *Engine) report() {
 		return
 	}
 	e.pipeline.Accept(e.reports)
-	e.saveLastGood()
+	e.noteLastGood()
 	var statuses []model.RouteStatus
 	var gone []model.Key
 	for k := range e.reports {

@@ -82,7 +82,7 @@ func clone(o metav1.Object) metav1.Object {
 func (c *core) equalsFull(t testing.TB) error {
 	t.Helper()
 	full := freshPipeline(t, c.cluster)
-	text, err := json.Marshal(c.pipeline.Keeping())
+	text, err := json.Marshal(c.keeping())
 	if err != nil {
 		return err
 	}
@@ -101,6 +101,16 @@ func (c *core) equalsFull(t testing.TB) error {
 		}
 	}
 	return nil
+}
+
+// keeping is what the pipeline keeps for the next process.
+func (c *core) keeping() (all []router.Kept) {
+	for _, key := range c.cluster.Routes() {
+		if k, ok := c.pipeline.Kept(key); ok {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // decision is where the tables send a request.

@@ -70,7 +70,7 @@ func (u *universe) randomURL() (url, line string) {
 // not tell of it.
 func (c *core) history() change {
 	var ch change
-	for _, k := range c.pipeline.Keeping() {
+	for _, k := range c.keeping() {
 		ch.del = append(ch.del, ref{"Route", k.Key})
 	}
 	return ch
