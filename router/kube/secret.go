@@ -45,23 +45,37 @@ func (e *SecretError) Pending() bool { return e.Unread }
 // Unwrap returns the API server's refusal.
 func (e *SecretError) Unwrap() error { return e.Err }
 
+// maxWatched bounds the Secrets of one namespace that are watched: each takes
+// 40 kB here, and a request that lasts at the API server. The others are read in
+// turns.
+const maxWatched = 200
+
 // secretSet holds one watch per Secret that a route names, so that the router
 // needs no right to read the others.
 type secretSet struct {
 	clients *clients
 	watcher *Watcher
-	// start runs a feed until its context ends; nil before the watcher runs.
+	// start runs a feed until its context ends, and begin a function; both are
+	// nil before the watcher runs.
 	start func(*feed) context.CancelFunc
+	begin func(func(context.Context))
 
 	mu      sync.Mutex
 	watches map[model.Key]*secretWatch
+	// watched counts the watches of each namespace, turns has its Secrets that
+	// are not watched.
+	watched map[string]int
+	turns   map[string]*secretTurns
 }
 
 // secretWatch is the state of one Secret.
 type secretWatch struct {
-	key    model.Key
-	store  *store[*corev1.Secret]
-	cancel context.CancelFunc
+	key   model.Key
+	store *store[*corev1.Secret]
+	// watched is false if the Secret is read in turns, gone true once nobody
+	// needs it.
+	watched, gone bool
+	cancel        context.CancelFunc
 	// answered is closed when it is known whether the Secret can be read.
 	answered chan struct{}
 	once     sync.Once
@@ -70,16 +84,14 @@ type secretWatch struct {
 	refused error
 }
 
-// need starts and stops watches so that exactly those Secrets are watched.
+// need starts and stops watches so that exactly those Secrets are watched, or read
+// in turns.
 func (s *secretSet) need(keys map[model.Key]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, w := range s.watches {
 		if _, needed := keys[key]; !needed {
-			if w.cancel != nil {
-				w.cancel()
-			}
-			delete(s.watches, key)
+			s.end(w)
 		}
 	}
 	s.startAll(keys)
@@ -95,23 +107,62 @@ func (s *secretSet) add(keys map[model.Key]struct{}) {
 // startAll starts the watches that do not run yet. The caller holds mu.
 func (s *secretSet) startAll(keys map[model.Key]struct{}) {
 	for key := range keys {
-		// Without a name the watch would be of all Secrets of the namespace.
-		if _, running := s.watches[key]; !running && key.Name != "" {
-			w := s.newWatch(key)
+		if key.Name == "" { // the watch would be of all Secrets of the namespace
+			continue
+		}
+		w, known := s.watches[key]
+		if !known {
+			w = s.newWatch(key)
 			s.watches[key] = w
+		}
+		switch {
+		case w.watched:
+		case s.watched[key.Namespace] < maxWatched: // one that was read in turns, too
+			w.watched = true
+			s.watched[key.Namespace]++
 			s.run(w)
+		case !known:
+			s.takeTurns(w)
 		}
 	}
 }
 
-// begin starts the watches that were needed before the watcher ran.
-func (s *secretSet) begin(start func(*feed) context.CancelFunc) {
+// end forgets a Secret. The caller holds mu.
+func (s *secretSet) end(w *secretWatch) {
+	w.gone = true
+	delete(s.watches, w.key)
+	if !w.watched {
+		return
+	}
+	if w.cancel != nil {
+		w.cancel()
+	}
+	if s.watched[w.key.Namespace]--; s.watched[w.key.Namespace] == 0 {
+		delete(s.watched, w.key.Namespace)
+	}
+}
+
+// open starts what was needed before the watcher ran.
+func (s *secretSet) open(start func(*feed) context.CancelFunc, begin func(func(context.Context))) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.start = start
+	s.start, s.begin = start, begin
 	for _, w := range s.watches {
-		s.run(w)
+		if w.watched {
+			s.run(w)
+		}
 	}
+	for _, t := range s.turns {
+		s.begin(t.run)
+	}
+}
+
+// close keeps anything from starting.
+func (s *secretSet) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start = func(*feed) context.CancelFunc { return func() {} }
+	s.begin = func(func(context.Context)) {}
 }
 
 func (s *secretSet) newWatch(key model.Key) *secretWatch {
@@ -138,13 +189,16 @@ func (s *secretSet) run(w *secretWatch) {
 	f.name = "secret " + w.key.String()
 	f.store = w.store
 	f.slowest = 20 * time.Second
-	f.failed = func(err error) {
-		// Other errors say nothing about the Secret; the last state stays.
-		if apierrors.IsForbidden(err) && w.answer(err) {
-			s.watcher.dirty.markSecret(w.key)
-		}
-	}
+	f.failed = func(err error) { s.failed(w, err) }
 	w.cancel = s.start(f)
+}
+
+// failed takes in why a Secret cannot be read. Other errors than a refusal say
+// nothing about it; the last state stays.
+func (s *secretSet) failed(w *secretWatch, err error) {
+	if apierrors.IsForbidden(err) && w.answer(err) {
+		s.watcher.dirty.markSecret(w.key)
+	}
 }
 
 // answer notes what the API server said and reports whether that is news.

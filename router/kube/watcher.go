@@ -111,7 +111,7 @@ func New(o Options) (*Watcher, error) {
 	w.slices.index = serviceOf
 	w.controllers = newStore(whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
-	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Key]*secretWatch{}}
+	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Key]*secretWatch{}, watched: map[string]int{}, turns: map[string]*secretTurns{}}
 	return w, nil
 }
 
@@ -145,7 +145,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		start(f)
 	}
 	w.startController(start)
-	w.secrets.begin(start)
+	w.secrets.open(start, func(run func(context.Context)) { feeds.Go(func() { run(ctx) }) })
 
 	<-ctx.Done()
 	w.stop()
@@ -159,9 +159,7 @@ func (w *Watcher) stop() {
 	w.mu.Lock()
 	w.run = ended
 	w.mu.Unlock()
-	w.secrets.mu.Lock()
-	w.secrets.start = ended
-	w.secrets.mu.Unlock()
+	w.secrets.close()
 }
 
 // readAheadLimit bounds how long the first state waits for Secrets.
@@ -213,7 +211,8 @@ func (w *Watcher) Wake() <-chan struct{} { return w.dirty.wake }
 // What is read after the call is at least as new as the changes.
 func (w *Watcher) Take() ingest.Changes { return w.dirty.take() }
 
-// NeedSecrets names the Secrets to watch; others are forgotten. It returns at
+// NeedSecrets names the Secrets to watch, or to read in turns where a namespace
+// has many; others are forgotten. It returns at
 // once; Secret reports a pending SecretError until the API server answered.
 func (w *Watcher) NeedSecrets(keys map[model.Key]struct{}) { w.secrets.need(keys) }
 

@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +33,7 @@ func TestWatcher(t *testing.T) {
 	t.Run("selectors apply live", e.testSelectors)
 	t.Run("invalid selector", e.testInvalidSelector)
 	t.Run("secrets", e.testSecrets)
+	t.Run("many secrets", e.testManySecrets)
 	// Last, because it stops the API server for a while.
 	t.Run("API server is killed and returns", e.testOutage)
 }
@@ -340,6 +343,61 @@ func (e *env) testSecrets(t *testing.T) {
 	if _, err := w.Secret(foreign); !pending(err) {
 		t.Errorf("a secret that is not needed any more: %v", err)
 	}
+}
+
+// testManySecrets: those that a namespace has too many of to watch each are read
+// all the same, and take no goroutine each.
+func (e *env) testManySecrets(t *testing.T) {
+	ctx := t.Context()
+	e.namespace(t, "many", nil)
+	e.allow(t, "many", "router-many", "late")
+	w, _ := e.watcher(t, Options{Config: e.as("router-many")})
+	w.Take()
+	named := func(n int) map[model.Key]struct{} {
+		keys := map[model.Key]struct{}{}
+		for i := range n {
+			keys[model.Key{Namespace: "many", Name: fmt.Sprint("s", i)}] = struct{}{}
+		}
+		return keys
+	}
+	w.NeedSecrets(named(maxWatched))
+	watching := runtime.NumGoroutine()
+	keys, late, refused := named(maxWatched+500), model.Key{Namespace: "many", Name: "late"}, model.Key{Namespace: "many", Name: "s201"}
+	keys[late] = struct{}{}
+	w.NeedSecrets(keys)
+	if !w.WaitForSecrets(ctx) {
+		t.Fatal("no answer about the secrets")
+	}
+	if more := runtime.NumGoroutine() - watching; more > 200 {
+		t.Errorf("500 more secrets take %d goroutines", more)
+	}
+	if _, err := w.Secret(refused); err == nil || pending(err) || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("a forbidden secret: %v", err)
+	}
+	// Fewer, so that a turn comes soon.
+	keys = named(maxWatched + 5)
+	keys[late] = struct{}{}
+	w.NeedSecrets(keys)
+	w.Take()
+	made, err := e.core.CoreV1().Secrets("many").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the new secret", hasSecret(late))
+	made.Data = map[string][]byte{"a": []byte("2")}
+	if _, err := e.core.CoreV1().Secrets("many").Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the rotated secret", hasSecret(late))
+	// Where there is room, it is watched.
+	w.NeedSecrets(map[model.Key]struct{}{late: {}})
+	if got, err := w.Secret(late); err != nil || string(got.Data["a"]) != "2" {
+		t.Errorf("the rotated secret is %v, %v", got, err)
+	}
+	if err := e.core.CoreV1().Secrets("many").Delete(ctx, "late", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the deleted secret", hasSecret(late))
 }
 
 // pending asks as package ingest does, which does not know this package.
