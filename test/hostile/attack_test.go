@@ -182,6 +182,17 @@ func newHarms(ctx context.Context, p *product.Product) ([]*harm, error) {
 	const namespace = `apiVersion: v1
 kind: Namespace
 metadata: {name: tenant}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: secrets, namespace: tenant}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: secrets, namespace: tenant}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
+subjects: [{kind: ServiceAccount, name: router, namespace: openshift-ingress}]
 `
 	if err := apply(ctx, namespace+a.service("pods", a.pods)); err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ func (a *attacker) objectHarms() []*harm {
 		{name: "health checks", every: 500 * time.Millisecond, try: a.checks},
 		{name: "hosts", every: 200 * time.Millisecond, try: a.hosts},
 		{name: "Ingress paths", every: 5 * time.Second, try: a.ingressPaths},
+		{name: "Secrets", every: time.Second, try: a.secrets},
 		{name: "Ingress Secrets", every: 5 * time.Second, try: a.ingressSecrets},
 	}
 }
@@ -129,6 +130,12 @@ func (a *attacker) hosts(ctx context.Context, n int) error {
 	}
 	name := fmt.Sprintf("many%d", n%50)
 	return apply(ctx, a.route(name, "many.tenant.example.com", fmt.Sprintf("turn: '%d'", n), ""))
+}
+
+// secrets names more Secrets than the router watches, all of which it may read.
+func (a *attacker) secrets(ctx context.Context, n int) error {
+	name := fmt.Sprintf("named%d", n%300)
+	return apply(ctx, a.route(name, name+".tenant.example.com", "", "  tls: {termination: edge, externalCertificate: {name: "+name+"}}"))
 }
 
 // ingressPaths is an Ingress about as large as the API server takes.
