@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -101,13 +103,7 @@ func (a ahead) holds(stored *routev1.Route) bool {
 
 // update writes the status and reports whether it was written.
 func (s *StatusWriter) update(ctx context.Context, q queue, w work) bool {
-	// Only the encoder reads the copy, so it may share all but the status.
-	route := *w.route
-	route.Status.Ingress = w.ingress
-	answer := &routev1.Route{}
-	err := s.watcher.clients.route.Put().
-		Namespace(route.Namespace).Resource("routes").Name(route.Name).SubResource("status").
-		Body(&route).Do(ctx).Into(answer)
+	answer, err := s.put(ctx, w)
 	switch {
 	case err == nil:
 		s.writes.Add(1)
@@ -133,8 +129,33 @@ func (s *StatusWriter) update(ctx context.Context, q queue, w work) bool {
 	return false
 }
 
+// put writes the status, and returns the route as it is then. The API server
+// takes nothing but the status and asks for no more of its answer than the
+// version: the route itself may have a megabyte.
+func (s *StatusWriter) put(ctx context.Context, w work) (*routev1.Route, error) {
+	body := &routev1.Route{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.route.Namespace, Name: w.route.Name, UID: w.route.UID, ResourceVersion: w.route.ResourceVersion},
+		Status:     routev1.RouteStatus{Ingress: w.ingress},
+	}
+	text, err := s.watcher.clients.route.Put().
+		Namespace(body.Namespace).Resource("routes").Name(body.Name).SubResource("status").
+		SetHeader("Accept", onlyMetadata).Body(body).Do(ctx).Raw()
+	if err != nil {
+		return nil, err // as it is: the caller looks at it
+	}
+	var answer metav1.PartialObjectMetadata
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("read the answer to a status: %w", err)
+	}
+	written := *w.route
+	written.ResourceVersion, written.Status = answer.ResourceVersion, body.Status
+	return &written, nil
+}
+
+// onlyMetadata asks for an answer without the object's spec and status.
+const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
 func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
-	stripRoute(answer)
 	a := ahead{base: w.route.ResourceVersion, route: answer}
 	stored := s.watcher.routes.get(w.key)
 	s.mu.Lock()

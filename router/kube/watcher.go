@@ -135,6 +135,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 
 	routes := clientFeed(w.clients.route, "routes", "", "", &routev1.Route{})
 	routes.store, routes.plain, routes.list = w.routes, true, w.routes.list(readRoutes(w.clients.route))
+	routes.watch = watchRoutes(w.clients.route)
 	services := clientFeed(w.clients.core, "services", "", "", &corev1.Service{})
 	services.store, services.plain = w.services, true
 	services.list = w.services.list(readList[corev1.Service](w.clients.core, "services"))
