@@ -193,8 +193,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	e.startup.end("files")
+	var turn time.Time // when it began
 	for {
 		wait := e.sync()
+		if !turn.IsZero() {
+			e.turns.took(time.Since(turn))
+		}
 		if e.pid != 0 && !e.turns.empty() {
 			wait = 0
 		}
@@ -219,7 +223,11 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.turns.add(e.pipeline, e.o.Cluster.Take())
 		}
 		timer.Stop()
-		e.update(e.turns.next())
+		turn = time.Time{}
+		if !e.turns.empty() {
+			turn = time.Now()
+			e.update(e.turns.next())
+		}
 	}
 }
 

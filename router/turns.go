@@ -4,21 +4,30 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// turnSize is how many routes are taken in and brought to HAProxy at once: some
-// milliseconds, or a tenth of a second where it has to fight for its processor.
-const turnSize = 100
+const (
+	// turnSize is how many routes are taken in and brought to HAProxy at once, at
+	// most, and leastTurn how many at least.
+	turnSize, leastTurn = 100, 10
+	// turnTime is how long that may take, lest a route that changes meanwhile waits
+	// for long. A hundred routes take some milliseconds, but where the router has
+	// to fight for its processor they took a second.
+	turnTime = 50 * time.Millisecond
+)
 
 // turns are the changed routes that are not taken in yet. Namespaces share each
 // turn: one whose routes change without end, or thousands at a time, waits for
 // itself and keeps no other waiting. A route that changes again before its turn
 // still has one.
 type turns struct {
+	// size is how many routes have one turn. It follows the time that they take,
+	// unless they are all to have one.
 	size int
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
@@ -92,6 +101,17 @@ func (t *turns) next() ingest.Changes {
 		room -= t.move(name, share, ch)
 	}
 	return ch
+}
+
+// took notes how long a turn took.
+func (t *turns) took(d time.Duration) {
+	switch {
+	case t.size == math.MaxInt:
+	case d > turnTime:
+		t.size = max(t.size/2, leastTurn)
+	case d < turnTime/2:
+		t.size = min(t.size*2, turnSize)
+	}
 }
 
 // move takes so many routes of a namespace, or all, and returns how many.

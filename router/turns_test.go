@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
@@ -65,6 +66,30 @@ func TestTurns(t *testing.T) {
 	}
 	if len(seen) != 5071 {
 		t.Errorf("%d routes taken in", len(seen))
+	}
+}
+
+// TestTurnsTime: where routes take long, few have a turn, so that others come soon.
+func TestTurnsTime(t *testing.T) {
+	t.Parallel()
+	q, p := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}
+	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
+	for _, step := range []struct {
+		took time.Duration
+		want int
+	}{
+		{0, 100}, {time.Millisecond, 100}, {60 * time.Millisecond, 50}, {time.Second, 25}, {30 * time.Millisecond, 25},
+		{time.Second, 12}, {time.Minute, 10}, {time.Minute, 10}, {time.Millisecond, 20}, {0, 40}, {0, 80}, {0, 100},
+	} {
+		q.took(step.took)
+		if got := len(q.next().Routes); got != step.want {
+			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, got, step.want)
+		}
+	}
+	all := newTurns(plan.Capabilities{})
+	all.took(time.Minute)
+	if all.add(p, ingest.Changes{Routes: routesOf("busy", 3000)}); len(all.next().Routes) != 3000 {
+		t.Error("not all at once, and each turn is a reload")
 	}
 }
 

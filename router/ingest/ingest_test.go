@@ -147,7 +147,7 @@ func FuzzBlocks(f *testing.F) {
 		f.Add("-----BEGIN CERTIFICATE-----" + s + "AAAA\n" + s + "\n-----END CERTIFICATE-----" + s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		certs, keys, err := blocks(text)
+		certs, keys, err := blocks(text, maxBundle)
 		if err != nil {
 			return
 		}

@@ -82,8 +82,8 @@ func checkBundle(certs []string) error {
 }
 
 func checkSize(certs []string, most, mostBytes int) error {
-	if n := len(certs); n > most {
-		return fmt.Errorf("%d certificates, and %d is the most", n, most)
+	if len(certs) > most {
+		return fmt.Errorf("more than %d certificates", most)
 	}
 	total := 0
 	for _, c := range certs {

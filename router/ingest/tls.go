@@ -25,15 +25,15 @@ type pemTexts struct{ chain, key, ca string }
 // refused before its key is read, which is slow as well. Errors never hold key
 // material.
 func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
-	certs, keys, err := blocks(in.chain)
+	certs, keys, err := blocks(in.chain, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	_, ownKeys, err := blocks(in.key)
+	_, ownKeys, err := blocks(in.key, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
-	caCerts, _, err := blocks(in.ca)
+	caCerts, _, err := blocks(in.ca, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("caCertificate: %w", err)
 	}
@@ -62,7 +62,7 @@ func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model
 
 // bundle checks a list of CA certificates.
 func bundle(owner model.Key, text string) (*model.CA, error) {
-	certs, _, err := blocks(text)
+	certs, _, err := blocks(text, maxBundle)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,11 @@ func DestinationCA(text string) (*model.CA, error) {
 }
 
 // blocks splits PEM text into certificates and private keys, re-encoded so
-// that nothing but them remains. Text around the blocks is dropped.
-func blocks(text string) (certs, keys []string, err error) {
+// that nothing but them remains. Text around the blocks is dropped, and nothing is
+// read after the first block beyond most.
+func blocks(text string, most int) (certs, keys []string, err error) {
 	rest := []byte(text)
-	for {
+	for len(certs)+len(keys) <= most {
 		var b *pem.Block
 		b, rest = pem.Decode(rest)
 		if b == nil {
@@ -162,10 +163,10 @@ func (m *Material) withoutCertificate(t *routev1.TLSConfig) error {
 }
 
 func checkUnused(t *routev1.TLSConfig) error {
-	if _, keys, err := blocks(t.Key); t.Key != "" && (err != nil || len(keys) == 0) {
+	if _, keys, err := blocks(t.Key, maxChain); t.Key != "" && (err != nil || len(keys) == 0) {
 		return errors.New("key: no private key found in the PEM text")
 	}
-	if certs, _, err := blocks(t.CACertificate); t.CACertificate != "" && (err != nil || len(certs) == 0) {
+	if certs, _, err := blocks(t.CACertificate, maxChain); t.CACertificate != "" && (err != nil || len(certs) == 0) {
 		return errors.New("caCertificate: no certificate found in the PEM text")
 	}
 	return nil
