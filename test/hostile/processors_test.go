@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -96,6 +98,11 @@ func separate(ctx context.Context, p *product.Product) error {
 			return err
 		}
 	}
+	// A collection of garbage, which goes before all others as well, would be seen
+	// as latency.
+	runtime.GOMAXPROCS(len(ours))
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(1 << 30)
 	return forThreads(func(id int) error {
 		var set unix.CPUSet
 		for _, n := range ours {
