@@ -66,11 +66,15 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(scratch)
 	p := &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
-	if err = p.Install(ctx); err == nil {
+	// Before anything counts the processors that it has.
+	if err = separate(ctx, c); err == nil {
+		err = p.Install(ctx)
+	}
+	if err == nil {
 		err = p.Samples(ctx)
 	}
 	if err == nil {
-		err = separate(ctx, p)
+		err = preferVictim(ctx, p)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile: install:", err)

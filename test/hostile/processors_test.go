@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
 )
 
@@ -67,9 +68,37 @@ func halve() error {
 
 // separate gives the nodes and the victim's client what they have elsewhere by
 // being other machines than the control plane and the attackers: processors of
-// their own. The victim's pods reserve processor time, as the router's do, and
-// its client, which is this process, goes before what runs beside it.
-func separate(ctx context.Context, p *product.Product) error {
+// their own.
+func separate(ctx context.Context, c *cluster.Cluster) error {
+	if err := halve(); err != nil || len(theirs) == 0 {
+		return err
+	}
+	if _, err := c.Exec(ctx, controlPlane, "bash", "-c", first); err != nil {
+		return err
+	}
+	places := map[string]processors{controlPlane: theirs, neighbour: theirs, "client": ours}
+	for _, node := range c.Nodes() {
+		places[node] = ours
+	}
+	for host, place := range places {
+		// What has ended since it was listed is no error.
+		const all = `for p in /proc/[0-9]*; do taskset --all-tasks --cpu-list --pid "$0" "${p#/proc/}" || [ ! -e "$p" ]; done`
+		if _, err := c.Exec(ctx, host, "bash", "-c", all, place.String()); err != nil {
+			return err
+		}
+	}
+	return forThreads(func(id int) error {
+		var set unix.CPUSet
+		for _, n := range ours {
+			set.Set(n)
+		}
+		return unix.SchedSetaffinity(id, &set)
+	})
+}
+
+// preferVictim lets the victim's pods reserve processor time, as the router's do,
+// and its client, which is this process, go before what runs beside it.
+func preferVictim(ctx context.Context, p *product.Product) error {
 	for _, args := range [][]string{
 		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=50m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
@@ -78,38 +107,12 @@ func separate(ctx context.Context, p *product.Product) error {
 			return err
 		}
 	}
-	if err := prefer(); err != nil {
-		return err
-	}
-	if err := halve(); err != nil || len(theirs) == 0 {
-		return err
-	}
-	if _, err := p.Cluster.Exec(ctx, controlPlane, "bash", "-c", first); err != nil {
-		return err
-	}
-	places := map[string]processors{controlPlane: theirs, neighbour: theirs, "client": ours}
-	for _, node := range p.Cluster.Nodes() {
-		places[node] = ours
-	}
-	for host, place := range places {
-		// What has ended since it was listed is no error.
-		const all = `for p in /proc/[0-9]*; do taskset --all-tasks --cpu-list --pid "$0" "${p#/proc/}" || [ ! -e "$p" ]; done`
-		if _, err := p.Cluster.Exec(ctx, host, "bash", "-c", all, place.String()); err != nil {
-			return err
-		}
-	}
-	// A collection of garbage, which goes before all others as well, would be seen
-	// as latency.
-	runtime.GOMAXPROCS(len(ours))
+	// A collection of garbage, which would go before all others as well, would be
+	// seen as latency.
+	runtime.GOMAXPROCS(max(len(ours), 1))
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(1 << 30)
-	return forThreads(func(id int) error {
-		var set unix.CPUSet
-		for _, n := range ours {
-			set.Set(n)
-		}
-		return unix.SchedSetaffinity(id, &set)
-	})
+	return prefer()
 }
 
 // prefer puts this process before all others on its processors. A nice value
