@@ -193,14 +193,15 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	e.startup.end("files")
-	var turn time.Time // when it began
+	var turn ingest.Changes
+	var began time.Time
 	for {
 		wait := e.sync()
-		if !turn.IsZero() {
-			e.turns.took(time.Since(turn))
+		if n := len(turn.Routes) + len(turn.Endpoints); n > 0 {
+			e.turns.took(n, time.Since(began), time.Now())
 		}
-		if e.pid != 0 && !e.turns.empty() {
-			wait = 0
+		if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
+			wait = min(wait, next)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -223,11 +224,9 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.turns.add(e.pipeline, e.o.Cluster.Take())
 		}
 		timer.Stop()
-		turn = time.Time{}
-		if !e.turns.empty() {
-			turn = time.Now()
-			e.update(e.turns.next())
-		}
+		began = time.Now()
+		turn = e.turns.next(began)
+		e.update(turn)
 	}
 }
 

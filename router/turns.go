@@ -19,6 +19,9 @@ const (
 	// for long. A hundred routes take some milliseconds, but where the router has
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
+	// restTime is from how long a turn on it is followed by as long a rest from
+	// namespaces with many changes, so that they leave HAProxy half of a processor.
+	restTime = turnTime / 4
 )
 
 // turns are the changed routes that are not taken in yet. Namespaces share each
@@ -29,6 +32,8 @@ type turns struct {
 	// size is how many routes have one turn. It follows the time that they take,
 	// unless they are all to have one.
 	size int
+	// rest is until when namespaces with more than leastTurn routes wait.
+	rest time.Time
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
 	waiting map[string]map[model.Key]bool
@@ -43,8 +48,18 @@ func newTurns(caps plan.Capabilities) *turns {
 	return t
 }
 
-// empty reports whether nothing waits.
-func (t *turns) empty() bool { return !t.all && len(t.waiting) == 0 }
+// due returns in how long something has its turn, and false if nothing waits.
+func (t *turns) due(now time.Time) (time.Duration, bool) {
+	if t.all {
+		return 0, true
+	}
+	for _, routes := range t.waiting {
+		if len(routes) <= leastTurn {
+			return 0, true
+		}
+	}
+	return max(t.rest.Sub(now), 0), len(t.waiting) > 0
+}
 
 // add takes changes of objects. What names these in a pipeline changed with them.
 func (t *turns) add(p *Pipeline, ch ingest.Changes) {
@@ -81,15 +96,17 @@ func (t *turns) note(key model.Key, object bool) {
 
 // next returns what to take in now. Each namespace gets an equal share; what one
 // does not need is for the others.
-func (t *turns) next() ingest.Changes {
+func (t *turns) next(now time.Time) ingest.Changes {
 	if t.all {
 		t.all = false
 		return ingest.Changes{All: true}
 	}
 	ch := ingest.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
 	names := make([]string, 0, len(t.waiting))
-	for name := range t.waiting { // in no order, so that none is always last
-		names = append(names, name)
+	for name, routes := range t.waiting { // in no order, so that none is always last
+		if len(routes) <= leastTurn || !now.Before(t.rest) {
+			names = append(names, name)
+		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(t.waiting[a]), len(t.waiting[b])) })
 	room := t.size
@@ -103,13 +120,18 @@ func (t *turns) next() ingest.Changes {
 	return ch
 }
 
-// took notes how long a turn took.
-func (t *turns) took(d time.Duration) {
+// took notes when a turn ended that so many routes had, and how long it took.
+func (t *turns) took(routes int, d time.Duration, now time.Time) {
+	if t.size == math.MaxInt {
+		return
+	}
+	if routes > leastTurn && d > restTime {
+		t.rest = now.Add(d)
+	}
 	switch {
-	case t.size == math.MaxInt:
-	case d > turnTime:
+	case d > turnTime && routes > leastTurn:
 		t.size = max(t.size/2, leastTurn)
-	case d < turnTime/2:
+	case d < turnTime/2 && routes >= t.size:
 		t.size = min(t.size*2, turnSize)
 	}
 }

@@ -40,12 +40,12 @@ func TestTurns(t *testing.T) {
 	q.add(p, ingest.Changes{Services: KeySet{busy: {}}})
 	q.add(p, ingest.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
 	seen := KeySet{}
-	for round := 0; !q.empty(); round++ {
+	for round := 0; waits(q); round++ {
 		if round == 3 {
 			q.add(p, ingest.Changes{Routes: routesOf("calm", 1)})
 			q.add(p, ingest.Changes{Routes: routesOf("some", 70)})
 		}
-		ch := q.next()
+		ch := q.next(time.Now())
 		if n := len(ch.Routes) + len(ch.Endpoints); n > turnSize {
 			t.Fatalf("round %d: %d routes at once", round, n)
 		}
@@ -69,26 +69,51 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsTime: where routes take long, few have a turn, so that others come soon.
+// waits reports whether something has not had its turn yet.
+func waits(q *turns) bool {
+	_, due := q.due(time.Now())
+	return due
+}
+
+// TestTurnsTime: where routes take long, few have a turn, so that others come
+// soon, and after it they rest.
 func TestTurnsTime(t *testing.T) {
 	t.Parallel()
-	q, p := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}
+	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
 	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
+	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
 		want int
+		rest bool
 	}{
-		{0, 100}, {time.Millisecond, 100}, {60 * time.Millisecond, 50}, {time.Second, 25}, {30 * time.Millisecond, 25},
-		{time.Second, 12}, {time.Minute, 10}, {time.Minute, 10}, {time.Millisecond, 20}, {0, 40}, {0, 80}, {0, 100},
+		{0, 100, false}, {time.Millisecond, 100, false}, {60 * time.Millisecond, 50, true}, {time.Second, 25, true}, {30 * time.Millisecond, 25, true},
+		{time.Second, 12, true}, {time.Minute, 10, true}, {time.Minute, 10, false}, {time.Millisecond, 20, false}, {0, 40, false}, {0, 80, false}, {0, 100, false},
 	} {
-		q.took(step.took)
-		if got := len(q.next().Routes); got != step.want {
-			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, got, step.want)
+		q.took(taken, step.took, now)
+		if wait, due := q.due(now); !due || (wait > 0) != step.rest || wait > step.took {
+			t.Errorf("after a turn of %d routes and %v, a rest of %v", taken, step.took, wait)
+		}
+		now = now.Add(step.took)
+		if taken = len(q.next(now).Routes); taken != step.want {
+			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, taken, step.want)
 		}
 	}
+	q.took(taken, time.Second, now)
+	q.add(p, ingest.Changes{Routes: routesOf("calm", 3)})
+	if wait, due := q.due(now); !due || wait > 0 {
+		t.Errorf("a namespace with few changes waits for %v", wait)
+	}
+	if ch := q.next(now); len(ch.Routes) != 3 || count(ch.Routes, "calm") != 3 {
+		t.Errorf("%d routes have a turn in the rest", len(ch.Routes))
+	}
+	q.took(3, time.Second, now)
+	if q.size != turnSize/2 {
+		t.Errorf("three slow routes changed the size of turns to %d", q.size)
+	}
 	all := newTurns(plan.Capabilities{})
-	all.took(time.Minute)
-	if all.add(p, ingest.Changes{Routes: routesOf("busy", 3000)}); len(all.next().Routes) != 3000 {
+	all.took(5000, time.Minute, now)
+	if all.add(p, ingest.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
 	}
 }
@@ -106,7 +131,7 @@ func TestTurnsReasons(t *testing.T) {
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
 	q.add(p, ingest.Changes{Routes: KeySet{key("byBoth"): {}}, Secrets: KeySet{secret: {}}})
 	q.add(p, ingest.Changes{Services: KeySet{service: {}}})
-	ch := q.next()
+	ch := q.next(time.Now())
 	for _, name := range []string{"bySecret", "byBoth"} {
 		if _, ok := ch.Routes[key(name)]; !ok {
 			t.Errorf("%s is no change of the route: %v", name, ch)
@@ -117,13 +142,13 @@ func TestTurnsReasons(t *testing.T) {
 	}
 	q.add(p, ingest.Changes{Routes: routesOf("a", 3)})
 	q.add(p, ingest.Changes{All: true})
-	if ch := q.next(); !ch.All || !q.empty() {
-		t.Errorf("everything changed: %v, %t", ch, q.empty())
+	if ch := q.next(time.Now()); !ch.All || waits(q) {
+		t.Errorf("everything changed: %v, %t", ch, !waits(q))
 	}
-	if q = newTurns(plan.Capabilities{}); q.empty() {
+	if q = newTurns(plan.Capabilities{}); !waits(q) {
 		q.add(p, ingest.Changes{Routes: routesOf("a", 3000)})
 	}
-	if ch := q.next(); len(ch.Routes) != 3000 {
+	if ch := q.next(time.Now()); len(ch.Routes) != 3000 {
 		t.Errorf("%d at once, and each turn is a reload", len(ch.Routes))
 	}
 }

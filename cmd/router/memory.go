@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
@@ -15,7 +16,24 @@ import (
 const (
 	startGC  = 50
 	steadyGC = 15
+	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
+	// a small heap alone, one change of a large route is several collections.
+	leastGarbage = 8 << 20
+	// heapLooks is how often the share is made to fit the heap.
+	heapLooks = 10 * time.Second
 )
+
+// steady returns GOGC for a heap of so many live bytes.
+func steady(live uint64) int {
+	return max(steadyGC, int(leastGarbage*100/max(live, 1<<20)))
+}
+
+// liveHeap returns what the last collection found in use, in bytes.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
 
 // saveMemory bounds the garbage that the process keeps, once it is ready.
 // GOGC in the environment, if set, stays in force.
@@ -35,6 +53,7 @@ func saveMemory(ctx context.Context, ready func() bool) {
 	}
 	debug.SetGCPercent(steadyGC)
 	debug.FreeOSMemory()
+	go followHeap(ctx)
 	// The first reports of status are what a start leaves behind.
 	for _, wait := range []time.Duration{5 * time.Second, time.Minute} {
 		select {
@@ -42,6 +61,23 @@ func saveMemory(ctx context.Context, ready func() bool) {
 			return
 		case <-time.After(wait):
 			debug.FreeOSMemory()
+		}
+	}
+}
+
+// followHeap lets the share of garbage follow the heap's size.
+func followHeap(ctx context.Context) {
+	tick := time.NewTicker(heapLooks)
+	defer tick.Stop()
+	for now := steadyGC; ; {
+		if want := steady(liveHeap()); want < now*9/10 || want > now*11/10 {
+			now = want
+			debug.SetGCPercent(want)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
