@@ -19,9 +19,10 @@ const (
 	// for long. A hundred routes take some milliseconds, but where the router has
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
-	// restTime is from how long a turn on it is followed by as long a rest from
-	// namespaces with many changes, so that they leave HAProxy half of a processor.
-	restTime = turnTime / 4
+	// restTime is from how long a turn on it is followed by a rest from namespaces
+	// with many changes, restShare times as long, so that these leave the processor
+	// to HAProxy for most of the time.
+	restTime, restShare = turnTime / 4, 3
 )
 
 // turns are the changed routes that are not taken in yet. Namespaces share each
@@ -126,7 +127,7 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 		return
 	}
 	if routes > leastTurn && d > restTime {
-		t.rest = now.Add(d)
+		t.rest = now.Add(restShare * d)
 	}
 	switch {
 	case d > turnTime && routes > leastTurn:

@@ -91,10 +91,10 @@ func TestTurnsTime(t *testing.T) {
 		{time.Second, 12, true}, {time.Minute, 10, true}, {time.Minute, 10, false}, {time.Millisecond, 20, false}, {0, 40, false}, {0, 80, false}, {0, 100, false},
 	} {
 		q.took(taken, step.took, now)
-		if wait, due := q.due(now); !due || (wait > 0) != step.rest || wait > step.took {
+		if wait, due := q.due(now); !due || (wait > 0) != step.rest || wait > restShare*step.took {
 			t.Errorf("after a turn of %d routes and %v, a rest of %v", taken, step.took, wait)
 		}
-		now = now.Add(step.took)
+		now = now.Add(restShare * step.took)
 		if taken = len(q.next(now).Routes); taken != step.want {
 			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, taken, step.want)
 		}
