@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -62,8 +63,9 @@ func ClientOptions() client.Options {
 // CacheOptions limit what the operator keeps in memory: of Secrets no content, and
 // in foreign namespaces the metadata of TLS certificates only, of Roles those for Ingresses and of the
 // routers, of Deployments and Pods only the routers, of Nodes only what placement
-// and addresses need.
-func CacheOptions() cache.Options {
+// and addresses need. Routes are decoded in one go (package jsonwatch): a tenant's
+// may be large, and change often.
+func CacheOptions(config *rest.Config) cache.Options {
 	own := map[string]cache.Config{api.OperandNamespace: {}}
 	routers := cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", api.RouterServiceAccount)}
 	access := cache.ByObject{Namespaces: map[string]cache.Config{
@@ -74,6 +76,7 @@ func CacheOptions() cache.Options {
 	clusterWide := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", routerRole)}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      newInformer(config),
 		ByObject: map[client.Object]cache.ByObject{
 			&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},
 			&iov1.DNSRecord{}:               {Namespaces: map[string]cache.Config{api.OperatorNamespace: {}}},

@@ -8,8 +8,9 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// removalSlice bounds how long removals keep changes waiting.
-const removalSlice = 5 * time.Millisecond
+// removalSlice bounds how long removals keep changes waiting, removalRest how soon
+// more of them follow.
+const removalSlice, removalRest = 5 * time.Millisecond, restShare * 5 * time.Millisecond
 
 // removalRetry is half the time to the second try. The first one often fails
 // just because HAProxy closes a server's idle connections a moment later.
@@ -53,7 +54,7 @@ func (e *Engine) remove() time.Duration {
 		case wait > 0:
 			next = min(next, wait)
 		case time.Since(began) > removalSlice:
-			next = time.Millisecond
+			next = min(next, removalRest)
 		case e.tryRemove(s):
 			delete(e.removals.due, s)
 			continue

@@ -211,7 +211,7 @@ func run(ctx context.Context, s settings) error {
 	names.Registerer = metrics.Registry
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         operator.CacheOptions(),
+		Cache:                         operator.CacheOptions(config),
 		Client:                        operator.ClientOptions(),
 		HealthProbeBindAddress:        s.healthAddress,
 		Metrics:                       scrape.Options(s.metricsAddress, s.metricsOpen),

@@ -3,9 +3,7 @@ package kube
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"testing"
 
@@ -83,33 +81,5 @@ func FuzzDecodeRoutes(f *testing.F) {
 		if _, err := decodeRoutes(bytes.NewReader(data[:min(end, 1)]), func(*routev1.Route) error { return nil }); err == nil {
 			t.Error("a list that ends early was taken")
 		}
-	})
-}
-
-// FuzzDecodeEvents: whatever comes as a watch of routes, decoding ends, and what is
-// taken for an event has a type and an object.
-func FuzzDecodeEvents(f *testing.F) {
-	one := `{"type":"ADDED","object":` + routeJSON + `}`
-	for _, text := range []string{
-		one, one + one, one[:len(one)-1], `{"object":{},"type":"ADDED"}`, `{"type":"ERROR","object":{"code":410}}`, `{"type":"ADDED"}`, `{"type":"\n","object":{}}`,
-		`{"type":"ADDED","object":null}`, `{"type":"ADDED","object":7}`, `{"type":7}`, `[]`, `null`, ``, `{}`, `{"type":"ADDED","object":{},"object":[]}`, `{"type":"ADDED","x":{}}`,
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		events := &routeEvents{io.NopCloser(nil), json.NewDecoder(bytes.NewReader(data))}
-		for range len(data) + 1 {
-			kind, object, err := events.Decode()
-			if err != nil {
-				return
-			}
-			if kind == "" || object == nil {
-				t.Fatalf("event of type %q with object %v", kind, object)
-			}
-			if r, ok := object.(*routev1.Route); ok {
-				stripRoute(r)
-			}
-		}
-		t.Fatal("it does not end")
 	})
 }

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	routev1 "github.com/openshift/api/route/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/fairlead/fairlead/router/kube/jsonwatch"
 )
 
 // This file reads the first lists, which are most of a start, and the events of
@@ -116,65 +116,15 @@ func readRoutes(client rest.Interface) reader {
 	}
 }
 
-// watchRoutes watches routes. A tenant's route may have a megabyte, and each of its
-// changes keeps those of others waiting, so it is decoded in one go: client-go
-// goes over the text of an event eight times.
+// watchRoutes watches routes, of which it decodes what the router reads.
 func watchRoutes(client rest.Interface) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		o.Watch = true
-		body, err := client.Get().Resource("routes").VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
-		if err != nil {
-			return nil, err // as it is: the reflector looks at it
-		}
-		return watch.NewStreamWatcher(&routeEvents{body, json.NewDecoder(body)}, apierrors.NewClientErrorReporter(http.StatusInternalServerError, "watch", "ClientWatchDecoding")), nil
-	}
-}
-
-// routeEvents decodes a watch of routes.
-type routeEvents struct {
-	body io.Closer
-	d    *json.Decoder
-}
-
-// Close implements watch.Decoder.
-func (e *routeEvents) Close() { _ = e.body.Close() }
-
-// Decode implements watch.Decoder.
-func (e *routeEvents) Decode() (kind watch.EventType, object runtime.Object, err error) {
-	if _, err := e.d.Token(); err != nil {
-		return "", nil, err // the end of the stream, as it is
-	}
-	for e.d.More() {
-		name, err := e.d.Token()
-		if err != nil {
-			return "", nil, err
-		}
-		switch {
-		case name == "type":
-			err = e.d.Decode(&kind)
-		case name == "object" && kind == watch.Error:
-			status := &metav1.Status{}
-			object, err = status, e.d.Decode(status)
-		case name == "object" && kind != "":
+		return jsonwatch.Start(ctx, client, "routes", o, func(d *json.Decoder) (runtime.Object, error) {
 			l := listedRoute{}
-			err = e.d.Decode(&l)
-			object = l.route()
-		default:
-			err = fmt.Errorf("an event of type %q begins with %v", kind, name)
-		}
-		if err != nil {
-			return "", nil, err
-		}
+			err := d.Decode(&l)
+			return l.route(), err
+		})
 	}
-	switch kind {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
-	default:
-		return "", nil, fmt.Errorf("an event of type %q", kind)
-	}
-	if object == nil {
-		return "", nil, fmt.Errorf("an event of type %q without object", kind)
-	}
-	return kind, object, expect(e.d, json.Delim('}'))
 }
 
 // listedRoute is of a Route what the router reads; above all not managedFields.

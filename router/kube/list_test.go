@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
 
@@ -92,75 +90,6 @@ func TestListedRouteIsTheRoute(t *testing.T) {
 	if got := all[0]; cap(got.Status.Ingress) != 1 || cap(got.Status.Ingress[0].Conditions) != 1 {
 		t.Error("the status has room for more")
 	}
-}
-
-// TestDecodeEvents: a watch of routes tells what client-go's would.
-func TestDecodeEvents(t *testing.T) {
-	t.Parallel()
-	text := `{"type":"ADDED","object":` + routeJSON + `}
-{"type":"BOOKMARK","object":{"kind":"Route","metadata":{"resourceVersion":"12"}}}
-{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410}}
-{"type":"DELETED","object":` + routeJSON + `}
-`
-	want := &routev1.Route{}
-	if err := json.Unmarshal([]byte(routeJSON), want); err != nil {
-		t.Fatal(err)
-	}
-	stripRoute(want)
-	want.Generation = 0 // nobody reads it
-	events := &routeEvents{io.NopCloser(nil), json.NewDecoder(strings.NewReader(text))}
-	for _, expected := range []watch.Event{
-		{Type: watch.Added, Object: want},
-		{Type: watch.Bookmark, Object: &routev1.Route{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "12"}}},
-		{Type: watch.Error, Object: &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status"}, Status: "Failure", Reason: "Expired", Code: 410}},
-		{Type: watch.Deleted, Object: want},
-	} {
-		kind, object, err := events.Decode()
-		if err != nil {
-			t.Fatal(expected.Type, err)
-		}
-		if r, ok := object.(*routev1.Route); ok {
-			stripRoute(r)
-		}
-		if diff := cmp.Diff(expected, watch.Event{Type: kind, Object: object}); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-	}
-	if _, _, err := events.Decode(); err != io.EOF { //nolint:errorlint // client-go compares it
-		t.Errorf("the end: %v", err)
-	}
-}
-
-// BenchmarkDecodeEvent decodes a change of a route that is as large as the API
-// server takes.
-func BenchmarkDecodeEvent(b *testing.B) {
-	route := &routev1.Route{Spec: routev1.RouteSpec{TLS: &routev1.TLSConfig{DestinationCACertificate: strings.Repeat(strings.Repeat("A", 64)+"\n", 14_000)}}}
-	route.APIVersion, route.Kind = "route.openshift.io/v1", "Route"
-	object, err := json.Marshal(route)
-	if err != nil {
-		b.Fatal(err)
-	}
-	text := []byte(`{"type":"MODIFIED","object":` + string(object) + "}\n")
-	b.ReportAllocs()
-	b.SetBytes(int64(len(text)))
-	events := &routeEvents{io.NopCloser(nil), json.NewDecoder(&endless{text: text})}
-	for b.Loop() {
-		if _, _, err := events.Decode(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// endless is one text again and again.
-type endless struct {
-	text []byte
-	at   int
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	n := copy(p, e.text[e.at:])
-	e.at = (e.at + n) % len(e.text)
-	return n, nil
 }
 
 // TestRouteAllocations: a start decodes every route, so what one costs counts.

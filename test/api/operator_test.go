@@ -74,7 +74,7 @@ func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i
 	}
 	skipNameValidation := true
 	options := ctrl.Options{
-		Scheme: scheme(t), Cache: operator.CacheOptions(), Client: operator.ClientOptions(),
+		Scheme: scheme(t), Cache: operator.CacheOptions(config), Client: operator.ClientOptions(),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	}
 	options.Controller.SkipNameValidation = &skipNameValidation // every test starts the same controllers
