@@ -67,6 +67,38 @@ func TestIngressLimits(t *testing.T) {
 	wantRoutes(t, c, other.Name, 20)
 }
 
+// TestIngressChanges: an Ingress that changes again and again has no more Routes
+// than it asks for, and some that are about to go.
+func TestIngressChanges(t *testing.T) {
+	c, _ := startOperator(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "changes-"}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	const paths, changes, left = 120, 25, 150 // two turns, and what one writes meanwhile
+	most := 0
+	for n := range changes {
+		text := strings.ReplaceAll(manyPaths(ns.Name, "shop", "changes.example.com", paths), "{path: /", fmt.Sprintf("{path: /v%d-", n))
+		if err := apply(t, text); err != nil {
+			t.Fatal(err)
+		}
+		// When its first Routes are there the next change comes.
+		eventually(t, func() error {
+			routes, err := byPath(c, ns.Name)
+			most = max(most, len(routes))
+			if _, there := routes[fmt.Sprintf("changes.example.com/v%d-0", n)]; err == nil && !there {
+				err = fmt.Errorf("no Route of change %d among %d", n, len(routes))
+			}
+			return err
+		})
+	}
+	t.Logf("%d Routes at most", most)
+	if most > paths+left {
+		t.Errorf("an Ingress with %d paths had %d Routes at a time", paths, most)
+	}
+	wantRoutes(t, c, ns.Name, paths)
+}
+
 // TestIngressQuota: what a quota of the API server refuses is told, and asked for
 // a few times only.
 func TestIngressQuota(t *testing.T) {

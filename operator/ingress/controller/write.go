@@ -22,8 +22,13 @@ const (
 	// their turn, and nextTurn how long it waits for its own: the cache learns
 	// meanwhile of what was written.
 	turnWrites = 50
-	nextTurn   = 100 * time.Millisecond
+	nextTurn   = 200 * time.Millisecond
 )
+
+// mostLeft is how many Routes an Ingress may have that nothing of it asks for any
+// more, before these go first. They go last otherwise; but an Ingress that changes
+// again and again never came to that, and had any number of them.
+const mostLeft = 2 * turnWrites
 
 // errTurnEnds says that an Ingress has more to be written.
 var errTurnEnds = errors.New("its turn ends")
@@ -36,6 +41,9 @@ const mostRefused = 20
 // for any more, in this order: a path that moves to another Route is served
 // all the time. It returns the Routes as they are then.
 func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, desired []*routev1.Route) ([]*routev1.Route, []api.Finding, error) {
+	if gone := unclaimed(owned, desired); len(gone) > mostLeft {
+		return nil, nil, r.deleteOthers(ctx, i, gone, nil, turnWrites)
+	}
 	var current []*routev1.Route
 	var refused []api.Finding
 	var failed []error
@@ -72,11 +80,31 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 	return current, refused, worst(failed)
 }
 
+// unclaimed returns the Routes that can go though desired ones are not written yet:
+// their paths are of no desired Route, or of one that is there.
+func unclaimed(owned map[string]*routev1.Route, desired []*routev1.Route) map[string]*routev1.Route {
+	type place struct{ host, path string }
+	missing, wanted := map[place]bool{}, map[string]bool{}
+	for _, d := range desired {
+		wanted[d.Name] = true
+		if owned[d.Name] == nil {
+			missing[place{d.Spec.Host, d.Spec.Path}] = true
+		}
+	}
+	gone := map[string]*routev1.Route{}
+	for name, route := range owned {
+		if route.DeletionTimestamp.IsZero() && !wanted[name] && !missing[place{route.Spec.Host, route.Spec.Path}] {
+			gone[name] = route
+		}
+	}
+	return gone
+}
+
 // deleteOthers deletes the Routes that are not wanted, as many as there is room for.
 func (r *reconciler) deleteOthers(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, wanted map[string]bool, room int) error {
 	var failed []error
 	for name, route := range owned {
-		if wanted[name] {
+		if wanted[name] || !route.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if room--; room < 0 {
