@@ -31,69 +31,90 @@ const (
 )
 
 // lastGood is what that file is to hold. A tenant may have thousands of such
-// routes, so only what changes is made anew.
+// routes, so a change costs what its route does, and no namespace has more than
+// its share.
 type lastGood struct {
 	kept  map[model.Key]Kept
 	texts map[model.Key][]byte
+	// used counts the bytes of each namespace, total those of all.
+	used  map[string]int
+	total int
+	// full are the namespaces with routes that do not fit, true until that is told.
+	full map[string]bool
 	// due is true if the file is another one, next when it may be written.
 	due  bool
 	next time.Time
-	// full are the namespaces with routes that do not fit.
-	full []string
 }
 
 func newLastGood() lastGood {
-	return lastGood{kept: map[model.Key]Kept{}, texts: map[model.Key][]byte{}}
+	return lastGood{kept: map[model.Key]Kept{}, texts: map[model.Key][]byte{}, used: map[string]int{}, full: map[string]bool{}}
 }
 
 // set notes what is to be kept of a route, if anything is.
 func (l *lastGood) set(key model.Key, k Kept, keep bool) {
-	if !keep {
-		_, kept := l.texts[key]
-		l.due = l.due || kept
-		delete(l.kept, key)
-		delete(l.texts, key)
+	former, had := l.texts[key]
+	if keep && had && l.kept[key] == k {
 		return
 	}
-	if l.kept[key] == k {
+	if had {
+		delete(l.kept, key)
+		delete(l.texts, key)
+		l.add(key.Namespace, -len(former))
+	}
+	if !keep {
+		l.due = l.due || had
 		return
 	}
 	text, _ := json.Marshal(k) // such types always can be written
-	l.due = l.due || !bytes.Equal(text, l.texts[key])
+	if l.used[key.Namespace]+len(text) > lastGoodShare || l.total+len(text) > maxLastGood {
+		l.due = l.due || had
+		if _, known := l.full[key.Namespace]; !known {
+			l.full[key.Namespace] = true
+		}
+		return
+	}
+	l.due = l.due || !bytes.Equal(text, former)
 	l.kept[key], l.texts[key] = k, text
+	l.add(key.Namespace, len(text))
 }
 
-// file returns the text of the file, and the namespaces with routes that do not
-// fit. Every namespace has the same share, and the routes that come first by name
-// have theirs of it.
-func (l *lastGood) file() (text []byte, full []string) {
+func (l *lastGood) add(namespace string, bytes int) {
+	l.total += bytes
+	if l.used[namespace] += bytes; l.used[namespace] == 0 {
+		delete(l.used, namespace)
+		delete(l.full, namespace)
+	}
+}
+
+// file returns the text of the file.
+func (l *lastGood) file() []byte {
 	keys := slices.SortedFunc(maps.Keys(l.texts), func(a, b model.Key) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	used := map[string]int{}
-	text = []byte{'['}
-	for _, key := range keys {
-		n := len(l.texts[key]) + 1
-		if used[key.Namespace]+n > lastGoodShare || len(text)+n > maxLastGood {
-			if len(full) == 0 || full[len(full)-1] != key.Namespace {
-				full = append(full, key.Namespace)
-			}
-			continue
-		}
-		used[key.Namespace] += n
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(text, l.texts[key]...)
+	texts := make([][]byte, len(keys))
+	for i, key := range keys {
+		texts[i] = l.texts[key]
 	}
-	return append(text, ']'), full
+	return slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'})
+}
+
+// tell returns the namespaces that are full and have not been told of.
+func (l *lastGood) tell() (full []string) {
+	for namespace, fresh := range l.full {
+		if fresh {
+			full = append(full, namespace)
+			l.full[namespace] = false
+		}
+	}
+	slices.Sort(full)
+	return full
 }
 
 // recallLastGood takes the last good versions over from a former process of
 // the router in the same pod.
 func (e *Engine) recallLastGood() {
 	var kept []Kept
-	if !e.o.State.Read(lastGoodFile, maxLastGood, func(text []byte) (err error) {
+	if !e.o.State.Read(lastGoodFile, 2*maxLastGood, func(text []byte) (err error) {
 		kept, err = parseKept(text)
 		return err
 	}) {
@@ -183,19 +204,18 @@ func (e *Engine) noteLastGood() {
 
 // saveLastGood keeps the last good versions for the next process of the router.
 func (e *Engine) saveLastGood() {
+	if full := e.lastGood.tell(); len(full) > 0 {
+		e.log.Error("some last good versions of routes are not kept: these namespaces have too many that cannot be served as they are; the next process of the router will not know them", "namespaces", full, "share", lastGoodShare)
+	}
 	began := time.Now()
 	if !e.lastGood.due || began.Before(e.lastGood.next) {
 		return
 	}
-	text, full := e.lastGood.file()
-	if err := e.o.State.Write(lastGoodFile, text); err != nil {
+	if err := e.o.State.Write(lastGoodFile, e.lastGood.file()); err != nil {
 		e.lastGood.next = began.Add(lastGoodPause)
 		e.log.Error("cannot keep the last good versions of routes; the next process of the router will not know them", "err", err)
 		return
 	}
-	if !slices.Equal(full, e.lastGood.full) && len(full) > 0 {
-		e.log.Error("some last good versions of routes are not kept: these namespaces have too many that cannot be served as they are; the next process of the router will not know them", "namespaces", full, "share", lastGoodShare)
-	}
 	now := time.Now()
-	e.lastGood.full, e.lastGood.due, e.lastGood.next = full, false, now.Add(lastGoodRest*now.Sub(began))
+	e.lastGood.due, e.lastGood.next = false, now.Add(lastGoodRest*now.Sub(began))
 }

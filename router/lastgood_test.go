@@ -106,7 +106,7 @@ func TestLastGoodBounded(t *testing.T) {
 		add("flood", fmt.Sprintf("r%04d", i))
 	}
 	add("victim", "r")
-	text, full := l.file()
+	text := l.file()
 	kept, err := parseKept(text)
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +114,11 @@ func TestLastGoodBounded(t *testing.T) {
 	if last := kept[len(kept)-1]; last.Key.Namespace != "victim" || last.Good == nil {
 		t.Errorf("the last kept route is %s", last.Key)
 	}
-	if len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) {
+	if full := l.tell(); len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) || l.tell() != nil {
 		t.Errorf("%d routes in %d bytes; full: %v", len(kept), len(text), full)
+	}
+	if len(l.texts) != len(kept) || len(l.kept) != len(kept) {
+		t.Errorf("%d texts and %d versions of %d routes are in memory", len(l.texts), len(l.kept), len(kept))
 	}
 	i := 0
 	if n := testing.AllocsPerRun(20, func() { i++; add("victim", fmt.Sprint("q", i)) }); n > 200 {
@@ -124,8 +127,8 @@ func TestLastGoodBounded(t *testing.T) {
 	for key := range l.kept {
 		l.set(key, Kept{}, false)
 	}
-	if text, full := l.file(); string(text) != "[]" || full != nil || !l.due {
-		t.Errorf("%s, %v", text, full)
+	if text := l.file(); string(text) != "[]" || l.total != 0 || len(l.used) > 0 || len(l.full) > 0 || !l.due {
+		t.Errorf("%s is left of %d bytes: %v, %v", text, l.total, l.used, l.full)
 	}
 	l.due = false
 	if l.set(model.Key{Namespace: "flood", Name: "r"}, Kept{}, false); l.due {

@@ -15,8 +15,8 @@ const (
 	// turnSize is how many routes are taken in and brought to HAProxy at once, at
 	// most, and leastTurn how many at least.
 	turnSize, leastTurn = 100, 10
-	// turnTime is how long that may take, lest a route that changes meanwhile waits
-	// for long. A hundred routes take some milliseconds, but where the router has
+	// turnTime is how long that may take, so that a route that changes meanwhile waits
+	// not for long. A hundred routes take some milliseconds, but where the router has
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
 	// restTime is from how long a turn on it is followed by a rest from namespaces
