@@ -19,10 +19,14 @@ const (
 	// not for long. A hundred routes take some milliseconds, but where the router has
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
-	// restTime is from how long a turn on it is followed by a rest from namespaces
-	// with many changes, restShare times as long, so that these leave the processor
-	// to HAProxy for most of the time.
+	// restTime is from how long a turn on it is followed by a rest from busy
+	// namespaces, restShare times as long, so that these leave the processor to
+	// HAProxy for most of the time.
 	restTime, restShare = turnTime / 4, 3
+	// A namespace is busy when more than turnBurst of its routes had their turn,
+	// less turnRate for each second: more than when a node fails, and all its pods
+	// go elsewhere.
+	turnBurst, turnRate = 10_000, 500
 )
 
 // turns are the changed routes that are not taken in yet. Namespaces share each
@@ -33,8 +37,10 @@ type turns struct {
 	// size is how many routes have one turn. It follows the time that they take,
 	// unless they are all to have one.
 	size int
-	// rest is until when namespaces with more than leastTurn routes wait.
-	rest time.Time
+	// rest is until when busy namespaces wait that have more than leastTurn routes
+	// here, and spent which turns namespaces had.
+	rest  time.Time
+	spent map[string]spending
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
 	waiting map[string]map[model.Key]bool
@@ -42,7 +48,7 @@ type turns struct {
 }
 
 func newTurns(caps plan.Capabilities) *turns {
-	t := &turns{size: turnSize, waiting: map[string]map[model.Key]bool{}}
+	t := &turns{size: turnSize, spent: map[string]spending{}, waiting: map[string]map[model.Key]bool{}}
 	if !caps.DynamicBackends {
 		t.size = math.MaxInt // one reload is for all of them
 	}
@@ -54,12 +60,35 @@ func (t *turns) due(now time.Time) (time.Duration, bool) {
 	if t.all {
 		return 0, true
 	}
-	for _, routes := range t.waiting {
-		if len(routes) <= leastTurn {
+	for name := range t.waiting {
+		if !t.rests(name, now) {
 			return 0, true
 		}
 	}
 	return max(t.rest.Sub(now), 0), len(t.waiting) > 0
+}
+
+// spending is how many routes of a namespace had a turn, as of a time.
+type spending struct {
+	routes float64
+	at     time.Time
+}
+
+// spend counts further turns of a namespace, and returns what it has spent.
+func (t *turns) spend(namespace string, routes int, now time.Time) float64 {
+	s := t.spent[namespace]
+	s.routes = max(0, s.routes-turnRate*now.Sub(s.at).Seconds()) + float64(routes)
+	if s.at = now; s.routes > 0 {
+		t.spent[namespace] = s
+	} else {
+		delete(t.spent, namespace)
+	}
+	return s.routes
+}
+
+// rests reports whether a namespace has to wait for the end of the rest.
+func (t *turns) rests(namespace string, now time.Time) bool {
+	return now.Before(t.rest) && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
 }
 
 // add takes changes of objects. What names these in a pipeline changed with them.
@@ -103,9 +132,15 @@ func (t *turns) next(now time.Time) ingest.Changes {
 		return ingest.Changes{All: true}
 	}
 	ch := ingest.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
+	if len(t.waiting) == 0 {
+		for name := range t.spent {
+			t.spend(name, 0, now) // forgets what is long ago
+		}
+		return ch
+	}
 	names := make([]string, 0, len(t.waiting))
-	for name, routes := range t.waiting { // in no order, so that none is always last
-		if len(routes) <= leastTurn || !now.Before(t.rest) {
+	for name := range t.waiting { // in no order, so that none is always last
+		if !t.rests(name, now) {
 			names = append(names, name)
 		}
 	}
@@ -116,7 +151,9 @@ func (t *turns) next(now time.Time) ingest.Changes {
 		if room == 0 {
 			break
 		}
-		room -= t.move(name, share, ch)
+		moved := t.move(name, share, ch)
+		t.spend(name, moved, now)
+		room -= moved
 	}
 	return ch
 }

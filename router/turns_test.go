@@ -81,6 +81,13 @@ func TestTurnsTime(t *testing.T) {
 	t.Parallel()
 	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
 	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
+	q.took(turnSize, time.Second, now)
+	if wait, due := q.due(now); !due || wait > 0 {
+		t.Errorf("a namespace rests for %v after few turns", wait)
+	}
+	q.spend("busy", 100*turnBurst, now)
+	q.size = turnSize
+	now = now.Add(restShare * time.Second)
 	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
