@@ -77,7 +77,7 @@ type spending struct {
 // spend counts further turns of a namespace, and returns what it has spent.
 func (t *turns) spend(namespace string, routes int, now time.Time) float64 {
 	s := t.spent[namespace]
-	s.routes = max(0, s.routes-turnRate*now.Sub(s.at).Seconds()) + float64(routes)
+	s.routes = min(max(0, s.routes-turnRate*now.Sub(s.at).Seconds())+float64(routes), 2*turnBurst)
 	if s.at = now; s.routes > 0 {
 		t.spent[namespace] = s
 	} else {

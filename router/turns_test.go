@@ -85,7 +85,6 @@ func TestTurnsTime(t *testing.T) {
 	if wait, due := q.due(now); !due || wait > 0 {
 		t.Errorf("a namespace rests for %v after few turns", wait)
 	}
-	q.spend("busy", 100*turnBurst, now)
 	q.size = turnSize
 	now = now.Add(restShare * time.Second)
 	taken := turnSize
@@ -97,6 +96,7 @@ func TestTurnsTime(t *testing.T) {
 		{0, 100, false}, {time.Millisecond, 100, false}, {60 * time.Millisecond, 50, true}, {time.Second, 25, true}, {30 * time.Millisecond, 25, true},
 		{time.Second, 12, true}, {time.Minute, 10, true}, {time.Minute, 10, false}, {time.Millisecond, 20, false}, {0, 40, false}, {0, 80, false}, {0, 100, false},
 	} {
+		q.spend("busy", 2*turnBurst, now)
 		q.took(taken, step.took, now)
 		if wait, due := q.due(now); !due || (wait > 0) != step.rest || wait > restShare*step.took {
 			t.Errorf("after a turn of %d routes and %v, a rest of %v", taken, step.took, wait)
