@@ -12,9 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/operator"
+	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/dns"
 	convert "github.com/fairlead/fairlead/operator/ingress"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
+	"github.com/fairlead/fairlead/router/ingest"
 )
 
 // manyPaths is an Ingress with paths /0, /1 and so on.
@@ -97,6 +99,45 @@ func TestIngressChanges(t *testing.T) {
 		t.Errorf("an Ingress with %d paths had %d Routes at a time", paths, most)
 	}
 	wantRoutes(t, c, ns.Name, paths)
+}
+
+// TestIngressWrites: what is written for the Ingresses of a namespace has a bound;
+// what closes a path does not wait for it, and neither do other namespaces.
+func TestIngressWrites(t *testing.T) {
+	c, _ := startOperatorLimited(t, dns.Options{}, operator.Options{}, ingress.Options{Writes: budget.New(0.01, 30)})
+	loud := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "writes-"}}
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "writes-"}}
+	for _, ns := range []*corev1.Namespace{loud, other} {
+		if err := c.Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := manyPaths(loud.Name, "shop", "writes.example.com", 50)
+	if err := apply(t, text); err != nil {
+		t.Fatal(err)
+	}
+	wantEvent(t, c, loud.Name, "shop", "Warning IngressTooLarge")
+	wantRoutes(t, c, loud.Name, 30)
+	if err := apply(t, manyPaths(other.Name, "shop", "others.example.com", 10)); err != nil {
+		t.Fatal(err)
+	}
+	wantRoutes(t, c, other.Name, 10)
+	const deny = `annotations: {nginx.ingress.kubernetes.io/server-snippet: "deny all;"}, namespace: `
+	if err := apply(t, strings.Replace(text, "namespace: ", deny, 1)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		routes, err := byPath(c, loud.Name)
+		for path, route := range routes {
+			if !ingest.Closed(&route) {
+				err = fmt.Errorf("%s is open", path)
+			}
+		}
+		if len(routes) != 30 {
+			err = fmt.Errorf("%d Routes", len(routes))
+		}
+		return err
+	})
 }
 
 // TestIngressQuota: what a quota of the API server refuses is told, and asked for

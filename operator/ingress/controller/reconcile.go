@@ -49,6 +49,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	case errors.Is(err, errTurnEnds):
 		return reconcile.Result{RequeueAfter: nextTurn}, nil
+	case errors.Is(err, errBudgetUsed):
+		return reconcile.Result{RequeueAfter: writesPause}, nil
 	}
 	return result, err
 }
@@ -89,6 +91,11 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	current, refused, err := r.serve(ctx, i, owned, out.Routes)
+	if errors.Is(err, errBudgetUsed) {
+		r.notices.Tell(i, append(out.Findings, *routeFinding(i, api.ReasonIngressTooLarge,
+			"for the Ingresses of the namespace too many Routes were written in a short time",
+			"what does not close a path is written slowly")))
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}

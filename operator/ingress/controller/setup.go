@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/operator/notice"
 )
@@ -70,6 +71,10 @@ type Options struct {
 	// namespace together; by default ingress.DefaultLimits and
 	// ingress.DefaultNamespaceLimits.
 	Limits, NamespaceLimits ingress.Limits
+	// Writes is how many Routes are created or changed for the Ingresses of each
+	// namespace, but for those that close a path; by default 10,000 at once, as many
+	// as these may have, and then 50 a second.
+	Writes *budget.Budgets
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
 	// Log receives what the controller does; the default is slog.Default.
@@ -80,6 +85,9 @@ type Options struct {
 func Setup(mgr ctrl.Manager, options Options) error {
 	if options.Log == nil {
 		options.Log = slog.Default()
+	}
+	if options.Writes == nil {
+		options.Writes = budget.New(writesRate, writesBurst)
 	}
 	if err := addIndexes(mgr, options.Limits); err != nil {
 		return err

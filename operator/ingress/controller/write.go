@@ -33,51 +33,96 @@ const mostLeft = 2 * turnWrites
 // errTurnEnds says that an Ingress has more to be written.
 var errTurnEnds = errors.New("its turn ends")
 
+const (
+	// Of these Options.Writes tells: each write is work for all routers.
+	writesBurst, writesRate = 10_000, 50
+	// writesPause is how long an Ingress waits if that is used up.
+	writesPause = time.Second
+)
+
+// errBudgetUsed says that an Ingress has more to be written, and its namespace has
+// written too much.
+var errBudgetUsed = errors.New("the namespace has written too many Routes")
+
 // mostRefused is how many refusals of an Ingress are asked for, before what can
 // wait is left for later. A quota would refuse each of a thousand Routes.
 const mostRefused = 20
 
+// turn is what is written for an Ingress before others have their turn.
+type turn struct {
+	// room is how many writes it has left.
+	room    int
+	current []*routev1.Route
+	refused []api.Finding
+	// skipped is how many Routes were not tried.
+	skipped int
+	failed  []error
+}
+
 // apply writes the Routes and deletes those that the Ingress does not stand
 // for any more, in this order: a path that moves to another Route is served
-// all the time. It returns the Routes as they are then.
+// all the time. What closes a path comes first. It returns the Routes as they are then.
 func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, desired []*routev1.Route) ([]*routev1.Route, []api.Finding, error) {
-	if gone := unclaimed(owned, desired); len(gone) > mostLeft {
-		return nil, nil, r.deleteOthers(ctx, i, gone, nil, turnWrites)
-	}
-	var current []*routev1.Route
-	var refused []api.Finding
-	var failed []error
-	wanted, writes, skipped := map[string]bool{}, 0, 0
+	var closing, others []*routev1.Route
+	wanted := map[string]bool{}
 	for _, d := range desired {
-		wanted[d.Name] = true
-		live := owned[d.Name]
-		route, finding, err := live, (*api.Finding)(nil), error(nil)
-		if len(refused) < mostRefused || mustClose(live, d) {
-			route, finding, err = r.write(ctx, i, live, d)
+		if wanted[d.Name] = true; mustClose(owned[d.Name], d) {
+			closing = append(closing, d)
 		} else {
-			skipped++
+			others = append(others, d)
 		}
+	}
+	t := &turn{room: turnWrites}
+	end := r.writeAll(ctx, i, owned, closing, t)
+	gone := unclaimed(owned, desired)
+	if end == nil && len(gone) <= mostLeft {
+		end = r.writeAll(ctx, i, owned, others, t)
+	}
+	switch {
+	case len(gone) > mostLeft, errors.Is(end, errBudgetUsed):
+		return nil, nil, worst(append(t.failed, end, r.deleteOthers(ctx, i, gone, nil, t.room)))
+	case end != nil:
+		return nil, nil, worst(append(t.failed, end))
+	}
+	if t.skipped > 0 {
+		t.refused = append(t.refused, *routeFinding(i, api.ReasonRouteRefused, fmt.Sprintf("after %d refusals %d more Routes were not tried", mostRefused, t.skipped), "they stay as they are"))
+	}
+	return t.current, t.refused, worst(append(t.failed, r.deleteOthers(ctx, i, owned, wanted, t.room)))
+}
+
+// writeAll writes Routes within the turn, and says what ended it before all are written.
+func (r *reconciler) writeAll(ctx context.Context, i *networkingv1.Ingress, owned map[string]*routev1.Route, desired []*routev1.Route, t *turn) error {
+	for _, d := range desired {
+		live := owned[d.Name]
+		closing := mustClose(live, d)
+		if t.room <= 0 {
+			return errTurnEnds
+		}
+		if len(t.refused) >= mostRefused && !closing {
+			t.skipped++
+			if live != nil {
+				t.current = append(t.current, live)
+			}
+			continue
+		}
+		if !closing && needsWrite(i, live, d) && r.options.Writes.Take(i.Namespace) > 0 {
+			return errBudgetUsed
+		}
+		route, finding, err := r.write(ctx, i, live, d)
 		if err != nil {
-			failed = append(failed, err)
+			t.failed = append(t.failed, err)
 		}
 		if finding != nil {
-			refused = append(refused, *finding)
+			t.refused = append(t.refused, *finding)
 		}
 		if route != nil {
-			current = append(current, route)
+			t.current = append(t.current, route)
 		}
 		if route != live || err != nil {
-			writes++
-		}
-		if writes >= turnWrites && len(wanted) < len(desired) {
-			return nil, nil, worst(append(failed, errTurnEnds))
+			t.room--
 		}
 	}
-	if skipped > 0 {
-		refused = append(refused, *routeFinding(i, api.ReasonRouteRefused, fmt.Sprintf("after %d refusals %d more Routes were not tried", mostRefused, skipped), "they stay as they are"))
-	}
-	failed = append(failed, r.deleteOthers(ctx, i, owned, wanted, turnWrites-writes))
-	return current, refused, worst(failed)
+	return nil
 }
 
 // unclaimed returns the Routes that can go though desired ones are not written yet:
@@ -119,10 +164,12 @@ func (r *reconciler) deleteOthers(ctx context.Context, i *networkingv1.Ingress, 
 	return errors.Join(failed...)
 }
 
-// worst joins failures. That a turn ends counts only if nothing failed: after a
+// worst joins failures. That a turn or the budget ends counts only if nothing failed: after a
 // failure the next try comes later.
 func worst(failed []error) error {
-	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool { return err == nil || errors.Is(err, errTurnEnds) })
+	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool {
+		return err == nil || errors.Is(err, errTurnEnds) || errors.Is(err, errBudgetUsed)
+	})
 	if len(others) == 0 {
 		return errors.Join(failed...)
 	}
@@ -132,6 +179,15 @@ func worst(failed []error) error {
 // mustClose reports whether a Route lets requests through that it must not.
 func mustClose(live, desired *routev1.Route) bool {
 	return live != nil && ingest.Closed(desired) && !ingest.Closed(live)
+}
+
+// needsWrite reports whether a Route is not yet as it should be.
+func needsWrite(i *networkingv1.Ingress, live, desired *routev1.Route) bool {
+	if live == nil {
+		return true
+	}
+	_, changed := ingress.Merge(i, live, desired)
+	return changed
 }
 
 // write creates or updates one Route. A refusal that trying again at once cannot
