@@ -76,7 +76,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 	if _, err := c.Exec(ctx, controlPlane, "bash", "-c", first); err != nil {
 		return err
 	}
-	places := map[string]processors{controlPlane: theirs, neighbour: theirs, "client": ours}
+	places := map[string]processors{controlPlane: theirs, neighbour: theirs, "client": theirs}
 	for _, node := range c.Nodes() {
 		places[node] = ours
 	}
@@ -89,7 +89,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 	}
 	return forThreads(func(id int) error {
 		var set unix.CPUSet
-		for _, n := range ours {
+		for _, n := range theirs {
 			set.Set(n)
 		}
 		return unix.SchedSetaffinity(id, &set)

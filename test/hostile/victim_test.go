@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fairlead/fairlead/test/product"
 )
 
@@ -156,11 +154,6 @@ func (v *victim) measure(ctx context.Context, s *seen, n int) {
 	defer s.mu.Unlock()
 	s.asked++
 	s.took = append(s.took, took)
-	if took > 10*time.Millisecond {
-		var ts unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-		fmt.Println("SLOWREQ", float64(ts.Sec)+float64(ts.Nsec)/1e9, took.Seconds(), n, n%3 == 0)
-	}
 	if err != nil {
 		s.failed++
 		s.errs = append(s.errs[:min(len(s.errs), 4)], err)
