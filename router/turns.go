@@ -22,7 +22,7 @@ const (
 	// restTime is from how long a turn on it is followed by a rest from busy
 	// namespaces, restShare times as long, so that these leave the processor to
 	// HAProxy for most of the time.
-	restTime, restShare = turnTime / 4, 3
+	restTime, restShare = turnTime / 4, 9
 	// A namespace is busy when more than turnBurst of its routes had their turn,
 	// less turnRate for each second: more than when a node fails, and all its pods
 	// go elsewhere.

@@ -15,18 +15,22 @@ import (
 // whether that changes anything. Annotations that did not come from the
 // Ingress stay; so do labels, unless the Ingress asks for them to follow.
 func Merge(i *networkingv1.Ingress, live, desired *routev1.Route) (*routev1.Route, bool) {
+	annotations, labels := mergeAnnotations(live.Annotations, desired.Annotations), live.Labels
+	if follow, err := reconcileLabels(i); err == nil && follow {
+		labels = desired.Labels
+	}
+	// First the comparison: of the thousands of Routes of an Ingress few change.
+	if equality.Semantic.DeepEqual(live.Spec, desired.Spec) &&
+		equality.Semantic.DeepEqual(live.OwnerReferences, desired.OwnerReferences) &&
+		equality.Semantic.DeepEqual(live.Annotations, annotations) &&
+		equality.Semantic.DeepEqual(live.Labels, labels) {
+		return live, false
+	}
 	updated := live.DeepCopy()
 	updated.Spec = *desired.Spec.DeepCopy()
 	updated.OwnerReferences = desired.OwnerReferences
-	updated.Annotations = mergeAnnotations(live.Annotations, desired.Annotations)
-	if follow, err := reconcileLabels(i); err == nil && follow {
-		updated.Labels = maps.Clone(desired.Labels)
-	}
-	changed := !equality.Semantic.DeepEqual(live.Spec, updated.Spec) ||
-		!equality.Semantic.DeepEqual(live.OwnerReferences, updated.OwnerReferences) ||
-		!equality.Semantic.DeepEqual(live.Annotations, updated.Annotations) ||
-		!equality.Semantic.DeepEqual(live.Labels, updated.Labels)
-	return updated, changed
+	updated.Annotations, updated.Labels = annotations, maps.Clone(labels)
+	return updated, true
 }
 
 func mergeAnnotations(live, desired map[string]string) map[string]string {

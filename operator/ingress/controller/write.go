@@ -36,8 +36,9 @@ var errTurnEnds = errors.New("its turn ends")
 const (
 	// Of these Options.Writes tells: each write is work for all routers.
 	writesBurst, writesRate = 10_000, 50
-	// writesPause is how long an Ingress waits if that is used up.
-	writesPause = time.Second
+	// writesPause is how long an Ingress waits if that is used up. To find out what
+	// is to be written takes longer than to write it.
+	writesPause = 5 * time.Second
 )
 
 // errBudgetUsed says that an Ingress has more to be written, and its namespace has
@@ -95,9 +96,6 @@ func (r *reconciler) writeAll(ctx context.Context, i *networkingv1.Ingress, owne
 	for _, d := range desired {
 		live := owned[d.Name]
 		closing := mustClose(live, d)
-		if t.room <= 0 {
-			return errTurnEnds
-		}
 		if len(t.refused) >= mostRefused && !closing {
 			t.skipped++
 			if live != nil {
@@ -105,10 +103,21 @@ func (r *reconciler) writeAll(ctx context.Context, i *networkingv1.Ingress, owne
 			}
 			continue
 		}
-		if !closing && needsWrite(i, live, d) && r.options.Writes.Take(i.Namespace) > 0 {
+		updated, changed := d, true
+		if live != nil {
+			updated, changed = ingress.Merge(i, live, d)
+		}
+		if !changed {
+			t.current = append(t.current, live)
+			continue
+		}
+		if t.room <= 0 {
+			return errTurnEnds
+		}
+		if !closing && r.options.Writes.Take(i.Namespace) > 0 {
 			return errBudgetUsed
 		}
-		route, finding, err := r.write(ctx, i, live, d)
+		route, finding, err := r.write(ctx, i, live, updated)
 		if err != nil {
 			t.failed = append(t.failed, err)
 		}
@@ -181,43 +190,40 @@ func mustClose(live, desired *routev1.Route) bool {
 	return live != nil && ingest.Closed(desired) && !ingest.Closed(live)
 }
 
-// needsWrite reports whether a Route is not yet as it should be.
-func needsWrite(i *networkingv1.Ingress, live, desired *routev1.Route) bool {
-	if live == nil {
-		return true
-	}
-	_, changed := ingress.Merge(i, live, desired)
-	return changed
-}
-
 // write creates or updates one Route. A refusal that trying again at once cannot
 // heal is a finding; the live Route, if there is one, keeps serving.
 func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, desired *routev1.Route) (*routev1.Route, *api.Finding, error) {
+	if live != nil {
+		return r.update(ctx, i, live, desired)
+	}
 	name := desired.Namespace + "/" + desired.Name
-	if live == nil {
-		err := r.client.Create(ctx, desired)
-		switch {
-		case err == nil:
-			r.options.Log.Info("created route of ingress", "route", name, "ingress", i.Name, "host", desired.Spec.Host)
-			return desired, nil, nil
-		case refusal(err):
-			return nil, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is not served"), nil
-		case !apierrors.IsAlreadyExists(err):
-			return nil, nil, fmt.Errorf("create Route %s: %w", name, err)
-		}
-		// Either the cache is behind, or the Route is another's.
-		live = &routev1.Route{}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
-			return nil, nil, fmt.Errorf("read Route %s: %w", name, err)
-		}
-		if ingress.Owner(live) != i.Name {
-			return nil, routeFinding(i, api.ReasonRouteNameTaken, "Route "+desired.Name+" exists and does not belong to the Ingress", "the path is not served"), nil
-		}
+	err := r.client.Create(ctx, desired)
+	switch {
+	case err == nil:
+		r.options.Log.Info("created route of ingress", "route", name, "ingress", i.Name, "host", desired.Spec.Host)
+		return desired, nil, nil
+	case refusal(err):
+		return nil, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is not served"), nil
+	case !apierrors.IsAlreadyExists(err):
+		return nil, nil, fmt.Errorf("create Route %s: %w", name, err)
+	}
+	// Either the cache is behind, or the Route is another's.
+	live = &routev1.Route{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
+		return nil, nil, fmt.Errorf("read Route %s: %w", name, err)
+	}
+	if ingress.Owner(live) != i.Name {
+		return nil, routeFinding(i, api.ReasonRouteNameTaken, "Route "+desired.Name+" exists and does not belong to the Ingress", "the path is not served"), nil
 	}
 	updated, changed := ingress.Merge(i, live, desired)
 	if !changed {
 		return live, nil, nil
 	}
+	return r.update(ctx, i, live, updated)
+}
+
+// update writes what a Route is to be in place of the one that lives.
+func (r *reconciler) update(ctx context.Context, i *networkingv1.Ingress, live, updated *routev1.Route) (*routev1.Route, *api.Finding, error) {
 	err := r.client.Update(ctx, updated)
 	switch {
 	case refusal(err) && ingest.Closed(updated):
@@ -225,9 +231,9 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 	case refusal(err):
 		return live, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is served as before"), nil
 	case err != nil:
-		return live, nil, fmt.Errorf("update Route %s: %w", name, err)
+		return live, nil, fmt.Errorf("update Route %s/%s: %w", live.Namespace, live.Name, err)
 	}
-	r.options.Log.Info("updated route of ingress", "route", name, "ingress", i.Name)
+	r.options.Log.Info("updated route of ingress", "route", live.Namespace+"/"+live.Name, "ingress", i.Name)
 	return updated, nil, nil
 }
 
