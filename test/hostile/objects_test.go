@@ -97,15 +97,20 @@ func (a *attacker) largeChain(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	spec := fmt.Sprintf("  tls: {termination: edge, certificate: %q, key: %q, caCertificate: %q}", cert, key, a.big+strings.Repeat("\n", 60<<10+n%7))
-	return apply(ctx, a.route("large", "large.tenant.example.com", "", spec))
+	return a.sendRoute(ctx, "large", map[string]any{
+		"termination": "edge", "certificate": cert, "key": key, "caCertificate": a.big + strings.Repeat("\n", 60<<10+n%7),
+	})
 }
 
 // bundles makes twenty Routes that verify pods by very large bundles.
 func (a *attacker) bundles(ctx context.Context, n int) error {
-	name := fmt.Sprintf("bundle%d", n%20)
-	spec := fmt.Sprintf("  tls: {termination: reencrypt, destinationCACertificate: %q}", a.big)
-	return apply(ctx, a.route(name, name+".tenant.example.com", "", spec))
+	return a.sendRoute(ctx, fmt.Sprintf("bundle%d", n%20), map[string]any{"termination": "reencrypt", "destinationCACertificate": a.big})
+}
+
+func (a *attacker) sendRoute(ctx context.Context, name string, tls map[string]any) error {
+	return send(ctx, "route.openshift.io/v1", "Route", "routes", name, nil, map[string]any{
+		"host": name + ".tenant.example.com", "to": map[string]any{"kind": "Service", "name": "pods"}, "tls": tls,
+	})
 }
 
 // endpoints moves the Service of all these Routes.
@@ -140,36 +145,33 @@ func (a *attacker) secrets(ctx context.Context, n int) error {
 
 // ingressPaths is an Ingress about as large as the API server takes.
 func (a *attacker) ingressPaths(ctx context.Context, n int) error {
-	var paths strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&paths, "      - {path: /p%d-%d, pathType: Prefix, backend: {service: {name: pods, port: {number: 80}}}}\n", n, i)
+	paths := make([]any, 5000)
+	for i := range paths {
+		paths[i] = a.path(fmt.Sprintf("/p%d-%d", n, i))
 	}
-	return apply(ctx, fmt.Sprintf(`apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: paths, namespace: tenant, annotations: {ballast: %q}}
-spec:
-  ingressClassName: openshift-default
-  rules:
-  - host: paths.tenant.example.com
-    http:
-      paths:
-%s`, strings.Repeat("x", 200<<10), paths.String()))
+	ballast := map[string]any{"ballast": strings.Repeat("x", 200<<10)}
+	return a.sendIngress(ctx, "paths", ballast, map[string]any{"rules": []any{map[string]any{
+		"host": "paths.tenant.example.com", "http": map[string]any{"paths": paths},
+	}}})
 }
 
 // ingressSecrets names thousands of Secrets that are not there.
 func (a *attacker) ingressSecrets(ctx context.Context, n int) error {
-	var tls strings.Builder
-	for i := range 5000 {
-		fmt.Fprintf(&tls, "  - {secretName: s%d-%d}\n", n, i)
+	tls := make([]any, 5000)
+	for i := range tls {
+		tls[i] = map[string]any{"secretName": fmt.Sprintf("s%d-%d", n, i)}
 	}
-	return apply(ctx, `apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: secrets, namespace: tenant}
-spec:
-  ingressClassName: openshift-default
-  rules:
-  - host: secrets.tenant.example.com
-    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: pods, port: {number: 80}}}}]}
-  tls:
-`+tls.String())
+	return a.sendIngress(ctx, "secrets", nil, map[string]any{"tls": tls, "rules": []any{map[string]any{
+		"host": "secrets.tenant.example.com", "http": map[string]any{"paths": []any{a.path("/")}},
+	}}})
+}
+
+func (a *attacker) path(path string) any {
+	service := map[string]any{"name": "pods", "port": map[string]any{"number": 80}}
+	return map[string]any{"path": path, "pathType": "Prefix", "backend": map[string]any{"service": service}}
+}
+
+func (a *attacker) sendIngress(ctx context.Context, name string, annotations, spec map[string]any) error {
+	spec["ingressClassName"] = "openshift-default"
+	return send(ctx, "networking.k8s.io/v1", "Ingress", "ingresses", name, annotations, spec)
 }

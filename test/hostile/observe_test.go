@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -59,6 +64,42 @@ func apply(ctx context.Context, manifest string) error {
 			return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
+}
+
+// direct is a connection to the API server as its administrator, without a client's bounds.
+var direct = sync.OnceValues(func() (*rest.RESTClient, error) {
+	config, err := installed.Cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return rest.UnversionedRESTClientFor(dynamic.ConfigFor(config))
+})
+
+// send creates or replaces the spec of an object of the tenant, at little cost for
+// this program: what it computes the control plane has not.
+func send(ctx context.Context, version, kind, resource, name string, annotations, spec map[string]any) error {
+	c, err := direct()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": version, "kind": kind, "spec": spec,
+		"metadata": map[string]any{"name": name, "namespace": "tenant", "annotations": annotations},
+	})
+	if err != nil {
+		return err
+	}
+	const answer = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+	all := []string{"/apis", version, "namespaces/tenant", resource}
+	err = c.Patch(types.MergePatchType).AbsPath(append(all, name)...).SetHeader("Accept", answer).Body(body).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		err = c.Post().AbsPath(all...).SetHeader("Content-Type", "application/json").SetHeader("Accept", answer).Body(body).Do(ctx).Error()
+	}
+	if err != nil {
+		return fmt.Errorf("send %s %s: %w", kind, name, err)
+	}
+	return nil
 }
 
 // remove deletes an object.
