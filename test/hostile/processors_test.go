@@ -100,7 +100,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 // and its client, which is this process, go before what runs beside it.
 func preferVictim(ctx context.Context, p *product.Product) error {
 	for _, args := range [][]string{
-		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=50m"},
+		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=100m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
 	} {
 		if _, err := p.Kubectl(ctx, args...); err != nil {
