@@ -50,6 +50,7 @@ require (
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/elastic/go-seccomp-bpf v1.6.0
+	github.com/go-json-experiment/json v1.27.2
 )
 
 require (

@@ -2,9 +2,10 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,9 +26,9 @@ func newInformer(config *rest.Config) func(toolscache.ListerWatcher, runtime.Obj
 				from = &toolscache.ListWatch{
 					ListWithContextFunc: toolscache.ToListerWatcherWithContext(from).ListWithContext,
 					WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-						return jsonwatch.Start(ctx, client, "routes", o, func(d *json.Decoder) (runtime.Object, error) {
+						return jsonwatch.Start(ctx, client, "routes", o, func(d *jsontext.Decoder) (runtime.Object, error) {
 							route := &routev1.Route{}
-							return route, d.Decode(route)
+							return route, json.UnmarshalDecode(d, route)
 						})
 					},
 				}

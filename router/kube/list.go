@@ -2,11 +2,12 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -119,9 +120,9 @@ func readRoutes(client rest.Interface) reader {
 // watchRoutes watches routes, of which it decodes what the router reads.
 func watchRoutes(client rest.Interface) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		return jsonwatch.Start(ctx, client, "routes", o, func(d *json.Decoder) (runtime.Object, error) {
+		return jsonwatch.Start(ctx, client, "routes", o, func(d *jsontext.Decoder) (runtime.Object, error) {
 			l := listedRoute{}
-			err := d.Decode(&l)
+			err := json.UnmarshalDecode(d, &l)
 			return l.route(), err
 		})
 	}
@@ -156,29 +157,28 @@ func (l *listedRoute) route() *routev1.Route {
 // decodeRoutes decodes a list in JSON.
 func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListMeta, error) {
 	var meta metav1.ListMeta
-	d := json.NewDecoder(from)
-	if err := expect(d, json.Delim('{')); err != nil {
+	d := jsonwatch.NewDecoder(from)
+	if err := expect(d, '{'); err != nil {
 		return meta, err
 	}
-	for d.More() {
-		name, err := d.Token()
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
 		if err != nil {
 			return meta, err
 		}
-		switch name {
+		switch name.String() {
 		case "metadata":
-			err = d.Decode(&meta)
+			err = json.UnmarshalDecode(d, &meta)
 		case "items":
 			err = decodeItems(d, each)
 		default:
-			var skipped json.RawMessage
-			err = d.Decode(&skipped)
+			err = d.SkipValue()
 		}
 		if err != nil {
 			return meta, err
 		}
 	}
-	if err := expect(d, json.Delim('}')); err != nil {
+	if err := expect(d, '}'); err != nil {
 		return meta, err
 	}
 	if meta.ResourceVersion == "" {
@@ -187,33 +187,33 @@ func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListM
 	return meta, nil
 }
 
-func decodeItems(d *json.Decoder, each func(*routev1.Route) error) error {
-	switch open, err := d.Token(); {
+func decodeItems(d *jsontext.Decoder, each func(*routev1.Route) error) error {
+	switch open, err := d.ReadToken(); {
 	case err != nil:
 		return err
-	case open == nil:
+	case open.Kind() == 'n':
 		return nil // null
-	case open != json.Delim('['):
+	case open.Kind() != '[':
 		return fmt.Errorf("items begin with %v", open)
 	}
-	for d.More() {
+	for d.PeekKind() != ']' {
 		var l listedRoute
-		if err := d.Decode(&l); err != nil {
+		if err := json.UnmarshalDecode(d, &l); err != nil {
 			return err
 		}
 		if err := each(l.route()); err != nil {
 			return err
 		}
 	}
-	return expect(d, json.Delim(']'))
+	return expect(d, ']')
 }
 
-func expect(d *json.Decoder, want json.Delim) error {
-	got, err := d.Token()
+func expect(d *jsontext.Decoder, want jsontext.Kind) error {
+	got, err := d.ReadToken()
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	if err == nil && got != want {
+	if err == nil && got.Kind() != want {
 		err = fmt.Errorf("found %v instead of %v", got, want)
 	}
 	return err

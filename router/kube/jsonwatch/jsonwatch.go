@@ -1,17 +1,17 @@
 // Package jsonwatch watches custom resources, which come as JSON. A tenant's object
 // may have a megabyte, and each of its changes keeps those of others waiting in the
 // same watch: client-go goes over the text of an event eight times, this package
-// twice.
+// once.
 package jsonwatch
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +22,7 @@ import (
 // Start watches a resource of all namespaces. Object decodes the object of an
 // event, which of a bookmark has its version alone. Errors are the API server's,
 // for a reflector to look at.
-func Start(ctx context.Context, client rest.Interface, resource string, o metav1.ListOptions, object func(*json.Decoder) (runtime.Object, error)) (watch.Interface, error) {
+func Start(ctx context.Context, client rest.Interface, resource string, o metav1.ListOptions, object func(*jsontext.Decoder) (runtime.Object, error)) (watch.Interface, error) {
 	o.Watch = true
 	body, err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
 	if err != nil {
@@ -34,47 +34,55 @@ func Start(ctx context.Context, client rest.Interface, resource string, o metav1
 // Events decodes the events of a watch.
 type Events struct {
 	body   io.Closer
-	d      *json.Decoder
-	object func(*json.Decoder) (runtime.Object, error)
+	d      *jsontext.Decoder
+	object func(*jsontext.Decoder) (runtime.Object, error)
 }
 
 var _ watch.Decoder = (*Events)(nil)
 
 // NewEvents decodes what comes from a body.
-func NewEvents(body io.ReadCloser, object func(*json.Decoder) (runtime.Object, error)) *Events {
-	return &Events{body, json.NewDecoder(body), object}
+func NewEvents(body io.ReadCloser, object func(*jsontext.Decoder) (runtime.Object, error)) *Events {
+	return &Events{body, NewDecoder(body), object}
 }
 
 // Close implements watch.Decoder.
 func (e *Events) Close() { _ = e.body.Close() }
 
+// NewDecoder decodes what the API server wrote, as it is.
+func NewDecoder(from io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(from, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // Decode implements watch.Decoder. Its error is io.EOF at the end of the stream.
 func (e *Events) Decode() (kind watch.EventType, object runtime.Object, err error) {
-	if open, err := e.d.Token(); err != nil || open != json.Delim('{') {
+	if open, err := e.d.ReadToken(); err != nil || open.Kind() != '{' {
 		if err == nil {
 			err = fmt.Errorf("an event begins with %v", open)
 		}
 		return "", nil, err
 	}
-	for e.d.More() {
-		name, err := e.d.Token()
+	for e.d.PeekKind() == '"' {
+		token, err := e.d.ReadToken()
 		if err != nil {
 			return "", nil, err
 		}
-		switch {
+		switch name := token.String(); {
 		case name == "type":
-			err = e.d.Decode(&kind)
+			err = json.UnmarshalDecode(e.d, &kind)
 		case name == "object" && kind == watch.Error:
 			status := &metav1.Status{}
-			object, err = status, e.d.Decode(status)
+			object, err = status, json.UnmarshalDecode(e.d, status)
 		case name == "object" && kind != "":
 			object, err = e.object(e.d)
 		default:
-			err = fmt.Errorf("an event of type %q begins with %v", kind, name)
+			err = fmt.Errorf("an event of type %q begins with %q", kind, name)
 		}
 		if err != nil {
 			return "", nil, err
 		}
+	}
+	if _, err := e.d.ReadToken(); err != nil { // the end
+		return "", nil, err
 	}
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
@@ -83,12 +91,6 @@ func (e *Events) Decode() (kind watch.EventType, object runtime.Object, err erro
 	}
 	if object == nil {
 		return "", nil, fmt.Errorf("an event of type %q without object", kind)
-	}
-	if _, err := e.d.Token(); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return "", nil, err
 	}
 	return kind, object, nil
 }

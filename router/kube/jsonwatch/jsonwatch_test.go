@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +22,9 @@ const routeJSON = `{"apiVersion":"route.openshift.io/v1","kind":"Route","metadat
 	`"managedFields":[{"manager":"x"}]},"spec":{"host":"web.example.com","to":{"kind":"Service","name":"web","weight":100}},` +
 	`"status":{"ingress":[{"conditions":[{"status":"True","type":"Admitted"}]}]}}`
 
-func decodeRoute(d *json.Decoder) (runtime.Object, error) {
+func decodeRoute(d *jsontext.Decoder) (runtime.Object, error) {
 	r := &routev1.Route{}
-	return r, d.Decode(r)
+	return r, jsonv2.UnmarshalDecode(d, r)
 }
 
 // TestDecodeEvents: a watch tells what client-go's would.
