@@ -19,10 +19,10 @@ const (
 	// not for long. A hundred routes take some milliseconds, but where the router has
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
-	// restTime is from how long a turn on it is followed by a rest from busy
-	// namespaces, restShare times as long, so that these leave the processor to
-	// HAProxy for most of the time.
-	restTime, restShare = turnTime / 4, 9
+	// restShare is how many times as long as a turn with routes of busy namespaces
+	// these rest after it. They have leastTurn routes in each: a request that meets a
+	// long turn waits for the processor several times on its way.
+	restShare = 9
 	// A namespace is busy when more than turnBurst of its routes had their turn,
 	// less turnRate for each second: more than when a node fails, and all its pods
 	// go elsewhere.
@@ -37,9 +37,10 @@ type turns struct {
 	// size is how many routes have one turn. It follows the time that they take,
 	// unless they are all to have one.
 	size int
-	// rest is until when busy namespaces wait that have more than leastTurn routes
-	// here, and spent which turns namespaces had.
+	// rest is until when busy namespaces wait, busy whether the last turn had routes
+	// of one, and spent which turns namespaces had.
 	rest  time.Time
+	busy  bool
 	spent map[string]spending
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
@@ -86,9 +87,15 @@ func (t *turns) spend(namespace string, routes int, now time.Time) float64 {
 	return s.routes
 }
 
+// isBusy reports whether a namespace has small turns and rests after them. Where
+// each turn is a reload none has.
+func (t *turns) isBusy(namespace string, now time.Time) bool {
+	return t.size < math.MaxInt && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
+}
+
 // rests reports whether a namespace has to wait for the end of the rest.
 func (t *turns) rests(namespace string, now time.Time) bool {
-	return now.Before(t.rest) && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
+	return now.Before(t.rest) && t.isBusy(namespace, now)
 }
 
 // add takes changes of objects. What names these in a pipeline changed with them.
@@ -127,6 +134,7 @@ func (t *turns) note(key model.Key, object bool) {
 // next returns what to take in now. Each namespace gets an equal share; what one
 // does not need is for the others.
 func (t *turns) next(now time.Time) ingest.Changes {
+	t.busy = false
 	if t.all {
 		t.all = false
 		return ingest.Changes{All: true}
@@ -148,6 +156,9 @@ func (t *turns) next(now time.Time) ingest.Changes {
 	room := t.size
 	for i, name := range names {
 		share := max(room/(len(names)-i), 1)
+		if t.isBusy(name, now) {
+			t.busy, share = true, min(share, leastTurn)
+		}
 		if room == 0 {
 			break
 		}
@@ -163,7 +174,7 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 	if t.size == math.MaxInt {
 		return
 	}
-	if routes > leastTurn && d > restTime {
+	if t.busy {
 		t.rest = now.Add(restShare * d)
 	}
 	switch {

@@ -75,53 +75,68 @@ func waits(q *turns) bool {
 	return due
 }
 
-// TestTurnsTime: where routes take long, few have a turn, so that others come
-// soon, and after it they rest.
+// TestTurnsTime: where routes take long, few have a turn, so that others come soon.
 func TestTurnsTime(t *testing.T) {
 	t.Parallel()
 	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
-	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
-	q.took(turnSize, time.Second, now)
-	if wait, due := q.due(now); !due || wait > 0 {
-		t.Errorf("a namespace rests for %v after few turns", wait)
-	}
-	q.size = turnSize
-	now = now.Add(restShare * time.Second)
+	q.add(p, ingest.Changes{Routes: routesOf("many", 5000)})
 	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
 		want int
-		rest bool
 	}{
-		{0, 100, false}, {time.Millisecond, 100, false}, {60 * time.Millisecond, 50, true}, {time.Second, 25, true}, {30 * time.Millisecond, 25, true},
-		{time.Second, 12, true}, {time.Minute, 10, true}, {time.Minute, 10, false}, {time.Millisecond, 20, false}, {0, 40, false}, {0, 80, false}, {0, 100, false},
+		{0, 100}, {time.Millisecond, 100}, {60 * time.Millisecond, 50}, {time.Second, 25}, {30 * time.Millisecond, 25},
+		{time.Second, 12}, {time.Minute, 10}, {time.Minute, 10}, {time.Millisecond, 20}, {0, 40}, {0, 80}, {0, 100},
 	} {
-		q.spend("busy", 2*turnBurst, now)
 		q.took(taken, step.took, now)
-		if wait, due := q.due(now); !due || (wait > 0) != step.rest || wait > restShare*step.took {
-			t.Errorf("after a turn of %d routes and %v, a rest of %v", taken, step.took, wait)
+		if wait, due := q.due(now); !due || wait > 0 {
+			t.Errorf("a namespace rests for %v after few turns", wait)
 		}
-		now = now.Add(restShare * step.took)
 		if taken = len(q.next(now).Routes); taken != step.want {
 			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, taken, step.want)
 		}
 	}
-	q.took(taken, time.Second, now)
-	q.add(p, ingest.Changes{Routes: routesOf("calm", 3)})
-	if wait, due := q.due(now); !due || wait > 0 {
-		t.Errorf("a namespace with few changes waits for %v", wait)
-	}
-	if ch := q.next(now); len(ch.Routes) != 3 || count(ch.Routes, "calm") != 3 {
-		t.Errorf("%d routes have a turn in the rest", len(ch.Routes))
-	}
 	q.took(3, time.Second, now)
-	if q.size != turnSize/2 {
+	if q.size != turnSize {
 		t.Errorf("three slow routes changed the size of turns to %d", q.size)
 	}
 	all := newTurns(plan.Capabilities{})
 	all.took(5000, time.Minute, now)
+	all.spend("busy", 2*turnBurst, now)
 	if all.add(p, ingest.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
+	}
+}
+
+// TestTurnsBusy: a namespace whose routes change without end has small turns and
+// rests after them, until it was calm for a while. Others do not.
+func TestTurnsBusy(t *testing.T) {
+	t.Parallel()
+	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
+	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
+	q.spend("busy", 2*turnBurst, now)
+	for range 3 {
+		if taken := len(q.next(now).Routes); taken != leastTurn {
+			t.Errorf("a turn of %d routes", taken)
+		}
+		q.took(leastTurn, 2*time.Millisecond, now)
+		wait, due := q.due(now)
+		if !due || wait != restShare*2*time.Millisecond {
+			t.Errorf("a rest of %v", wait)
+		}
+		now = now.Add(wait)
+	}
+	q.next(now)
+	q.took(leastTurn, time.Second, now)
+	q.add(p, ingest.Changes{Routes: routesOf("calm", 200)})
+	if wait, due := q.due(now); !due || wait > 0 {
+		t.Errorf("another namespace waits for %v", wait)
+	}
+	if ch := q.next(now); len(ch.Routes) != turnSize || count(ch.Routes, "calm") != turnSize {
+		t.Errorf("%d routes have a turn in the rest", len(ch.Routes))
+	}
+	if now = now.Add(turnBurst / turnRate * time.Second); len(q.next(now).Routes) != turnSize {
+		t.Error("after the calm its turns are still small")
 	}
 }
 
