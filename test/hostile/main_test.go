@@ -5,9 +5,9 @@
 //
 // It runs on a real cluster of two nodes, installed as a user installs it. What
 // are machines apart elsewhere has processors apart here, if there are two: the
-// control plane and the attackers have one half, the nodes with all their pods
-// and the victim's client the other. The control plane goes before the attackers,
-// and the client before the nodes. The quiet time is measured in the same way.
+// nodes with all their pods have one half, the control plane, the attackers and
+// the victim's client the other. There the client goes before the control plane,
+// and that before the attackers. The quiet time is measured in the same way.
 //
 // By default the attack lasts a minute; `make hostile` lets it last ten:
 //

@@ -19,8 +19,8 @@ import (
 // processors are some of the machine's, by number. None means all.
 type processors []int
 
-// ours are those of the nodes and of the victim's client, theirs those of the
-// control plane and the attackers: elsewhere these are machines apart.
+// ours are those of the nodes, theirs those of the control plane, the attackers
+// and the victim's client: elsewhere these are machines apart.
 var ours, theirs processors
 
 // with is the beginning of a command line that runs a program on them, as any
@@ -66,9 +66,9 @@ func halve() error {
 	return nil
 }
 
-// separate gives the nodes and the victim's client what they have elsewhere by
-// being other machines than the control plane and the attackers: processors of
-// their own.
+// separate gives the nodes what they have elsewhere by being other machines than
+// the control plane and the attackers: processors of their own. The client is not
+// on them either: what it computes is not to be what its requests wait for.
 func separate(ctx context.Context, c *cluster.Cluster) error {
 	if err := halve(); err != nil || len(theirs) == 0 {
 		return err
@@ -109,7 +109,7 @@ func preferVictim(ctx context.Context, p *product.Product) error {
 	}
 	// A collection of garbage, which would go before all others as well, would be
 	// seen as latency.
-	runtime.GOMAXPROCS(max(len(ours), 1))
+	runtime.GOMAXPROCS(max(len(theirs), 1))
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(1 << 30)
 	return prefer()
