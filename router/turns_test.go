@@ -85,8 +85,18 @@ func TestTurnsTime(t *testing.T) {
 		took time.Duration
 		want int
 	}{
-		{0, 100}, {time.Millisecond, 100}, {60 * time.Millisecond, 50}, {time.Second, 25}, {30 * time.Millisecond, 25},
-		{time.Second, 12}, {time.Minute, 10}, {time.Minute, 10}, {time.Millisecond, 20}, {0, 40}, {0, 80}, {0, 100},
+		{0, 100},
+		{time.Millisecond, 100},
+		{60 * time.Millisecond, 50},
+		{time.Second, 25},
+		{30 * time.Millisecond, 25},
+		{time.Second, 12},
+		{time.Minute, 10},
+		{time.Minute, 10},
+		{time.Millisecond, 20},
+		{0, 40},
+		{0, 80},
+		{0, 100},
 	} {
 		q.took(taken, step.took, now)
 		if wait, due := q.due(now); !due || wait > 0 {

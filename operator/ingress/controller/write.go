@@ -96,42 +96,49 @@ func (r *reconciler) writeAll(ctx context.Context, i *networkingv1.Ingress, owne
 	for _, d := range desired {
 		live := owned[d.Name]
 		closing := mustClose(live, d)
-		if len(t.refused) >= mostRefused && !closing {
-			t.skipped++
-			if live != nil {
-				t.current = append(t.current, live)
-			}
-			continue
-		}
 		updated, changed := d, true
 		if live != nil {
 			updated, changed = ingress.Merge(i, live, d)
 		}
-		if !changed {
+		switch {
+		case !changed:
 			t.current = append(t.current, live)
-			continue
-		}
-		if t.room <= 0 {
+		case len(t.refused) >= mostRefused && !closing:
+			t.skip(live)
+		case t.room <= 0:
 			return errTurnEnds
-		}
-		if !closing && r.options.Writes.Take(i.Namespace) > 0 {
+		case !closing && r.options.Writes.Take(i.Namespace) > 0:
 			return errBudgetUsed
-		}
-		route, finding, err := r.write(ctx, i, live, updated)
-		if err != nil {
-			t.failed = append(t.failed, err)
-		}
-		if finding != nil {
-			t.refused = append(t.refused, *finding)
-		}
-		if route != nil {
-			t.current = append(t.current, route)
-		}
-		if route != live || err != nil {
-			t.room--
+		default:
+			route, finding, err := r.write(ctx, i, live, updated)
+			t.wrote(live, route, finding, err)
 		}
 	}
 	return nil
+}
+
+// skip notes a Route that was not tried.
+func (t *turn) skip(live *routev1.Route) {
+	t.skipped++
+	if live != nil {
+		t.current = append(t.current, live)
+	}
+}
+
+// wrote notes what came of writing a Route.
+func (t *turn) wrote(live, route *routev1.Route, finding *api.Finding, err error) {
+	if err != nil {
+		t.failed = append(t.failed, err)
+	}
+	if finding != nil {
+		t.refused = append(t.refused, *finding)
+	}
+	if route != nil {
+		t.current = append(t.current, route)
+	}
+	if route != live || err != nil {
+		t.room--
+	}
 }
 
 // unclaimed returns the Routes that can go though desired ones are not written yet:
