@@ -7,9 +7,10 @@ import "fmt"
 // limit, its variable is missing and the subtraction fails.
 //
 // One namespace adds only so many keys to the table in a while, those of sources
-// that were not there. Further ones of its keys are counted in a second table. So
-// nobody's counters are driven out by a flood from many sources to a route of
-// another namespace, except where both namespaces have that many clients.
+// that were not there; they alone cost a look at what it has added. Further ones
+// of its keys are counted in a second table. So nobody's counters are driven out
+// by a flood from many sources to a route of another namespace, except where both
+// namespaces have that many clients.
 func limitRules(s Settings) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
@@ -17,8 +18,8 @@ func limitRules(s Settings) []string {
 	const known, fresh = "{ var(txn.lk) -m found }", "{ var(txn.lf) -m found }"
 	add(`set-var-fmt(sess.lim) "%%[src,ipmask(32,64)]" if %s !{ var(sess.lim) -m found }`, limited)
 	add("set-var(txn.lk) var(txn.be),xxh64,concat(/,sess.lim) if %s", limited)
-	add("track-sc1 var(txn.be),field(2,:) table router_tenants if %s", known)
 	add("set-var(txn.lf) bool(true) if %s !{ var(txn.lk),in_table(router_limits) }", known)
+	add("track-sc1 var(txn.be),field(2,:) table router_tenants if %s", fresh)
 	add("set-var(txn.lo) bool(true) if %[1]s { var(txn.lk),in_table(router_overflow) } || %[1]s { sc1_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
 	add("sc-inc-gpc0(1) if %s !{ var(txn.lo) -m found }", fresh)
 	add("track-sc0 var(txn.lk) table router_overflow if { var(txn.lo) -m found }")
@@ -47,7 +48,7 @@ func limitConnectionRules(s Settings) []string {
 	add("set-var(sess.lc,ifnotempty) var(sess.pol),field(%d,|)", fieldConcurrent)
 	add("set-var(sess.ln,ifnotempty) var(sess.pol),field(%d,|)", fieldConnections)
 	add(`set-var-fmt(sess.k) "%%[be_name,xxh64]/%%[src,ipmask(32,64)]" if { var(sess.lc) -m found } || { var(sess.ln) -m found }`)
-	add("track-sc0 be_name,field(2,:) table router_tenants if %s", known)
+	add("track-sc0 be_name,field(2,:) table router_tenants if %s", fresh)
 	add("set-var(sess.lo) bool(true) if %[1]s { var(sess.k),in_table(router_overflow) } || %[1]s { sc0_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
 	add("sc-inc-gpc0(0) if %s !{ var(sess.lo) -m found }", fresh)
 	add("track-sc1 var(sess.k) table router_overflow if { var(sess.lo) -m found }")

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/plan"
@@ -127,9 +128,14 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 	return append(rules, changeRules("http-request", "request", "var(txn.hq)", caps)...)
 }
 
-// responseRules are the rules for what comes back from a backend.
-func responseRules(caps plan.Capabilities) []string {
-	return changeRules("http-response", "response", "var(txn.hs)", caps)
+// responseRules are the rules for what comes back from a backend, and then those
+// of the IngressController.
+func responseRules(s Settings, caps plan.Capabilities) []string {
+	changes, own := changeRules("http-response", "response", "var(txn.hs)", caps), headerRules("http-response", s.HTTP.ResponseHeaders)
+	if len(changes) > 0 && len(own) == 0 { // most are done after one look
+		changes = slices.Insert(changes, 0, "http-response allow if !{ var(txn.hs) -m found }")
+	}
+	return append(changes, own...)
 }
 
 // changeRules change headers as a text of plan's says.

@@ -145,7 +145,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		ResponseRules: slices.Concat(responseRules(caps), headerRules("http-response", s.HTTP.ResponseHeaders)),
+		ResponseRules: responseRules(s, caps),
 		NotFound:      notFoundRule(s, l),
 	}
 	if s.HTTP.AbortOnClose {
