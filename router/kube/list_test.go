@@ -48,7 +48,7 @@ func TestDecodeRoutes(t *testing.T) {
 		"null":                     {`{"metadata":{"resourceVersion":"9"},"items":null}`, 0, ""},
 		"another answer":           {`{"kind":"Status","metadata":{},"code":200}`, 0, "not a list"},
 		"no object":                {`[]`, 0, "instead of {"},
-		"a route that is not one":  {`{"metadata":{"resourceVersion":"9"},"items":[7]}`, 0, "unable to unmarshal"},
+		"a route that is not one":  {`{"metadata":{"resourceVersion":"9"},"items":[7]}`, 0, "unmarshal JSON number"},
 		"items that are not items": {`{"metadata":{"resourceVersion":"9"},"items":7}`, 0, "items begin with 7"},
 	} {
 		all, meta, err := decoded(test.text)
