@@ -2,7 +2,6 @@ package product
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/fairlead/fairlead/test/tools/toolset"
@@ -11,10 +10,7 @@ import (
 // Ready returns the image archives in the tools folder, or why tests on a
 // cluster cannot run here.
 func Ready() (images []string, why string) {
-	dir, err := toolset.Dir()
-	if err == nil {
-		images, err = filepath.Glob(filepath.Join(dir, "images", "*.tar"))
-	}
+	images, err := toolset.Images()
 	_, missing := toolset.Path("kubelet")
 	switch {
 	case testing.Short():
@@ -23,8 +19,8 @@ func Ready() (images []string, why string) {
 		return nil, "a cluster of network namespaces needs root"
 	case missing != nil:
 		return nil, missing.Error()
-	case err != nil || len(images) < 5:
-		return nil, "images are missing: run make images"
+	case err != nil:
+		return nil, err.Error()
 	}
 	return images, ""
 }

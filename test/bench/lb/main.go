@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -159,9 +159,9 @@ spec:
 
 // start starts the cluster with the product and an address on it.
 func (b *bench) start(ctx context.Context) error {
-	images, err := filepath.Glob(".tools/images/*.tar")
-	if err != nil || len(images) < 5 {
-		return errors.New("images are missing: run `make images`, and this in the project's folder")
+	images, err := toolset.Images()
+	if err != nil {
+		return err
 	}
 	c, err := cluster.Open(b.cluster)
 	if !b.keep || err != nil {

@@ -77,6 +77,20 @@ func Path(name string) (string, error) {
 	return path, nil
 }
 
+// Images returns the paths of all image archives. Its error names the next step.
+func Images() ([]string, error) {
+	const all = 5
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
+	}
+	images, err := filepath.Glob(filepath.Join(dir, "images", "*.tar"))
+	if err != nil || len(images) < all {
+		return nil, fmt.Errorf("images are missing in %s: run `make images`", dir)
+	}
+	return images, nil
+}
+
 // Image returns the path of the image archive name (operator, router, speaker, demo, pause).
 func Image(name string) (string, error) {
 	dir, err := Dir()
