@@ -59,8 +59,11 @@ func (c *Cluster) podRoute(node string) string {
 }
 
 // sysctl turns on forwarding; the shell sees /proc/sys of the namespace that it was started in.
+// A connection that was tried before kube-proxy had rules for its address is not translated for as long as the kernel remembers it:
+// two minutes by default, in which a later test may come to the same ports.
 func (c *Cluster) sysctl(ctx context.Context, host string) error {
 	script := "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter; echo 0 >/proc/sys/net/ipv4/conf/default/rp_filter"
+	script += "; f=/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent; [ ! -e $f ] || echo 5 >$f"
 	script += c.layout.forward6()
 	return command(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.layout.netns(host)), "sh", "-c", script)
 }
