@@ -90,9 +90,9 @@ func (r *Reconciler) writeCanary(ctx context.Context, in *statusInput) error {
 	}
 	rotates := in.ic.Annotations[api.AnnotationRotateCanary] == "true"
 	port := canaryPort(live, rotates, r.canary.Verdict().Rotate)
-	in.canary.route, err = ensure(ctx, r, child[*routev1.Route]{
+	in.canary.route, err = ensureFrom(ctx, r, child[*routev1.Route]{
 		ic: in.ic.Name, empty: &routev1.Route{}, desired: desiredCanaryRoute(port), changed: changedCanaryRoute,
-	})
+	}, live, live != nil)
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,24 +122,33 @@ type child[T client.Object] struct {
 
 // ensure creates, updates or deletes a child and returns it as it is then.
 func ensure[T client.Object](ctx context.Context, r *Reconciler, c child[T]) (T, error) {
+	live := c.empty
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(c.desired), live)
+	if client.IgnoreNotFound(err) != nil {
+		return live, fmt.Errorf("read %T %s: %w", live, client.ObjectKeyFromObject(c.desired), err)
+	}
+	return ensureFrom(ctx, r, c, live, err == nil)
+}
+
+// ensureFrom is ensure for a desired object that was made from the live one, as
+// the caller read it, if it was there. Had it been read again here, what
+// somebody wrote in between would be overwritten unseen; so the API server
+// refuses the write, and the next turn begins anew.
+func ensureFrom[T client.Object](ctx context.Context, r *Reconciler, c child[T], live T, there bool) (T, error) {
 	kind := fmt.Sprintf("%T", c.desired)
 	if gvk, err := r.client.GroupVersionKindFor(c.desired); err == nil {
 		kind = gvk.Kind
 	}
 	key := client.ObjectKeyFromObject(c.desired)
-	live := c.empty
-	err := r.client.Get(ctx, key, live)
 	switch {
-	case apierrors.IsNotFound(err) && c.unwanted:
-		return live, nil
-	case apierrors.IsNotFound(err):
+	case !there && c.unwanted:
+		return c.empty, nil
+	case !there:
 		if err := r.client.Create(ctx, c.desired); err != nil {
-			return live, fmt.Errorf("create %s %s: %w", kind, key, err)
+			return c.empty, fmt.Errorf("create %s %s: %w", kind, key, err)
 		}
 		r.options.Log.Info("created", "kind", kind, "object", key.String())
 		return c.desired, nil
-	case err != nil:
-		return live, fmt.Errorf("read %s %s: %w", kind, key, err)
 	case live.GetLabels()[api.LabelOwningIngressController] != c.ic:
 		if c.unwanted {
 			return live, nil

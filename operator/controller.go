@@ -263,13 +263,13 @@ func (r *Reconciler) ensureLoadBalancer(ctx context.Context, in *statusInput) er
 	rangedService(desired, in.loadBalancer)
 	cloudService(desired, in.loadBalancer, in.ic, s)
 	namedService(desired, in.loadBalancer, s)
-	live, err := ensure(ctx, r, child[*corev1.Service]{
+	live, err := ensureFrom(ctx, r, child[*corev1.Service]{
 		ic: s.name, empty: &corev1.Service{}, desired: desired, unwanted: !wanted,
 		changed: func(live, desired *corev1.Service) (*corev1.Service, bool) {
 			updated, changed := changedLoadBalancerService(live, desired)
 			return updated, withoutRangesAnnotation(updated, s) || changed
 		},
-	})
+	}, in.loadBalancer, in.loadBalancer != nil)
 	if in.loadBalancer = nil; err == nil && wanted {
 		in.loadBalancer = live
 	}
@@ -314,9 +314,9 @@ func (r *Reconciler) ensureCertificate(ctx context.Context, in *statusInput) err
 		return err
 	}
 	in.certificate = findings
-	_, err = ensure(ctx, r, child[*corev1.Secret]{
+	_, err = ensureFrom(ctx, r, child[*corev1.Secret]{
 		ic: in.ic.Name, empty: &corev1.Secret{}, desired: ownedBy(desired, in.deployment), changed: changedCertificateSecret,
-	})
+	}, input.live, input.live != nil)
 	return err
 }
 

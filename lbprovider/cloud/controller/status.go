@@ -256,7 +256,7 @@ func (r *reconciler) clear(ctx context.Context, service *corev1.Service) error {
 		meta.RemoveStatusCondition(&updated.Status.Conditions, c)
 	}
 	if !equality.Semantic.DeepEqual(service.Status, updated.Status) {
-		if err := r.client.Status().Patch(ctx, updated, client.MergeFrom(service)); err != nil {
+		if err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(service, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("clear the status of Service %s/%s: %w", service.Namespace, service.Name, err)
 		}
 	}
@@ -267,7 +267,7 @@ func (r *reconciler) clear(ctx context.Context, service *corev1.Service) error {
 	for _, key := range []string{api.AnnotationLoadBalancerHandle, api.AnnotationTargetZone, api.AnnotationTargetDualStack} {
 		delete(free.Annotations, key)
 	}
-	if err := r.client.Patch(ctx, free, client.MergeFrom(updated)); err != nil {
+	if err := r.client.Patch(ctx, free, client.MergeFromWithOptions(updated, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("remove the finalizer of Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
 	return nil
