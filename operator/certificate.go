@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/certificates"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 type certificateInput struct {
 	ic     *operatorv1.IngressController
 	domain string
-	ca     certificates.Pair
+	ca     certificate.Pair
 	// named is the Secret of spec.defaultCertificate; nil if it does not exist.
 	named *corev1.Secret
 	// live is the Secret router-certs-NAME; nil if it does not exist.
@@ -80,7 +80,7 @@ func checkNamedCertificate(in certificateInput, name string) *api.Finding {
 		f.Message = fmt.Sprintf("Secret %s: %v", name, err)
 		return f
 	}
-	if certificates.WithoutNames(pairOf(in.named)) {
+	if pairOf(in.named).WithoutNames() {
 		f.Severity, f.Reason = api.SeverityInfo, api.ReasonDefaultCertificateWithoutNames
 		f.Message = fmt.Sprintf("Secret %s: the certificate has no subjectAltName, only a common name, so browsers and most clients refuse it", name)
 		f.Effect = "it is served as it is; issue one with the names *." + in.domain + " and " + in.domain + " as subjectAltName"
@@ -93,10 +93,10 @@ func checkNamedCertificate(in certificateInput, name string) *api.Finding {
 // refuse what would cost them too much as well.
 func usable(s *corev1.Secret) error {
 	p := pairOf(s)
-	if err := certificates.Check(p); err != nil {
+	if err := p.Check(); err != nil {
 		return err
 	}
-	_, err := ingest.DefaultCertificate(string(p.Certificate), string(p.Key))
+	_, err := certificate.Default(string(p.Certificate), string(p.Key))
 	return err
 }
 
@@ -154,6 +154,6 @@ func desiredCASecret(live *corev1.Secret, now time.Time) (*corev1.Secret, bool, 
 	return secret, true, nil
 }
 
-func pairOf(s *corev1.Secret) certificates.Pair {
-	return certificates.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
+func pairOf(s *corev1.Secret) certificate.Pair {
+	return certificate.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
 }

@@ -18,11 +18,12 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/certificates"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 var testTime = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func newPair(t *testing.T, ca certificates.Pair, domain string) certificates.Pair {
+func newPair(t *testing.T, ca certificate.Pair, domain string) certificate.Pair {
 	t.Helper()
 	p, err := certificates.NewWildcard(ca, domain, testTime)
 	if err != nil {
@@ -31,7 +32,7 @@ func newPair(t *testing.T, ca certificates.Pair, domain string) certificates.Pai
 	return p
 }
 
-func secretOf(p certificates.Pair) *corev1.Secret {
+func secretOf(p certificate.Pair) *corev1.Secret {
 	return &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": p.Certificate, "tls.key": p.Key}}
 }
 
@@ -42,8 +43,8 @@ func TestDefaultCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := newPair(t, ca, "own.example.com")
-	broken := secretOf(certificates.Pair{Certificate: own.Certificate, Key: newPair(t, ca, "x").Key})
-	costly := secretOf(certificates.Pair{Certificate: bytes.Repeat(own.Certificate, 11), Key: own.Key})
+	broken := secretOf(certificate.Pair{Certificate: own.Certificate, Key: newPair(t, ca, "x").Key})
+	costly := secretOf(certificate.Pair{Certificate: bytes.Repeat(own.Certificate, 11), Key: own.Key})
 	commonName := secretOf(withoutNames(t))
 	live := func(source string) *corev1.Secret {
 		return certificateSecret("a", source, secretOf(own).Data)
@@ -114,7 +115,7 @@ func TestDefaultCertificate(t *testing.T) {
 			if source := got.Annotations[api.AnnotationCertificateSource]; source != test.wantSource {
 				t.Errorf("source %q, want %q", source, test.wantSource)
 			}
-			if err := certificates.Check(pairOf(got)); err != nil {
+			if err := pairOf(got).Check(); err != nil {
 				t.Error(err)
 			}
 			if test.wantSame != nil && !bytes.Equal(got.Data["tls.crt"], test.wantSame.Data["tls.crt"]) {
@@ -148,7 +149,7 @@ func TestCAIsKeptAndRenewed(t *testing.T) {
 }
 
 // withoutNames is a certificate as they were made 20 years ago.
-func withoutNames(t *testing.T) certificates.Pair {
+func withoutNames(t *testing.T) certificate.Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -166,7 +167,7 @@ func withoutNames(t *testing.T) certificates.Pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return certificates.Pair{
+	return certificate.Pair{
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
 	}

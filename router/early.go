@@ -6,7 +6,8 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -20,9 +21,9 @@ const manyRoutes = 500
 // early is a result that waits to be taken in.
 type early struct {
 	object *routev1.Route
-	result *ingest.Result
+	result *route.Result
 	// material is what its TLS texts hold.
-	material *ingest.Material
+	material *certificate.Material
 }
 
 // ingestEarly ingests the new ones of many routes.
@@ -44,8 +45,8 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 		running.Go(func() {
 			for i := w; i < len(fresh); i += workers {
 				if object := p.src.Route(fresh[i]); object != nil {
-					material := &ingest.Material{}
-					results[i] = early{object, ingest.Route(object, p.src, p.settings, ingest.Past{Material: material}), material}
+					material := &certificate.Material{}
+					results[i] = early{object, route.Route(object, p.src, p.settings, route.Past{Material: material}), material}
 				}
 			}
 		})
@@ -58,7 +59,7 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 }
 
 // read ingests a route, unless that has been done already.
-func (p *Pipeline) read(r *route, object *routev1.Route) *ingest.Result {
+func (p *Pipeline) read(r *tracked, object *routev1.Route) *route.Result {
 	if e := p.early[model.Key{Namespace: object.Namespace, Name: object.Name}]; e.object == object && r.result == nil {
 		r.material = e.material
 		return e.result
@@ -67,11 +68,11 @@ func (p *Pipeline) read(r *route, object *routev1.Route) *ingest.Result {
 }
 
 // ingestVersion ingests a version of a route.
-func (p *Pipeline) ingestVersion(r *route, object *routev1.Route) *ingest.Result {
+func (p *Pipeline) ingestVersion(r *tracked, object *routev1.Route) *route.Result {
 	if r.material == nil {
-		r.material = &ingest.Material{}
+		r.material = &certificate.Material{}
 	}
-	return ingest.Route(object, p.src, p.settings, ingest.Past{
+	return route.Route(object, p.src, p.settings, route.Past{
 		Certificate: r.certificate(), Material: r.material, Stretch: p.paces.stretch(model.Key{Namespace: object.Namespace, Name: object.Name}),
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/router"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -45,11 +46,11 @@ func (c crowd) Routes() []model.Key {
 	return keys
 }
 func (c crowd) Route(k model.Key) *routev1.Route         { return c[k] }
-func (c crowd) Service(model.Key) *ingest.Service        { return &ingest.Service{} }
+func (c crowd) Service(model.Key) *backend.Service       { return &backend.Service{} }
 func (c crowd) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (c crowd) Slices(service model.Key) []*ingest.Slice {
+func (c crowd) Slices(service model.Key) []*backend.Slice {
 	port := int32(8080)
-	return []*ingest.Slice{ingest.NewSlice(&discoveryv1.EndpointSlice{
+	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: service.Name}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}},
@@ -62,11 +63,11 @@ func (c crowd) Slices(service model.Key) []*ingest.Slice {
 func TestManyRoutesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(2000)
-	once := router.NewPipeline(c, ingest.Settings{}, &model.Certificate{})
-	once.Update(ingest.Changes{All: true})
-	single := router.NewPipeline(c, ingest.Settings{}, &model.Certificate{})
+	once := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
+	once.Update(door.Changes{All: true})
+	single := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
 	for key := range c {
-		single.Update(ingest.Changes{Routes: router.KeySet{key: {}}})
+		single.Update(door.Changes{Routes: router.KeySet{key: {}}})
 	}
 	if diff := cmp.Diff(single.Want(), once.Want(), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Errorf("-one after the other +at once:\n%s", diff)

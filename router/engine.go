@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/haproxy"
-	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -36,11 +36,11 @@ const (
 
 // Cluster is where objects and their changes come from.
 type Cluster interface {
-	ingest.Source
+	door.Source
 	// Wake receives after something changed.
 	Wake() <-chan struct{}
 	// Take returns what changed since the last call.
-	Take() ingest.Changes
+	Take() door.Changes
 	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
 	// each of them, or why it cannot be read, is known.
 	NeedSecrets(map[model.Key]struct{})
@@ -183,7 +183,7 @@ func NewEngine(o Options) (*Engine, error) {
 func (e *Engine) Run(ctx context.Context) error {
 	e.startup.end("list")
 	e.o.Cluster.Take()
-	e.update(ingest.Changes{All: true})
+	e.update(door.Changes{All: true})
 	if e.pipeline.NamesSecrets() {
 		e.o.Cluster.WaitForSecrets(ctx)
 		e.update(e.o.Cluster.Take())
@@ -193,7 +193,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	e.startup.end("files")
-	var turn ingest.Changes
+	var turn door.Changes
 	var began time.Time
 	for {
 		wait := e.sync()
@@ -218,7 +218,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		case c := <-e.o.Certificates:
 			merge(e.pending, e.pipeline.SetDefaultCertificate(c))
 		case <-e.o.SettingsChanged:
-			e.update(ingest.Changes{All: true})
+			e.update(door.Changes{All: true})
 		case <-timer.C:
 			// What came meanwhile shares the next turn.
 			e.turns.add(e.pipeline, e.o.Cluster.Take())
@@ -231,7 +231,7 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // update takes changes into the wanted state.
-func (e *Engine) update(ch ingest.Changes) {
+func (e *Engine) update(ch door.Changes) {
 	if ch.Empty() {
 		return
 	}
@@ -246,7 +246,7 @@ func (e *Engine) update(ch ingest.Changes) {
 }
 
 // limited adds to settings what HAProxy's version allows.
-func limited(s ingest.Settings, caps plan.Capabilities) ingest.Settings {
+func limited(s door.Settings, caps plan.Capabilities) door.Settings {
 	// HAProxy counts the newline that may follow a text, too.
 	s.MaxCertificateBytes = caps.MaxPayload - 1
 	return s

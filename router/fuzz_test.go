@@ -13,7 +13,8 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -27,11 +28,11 @@ type tenant struct {
 
 func (t tenant) Routes() []model.Key                      { return []model.Key{{Namespace: "ns", Name: "r"}} }
 func (t tenant) Route(model.Key) *routev1.Route           { return t.route }
-func (t tenant) Service(model.Key) *ingest.Service        { return &ingest.Service{} }
+func (t tenant) Service(model.Key) *backend.Service       { return &backend.Service{} }
 func (t tenant) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (t tenant) Slices(model.Key) []*ingest.Slice {
+func (t tenant) Slices(model.Key) []*backend.Slice {
 	port := int32(8080)
-	return []*ingest.Slice{ingest.NewSlice(&discoveryv1.EndpointSlice{
+	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: t.pod}}},
 		Ports:       []discoveryv1.EndpointPort{{Port: &port}},
@@ -78,8 +79,8 @@ func FuzzTenant(f *testing.F) {
 				r.Spec.TLS = &routev1.TLSConfig{Termination: "edge", Certificate: pem, Key: pem}
 			}
 		}
-		p := router.NewPipeline(tenant{r, pod}, ingest.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
-		p.Update(ingest.Changes{All: true})
+		p := router.NewPipeline(tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+		p.Update(door.Changes{All: true})
 		checkFiles(t, p.Want())
 		if st := p.Status(model.Key{Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {
 			t.Error("refused without a reason")

@@ -9,13 +9,14 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
 // This file keeps the last good version of a route while the newest one cannot
-// be served: because ingest finds it wrong, or because HAProxy refuses it. It is
+// be served: because its door finds it wrong, or because HAProxy refuses it. It is
 // the last good version that the wanted state has then, so files, read-back and
 // drift all follow it without knowing.
 
@@ -52,7 +53,7 @@ type refusal struct {
 }
 
 // certificate returns the one that the route has brought so far, or nil.
-func (r *route) certificate() *model.Certificate {
+func (r *tracked) certificate() *model.Certificate {
 	switch {
 	case r.result != nil && r.result.Claim != nil:
 		return r.result.Claim.Certificate
@@ -63,7 +64,7 @@ func (r *route) certificate() *model.Certificate {
 }
 
 // kept reports whether something older is served than the newest version.
-func (r *route) kept() bool {
+func (r *tracked) kept() bool {
 	if r.refusal != nil {
 		return true
 	}
@@ -80,7 +81,7 @@ func (r *route) kept() bool {
 
 // ingestOrKeep ingests an object. If it cannot be served as it is now, its
 // last good version is ingested instead, under the finding about the new one.
-func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result {
+func (p *Pipeline) ingestOrKeep(r *tracked, object *routev1.Route) *route.Result {
 	res := p.read(r, object)
 	switch {
 	case r.refusal != nil:
@@ -91,14 +92,14 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 		return res
 	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
 		r.good, r.from, r.accepted = nil, nil, accepted{}
-	case !ingest.Covers(r.good, object, p.settings):
+	case !route.Covers(r.good, object, p.settings):
 		p.bar(r, res, object, r.good)
 		return res
 	case p.keep(r, res, r.good):
 		setEffect(res, "the last good version keeps serving")
 		return res
 	}
-	if ingest.Guarded(object) {
+	if route.Guarded(object) {
 		p.bar(r, res, object, nil)
 	}
 	return res
@@ -107,7 +108,7 @@ func (p *Pipeline) ingestOrKeep(r *route, object *routev1.Route) *ingest.Result 
 // bar closes the path of a version that cannot be served, or, if that is not
 // known, the path of the former one, which would let through what the newest
 // one keeps out.
-func (p *Pipeline) bar(r *route, res *ingest.Result, newest, former *routev1.Route) {
+func (p *Pipeline) bar(r *tracked, res *route.Result, newest, former *routev1.Route) {
 	barrier := res.Barrier
 	if barrier == nil && former != nil {
 		if kept := p.ingestVersion(r, former); kept.Claim != nil {
@@ -129,7 +130,7 @@ func (p *Pipeline) bar(r *route, res *ingest.Result, newest, former *routev1.Rou
 	setEffect(res, effect)
 }
 
-func setEffect(res *ingest.Result, effect string) {
+func setEffect(res *route.Result, effect string) {
 	for i := range res.Findings {
 		if res.Findings[i].Severity == api.SeverityError {
 			res.Findings[i].Effect = effect
@@ -138,7 +139,7 @@ func setEffect(res *ingest.Result, effect string) {
 }
 
 // keep makes a former version the claim of a result, if it can still be served.
-func (p *Pipeline) keep(r *route, res *ingest.Result, former *routev1.Route) bool {
+func (p *Pipeline) keep(r *tracked, res *route.Result, former *routev1.Route) bool {
 	kept := p.ingestVersion(r, former)
 	if kept.Claim == nil {
 		return false
@@ -151,7 +152,7 @@ func (p *Pipeline) keep(r *route, res *ingest.Result, former *routev1.Route) boo
 
 // contentRefused reports whether a route was refused for what its fields hold,
 // as opposed to a host that it may not have.
-func contentRefused(res *ingest.Result) bool {
+func contentRefused(res *route.Result) bool {
 	for _, f := range res.Findings {
 		if f.Severity == api.SeverityError {
 			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField || f.Reason == api.ReasonInvalidAnnotation
@@ -161,15 +162,15 @@ func contentRefused(res *ingest.Result) bool {
 }
 
 // fallBack puts into a result what is served in place of what HAProxy refused.
-func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
+func (p *Pipeline) fallBack(r *tracked, res *route.Result) {
 	newest, former := p.src.Route(res.Key), r.accepted
 	if res.Claim != nil {
 		res.Barrier = res.Claim.Barred()
 	}
 	res.Claim = nil
-	covered := former.claim != nil && (former.claim.Closed || ingest.Covers(former.object, newest, p.settings))
+	covered := former.claim != nil && (former.claim.Closed || route.Covers(former.object, newest, p.settings))
 	f := api.Finding{
-		Object: ingest.RouteRef(res.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
+		Object: route.RouteRef(res.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
 		Message: "HAProxy refused this route's configuration: " + r.refusal.message,
 		Effect:  "the route is not served",
 	}
@@ -183,7 +184,7 @@ func (p *Pipeline) fallBack(r *route, res *ingest.Result) {
 	case covered && r.refusal.fallback < barred || r.refusal.fallback == withdrawn:
 	case former.claim != nil && !covered:
 		p.bar(r, res, newest, former.object)
-	case ingest.Guarded(newest):
+	case route.Guarded(newest):
 		p.bar(r, res, newest, nil)
 	}
 }
@@ -220,7 +221,7 @@ func sameContent(a, b *model.Claim) bool {
 
 // forgive lets changed routes try again what HAProxy refused. A change of pods
 // alone is no reason where the pods were not.
-func (p *Pipeline) forgive(dirty KeySet, ch ingest.Changes) {
+func (p *Pipeline) forgive(dirty KeySet, ch door.Changes) {
 	for key := range dirty {
 		r := p.routes[key]
 		if r == nil || r.refusal == nil {
@@ -335,7 +336,7 @@ func (p *Pipeline) Restore(kept []Kept) {
 }
 
 // restore makes a new route what a former process knew of it.
-func (p *Pipeline) restore(r *route, object *routev1.Route) {
+func (p *Pipeline) restore(r *tracked, object *routev1.Route) {
 	k, ok := p.restored[model.Key{Namespace: object.Namespace, Name: object.Name}]
 	if !ok || !k.of(object) {
 		return

@@ -13,7 +13,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -180,7 +180,7 @@ func (k *Kept) of(object *routev1.Route) bool {
 	return true
 }
 
-// claims reports whether the claim that is kept is what ingest makes of its
+// claims reports whether the claim that is kept is what its door makes of its
 // version, under settings that allow it.
 func (k *Kept) claims(p *Pipeline) bool {
 	if k.Accepted == nil || k.Claim == nil {
@@ -188,7 +188,7 @@ func (k *Kept) claims(p *Pipeline) bool {
 	}
 	settings := p.settings
 	settings.WildcardsAllowed = true
-	now := ingest.Route(k.Accepted, p.src, settings, ingest.Past{Certificate: k.Claim.Certificate}).Claim
+	now := route.Route(k.Accepted, p.src, settings, route.Past{Certificate: k.Claim.Certificate}).Claim
 	return now != nil && now.Created.Equal(k.Claim.Created) && now.Host == k.Claim.Host && now.NamedHost == k.Claim.NamedHost &&
 		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
 }

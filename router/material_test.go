@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/router"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -66,7 +66,7 @@ func TestPodsParseNothing(t *testing.T) {
 			r.Spec.TLS.ExternalCertificate = &routev1.LocalObjectReference{Name: "secret"}
 		}
 	}
-	p := router.NewPipeline(c, ingest.Settings{}, &model.Certificate{})
+	p := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
 	total := func() (n int) {
 		for name := range c.crowd {
 			n += p.Parses(name)
@@ -77,13 +77,13 @@ func TestPodsParseNothing(t *testing.T) {
 		t.Helper()
 		before := total()
 		for range 3 {
-			p.Update(ingest.Changes{Services: services})
+			p.Update(door.Changes{Services: services})
 		}
 		if n := total() - before; n != 0 {
 			t.Errorf("%s: %d texts parsed", when, n)
 		}
 	}
-	p.Update(ingest.Changes{All: true})
+	p.Update(door.Changes{All: true})
 	if n := total(); n != 40 {
 		t.Errorf("%d texts parsed at the start, want 40", n)
 	}
@@ -94,14 +94,14 @@ func TestPodsParseNothing(t *testing.T) {
 		bad.Spec.TLS.Certificate, bad.Spec.TLS.ExternalCertificate, bad.Spec.TLS.Key = "broken", nil, "broken"
 		c.crowd[name], routes[name] = bad, struct{}{}
 	}
-	p.Update(ingest.Changes{Routes: routes})
+	p.Update(door.Changes{Routes: routes})
 	if _, served := p.RouteCount(); served != 20 {
 		t.Errorf("%d of 20 last good versions serve", served)
 	}
 	podsMove("with versions that cannot be used")
 	before := total()
 	c.secret.Data["tls.crt"], c.secret.Data["tls.key"] = []byte("no certificate"), []byte("no key")
-	p.Update(ingest.Changes{Secrets: router.KeySet{{Namespace: "ns", Name: "secret"}: {}}})
+	p.Update(door.Changes{Secrets: router.KeySet{{Namespace: "ns", Name: "secret"}: {}}})
 	if n := total() - before; n != 10 {
 		t.Errorf("%d texts parsed after a change of the Secret of ten routes", n)
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -124,7 +124,7 @@ func (n *checkedRoutes) remove(key model.Key, r *checkedRoute) {
 
 // settle shares out again where something has changed, or everywhere, and
 // returns the routes whose share is another.
-func (p *paces) settle(s ingest.Settings, all bool) KeySet {
+func (p *paces) settle(s door.Settings, all bool) KeySet {
 	changed := p.ended
 	p.ended = KeySet{}
 	if all {
@@ -141,7 +141,7 @@ func (p *paces) settle(s ingest.Settings, all bool) KeySet {
 	return changed
 }
 
-func (n *checkedRoutes) settle(s ingest.Settings, changed KeySet) {
+func (n *checkedRoutes) settle(s door.Settings, changed KeySet) {
 	if n.total <= s.CheckBudget() && n.stretched == 0 {
 		n.order = nil
 		return

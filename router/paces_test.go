@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestPaces(t *testing.T) {
 	t.Parallel()
 	const most = 100 * 3600 // what one route asks for
-	s := ingest.Settings{NamespaceChecks: 200}
+	s := door.Settings{NamespaceChecks: 200}
 	random := rand.New(rand.NewPCG(1, 2)) // the same each time
 	p := newPaces()
 	claims := map[model.Key]*model.Claim{}

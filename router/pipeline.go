@@ -3,7 +3,7 @@
 //
 // This file is the whole way from objects to wanted state:
 //
-//	changes ─▶ ingest (route → claim) ─▶ admit (host → winners, table) ─▶ want
+//	changes ─▶ door (route → claim) ─▶ admit (host → winners, table) ─▶ want
 //
 // engine.go takes it on from there: plan (live, want → steps) ─▶ HAProxy ─▶ status.
 package router
@@ -15,7 +15,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/router/admit"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -28,9 +30,9 @@ type KeySet = map[model.Key]struct{}
 // result always equals that of computing everything anew. It does no IO and is
 // used by one goroutine.
 type Pipeline struct {
-	src      ingest.Source
-	settings ingest.Settings
-	routes   map[model.Key]*route
+	src      door.Source
+	settings door.Settings
+	routes   map[model.Key]*tracked
 	// served counts the routes that are part of the wanted state.
 	served int
 	// byService and bySecret lead from a dependency to the routes that name it.
@@ -60,11 +62,11 @@ type Pipeline struct {
 	early map[model.Key]early
 }
 
-// route is what the pipeline knows of one route.
-type route struct {
-	result *ingest.Result
+// tracked is what the pipeline knows of one route.
+type tracked struct {
+	result *route.Result
 	// material is what the route's TLS texts hold.
-	material *ingest.Material
+	material *certificate.Material
 	// from is the version of the object that the result's claim comes from.
 	from *routev1.Route
 	// good is the last version of the object that could be served.
@@ -80,10 +82,10 @@ type route struct {
 }
 
 // NewPipeline returns a pipeline that wants nothing but a default certificate.
-func NewPipeline(src ingest.Source, s ingest.Settings, defaultCert *model.Certificate) *Pipeline {
+func NewPipeline(src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
 		src: src, settings: s,
-		routes: map[model.Key]*route{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
+		routes: map[model.Key]*tracked{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
 		want: plan.NewState(), keeping: KeySet{}, paces: newPaces(), secretsChanged: true,
@@ -118,10 +120,10 @@ func (p *Pipeline) NamesSecrets() bool { return len(p.bySecret) > 0 }
 
 // SetSettings changes the router-wide settings. The next Update must be one of
 // everything.
-func (p *Pipeline) SetSettings(s ingest.Settings) { p.settings = s }
+func (p *Pipeline) SetSettings(s door.Settings) { p.settings = s }
 
 // Settings returns the router-wide settings.
-func (p *Pipeline) Settings() ingest.Settings { return p.settings }
+func (p *Pipeline) Settings() door.Settings { return p.settings }
 
 // anyName is the crt-list filter of the default certificate.
 const anyName = "*"
@@ -139,7 +141,7 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 
 // Update takes changes in. It returns what may now differ from before: the
 // names to compare with HAProxy, and the routes whose status to look at.
-func (p *Pipeline) Update(ch ingest.Changes) (*plan.Scope, KeySet) {
+func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, KeySet) {
 	dirty := p.dirty(ch)
 	p.forgive(dirty, ch)
 	scope, touched := p.update(dirty, ch.All)
@@ -178,7 +180,7 @@ func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
 }
 
 // dirty returns the routes that changes concern.
-func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
+func (p *Pipeline) dirty(ch door.Changes) KeySet {
 	dirty := maps.Clone(ch.Routes)
 	if dirty == nil {
 		dirty = KeySet{}
@@ -205,7 +207,7 @@ func (p *Pipeline) dirty(ch ingest.Changes) KeySet {
 // ingest reads one route again and notes the hosts that must be decided again.
 func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 	r := p.routes[key]
-	before := &ingest.Result{Key: key}
+	before := &route.Result{Key: key}
 	if r != nil {
 		before = r.result
 	}
@@ -214,7 +216,7 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 	object := p.src.Route(key)
 	if object == nil {
 		if r != nil {
-			r.result = &ingest.Result{Key: key}
+			r.result = &route.Result{Key: key}
 			p.index(key, before, r.result)
 			p.claim(key, old, nil, hosts)
 		}
@@ -224,9 +226,9 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 		if r != nil {
 			p.claim(key, old, nil, hosts)
 			old = nil
-			*r = route{served: r.served}
+			*r = tracked{served: r.served}
 		} else {
-			r = &route{}
+			r = &tracked{}
 			p.routes[key] = r
 			p.restore(r, object)
 		}
@@ -240,7 +242,7 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 }
 
 // index notes what a route depends on.
-func (p *Pipeline) index(key model.Key, before, now *ingest.Result) {
+func (p *Pipeline) index(key model.Key, before, now *route.Result) {
 	depend(p.byService, key, before.Services, now.Services)
 	p.secretsChanged = depend(p.bySecret, key, before.Secrets, now.Secrets) || p.secretsChanged
 }

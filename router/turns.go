@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -99,7 +99,7 @@ func (t *turns) rests(namespace string, now time.Time) bool {
 }
 
 // add takes changes of objects. What names these in a pipeline changed with them.
-func (t *turns) add(p *Pipeline, ch ingest.Changes) {
+func (t *turns) add(p *Pipeline, ch door.Changes) {
 	if ch.All {
 		t.all = true
 		clear(t.waiting)
@@ -133,13 +133,13 @@ func (t *turns) note(key model.Key, object bool) {
 
 // next returns what to take in now. Each namespace gets an equal share; what one
 // does not need is for the others.
-func (t *turns) next(now time.Time) ingest.Changes {
+func (t *turns) next(now time.Time) door.Changes {
 	t.busy = false
 	if t.all {
 		t.all = false
-		return ingest.Changes{All: true}
+		return door.Changes{All: true}
 	}
-	ch := ingest.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
+	ch := door.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
 	if len(t.waiting) == 0 {
 		for name := range t.spent {
 			t.spend(name, 0, now) // forgets what is long ago
@@ -186,7 +186,7 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 }
 
 // move takes so many routes of a namespace, or all, and returns how many.
-func (t *turns) move(namespace string, most int, into ingest.Changes) (moved int) {
+func (t *turns) move(namespace string, most int, into door.Changes) (moved int) {
 	routes := t.waiting[namespace]
 	for key, object := range routes {
 		if moved == most {

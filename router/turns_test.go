@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -37,13 +37,13 @@ func TestTurns(t *testing.T) {
 		p.byService[busy] = p.byService[busy].with(key, true)
 	}
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
-	q.add(p, ingest.Changes{Services: KeySet{busy: {}}})
-	q.add(p, ingest.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
+	q.add(p, door.Changes{Services: KeySet{busy: {}}})
+	q.add(p, door.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
 	seen := KeySet{}
 	for round := 0; waits(q); round++ {
 		if round == 3 {
-			q.add(p, ingest.Changes{Routes: routesOf("calm", 1)})
-			q.add(p, ingest.Changes{Routes: routesOf("some", 70)})
+			q.add(p, door.Changes{Routes: routesOf("calm", 1)})
+			q.add(p, door.Changes{Routes: routesOf("some", 70)})
 		}
 		ch := q.next(time.Now())
 		if n := len(ch.Routes) + len(ch.Endpoints); n > turnSize {
@@ -79,7 +79,7 @@ func waits(q *turns) bool {
 func TestTurnsTime(t *testing.T) {
 	t.Parallel()
 	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
-	q.add(p, ingest.Changes{Routes: routesOf("many", 5000)})
+	q.add(p, door.Changes{Routes: routesOf("many", 5000)})
 	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
@@ -113,7 +113,7 @@ func TestTurnsTime(t *testing.T) {
 	all := newTurns(plan.Capabilities{})
 	all.took(5000, time.Minute, now)
 	all.spend("busy", 2*turnBurst, now)
-	if all.add(p, ingest.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
+	if all.add(p, door.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
 	}
 }
@@ -123,7 +123,7 @@ func TestTurnsTime(t *testing.T) {
 func TestTurnsBusy(t *testing.T) {
 	t.Parallel()
 	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
-	q.add(p, ingest.Changes{Routes: routesOf("busy", 5000)})
+	q.add(p, door.Changes{Routes: routesOf("busy", 5000)})
 	q.spend("busy", 2*turnBurst, now)
 	for range 3 {
 		if taken := len(q.next(now).Routes); taken != leastTurn {
@@ -138,7 +138,7 @@ func TestTurnsBusy(t *testing.T) {
 	}
 	q.next(now)
 	q.took(leastTurn, time.Second, now)
-	q.add(p, ingest.Changes{Routes: routesOf("calm", 200)})
+	q.add(p, door.Changes{Routes: routesOf("calm", 200)})
 	if wait, due := q.due(now); !due || wait > 0 {
 		t.Errorf("another namespace waits for %v", wait)
 	}
@@ -161,8 +161,8 @@ func TestTurnsReasons(t *testing.T) {
 		byService: map[model.Key]dependents{service: dependents{}.with(key("byService"), true).with(key("byBoth"), true)},
 	}
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
-	q.add(p, ingest.Changes{Routes: KeySet{key("byBoth"): {}}, Secrets: KeySet{secret: {}}})
-	q.add(p, ingest.Changes{Services: KeySet{service: {}}})
+	q.add(p, door.Changes{Routes: KeySet{key("byBoth"): {}}, Secrets: KeySet{secret: {}}})
+	q.add(p, door.Changes{Services: KeySet{service: {}}})
 	ch := q.next(time.Now())
 	for _, name := range []string{"bySecret", "byBoth"} {
 		if _, ok := ch.Routes[key(name)]; !ok {
@@ -172,13 +172,13 @@ func TestTurnsReasons(t *testing.T) {
 	if _, ok := ch.Endpoints[key("byService")]; !ok || len(ch.Endpoints) != 1 || len(ch.Routes) != 2 {
 		t.Errorf("%v", ch)
 	}
-	q.add(p, ingest.Changes{Routes: routesOf("a", 3)})
-	q.add(p, ingest.Changes{All: true})
+	q.add(p, door.Changes{Routes: routesOf("a", 3)})
+	q.add(p, door.Changes{All: true})
 	if ch := q.next(time.Now()); !ch.All || waits(q) {
 		t.Errorf("everything changed: %v, %t", ch, !waits(q))
 	}
 	if q = newTurns(plan.Capabilities{}); !waits(q) {
-		q.add(p, ingest.Changes{Routes: routesOf("a", 3000)})
+		q.add(p, door.Changes{Routes: routesOf("a", 3000)})
 	}
 	if ch := q.next(time.Now()); len(ch.Routes) != 3000 {
 		t.Errorf("%d at once, and each turn is a reload", len(ch.Routes))

@@ -34,8 +34,8 @@ import (
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/dns"
-	convert "github.com/fairlead/fairlead/operator/ingress"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
+	convert "github.com/fairlead/fairlead/router/door/ingress"
 	router "github.com/fairlead/fairlead/router/settings"
 )
 

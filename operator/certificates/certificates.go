@@ -1,4 +1,4 @@
-// Package certificates makes and checks the certificates that routers serve
+// Package certificates makes the certificates that routers serve
 // where nobody gave them one: a CA of the operator, and a wildcard certificate
 // per domain that the CA signs.
 //
@@ -6,7 +6,6 @@
 package certificates
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,10 +13,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"time"
+
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 const (
@@ -32,14 +32,8 @@ const (
 	clockSkew = time.Hour
 )
 
-// Pair is a certificate (chain) with its key, both PEM.
-type Pair struct {
-	Certificate []byte
-	Key         []byte
-}
-
 // NewCA returns a self-signed CA.
-func NewCA(now time.Time) (Pair, error) {
+func NewCA(now time.Time) (certificate.Pair, error) {
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("ingress-operator@%d", now.Unix())},
 		NotBefore:             now.Add(-clockSkew),
@@ -52,14 +46,14 @@ func NewCA(now time.Time) (Pair, error) {
 }
 
 // NewWildcard returns a serving certificate for *.domain and domain, signed by the CA.
-func NewWildcard(ca Pair, domain string, now time.Time) (Pair, error) {
-	caCertificate, err := leaf(ca)
+func NewWildcard(ca certificate.Pair, domain string, now time.Time) (certificate.Pair, error) {
+	caCertificate, err := ca.Leaf()
 	if err != nil {
-		return Pair{}, fmt.Errorf("use the CA: %w", err)
+		return certificate.Pair{}, fmt.Errorf("use the CA: %w", err)
 	}
 	loaded, err := tls.X509KeyPair(ca.Certificate, ca.Key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("use the CA: %w", err)
+		return certificate.Pair{}, fmt.Errorf("use the CA: %w", err)
 	}
 	wildcard := "*." + domain
 	template := &x509.Certificate{
@@ -78,91 +72,50 @@ func NewWildcard(ca Pair, domain string, now time.Time) (Pair, error) {
 }
 
 // UsableCA reports whether the CA can sign and has enough time left.
-func UsableCA(ca Pair, now time.Time) bool {
-	c, err := leaf(ca)
-	return err == nil && c.IsCA && Check(ca) == nil && now.Add(caRenewal).Before(c.NotAfter)
+func UsableCA(ca certificate.Pair, now time.Time) bool {
+	c, err := ca.Leaf()
+	return err == nil && c.IsCA && ca.Check() == nil && now.Add(caRenewal).Before(c.NotAfter)
 }
 
 // UsableWildcard reports whether the certificate is for the domain, was signed
 // by the CA and has enough time left.
-func UsableWildcard(p, ca Pair, domain string, now time.Time) bool {
-	if Check(p) != nil {
+func UsableWildcard(p, ca certificate.Pair, domain string, now time.Time) bool {
+	if p.Check() != nil {
 		return false
 	}
-	c, err := leaf(p)
+	c, err := p.Leaf()
 	if err != nil {
 		return false
 	}
-	caCertificate, err := leaf(ca)
+	caCertificate, err := ca.Leaf()
 	if err != nil || c.CheckSignatureFrom(caCertificate) != nil {
 		return false
 	}
 	return c.VerifyHostname("x."+domain) == nil && now.Add(leafRenewal).Before(c.NotAfter)
 }
 
-// Check returns what makes the pair unusable, in words for its owner, or nil.
-// It never quotes key material.
-func Check(p Pair) error {
-	switch {
-	case len(bytes.TrimSpace(p.Certificate)) == 0:
-		return errors.New("tls.crt is empty")
-	case len(bytes.TrimSpace(p.Key)) == 0:
-		return errors.New("tls.key is empty")
-	}
-	if _, err := tls.X509KeyPair(p.Certificate, p.Key); err != nil {
-		return fmt.Errorf("tls.crt and tls.key: %w", err)
-	}
-	return nil
-}
-
-// Covers returns an error that names the host and the names in the certificate
-// if the certificate is not for the host.
-func Covers(p Pair, host string) error {
-	c, err := leaf(p)
-	if err != nil {
-		return err
-	}
-	return c.VerifyHostname(host)
-}
-
-// WithoutNames reports whether the certificate names its hosts in the common name
-// only, which clients have not looked at for years.
-func WithoutNames(p Pair) bool {
-	c, err := leaf(p)
-	return err == nil && len(c.DNSNames) == 0 && len(c.IPAddresses) == 0
-}
-
-// leaf parses the first certificate of a pair.
-func leaf(p Pair) (*x509.Certificate, error) {
-	block, _ := pem.Decode(p.Certificate)
-	if block == nil {
-		return nil, errors.New("no PEM block in the certificate")
-	}
-	return x509.ParseCertificate(block.Bytes)
-}
-
 // sign makes a key and a certificate for it; without a parent it signs itself.
-func sign(template, parent *x509.Certificate, parentKey any) (Pair, error) {
+func sign(template, parent *x509.Certificate, parentKey any) (certificate.Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a key: %w", err)
+		return certificate.Pair{}, fmt.Errorf("make a key: %w", err)
 	}
 	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a serial number: %w", err)
+		return certificate.Pair{}, fmt.Errorf("make a serial number: %w", err)
 	}
 	if parent == nil {
 		parent, parentKey = template, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
 	if err != nil {
-		return Pair{}, fmt.Errorf("sign the certificate: %w", err)
+		return certificate.Pair{}, fmt.Errorf("sign the certificate: %w", err)
 	}
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("encode the key: %w", err)
+		return certificate.Pair{}, fmt.Errorf("encode the key: %w", err)
 	}
-	return Pair{
+	return certificate.Pair{
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
 	}, nil

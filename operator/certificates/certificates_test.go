@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 var testTime = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -22,7 +24,7 @@ func TestWildcardIsTrustedByItsCA(t *testing.T) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca.Certificate)
-	c, err := leaf(p)
+	c, err := p.Leaf()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func TestWildcardIsTrustedByItsCA(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	if err := Covers(p, "x.y."+domain); err == nil {
+	if err := p.Covers("x.y." + domain); err == nil {
 		t.Error("a wildcard covers one label only")
 	}
 }
@@ -53,8 +55,8 @@ func TestUsable(t *testing.T) {
 	day := 24 * time.Hour
 	tests := []struct {
 		name   string
-		pair   Pair
-		ca     Pair
+		pair   certificate.Pair
+		ca     certificate.Pair
 		domain string
 		after  time.Duration
 		want   bool
@@ -64,8 +66,8 @@ func TestUsable(t *testing.T) {
 		{"near its end", p, ca, "example.com", 310 * day, false},
 		{"another domain", p, ca, "example.net", 0, false},
 		{"another CA", p, other, "example.com", 0, false},
-		{"key of another", Pair{p.Certificate, ca.Key}, ca, "example.com", 0, false},
-		{"empty", Pair{}, ca, "example.com", 0, false},
+		{"key of another", certificate.Pair{Certificate: p.Certificate, Key: ca.Key}, ca, "example.com", 0, false},
+		{"empty", certificate.Pair{}, ca, "example.com", 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,14 +90,14 @@ func TestCheckTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		pair Pair
+		pair certificate.Pair
 		want string
 	}{
-		"no certificate": {Pair{Key: ca.Key}, "tls.crt is empty"},
-		"no key":         {Pair{Certificate: ca.Certificate}, "tls.key is empty"},
-		"no PEM":         {Pair{Certificate: []byte("secret words"), Key: ca.Key}, "tls.crt and tls.key"},
+		"no certificate": {certificate.Pair{Key: ca.Key}, "tls.crt is empty"},
+		"no key":         {certificate.Pair{Certificate: ca.Certificate}, "tls.key is empty"},
+		"no PEM":         {certificate.Pair{Certificate: []byte("secret words"), Key: ca.Key}, "tls.crt and tls.key"},
 	} {
-		err := Check(test.pair)
+		err := test.pair.Check()
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret words") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -211,7 +211,7 @@ func blocked(c, winner *model.Claim) api.Finding {
 
 func claimed(c *model.Claim) api.Finding {
 	return api.Finding{
-		Object: ingest.RouteRef(c.Key), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
+		Object: route.RouteRef(c.Key), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
 		Severity: api.SeverityError, Effect: "the route is not served",
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -44,7 +44,7 @@ func Load(path string) (*model.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("default certificate: %w", err)
 	}
-	cert, err := ingest.DefaultCertificate(string(chain), string(key))
+	cert, err := certificate.Default(string(chain), string(key))
 	if err != nil {
 		return nil, fmt.Errorf("default certificate %s: %w", path, err)
 	}
@@ -114,7 +114,7 @@ func SelfSigned(domain string) (*model.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a default certificate: %w", err)
 	}
-	return ingest.DefaultCertificate(
+	return certificate.Default(
 		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/terminal"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -110,7 +110,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 // unavailable is the answer of a route without usable endpoint.
 func (w *World) unavailable(e *Explanation, c *model.Claim) {
 	why := "no endpoint is ready"
-	ingressClosed := ingest.Closed(w.source.routes[c.Key])
+	ingressClosed := route.Closed(w.source.routes[c.Key])
 	switch {
 	case ingressClosed:
 		why = "its Ingress is closed by an annotation"

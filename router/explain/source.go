@@ -9,14 +9,15 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/ingress"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-var _ ingest.Source = (*source)(nil)
+var _ door.Source = (*source)(nil)
 
-// Routes implements ingest.Source.
+// Routes implements door.Source.
 func (s *source) Routes() []model.Key {
 	var keys []model.Key
 	for k := range s.selected {
@@ -25,7 +26,7 @@ func (s *source) Routes() []model.Key {
 	return keys
 }
 
-// Route implements ingest.Source.
+// Route implements door.Source.
 func (s *source) Route(key model.Key) *routev1.Route {
 	if !s.selected[key] {
 		return nil
@@ -33,28 +34,28 @@ func (s *source) Route(key model.Key) *routev1.Route {
 	return s.routes[key]
 }
 
-// Service implements ingest.Source. Services that could not be read are taken
+// Service implements door.Source. Services that could not be read are taken
 // as there.
-func (s *source) Service(key model.Key) *ingest.Service {
+func (s *source) Service(key model.Key) *backend.Service {
 	if found := s.Services[key]; found != nil {
-		return ingest.NewService(found)
+		return backend.NewService(found)
 	}
 	if !s.readable("Service", key.Namespace) {
-		return &ingest.Service{}
+		return &backend.Service{}
 	}
 	return nil
 }
 
-// Slices implements ingest.Source.
-func (s *source) Slices(service model.Key) []*ingest.Slice {
-	var read []*ingest.Slice
+// Slices implements door.Source.
+func (s *source) Slices(service model.Key) []*backend.Slice {
+	var read []*backend.Slice
 	for _, slice := range s.Objects.Slices[service] {
-		read = append(read, ingest.NewSlice(slice))
+		read = append(read, backend.NewSlice(slice))
 	}
 	return read
 }
 
-// Secret implements ingest.Source.
+// Secret implements door.Source.
 func (s *source) Secret(key model.Key) (*corev1.Secret, error) { return s.Secrets[key], nil }
 
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/terminal"
-	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )

@@ -16,7 +16,8 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -40,7 +41,7 @@ type World struct {
 	objects    *Objects
 	options    Options
 	controller *operatorv1.IngressController
-	settings   ingest.Settings
+	settings   door.Settings
 	render     render.Settings
 	pipeline   *router.Pipeline
 	source     *source
@@ -95,7 +96,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
 	w.pipeline = router.NewPipeline(w.source, w.settings, cert)
-	w.pipeline.Update(ingest.Changes{All: true})
+	w.pipeline.Update(door.Changes{All: true})
 	for key := range w.pipeline.RouteKeys() {
 		if c, served := w.pipeline.Claim(key); served {
 			w.byBackend[c.Backend.Name()] = key
@@ -197,7 +198,7 @@ func (w *World) defaultCertificate() {
 	if secret == nil {
 		return
 	}
-	cert, err := ingest.DefaultCertificate(string(secret.Data["tls.crt"]), string(secret.Data["tls.key"]))
+	cert, err := certificate.Default(string(secret.Data["tls.crt"]), string(secret.Data["tls.key"]))
 	if err != nil {
 		w.note("default certificate %s: %v", key, err)
 		return

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -26,14 +26,14 @@ func routeChanged(a, b *routev1.Route) bool {
 	return metaChanged(a, b) || !equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
 }
 
-func serviceChanged(a, b *ingest.Service) bool {
+func serviceChanged(a, b *backend.Service) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
 	return !a.Equal(b)
 }
 
-func sliceChanged(a, b *ingest.Slice) bool {
+func sliceChanged(a, b *backend.Slice) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
@@ -66,7 +66,7 @@ func metaChanged(a, b metav1.Object) bool {
 
 // serviceOf returns the Service that a slice belongs to. Slices without the
 // label belong to none, and get a key that no Service has.
-func serviceOf(key model.Key, s *ingest.Slice) model.Key {
+func serviceOf(key model.Key, s *backend.Slice) model.Key {
 	return model.Key{Namespace: key.Namespace, Name: s.Service()}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -28,7 +28,7 @@ func TestChanged(t *testing.T) {
 		before := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "198.18.0.9", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 		after := before.DeepCopy()
 		edit(after)
-		return serviceChanged(ingest.NewService(before), ingest.NewService(after))
+		return serviceChanged(backend.NewService(before), backend.NewService(after))
 	}
 	slice := func(edit func(*discoveryv1.EndpointSlice)) bool {
 		port := int32(8080)
@@ -38,7 +38,7 @@ func TestChanged(t *testing.T) {
 		}
 		after := before.DeepCopy()
 		edit(after)
-		return sliceChanged(ingest.NewSlice(before), ingest.NewSlice(after))
+		return sliceChanged(backend.NewSlice(before), backend.NewSlice(after))
 	}
 	secret := func(edit func(*corev1.Secret)) bool {
 		before := &corev1.Secret{Data: map[string][]byte{"tls.crt": []byte("a")}}
@@ -73,11 +73,11 @@ func TestChanged(t *testing.T) {
 		{"service: its pods sleep", service(func(s *corev1.Service) {
 			s.Annotations = map[string]string{"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"}
 		}), true},
-		{"service: appears", serviceChanged(nil, &ingest.Service{}), true},
+		{"service: appears", serviceChanged(nil, &backend.Service{}), true},
 		{"slice: annotation", slice(func(s *discoveryv1.EndpointSlice) { s.Annotations = map[string]string{"a": "b"} }), false},
 		{"slice: readiness", slice(func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = &no }), true},
 		{"slice: port", slice(func(s *discoveryv1.EndpointSlice) { s.Ports = []discoveryv1.EndpointPort{{}} }), true},
-		{"slice: disappears", sliceChanged(&ingest.Slice{}, nil), true},
+		{"slice: disappears", sliceChanged(&backend.Slice{}, nil), true},
 		{"secret: label", secret(func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} }), false},
 		{"secret: data", secret(func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("b") }), true},
 		{"secret: type", secret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeTLS }), true},

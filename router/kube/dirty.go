@@ -3,14 +3,14 @@ package kube
 import (
 	"sync"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // dirtySet collects changes until somebody takes them.
 type dirtySet struct {
 	mu      sync.Mutex
-	changes ingest.Changes
+	changes door.Changes
 	wake    chan struct{}
 }
 
@@ -24,24 +24,24 @@ func newDirtySet() *dirtySet {
 func (d *dirtySet) markAll() {
 	d.mu.Lock()
 	// Single keys say nothing more.
-	d.changes = ingest.Changes{All: true}
+	d.changes = door.Changes{All: true}
 	d.mu.Unlock()
 	d.signal()
 }
 
 func (d *dirtySet) markRoute(key model.Key) {
-	d.mark(func(c *ingest.Changes) *map[model.Key]struct{} { return &c.Routes }, key)
+	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Routes }, key)
 }
 
 func (d *dirtySet) markService(key model.Key) {
-	d.mark(func(c *ingest.Changes) *map[model.Key]struct{} { return &c.Services }, key)
+	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Services }, key)
 }
 
 func (d *dirtySet) markSecret(key model.Key) {
-	d.mark(func(c *ingest.Changes) *map[model.Key]struct{} { return &c.Secrets }, key)
+	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Secrets }, key)
 }
 
-func (d *dirtySet) mark(set func(*ingest.Changes) *map[model.Key]struct{}, key model.Key) {
+func (d *dirtySet) mark(set func(*door.Changes) *map[model.Key]struct{}, key model.Key) {
 	d.mu.Lock()
 	if !d.changes.All {
 		keys := set(&d.changes)
@@ -54,11 +54,11 @@ func (d *dirtySet) mark(set func(*ingest.Changes) *map[model.Key]struct{}, key m
 	d.signal()
 }
 
-func (d *dirtySet) take() ingest.Changes {
+func (d *dirtySet) take() door.Changes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	taken := d.changes
-	d.changes = ingest.Changes{}
+	d.changes = door.Changes{}
 	return taken
 }
 

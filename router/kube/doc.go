@@ -7,7 +7,7 @@
 // newest state. If the API server goes away, the last state stays readable and
 // the watches resume when it returns.
 //
-//	API server ─ watch ─▶ Watcher ─ Wake, Take, ingest.Source ─▶ pipeline
+//	API server ─ watch ─▶ Watcher ─ Wake, Take, door.Source ─▶ pipeline
 //	     ▲                   │ newest Route                          │
 //	     └──── update ── StatusWriter ◀── Publish, Forget ───────────┘
 package kube

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/tools/toolset"
@@ -224,9 +224,9 @@ func background(t *testing.T, f func(context.Context) error) func() {
 }
 
 // changesUntil takes changes until done is true for all that was taken.
-func changesUntil(t *testing.T, w *Watcher, what string, done func(ingest.Changes) bool) ingest.Changes {
+func changesUntil(t *testing.T, w *Watcher, what string, done func(door.Changes) bool) door.Changes {
 	t.Helper()
-	sum := ingest.Changes{
+	sum := door.Changes{
 		Routes: map[model.Key]struct{}{}, Services: map[model.Key]struct{}{}, Secrets: map[model.Key]struct{}{},
 	}
 	limit := time.After(30 * time.Second)
@@ -251,19 +251,19 @@ func changesUntil(t *testing.T, w *Watcher, what string, done func(ingest.Change
 	}
 }
 
-func hasRoute(key model.Key) func(ingest.Changes) bool {
-	return func(c ingest.Changes) bool { _, ok := c.Routes[key]; return ok }
+func hasRoute(key model.Key) func(door.Changes) bool {
+	return func(c door.Changes) bool { _, ok := c.Routes[key]; return ok }
 }
 
-func hasService(key model.Key) func(ingest.Changes) bool {
-	return func(c ingest.Changes) bool { _, ok := c.Services[key]; return ok }
+func hasService(key model.Key) func(door.Changes) bool {
+	return func(c door.Changes) bool { _, ok := c.Services[key]; return ok }
 }
 
-func hasSecret(key model.Key) func(ingest.Changes) bool {
-	return func(c ingest.Changes) bool { _, ok := c.Secrets[key]; return ok }
+func hasSecret(key model.Key) func(door.Changes) bool {
+	return func(c door.Changes) bool { _, ok := c.Secrets[key]; return ok }
 }
 
-func all(c ingest.Changes) bool { return c.All }
+func all(c door.Changes) bool { return c.All }
 
 // testLog writes the log to the test's output.
 type testLog struct{ t *testing.T }

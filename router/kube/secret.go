@@ -38,7 +38,7 @@ func (e *SecretError) Error() string {
 	}
 }
 
-// Pending reports whether it is too early to say anything: package ingest asks
+// Pending reports whether it is too early to say anything: package door/route asks
 // for this method, so that no user is told of a Secret that is just being read.
 func (e *SecretError) Pending() bool { return e.Unread }
 

@@ -4,11 +4,11 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Routes implements ingest.Source.
+// Routes implements door.Source.
 func (w *Watcher) Routes() []model.Key {
 	s := w.selection.Load()
 	var keys []model.Key
@@ -21,7 +21,7 @@ func (w *Watcher) Routes() []model.Key {
 	return keys
 }
 
-// Route implements ingest.Source.
+// Route implements door.Source.
 func (w *Watcher) Route(key model.Key) *routev1.Route {
 	r := w.routes.get(key)
 	if r == nil || !w.selection.Load().selects(r) {
@@ -30,13 +30,13 @@ func (w *Watcher) Route(key model.Key) *routev1.Route {
 	return r
 }
 
-// Service implements ingest.Source.
-func (w *Watcher) Service(key model.Key) *ingest.Service { return w.services.get(key) }
+// Service implements door.Source.
+func (w *Watcher) Service(key model.Key) *backend.Service { return w.services.get(key) }
 
-// Slices implements ingest.Source.
-func (w *Watcher) Slices(service model.Key) []*ingest.Slice {
+// Slices implements door.Source.
+func (w *Watcher) Slices(service model.Key) []*backend.Slice {
 	return w.slices.group(service)
 }
 
-// Secret implements ingest.Source. The error is a *SecretError.
+// Secret implements door.Source. The error is a *SecretError.
 func (w *Watcher) Secret(key model.Key) (*corev1.Secret, error) { return w.secrets.get(key) }

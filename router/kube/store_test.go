@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -129,7 +129,7 @@ func TestStoreGroupsDoNotChangeUnderReaders(t *testing.T) {
 
 func TestStoreRefusesOtherTypes(t *testing.T) {
 	t.Parallel()
-	s := newStore(part(ingest.NewSlice), func(model.Key, *ingest.Slice, *ingest.Slice) {})
+	s := newStore(part(backend.NewSlice), func(model.Key, *backend.Slice, *backend.Slice) {})
 	if s.Add(&corev1.Service{}) == nil || s.Delete(&corev1.Service{}) == nil || s.Replace([]any{&corev1.Service{}}, "") == nil {
 		t.Error("an object of another type was taken")
 	}

@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 }
 
 // Watcher keeps the newest state of all objects that routes are made of. It
-// implements ingest.Source. All methods may be called from any goroutine.
+// implements door.Source. All methods may be called from any goroutine.
 type Watcher struct {
 	name, namespace string
 	log             *slog.Logger
@@ -47,8 +48,8 @@ type Watcher struct {
 	dirty           *dirtySet
 
 	routes      *store[*routev1.Route]
-	services    *store[*ingest.Service]
-	slices      *store[*ingest.Slice]
+	services    *store[*backend.Service]
+	slices      *store[*backend.Slice]
 	controllers *store[*operatorv1.IngressController]
 	secrets     *secretSet
 
@@ -76,7 +77,7 @@ type Watcher struct {
 	forget     context.CancelFunc
 }
 
-var _ ingest.Source = (*Watcher)(nil)
+var _ door.Source = (*Watcher)(nil)
 
 // New returns a Watcher that does nothing until Run is called.
 func New(o Options) (*Watcher, error) {
@@ -95,12 +96,12 @@ func New(o Options) (*Watcher, error) {
 		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
 	w.routes = newStore(whole(stripRoute), w.routeEvent)
-	w.services = newStore(part(ingest.NewService), func(key model.Key, before, after *ingest.Service) {
+	w.services = newStore(part(backend.NewService), func(key model.Key, before, after *backend.Service) {
 		if serviceChanged(before, after) {
 			w.dirty.markService(key)
 		}
 	})
-	w.slices = newStore(part(ingest.NewSlice), func(key model.Key, before, after *ingest.Slice) {
+	w.slices = newStore(part(backend.NewSlice), func(key model.Key, before, after *backend.Slice) {
 		if before != nil && sliceChanged(before, after) {
 			w.dirty.markService(serviceOf(key, before))
 		}
@@ -210,7 +211,7 @@ func (w *Watcher) Wake() <-chan struct{} { return w.dirty.wake }
 
 // Take returns what changed since the last call. The first call asks for all.
 // What is read after the call is at least as new as the changes.
-func (w *Watcher) Take() ingest.Changes { return w.dirty.take() }
+func (w *Watcher) Take() door.Changes { return w.dirty.take() }
 
 // NeedSecrets names the Secrets to watch, or to read in turns where a namespace
 // has many; others are forgotten. It returns at

@@ -16,7 +16,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -54,7 +55,7 @@ func (e *env) testControllerAppears(t *testing.T) {
 	e.controller(t, "operator", "late", operatorv1.IngressControllerSpec{
 		RouteSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"type": "public"}},
 	})
-	changesUntil(t, w, "everything to change", func(c ingest.Changes) bool { return c.All && w.IngressController() != nil })
+	changesUntil(t, w, "everything to change", func(c door.Changes) bool { return c.All && w.IngressController() != nil })
 	if w.Route(web) != nil || slices.Contains(w.Routes(), web) {
 		t.Error("the route selector has no effect")
 	}
@@ -128,7 +129,7 @@ func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
 		t.Fatal(err)
 	}
 	changesUntil(t, w, "the endpoints", hasService(web))
-	if got := w.Slices(web); len(got) != 1 || !got[0].Equal(ingest.NewSlice(made)) {
+	if got := w.Slices(web); len(got) != 1 || !got[0].Equal(backend.NewSlice(made)) {
 		t.Errorf("slices are %+v", got)
 	}
 	if w.Service(web) == nil {
@@ -295,7 +296,7 @@ func (e *env) testSecrets(t *testing.T) {
 	if !w.WaitForSecrets(ctx) {
 		t.Fatal("no answer about the secrets")
 	}
-	changesUntil(t, w, "the first answers", func(c ingest.Changes) bool { return hasSecret(mine)(c) && hasSecret(foreign)(c) })
+	changesUntil(t, w, "the first answers", func(c door.Changes) bool { return hasSecret(mine)(c) && hasSecret(foreign)(c) })
 	if _, err := w.Secret(mine); err == nil || pending(err) || !strings.Contains(err.Error(), `"mine" does not exist`) {
 		t.Errorf("a missing secret: %v", err)
 	}
@@ -400,7 +401,7 @@ func (e *env) testManySecrets(t *testing.T) {
 	changesUntil(t, w, "the deleted secret", hasSecret(late))
 }
 
-// pending asks as package ingest does, which does not know this package.
+// pending asks as package door/route does, which does not know this package.
 func pending(err error) bool {
 	var e interface{ Pending() bool }
 	return errors.As(err, &e) && e.Pending()
@@ -479,7 +480,7 @@ func (e *env) testOutage(t *testing.T) {
 	}
 	back := time.Now()
 	e.patchRoute(t, "outage", "web", "", `{"spec":{"path":"/after"}}`)
-	c := changesUntil(t, w, "the change after the outage", func(ingest.Changes) bool {
+	c := changesUntil(t, w, "the change after the outage", func(door.Changes) bool {
 		return w.Route(web) != nil && w.Route(web).Spec.Path == "/after"
 	})
 	t.Logf("noticed %v after the return", time.Since(back).Round(time.Millisecond))

@@ -5,7 +5,7 @@
 // No Kubernetes and no HAProxy type appears here. Packages that decide produce
 // these values, packages that do IO consume them.
 //
-//	Route, Service, EndpointSlice, Secret ─ ingest ─▶ Claim ─ admit ─▶ HostTable
+//	Route, Service, EndpointSlice, Secret ── door ─▶ Claim ─ admit ─▶ HostTable
 //	                                                   │                  │
 //	                                                   └──▶ State ◀───────┘ ─ plan ─▶ steps
 package model

@@ -71,7 +71,7 @@ type HeaderAction struct {
 // Record returns the part of the policy that rules read as one line split at
 // "|", or an empty text if every field has its default. It begins with "|" if
 // nothing but a sticky cookie is asked for, so that rules can leave most
-// requests alone after one look. No field holds a "|": ingest sees to it. The
+// requests alone after one look. No field holds a "|": doors see to it. The
 // order of the fields is part of the skeleton in templates/: HAProxy counts
 // from the beginning, so what most requests need comes first.
 func (p *Policy) Record() string {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
 )
@@ -84,7 +84,7 @@ func New(o Options) *Fetcher {
 // address that a name was resolved to.
 func newClient() *http.Client {
 	dialer := &net.Dialer{Timeout: fetchTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		if to, err := netip.ParseAddrPort(address); err != nil || ingest.Metadata(to.Addr()) {
+		if to, err := netip.ParseAddrPort(address); err != nil || backend.Metadata(to.Addr()) {
 			return fmt.Errorf("%s is link-local or a cloud's metadata service, which publishes no revocation list", address)
 		}
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -60,8 +60,8 @@ func (r *reader) override(field, key, value string) {
 		boolean(&r.out.Render.ClientTLS.KeepHeaders, "false")
 	case "maxRSABits":
 		n, err := strconv.Atoi(value)
-		if err != nil || n < ingest.MinRSABits || n > ingest.MaxRSABits {
-			r.refuse(field, "must be a whole number from %d to %d", ingest.MinRSABits, ingest.MaxRSABits)
+		if err != nil || n < certificate.MinRSABits || n > certificate.MaxRSABits {
+			r.refuse(field, "must be a whole number from %d to %d", certificate.MinRSABits, certificate.MaxRSABits)
 			return
 		}
 		r.out.Ingest.MaxRSABits = n

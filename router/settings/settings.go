@@ -1,6 +1,6 @@
 // Package settings turns an IngressController into the router-wide settings:
 // those that HAProxy fixes at start (render.Settings) and those that are data
-// or decide about routes (ingest.Settings). It is pure. A value that cannot be
+// or decide about routes (door.Settings). It is pure. A value that cannot be
 // used is left out, with a finding that names its field.
 //
 //	IngressController + command line + files ─ From ─▶ Settings, findings
@@ -12,7 +12,8 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -20,7 +21,7 @@ import (
 // Settings are all router-wide settings.
 type Settings struct {
 	Render render.Settings
-	Ingest ingest.Settings
+	Ingest door.Settings
 	// FetchRevocations is the CA bundle, as PEM text, whose revocation lists
 	// are to be fetched; empty if none are.
 	FetchRevocations string
@@ -75,7 +76,7 @@ type reader struct {
 // command line.
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
-	r.out.Ingest = ingest.Settings{RouterName: flags.RouterName, Domain: flags.Domain}
+	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain}
 	r.out.Render = render.Settings{
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
@@ -111,7 +112,7 @@ func (r *reader) destinationCA() {
 	if r.flags.DestinationCA == "" {
 		return
 	}
-	ca, err := ingest.DestinationCA(r.flags.DestinationCA)
+	ca, err := certificate.DestinationCA(r.flags.DestinationCA)
 	if err != nil {
 		r.find("--destination-ca", err.Error(), "re-encrypt routes without a CA of their own are not served")
 		ca = &model.CA{}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -208,7 +208,7 @@ func certificates(text string) ([]*x509.Certificate, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ca-bundle.pem holds a certificate that cannot be read: %w", err)
 		}
-		if err := ingest.CheckCertificate(c, ingest.MaxRSABits); err != nil {
+		if err := certificate.Check(c, certificate.MaxRSABits); err != nil {
 			return nil, fmt.Errorf("ca-bundle.pem holds the certificate of %s, but %w", c.Subject, err)
 		}
 		all = append(all, c)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	names "github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/route"
 )
 
 // foreignAnnotations: those of another controller come, close the Ingress, and
@@ -93,7 +93,7 @@ func closedForGood(t *testing.T, c client.Client, namespace string, annotate fun
 	}
 	annotate(names.AnnotationCertificates+"=reference", "nginx.ingress.kubernetes.io/auth-type=basic")
 	wantRoute(t, c, namespace, "shop.example.com/", func(r routev1.Route) error {
-		if !ingest.Closed(&r) {
+		if !route.Closed(&r) {
 			return errors.New("the Route is open")
 		}
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/budget"
 	"github.com/fairlead/fairlead/operator/dns"
-	convert "github.com/fairlead/fairlead/operator/ingress"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
-	"github.com/fairlead/fairlead/router/ingest"
+	convert "github.com/fairlead/fairlead/router/door/ingress"
+	"github.com/fairlead/fairlead/router/door/route"
 )
 
 // manyPaths is an Ingress with paths /0, /1 and so on.
@@ -128,8 +128,8 @@ func TestIngressWrites(t *testing.T) {
 	}
 	eventually(t, func() error {
 		routes, err := byPath(c, loud.Name)
-		for path, route := range routes {
-			if !ingest.Closed(&route) {
+		for path, r := range routes {
+			if !route.Closed(&r) {
 				err = fmt.Errorf("%s is open", path)
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead/fairlead/operator/certificates"
 	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 // listener reads along what the API server answers to the operator about Secrets.
@@ -101,14 +102,14 @@ func (o *overheard) Read(p []byte) (int, error) {
 
 // marked is a Secret whose content has a marker. The length makes base64 spell it
 // in one way wherever it stands alone.
-func marked(namespace, name, marker string, kind corev1.SecretType, pair certificates.Pair) *corev1.Secret {
+func marked(namespace, name, marker string, kind corev1.SecretType, pair certificate.Pair) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: kind,
 		Data: map[string][]byte{"marker": []byte(marker), corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
 	}
 }
 
-func wildcardPair(t *testing.T, domain string) certificates.Pair {
+func wildcardPair(t *testing.T, domain string) certificate.Pair {
 	t.Helper()
 	now := time.Now()
 	ca, err := certificates.NewCA(now)

@@ -20,8 +20,8 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/haproxy"
-	"github.com/fairlead/fairlead/router/ingest"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -148,7 +148,7 @@ func (b *bed) startSupervisor() {
 
 func (b *bed) startEngine() {
 	b.t.Helper()
-	cert, err := ingest.DefaultCertificate(pki().leaf(b.t, "default").certPEM, pki().leaf(b.t, "default").keyPEM)
+	cert, err := certificate.Default(pki().leaf(b.t, "default").certPEM, pki().leaf(b.t, "default").keyPEM)
 	if err != nil {
 		b.t.Fatal(err)
 	}

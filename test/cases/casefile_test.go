@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -194,7 +195,7 @@ func parsePort(word string) (discoveryv1.EndpointPort, error) {
 
 func (s *step) settings(t *testing.T, lines []string) error {
 	t.Helper()
-	set := ingest.Settings{RouterName: "cases"}
+	set := door.Settings{RouterName: "cases"}
 	for _, l := range lines {
 		word, value, _ := strings.Cut(l, " ")
 		switch word {
@@ -204,7 +205,7 @@ func (s *step) settings(t *testing.T, lines []string) error {
 			set.DestinationCA = &model.CA{}
 			if value != "" {
 				var err error
-				if set.DestinationCA, err = ingest.DestinationCA(pki().ca(t, value).certPEM); err != nil {
+				if set.DestinationCA, err = certificate.DestinationCA(pki().ca(t, value).certPEM); err != nil {
 					return err
 				}
 			}

@@ -17,7 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/router"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -38,7 +39,7 @@ func newCore(t testing.TB) *core {
 
 func freshPipeline(t testing.TB, m *memory) *router.Pipeline {
 	t.Helper()
-	cert, err := ingest.DefaultCertificate(pki().leaf(t, "default").certPEM, pki().leaf(t, "default").keyPEM)
+	cert, err := certificate.Default(pki().leaf(t, "default").certPEM, pki().leaf(t, "default").keyPEM)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func (c *core) equalsFull(t testing.TB) error {
 		return err
 	}
 	full.Restore(kept)
-	full.Update(ingest.Changes{All: true})
+	full.Update(door.Changes{All: true})
 	if d := cmp.Diff(full.Want(), c.pipeline.Want(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
 		return fmt.Errorf("the incremental state differs from the full one (-full +incremental):\n%s", d)
 	}

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -28,8 +29,8 @@ type memory struct {
 	slices   map[model.Key]*discoveryv1.EndpointSlice
 	secrets  map[model.Key]*corev1.Secret
 	version  int
-	changes  ingest.Changes
-	settings ingest.Settings
+	changes  door.Changes
+	settings door.Settings
 	wake     chan struct{}
 
 	statuses  map[model.Key]model.RouteStatus
@@ -41,7 +42,7 @@ func newMemory() *memory {
 		routes: map[model.Key]*routev1.Route{}, services: map[model.Key]*corev1.Service{},
 		slices: map[model.Key]*discoveryv1.EndpointSlice{}, secrets: map[model.Key]*corev1.Secret{},
 		wake: make(chan struct{}, 1), statuses: map[model.Key]model.RouteStatus{},
-		published: make(chan struct{}), settings: ingest.Settings{RouterName: "cases"},
+		published: make(chan struct{}), settings: door.Settings{RouterName: "cases"},
 	}
 }
 
@@ -49,7 +50,7 @@ func newMemory() *memory {
 type change struct {
 	put      []metav1.Object
 	del      []ref
-	settings *ingest.Settings
+	settings *door.Settings
 }
 
 type ref struct {
@@ -157,7 +158,7 @@ func (m *memory) everything() []ref {
 	return all
 }
 
-// Routes implements ingest.Source.
+// Routes implements door.Source.
 func (m *memory) Routes() []model.Key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,37 +169,37 @@ func (m *memory) Routes() []model.Key {
 	return keys
 }
 
-// Route implements ingest.Source.
+// Route implements door.Source.
 func (m *memory) Route(k model.Key) *routev1.Route {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.routes[k]
 }
 
-// Service implements ingest.Source.
-func (m *memory) Service(k model.Key) *ingest.Service {
+// Service implements door.Source.
+func (m *memory) Service(k model.Key) *backend.Service {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.services[k]; s != nil {
-		return ingest.NewService(s)
+		return backend.NewService(s)
 	}
 	return nil
 }
 
-// Slices implements ingest.Source.
-func (m *memory) Slices(service model.Key) []*ingest.Slice {
+// Slices implements door.Source.
+func (m *memory) Slices(service model.Key) []*backend.Slice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []*ingest.Slice
+	var found []*backend.Slice
 	for _, s := range m.slices {
 		if serviceOf(s) == service {
-			found = append(found, ingest.NewSlice(s))
+			found = append(found, backend.NewSlice(s))
 		}
 	}
 	return found
 }
 
-// Secret implements ingest.Source.
+// Secret implements door.Source.
 func (m *memory) Secret(k model.Key) (*corev1.Secret, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,11 +210,11 @@ func (m *memory) Secret(k model.Key) (*corev1.Secret, error) {
 func (m *memory) Wake() <-chan struct{} { return m.wake }
 
 // Take implements router.Cluster.
-func (m *memory) Take() ingest.Changes {
+func (m *memory) Take() door.Changes {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ch := m.changes
-	m.changes = ingest.Changes{}
+	m.changes = door.Changes{}
 	return ch
 }
 
@@ -224,7 +225,7 @@ func (m *memory) NeedSecrets(map[model.Key]struct{}) {}
 func (m *memory) WaitForSecrets(context.Context) bool { return true }
 
 // Settings are the router-wide settings.
-func (m *memory) Settings() ingest.Settings {
+func (m *memory) Settings() door.Settings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.settings

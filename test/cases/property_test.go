@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -131,7 +131,7 @@ func (u *universe) change() change {
 		}
 	}
 	if u.IntN(12) == 0 {
-		c.settings = &ingest.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3)}
+		c.settings = &door.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3)}
 	}
 	return c
 }
@@ -184,7 +184,7 @@ func TestMatchEqualsHAProxy(t *testing.T) {
 		k.apply(c)
 	}
 	apply(u.services())
-	apply(change{settings: &ingest.Settings{RouterName: "cases", WildcardsAllowed: true}})
+	apply(change{settings: &door.Settings{RouterName: "cases", WildcardsAllowed: true}})
 	for n := range 30 {
 		apply(u.change())
 		for range 15 {

@@ -8,7 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // ledger holds what the Ingresses of each namespace take of its limits. What an

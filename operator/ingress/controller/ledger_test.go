@@ -3,7 +3,7 @@ package controller
 import (
 	"testing"
 
-	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // TestLimitsOfNamespace: an Ingress gets what the others leave, and keeps what it

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // publish writes the addresses of the routers that admitted the Routes into

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/operator/notice"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // unwatchedRecheck is how often Secrets are read again that are not watched,

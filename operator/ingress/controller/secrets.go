@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/operator/budget"
-	"github.com/fairlead/fairlead/operator/ingress"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // secrets reads the Secrets that Ingresses name, each once for each content: the

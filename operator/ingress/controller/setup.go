@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/operator/budget"
-	"github.com/fairlead/fairlead/operator/ingress"
 	"github.com/fairlead/fairlead/operator/notice"
+	"github.com/fairlead/fairlead/router/door/ingress"
 )
 
 // Indexes of the cache. Keys are names within the namespace of the object.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/ingress"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/ingress"
+	"github.com/fairlead/fairlead/router/door/route"
 )
 
 const (
@@ -194,7 +194,7 @@ func worst(failed []error) error {
 
 // mustClose reports whether a Route lets requests through that it must not.
 func mustClose(live, desired *routev1.Route) bool {
-	return live != nil && ingest.Closed(desired) && !ingest.Closed(live)
+	return live != nil && route.Closed(desired) && !route.Closed(live)
 }
 
 // write creates or updates one Route. A refusal that trying again at once cannot
@@ -233,7 +233,7 @@ func (r *reconciler) write(ctx context.Context, i *networkingv1.Ingress, live, d
 func (r *reconciler) update(ctx context.Context, i *networkingv1.Ingress, live, updated *routev1.Route) (*routev1.Route, *api.Finding, error) {
 	err := r.client.Update(ctx, updated)
 	switch {
-	case refusal(err) && ingest.Closed(updated):
+	case refusal(err) && route.Closed(updated):
 		return r.close(ctx, i, live, updated, err)
 	case refusal(err):
 		return live, routeFinding(i, api.ReasonRouteRefused, briefly(err), "the path is served as before"), nil
@@ -249,7 +249,7 @@ func (r *reconciler) update(ctx context.Context, i *networkingv1.Ingress, live, 
 // either, it goes.
 func (r *reconciler) close(ctx context.Context, i *networkingv1.Ingress, live, desired *routev1.Route, refused error) (*routev1.Route, *api.Finding, error) {
 	finding := routeFinding(i, api.ReasonRouteRefused, briefly(refused), "the path answers 503")
-	if ingest.Closed(live) {
+	if route.Closed(live) {
 		return live, finding, nil
 	}
 	closed := live.DeepCopy()

@@ -1,7 +1,6 @@
-package ingest
+package route
 
 import (
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,70 +12,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
-
-func TestServerWeights(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ weights, counts, want []int }{
-		{[]int{50, 50}, []int{1, 1}, []int{256, 256}},
-		{[]int{25, 75}, []int{1, 1}, []int{85, 256}},
-		{[]int{50, 50}, []int{2, 1}, []int{128, 256}},
-		{[]int{20, 60}, []int{2, 1}, []int{42, 256}},
-		{[]int{20, 10}, []int{2, 4}, []int{256, 64}},
-		{[]int{100, 100}, []int{2, 3}, []int{256, 170}},
-		{[]int{90, 10}, []int{1, 1}, []int{256, 28}},
-		{[]int{99, 1}, []int{1, 3}, []int{256, 1}},
-		{[]int{3, 256}, []int{5, 1}, []int{1, 256}},
-		{[]int{100, 0}, []int{2, 1}, []int{1, 0}},
-		{[]int{100, 100}, []int{0, 1}, []int{0, 1}},
-		{[]int{0, 100, 0}, []int{2, 1, 1}, []int{0, 1, 0}},
-		{[]int{0, 0}, []int{1, 1}, []int{0, 0}},
-		{nil, nil, []int{}},
-	} {
-		if got := serverWeights(tt.weights, tt.counts); !slices.Equal(got, tt.want) {
-			t.Errorf("weights %v of %v endpoints: %v, want %v", tt.weights, tt.counts, got, tt.want)
-		}
-	}
-}
-
-func TestUsable(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"198.18.0.1": true, "10.0.0.1": true, "fd00::1": true, "2001:db8::1": true, "::ffff:198.18.0.1": true,
-		"127.0.0.1": false, "127.255.255.255": false, "0.0.0.0": false, "169.254.169.254": false, "224.0.0.1": false, "168.63.129.16": false,
-		"::": false, "::1": false, "fe80::1": false, "fe80::1%eth0": false, "ff02::1": false, "fd00:ec2::254": false,
-		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::ffff:168.63.129.16": false, "::127.0.0.1": false, "::169.254.169.254": false,
-	} {
-		if got := usable(netip.MustParseAddr(text)); got != want {
-			t.Errorf("usable(%s) = %v", text, got)
-		}
-	}
-}
-
-func TestSanitize(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 300)
-	for in, want := range map[string]string{"web-1": "web-1", "a b;c\n/d": "a_b_c__d", "é": "_", "": ""} {
-		if got := sanitize(in); got != want {
-			t.Errorf("sanitize(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if a, b := sanitize(long+"a"), sanitize(long+"b"); a == b || len(a) > maxName {
-		t.Errorf("long names: %q and %q", a, b)
-	}
-}
 
 // one is a Source with one Service that has one endpoint.
 type one struct{ pod, port string }
 
 func (one) Routes() []model.Key                      { return nil }
 func (one) Route(model.Key) *routev1.Route           { return nil }
-func (one) Service(model.Key) *Service               { return &Service{} }
+func (one) Service(model.Key) *backend.Service       { return &backend.Service{} }
 func (one) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (o one) Slices(model.Key) []*Slice {
+func (o one) Slices(model.Key) []*backend.Slice {
 	port := int32(8080)
-	return []*Slice{NewSlice(&discoveryv1.EndpointSlice{
+	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: o.pod}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: &o.port, Port: &port}},
@@ -110,7 +60,7 @@ func FuzzRoute(f *testing.F) {
 		if termination != "" {
 			r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 		}
-		res := Route(r, one{pod, port}, Settings{}, Past{})
+		res := Route(r, one{pod, port}, door.Settings{}, Past{})
 		if res.Claim == nil {
 			if !slices.ContainsFunc(res.Findings, func(f api.Finding) bool { return f.Severity == api.SeverityError && f.Message != "" }) {
 				t.Fatalf("refused without a reason: %v", res.Findings)
@@ -133,27 +83,6 @@ func FuzzRoute(f *testing.F) {
 			}
 			if i := s.Options.CheckInterval; i != "" && !regexp.MustCompile(`^[1-9][0-9]*ms$`).MatchString(i) {
 				t.Fatalf("check interval %q", i)
-			}
-		}
-	})
-}
-
-// FuzzBlocks: only certificates and private keys survive, re-encoded.
-func FuzzBlocks(f *testing.F) {
-	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-	f.Add("text\n-----BEGIN PRIVATE KEY-----\nX: y\n\nAAAA\n-----END PRIVATE KEY-----\n\n%FL%\nshow info")
-	f.Add("-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----")
-	for _, s := range []string{"\n", "\t", "\r", "\x00", "\f"} {
-		f.Add("-----BEGIN CERTIFICATE-----" + s + "AAAA\n" + s + "\n-----END CERTIFICATE-----" + s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		certs, keys, err := blocks(text, maxBundle)
-		if err != nil {
-			return
-		}
-		for _, b := range append(certs, keys...) {
-			if strings.Contains(b, "\n\n") || strings.Contains(b, "%FL%") || !strings.HasPrefix(b, "-----BEGIN ") || !strings.HasSuffix(b, "-----\n") {
-				t.Fatalf("block %q", b)
 			}
 		}
 	})

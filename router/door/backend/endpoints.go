@@ -1,6 +1,10 @@
-package ingest
+// Package backend is what all front doors share: Services and EndpointSlices,
+// reduced to what a router needs of them, and the weights of servers. It is pure.
+package backend
 
 import (
+	"crypto/md5" //nolint:gosec // names that OpenShift's clients know; no secret
+	"encoding/hex"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -11,15 +15,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// endpoint is one address and port of a Service that may take requests.
-type endpoint struct {
-	id       string
-	address  netip.AddrPort
-	portName string
-	h2c      bool
-	// idle endpoints stand for pods that are asleep; targetPort is the pods'
+// Endpoint is one address and port of a Service that may take requests.
+type Endpoint struct {
+	// ID is unique within a backend, and names its server.
+	ID       string
+	Address  netip.AddrPort
+	PortName string
+	// H2C endpoints speak HTTP/2 without TLS.
+	H2C bool
+	// Idle endpoints stand for pods that are asleep; targetPort is the pods'
 	// port, since the address has the Service's.
-	idle       bool
+	Idle       bool
 	targetPort string
 }
 
@@ -27,7 +33,7 @@ type endpoint struct {
 // each in memory.
 type Service struct {
 	// idle stands for its pods while they are asleep.
-	idle []endpoint
+	idle []Endpoint
 }
 
 // NewService reads a Service, which it does not hold on to.
@@ -41,7 +47,7 @@ type Slice struct {
 	service string
 	// ready endpoints take requests, draining ones are about to stop but still
 	// serve.
-	ready, draining []endpoint
+	ready, draining []Endpoint
 }
 
 // NewSlice reads an EndpointSlice, which it does not hold on to.
@@ -67,30 +73,34 @@ func (s *Slice) Equal(o *Slice) bool {
 	return s.service == o.service && slices.Equal(s.ready, o.ready) && slices.Equal(s.draining, o.draining)
 }
 
-// endpoints merges the slices of a Service. Ready endpoints count; when none
-// is ready, those that are about to stop but still serve count instead.
-func endpoints(of []*Slice) []endpoint {
-	if ready := merge(of, func(s *Slice) []endpoint { return s.ready }); len(ready) > 0 {
+// Endpoints merges the slices of a Service. Ready endpoints count; when none
+// is ready, those that are about to stop but still serve count instead, and when
+// there are none of these either, what stands for pods that are asleep.
+func (s *Service) Endpoints(of []*Slice) []Endpoint {
+	if ready := merge(of, func(s *Slice) []Endpoint { return s.ready }); len(ready) > 0 {
 		return ready
 	}
-	return merge(of, func(s *Slice) []endpoint { return s.draining })
+	if draining := merge(of, func(s *Slice) []Endpoint { return s.draining }); len(draining) > 0 {
+		return draining
+	}
+	return s.idle
 }
 
 // merge returns the endpoints of all slices by name, each once.
-func merge(of []*Slice, which func(*Slice) []endpoint) []endpoint {
-	var all []endpoint
+func merge(of []*Slice, which func(*Slice) []Endpoint) []Endpoint {
+	var all []Endpoint
 	for _, s := range of {
 		all = append(all, which(s)...)
 	}
-	slices.SortFunc(all, func(a, b endpoint) int { return strings.Compare(a.id, b.id) })
-	return slices.CompactFunc(all, func(a, b endpoint) bool { return a.id == b.id })
+	slices.SortFunc(all, func(a, b Endpoint) int { return strings.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(all, func(a, b Endpoint) bool { return a.ID == b.ID })
 }
 
-func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []endpoint {
+func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []Endpoint {
 	if s.AddressType == discoveryv1.AddressTypeFQDN {
 		return nil
 	}
-	var all []endpoint
+	var all []Endpoint
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		if !takes(e.Conditions) {
@@ -122,7 +132,7 @@ func tcp(p discoveryv1.EndpointPort) bool {
 	return p.Port != nil && *p.Port >= 1 && *p.Port <= 65535 && (p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP)
 }
 
-func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) endpoint {
+func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) Endpoint {
 	var name, protocol string
 	if p.Name != nil {
 		name = unique.Make(*p.Name).Value() // most Services have the same few
@@ -136,7 +146,7 @@ func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p dis
 	}
 	ap := netip.AddrPortFrom(addr, uint16(*p.Port))
 	id := strings.Join([]string{prefix, service, sanitize(name), addr.String(), strconv.Itoa(int(*p.Port))}, ":")
-	return endpoint{id: id, address: ap, portName: name, h2c: protocol == "h2c" || protocol == "kubernetes.io/h2c"}
+	return Endpoint{ID: id, Address: ap, PortName: name, H2C: protocol == "h2c" || protocol == "kubernetes.io/h2c"}
 }
 
 // annotationIdledAt on a Service says that its pods were scaled to zero and
@@ -146,7 +156,7 @@ const annotationIdledAt = "idling.alpha.openshift.io/idled-at"
 // idled returns the cluster address of an idled Service, one endpoint for each
 // port: a request that goes there wakes the pods. A health check would, too,
 // so these are never checked.
-func idled(s *corev1.Service) []endpoint {
+func idled(s *corev1.Service) []Endpoint {
 	if s.Annotations[annotationIdledAt] == "" {
 		return nil
 	}
@@ -154,14 +164,14 @@ func idled(s *corev1.Service) []endpoint {
 	if err != nil {
 		return nil // headless
 	}
-	var all []endpoint
+	var all []Endpoint
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
 		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
 			continue
 		}
 		e := newEndpoint(s.Name, &discoveryv1.Endpoint{}, addr, discoveryv1.EndpointPort{Name: &p.Name, Port: &p.Port, AppProtocol: p.AppProtocol})
-		e.idle, e.targetPort = true, p.TargetPort.String()
+		e.Idle, e.targetPort = true, p.TargetPort.String()
 		all = append(all, e)
 	}
 	return all
@@ -175,7 +185,7 @@ const maxName = 253
 // and from being longer than HAProxy takes in one command.
 func sanitize(s string) string {
 	if len(s) > maxName {
-		s = s[:maxName-32] + md5Hex(s)
+		s = s[:maxName-32] + MD5(s)
 	}
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
@@ -185,32 +195,32 @@ func sanitize(s string) string {
 	}, s)
 }
 
-// withPort selects the endpoints whose port has the name or, as decimal text,
+// WithPort selects the endpoints whose port has the name or, as decimal text,
 // the number.
-func withPort(all []endpoint, port string) []endpoint {
-	var out []endpoint
+func WithPort(all []Endpoint, port string) []Endpoint {
+	var out []Endpoint
 	for _, e := range all {
-		if e.portName == port || strconv.Itoa(int(e.address.Port())) == port || e.idle && e.targetPort == port {
+		if e.PortName == port || strconv.Itoa(int(e.Address.Port())) == port || e.Idle && e.targetPort == port {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// portNames returns the distinct port names, sorted.
-func portNames(all []endpoint) []string {
+// PortNames returns the distinct port names, sorted.
+func PortNames(all []Endpoint) []string {
 	var names []string
 	for _, e := range all {
-		names = append(names, e.portName)
+		names = append(names, e.PortName)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// serverWeights computes HAProxy weights (0 to 256) for the endpoints of each
+// Weights computes HAProxy weights (0 to 256) for the endpoints of each
 // service, so that the services together get traffic in the ratio of their
 // weights, as OpenShift's router computes them.
-func serverWeights(weights []int, counts []int) []int {
+func Weights(weights []int, counts []int) []int {
 	out := make([]int, len(weights))
 	active := 0
 	var top float32
@@ -226,19 +236,26 @@ func serverWeights(weights []int, counts []int) []int {
 		case active == 1:
 			out[i] = 1
 		default:
-			out[i] = max(int(float32(w)/float32(counts[i])*maxWeight/top), 1)
+			out[i] = max(int(float32(w)/float32(counts[i])*MaxWeight/top), 1)
 		}
 	}
 	return out
 }
 
-// maxWeight is the largest weight of a HAProxy server.
-const maxWeight = 256
+// MaxWeight is the largest weight of a HAProxy server.
+const MaxWeight = 256
 
-// clampWeight bounds a route's own weights (route.openshift.io/v1).
-func clampWeight(w *int32) int {
+// ClampWeight bounds a route's own weights (route.openshift.io/v1).
+func ClampWeight(w *int32) int {
 	if w == nil {
 		return 1
 	}
-	return int(min(max(*w, 0), maxWeight))
+	return int(min(max(*w, 0), MaxWeight))
+}
+
+// MD5 returns the hash of a text in hexadecimal, as OpenShift's router names
+// cookies and servers by it.
+func MD5(s string) string {
+	sum := md5.Sum([]byte(s)) //nolint:gosec // an identity, not a secret
+	return hex.EncodeToString(sum[:])
 }

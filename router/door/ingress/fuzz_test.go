@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 )
 
@@ -119,7 +119,7 @@ func FuzzIngress(f *testing.F) {
 		checkClosed(t, i, out)
 		i.Annotations[prefixNginx+"auth-url"] = "https://auth.example.com/"
 		for _, r := range Convert(Input{Ingress: i}).Routes {
-			if !ingest.Closed(r) {
+			if !route.Closed(r) {
 				t.Fatalf("%s=%q opens Route %s%s", key, value, r.Spec.Host, r.Spec.Path)
 			}
 		}
@@ -167,7 +167,7 @@ func checkClosed(t *testing.T, i *networkingv1.Ingress, out Output) {
 			continue
 		}
 		for _, r := range out.Routes {
-			if !ingest.Closed(r) {
+			if !route.Closed(r) {
 				t.Fatalf("Route %s%s is open, and yet: %s", r.Spec.Host, r.Spec.Path, f.Text())
 			}
 		}

@@ -1,4 +1,4 @@
-package ingest
+package route
 
 import (
 	"net/netip"
@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -41,7 +42,7 @@ type guard struct {
 
 // Covers reports whether a former version of a route forbids all that the
 // newest one forbids, as far as that can be read.
-func Covers(former, newest *routev1.Route, s Settings) bool {
+func Covers(former, newest *routev1.Route, s door.Settings) bool {
 	f, n := readGuard(former, s), readGuard(newest, s)
 	switch {
 	case f.closed:
@@ -57,11 +58,11 @@ func Covers(former, newest *routev1.Route, s Settings) bool {
 // Guarded reports whether a route has, or tries to have, anything that keeps
 // clients out. Then its path is better closed than left to others.
 func Guarded(r *routev1.Route) bool {
-	g := readGuard(r, Settings{})
+	g := readGuard(r, door.Settings{})
 	return g.closed || g.unreadable || g.restricted || g.limits != model.Limits{} || g.serverName != ""
 }
 
-func readGuard(r *routev1.Route, s Settings) guard {
+func readGuard(r *routev1.Route, s door.Settings) guard {
 	g := guard{closed: Closed(r)}
 	o := options{forwarded: s.Forwarded}
 	for _, set := range setters {
@@ -134,7 +135,7 @@ func within(p netip.Prefix, list []netip.Prefix) bool {
 }
 
 // coversTLS compares what stays encrypted, and which pods are trusted.
-func (g *guard) coversTLS(n *guard, s Settings) bool {
+func (g *guard) coversTLS(n *guard, s door.Settings) bool {
 	switch {
 	case (g.termination == model.Passthrough) != (n.termination == model.Passthrough),
 		encrypted[g.termination] < encrypted[n.termination]:

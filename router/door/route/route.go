@@ -1,7 +1,7 @@
-// Package ingest turns one Route, with the Services, EndpointSlices and
+// Package route is the front door for Routes. It turns one Route, with the Services, EndpointSlices and
 // Secrets that it names, into a claim for a host and path, or into the finding
 // that says why not. It is pure: all it needs comes from a Source.
-package ingest
+package route
 
 import (
 	"errors"
@@ -11,6 +11,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -46,7 +49,7 @@ type Result struct {
 }
 
 // Route ingests one route.
-func Route(r *routev1.Route, src Source, s Settings, past Past) *Result {
+func Route(r *routev1.Route, src door.Source, s door.Settings, past Past) *Result {
 	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, stretch: past.Stretch, result: &Result{
 		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
@@ -70,12 +73,12 @@ func Route(r *routev1.Route, src Source, s Settings, past Past) *Result {
 
 type builder struct {
 	route    *routev1.Route
-	src      Source
-	settings Settings
+	src      door.Source
+	settings door.Settings
 	result   *Result
 	ca       *model.CA
 	last     *model.Certificate
-	material *Material
+	material *certificate.Material
 	// stretch is how many times longer the pause between health checks is.
 	stretch int
 	// serviceCA is true if ca is the router's own, which knows services by name.
@@ -113,10 +116,10 @@ func (b *builder) services() []serviceRef {
 			b.find(api.SeverityWarning, field+".name", api.ReasonInvalidField, "names the same Service again", effectLeftOut)
 			return
 		}
-		if t.Weight != nil && (*t.Weight < 0 || *t.Weight > maxWeight) {
+		if t.Weight != nil && (*t.Weight < 0 || *t.Weight > backend.MaxWeight) {
 			b.find(api.SeverityWarning, field+".weight", api.ReasonInvalidField, "must be from 0 to 256", "the nearest of these is used")
 		}
-		refs = append(refs, serviceRef{key: key, field: field, weight: clampWeight(t.Weight)})
+		refs = append(refs, serviceRef{key: key, field: field, weight: backend.ClampWeight(t.Weight)})
 		b.result.Services = append(b.result.Services, key)
 	}
 	add(b.route.Spec.To, "spec.to")
@@ -197,7 +200,7 @@ func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
 			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")
 		return true
 	}
-	ca, err := b.material.bundle(b.result.Key, t.DestinationCACertificate)
+	ca, err := b.material.Bundle(b.result.Key, t.DestinationCACertificate)
 	if err != nil {
 		return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, err.Error())
 	}
@@ -261,4 +264,11 @@ func termination(t *routev1.TLSConfig) (model.Termination, bool) {
 		return model.Passthrough, true
 	}
 	return "", false
+}
+
+// serviceRef is one backend reference of a route.
+type serviceRef struct {
+	key    model.Key
+	field  string
+	weight int
 }

@@ -9,8 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead/fairlead/operator/certificates"
-	"github.com/fairlead/fairlead/router/ingest"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 // Verdict is what an Ingress needs to know of a pair in a Secret.
@@ -53,9 +52,9 @@ func JudgeSecret(s *corev1.Secret) Verdict {
 	}
 	leaf, err := leafOf(pair)
 	if err == nil {
-		err = ingest.CheckCertificate(leaf, ingest.MaxRSABits)
+		err = certificate.Check(leaf, certificate.MaxRSABits)
 	}
-	if wrong := certificates.Check(pair); err == nil || leaf == nil {
+	if wrong := pair.Check(); err == nil || leaf == nil {
 		err = wrong
 	}
 	if err != nil {
@@ -74,7 +73,7 @@ func namesOf(leaf *x509.Certificate) *x509.Certificate {
 	return names
 }
 
-func leafOf(pair certificates.Pair) (*x509.Certificate, error) {
+func leafOf(pair certificate.Pair) (*x509.Certificate, error) {
 	block, _ := pem.Decode(pair.Certificate)
 	if block == nil {
 		return nil, errors.New("no PEM block in the certificate")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/operator/certificates"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 var update = flag.Bool("update", false, "write what Convert does into the test cases")
@@ -57,8 +58,8 @@ func TestConvert(t *testing.T) {
 // knownPairs are the certificates of a case by name.
 type knownPairs struct {
 	t     *testing.T
-	ca    certificates.Pair
-	pairs map[string]certificates.Pair
+	ca    certificate.Pair
+	pairs map[string]certificate.Pair
 }
 
 func newKnownPairs(t *testing.T) *knownPairs {
@@ -67,10 +68,10 @@ func newKnownPairs(t *testing.T) *knownPairs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &knownPairs{t: t, ca: ca, pairs: map[string]certificates.Pair{}}
+	return &knownPairs{t: t, ca: ca, pairs: map[string]certificate.Pair{}}
 }
 
-func (k *knownPairs) get(name string) certificates.Pair {
+func (k *knownPairs) get(name string) certificate.Pair {
 	if _, ok := k.pairs[name]; !ok {
 		p, err := certificates.NewWildcard(k.ca, name, time.Now())
 		if err != nil {

@@ -1,4 +1,7 @@
-package ingest
+// Package certificate reads the PEM texts that users bring: chains with their
+// keys, and bundles of authorities. It refuses what HAProxy would refuse, and what
+// costs too much in every TLS handshake. It is pure.
+package certificate
 
 import (
 	"cmp"
@@ -11,29 +14,26 @@ import (
 	"slices"
 	"strings"
 
-	routev1 "github.com/openshift/api/route/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// pemTexts are a chain, its key and the CA certificates that complete it.
-type pemTexts struct{ chain, key, ca string }
+// Texts are PEM texts: a chain, its key and the CA certificates that complete it.
+type Texts struct{ Chain, Key, CA string }
 
-// certificate checks PEM texts, and returns them as HAProxy loads them. RSA keys
+// Read checks PEM texts, and returns them as HAProxy loads them. RSA keys
 // have at most rsaBits, or the default if that is zero. What is too large is
 // refused before its key is read, which is slow as well. Errors never hold key
 // material.
-func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
-	certs, keys, err := blocks(in.chain, maxChain)
+func Read(owner model.Key, host string, in Texts, rsaBits int) (*model.Certificate, error) {
+	certs, keys, err := blocks(in.Chain, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	_, ownKeys, err := blocks(in.key, maxChain)
+	_, ownKeys, err := blocks(in.Key, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
-	caCerts, _, err := blocks(in.ca, maxChain)
+	caCerts, _, err := blocks(in.CA, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("caCertificate: %w", err)
 	}
@@ -45,7 +45,7 @@ func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model
 		return nil, errors.New("key: no key specified")
 	case len(keys[0]) > maxKeyBytes:
 		return nil, errors.New("key: is too long")
-	case in.ca != "" && len(caCerts) == 0:
+	case in.CA != "" && len(caCerts) == 0:
 		return nil, errors.New("caCertificate: no certificate found in the PEM text")
 	}
 	all := slices.Concat(certs, caCerts)
@@ -60,8 +60,8 @@ func certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model
 	return &model.Certificate{ID: contentID(owner, host, text), Chain: hex.EncodeToString(sum[:12]), PEM: text}, nil
 }
 
-// bundle checks a list of CA certificates.
-func bundle(owner model.Key, text string) (*model.CA, error) {
+// Bundle checks a list of CA certificates.
+func Bundle(owner model.Key, text string) (*model.CA, error) {
 	certs, _, err := blocks(text, maxBundle)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func bundle(owner model.Key, text string) (*model.CA, error) {
 
 // DestinationCA checks the router's own CA bundle for pods.
 func DestinationCA(text string) (*model.CA, error) {
-	return bundle(model.Key{Namespace: "default", Name: "destination"}, text)
+	return Bundle(model.Key{Namespace: "default", Name: "destination"}, text)
 }
 
 // blocks splits PEM text into certificates and private keys, re-encoded so
@@ -125,65 +125,21 @@ func contentID(owner model.Key, host, text string) string {
 // file's name.
 const maxFileName = 200
 
-// routeCertificate returns the certificate that a route brings, or nil.
-func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
-	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
-		if t.Certificate == "" {
-			return nil, model.Key{}, b.material.withoutCertificate(t)
-		}
-		cert, err := b.material.certificate(owner, host, pemTexts{t.Certificate, t.Key, t.CACertificate}, b.settings.MaxRSABits)
-		cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
-		return cert, model.Key{}, err
-	}
-	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
-	secret, err := b.src.Secret(name)
-	if err != nil {
-		var p interface{ Pending() bool }
-		return nil, name, &externalError{err.Error(), errors.As(err, &p) && p.Pending()}
-	}
-	if secret == nil {
-		return nil, name, &externalError{message: fmt.Sprintf("secret %q not found", name.Name)}
-	}
-	if secret.Type != corev1.SecretTypeTLS {
-		return nil, name, &externalError{message: fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
-	}
-	cert, err := b.material.certificate(owner, host,
-		pemTexts{string(secret.Data[corev1.TLSCertKey]), string(secret.Data[corev1.TLSPrivateKeyKey]), t.CACertificate}, b.settings.MaxRSABits)
-	cert, err = fitting(cert, err, b.settings.MaxCertificateBytes)
-	return cert, name, err
-}
-
-// withoutCertificate checks what has no effect without a certificate: as on
-// OpenShift it must be right all the same.
-func (m *Material) withoutCertificate(t *routev1.TLSConfig) error {
-	if t.Key == "" && t.CACertificate == "" {
-		return nil
-	}
-	return m.get(texts{kind: "unused", pem: pemTexts{key: t.Key, ca: t.CACertificate}}, func() kept { return kept{err: checkUnused(t)} }).err
-}
-
-func checkUnused(t *routev1.TLSConfig) error {
-	if _, keys, err := blocks(t.Key, maxChain); t.Key != "" && (err != nil || len(keys) == 0) {
+// unused checks what has no effect without a certificate: as on OpenShift it must
+// be right all the same.
+func unused(in Texts) error {
+	if _, keys, err := blocks(in.Key, maxChain); in.Key != "" && (err != nil || len(keys) == 0) {
 		return errors.New("key: no private key found in the PEM text")
 	}
-	if certs, _, err := blocks(t.CACertificate, maxChain); t.CACertificate != "" && (err != nil || len(certs) == 0) {
+	if certs, _, err := blocks(in.CA, maxChain); in.CA != "" && (err != nil || len(certs) == 0) {
 		return errors.New("caCertificate: no certificate found in the PEM text")
 	}
 	return nil
 }
 
-// externalError is a Secret that cannot be used, as opposed to its content.
-type externalError struct {
-	message string
-	// pending is true while the Secret is still being fetched.
-	pending bool
-}
-
-func (e *externalError) Error() string { return e.message }
-
-// DefaultCertificate checks the router's own certificate, which answers for
+// Default checks the router's own certificate, which answers for
 // hosts without one and clients that name no host. It is an administrator's, who
 // may choose an RSA key as long as is allowed at all.
-func DefaultCertificate(chain, key string) (*model.Certificate, error) {
-	return certificate(model.Key{Namespace: "default", Name: "default"}, "*", pemTexts{chain: chain, key: key}, MaxRSABits)
+func Default(chain, key string) (*model.Certificate, error) {
+	return Read(model.Key{Namespace: "default", Name: "default"}, "*", Texts{Chain: chain, Key: key}, MaxRSABits)
 }

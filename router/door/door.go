@@ -1,9 +1,12 @@
-package ingest
+// Package door is what the front doors have in common: where they read objects
+// from, and what is said about all objects of a router. It is pure.
+package door
 
 import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -15,9 +18,9 @@ type Source interface {
 	Routes() []model.Key
 	// Route returns a route that the selectors match.
 	Route(model.Key) *routev1.Route
-	Service(model.Key) *Service
+	Service(model.Key) *backend.Service
 	// Slices returns the EndpointSlices of a Service, in any order.
-	Slices(service model.Key) []*Slice
+	Slices(service model.Key) []*backend.Slice
 	// Secret returns a Secret that a route names, or why it cannot be read.
 	Secret(model.Key) (*corev1.Secret, error)
 }

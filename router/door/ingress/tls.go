@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/operator/certificates"
+	"github.com/fairlead/fairlead/router/certificate"
 )
 
 // tls returns the TLS part of the Route of a host, nil for plain HTTP.
@@ -83,7 +83,7 @@ func (c *conversion) tlsEntry(host string, live *routev1.TLSConfig) (*networking
 		}
 	}
 	copied := sync.OnceValue(func() bool {
-		return live != nil && live.Certificate != "" && certificates.Covers(certificates.Pair{Certificate: []byte(live.Certificate)}, anyHost(host)) == nil
+		return live != nil && live.Certificate != "" && certificate.Pair{Certificate: []byte(live.Certificate)}.Covers(anyHost(host)) == nil
 	})
 	for _, i := range e.withoutHosts {
 		if c.coveredBy(i, host, live, copied) {
@@ -193,8 +193,8 @@ func anyHost(host string) string {
 	return host
 }
 
-func pairOf(s *corev1.Secret) certificates.Pair {
-	return certificates.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
+func pairOf(s *corev1.Secret) certificate.Pair {
+	return certificate.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
 }
 
 // SecretNames returns the Secrets that are read for an Ingress, each once, sorted.

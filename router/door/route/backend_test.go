@@ -1,4 +1,4 @@
-package ingest
+package route
 
 import (
 	"strings"
@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -20,16 +22,16 @@ import (
 // "asleep", which is idled.
 type pair struct{ one }
 
-func (pair) Service(k model.Key) *Service {
+func (pair) Service(k model.Key) *backend.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
 	if k.Name == "asleep" {
-		s.Annotations = map[string]string{annotationIdledAt: "2026-01-01T00:00:00Z"}
+		s.Annotations = map[string]string{"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"}
 		s.Spec = corev1.ServiceSpec{ClusterIP: "198.18.0.9", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}
 	}
-	return NewService(s)
+	return backend.NewService(s)
 }
 
-func (pair) Slices(k model.Key) []*Slice {
+func (pair) Slices(k model.Key) []*backend.Slice {
 	port, name := int32(8080), "http"
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: k.Name}},
@@ -48,7 +50,7 @@ func (pair) Slices(k model.Key) []*Slice {
 		pod("w-1", "198.18.0.1")
 		pod("w-2", "2001:db8::2")
 	}
-	return []*Slice{NewSlice(slice)}
+	return []*backend.Slice{backend.NewSlice(slice)}
 }
 
 func ingested(t *testing.T, termination model.Termination, annotations map[string]string, services ...string) *model.Claim {
@@ -71,7 +73,7 @@ func ingested(t *testing.T, termination model.Termination, annotations map[strin
 	if termination != model.Plain {
 		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 	}
-	res := Route(r, pair{}, Settings{CheckInterval: 7 * time.Second}, Past{})
+	res := Route(r, pair{}, door.Settings{CheckInterval: 7 * time.Second}, Past{})
 	if res.Claim == nil {
 		t.Fatalf("refused: %v", res.Findings)
 	}
@@ -84,7 +86,7 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	const w1, w2, s1, idle = "pod:w-1:web:http:198.18.0.1:8080", "pod:w-2:web:http:2001:db8::2:8080", "pod:s-1:single:http:198.18.0.3:8080", "ept:asleep:http:198.18.0.9:80"
 	checked := func(id, interval string) model.Server {
-		return model.Server{ID: id, Options: model.ServerOptions{CheckInterval: interval, Cookie: md5Hex(id)}}
+		return model.Server{ID: id, Options: model.ServerOptions{CheckInterval: interval, Cookie: backend.MD5(id)}}
 	}
 	for _, tt := range []struct {
 		name        string

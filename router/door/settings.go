@@ -1,6 +1,8 @@
-package ingest
+package door
 
 import (
+	"cmp"
+	"math/bits"
 	"time"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -48,9 +50,26 @@ type Settings struct {
 	DestinationCA *model.CA
 }
 
-// serviceRef is one backend reference of a route.
-type serviceRef struct {
-	key    model.Key
-	field  string
-	weight int
+// NamespaceChecks is how many health checks a router makes in a second for the
+// routes of a namespace, if nothing else is said.
+const NamespaceChecks = 500
+
+// CheckBudget returns what the health checks of a namespace may add up to, as
+// model.Claim.Checks counts them.
+func (s Settings) CheckBudget() int64 {
+	return int64(cmp.Or(s.NamespaceChecks, NamespaceChecks)) * int64(time.Hour/time.Second)
 }
+
+// CheckStretch returns how many times longer the pause between the health
+// checks of a route is than it asks for, where it and all older ones of its
+// namespace ask for so many. Up to the budget it is 1, up to twice the budget 4,
+// up to four times 16, and so on: each doubling adds half of what the one before
+// added, so all together make at most half as many checks more than the budget
+// allows, and one route's.
+func (s Settings) CheckStretch(asked int64) int {
+	times := (max(asked, 1) - 1) / s.CheckBudget()
+	return 1 << (2 * min(bits.Len64(uint64(times)), maxStretch)) // times is never negative
+}
+
+// maxStretch keeps the number, and times multiplied by it, in range.
+const maxStretch = 8

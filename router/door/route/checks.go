@@ -1,4 +1,4 @@
-package ingest
+package route
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -20,35 +21,12 @@ const (
 )
 
 const (
-	// NamespaceChecks is how many health checks a router makes in a second for
-	// the routes of a namespace, if nothing else is said.
-	NamespaceChecks = 500
 	// handshakeChecks is for how many connections a check with a TLS handshake
 	// counts.
 	handshakeChecks = 5
 	// longestCheck is the longest time between two health checks.
 	longestCheck = 24 * time.Hour
 )
-
-// CheckBudget returns what the health checks of a namespace may add up to, as
-// model.Claim.Checks counts them.
-func (s Settings) CheckBudget() int64 {
-	return int64(cmp.Or(s.NamespaceChecks, NamespaceChecks)) * int64(time.Hour/time.Second)
-}
-
-// CheckStretch returns how many times longer the pause between the health
-// checks of a route is than it asks for, where it and all older ones of its
-// namespace ask for so many. Up to the budget it is 1, up to twice the budget 4,
-// up to four times 16, and so on: each doubling adds half of what the one before
-// added, so all together make at most half as many checks more than the budget
-// allows, and one route's.
-func (s Settings) CheckStretch(asked int64) int {
-	times := (max(asked, 1) - 1) / s.CheckBudget()
-	return 1 << (2 * min(bits.Len64(uint64(times)), maxStretch)) // times is never negative
-}
-
-// maxStretch keeps the number, and times multiplied by it, in range.
-const maxStretch = 8
 
 // checkPace returns the time between health checks of each of so many
 // endpoints, and notes what the route asks for. It doubles what is too short for
@@ -72,7 +50,7 @@ func (b *builder) checkPace(c *model.Claim, asked time.Duration, endpoints int) 
 	if b.stretch > 1 && pace < longestCheck {
 		pace = min(pace*time.Duration(b.stretch), longestCheck)
 		b.find(api.SeverityWarning, "spec.to", api.ReasonTooManyHealthChecks,
-			fmt.Sprintf("this route and the older ones of the namespace ask for more than %d health checks a second", cmp.Or(b.settings.NamespaceChecks, NamespaceChecks)),
+			fmt.Sprintf("this route and the older ones of the namespace ask for more than %d health checks a second", cmp.Or(b.settings.NamespaceChecks, door.NamespaceChecks)),
 			fmt.Sprintf("health checks are made every %s", pace))
 	}
 	return pace

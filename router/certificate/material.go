@@ -1,22 +1,10 @@
-package ingest
+package certificate
 
 import (
 	"slices"
 
 	"github.com/fairlead/fairlead/router/model"
 )
-
-// Past is what the pipeline remembers of a route.
-type Past struct {
-	// Certificate is the one served last, or nil. It goes on serving where the
-	// Secret that the route names has come to hold nonsense.
-	Certificate *model.Certificate
-	// Material remembers what TLS texts hold, or is nil.
-	Material *Material
-	// Stretch is how many times longer than it asks for the pause between the
-	// route's health checks is; zero means one.
-	Stretch int
-}
 
 // Material remembers what the PEM texts of a route hold, so that each text is
 // parsed once: that takes milliseconds, and pods come and go much more often.
@@ -38,7 +26,7 @@ type kept struct {
 // equal by their address, without a look at them.
 type texts struct {
 	kind, host string
-	pem        pemTexts
+	pem        Texts
 	rsaBits    int
 }
 
@@ -75,23 +63,35 @@ func (m *Material) get(of texts, parse func() kept) kept {
 func (m *Material) bytes() int {
 	n := 0
 	for _, k := range m.kept {
-		n += len(k.of.pem.chain) + len(k.of.pem.key) + len(k.of.pem.ca)
+		n += len(k.of.pem.Chain) + len(k.of.pem.Key) + len(k.of.pem.CA)
 	}
 	return n
 }
 
-func (m *Material) certificate(owner model.Key, host string, in pemTexts, rsaBits int) (*model.Certificate, error) {
+// Certificate is Read.
+func (m *Material) Certificate(owner model.Key, host string, in Texts, rsaBits int) (*model.Certificate, error) {
 	k := m.get(texts{"certificate", host, in, rsaBits}, func() kept {
-		cert, err := certificate(owner, host, in, rsaBits)
+		cert, err := Read(owner, host, in, rsaBits)
 		return kept{cert: cert, err: err}
 	})
 	return k.cert, k.err
 }
 
-func (m *Material) bundle(owner model.Key, text string) (*model.CA, error) {
-	k := m.get(texts{kind: "bundle", pem: pemTexts{ca: text}}, func() kept {
-		ca, err := bundle(owner, text)
+// Bundle is the function of that name.
+func (m *Material) Bundle(owner model.Key, text string) (*model.CA, error) {
+	k := m.get(texts{kind: "bundle", pem: Texts{CA: text}}, func() kept {
+		ca, err := Bundle(owner, text)
 		return kept{ca: ca, err: err}
 	})
 	return k.ca, k.err
+}
+
+// Unused checks a key and CA certificates that have no effect without a
+// certificate: as on OpenShift they must be right all the same.
+func (m *Material) Unused(key, ca string) error {
+	if key == "" && ca == "" {
+		return nil
+	}
+	in := Texts{Key: key, CA: ca}
+	return m.get(texts{kind: "unused", pem: in}, func() kept { return kept{err: unused(in)} }).err
 }

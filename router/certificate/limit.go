@@ -1,4 +1,4 @@
-package ingest
+package certificate
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ const (
 	MinRSABits = 2048
 	// MaxRSABits is what an administrator may allow, and what authorities may have.
 	MaxRSABits = 8192
-	// defaultMaxRSABits is the default of Settings.MaxRSABits.
+	// defaultMaxRSABits is the default of an IngressController.
 	defaultMaxRSABits = 4096
 	// maxExponent is that of Go's own RSA.
 	maxExponent = math.MaxInt32
@@ -59,13 +59,13 @@ func checkChain(certs []string, rsaBits int) error {
 	return nil
 }
 
-// fitting refuses a certificate that HAProxy takes only from its files: each
-// change of it were a reload. Zero is no limit.
-func fitting(c *model.Certificate, err error, most int) (*model.Certificate, error) {
-	if err == nil && most > 0 && len(c.PEM) > most {
-		return nil, fmt.Errorf("certificate: with its chain and its key it has %d bytes, and this version of HAProxy takes %d without a reload", len(c.PEM), most)
+// Fits refuses a certificate that HAProxy takes only from its files, where each
+// change of it would be a reload. Zero is no limit.
+func Fits(c *model.Certificate, most int) error {
+	if most > 0 && len(c.PEM) > most {
+		return fmt.Errorf("certificate: with its chain and its key it has %d bytes, and this version of HAProxy takes %d without a reload", len(c.PEM), most)
 	}
-	return c, err
+	return nil
 }
 
 // checkBundle checks a list of authorities.
@@ -102,13 +102,13 @@ func checkText(text string, rsaBits int) error {
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "x509: "))
 	}
-	return CheckCertificate(c, rsaBits)
+	return Check(c, rsaBits)
 }
 
-// CheckCertificate refuses a certificate whose key costs too much, with RSA keys
+// Check refuses a certificate whose key costs too much, with RSA keys
 // of at most so many bits, and what HAProxy's TLS library would refuse: one such
 // certificate in its files would keep HAProxy from starting, for all routes.
-func CheckCertificate(c *x509.Certificate, rsaBits int) error {
+func Check(c *x509.Certificate, rsaBits int) error {
 	if err := checkKey(c.PublicKey, rsaBits); err != nil {
 		return err
 	}

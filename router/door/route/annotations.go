@@ -1,9 +1,7 @@
-package ingest
+package route
 
 import (
 	"cmp"
-	"crypto/md5" //nolint:gosec // the cookie name that OpenShift's clients know; no secret
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -229,7 +228,7 @@ func Allowlist(v string) (allow []netip.Prefix, bad []string, err error) {
 	return allow, bad, err
 }
 
-// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
+// maxMaxConn is far above what one backend.Endpoint can take, and below any limit of HAProxy.
 const maxMaxConn = 1_000_000
 
 var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
@@ -356,10 +355,5 @@ const maxAllow = 2000
 
 // defaultCookieName is what OpenShift's router calls a route's cookie.
 func defaultCookieName(k model.Key) string {
-	return md5Hex(" " + k.Namespace + ":" + k.Name)
-}
-
-func md5Hex(s string) string {
-	sum := md5.Sum([]byte(s)) //nolint:gosec // an identity, not a secret
-	return hex.EncodeToString(sum[:])
+	return backend.MD5(" " + k.Namespace + ":" + k.Name)
 }

@@ -1,4 +1,4 @@
-package ingest
+package route
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -37,7 +38,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	if tcp {
 		refs = slices.DeleteFunc(refs, func(r serviceRef) bool { return r.weight == 0 })
 	}
-	perService := make([][]endpoint, len(refs))
+	perService := make([][]backend.Endpoint, len(refs))
 	weights, counts := make([]int, len(refs)), make([]int, len(refs))
 	weighted, checked, total := 0, 0, 0
 	for i, r := range refs {
@@ -58,9 +59,9 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 		Policy:  policy,
 	}
 	o.checkInterval = b.checkPace(c, o.checkInterval, checked)
-	for i, w := range serverWeights(weights, counts) {
+	for i, w := range backend.Weights(weights, counts) {
 		for _, e := range perService[i] {
-			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.idle))
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.Idle))
 		}
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
@@ -98,10 +99,10 @@ func balance(asked, usual model.Balance, tcp, several bool) model.Balance {
 	return model.Random
 }
 
-func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Key, weight int, check bool) model.Server {
-	s := model.Server{ID: e.id, Address: e.address, Weight: weight, MaxConn: o.maxConn}
+func (b *builder) server(c *model.Claim, o options, e backend.Endpoint, service model.Key, weight int, check bool) model.Server {
+	s := model.Server{ID: e.ID, Address: e.Address, Weight: weight, MaxConn: o.maxConn}
 	if c.Backend.Profile.Cookie {
-		s.Options.Cookie = md5Hex(e.id)
+		s.Options.Cookie = backend.MD5(e.ID)
 	}
 	if check {
 		s.Options.CheckInterval = checkInterval(o.checkInterval)
@@ -119,30 +120,27 @@ func (b *builder) server(c *model.Claim, o options, e endpoint, service model.Ke
 			s.Options.VerifyHost = o.serverName
 		}
 	case model.Plain, model.Edge:
-		s.Options.H2C = e.h2c
+		s.Options.H2C = e.H2C
 	case model.Passthrough:
 	}
 	return s
 }
 
-// endpoints returns the endpoints of one backend reference that match the
+// endpoints returns the backend.Endpoints of one backend reference that match the
 // route's port.
-func (b *builder) endpoints(r serviceRef) []endpoint {
+func (b *builder) endpoints(r serviceRef) []backend.Endpoint {
 	service := b.src.Service(r.key)
 	if service == nil {
 		b.find(api.SeverityWarning, r.field+".name", api.ReasonServiceNotFound, "Service "+r.key.Name+" does not exist", effectLeftOut)
 		return nil
 	}
-	all := endpoints(b.src.Slices(r.key))
-	if len(all) == 0 {
-		all = service.idle
-	}
+	all := service.Endpoints(b.src.Slices(r.key))
 	if len(all) == 0 {
 		return nil
 	}
 	if b.route.Spec.Port != nil {
 		port := b.route.Spec.Port.TargetPort.String()
-		selected := withPort(all, port)
+		selected := backend.WithPort(all, port)
 		if len(selected) == 0 {
 			b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonPortNotFound,
 				"no endpoint of Service "+r.key.Name+" has a port with the name or pod port number "+port+
@@ -150,22 +148,22 @@ func (b *builder) endpoints(r serviceRef) []endpoint {
 		}
 		return selected
 	}
-	names := portNames(all)
+	names := backend.PortNames(all)
 	if len(names) > 1 {
 		b.find(api.SeverityWarning, "spec.port", api.ReasonAmbiguousPort,
 			"Service "+r.key.Name+" has several ports and the route names none", "port "+names[0]+" is used")
-		return withPort(all, names[0])
+		return backend.WithPort(all, names[0])
 	}
 	return all
 }
 
-func describePorts(all []endpoint) string {
+func describePorts(all []backend.Endpoint) string {
 	var ports []string
 	for _, e := range all {
-		p := e.address.String()
+		p := e.Address.String()
 		p = p[strings.LastIndexByte(p, ':')+1:]
-		if e.portName != "" {
-			p = e.portName + " (" + p + ")"
+		if e.PortName != "" {
+			p = e.PortName + " (" + p + ")"
 		}
 		ports = append(ports, p)
 	}

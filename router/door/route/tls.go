@@ -1,0 +1,72 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Past is what the pipeline remembers of a route.
+type Past struct {
+	// Certificate is the one served last, or nil. It goes on serving where the
+	// Secret that the route names has come to hold nonsense.
+	Certificate *model.Certificate
+	// Material remembers what TLS texts hold, or is nil.
+	Material *certificate.Material
+	// Stretch is how many times longer than it asks for the pause between the
+	// route's health checks is; zero means one.
+	Stretch int
+}
+
+// routeCertificate returns the certificate that a route brings, or nil.
+func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
+	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
+		if t.Certificate == "" {
+			return nil, model.Key{}, b.material.Unused(t.Key, t.CACertificate)
+		}
+		cert, err := b.read(owner, host, certificate.Texts{Chain: t.Certificate, Key: t.Key, CA: t.CACertificate})
+		return cert, model.Key{}, err
+	}
+	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
+	secret, err := b.src.Secret(name)
+	if err != nil {
+		var p interface{ Pending() bool }
+		return nil, name, &externalError{err.Error(), errors.As(err, &p) && p.Pending()}
+	}
+	if secret == nil {
+		return nil, name, &externalError{message: fmt.Sprintf("secret %q not found", name.Name)}
+	}
+	if secret.Type != corev1.SecretTypeTLS {
+		return nil, name, &externalError{message: fmt.Sprintf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)}
+	}
+	cert, err := b.read(owner, host, certificate.Texts{
+		Chain: string(secret.Data[corev1.TLSCertKey]), Key: string(secret.Data[corev1.TLSPrivateKeyKey]), CA: t.CACertificate,
+	})
+	return cert, name, err
+}
+
+// read checks a certificate's texts, within the bounds of the router.
+func (b *builder) read(owner model.Key, host string, in certificate.Texts) (*model.Certificate, error) {
+	cert, err := b.material.Certificate(owner, host, in, b.settings.MaxRSABits)
+	if err != nil {
+		return nil, err
+	}
+	if err := certificate.Fits(cert, b.settings.MaxCertificateBytes); err != nil {
+		return nil, err
+	}
+	return cert, nil
+}
+
+// externalError is a Secret that cannot be used, as opposed to its content.
+type externalError struct {
+	message string
+	// pending is true while the Secret is still being fetched.
+	pending bool
+}
+
+func (e *externalError) Error() string { return e.message }
