@@ -19,10 +19,13 @@ type page struct {
 	text string
 }
 
-// pages returns docs/**/*.md and the README.
+// pages returns docs/**/*.md and the pages of the root folder.
 func pages(t *testing.T) []page {
 	t.Helper()
-	paths := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
+	var paths []string
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} {
+		paths = append(paths, filepath.Join(root, name))
+	}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			paths = append(paths, path)

@@ -60,6 +60,7 @@ var sources = []source{
 	{"README.md", "", prose},
 	{"CONTRIBUTING.md", "", prose},
 	{"SECURITY.md", "", prose},
+	{"CHANGELOG.md", "", prose},
 	{"docs", ".md", prose},
 	{"config", ".yaml", comments},
 }
