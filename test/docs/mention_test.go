@@ -121,7 +121,8 @@ func declared(t *testing.T) map[string]string {
 
 var constantName = regexp.MustCompile(`^(Reason|Annotation)[A-Z]`)
 
-// TestIndex: docs/README.md leads to every page.
+// TestIndex: docs/README.md, or the README.md of a page's folder, leads to every
+// page.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	index, err := os.ReadFile(filepath.Join(root, "docs", "README.md"))
@@ -130,8 +131,12 @@ func TestIndex(t *testing.T) {
 	}
 	for _, p := range pages(t) {
 		name, ok := strings.CutPrefix(p.path, "docs/")
-		if ok && name != "README.md" && !strings.Contains(string(index), "("+name+")") {
-			t.Errorf("docs/README.md does not name %s", name)
+		if !ok || name == "README.md" || strings.Contains(string(index), "("+name+")") {
+			continue
+		}
+		folder, err := os.ReadFile(filepath.Join(root, filepath.Dir(p.path), "README.md"))
+		if err != nil || !strings.Contains(string(folder), "("+filepath.Base(name)+")") {
+			t.Errorf("neither docs/README.md nor the README.md of its folder names %s", name)
 		}
 	}
 }
