@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -51,19 +52,19 @@ var (
 // write, and looks at all that HAProxy would get to read: every line is one of
 // the few kinds that there are, and there are as many as are due.
 func FuzzTenant(f *testing.F) {
-	for i := range api.RouteAnnotations() {
+	for i := range policy.Annotations() {
 		f.Add(uint8(i), "5s", "X-A", "%[req.hdr(a),lower]", "/a", "", "web-1", "edge")
 	}
 	for i, s := range []string{"a;b", "a\nshow info", "max-age=1;includeSubDomains", "/x|y", "10.0.0.0/8 ::1", "é", "a b", "%FL%", "'"} {
 		f.Add(uint8(i), s, s, s, "/"+s, s, s, "reencrypt")
 	}
 	for i, s := range []string{"max-age=1;\nincludeSubDomains", "\n", "a\nb", "a\tb", "a\rb", "a\x00b", "a\fb", "a\vb", "\x7f", "<<x"} {
-		for which := range api.RouteAnnotations() {
+		for which := range policy.Annotations() {
 			f.Add(uint8(which), s, "X-A", "/"+s, "/"+s, s, s, []string{"", "edge", "reencrypt", "passthrough"}[(i+which)%4])
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, text, header, value, path, pem, pod, termination string) {
-		annotations := api.RouteAnnotations()
+		annotations := policy.Annotations()
 		r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "r", UID: "u",
 			Annotations: map[string]string{annotations[int(which)%len(annotations)].Key: text, api.AnnotationLimit: "true"},

@@ -295,7 +295,7 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 // in servers and what is no key's.
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
-		a.Termination == b.Termination && a.Insecure == b.Insecure && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
+		a.Termination == b.Termination && a.Insecure == b.Insecure && a.RedirectStatus == b.RedirectStatus && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && slices.Equal(a.Backend.Policy.Allow, b.Backend.Policy.Allow) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }

@@ -257,7 +257,7 @@ func table(winners []*model.Claim, guarded bool) Table {
 		// request for it never falls to a shorter route.
 		switch c.Insecure {
 		case model.InsecureRedirect:
-			rule.Value = match.Redirect
+			rule.Value = match.Redirect(c.RedirectStatus)
 		case model.InsecureAllow:
 		case model.InsecureNone:
 			rule.Value = match.Refuse

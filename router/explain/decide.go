@@ -104,7 +104,7 @@ func (w *World) owner(d decision, r *Request) *model.Claim {
 func refusal(c *model.Claim) string {
 	switch c.Insecure {
 	case model.InsecureRedirect:
-		return match.Redirect
+		return match.Redirect(c.RedirectStatus)
 	case model.InsecureAllow:
 		return ""
 	case model.InsecureNone:

@@ -33,7 +33,7 @@ func (w *World) Explain(r *Request) *Explanation {
 		e.Findings = w.findingsOf(c.Key)
 	}
 	switch {
-	case d.value == match.Redirect:
+	case match.RedirectStatus(d.value) != 0:
 		e.redirect(d, r)
 	case !d.routed():
 		w.notServed(e, d, c)
@@ -50,7 +50,8 @@ func (w *World) Explain(r *Request) *Explanation {
 
 func (e *Explanation) redirect(d decision, r *Request) {
 	location := "https://" + d.name(r) + r.Path + r.Query
-	e.Result = Result{Status: 302, Location: location, Text: "redirect 302 to " + location}
+	status := match.RedirectStatus(d.value)
+	e.Result = Result{Status: status, Location: location, Text: fmt.Sprintf("redirect %d to %s", status, location)}
 	e.Next = append(e.Next, "see what happens there: "+terminal.Command("kubectl", "fairlead", "explain", location))
 }
 

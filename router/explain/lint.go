@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Lint is all that is wrong with a set of objects.
@@ -142,7 +143,7 @@ type finder func(severity api.Severity, field string, reason api.Reason, message
 // unknownAnnotations finds annotations that look like the router's, but are not.
 func (w *World) unknownAnnotations(key model.Key, find finder) {
 	known := map[string]bool{}
-	for _, a := range api.RouteAnnotations() {
+	for _, a := range policy.Annotations() {
 		known[a.Key] = true
 	}
 	annotations := w.source.routes[key].Annotations

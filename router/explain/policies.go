@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // policies lists what is in force for a route: how servers share requests, and
@@ -34,7 +35,7 @@ func (w *World) policies(c *model.Claim) []Policy {
 			out[len(out)-1].Source = "metadata.annotations[" + api.AnnotationCookieName + "]"
 		}
 	}
-	for _, a := range api.RouteAnnotations() {
+	for _, a := range policy.Annotations() {
 		v, set := route.Annotations[a.Key]
 		if !set || !slices.Contains(a.Terminations, termination) || a.Key == api.AnnotationCookieName {
 			continue

@@ -21,12 +21,13 @@
 // if no route names either, for any host.
 package match
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Values that are not the name of a backend.
 const (
-	// Redirect answers 302 to the https address.
-	Redirect = "!302"
 	// Refuse answers as if there were no route.
 	Refuse = "!none"
 	// Miss looks on in less specific tables.
@@ -42,6 +43,28 @@ const (
 	// become one while the connection lasted.
 	Misdirected = "!421"
 )
+
+// RedirectStatuses are the statuses that a redirect to https may have.
+var RedirectStatuses = []int{301, 302, 303, 307, 308}
+
+// Redirect returns the value that answers with a status and the https address.
+// Zero means 302.
+func Redirect(status int) string {
+	if status == 0 {
+		status = 302
+	}
+	return "!" + strconv.Itoa(status)
+}
+
+// RedirectStatus returns the status of a value of Redirect, or 0 for all others.
+func RedirectStatus(value string) int {
+	for _, status := range RedirectStatuses {
+		if value == Redirect(status) {
+			return status
+		}
+	}
+	return 0
+}
 
 // Any is the host of rules for all hosts that no route names.
 const Any = "*"

@@ -49,7 +49,8 @@ const (
 	InsecureNone InsecurePolicy = "None"
 	// InsecureAllow serves plain HTTP from the same backend.
 	InsecureAllow InsecurePolicy = "Allow"
-	// InsecureRedirect answers 302 to the https address.
+	// InsecureRedirect answers with the https address, and 302 or what the claim
+	// says.
 	InsecureRedirect InsecurePolicy = "Redirect"
 )
 
@@ -75,6 +76,8 @@ type Claim struct {
 	Fallback    bool
 	Termination Termination
 	Insecure    InsecurePolicy
+	// RedirectStatus is that of InsecureRedirect; zero means 302.
+	RedirectStatus int
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
 

@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/templates"
@@ -118,6 +119,7 @@ type skeleton struct {
 	AnyHTTP, AnyHTTPS []string
 	ResponseRules     []string
 	NotFound          string
+	Redirects         []int
 	ProfileOptions    []string
 	Tunnel            string
 	HTTPProfiles      []profile
@@ -147,6 +149,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: responseRules(s, caps),
 		NotFound:      notFoundRule(s, l),
+		Redirects:     match.RedirectStatuses,
 	}
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")

@@ -214,9 +214,10 @@ func (d decision) alive() bool {
 
 // page is the status that the router itself answers, where no backend does.
 func (d decision) page() int {
+	if status := match.RedirectStatus(d.value); status != 0 {
+		return status
+	}
 	switch d.value {
-	case match.Redirect:
-		return http.StatusFound
 	case match.BadPath:
 		return http.StatusBadRequest
 	case match.Misdirected:

@@ -124,7 +124,7 @@ func sameDecision(d decision, e *explain.Explanation) error {
 		return fmt.Errorf("%s: explain shows route %v with %d of %d endpoints", d.value, e.Route, len(e.Endpoints), len(d.backend.Servers))
 	case d.backend == nil && (e.Result.Status != d.page() || e.Served):
 		return fmt.Errorf("the tables give %d (%q), explain says %+v", d.page(), d.value, e.Result)
-	case (d.value == match.Refuse || d.value == match.Redirect) && e.Route == nil:
+	case (d.value == match.Refuse || match.RedirectStatus(d.value) != 0) && e.Route == nil:
 		return fmt.Errorf("a route decides (%q), explain names none", d.value)
 	case d.value == "" && e.Route != nil:
 		return fmt.Errorf("no route decides, explain names %s", e.Route.Name)

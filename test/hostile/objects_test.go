@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	fairlead "github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -38,7 +38,7 @@ func (a *attacker) objectHarms() []*harm {
 
 // annotate puts a hostile value into each annotation in turn.
 func (a *attacker) annotate(ctx context.Context, n int) error {
-	keys := fairlead.RouteAnnotations()
+	keys := policy.Annotations()
 	key, value := keys[n%len(keys)].Key, poison[mathrand.IntN(len(poison))]
 	name := fmt.Sprintf("annotated%d", n%20)
 	annotations := fmt.Sprintf("%q: %q", key, value)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // ownAnnotations are those that say what a Route of an Ingress is.
@@ -21,7 +22,7 @@ const annotationAllowHost = "route.openshift.io/allow-non-dns-compliant-host"
 // Route: those that routers read or warn of, and those of OpenShift for Ingresses.
 func meaningful(annotations map[string]string) map[string]string {
 	read := map[string]bool{annotationTermination: true, annotationDestinationCA: true, annotationReconcileLabels: true, annotationAllowHost: true}
-	for _, a := range api.RouteAnnotations() {
+	for _, a := range policy.Annotations() {
 		read[a.Key] = true
 	}
 	for _, k := range ownAnnotations {

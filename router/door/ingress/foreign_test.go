@@ -6,7 +6,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // TestForeignTable: every annotation has one answer, and what is carried over
@@ -14,7 +14,7 @@ import (
 func TestForeignTable(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{annotationTermination: true}
-	for _, a := range api.RouteAnnotations() {
+	for _, a := range policy.Annotations() {
 		known[a.Key] = true
 	}
 	for _, prefix := range []string{prefixNginx, prefixHAProxy, prefixHAProxy2} {

@@ -10,7 +10,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // What to write instead of annotations that are not carried over.
@@ -263,7 +263,7 @@ func addresses(value string, into *carried) error {
 	if list == "" {
 		return errors.New("the list is empty")
 	}
-	if _, _, err := route.Allowlist(list); err != nil {
+	if _, _, err := policy.Allowlist(list); err != nil {
 		return err
 	}
 	into.set(api.AnnotationAllowlist, list, nil)

@@ -10,27 +10,36 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // backend chooses the servers of a claim and how they are used. It reports
 // false if the route must not be served.
 func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
-	o, ok := b.readAnnotations(c)
+	spec, ok := b.readAnnotations(c)
 	if !ok {
 		return false
 	}
 	if Closed(b.route) {
 		// Without cookies it is another backend, so that no client's cookie
 		// leads to a server that is about to go.
-		refs, o.disableCookies, c.Closed = nil, true, true
+		refs, spec.DisableCookies, c.Closed = nil, true, true
 		b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonForeignProtection,
 			"the Ingress that the Route is made of is closed by one of its annotations; events of the Ingress say by which", effect503)
 	}
-	c.Exact, c.Fallback = o.exact && c.Path != "", o.fallback
-	if o.fallback && strings.Trim(c.Path, "/") != "" {
+	c.RedirectStatus = spec.RedirectStatus
+	if c.Insecure != model.InsecureRedirect && c.RedirectStatus != 0 {
+		c.RedirectStatus = 0
+		if c.Termination != model.Plain { // of which the table has told
+			b.find(api.SeverityInfo, "metadata.annotations["+policy.RedirectStatus+"]", api.ReasonAnnotationIgnored,
+				"has no effect unless spec.tls.insecureEdgeTerminationPolicy is Redirect", "")
+		}
+	}
+	c.Exact, c.Fallback = spec.Exact && c.Path != "", spec.Fallback
+	if spec.Fallback && strings.Trim(c.Path, "/") != "" {
 		return b.refuse("spec.path", api.ReasonInvalidField, "must be empty or / where "+api.AnnotationPathType+" is Default")
 	}
-	policy, ok := b.policy(c, o)
+	rules, ok := b.policy(c, &spec)
 	if !ok {
 		return false
 	}
@@ -55,13 +64,13 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	}
 	c.Backend = model.Backend{
 		Kind: model.KindOf(c.Termination), Owner: c.Key, CA: b.ca,
-		Profile: profile(o, b.settings.Balance, tcp, weighted > 1),
-		Policy:  policy,
+		Profile: profile(&spec, b.settings.Balance, tcp, weighted > 1),
+		Policy:  rules,
 	}
-	o.checkInterval = b.checkPace(c, o.checkInterval, checked)
+	spec.CheckInterval = b.checkPace(c, spec.CheckInterval, checked)
 	for i, w := range backend.Weights(weights, counts) {
 		for _, e := range perService[i] {
-			c.Backend.Servers = append(c.Backend.Servers, b.server(c, o, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.Idle))
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, &spec, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.Idle))
 		}
 	}
 	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
@@ -74,11 +83,11 @@ func Closed(r *routev1.Route) bool {
 	return r.Spec.Port != nil && r.Spec.Port.TargetPort.String() == api.ClosedPort
 }
 
-func profile(o options, usual model.Balance, tcp, several bool) model.Profile {
-	p := model.Profile{TCP: tcp, Balance: balance(o.balance, usual, tcp, several), Cookie: !tcp && !o.disableCookies, AdjustCase: !tcp && o.adjustCase}
+func profile(spec *policy.Spec, usual model.Balance, tcp, several bool) model.Profile {
+	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance, usual, tcp, several), Cookie: !tcp && !spec.DisableCookies, AdjustCase: !tcp && spec.AdjustCase}
 	if tcp {
 		// Without a wish it is the router's default, the zero class.
-		p.Tunnel = model.TunnelClass(cmp.Or(o.tunnel, o.timeout))
+		p.Tunnel = model.TunnelClass(cmp.Or(spec.Tunnel, spec.Timeout))
 	}
 	return p
 }
@@ -99,13 +108,13 @@ func balance(asked, usual model.Balance, tcp, several bool) model.Balance {
 	return model.Random
 }
 
-func (b *builder) server(c *model.Claim, o options, e backend.Endpoint, service model.Key, weight int, check bool) model.Server {
-	s := model.Server{ID: e.ID, Address: e.Address, Weight: weight, MaxConn: o.maxConn}
+func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, service model.Key, weight int, check bool) model.Server {
+	s := model.Server{ID: e.ID, Address: e.Address, Weight: weight, MaxConn: spec.MaxConn}
 	if c.Backend.Profile.Cookie {
 		s.Options.Cookie = backend.MD5(e.ID)
 	}
 	if check {
-		s.Options.CheckInterval = checkInterval(o.checkInterval)
+		s.Options.CheckInterval = checkInterval(spec.CheckInterval)
 	}
 	switch c.Termination {
 	case model.Reencrypt:
@@ -116,8 +125,8 @@ func (b *builder) server(c *model.Claim, o options, e backend.Endpoint, service 
 		if b.serviceCA {
 			s.Options.VerifyHost = service.Name + "." + service.Namespace + ".svc"
 		}
-		if o.serverName != "" {
-			s.Options.VerifyHost = o.serverName
+		if spec.ServerName != "" {
+			s.Options.VerifyHost = spec.ServerName
 		}
 	case model.Plain, model.Edge:
 		s.Options.H2C = e.H2C

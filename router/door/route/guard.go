@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // This file compares what versions of a route forbid, so that a version served
@@ -63,29 +64,12 @@ func Guarded(r *routev1.Route) bool {
 }
 
 func readGuard(r *routev1.Route, s door.Settings) guard {
-	g := guard{closed: Closed(r)}
-	o := options{forwarded: s.Forwarded}
-	for _, set := range setters {
-		v, ok := r.Annotations[set.key]
-		if !ok {
-			continue
-		}
-		keep := o
-		if set.set(&o, v) != nil {
-			o, g.unreadable = keep, g.unreadable || set.protective != nil && set.protective(&keep)
-		}
+	spec, unreadable := policy.Protection(r.Annotations, defaults(s))
+	g := guard{
+		closed: Closed(r), unreadable: unreadable, restricted: spec.Restricted, allow: spec.Allow,
+		limits: spec.Limits, serverName: spec.ServerName, forwarded: spec.Forwarded,
 	}
-	g.serverName, g.forwarded = o.serverName, o.forwarded
-	if o.limit {
-		g.limits = o.limits
-	}
-	if _, list := allowlistOf(r); list != "" {
-		var err error
-		g.restricted = true
-		g.allow, _, err = Allowlist(list)
-		g.unreadable = g.unreadable || err != nil
-	}
-	g.place, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: o.exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
+	g.place, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
 		g.headers = append(headerTexts("request", h.Actions.Request), headerTexts("response", h.Actions.Response)...)

@@ -4,32 +4,36 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // policy turns annotations and header actions into what HAProxy's rules read.
-func (b *builder) policy(c *model.Claim, o options) (model.Policy, bool) {
-	p := model.Policy{Restricted: o.restricted, Allow: o.allow, Limits: o.limits}
+func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool) {
+	p := model.Policy{Restricted: spec.Restricted, Allow: spec.Allow, Limits: spec.Limits}
 	if c.Termination == model.Passthrough {
 		p.Limits.Requests = 0
 		return p, true
 	}
-	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = o.timeout, o.tunnel, o.forwarded
-	p.Rewrite = rewrite(c.Path, o.rewrite)
+	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = spec.Timeout, spec.Tunnel, spec.Forwarded
+	p.Rewrite = rewrite(c.Path, spec.Rewrite)
 	if c.Termination != model.Plain {
-		p.HSTS = o.hsts
+		p.HSTS = spec.HSTS
 	}
-	if !o.disableCookies {
-		p.CookieName = o.cookieName
+	if !spec.DisableCookies {
+		p.CookieName = spec.CookieName
 		if p.CookieName == "" {
 			p.CookieName = defaultCookieName(c.Key)
 		}
 		if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
-			p.CookieAttributes = "; Secure; SameSite=" + o.sameSite
+			p.CookieAttributes = "; Secure; SameSite=" + spec.CookieSameSite
 		}
 	}
 	h := b.route.Spec.HTTPHeaders
@@ -84,4 +88,30 @@ func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHe
 			fmt.Sprintf("adds up to more than %d bytes, which may not fit in HAProxy's buffer (spec.tuningOptions.headerBufferMaxRewriteBytes of the IngressController)", most))
 	}
 	return out, true
+}
+
+// readAnnotations reads what the route's annotations ask for. It reports false if
+// one that protects something cannot be used.
+func (b *builder) readAnnotations(c *model.Claim) (policy.Spec, bool) {
+	spec, problems := policy.Read(b.route.Annotations, defaults(b.settings), c.Termination, Closed(b.route))
+	ok := true
+	for _, p := range problems {
+		field := "metadata.annotations[" + p.Key + "]"
+		if p.Refuses {
+			ok = b.refuse(field, p.Reason, p.Message)
+			continue
+		}
+		b.find(p.Severity, field, p.Reason, p.Message, p.Effect)
+	}
+	return spec, ok
+}
+
+// defaults are what holds without annotations.
+func defaults(s door.Settings) policy.Spec {
+	return policy.Spec{CookieSameSite: "None", CheckInterval: cmp.Or(s.CheckInterval, 5*time.Second), Forwarded: s.Forwarded}
+}
+
+// defaultCookieName is what OpenShift's router calls a route's cookie.
+func defaultCookieName(k model.Key) string {
+	return backend.MD5(" " + k.Namespace + ":" + k.Name)
 }

@@ -1,0 +1,321 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Annotation is one row of the table: an annotation of Routes that the router
+// reads (Ingresses may have it too, because the operator copies it). The reference
+// documentation is generated from it.
+type Annotation struct {
+	Key string
+	// Values says what may stand there, for documentation and findings.
+	Values string
+	// Default is what holds without the annotation.
+	Default string
+	// Terminations lists where it applies: "plain", "edge", "reencrypt", "passthrough".
+	Terminations []string
+	// Doc is one sentence on the effect.
+	Doc string
+
+	// set parses a value. An error leaves the default in place, unless the
+	// annotation protects something: then the object is refused. It is nil for
+	// the lists of addresses, which are read together.
+	set func(*Spec, string) error
+	// protects is nil for what protects nothing, and sees what the rows before
+	// ask for.
+	protects func(*Spec) bool
+	// limit rows count only where limits are switched on, by a row before them.
+	limit bool
+}
+
+// Annotations returns the table.
+func Annotations() []Annotation { return slices.Clone(table) }
+
+func always(*Spec) bool { return true }
+
+// limited reports whether limits are switched on.
+func (s *Spec) limited() bool { return s.limit }
+
+var (
+	all  = []string{"passthrough", "plain", "edge", "reencrypt"}
+	http = []string{"plain", "edge", "reencrypt"}
+	tls  = []string{"edge", "reencrypt"}
+)
+
+// RedirectStatus is the annotation with the status of the redirect to https.
+const RedirectStatus = "fairlead.dev/redirect-status"
+
+var table = []Annotation{
+	{
+		Key: api.AnnotationBalance, Values: "roundrobin, leastconn, source or random", Terminations: all,
+		Default: "random with one weighted service (source for passthrough), else roundrobin",
+		Doc:     "How servers share the requests.",
+		set:     oneOf(func(s *Spec) *model.Balance { return &s.Balance }, model.RoundRobin, model.LeastConn, model.SourceHash, model.Random),
+	},
+	{
+		Key: api.AnnotationDisableCookies, Values: "true or false", Default: "false", Terminations: http,
+		Doc: "Turns the sticky cookie off.",
+		set: func(s *Spec, v string) (err error) {
+			s.DisableCookies, err = parseBool(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationCookieName, Values: "letters, digits, _ and -", Default: "a hash of namespace and name", Terminations: http,
+		Doc: "Name of the sticky cookie.",
+		set: func(s *Spec, v string) error {
+			if !cookieName.MatchString(v) {
+				return errors.New("must consist of letters, digits, _ and -")
+			}
+			s.CookieName = v
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationCookieSameSite, Values: "Lax, Strict or None", Default: "None", Terminations: tls,
+		Doc: "SameSite attribute of the sticky cookie where plain HTTP is not allowed.",
+		set: oneOf(func(s *Spec) *string { return &s.CookieSameSite }, "Lax", "Strict", "None"),
+	},
+	{
+		Key: api.AnnotationTimeout, Values: "time such as 500ms, 5s, 2m", Default: "30s", Terminations: all,
+		Doc: "How long a server may take to answer. With passthrough: as timeout-tunnel, where that is not set.",
+		set: func(s *Spec, v string) (err error) {
+			s.Timeout, err = api.ParseTime(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationTimeoutTunnel, Values: "time", Default: "1h", Terminations: all,
+		Doc: "How long an upgraded connection, such as a WebSocket, or a passthrough connection may be idle.",
+		set: func(s *Spec, v string) (err error) {
+			s.Tunnel, err = api.ParseTime(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationPodConnections, Values: "whole number, 0 for no limit", Default: "0", Terminations: all,
+		Doc: "Concurrent connections to one endpoint, for each router replica; more wait in a queue.",
+		set: func(s *Spec, v string) error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < 0 || n > maxMaxConn {
+				return fmt.Errorf("must be a whole number from 0 to %d", maxMaxConn)
+			}
+			s.MaxConn = n
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationCheckInterval, Values: "time, 1s or longer", Default: "5s", Terminations: all,
+		Doc: "Time between health checks of a route with several endpoints.",
+		set: func(s *Spec, v string) (err error) {
+			s.CheckInterval, err = api.ParseTime(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationAllowlist, Values: "addresses and CIDRs, separated by spaces", Default: "everybody", Terminations: all,
+		Doc:      "Only these clients are served; others get 403 (passthrough: a closed connection).",
+		protects: always,
+	},
+	{
+		Key: api.AnnotationWhitelist, Values: "as ip_allowlist", Terminations: all,
+		Doc:      "Older name of ip_allowlist.",
+		protects: always,
+	},
+	{
+		Key: api.AnnotationLimit, Values: "true or false", Default: "false", Terminations: all,
+		Doc:      "Turns the three limits below on. They count per client address and router replica.",
+		protects: always, set: func(s *Spec, v string) (err error) {
+			s.limit, err = parseBool(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationLimitConcurrent, Values: "whole number", Default: "no limit", Terminations: all,
+		Doc:   "Requests at the same time (passthrough: connections).",
+		limit: true, protects: (*Spec).limited, set: func(s *Spec, v string) (err error) {
+			s.Limits.Concurrent, err = parseLimit(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationLimitRateTCP, Values: "whole number", Default: "no limit", Terminations: all,
+		Doc:   "Requests in 3 seconds (passthrough: connections).",
+		limit: true, protects: (*Spec).limited, set: func(s *Spec, v string) (err error) {
+			s.Limits.Connections, err = parseLimit(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationLimitRateHTTP, Values: "whole number", Default: "no limit", Terminations: http,
+		Doc:   "Requests in 10 seconds; more get 429.",
+		limit: true, protects: (*Spec).limited, set: func(s *Spec, v string) (err error) {
+			s.Limits.Requests, err = parseLimit(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationHSTS, Values: "max-age=SECONDS, with includeSubDomains and preload if wanted", Default: "none", Terminations: tls,
+		Doc: "Strict-Transport-Security header of answers over TLS (RFC 6797).",
+		set: func(s *Spec, v string) error {
+			hsts, ok := parseHSTS(v)
+			if !ok {
+				return errors.New("must have max-age=SECONDS and may have includeSubDomains and preload, separated by ;")
+			}
+			s.HSTS = hsts
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationRewrite, Values: "path", Default: "none", Terminations: http,
+		Doc: "Replaces spec.path at the beginning of the request's path.",
+		set: func(s *Spec, v string) error {
+			if len(v) > maxPath || !rewriteText.MatchString(v) {
+				return errors.New("must be a path that begins with / and holds only visible ASCII characters without \" ' # ? | and backslash")
+			}
+			s.Rewrite = percentRuns.ReplaceAllStringFunc(v, func(run string) string {
+				if len(run)%2 == 0 {
+					return run[:len(run)/2]
+				}
+				return run
+			})
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationAdjustCase, Values: "true or false", Default: "false", Terminations: http,
+		Doc: "Writes header names to pods as the IngressController's spec.httpHeaders.headerNameCaseAdjustments lists them (HTTP/1 only).",
+		set: func(s *Spec, v string) (err error) {
+			s.AdjustCase, err = parseBool(v)
+			return err
+		},
+	},
+	{
+		Key: api.AnnotationForwarded, Values: "append, replace, if-none or never", Default: "that of the IngressController, else append", Terminations: http,
+		Doc: "What happens to Forwarded and X-Forwarded headers.",
+		set: oneOf(func(s *Spec) *model.Forwarded { return &s.Forwarded },
+			model.ForwardedAppend, model.ForwardedReplace, model.ForwardedIfNone, model.ForwardedNever),
+	},
+	{
+		Key: api.AnnotationPathType, Values: "Prefix, Exact or Default", Default: "Prefix", Terminations: http,
+		Doc: "How spec.path matches. Default, without a path: whatever no other route of the namespace serves at this host.",
+		set: func(s *Spec, v string) error {
+			s.Exact, s.Fallback = v == "Exact", v == "Default"
+			if !s.Exact && !s.Fallback && v != "Prefix" {
+				return errors.New("must be Prefix, Exact or Default")
+			}
+			return nil
+		},
+	},
+	{
+		Key: RedirectStatus, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: []string{"edge", "reencrypt", "passthrough"},
+		Doc: "Status of the redirect to https, where insecureEdgeTerminationPolicy is Redirect. Browsers keep 301 and 308; a form is sent again with 307 and 308 only.",
+		set: func(s *Spec, v string) error {
+			i := slices.IndexFunc(match.RedirectStatuses, func(status int) bool { return v == strconv.Itoa(status) })
+			if i < 0 {
+				return errors.New("must be 301, 302, 303, 307 or 308")
+			}
+			s.RedirectStatus = match.RedirectStatuses[i]
+			return nil
+		},
+	},
+	// What these two say is read before: it decides about the host, and the router.
+	{
+		Key: api.AnnotationAnyHost, Values: "true", Default: "false", Terminations: http,
+		Doc: "Answers for all hosts that no route names, in place of spec.host; the IngressController must allow wildcards.",
+		set: func(_ *Spec, v string) error {
+			if v != "true" && v != "false" {
+				return errors.New("must be true or false")
+			}
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationServerName, Values: "host name", Terminations: []string{"reencrypt"},
+		Default:  "not checked; with the router's own CA SERVICE.NAMESPACE.svc",
+		Doc:      "The name that the pods' certificate must have, sent to them as server name.",
+		protects: always, set: func(s *Spec, v string) error {
+			if len(validation.IsDNS1123Subdomain(v)) > 0 {
+				return errors.New("must be a host name in lower case")
+			}
+			s.ServerName = v
+			return nil
+		},
+	},
+	{
+		Key: api.AnnotationIngressController, Values: "name of an IngressController", Default: "all that select the route", Terminations: all,
+		Doc: "The only IngressController whose routers serve the route.",
+		set: func(*Spec, string) error { return nil },
+	},
+}
+
+var (
+	cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	// rewriteText keeps out what cannot stand in a path, and "|", which separates
+	// the fields of a policy record.
+	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
+	// percentRuns are percent signs in rewrite targets. As OpenShift's router
+	// has it, an even number of them stands for half as many.
+	percentRuns = regexp.MustCompile(`%+`)
+)
+
+const (
+	// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
+	maxMaxConn = 1_000_000
+	// maxPath keeps policy records far below HAProxy's buffer.
+	maxPath = 2048
+)
+
+// oneOf parses a value that must be one of a few words.
+func oneOf[T ~string](field func(*Spec) *T, words ...T) func(*Spec, string) error {
+	return func(s *Spec, v string) error {
+		if !slices.Contains(words, T(v)) {
+			return fmt.Errorf("must be %s", orList(words))
+		}
+		*field(s) = T(v)
+		return nil
+	}
+}
+
+// orList writes "a, b or c".
+func orList[T ~string](words []T) string {
+	text := ""
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			text += " or "
+		default:
+			text += ", "
+		}
+		text += string(w)
+	}
+	return text
+}
+
+func parseLimit(v string) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > maxMaxConn || v[0] == '+' {
+		return 0, fmt.Errorf("must be a whole number from 1 to %d", maxMaxConn)
+	}
+	return n, nil
+}
+
+func parseBool(v string) (bool, error) {
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, errors.New("must be true or false")
+	}
+	return b, nil
+}

@@ -1,0 +1,134 @@
+// Package policy reads what users may ask of a router for one route or Ingress:
+// one table of annotations leads to one typed Spec. It is pure.
+package policy
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Spec is what annotations ask for. The zero value of a field is the router's
+// default, unless its comment says otherwise.
+type Spec struct {
+	// Balance shares requests among servers.
+	Balance model.Balance
+	// DisableCookies turns the sticky cookie off; the others say what it looks
+	// like. CookieSameSite is never empty.
+	DisableCookies             bool
+	CookieName, CookieSameSite string
+	// Timeout bounds a server's answer, Tunnel an idle tunnel.
+	Timeout, Tunnel time.Duration
+	// MaxConn bounds the connections to each endpoint.
+	MaxConn int
+	// CheckInterval is the time between health checks, and never zero.
+	CheckInterval time.Duration
+	// Exact and Fallback say how the path matches; the default is by prefix.
+	Exact, Fallback bool
+	AdjustCase      bool
+	Forwarded       model.Forwarded
+	// HSTS is the value of Strict-Transport-Security.
+	HSTS string
+	// Rewrite replaces the beginning of the path.
+	Rewrite string
+	// RedirectStatus answers plain HTTP where that is redirected to https: 301,
+	// 302, 303, 307 or 308; zero means 302.
+	RedirectStatus int
+	// Restricted admits only clients in Allow.
+	Restricted bool
+	Allow      []netip.Prefix
+	// Limits are zero unless they are switched on.
+	Limits model.Limits
+	// ServerName is what the certificate of a pod must be for.
+	ServerName string
+
+	limit bool
+}
+
+// Problem is what is wrong with one annotation.
+type Problem struct {
+	Key      string
+	Severity api.Severity
+	Reason   api.Reason
+	// Message and Effect are as in api.Finding; there is no effect where the
+	// object is refused.
+	Message, Effect string
+	// Refuses means that the object must not be served.
+	Refuses bool
+}
+
+func refusal(key string, err error) *Problem {
+	return &Problem{Key: key, Severity: api.SeverityError, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Refuses: true}
+}
+
+// effectDefault is what happens to what cannot be used and protects nothing.
+const effectDefault = "the default is used"
+
+// Read returns what annotations ask for, on top of the defaults, and what is
+// wrong with them, in the order of the table. If closed is true, no request gets
+// through: then what protects is no reason to refuse the object, which would give
+// its path to others.
+func Read(annotations map[string]string, defaults Spec, t model.Termination, closed bool) (Spec, []Problem) {
+	s := defaults
+	var problems []Problem
+	for i := range table {
+		row := &table[i]
+		v, set := annotations[row.Key]
+		if !set || row.set == nil || row.protects != nil && closed {
+			continue
+		}
+		before := s
+		err := row.set(&s, v)
+		switch {
+		case err == nil && !row.Applies(t):
+			problems = append(problems, row.ignored("has no effect with "+terminationName(t)+" termination"))
+		case err == nil && row.limit && !s.limit:
+			problems = append(problems, row.ignored("has no effect without "+api.AnnotationLimit+`: "true"`))
+		case err == nil:
+		case row.protects != nil && row.protects(&before):
+			problems = append(problems, *refusal(row.Key, err))
+		default:
+			s = before
+			problems = append(problems, Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Effect: effectDefault})
+		}
+	}
+	if !s.limit {
+		s.Limits = model.Limits{}
+	}
+	if closed {
+		return s, problems
+	}
+	if p := s.readAllowlist(annotations); p != nil {
+		problems = append(problems, *p)
+	}
+	return s, problems
+}
+
+// Protection returns the same as Read for what protects, and whether something
+// that protects cannot be read: then it is not known what it keeps out.
+func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadable bool) {
+	s, problems := Read(annotations, defaults, model.Plain, false)
+	return s, slices.ContainsFunc(problems, func(p Problem) bool { return p.Refuses })
+}
+
+// ignored describes an annotation that is right and changes nothing. One that is
+// meant to protect is more than a hint.
+func (a *Annotation) ignored(why string) Problem {
+	p := Problem{Key: a.Key, Severity: api.SeverityInfo, Reason: api.ReasonAnnotationIgnored, Message: why}
+	if a.protects != nil {
+		p.Severity = api.SeverityWarning
+	}
+	return p
+}
+
+// Applies reports whether routes with a termination have any use for an
+// annotation.
+func (a *Annotation) Applies(t model.Termination) bool {
+	return slices.Contains(a.Terminations, terminationName(t))
+}
+
+func terminationName(t model.Termination) string { return cmp.Or(string(t), "plain") }

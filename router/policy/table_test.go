@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// TestRows: a row of the table has a parser, a line of documentation and a case
+// against real HAProxy, whatever it protects.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	var cases strings.Builder
+	files, err := filepath.Glob("../../test/cases/*.go")
+	texts, _ := filepath.Glob("../../test/cases/testdata/*.txtar")
+	files = append(files, texts...)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases.Write(text)
+	}
+	for _, row := range table {
+		if row.Values == "" || row.Doc == "" || len(row.Terminations) == 0 {
+			t.Errorf("%s is not documented: values %q, effect %q, terminations %q", row.Key, row.Values, row.Doc, row.Terminations)
+		}
+		// It chooses routers, and test/api TestIngress has it.
+		if row.Key != api.AnnotationIngressController && !strings.Contains(cases.String(), row.Key) {
+			t.Errorf("%s has no case in test/cases", row.Key)
+		}
+		if !parses(row.Key) {
+			t.Errorf("%s: what cannot be read is taken, or refused as if it protected", row.Key)
+		}
+	}
+}
+
+// parses reports whether a value that nobody means is noticed, and refuses the
+// object where the annotation protects.
+func parses(key string) bool {
+	const nonsense = "\x00"
+	for i := range table {
+		row := &table[i]
+		if row.Key != key {
+			continue
+		}
+		if row.Key == api.AnnotationIngressController && row.protects == nil {
+			return true
+		}
+		annotations := map[string]string{api.AnnotationLimit: "true"}
+		annotations[key] = nonsense
+		_, problems := Read(annotations, Spec{}, model.Reencrypt, false)
+		return len(problems) == 1 && problems[0].Key == key && problems[0].Refuses == (row.protects != nil)
+	}
+	return false
+}
