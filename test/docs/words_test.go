@@ -68,8 +68,8 @@ var sources = []source{
 // unclean lists files that still use such words. It only gets shorter: the test
 // fails for a file that is here without need.
 var unclean = map[string]string{
-	"docs/routes/annotations.md":    "generated from package api",
-	"docs/routes/reasons.md":        "generated from package api",
+	"docs/routes/annotations.md":    "generated from router/policy",
+	"docs/routes/reasons.md":        "generated from router/policy",
 	"docs/cloud/aws-annotations.md": "generated from lbprovider/cloud/aws/stack",
 }
 
