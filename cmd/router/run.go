@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/access"
 	"github.com/fairlead/fairlead/router/certfile"
+	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
@@ -73,7 +73,7 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 }
 
 // runEngine runs the engine from when all has been read.
-func runEngine(ctx context.Context, watcher *kube.Watcher, engine *router.Engine) error {
+func runEngine(ctx context.Context, watcher *kube.Watcher, engine *engine.Engine) error {
 	if !watcher.WaitForSync(ctx) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	registry := newRegistry()
-	metrics := router.NewMetrics(registry)
+	metrics := engine.NewMetrics(registry)
 	layout := c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
 	watcher, err := kube.New(kube.Options{
@@ -125,7 +125,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	teller := newSettingsTeller(c, log, registry, statuses.PublishSettings)
 	ring, rung := bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
-	engine, err := router.NewEngine(router.Options{
+	engine, err := engine.New(engine.Options{
 		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused, FilesFailed: teller.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,

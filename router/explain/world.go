@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
@@ -43,7 +43,7 @@ type World struct {
 	controller *operatorv1.IngressController
 	settings   door.Settings
 	render     render.Settings
-	pipeline   *router.Pipeline
+	pipeline   *pipeline.Pipeline
 	source     *source
 	tables     map[plan.Map]match.Table
 	// byBackend finds the route of a backend's name.
@@ -95,7 +95,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if cert == nil {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
-	w.pipeline = router.NewPipeline(w.source, w.settings, cert)
+	w.pipeline = pipeline.New(w.source, w.settings, cert)
 	w.pipeline.Update(door.Changes{All: true})
 	for key := range w.pipeline.RouteKeys() {
 		if c, served := w.pipeline.Claim(key); served {

@@ -234,3 +234,12 @@ func (b *Backend) equal(o *Backend) bool {
 			x.Stopped == y.Stopped && x.Unchecked == y.Unchecked && x.Down == y.Down
 	})
 }
+
+// Add makes the scope look at what another one looks at, too.
+func (sc *Scope) Add(other *Scope) {
+	maps.Copy(sc.Backends, other.Backends)
+	maps.Copy(sc.Entries, other.Entries)
+	maps.Copy(sc.Certs, other.Certs)
+	maps.Copy(sc.CAs, other.CAs)
+	maps.Copy(sc.Lines, other.Lines)
+}

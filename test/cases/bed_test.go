@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -46,7 +46,7 @@ type bed struct {
 	http     int
 	https    int
 	registry *prometheus.Registry
-	engine   *router.Engine
+	engine   *engine.Engine
 	log      *logBuffer
 
 	// controller and flags are what the settings come from; controller may be
@@ -153,9 +153,9 @@ func (b *bed) startEngine() {
 		b.t.Fatal(err)
 	}
 	b.registry = prometheus.NewRegistry()
-	b.engine, err = router.NewEngine(router.Options{
+	b.engine, err = engine.New(engine.Options{
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
-		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: router.NewMetrics(b.registry), DriftCheck: b.driftCheck,
+		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -16,11 +16,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -28,7 +28,7 @@ import (
 // changes as the real router. It says what ought to be served.
 type core struct {
 	cluster  *memory
-	pipeline *router.Pipeline
+	pipeline *pipeline.Pipeline
 }
 
 func newCore(t testing.TB) *core {
@@ -37,20 +37,20 @@ func newCore(t testing.TB) *core {
 	return &core{m, freshPipeline(t, m)}
 }
 
-func freshPipeline(t testing.TB, m *memory) *router.Pipeline {
+func freshPipeline(t testing.TB, m *memory) *pipeline.Pipeline {
 	t.Helper()
 	cert, err := certificate.Default(pki().leaf(t, "default").certPEM, pki().leaf(t, "default").keyPEM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return router.NewPipeline(m, m.Settings(), cert)
+	return pipeline.New(m, m.Settings(), cert)
 }
 
 // apply takes a copy of a change, which HAProxy takes.
 func (c *core) apply(ch change) { c.pipeline.Accept(c.propose(ch)) }
 
 // propose takes a copy of a change and returns the routes that it touches.
-func (c *core) propose(ch change) router.KeySet {
+func (c *core) propose(ch change) pipeline.KeySet {
 	own := change{del: ch.del, settings: ch.settings}
 	for _, o := range ch.put {
 		own.put = append(own.put, clone(o))
@@ -87,7 +87,7 @@ func (c *core) equalsFull(t testing.TB) error {
 	if err != nil {
 		return err
 	}
-	var kept []router.Kept
+	var kept []pipeline.Kept
 	if err := json.Unmarshal(text, &kept); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *core) equalsFull(t testing.TB) error {
 }
 
 // keeping is what the pipeline keeps for the next process.
-func (c *core) keeping() (all []router.Kept) {
+func (c *core) keeping() (all []pipeline.Kept) {
 	for _, key := range c.cluster.Routes() {
 		if k, ok := c.pipeline.Kept(key); ok {
 			all = append(all, k)

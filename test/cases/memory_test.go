@@ -20,8 +20,8 @@ import (
 
 type keySet = map[model.Key]struct{}
 
-// memory is a cluster without an API server: router.Cluster and
-// router.StatusSink over objects in memory.
+// memory is a cluster without an API server: engine.Cluster and
+// engine.StatusSink over objects in memory.
 type memory struct {
 	mu       sync.Mutex
 	routes   map[model.Key]*routev1.Route
@@ -206,10 +206,10 @@ func (m *memory) Secret(k model.Key) (*corev1.Secret, error) {
 	return m.secrets[k], nil
 }
 
-// Wake implements router.Cluster.
+// Wake implements engine.Cluster.
 func (m *memory) Wake() <-chan struct{} { return m.wake }
 
-// Take implements router.Cluster.
+// Take implements engine.Cluster.
 func (m *memory) Take() door.Changes {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,10 +218,10 @@ func (m *memory) Take() door.Changes {
 	return ch
 }
 
-// NeedSecrets implements router.Cluster.
+// NeedSecrets implements engine.Cluster.
 func (m *memory) NeedSecrets(map[model.Key]struct{}) {}
 
-// WaitForSecrets implements router.Cluster.
+// WaitForSecrets implements engine.Cluster.
 func (m *memory) WaitForSecrets(context.Context) bool { return true }
 
 // Settings are the router-wide settings.
@@ -231,7 +231,7 @@ func (m *memory) Settings() door.Settings {
 	return m.settings
 }
 
-// Publish implements router.StatusSink.
+// Publish implements engine.StatusSink.
 func (m *memory) Publish(statuses []model.RouteStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,7 +242,7 @@ func (m *memory) Publish(statuses []model.RouteStatus) {
 	m.published = make(chan struct{})
 }
 
-// Forget implements router.StatusSink.
+// Forget implements engine.StatusSink.
 func (m *memory) Forget(keys []model.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

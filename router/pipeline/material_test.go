@@ -1,4 +1,4 @@
-package router_test
+package pipeline_test
 
 import (
 	"crypto/ecdsa"
@@ -15,9 +15,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 // secretive is a crowd whose routes name one Secret.
@@ -56,7 +56,7 @@ func TestPodsParseNothing(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t)
 	c := secretive{newCrowd(20), &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte(cert), "tls.key": []byte(key)}}}
-	services := router.KeySet{}
+	services := pipeline.KeySet{}
 	for name, r := range c.crowd {
 		services[name] = struct{}{}
 		r.Spec.Host = r.Name + ".example.com"
@@ -66,7 +66,7 @@ func TestPodsParseNothing(t *testing.T) {
 			r.Spec.TLS.ExternalCertificate = &routev1.LocalObjectReference{Name: "secret"}
 		}
 	}
-	p := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
+	p := pipeline.New(c, door.Settings{}, &model.Certificate{})
 	total := func() (n int) {
 		for name := range c.crowd {
 			n += p.Parses(name)
@@ -88,7 +88,7 @@ func TestPodsParseNothing(t *testing.T) {
 		t.Errorf("%d texts parsed at the start, want 40", n)
 	}
 	podsMove("after the start")
-	routes := router.KeySet{}
+	routes := pipeline.KeySet{}
 	for name, r := range c.crowd {
 		bad := r.DeepCopy()
 		bad.Spec.TLS.Certificate, bad.Spec.TLS.ExternalCertificate, bad.Spec.TLS.Key = "broken", nil, "broken"
@@ -101,7 +101,7 @@ func TestPodsParseNothing(t *testing.T) {
 	podsMove("with versions that cannot be used")
 	before := total()
 	c.secret.Data["tls.crt"], c.secret.Data["tls.key"] = []byte("no certificate"), []byte("no key")
-	p.Update(door.Changes{Secrets: router.KeySet{{Namespace: "ns", Name: "secret"}: {}}})
+	p.Update(door.Changes{Secrets: pipeline.KeySet{{Namespace: "ns", Name: "secret"}: {}}})
 	if n := total() - before; n != 10 {
 		t.Errorf("%d texts parsed after a change of the Secret of ten routes", n)
 	}

@@ -1,4 +1,4 @@
-package router
+package engine
 
 import "github.com/fairlead/fairlead/router/model"
 

@@ -1,4 +1,4 @@
-package router_test
+package pipeline_test
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
@@ -80,7 +80,7 @@ func FuzzTenant(f *testing.F) {
 				r.Spec.TLS = &routev1.TLSConfig{Termination: "edge", Certificate: pem, Key: pem}
 			}
 		}
-		p := router.NewPipeline(tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+		p := pipeline.New(tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 		p.Update(door.Changes{All: true})
 		checkFiles(t, p.Want())
 		if st := p.Status(model.Key{Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {

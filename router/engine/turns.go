@@ -1,4 +1,4 @@
-package router
+package engine
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -98,27 +99,18 @@ func (t *turns) rests(namespace string, now time.Time) bool {
 	return now.Before(t.rest) && t.isBusy(namespace, now)
 }
 
-// add takes changes of objects. What names these in a pipeline changed with them.
-func (t *turns) add(p *Pipeline, ch door.Changes) {
+// add takes the changes of routes (pipeline.Resolve).
+func (t *turns) add(ch door.Changes) {
 	if ch.All {
 		t.all = true
 		clear(t.waiting)
 		return
 	}
-	objects, services := KeySet{}, KeySet{}
-	for s := range ch.Secrets {
-		p.bySecret[s].addTo(objects)
-	}
-	for s := range ch.Services {
-		p.byService[s].addTo(services)
-	}
-	for key := range services {
+	for key := range ch.Endpoints {
 		t.note(key, false)
 	}
-	for _, keys := range []KeySet{objects, ch.Routes} {
-		for key := range keys {
-			t.note(key, true)
-		}
+	for key := range ch.Routes {
+		t.note(key, true)
 	}
 }
 
@@ -139,7 +131,7 @@ func (t *turns) next(now time.Time) door.Changes {
 		t.all = false
 		return door.Changes{All: true}
 	}
-	ch := door.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
+	ch := door.Changes{Routes: pipeline.KeySet{}, Endpoints: pipeline.KeySet{}}
 	if len(t.waiting) == 0 {
 		for name := range t.spent {
 			t.spend(name, 0, now) // forgets what is long ago

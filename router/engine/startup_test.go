@@ -1,10 +1,12 @@
-package router
+package engine
 
 import (
 	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 // TestStarted: the first time that the router is ready, and no other, it tells
@@ -12,7 +14,7 @@ import (
 func TestStarted(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	e := &Engine{log: slog.New(slog.NewTextHandler(&log, nil)), pipeline: &Pipeline{served: 3}}
+	e := &Engine{log: slog.New(slog.NewTextHandler(&log, nil)), pipeline: &pipeline.Pipeline{}}
 	for _, part := range []string{"list", "compute", "files"} {
 		e.startup.end(part)
 	}
@@ -23,7 +25,7 @@ func TestStarted(t *testing.T) {
 		t.Fatalf("logged %q, want one line", got)
 	}
 	from := 0
-	for _, word := range []string{" routes=3 ", " list=", " compute=", " files=", " haproxy="} {
+	for _, word := range []string{" routes=0 ", " list=", " compute=", " files=", " haproxy="} {
 		at := strings.Index(log.String()[from:], word)
 		if at < 0 {
 			t.Fatalf("%q is missing, or out of order, in %q", word, log.String())

@@ -1,4 +1,6 @@
-package router
+// Package engine is the router's control loop: it brings what package pipeline wants
+// to HAProxy, and says what became of it.
+package engine
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
@@ -89,7 +92,7 @@ type Options struct {
 type Engine struct {
 	o        Options
 	log      *slog.Logger
-	pipeline *Pipeline
+	pipeline *pipeline.Pipeline
 	runtime  *haproxy.Runtime
 	files    *haproxy.Files
 
@@ -118,7 +121,7 @@ type Engine struct {
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
-	reports  KeySet
+	reports  pipeline.KeySet
 	removals *removals
 	// retriedAt is when refused routes were last tried again.
 	retriedAt time.Time
@@ -143,8 +146,8 @@ type Engine struct {
 	sources    refusedSources
 }
 
-// NewEngine prepares the work directory and the first wanted state.
-func NewEngine(o Options) (*Engine, error) {
+// New prepares the work directory and the first wanted state.
+func New(o Options) (*Engine, error) {
 	if o.DriftCheck == 0 {
 		o.DriftCheck = DefaultDriftCheck
 	}
@@ -170,8 +173,8 @@ func NewEngine(o Options) (*Engine, error) {
 	skeleton.told = o.SettingsRefused
 	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
-		pipeline: NewPipeline(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
-		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: KeySet{},
+		pipeline: pipeline.New(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
+		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: pipeline.KeySet{},
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
@@ -214,14 +217,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		case err := <-e.refresh.running:
 			e.refreshed(err)
 		case <-e.o.Cluster.Wake():
-			e.turns.add(e.pipeline, e.o.Cluster.Take())
+			e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
 		case c := <-e.o.Certificates:
-			merge(e.pending, e.pipeline.SetDefaultCertificate(c))
+			e.pending.Add(e.pipeline.SetDefaultCertificate(c))
 		case <-e.o.SettingsChanged:
 			e.update(door.Changes{All: true})
 		case <-timer.C:
 			// What came meanwhile shares the next turn.
-			e.turns.add(e.pipeline, e.o.Cluster.Take())
+			e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
 		}
 		timer.Stop()
 		began = time.Now()

@@ -1,10 +1,7 @@
-package router
+package pipeline
 
 import (
-	"encoding/json"
-	"hash/fnv"
 	"reflect"
-	"strconv"
 
 	routev1 "github.com/openshift/api/route/v1"
 
@@ -219,8 +216,8 @@ func sameContent(a, b *model.Claim) bool {
 	return reflect.DeepEqual(&c, b)
 }
 
-// forgive lets changed routes try again what HAProxy refused. A change of pods
-// alone is no reason where the pods were not.
+// forgive lets routes with resolved changes try again what HAProxy refused. A change
+// of pods alone is no reason where the pods were not.
 func (p *Pipeline) forgive(dirty KeySet, ch door.Changes) {
 	for key := range dirty {
 		r := p.routes[key]
@@ -228,7 +225,7 @@ func (p *Pipeline) forgive(dirty KeySet, ch door.Changes) {
 			continue
 		}
 		_, object := ch.Routes[key]
-		if again := ch.All || object || r.refusal.fallback != formerVersion; again || anyOf(ch.Secrets, r.result.Secrets) {
+		if ch.All || object || r.refusal.fallback != formerVersion {
 			r.refusal = nil
 		}
 	}
@@ -244,15 +241,6 @@ func (p *Pipeline) Retry() (*plan.Scope, KeySet) {
 		}
 	}
 	return p.update(refused, false)
-}
-
-func anyOf(set KeySet, keys []model.Key) bool {
-	for _, k := range keys {
-		if _, ok := set[k]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // Accept notes that HAProxy has taken what routes add to the wanted state.
@@ -297,67 +285,4 @@ func (p *Pipeline) Bringer(s plan.Step) (model.Key, bool) {
 		}
 	}
 	return model.Key{}, false
-}
-
-// Kept is a route that is not served as it is now, for the next process.
-type Kept struct {
-	Key model.Key
-	UID string
-	// Good is the last version that could be served, Accepted and Claim are the
-	// last one that HAProxy took, each nil if there is none.
-	Good, Accepted *routev1.Route
-	Claim          *model.Claim
-	// Refused identifies the version that HAProxy refused, if it did, Message
-	// says why, and Fallback what is served instead.
-	Refused, Message string
-	Fallback         int
-}
-
-// Kept returns what the next process has to know of a route, if it is not served
-// as it is now.
-func (p *Pipeline) Kept(key model.Key) (Kept, bool) {
-	if _, keeping := p.keeping[key]; !keeping {
-		return Kept{}, false
-	}
-	r := p.routes[key]
-	k := Kept{Key: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
-	if r.refusal != nil {
-		k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
-	}
-	return k, true
-}
-
-// Restore takes what a former process kept, before the first Update.
-func (p *Pipeline) Restore(kept []Kept) {
-	p.restored = make(map[model.Key]Kept, len(kept))
-	for _, k := range kept {
-		p.restored[k.Key] = k
-	}
-}
-
-// restore makes a new route what a former process knew of it.
-func (p *Pipeline) restore(r *tracked, object *routev1.Route) {
-	k, ok := p.restored[model.Key{Namespace: object.Namespace, Name: object.Name}]
-	if !ok || !k.of(object) {
-		return
-	}
-	r.good = k.Good
-	if k.claims(p) {
-		r.accepted = accepted{k.Accepted, k.Claim}
-	}
-	if k.Refused != "" && k.Refused == fingerprint(object) {
-		r.refusal = &refusal{fallback: fallback(k.Fallback), message: k.Message, version: k.Refused}
-	}
-}
-
-// fingerprint identifies what of an object HAProxy gets to see.
-func fingerprint(r *routev1.Route) string {
-	h := fnv.New64a()
-	text, _ := json.Marshal(struct { // such types always can be written
-		UID         string
-		Annotations map[string]string
-		Spec        *routev1.RouteSpec
-	}{string(r.UID), r.Annotations, &r.Spec})
-	_, _ = h.Write(text)
-	return strconv.FormatUint(h.Sum64(), 16)
 }

@@ -1,9 +1,7 @@
-package router
+package pipeline
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,12 +54,12 @@ func TestParseKept(t *testing.T) {
 	t.Parallel()
 	right, wrong := keptTexts(t)
 	for name, text := range right {
-		if _, err := parseKept([]byte(text)); err != nil {
+		if _, err := ParseKept([]byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, text := range wrong {
-		if kept, err := parseKept([]byte(text)); err == nil || kept != nil {
+		if kept, err := ParseKept([]byte(text)); err == nil || kept != nil {
 			t.Errorf("%s: taken as %+v", name, kept)
 		}
 	}
@@ -78,60 +76,11 @@ func FuzzParseKept(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		kept, _ := parseKept(text)
+		kept, _ := ParseKept(text)
 		for _, k := range kept {
 			if err := k.check(); err != nil {
 				t.Errorf("%+v: %v", k, err)
 			}
 		}
 	})
-}
-
-// TestLastGoodBounded: a namespace with thousands of routes that cannot be served
-// leaves the others their place in the file, and costs them nothing.
-//
-//nolint:paralleltest // it counts allocations
-func TestLastGoodBounded(t *testing.T) {
-	l := newLastGood()
-	add := func(namespace, name string) {
-		k := keptRoute(func(k *Kept) {
-			k.Key = model.Key{Namespace: namespace, Name: name}
-			k.Accepted, k.Claim = nil, nil
-			k.Good.Namespace, k.Good.Name = namespace, name
-			k.Good.Spec.Path = "/" + strings.Repeat("x", 10_000)
-		})
-		l.set(k.Key, k, true)
-	}
-	for i := range 1000 {
-		add("flood", fmt.Sprintf("r%04d", i))
-	}
-	add("victim", "r")
-	text := l.file()
-	kept, err := parseKept(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last := kept[len(kept)-1]; last.Key.Namespace != "victim" || last.Good == nil {
-		t.Errorf("the last kept route is %s", last.Key)
-	}
-	if full := l.tell(); len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) || l.tell() != nil {
-		t.Errorf("%d routes in %d bytes; full: %v", len(kept), len(text), full)
-	}
-	if len(l.texts) != len(kept) || len(l.kept) != len(kept) {
-		t.Errorf("%d texts and %d versions of %d routes are in memory", len(l.texts), len(l.kept), len(kept))
-	}
-	i := 0
-	if n := testing.AllocsPerRun(20, func() { i++; add("victim", fmt.Sprint("q", i)) }); n > 200 {
-		t.Errorf("a further route takes %.0f allocations", n)
-	}
-	for key := range l.kept {
-		l.set(key, Kept{}, false)
-	}
-	if text := l.file(); string(text) != "[]" || l.total != 0 || len(l.used) > 0 || len(l.full) > 0 || !l.due {
-		t.Errorf("%s is left of %d bytes: %v, %v", text, l.total, l.used, l.full)
-	}
-	l.due = false
-	if l.set(model.Key{Namespace: "flood", Name: "r"}, Kept{}, false); l.due {
-		t.Error("a route that was not kept is a reason to write the file")
-	}
 }

@@ -1,4 +1,4 @@
-package router
+package engine
 
 import "time"
 
@@ -28,5 +28,6 @@ func (e *Engine) started() {
 	}
 	e.startup.end("haproxy")
 	e.startup.told = true
-	e.log.Info("ready: all routes are served", append([]any{"routes", e.pipeline.served}, e.startup.parts...)...)
+	_, served := e.pipeline.RouteCount()
+	e.log.Info("ready: all routes are served", append([]any{"routes", served}, e.startup.parts...)...)
 }

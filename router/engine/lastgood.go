@@ -1,20 +1,15 @@
-package router
+package engine
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
 
-	routev1 "github.com/openshift/api/route/v1"
-
-	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 const (
@@ -34,7 +29,7 @@ const (
 // routes, so a change costs what its route does, and no namespace has more than
 // its share.
 type lastGood struct {
-	kept  map[model.Key]Kept
+	kept  map[model.Key]pipeline.Kept
 	texts map[model.Key][]byte
 	// used counts the bytes of each namespace, total those of all.
 	used  map[string]int
@@ -47,11 +42,11 @@ type lastGood struct {
 }
 
 func newLastGood() lastGood {
-	return lastGood{kept: map[model.Key]Kept{}, texts: map[model.Key][]byte{}, used: map[string]int{}, full: map[string]bool{}}
+	return lastGood{kept: map[model.Key]pipeline.Kept{}, texts: map[model.Key][]byte{}, used: map[string]int{}, full: map[string]bool{}}
 }
 
 // set notes what is to be kept of a route, if anything is.
-func (l *lastGood) set(key model.Key, k Kept, keep bool) {
+func (l *lastGood) set(key model.Key, k pipeline.Kept, keep bool) {
 	former, had := l.texts[key]
 	if keep && had && l.kept[key] == k {
 		return
@@ -113,84 +108,15 @@ func (l *lastGood) tell() (full []string) {
 // recallLastGood takes the last good versions over from a former process of
 // the router in the same pod.
 func (e *Engine) recallLastGood() {
-	var kept []Kept
+	var kept []pipeline.Kept
 	if !e.o.State.Read(lastGoodFile, 2*maxLastGood, func(text []byte) (err error) {
-		kept, err = parseKept(text)
+		kept, err = pipeline.ParseKept(text)
 		return err
 	}) {
 		return
 	}
 	e.lastGood.due = len(kept) > 0 // of routes that may be gone
 	e.pipeline.Restore(kept)
-}
-
-// parseKept reads what saveLastGood wrote. Whether a version belongs to its route
-// as it is now is seen when that is known: Kept.of.
-func parseKept(text []byte) ([]Kept, error) {
-	var kept []Kept
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&kept); err != nil {
-		return nil, fmt.Errorf("read the routes: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the routes")
-	}
-	for i := range kept {
-		if err := kept[i].check(); err != nil {
-			return nil, fmt.Errorf("route %q: %w", kept[i].Key, err)
-		}
-	}
-	return kept, nil
-}
-
-// check returns what is wrong with a kept route by itself.
-func (k *Kept) check() error {
-	for _, version := range []*routev1.Route{k.Good, k.Accepted} {
-		if version != nil && (model.Key{Namespace: version.Namespace, Name: version.Name}) != k.Key {
-			return errors.New("a version is another route's")
-		}
-		if version != nil && string(version.UID) != k.UID {
-			return errors.New("a version is of a former route of that name")
-		}
-	}
-	switch {
-	case k.Key.Namespace == "" || k.Key.Name == "" || k.UID == "":
-		return errors.New("it is not named")
-	case k.Fallback < 0 || k.Fallback > int(withdrawn):
-		return errors.New("an unknown fallback")
-	case k.Claim != nil && (k.Claim.Key != k.Key || k.Claim.UID != k.UID || k.Claim.Backend.Owner != k.Key || k.Accepted == nil):
-		return errors.New("a claim that is not its own")
-	}
-	return nil
-}
-
-// of reports whether a kept route can be a former version of a route as it is
-// now. Whatever stands in the file, the route is no older than the API server
-// says, so it takes no host from others.
-func (k *Kept) of(object *routev1.Route) bool {
-	if k.UID != string(object.UID) {
-		return false
-	}
-	for _, former := range []*routev1.Route{k.Good, k.Accepted} {
-		if former != nil && !former.CreationTimestamp.Equal(&object.CreationTimestamp) {
-			return false
-		}
-	}
-	return true
-}
-
-// claims reports whether the claim that is kept is what its door makes of its
-// version, under settings that allow it.
-func (k *Kept) claims(p *Pipeline) bool {
-	if k.Accepted == nil || k.Claim == nil {
-		return false
-	}
-	settings := p.settings
-	settings.WildcardsAllowed = true
-	now := route.Route(k.Accepted, p.src, settings, route.Past{Certificate: k.Claim.Certificate}).Claim
-	return now != nil && now.Created.Equal(k.Claim.Created) && now.Host == k.Claim.Host && now.NamedHost == k.Claim.NamedHost &&
-		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
 }
 
 // noteLastGood takes in which of the routes that are about to be told are not

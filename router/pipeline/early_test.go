@@ -1,4 +1,4 @@
-package router_test
+package pipeline_test
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead/fairlead/router"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 // crowd is a cluster with many routes, each with a Service of its own; every
@@ -63,11 +63,11 @@ func (c crowd) Slices(service model.Key) []*backend.Slice {
 func TestManyRoutesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(2000)
-	once := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
+	once := pipeline.New(c, door.Settings{}, &model.Certificate{})
 	once.Update(door.Changes{All: true})
-	single := router.NewPipeline(c, door.Settings{}, &model.Certificate{})
+	single := pipeline.New(c, door.Settings{}, &model.Certificate{})
 	for key := range c {
-		single.Update(door.Changes{Routes: router.KeySet{key: {}}})
+		single.Update(door.Changes{Routes: pipeline.KeySet{key: {}}})
 	}
 	if diff := cmp.Diff(single.Want(), once.Want(), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Errorf("-one after the other +at once:\n%s", diff)

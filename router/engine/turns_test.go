@@ -1,4 +1,4 @@
-package router
+package engine
 
 import (
 	"fmt"
@@ -7,18 +7,19 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-func routesOf(namespace string, n int) KeySet {
-	keys := KeySet{}
+func routesOf(namespace string, n int) pipeline.KeySet {
+	keys := pipeline.KeySet{}
 	for i := range n {
 		keys[model.Key{Namespace: namespace, Name: fmt.Sprint("r", i)}] = struct{}{}
 	}
 	return keys
 }
 
-func count(keys KeySet, namespace string) (n int) {
+func count(keys pipeline.KeySet, namespace string) (n int) {
 	for k := range keys {
 		if k.Namespace == namespace {
 			n++
@@ -31,19 +32,14 @@ func count(keys KeySet, namespace string) (n int) {
 // has few, and nothing is lost.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	p := &Pipeline{byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{}}
-	busy := model.Key{Namespace: "busy", Name: "pods"}
-	for key := range routesOf("busy", 5000) {
-		p.byService[busy] = p.byService[busy].with(key, true)
-	}
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
-	q.add(p, door.Changes{Services: KeySet{busy: {}}})
-	q.add(p, door.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
-	seen := KeySet{}
+	q.add(door.Changes{Endpoints: routesOf("busy", 5000)})
+	q.add(door.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
+	seen := pipeline.KeySet{}
 	for round := 0; waits(q); round++ {
 		if round == 3 {
-			q.add(p, door.Changes{Routes: routesOf("calm", 1)})
-			q.add(p, door.Changes{Routes: routesOf("some", 70)})
+			q.add(door.Changes{Routes: routesOf("calm", 1)})
+			q.add(door.Changes{Routes: routesOf("some", 70)})
 		}
 		ch := q.next(time.Now())
 		if n := len(ch.Routes) + len(ch.Endpoints); n > turnSize {
@@ -52,7 +48,7 @@ func TestTurns(t *testing.T) {
 		if calm, some := count(ch.Routes, "calm"), count(ch.Routes, "some"); round == 3 && (calm != 1 || some != 49) {
 			t.Errorf("%d of the namespace with one change, %d of that with 70", calm, some)
 		}
-		for _, keys := range []KeySet{ch.Routes, ch.Endpoints} {
+		for _, keys := range []pipeline.KeySet{ch.Routes, ch.Endpoints} {
 			for key := range keys {
 				if _, twice := seen[key]; twice {
 					t.Errorf("%s twice", key)
@@ -78,8 +74,8 @@ func waits(q *turns) bool {
 // TestTurnsTime: where routes take long, few have a turn, so that others come soon.
 func TestTurnsTime(t *testing.T) {
 	t.Parallel()
-	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
-	q.add(p, door.Changes{Routes: routesOf("many", 5000)})
+	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
+	q.add(door.Changes{Routes: routesOf("many", 5000)})
 	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
@@ -113,7 +109,7 @@ func TestTurnsTime(t *testing.T) {
 	all := newTurns(plan.Capabilities{})
 	all.took(5000, time.Minute, now)
 	all.spend("busy", 2*turnBurst, now)
-	if all.add(p, door.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
+	if all.add(door.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
 	}
 }
@@ -122,8 +118,8 @@ func TestTurnsTime(t *testing.T) {
 // rests after them, until it was calm for a while. Others do not.
 func TestTurnsBusy(t *testing.T) {
 	t.Parallel()
-	q, p, now := newTurns(plan.Capabilities{DynamicBackends: true}), &Pipeline{}, time.Now()
-	q.add(p, door.Changes{Routes: routesOf("busy", 5000)})
+	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
+	q.add(door.Changes{Routes: routesOf("busy", 5000)})
 	q.spend("busy", 2*turnBurst, now)
 	for range 3 {
 		if taken := len(q.next(now).Routes); taken != leastTurn {
@@ -138,7 +134,7 @@ func TestTurnsBusy(t *testing.T) {
 	}
 	q.next(now)
 	q.took(leastTurn, time.Second, now)
-	q.add(p, door.Changes{Routes: routesOf("calm", 200)})
+	q.add(door.Changes{Routes: routesOf("calm", 200)})
 	if wait, due := q.due(now); !due || wait > 0 {
 		t.Errorf("another namespace waits for %v", wait)
 	}
@@ -154,15 +150,10 @@ func TestTurnsBusy(t *testing.T) {
 // again for what it refused, and a change of everything is for all.
 func TestTurnsReasons(t *testing.T) {
 	t.Parallel()
-	secret, service := model.Key{Namespace: "a", Name: "s"}, model.Key{Namespace: "a", Name: "w"}
 	key := func(name string) model.Key { return model.Key{Namespace: "a", Name: name} }
-	p := &Pipeline{
-		bySecret:  map[model.Key]dependents{secret: dependents{}.with(key("bySecret"), true)},
-		byService: map[model.Key]dependents{service: dependents{}.with(key("byService"), true).with(key("byBoth"), true)},
-	}
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
-	q.add(p, door.Changes{Routes: KeySet{key("byBoth"): {}}, Secrets: KeySet{secret: {}}})
-	q.add(p, door.Changes{Services: KeySet{service: {}}})
+	q.add(door.Changes{Routes: pipeline.KeySet{key("byBoth"): {}, key("bySecret"): {}}})
+	q.add(door.Changes{Endpoints: pipeline.KeySet{key("byService"): {}, key("byBoth"): {}}})
 	ch := q.next(time.Now())
 	for _, name := range []string{"bySecret", "byBoth"} {
 		if _, ok := ch.Routes[key(name)]; !ok {
@@ -172,13 +163,13 @@ func TestTurnsReasons(t *testing.T) {
 	if _, ok := ch.Endpoints[key("byService")]; !ok || len(ch.Endpoints) != 1 || len(ch.Routes) != 2 {
 		t.Errorf("%v", ch)
 	}
-	q.add(p, door.Changes{Routes: routesOf("a", 3)})
-	q.add(p, door.Changes{All: true})
+	q.add(door.Changes{Routes: routesOf("a", 3)})
+	q.add(door.Changes{All: true})
 	if ch := q.next(time.Now()); !ch.All || waits(q) {
 		t.Errorf("everything changed: %v, %t", ch, !waits(q))
 	}
 	if q = newTurns(plan.Capabilities{}); !waits(q) {
-		q.add(p, door.Changes{Routes: routesOf("a", 3000)})
+		q.add(door.Changes{Routes: routesOf("a", 3000)})
 	}
 	if ch := q.next(time.Now()); len(ch.Routes) != 3000 {
 		t.Errorf("%d at once, and each turn is a reload", len(ch.Routes))

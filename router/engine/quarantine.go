@@ -1,9 +1,10 @@
-package router
+package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -42,9 +44,9 @@ func (e *Engine) retry() {
 }
 
 // take notes what may differ from HAProxy, and which routes' status is due.
-func (e *Engine) take(scope *plan.Scope, touched KeySet) {
-	merge(e.pending, scope)
-	addAll(e.reports, touched)
+func (e *Engine) take(scope *plan.Scope, touched pipeline.KeySet) {
+	e.pending.Add(scope)
+	maps.Copy(e.reports, touched)
 	if secrets, changed := e.pipeline.Secrets(); changed {
 		e.o.Cluster.NeedSecrets(secrets)
 	}
@@ -55,7 +57,7 @@ func (e *Engine) take(scope *plan.Scope, touched KeySet) {
 // by one. A route with a step that is refused falls back, and the plan is made
 // anew, until nothing is refused any more.
 func (e *Engine) isolate(refused []plan.Step) error {
-	q := quarantine{suspects: KeySet{}, alone: map[plan.Step]bool{}}
+	q := quarantine{suspects: pipeline.KeySet{}, alone: map[plan.Step]bool{}}
 	for inBatch := true; ; {
 		if inBatch && !q.suspect(e, refused) {
 			q.all = true // nobody in particular: then all one by one
@@ -82,7 +84,7 @@ func (e *Engine) isolate(refused []plan.Step) error {
 // quarantine is what is known while a refused batch is taken apart.
 type quarantine struct {
 	// suspects are routes with steps in a batch that was refused.
-	suspects KeySet
+	suspects pipeline.KeySet
 	// alone are steps of no single route out of such a batch; true are those
 	// that HAProxy refused.
 	alone map[plan.Step]bool
@@ -197,7 +199,7 @@ const blameAfter = 2 * time.Second
 // blame lays the alerts of HAProxy's start at the doors of the routes that they
 // name, each of which falls back. It reports whether there was one.
 func (e *Engine) blame(messages string) bool {
-	found, seen := false, KeySet{}
+	found, seen := false, pipeline.KeySet{}
 	for _, b := range haproxy.Blame(e.o.Layout, messages) {
 		owner, owned := e.owner(b.Step)
 		if _, again := seen[owner]; owned && !again && e.refuse(owner, b.Message) {
@@ -276,7 +278,7 @@ func (t *trial) refused(without []*model.Claim) bool {
 	if t.err != nil {
 		return false
 	}
-	out := KeySet{}
+	out := pipeline.KeySet{}
 	for _, c := range without {
 		out[c.Key] = struct{}{}
 	}

@@ -1,12 +1,10 @@
-// Package router is the router's control loop: it keeps HAProxy serving what
-// the cluster's Routes ask for.
-//
-// This file is the whole way from objects to wanted state:
+// Package pipeline computes what HAProxy should serve from the cluster's objects:
 //
 //	changes ─▶ door (route → claim) ─▶ admit (host → winners, table) ─▶ want
 //
-// engine.go takes it on from there: plan (live, want → steps) ─▶ HAProxy ─▶ status.
-package router
+// Package engine takes it on from there: plan (live, want → steps) ─▶ HAProxy ─▶
+// status. This package is pure.
+package pipeline
 
 import (
 	"maps"
@@ -81,8 +79,8 @@ type tracked struct {
 	served *model.Claim
 }
 
-// NewPipeline returns a pipeline that wants nothing but a default certificate.
-func NewPipeline(src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
+// New returns a pipeline that wants nothing but a default certificate.
+func New(src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
 		src: src, settings: s,
 		routes: map[model.Key]*tracked{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
@@ -142,6 +140,7 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 // Update takes changes in. It returns what may now differ from before: the
 // names to compare with HAProxy, and the routes whose status to look at.
 func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, KeySet) {
+	ch = p.Resolve(ch)
 	dirty := p.dirty(ch)
 	p.forgive(dirty, ch)
 	scope, touched := p.update(dirty, ch.All)
@@ -179,12 +178,26 @@ func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
 	return scope, touched
 }
 
-// dirty returns the routes that changes concern.
-func (p *Pipeline) dirty(ch door.Changes) KeySet {
-	dirty := maps.Clone(ch.Routes)
-	if dirty == nil {
-		dirty = KeySet{}
+// Resolve returns the changes of routes that changes of any objects come to.
+func (p *Pipeline) Resolve(ch door.Changes) door.Changes {
+	if ch.All {
+		return door.Changes{All: true}
 	}
+	out := door.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
+	maps.Copy(out.Routes, ch.Routes)
+	maps.Copy(out.Endpoints, ch.Endpoints)
+	for s := range ch.Secrets {
+		p.bySecret[s].addTo(out.Routes)
+	}
+	for s := range ch.Services {
+		p.byService[s].addTo(out.Endpoints)
+	}
+	return out
+}
+
+// dirty returns the routes that resolved changes concern.
+func (p *Pipeline) dirty(ch door.Changes) KeySet {
+	dirty := KeySet{}
 	if ch.All {
 		for k := range p.routes {
 			dirty[k] = struct{}{}
@@ -192,15 +205,9 @@ func (p *Pipeline) dirty(ch door.Changes) KeySet {
 		for _, k := range p.src.Routes() {
 			dirty[k] = struct{}{}
 		}
-		return dirty
 	}
-	addAll(dirty, ch.Endpoints)
-	for s := range ch.Services {
-		p.byService[s].addTo(dirty)
-	}
-	for s := range ch.Secrets {
-		p.bySecret[s].addTo(dirty)
-	}
+	maps.Copy(dirty, ch.Routes)
+	maps.Copy(dirty, ch.Endpoints)
 	return dirty
 }
 
