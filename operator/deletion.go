@@ -12,13 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/apply"
+	"github.com/fairlead/fairlead/operator/child"
+	"github.com/fairlead/fairlead/operator/dnsrecord"
+	"github.com/fairlead/fairlead/operator/effective"
+	"github.com/fairlead/fairlead/operator/pod"
+	"github.com/fairlead/fairlead/operator/service"
 )
 
 // longest bounds how long each step of a deletion waits for what others must
@@ -68,7 +73,7 @@ func (r *Reconciler) remove(ctx context.Context, ic *operatorv1.IngressControlle
 
 // removeNames says what it waits for, and for how long if nothing happens.
 func (r *Reconciler) removeNames(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
-	gone, err := r.removeDNSRecords(ctx, ic.Name)
+	gone, err := dnsrecord.Remove(ctx, r.writer(), ic.Name)
 	if err != nil {
 		return "", 0, err
 	}
@@ -81,11 +86,11 @@ func (r *Reconciler) removeNames(ctx context.Context, ic *operatorv1.IngressCont
 // removeLoadBalancer deletes the Service that a cloud hook serves.
 func (r *Reconciler) removeLoadBalancer(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
 	key := client.ObjectKey{Namespace: api.OperandNamespace, Name: api.RouterName(ic.Name)}
-	service, err := getOrNil(ctx, r.client, key, &corev1.Service{})
-	if err != nil || service == nil || !cloudServed(service) || service.Labels[api.LabelOwningIngressController] != ic.Name {
+	balancer, err := apply.Get(ctx, r.client, key, &corev1.Service{})
+	if err != nil || balancer == nil || !service.CloudServed(balancer) || balancer.Labels[api.LabelOwningIngressController] != ic.Name {
 		return "", 0, err
 	}
-	if err := r.deleteOwned(ctx, ic.Name, &corev1.Service{ObjectMeta: childMeta(ic.Name, key.Name)}); err != nil {
+	if err := apply.DeleteOwned(ctx, r.writer(), ic.Name, &corev1.Service{ObjectMeta: child.Meta(ic.Name, key.Name)}); err != nil {
 		return "", 0, err
 	}
 	if left := ic.DeletionTimestamp.Add(longestForLoadBalancer).Sub(r.options.Now()); left > 0 {
@@ -97,11 +102,11 @@ func (r *Reconciler) removeLoadBalancer(ctx context.Context, ic *operatorv1.Ingr
 // removeRouters deletes the Deployment. The end of a pod is an event, so there
 // is no need to ask again.
 func (r *Reconciler) removeRouters(ctx context.Context, ic *operatorv1.IngressController) (string, time.Duration, error) {
-	if err := r.deleteOwned(ctx, ic.Name, &appsv1.Deployment{ObjectMeta: childMeta(ic.Name, api.RouterName(ic.Name))}); err != nil {
+	if err := apply.DeleteOwned(ctx, r.writer(), ic.Name, &appsv1.Deployment{ObjectMeta: child.Meta(ic.Name, api.RouterName(ic.Name))}); err != nil {
 		return "", 0, err
 	}
 	pods := &corev1.PodList{}
-	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(podLabels(ic.Name))); err != nil {
+	if err := r.client.List(ctx, pods, client.InNamespace(api.OperandNamespace), client.MatchingLabels(pod.Labels(ic.Name))); err != nil {
 		return "", 0, fmt.Errorf("list router pods: %w", err)
 	}
 	nodes := &corev1.NodeList{}
@@ -112,7 +117,7 @@ func (r *Reconciler) removeRouters(ctx context.Context, ic *operatorv1.IngressCo
 	if left == 0 {
 		return "", 0, nil
 	}
-	if s := ic.Status.EndpointPublishingStrategy; s != nil && cloudClass(*s, r.options.CloudClass) != "" {
+	if s := ic.Status.EndpointPublishingStrategy; s != nil && effective.CloudClass(*s, r.options.Defaults.CloudClass) != "" {
 		if err := r.shorten(ctx, pods.Items); err != nil {
 			return "", 0, err
 		}
@@ -144,7 +149,7 @@ func (r *Reconciler) removeRest(ctx context.Context, ic *operatorv1.IngressContr
 		}
 	}
 	for _, object := range remains(ic.Name) {
-		if err := r.deleteOwned(ctx, ic.Name, object); err != nil {
+		if err := apply.DeleteOwned(ctx, r.writer(), ic.Name, object); err != nil {
 			return err
 		}
 	}
@@ -190,7 +195,7 @@ func nodeDown(n corev1.Node) bool {
 
 // remains are the children that go after the pods.
 func remains(ic string) []client.Object {
-	meta := func(name string) metav1.ObjectMeta { return childMeta(ic, name) }
+	meta := func(name string) metav1.ObjectMeta { return child.Meta(ic, name) }
 	return []client.Object{
 		&corev1.Service{ObjectMeta: meta(api.RouterName(ic))},
 		&corev1.Service{ObjectMeta: meta(api.NodePortServiceName(ic))},
@@ -203,25 +208,6 @@ func remains(ic string) []client.Object {
 		&corev1.ConfigMap{ObjectMeta: meta(api.AdmittedConfigMapName(ic))},
 		&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: api.IngressClassName(ic)}},
 	}
-}
-
-// deleteOwned deletes an object if it exists and belongs to the IngressController.
-func (r *Reconciler) deleteOwned(ctx context.Context, ic string, object client.Object) error {
-	key := client.ObjectKeyFromObject(object)
-	err := r.client.Get(ctx, key, object)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read %T %s: %w", object, key, err)
-	case object.GetLabels()[api.LabelOwningIngressController] != ic, !object.GetDeletionTimestamp().IsZero():
-		return nil
-	}
-	err = r.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %T %s: %w", object, key, err)
-	}
-	return nil
 }
 
 // clearRouteStatus removes the entries of a router from the status of all Routes.
@@ -243,4 +229,9 @@ func (r *Reconciler) clearRouteStatus(ctx context.Context, ic string) error {
 		}
 	}
 	return nil
+}
+
+// withoutStatusOf returns the entries of a Route's status that are not of the router.
+func withoutStatusOf[E any](entries []E, router string, name func(E) string) []E {
+	return slices.DeleteFunc(slices.Clone(entries), func(e E) bool { return name(e) == router })
 }

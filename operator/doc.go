@@ -1,12 +1,13 @@
 // Package operator turns IngressController objects into running routers.
 //
-// Each child object has a file: desiredX (pure) says what the child shall be,
-// changedX (pure) says what is to be written so that the live child becomes
-// that, or that nothing is; ensure does the reading and writing for all of
-// them. The reconciler in controller.go is the list of children in order.
+// The main line is Reconciler.reconcile in controller.go:
 //
-//	IngressController ─► settings ─► admission ─► Secrets ─► Deployment ─►
-//	    Services ─► PodDisruptionBudget ─► IngressClass ─► status
+//	observe ─► effective settings, admission ─► apply: the children ─► report: the status
+//
+// Each child has a package. Its Desired function says what the child must be, its
+// Changed function says what has to be written so that the live child becomes
+// that. Both are pure; the file ensure.go, where there is one, reads and writes.
+// Package apply does that for all others, and children.go lists them in order.
 //
 // What the routers do with traffic is not decided here: they read their own
 // IngressController, so most of its fields apply without a rollout.

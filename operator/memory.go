@@ -1,6 +1,8 @@
 package operator
 
-import "sync"
+import (
+	"sync"
+)
 
 // memory is what workers remember of IngressControllers, by name.
 type memory struct {

@@ -3,6 +3,8 @@ package operator
 import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/operator/status"
 )
 
 // metrics are what alerts on IngressControllers stand on. Cardinality: two
@@ -22,7 +24,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 func (m *metrics) set(ic string, conditions []operatorv1.OperatorCondition) {
 	for _, kind := range []string{operatorv1.OperatorStatusTypeAvailable, operatorv1.OperatorStatusTypeDegraded} {
 		value := 0.0
-		if c := findCondition(conditions, kind); c != nil && c.Status == operatorv1.ConditionTrue {
+		if c := status.Find(conditions, kind); c != nil && c.Status == operatorv1.ConditionTrue {
 			value = 1
 		}
 		m.conditions.WithLabelValues(ic, kind).Set(value)

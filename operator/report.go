@@ -14,7 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/service"
+	"github.com/fairlead/fairlead/operator/status"
 )
+
+// announceDNS writes an event when a name turns out not to be ours.
+func (r *Reconciler) announceDNS(in status.Input, written operatorv1.IngressControllerStatus) {
+	now := status.Find(written.Conditions, status.ConditionDNSManaged)
+	old := status.Find(in.IC.Status.Conditions, status.ConditionDNSManaged)
+	if in.Settings.NotOurName == "" || now == nil || old != nil && old.Message == now.Message {
+		return
+	}
+	r.notices.Say(in.IC, corev1.EventTypeWarning, api.ReasonDomainNotMatching, now.Message)
+}
 
 // pendingRecheck is how soon the cause of a missing address is looked up
 // again: causes come as events, which are not watched.
@@ -23,39 +35,39 @@ const pendingRecheck = 5 * time.Second
 // report writes status, events and metrics, each only if it changed, and
 // returns when to look again (0: when something happens). The IngressController
 // is then as it was written.
-func (r *Reconciler) report(ctx context.Context, in *statusInput) (time.Duration, error) {
-	in.addresses = publishedAddresses(in.s.strategy.Type, in.loadBalancer, in.nodes, in.pods)
-	pending := in.loadBalancer != nil && len(in.addresses) == 0
+func (r *Reconciler) report(ctx context.Context, in *status.Input) (time.Duration, error) {
+	in.Addresses = service.Published(in.Settings.Strategy.Type, in.LoadBalancer, in.Nodes, in.Pods)
+	pending := in.LoadBalancer != nil && len(in.Addresses) == 0
 	if pending {
 		var err error
-		if in.events, err = r.eventsOf(ctx, in.loadBalancer); err != nil {
+		if in.Events, err = r.eventsOf(ctx, in.LoadBalancer); err != nil {
 			return 0, err
 		}
 	}
 	r.aimCanary(in)
-	status, again := statusOf(*in)
+	written, again := status.Of(*in)
 	if pending && (again == 0 || again > pendingRecheck) {
 		again = pendingRecheck
 	}
-	r.metrics.set(in.ic.Name, status.Conditions)
+	r.metrics.set(in.IC.Name, written.Conditions)
 
-	updated := in.ic.DeepCopy()
-	updated.Status = status
-	known, ok := r.reported.get(in.ic.Name)
-	now := strings.Join(in.addresses, ",")
+	updated := in.IC.DeepCopy()
+	updated.Status = written
+	known, ok := r.reported.get(in.IC.Name)
+	now := strings.Join(in.Addresses, ",")
 	patch, changed, err := statusPatch(*in, updated, !ok || known != now)
 	if err != nil || !changed {
 		return again, err
 	}
 	if err := r.client.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return again, fmt.Errorf("write status of IngressController %s: %w", in.ic.Name, err)
+		return again, fmt.Errorf("write status of IngressController %s: %w", in.IC.Name, err)
 	}
-	r.reported.set(in.ic.Name, now)
-	r.announceAdmission(*in, status)
-	r.announceDNS(*in, status)
-	r.announceHints(*in, status)
-	r.announceCanary(*in, status)
-	in.ic, in.groups.told = updated, effectiveGroups(in.loadBalancer)
+	r.reported.set(in.IC.Name, now)
+	r.announceAdmission(*in, written)
+	r.announceDNS(*in, written)
+	r.announceHints(*in, written)
+	r.announceCanary(*in, written)
+	in.IC, in.Groups.Told = updated, service.EffectiveGroups(in.LoadBalancer)
 	return again, nil
 }
 
@@ -63,8 +75,8 @@ func (r *Reconciler) report(ctx context.Context, in *statusInput) (time.Duration
 // OpenShift's Go type does not have, and whether it is needed. It holds the
 // resource version: what is decided from an old spec, such as the domain, must
 // not be written over a new one.
-func statusPatch(in statusInput, updated *operatorv1.IngressController, addressesChanged bool) ([]byte, bool, error) {
-	data, err := client.MergeFrom(in.ic).Data(updated)
+func statusPatch(in status.Input, updated *operatorv1.IngressController, addressesChanged bool) ([]byte, bool, error) {
+	data, err := client.MergeFrom(in.IC).Data(updated)
 	if err != nil {
 		return nil, false, fmt.Errorf("compare status: %w", err)
 	}
@@ -72,46 +84,46 @@ func statusPatch(in statusInput, updated *operatorv1.IngressController, addresse
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, false, fmt.Errorf("read the status patch: %w", err)
 	}
-	groupsChanged, err := tellGroups(patch, in)
+	groupsChanged, err := status.TellGroups(patch, in)
 	if err != nil || string(data) == "{}" && !addressesChanged && !groupsChanged {
 		return nil, false, err
 	}
-	status, ok := patch["status"].(map[string]any)
+	written, ok := patch["status"].(map[string]any)
 	if !ok {
-		status = map[string]any{}
+		written = map[string]any{}
 	}
-	status["addresses"] = append([]string{}, in.addresses...)
-	patch["status"] = status
-	patch["metadata"] = map[string]any{"resourceVersion": in.ic.ResourceVersion}
+	written["addresses"] = append([]string{}, in.Addresses...)
+	patch["status"] = written
+	patch["metadata"] = map[string]any{"resourceVersion": in.IC.ResourceVersion}
 	data, err = json.Marshal(patch)
 	return data, true, err
 }
 
 // announceAdmission writes an event when the IngressController becomes
 // accepted or refused, or is refused for other reasons than before.
-func (r *Reconciler) announceAdmission(in statusInput, status operatorv1.IngressControllerStatus) {
-	old := findCondition(in.ic.Status.Conditions, conditionAdmitted)
-	now := findCondition(status.Conditions, conditionAdmitted)
+func (r *Reconciler) announceAdmission(in status.Input, written operatorv1.IngressControllerStatus) {
+	old := status.Find(in.IC.Status.Conditions, status.ConditionAdmitted)
+	now := status.Find(written.Conditions, status.ConditionAdmitted)
 	if old != nil && old.Status == now.Status && old.Message == now.Message {
 		return
 	}
 	if now.Status == operatorv1.ConditionTrue {
-		r.notices.Say(in.ic, corev1.EventTypeNormal, api.ReasonAdmitted, "ingresscontroller passed validation")
+		r.notices.Say(in.IC, corev1.EventTypeNormal, api.ReasonAdmitted, "ingresscontroller passed validation")
 		return
 	}
-	r.notices.Say(in.ic, corev1.EventTypeWarning, api.ReasonRejected, now.Message)
-	r.logger(in.ic.Name).Info("refused", "reason", now.Message)
+	r.notices.Say(in.IC, corev1.EventTypeWarning, api.ReasonRejected, now.Message)
+	r.logger(in.IC.Name).Info("refused", "reason", now.Message)
 }
 
 // announceHints writes an event for each thing that works and is to be changed,
 // when it begins and when its message changes.
-func (r *Reconciler) announceHints(in statusInput, status operatorv1.IngressControllerStatus) {
-	for _, kind := range []string{conditionCertificate, conditionEvaluation} {
-		old, now := findCondition(in.ic.Status.Conditions, kind), findCondition(status.Conditions, kind)
+func (r *Reconciler) announceHints(in status.Input, written operatorv1.IngressControllerStatus) {
+	for _, kind := range []string{status.ConditionCertificate, status.ConditionEvaluation} {
+		old, now := status.Find(in.IC.Status.Conditions, kind), status.Find(written.Conditions, kind)
 		if now == nil || now.Status != operatorv1.ConditionTrue || now.Message == "" || old != nil && old.Message == now.Message {
 			continue
 		}
-		r.notices.Say(in.ic, corev1.EventTypeWarning, api.Reason(now.Reason), now.Message)
+		r.notices.Say(in.IC, corev1.EventTypeWarning, api.Reason(now.Reason), now.Message)
 	}
 }
 

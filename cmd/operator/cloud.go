@@ -20,7 +20,7 @@ import (
 	cloud "github.com/fairlead/fairlead/lbprovider/cloud/controller"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/operator"
+	"github.com/fairlead/fairlead/operator/dnsrecord"
 )
 
 // cloudSettings are the flags about load balancers of a cloud.
@@ -87,7 +87,7 @@ func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry pr
 	}
 	o := cloud.Options{Hook: h, Cluster: c.cluster, Class: c.class(), DeleteOrphans: c.deleteOrphans, Registerer: registry}
 	if named {
-		o.NamePending = operator.NamePending(mgr.GetClient())
+		o.NamePending = dnsrecord.NamePending(mgr.GetClient())
 	}
 	if c.unclassed {
 		o.Default = unclassed

@@ -34,6 +34,7 @@ import (
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/operator/effective"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 	convert "github.com/fairlead/fairlead/router/door/ingress"
 	router "github.com/fairlead/fairlead/router/settings"
@@ -228,8 +229,10 @@ func run(ctx context.Context, s settings) error {
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 		operator.Setup(mgr, metrics.Registry, operator.Options{
 			CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval,
-			Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(),
-			DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
+			Defaults: effective.Defaults{
+				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(),
+				DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
+			},
 		}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless, Registerer: metrics.Registry, Limits: s.ingressLimits[0], NamespaceLimits: s.ingressLimits[1]}),

@@ -10,9 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/terminal"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/ingress"
-	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -58,19 +56,16 @@ type Reach struct {
 
 // Why explains an object. The error says what to ask instead.
 func (w *World) Why(kind, namespace, name string) (*Why, error) {
-	key := func(kind model.Kind) model.Object { return model.Object{Kind: kind, Namespace: namespace, Name: name} }
+	key := model.Key{Namespace: namespace, Name: name}
 	y := &Why{Schema: SchemaWhy, Router: w.options.Router, Notes: slices.Clone(w.notes)}
 	var err error
 	switch strings.ToLower(kind) {
 	case "route", "routes", "route.route.openshift.io":
-		o := key(route.Kind)
-		y.Object, err = "route/"+o.String(), w.whyRoute(y, o)
+		y.Object, err = "route/"+key.String(), w.whyRoute(y, key)
 	case "ingress", "ingresses", "ing", "ingress.networking.k8s.io":
-		o := key(ingress.Kind)
-		y.Object, err = "ingress/"+o.String(), w.whyIngress(y, o)
+		y.Object, err = "ingress/"+key.String(), w.whyIngress(y, key)
 	case "service", "services", "svc":
-		o := key(door.KindService)
-		y.Object, err = "service/"+o.String(), w.whyService(y, o)
+		y.Object, err = "service/"+key.String(), w.whyService(y, key)
 	default:
 		return nil, fmt.Errorf("kind %q is not one of route, ingress and service", kind)
 	}
@@ -95,7 +90,7 @@ func (y *Why) next(format string, args ...any) {
 }
 
 // missing says that an object is not there, or that it cannot be known.
-func (w *World) missing(kind string, key model.Object) error {
+func (w *World) missing(kind string, key model.Key) error {
 	switch {
 	case !w.objects.readable(kind, key.Namespace):
 		return fmt.Errorf("%s %s could not be read: you have no right to list %s of namespace %s", kind, key, plural(kind), key.Namespace)
@@ -105,7 +100,7 @@ func (w *World) missing(kind string, key model.Object) error {
 	return fmt.Errorf("there is no %s %s; another namespace is named with -n", kind, key)
 }
 
-func (w *World) whyRoute(y *Why, key model.Object) error {
+func (w *World) whyRoute(y *Why, key model.Key) error {
 	if w.source.routes[key] == nil {
 		return w.missing("Route", key)
 	}
@@ -125,7 +120,7 @@ func (w *World) whyRoute(y *Why, key model.Object) error {
 }
 
 // routerWord adds what the running router says, where it differs.
-func (w *World) routerWord(y *Why, key model.Object) {
+func (w *World) routerWord(y *Why, key model.Key) {
 	if w.objects.Offline || w.source.unselected[key] != "" {
 		return
 	}
@@ -146,7 +141,7 @@ func (w *World) routerWord(y *Why, key model.Object) {
 const anyLabel = "any-host"
 
 // oneRoute says what a route does.
-func (w *World) oneRoute(key model.Object) WhyRoute {
+func (w *World) oneRoute(key model.Key) WhyRoute {
 	out := WhyRoute{Route: w.info(key), Findings: w.findingsOf(key)}
 	c, served := w.pipeline.Claim(key)
 	if !served {
@@ -194,7 +189,7 @@ func (w *World) shadows(c *model.Claim) []Other {
 	}
 	for _, key := range candidates {
 		o, served := w.pipeline.Claim(key)
-		if !served || key == c.Owner || !overlaps(c, o) {
+		if !served || key == c.Key || !overlaps(c, o) {
 			continue
 		}
 		where := "takes " + claimText(o.Host, o.Path, false) + " and all below"
@@ -231,7 +226,7 @@ func samplePath(c *model.Claim) string {
 	return c.Path
 }
 
-func (w *World) whyIngress(y *Why, key model.Object) error {
+func (w *World) whyIngress(y *Why, key model.Key) error {
 	i := w.objects.Ingresses[key]
 	if i == nil {
 		return w.missing("Ingress", key)
@@ -270,7 +265,7 @@ func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
 	}
 }
 
-func (w *World) whyService(y *Why, key model.Object) error {
+func (w *World) whyService(y *Why, key model.Key) error {
 	if w.source.Service(key) == nil {
 		return w.missing("Service", key)
 	}
@@ -302,7 +297,7 @@ func (w *World) whyService(y *Why, key model.Object) error {
 }
 
 // serviceShare returns the percentage of a route's requests for a Service.
-func serviceShare(r *routev1.Route, service model.Object) (share float64, named bool) {
+func serviceShare(r *routev1.Route, service model.Key) (share float64, named bool) {
 	if r.Namespace != service.Namespace {
 		return 0, false
 	}

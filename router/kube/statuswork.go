@@ -19,7 +19,7 @@ import (
 
 // work is what is to be done about one route.
 type work struct {
-	key model.Object
+	key model.Key
 	// route is the newest known object, not to be changed.
 	route *routev1.Route
 	// ingress is the status to write; differs tells whether it is a change.
@@ -35,7 +35,7 @@ type work struct {
 }
 
 // process brings one route's status and events up to date.
-func (s *StatusWriter) process(ctx context.Context, q queue, key model.Object) {
+func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
 	w, due := s.plan(key)
 	if !due {
 		q.Forget(key)
@@ -54,7 +54,7 @@ func (s *StatusWriter) process(ctx context.Context, q queue, key model.Object) {
 }
 
 // plan compares the newest object with the newest opinion.
-func (s *StatusWriter) plan(key model.Object) (work, bool) {
+func (s *StatusWriter) plan(key model.Key) (work, bool) {
 	stored := s.watcher.routes.get(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,13 +14,6 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Kinds of objects whose keys do not leave this package.
-const (
-	kindController model.Kind = "IngressController"
-	kindNamespace  model.Kind = "Namespace"
-	kindSlice      model.Kind = "EndpointSlice"
-)
-
 // store keeps the newest state of all objects of one kind: of each what keep
 // leaves, which is a pointer. A reflector fills it; any goroutine may read it.
 // Readers get the stored pointers and must not write through them.
@@ -32,21 +25,19 @@ type store[T comparable] struct {
 	// keep returns what is worth memory of an API object, and false if the
 	// object is of another type. It may change the object.
 	keep func(any) (T, bool)
-	// kind is that of the objects' keys.
-	kind model.Kind
 	// changed is called after each change with what was kept before and what
 	// is now, either of which is nil for an object that appears or disappears.
 	// It is not called if the resource version is unchanged.
-	changed func(key model.Object, before, after T)
+	changed func(key model.Key, before, after T)
 	// index, if set, gives the key under which group finds the object.
-	index func(model.Object, T) model.Object
+	index func(model.Key, T) model.Key
 	// replaced, if set, is called after each full list.
 	replaced func()
 
 	seed   maphash.Seed
 	mu     sync.RWMutex
-	items  map[model.Object]item[T]
-	groups map[model.Object][]T
+	items  map[model.Key]item[T]
+	groups map[model.Key][]T
 	synced chan struct{}
 	once   sync.Once
 }
@@ -59,14 +50,13 @@ type item[T comparable] struct {
 	version uint64
 }
 
-func newStore[T comparable](kind model.Kind, keep func(any) (T, bool), changed func(key model.Object, before, after T)) *store[T] {
+func newStore[T comparable](keep func(any) (T, bool), changed func(key model.Key, before, after T)) *store[T] {
 	return &store[T]{
-		kind:    kind,
 		keep:    keep,
 		changed: changed,
 		seed:    maphash.MakeSeed(),
-		items:   map[model.Object]item[T]{},
-		groups:  map[model.Object][]T{},
+		items:   map[model.Key]item[T]{},
+		groups:  map[model.Key][]T{},
 		synced:  make(chan struct{}),
 	}
 }
@@ -94,14 +84,14 @@ func part[O, T any](read func(*O) *T) func(any) (*T, bool) {
 	}
 }
 
-func keyOf(kind model.Kind, o metav1.Object) model.Object {
-	return model.Object{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+func keyOf(o metav1.Object) model.Key {
+	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // entry is an object on its way into a store, without what is not kept of it.
 // It pretends to be an API object for the sake of the reflector.
 type entry[T comparable] struct {
-	key model.Object
+	key model.Key
 	item[T]
 }
 
@@ -120,7 +110,7 @@ func (s *store[T]) entry(obj any) (*entry[T], error) {
 	if !isObject {
 		return nil, fmt.Errorf("store object: unexpected type %T", obj)
 	}
-	key := keyOf(s.kind, o)
+	key := keyOf(o)
 	intern(&key.Namespace)
 	type version struct{ uid, resource string }
 	v := maphash.Comparable(s.seed, version{string(o.GetUID()), o.GetResourceVersion()})
@@ -132,7 +122,7 @@ func (s *store[T]) entry(obj any) (*entry[T], error) {
 }
 
 // get returns the object, or nil.
-func (s *store[T]) get(key model.Object) T {
+func (s *store[T]) get(key model.Key) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.items[key].value
@@ -140,14 +130,14 @@ func (s *store[T]) get(key model.Object) T {
 
 // group returns the objects with that index key. The result is never changed
 // later, so it needs no copy.
-func (s *store[T]) group(key model.Object) []T {
+func (s *store[T]) group(key model.Key) []T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.groups[key]
 }
 
 // each calls f for all objects, in any order, until f returns false.
-func (s *store[T]) each(f func(model.Object, T) bool) {
+func (s *store[T]) each(f func(model.Key, T) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for key, i := range s.items {
@@ -212,7 +202,7 @@ func (s *store[T]) Delete(obj any) error {
 // real differences are reported.
 func (s *store[T]) Replace(list []any, _ string) error {
 	type change struct {
-		key           model.Object
+		key           model.Key
 		before, after T
 	}
 	var changes []change
@@ -224,7 +214,7 @@ func (s *store[T]) Replace(list []any, _ string) error {
 		}
 	}
 	var none T
-	items := make(map[model.Object]item[T], len(list))
+	items := make(map[model.Key]item[T], len(list))
 	s.mu.Lock()
 	for _, e := range entries {
 		before, known := s.items[e.key]
@@ -274,7 +264,7 @@ func (s *store[T]) Transformer() cache.TransformFunc {
 
 // regroup moves an object between index groups. Groups are copied on change,
 // because readers hold them without a lock. The caller holds mu.
-func (s *store[T]) regroup(key model.Object, before, after T) {
+func (s *store[T]) regroup(key model.Key, before, after T) {
 	if s.index == nil {
 		return
 	}

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// BackendKind is the prefix of a backend's name, as users know it from the stats page
+// Kind is the prefix of a backend's name, as users know it from the stats page
 // and from metrics. The words are OpenShift's.
-type BackendKind string
+type Kind string
 
 // Kinds of backends, one per termination.
 const (
-	KindHTTP   BackendKind = "be_http"
-	KindEdge   BackendKind = "be_edge_http"
-	KindSecure BackendKind = "be_secure"
-	KindTCP    BackendKind = "be_tcp"
+	KindHTTP   Kind = "be_http"
+	KindEdge   Kind = "be_edge_http"
+	KindSecure Kind = "be_secure"
+	KindTCP    Kind = "be_tcp"
 )
 
 // KindOf returns the kind of backend that serves routes of a termination.
-func KindOf(t Termination) BackendKind {
+func KindOf(t Termination) Kind {
 	switch t {
 	case Edge:
 		return KindEdge
@@ -120,11 +120,10 @@ func Profiles() []Profile {
 	return all
 }
 
-// Backend is the servers of one claim and how they are used.
+// Backend is the servers of one route and how they are used.
 type Backend struct {
-	Kind    BackendKind
-	Owner   Object
-	Rule    string
+	Kind    Kind
+	Owner   Key
 	Profile Profile
 	Policy  Policy
 	// CA verifies the servers of a re-encrypt backend, or is nil.

@@ -18,6 +18,15 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
+// Key names a namespaced object. It is comparable.
+type Key struct {
+	Namespace string
+	Name      string
+}
+
+// String returns "namespace/name".
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
 // Termination says where the TLS connection of a client ends.
 type Termination string
 
@@ -45,24 +54,10 @@ const (
 	InsecureRedirect InsecurePolicy = "Redirect"
 )
 
-// ClaimID names a claim.
-type ClaimID struct {
-	Owner Object
-	Rule  string
-}
-
-// ID names the claim.
-func (c *Claim) ID() ClaimID { return ClaimID{c.Owner, c.Rule} }
-
-// Claim is an object's request to answer for a host and path, with all that is
-// needed to serve it if it wins. A front door makes any number of them of one
-// object.
+// Claim is one route's wish to answer for a host and path, with all that is
+// needed to serve it if it wins. It is the result of ingesting one Route.
 type Claim struct {
-	// Owner is the object that makes the claim, and Rule which of its claims this
-	// is: no two claims of an object have the same. It is empty where an object can
-	// have only one.
-	Owner   Object
-	Rule    string
+	Key     Key
 	UID     string
 	Created time.Time
 	// Version is the resourceVersion of the Route that made the claim.
@@ -127,7 +122,7 @@ func (c *Claim) Barred() *Claim {
 	barred := *c
 	barred.Closed, barred.Checks = true, 0
 	barred.Backend = Backend{
-		Kind: KindOf(c.Termination), Owner: c.Owner, Rule: c.Rule,
+		Kind: KindOf(c.Termination), Owner: c.Key,
 		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},
 	}
 	return &barred
@@ -156,8 +151,8 @@ type CA struct {
 
 // RouteStatus is what one router says about one route.
 type RouteStatus struct {
-	Object Object
-	UID    string
+	Key Key
+	UID string
 	// Host as this router serves it, empty if it could not be determined.
 	Host           string
 	WildcardPolicy string

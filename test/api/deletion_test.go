@@ -15,13 +15,14 @@ import (
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/operator/effective"
 )
 
 // TestCloudDeletion: routers serve until the load balancer of a cloud is gone,
 // and then end soon. The test plays the cloud hook, by its finalizer.
 func TestCloudDeletion(t *testing.T) {
 	const hold = "example.com/cloud"
-	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{CloudClass: names.LoadBalancerClassWebhook})
+	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{Defaults: effective.Defaults{CloudClass: names.LoadBalancerClassWebhook}})
 	service := &corev1.Service{}
 	eventually(t, func() error {
 		if err := get(t, c, operandKey("router-default"), service); err != nil {

@@ -10,6 +10,7 @@ import (
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/operator/effective"
 )
 
 const fieldsController = `apiVersion: operator.openshift.io/v1
@@ -38,7 +39,7 @@ spec:
 // TestNewFields: fields that OpenShift added last reach the status and the
 // Service, and no write of the operator drops them.
 func TestNewFields(t *testing.T) {
-	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{CloudClass: names.LoadBalancerClassAWS})
+	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{Defaults: effective.Defaults{CloudClass: names.LoadBalancerClassAWS}})
 	if err := apply(t, fieldsController); err != nil {
 		t.Fatal(err)
 	}

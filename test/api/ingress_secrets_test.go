@@ -22,7 +22,7 @@ import (
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator"
-	"github.com/fairlead/fairlead/operator/certificates"
+	issue "github.com/fairlead/fairlead/operator/certificate"
 	"github.com/fairlead/fairlead/operator/dns"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -112,11 +112,11 @@ func marked(namespace, name, marker string, kind corev1.SecretType, pair certifi
 func wildcardPair(t *testing.T, domain string) certificate.Pair {
 	t.Helper()
 	now := time.Now()
-	ca, err := certificates.NewCA(now)
+	ca, err := issue.NewCA(now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := certificates.NewWildcard(ca, domain, now)
+	pair, err := issue.NewWildcard(ca, domain, now)
 	if err != nil {
 		t.Fatal(err)
 	}

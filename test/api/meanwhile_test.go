@@ -18,6 +18,7 @@ import (
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/operator/effective"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
@@ -49,7 +50,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}
-	startOperatorWatched(t, dns.Options{}, operator.Options{CloudClass: names.LoadBalancerClassAWS}, ingress.Options{}, between)
+	startOperatorWatched(t, dns.Options{}, operator.Options{Defaults: effective.Defaults{CloudClass: names.LoadBalancerClassAWS}}, ingress.Options{}, between)
 	if err := apply(t, albController); err != nil {
 		t.Fatal(err)
 	}

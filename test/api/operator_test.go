@@ -89,8 +89,8 @@ func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := prometheus.NewRegistry()
 	zones.Log, zones.Registerer = logger, registry
-	o.Domain, o.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
-	o.Log, o.DNS = logger, zones.Hook != nil
+	o.Defaults.Domain, o.Defaults.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
+	o.Log, o.Defaults.DNS = logger, zones.Hook != nil
 	i.Classless, i.Log, i.Registerer = true, logger, registry
 	if err := errors.Join(
 		operator.Setup(mgr, registry, o),

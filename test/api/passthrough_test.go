@@ -14,6 +14,7 @@ import (
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/operator/effective"
 )
 
 const albController = `apiVersion: operator.openshift.io/v1
@@ -32,7 +33,7 @@ spec:
 // ends TLS is told as soon as it is admitted, and the word goes when the Route
 // changes or goes.
 func TestPassthroughUnsupported(t *testing.T) {
-	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{CloudClass: names.LoadBalancerClassAWS})
+	c, _ := startOperatorWith(t, dns.Options{}, operator.Options{Defaults: effective.Defaults{CloudClass: names.LoadBalancerClassAWS}})
 	if err := apply(t, albController); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/operator/certificates"
+	issue "github.com/fairlead/fairlead/operator/certificate"
 	"github.com/fairlead/fairlead/router/certificate"
 )
 
@@ -64,7 +64,7 @@ type knownPairs struct {
 
 func newKnownPairs(t *testing.T) *knownPairs {
 	t.Helper()
-	ca, err := certificates.NewCA(time.Now())
+	ca, err := issue.NewCA(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func newKnownPairs(t *testing.T) *knownPairs {
 
 func (k *knownPairs) get(name string) certificate.Pair {
 	if _, ok := k.pairs[name]; !ok {
-		p, err := certificates.NewWildcard(k.ca, name, time.Now())
+		p, err := issue.NewWildcard(k.ca, name, time.Now())
 		if err != nil {
 			k.t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/router/certificate"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -25,15 +24,15 @@ type Past struct {
 }
 
 // routeCertificate returns the certificate that a route brings, or nil.
-func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.TLSConfig) (*model.Certificate, model.Object, error) {
+func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
 		if t.Certificate == "" {
-			return nil, model.Object{}, b.material.Unused(t.Key, t.CACertificate)
+			return nil, model.Key{}, b.material.Unused(t.Key, t.CACertificate)
 		}
 		cert, err := b.read(owner, host, certificate.Texts{Chain: t.Certificate, Key: t.Key, CA: t.CACertificate})
-		return cert, model.Object{}, err
+		return cert, model.Key{}, err
 	}
-	name := model.Object{Kind: door.KindSecret, Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
+	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
 	secret, err := b.src.Secret(name)
 	if err != nil {
 		var p interface{ Pending() bool }
@@ -52,7 +51,7 @@ func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.T
 }
 
 // read checks a certificate's texts, within the bounds of the router.
-func (b *builder) read(owner model.Object, host string, in certificate.Texts) (*model.Certificate, error) {
+func (b *builder) read(owner model.Key, host string, in certificate.Texts) (*model.Certificate, error) {
 	cert, err := b.material.Certificate(owner, host, in, b.settings.MaxRSABits)
 	if err != nil {
 		return nil, err

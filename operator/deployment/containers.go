@@ -1,0 +1,121 @@
+package deployment
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead/fairlead/operator/effective"
+	"github.com/fairlead/fairlead/operator/pod"
+)
+
+// haproxyContainer is a sidecar (an init container that keeps running), so
+// that the death of HAProxy or of the router leaves the other one alone.
+func haproxyContainer(s effective.Settings) corev1.Container {
+	always := corev1.ContainerRestartPolicyAlways
+	return corev1.Container{
+		Name:            "haproxy",
+		Image:           s.Image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir, "--run-dir", runDir},
+		RestartPolicy:   &always,
+		Resources:       pod.Limited("100m", "256Mi", s.Memory.HAProxy),
+		SecurityContext: pod.BindSecurity(s),
+		VolumeMounts: []corev1.VolumeMount{
+			// HAProxy meets clients: what it could write is what the next process starts from.
+			{Name: "work", MountPath: workDir, ReadOnly: true},
+			{Name: "sockets", MountPath: runDir},
+			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// sidecars start in this order and end in the other one, so that the log is
+// there for the last request.
+func sidecars(s effective.Settings) []corev1.Container {
+	haproxy := haproxyContainer(s)
+	if !s.Logs {
+		return []corev1.Container{haproxy}
+	}
+	mount := corev1.VolumeMount{Name: "logs", MountPath: logsDir}
+	haproxy.VolumeMounts = append(haproxy.VolumeMounts, mount)
+	always := corev1.ContainerRestartPolicyAlways
+	return []corev1.Container{{
+		Name:                     "logs",
+		Image:                    s.Image,
+		ImagePullPolicy:          corev1.PullIfNotPresent,
+		Command:                  []string{routerPath, "logs", "--socket", logSocket},
+		RestartPolicy:            &always,
+		Resources:                pod.Limited("10m", "16Mi", logsMemory),
+		SecurityContext:          pod.ContainerSecurity(),
+		VolumeMounts:             []corev1.VolumeMount{mount},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}, haproxy}
+}
+
+func routerContainer(s effective.Settings) corev1.Container {
+	return corev1.Container{
+		Name:            "router",
+		Image:           s.Image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{routerPath},
+		Args:            routerArgs(s),
+		Ports:           containerPorts(s),
+		LivenessProbe:   livenessProbe(s),
+		ReadinessProbe:  probe(s, "/healthz/ready", 2, 3),
+		StartupProbe:    probe(s, "/healthz/ready", 1, 120),
+		Env:             []corev1.EnvVar{goMemory(s)},
+		Resources:       pod.Limited("25m", "64Mi", s.Memory.Router),
+		SecurityContext: pod.BindSecurity(s),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "work", MountPath: workDir},
+			{Name: "sockets", MountPath: runDir},
+			{Name: "state", MountPath: stateDir},
+			{Name: "default-certificate", MountPath: certificateDir, ReadOnly: true},
+			{Name: "stats-auth", MountPath: statsAuthDir, ReadOnly: true},
+			{Name: "client-ca", MountPath: clientCADir, ReadOnly: true},
+			{Name: "error-pages", MountPath: errorPagesDir, ReadOnly: true},
+			{Name: "admitted", MountPath: admittedDir, ReadOnly: true},
+			{Name: "service-ca", MountPath: serviceCADir, ReadOnly: true},
+			{Name: "kube-api-access", MountPath: pod.ServiceAccountPath, ReadOnly: true},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+func containerPorts(s effective.Settings) []corev1.ContainerPort {
+	list := []corev1.ContainerPort{
+		{Name: "http", ContainerPort: s.Ports.HTTP, Protocol: corev1.ProtocolTCP},
+		{Name: "https", ContainerPort: s.Ports.HTTPS, Protocol: corev1.ProtocolTCP},
+		{Name: "metrics", ContainerPort: s.Ports.Stats, Protocol: corev1.ProtocolTCP},
+	}
+	if !s.HostNetwork() {
+		return append(list, corev1.ContainerPort{Name: "health", ContainerPort: s.ProbePort(), Protocol: corev1.ProtocolTCP})
+	}
+	for i := range list {
+		list[i].HostPort = list[i].ContainerPort
+	}
+	return list
+}
+
+func probe(s effective.Settings, path string, periodSeconds, failures int32) *corev1.Probe {
+	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(s.ProbePort()), Scheme: corev1.URISchemeHTTP}
+	if s.HostNetwork() {
+		get.Host = "localhost"
+	}
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: get},
+		PeriodSeconds:    periodSeconds,
+		FailureThreshold: failures,
+		TimeoutSeconds:   2,
+		SuccessThreshold: 1,
+	}
+}
+
+// livenessProbe restarts a stuck router soon: without a grace period of its
+// own it would get that of the pod, which is an hour.
+func livenessProbe(s effective.Settings) *corev1.Probe {
+	p := probe(s, "/healthz", 10, 3)
+	p.TerminationGracePeriodSeconds = new(int64(10))
+	return p
+}

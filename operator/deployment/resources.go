@@ -1,0 +1,24 @@
+package deployment
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/operator/effective"
+)
+
+// logsSize bounds the folder of the log's socket: nothing else is in it.
+const logsSize = 1 << 20
+
+// socketsSize bounds the folder of HAProxy's sockets.
+const socketsSize = 1 << 20
+
+// logsMemory bounds the process that prints the access log.
+const logsMemory = 64 << 20
+
+// goMemory tells the router's garbage collector what it may use: the limit of
+// its container without the files that count there as well.
+func goMemory(s effective.Settings) corev1.EnvVar {
+	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(s.Memory.Router-s.Memory.Files-s.Memory.State, 10)}
+}

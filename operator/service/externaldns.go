@@ -1,0 +1,27 @@
+package service
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead/fairlead/operator/effective"
+)
+
+// Annotations by which external-dns is asked to publish the name of a Service.
+const (
+	AnnotationExternalName = "external-dns.alpha.kubernetes.io/hostname"
+	AnnotationExternalTTL  = "external-dns.alpha.kubernetes.io/ttl"
+)
+
+// withName asks external-dns for the wildcard name by annotations of the
+// Service, where the operator is told to leave names to it in this way. What an
+// administrator annotated himself wins.
+func withName(desired, live *corev1.Service, s effective.Settings) {
+	if !s.NameByService {
+		return
+	}
+	annotate(desired, live, map[string]string{
+		AnnotationExternalName: "*." + s.Domain, AnnotationExternalTTL: strconv.FormatInt(s.RecordTTL, 10),
+	})
+}

@@ -1,0 +1,27 @@
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead/fairlead/operator/service"
+)
+
+// TellGroups puts the groups into a patch of the status, and reports whether
+// they differ from what the status has.
+func TellGroups(patch map[string]any, in Input) (bool, error) {
+	now := service.EffectiveGroups(in.LoadBalancer)
+	if !service.NetworkBalancer(in.Settings.Strategy) || len(in.Faults) > 0 || slices.Equal(now, in.Groups.Told) {
+		return false, nil
+	}
+	var value any
+	if len(now) > 0 {
+		list := make([]any, 0, len(now))
+		for _, g := range now {
+			list = append(list, g)
+		}
+		value = list
+	}
+	return true, unstructured.SetNestedField(patch, value, service.GroupsPath("status")...)
+}
