@@ -35,8 +35,8 @@ func (h *held) add(c *model.Claim) {
 	h.places[place] = append(h.places[place], at)
 	switch {
 	case at == 0:
-		h.namespace = c.Key.Namespace
-	case h.foreign < 0 && c.Key.Namespace != h.namespace:
+		h.namespace = c.Owner.Namespace
+	case h.foreign < 0 && c.Owner.Namespace != h.namespace:
 		h.foreign = at
 	}
 	if h.tls < 0 && tls(c) {
@@ -66,7 +66,7 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 	// Every claim has its place on the HTTP listener, if only to redirect or
 	// refuse, and a passthrough claim has all of the TLS listener.
 	if !interNamespace || passthrough {
-		found(h.other(c.Key.Namespace))
+		found(h.other(c.Owner.Namespace))
 	}
 	// One host has either one passthrough backend or TLS at the router.
 	if passthrough {
@@ -86,7 +86,7 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 // samePlace reports whether one of two claims for the same paths must lose: they
 // are of two namespaces, the same, or would have different keys.
 func samePlace(a, b *model.Claim) bool {
-	return a.Key.Namespace != b.Key.Namespace || a.Path == b.Path && a.Exact == b.Exact || !rule(a).SameKey(rule(b))
+	return a.Owner.Namespace != b.Owner.Namespace || a.Path == b.Path && a.Exact == b.Exact || !rule(a).SameKey(rule(b))
 }
 
 func rule(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }

@@ -14,7 +14,7 @@ import (
 // finds.
 func pairwise(winners []*model.Claim, c *model.Claim, interNamespace bool) int {
 	for i, w := range winners {
-		foreign, same := w.Key.Namespace != c.Key.Namespace, rule(w).Place() == rule(c).Place()
+		foreign, same := w.Owner.Namespace != c.Owner.Namespace, rule(w).Place() == rule(c).Place()
 		switch {
 		case foreign && (!interNamespace || same || c.Termination == model.Passthrough),
 			w.Path == c.Path && w.Exact == c.Exact,
@@ -38,8 +38,8 @@ func TestHeld(t *testing.T) {
 		var winners []*model.Claim
 		for i := range 1 + dice.IntN(12) {
 			c := &model.Claim{
-				Key:  model.Key{Namespace: fmt.Sprint("n", dice.IntN(8)/7), Name: fmt.Sprint("r", i)},
-				Host: "h", Path: paths[dice.IntN(len(paths))], Exact: dice.IntN(5) == 0, Created: time.Unix(int64(i), 0),
+				Owner: model.Object{Kind: "Route", Namespace: fmt.Sprint("n", dice.IntN(8)/7), Name: fmt.Sprint("r", i)},
+				Host:  "h", Path: paths[dice.IntN(len(paths))], Exact: dice.IntN(5) == 0, Created: time.Unix(int64(i), 0),
 				Termination: terminations[dice.IntN(7)%4],
 			}
 			got, want := h.conflict(winners, c, inter), pairwise(winners, c, inter)
@@ -67,9 +67,9 @@ func TestManyClaims(t *testing.T) {
 	decide := func(n int) float64 {
 		claims := map[string][]*model.Claim{}
 		add := func(host string, i int) {
-			key := model.Key{Namespace: "n", Name: fmt.Sprint("r", host, i)}
+			key := model.Object{Kind: "Route", Namespace: "n", Name: fmt.Sprint("r", host, i)}
 			claims[host] = append(claims[host], &model.Claim{
-				Key: key, UID: key.Name, Host: host, Path: fmt.Sprintf("/p%d;v=1/", i), Created: time.Unix(int64(i), 0),
+				Owner: key, UID: key.Name, Host: host, Path: fmt.Sprintf("/p%d;v=1/", i), Created: time.Unix(int64(i), 0),
 				Backend: model.Backend{Kind: model.KindHTTP, Owner: key, Policy: model.Policy{Restricted: true, Allow: allow}},
 			})
 		}

@@ -21,7 +21,7 @@ type Host struct {
 	// Winners are served, in age order.
 	Winners []*model.Claim
 	// Losers map each refused claim's route to why it lost.
-	Losers map[model.Key]api.Finding
+	Losers map[model.Object]api.Finding
 	// Guarded hosts have paths that protect something and others that do not,
 	// so paths are looked up as pods may read them.
 	Guarded bool
@@ -49,7 +49,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	hosts, taken := make(map[string]*Host, len(claims)), make(map[string]*held, len(claims))
 	for host, cs := range claims {
 		all = append(all, cs...)
-		hosts[host], taken[host] = &Host{Losers: map[model.Key]api.Finding{}}, newHeld()
+		hosts[host], taken[host] = &Host{Losers: map[model.Object]api.Finding{}}, newHeld()
 	}
 	slices.SortFunc(all, func(a, b *model.Claim) int {
 		if a.Older(b) {
@@ -67,7 +67,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			continue
 		}
 		if winner := foreign(hosts, taken, below, c); !interNamespace && winner != nil {
-			h.Losers[c.Key] = blocked(c, winner)
+			h.Losers[c.Owner] = blocked(c, winner)
 			continue
 		}
 		h.Winners = append(h.Winners, c)
@@ -145,13 +145,13 @@ func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
 // namespace.
 func foreign(hosts map[string]*Host, taken map[string]*held, below map[string]*owners, c *model.Claim) *model.Claim {
 	if wildcard(c) {
-		return below[c.Host].other(c.Key.Namespace)
+		return below[c.Host].other(c.Owner.Namespace)
 	}
 	wild := match.Wildcard(c.Host)
 	if taken[wild] == nil {
 		return nil
 	}
-	if at := taken[wild].other(c.Key.Namespace); at >= 0 {
+	if at := taken[wild].other(c.Owner.Namespace); at >= 0 {
 		return hosts[wild].Winners[at]
 	}
 	return nil
@@ -165,7 +165,7 @@ func (o *owners) add(c *model.Claim) {
 	switch {
 	case o.first == nil:
 		o.first = c
-	case o.foreign == nil && c.Key.Namespace != o.first.Key.Namespace:
+	case o.foreign == nil && c.Owner.Namespace != o.first.Owner.Namespace:
 		o.foreign = c
 	}
 }
@@ -175,7 +175,7 @@ func (o *owners) other(namespace string) *model.Claim {
 	switch {
 	case o == nil || o.first == nil:
 		return nil
-	case o.first.Key.Namespace != namespace:
+	case o.first.Owner.Namespace != namespace:
 		return o.first
 	}
 	return o.foreign
@@ -189,14 +189,14 @@ func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
 		h.Winners[at] = c
 		winner, c = c, winner
 	}
-	h.Losers[c.Key] = lost(c, winner)
+	h.Losers[c.Owner] = lost(c, winner)
 	return yielded
 }
 
 // yields reports whether a winner gives its place to a younger claim: what is
 // there for paths that nobody names goes when somebody of the namespace does.
 func yields(winner, c *model.Claim) bool {
-	return winner.Fallback && !c.Fallback && winner.Key.Namespace == c.Key.Namespace
+	return winner.Fallback && !c.Fallback && winner.Owner.Namespace == c.Owner.Namespace
 }
 
 func tls(c *model.Claim) bool { return c.Termination != model.Plain }
@@ -211,7 +211,7 @@ func blocked(c, winner *model.Claim) api.Finding {
 
 func claimed(c *model.Claim) api.Finding {
 	return api.Finding{
-		Object: route.RouteRef(c.Key), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
+		Object: route.RouteRef(c.Owner), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
 		Severity: api.SeverityError, Effect: "the route is not served",
 	}
 }
@@ -220,12 +220,12 @@ func lost(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
 	switch {
 	case yields(c, winner):
-		f.Message = fmt.Sprintf("route %s serves all of %s, so nothing is left for a default", winner.Key.Name, c.NamedHost)
-	case winner.Key.Namespace == c.Key.Namespace:
-		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Key.Name, c.NamedHost)
+		f.Message = fmt.Sprintf("route %s serves all of %s, so nothing is left for a default", winner.Owner.Name, c.NamedHost)
+	case winner.Owner.Namespace == c.Owner.Namespace:
+		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Owner.Name, c.NamedHost)
 	default:
 		// Names in other namespaces are none of this tenant's business.
-		f.Message = fmt.Sprintf("a route in another namespace holds %s and is older than %s", c.NamedHost, c.Key.Name)
+		f.Message = fmt.Sprintf("a route in another namespace holds %s and is older than %s", c.NamedHost, c.Owner.Name)
 	}
 	return f
 }
@@ -249,7 +249,7 @@ func table(winners []*model.Claim, guarded bool) Table {
 		case model.Edge, model.Reencrypt:
 			https = append(https, rule)
 			t.SNI = match.Terminate
-			if t.Certificate == nil && c.Key.Namespace == winners[0].Key.Namespace {
+			if t.Certificate == nil && c.Owner.Namespace == winners[0].Owner.Namespace {
 				t.Certificate = c.Certificate // the oldest route's of the host's owner
 			}
 		}

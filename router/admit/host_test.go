@@ -21,13 +21,13 @@ func claims(text string) map[string][]*model.Claim {
 		}
 		ns, name, _ := strings.Cut(f[1], "/")
 		c := &model.Claim{
-			Key: model.Key{Namespace: ns, Name: name}, UID: f[1], Host: f[2], NamedHost: f[2], Path: strings.Trim(f[3], "-"),
+			Owner: model.Object{Kind: "Route", Namespace: ns, Name: name}, UID: f[1], Host: f[2], NamedHost: f[2], Path: strings.Trim(f[3], "-"),
 			Created: time.Unix(int64(f[0][0]), 0),
 		}
 		if len(f) > 4 {
 			c.Termination = model.Termination(f[4])
 		}
-		c.Backend.Kind, c.Backend.Owner = model.KindOf(c.Termination), c.Key
+		c.Backend.Kind, c.Backend.Owner = model.KindOf(c.Termination), c.Owner
 		out[c.Host] = append(out[c.Host], c)
 	}
 	return out

@@ -24,7 +24,7 @@ type Texts struct{ Chain, Key, CA string }
 // have at most rsaBits, or the default if that is zero. What is too large is
 // refused before its key is read, which is slow as well. Errors never hold key
 // material.
-func Read(owner model.Key, host string, in Texts, rsaBits int) (*model.Certificate, error) {
+func Read(owner model.Object, host string, in Texts, rsaBits int) (*model.Certificate, error) {
 	certs, keys, err := blocks(in.Chain, maxChain)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
@@ -61,7 +61,7 @@ func Read(owner model.Key, host string, in Texts, rsaBits int) (*model.Certifica
 }
 
 // Bundle checks a list of CA certificates.
-func Bundle(owner model.Key, text string) (*model.CA, error) {
+func Bundle(owner model.Object, text string) (*model.CA, error) {
 	certs, _, err := blocks(text, maxBundle)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func Bundle(owner model.Key, text string) (*model.CA, error) {
 
 // DestinationCA checks the router's own CA bundle for pods.
 func DestinationCA(text string) (*model.CA, error) {
-	return Bundle(model.Key{Namespace: "default", Name: "destination"}, text)
+	return Bundle(model.Object{Namespace: "default", Name: "destination"}, text)
 }
 
 // blocks splits PEM text into certificates and private keys, re-encoded so
@@ -111,7 +111,7 @@ func blocks(text string, most int) (certs, keys []string, err error) {
 
 // contentID is unique per owner, host and content. The host is part of it, so
 // that a moved certificate is a new one and each has one crt-list line.
-func contentID(owner model.Key, host, text string) string {
+func contentID(owner model.Object, host, text string) string {
 	sum := sha256.Sum256([]byte(host + "\x00" + text))
 	name := owner.Name
 	if len(owner.Namespace)+len(name) > maxFileName {
@@ -141,5 +141,5 @@ func unused(in Texts) error {
 // hosts without one and clients that name no host. It is an administrator's, who
 // may choose an RSA key as long as is allowed at all.
 func Default(chain, key string) (*model.Certificate, error) {
-	return Read(model.Key{Namespace: "default", Name: "default"}, "*", Texts{Chain: chain, Key: key}, MaxRSABits)
+	return Read(model.Object{Namespace: "default", Name: "default"}, "*", Texts{Chain: chain, Key: key}, MaxRSABits)
 }

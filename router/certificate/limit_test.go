@@ -95,7 +95,7 @@ func TestKeyLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Read(model.Key{Namespace: "a", Name: "b"}, "h", Texts{tt.chain, tt.key, tt.ca}, tt.bits)
+			_, err := Read(model.Object{Kind: "Route", Namespace: "a", Name: "b"}, "h", Texts{tt.chain, tt.key, tt.ca}, tt.bits)
 			if got := text(err); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
@@ -130,7 +130,7 @@ func TestBundleLimits(t *testing.T) {
 		"RSA 16384":                {good + signed(t, fakeRSA(16384, 65537), 0), "certificate 2: its RSA key has 16384 bits; the most is 8192"},
 		"RSA with a long exponent": {signed(t, fakeRSA(2048, 1<<33+1), 0), "certificate 1: the exponent"},
 	} {
-		if _, err := Bundle(model.Key{}, tt.text); (text(err) == "") != (tt.want == "") || !strings.Contains(text(err), tt.want) {
+		if _, err := Bundle(model.Object{}, tt.text); (text(err) == "") != (tt.want == "") || !strings.Contains(text(err), tt.want) {
 			t.Errorf("%s: %q, want %q", name, text(err), tt.want)
 		}
 	}

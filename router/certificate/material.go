@@ -69,7 +69,7 @@ func (m *Material) bytes() int {
 }
 
 // Certificate is Read.
-func (m *Material) Certificate(owner model.Key, host string, in Texts, rsaBits int) (*model.Certificate, error) {
+func (m *Material) Certificate(owner model.Object, host string, in Texts, rsaBits int) (*model.Certificate, error) {
 	k := m.get(texts{"certificate", host, in, rsaBits}, func() kept {
 		cert, err := Read(owner, host, in, rsaBits)
 		return kept{cert: cert, err: err}
@@ -78,7 +78,7 @@ func (m *Material) Certificate(owner model.Key, host string, in Texts, rsaBits i
 }
 
 // Bundle is the function of that name.
-func (m *Material) Bundle(owner model.Key, text string) (*model.CA, error) {
+func (m *Material) Bundle(owner model.Object, text string) (*model.CA, error) {
 	k := m.get(texts{kind: "bundle", pem: Texts{CA: text}}, func() kept {
 		ca, err := Bundle(owner, text)
 		return kept{ca: ca, err: err}

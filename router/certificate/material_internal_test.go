@@ -15,7 +15,7 @@ func TestMaterialBounded(t *testing.T) {
 	t.Parallel()
 	m := &Material{}
 	for n := range 20 {
-		if _, err := m.Bundle(model.Key{}, fmt.Sprint(n, strings.Repeat("x", 900<<10))); err == nil {
+		if _, err := m.Bundle(model.Object{}, fmt.Sprint(n, strings.Repeat("x", 900<<10))); err == nil {
 			t.Fatal("nonsense was taken")
 		}
 		if got := m.bytes(); got > keptBytes {
@@ -34,7 +34,7 @@ func TestMaterialHoldsNewest(t *testing.T) {
 	m := &Material{}
 	for range 2 {
 		text := strings.Clone("nonsense")
-		_, _ = m.Bundle(model.Key{}, text)
+		_, _ = m.Bundle(model.Object{}, text)
 		if len(m.kept) != 1 || unsafe.StringData(m.kept[0].of.pem.CA) != unsafe.StringData(text) {
 			t.Error("the text of an older object is held")
 		}

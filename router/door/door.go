@@ -15,28 +15,33 @@ import (
 // at a time.
 type Source interface {
 	// Routes lists the keys of all routes that this router's selectors match.
-	Routes() []model.Key
+	Routes() []model.Object
 	// Route returns a route that the selectors match.
-	Route(model.Key) *routev1.Route
-	Service(model.Key) *backend.Service
+	Route(model.Object) *routev1.Route
+	Service(model.Object) *backend.Service
 	// Slices returns the EndpointSlices of a Service, in any order.
-	Slices(service model.Key) []*backend.Slice
+	Slices(service model.Object) []*backend.Slice
 	// Secret returns a Secret that a route names, or why it cannot be read.
-	Secret(model.Key) (*corev1.Secret, error)
+	Secret(model.Object) (*corev1.Secret, error)
 }
 
-// Changes are the keys of objects that may differ from what was last ingested.
+// The kinds of objects that front doors depend on. EndpointSlices go by the Service
+// that they belong to.
+const (
+	KindService model.Kind = "Service"
+	KindSecret  model.Kind = "Secret"
+)
+
+// Changes are the objects that may differ from what was last ingested.
 type Changes struct {
-	Routes   map[model.Key]struct{}
-	Services map[model.Key]struct{}
-	Secrets  map[model.Key]struct{}
-	// Endpoints are routes of which only what their Services lead to may differ.
-	Endpoints map[model.Key]struct{}
+	// Objects are of any kind: those of front doors and those that these depend on.
+	Objects model.Objects
+	// Endpoints are objects of front doors of which only what their Services lead to
+	// may differ.
+	Endpoints model.Objects
 	// All asks for everything to be ingested again, as after new settings.
 	All bool
 }
 
 // Empty reports whether nothing changed.
-func (c Changes) Empty() bool {
-	return !c.All && len(c.Routes) == 0 && len(c.Services) == 0 && len(c.Secrets) == 0 && len(c.Endpoints) == 0
-}
+func (c Changes) Empty() bool { return !c.All && len(c.Objects) == 0 && len(c.Endpoints) == 0 }

@@ -46,14 +46,14 @@ type Cluster interface {
 	Take() door.Changes
 	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
 	// each of them, or why it cannot be read, is known.
-	NeedSecrets(map[model.Key]struct{})
+	NeedSecrets(model.Objects)
 	WaitForSecrets(context.Context) bool
 }
 
 // StatusSink is told what the router says about routes. Its methods do not block.
 type StatusSink interface {
 	Publish([]model.RouteStatus)
-	Forget([]model.Key)
+	Forget([]model.Object)
 }
 
 // Options configure an Engine.
@@ -121,7 +121,7 @@ type Engine struct {
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
-	reports  pipeline.KeySet
+	reports  model.Objects
 	removals *removals
 	// retriedAt is when refused routes were last tried again.
 	retriedAt time.Time
@@ -174,7 +174,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
 		pipeline: pipeline.New(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
-		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: pipeline.KeySet{},
+		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{},
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
@@ -200,7 +200,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var began time.Time
 	for {
 		wait := e.sync()
-		if n := len(turn.Routes) + len(turn.Endpoints); n > 0 {
+		if n := len(turn.Objects) + len(turn.Endpoints); n > 0 {
 			e.turns.took(n, time.Since(began), time.Now())
 		}
 		if next, due := e.turns.due(time.Now()); due && e.pid != 0 {

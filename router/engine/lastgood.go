@@ -29,8 +29,8 @@ const (
 // routes, so a change costs what its route does, and no namespace has more than
 // its share.
 type lastGood struct {
-	kept  map[model.Key]pipeline.Kept
-	texts map[model.Key][]byte
+	kept  map[model.Object]pipeline.Kept
+	texts map[model.Object][]byte
 	// used counts the bytes of each namespace, total those of all.
 	used  map[string]int
 	total int
@@ -42,11 +42,11 @@ type lastGood struct {
 }
 
 func newLastGood() lastGood {
-	return lastGood{kept: map[model.Key]pipeline.Kept{}, texts: map[model.Key][]byte{}, used: map[string]int{}, full: map[string]bool{}}
+	return lastGood{kept: map[model.Object]pipeline.Kept{}, texts: map[model.Object][]byte{}, used: map[string]int{}, full: map[string]bool{}}
 }
 
 // set notes what is to be kept of a route, if anything is.
-func (l *lastGood) set(key model.Key, k pipeline.Kept, keep bool) {
+func (l *lastGood) set(key model.Object, k pipeline.Kept, keep bool) {
 	former, had := l.texts[key]
 	if keep && had && l.kept[key] == k {
 		return
@@ -83,7 +83,7 @@ func (l *lastGood) add(namespace string, bytes int) {
 
 // file returns the text of the file.
 func (l *lastGood) file() []byte {
-	keys := slices.SortedFunc(maps.Keys(l.texts), func(a, b model.Key) int {
+	keys := slices.SortedFunc(maps.Keys(l.texts), func(a, b model.Object) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	texts := make([][]byte, len(keys))

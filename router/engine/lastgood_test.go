@@ -9,6 +9,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 )
@@ -20,11 +21,11 @@ import (
 func TestLastGoodBounded(t *testing.T) {
 	l := newLastGood()
 	add := func(namespace, name string) {
-		k := pipeline.Kept{Key: model.Key{Namespace: namespace, Name: name}, UID: "1", Good: &routev1.Route{
+		k := pipeline.Kept{Object: model.Object{Kind: route.Kind, Namespace: namespace, Name: name}, UID: "1", Good: &routev1.Route{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1"},
 			Spec:       routev1.RouteSpec{Host: "a.test", Path: "/" + strings.Repeat("x", 10_000)},
 		}}
-		l.set(k.Key, k, true)
+		l.set(k.Object, k, true)
 	}
 	for i := range 1000 {
 		add("flood", fmt.Sprintf("r%04d", i))
@@ -35,8 +36,8 @@ func TestLastGoodBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := kept[len(kept)-1]; last.Key.Namespace != "victim" || last.Good == nil {
-		t.Errorf("the last kept route is %s", last.Key)
+	if last := kept[len(kept)-1]; last.Object.Namespace != "victim" || last.Good == nil {
+		t.Errorf("the last kept route is %s", last.Object)
 	}
 	if full := l.tell(); len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) || l.tell() != nil {
 		t.Errorf("%d routes in %d bytes; full: %v", len(kept), len(text), full)
@@ -55,7 +56,7 @@ func TestLastGoodBounded(t *testing.T) {
 		t.Errorf("%s is left of %d bytes: %v, %v", text, l.total, l.used, l.full)
 	}
 	l.due = false
-	if l.set(model.Key{Namespace: "flood", Name: "r"}, pipeline.Kept{}, false); l.due {
+	if l.set(model.Object{Kind: route.Kind, Namespace: "flood", Name: "r"}, pipeline.Kept{}, false); l.due {
 		t.Error("a route that was not kept is a reason to write the file")
 	}
 }

@@ -12,14 +12,13 @@ import (
 
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
 
 // refuse lets a route fall back to the last version that HAProxy took. It
 // reports false if the route has nothing that could be refused.
-func (e *Engine) refuse(key model.Key, message string) bool {
+func (e *Engine) refuse(key model.Object, message string) bool {
 	scope, touched, ok := e.pipeline.Refuse(key, message)
 	if !ok {
 		return false
@@ -44,7 +43,7 @@ func (e *Engine) retry() {
 }
 
 // take notes what may differ from HAProxy, and which routes' status is due.
-func (e *Engine) take(scope *plan.Scope, touched pipeline.KeySet) {
+func (e *Engine) take(scope *plan.Scope, touched model.Objects) {
 	e.pending.Add(scope)
 	maps.Copy(e.reports, touched)
 	if secrets, changed := e.pipeline.Secrets(); changed {
@@ -57,7 +56,7 @@ func (e *Engine) take(scope *plan.Scope, touched pipeline.KeySet) {
 // by one. A route with a step that is refused falls back, and the plan is made
 // anew, until nothing is refused any more.
 func (e *Engine) isolate(refused []plan.Step) error {
-	q := quarantine{suspects: pipeline.KeySet{}, alone: map[plan.Step]bool{}}
+	q := quarantine{suspects: model.Objects{}, alone: map[plan.Step]bool{}}
 	for inBatch := true; ; {
 		if inBatch && !q.suspect(e, refused) {
 			q.all = true // nobody in particular: then all one by one
@@ -84,7 +83,7 @@ func (e *Engine) isolate(refused []plan.Step) error {
 // quarantine is what is known while a refused batch is taken apart.
 type quarantine struct {
 	// suspects are routes with steps in a batch that was refused.
-	suspects pipeline.KeySet
+	suspects model.Objects
 	// alone are steps of no single route out of such a batch; true are those
 	// that HAProxy refused.
 	alone map[plan.Step]bool
@@ -186,7 +185,7 @@ func (e *Engine) takeEach(steps []plan.Step, done func(plan.Step)) error {
 }
 
 // owner returns the route that a step is for.
-func (e *Engine) owner(s plan.Step) (model.Key, bool) {
+func (e *Engine) owner(s plan.Step) (model.Object, bool) {
 	if owner, owned := plan.OwnerIn(e.live, s); owned {
 		return owner, true
 	}
@@ -199,7 +198,7 @@ const blameAfter = 2 * time.Second
 // blame lays the alerts of HAProxy's start at the doors of the routes that they
 // name, each of which falls back. It reports whether there was one.
 func (e *Engine) blame(messages string) bool {
-	found, seen := false, pipeline.KeySet{}
+	found, seen := false, model.Objects{}
 	for _, b := range haproxy.Blame(e.o.Layout, messages) {
 		owner, owned := e.owner(b.Step)
 		if _, again := seen[owner]; owned && !again && e.refuse(owner, b.Message) {
@@ -241,7 +240,7 @@ func (e *Engine) bisect() bool {
 	if t.err != nil || culprit < 0 {
 		return false
 	}
-	return e.refuse(claims[culprit].Key, t.messages[culprit])
+	return e.refuse(claims[culprit].Owner, t.messages[culprit])
 }
 
 // trial asks HAProxy about files in a directory of their own.
@@ -278,9 +277,9 @@ func (t *trial) refused(without []*model.Claim) bool {
 	if t.err != nil {
 		return false
 	}
-	out := pipeline.KeySet{}
+	out := model.Objects{}
 	for _, c := range without {
-		out[c.Key] = struct{}{}
+		out[c.Owner] = struct{}{}
 	}
 	if t.err = t.files.Write(t.base, t.engine.pipeline.Want().Without(out)); t.err != nil {
 		return false

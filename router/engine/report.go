@@ -11,7 +11,7 @@ func (e *Engine) report() {
 	e.pipeline.Accept(e.reports)
 	e.noteLastGood()
 	var statuses []model.RouteStatus
-	var gone []model.Key
+	var gone []model.Object
 	for k := range e.reports {
 		known, pending := e.pipeline.Known(k)
 		if !known {

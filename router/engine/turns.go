@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -45,12 +44,12 @@ type turns struct {
 	spent map[string]spending
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
-	waiting map[string]map[model.Key]bool
+	waiting map[string]map[model.Object]bool
 	all     bool
 }
 
 func newTurns(caps plan.Capabilities) *turns {
-	t := &turns{size: turnSize, spent: map[string]spending{}, waiting: map[string]map[model.Key]bool{}}
+	t := &turns{size: turnSize, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
 	if !caps.DynamicBackends {
 		t.size = math.MaxInt // one reload is for all of them
 	}
@@ -109,15 +108,15 @@ func (t *turns) add(ch door.Changes) {
 	for key := range ch.Endpoints {
 		t.note(key, false)
 	}
-	for key := range ch.Routes {
+	for key := range ch.Objects {
 		t.note(key, true)
 	}
 }
 
-func (t *turns) note(key model.Key, object bool) {
+func (t *turns) note(key model.Object, object bool) {
 	routes := t.waiting[key.Namespace]
 	if routes == nil {
-		routes = map[model.Key]bool{}
+		routes = map[model.Object]bool{}
 		t.waiting[key.Namespace] = routes
 	}
 	routes[key] = routes[key] || object
@@ -131,7 +130,7 @@ func (t *turns) next(now time.Time) door.Changes {
 		t.all = false
 		return door.Changes{All: true}
 	}
-	ch := door.Changes{Routes: pipeline.KeySet{}, Endpoints: pipeline.KeySet{}}
+	ch := door.Changes{Objects: model.Objects{}, Endpoints: model.Objects{}}
 	if len(t.waiting) == 0 {
 		for name := range t.spent {
 			t.spend(name, 0, now) // forgets what is long ago
@@ -185,7 +184,7 @@ func (t *turns) move(namespace string, most int, into door.Changes) (moved int) 
 			return moved
 		}
 		if object {
-			into.Routes[key] = struct{}{}
+			into.Objects[key] = struct{}{}
 		} else {
 			into.Endpoints[key] = struct{}{}
 		}

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-func routesOf(namespace string, n int) pipeline.KeySet {
-	keys := pipeline.KeySet{}
+func routesOf(namespace string, n int) model.Objects {
+	keys := model.Objects{}
 	for i := range n {
-		keys[model.Key{Namespace: namespace, Name: fmt.Sprint("r", i)}] = struct{}{}
+		keys[model.Object{Kind: route.Kind, Namespace: namespace, Name: fmt.Sprint("r", i)}] = struct{}{}
 	}
 	return keys
 }
 
-func count(keys pipeline.KeySet, namespace string) (n int) {
+func count(keys model.Objects, namespace string) (n int) {
 	for k := range keys {
 		if k.Namespace == namespace {
 			n++
@@ -34,21 +34,21 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
 	q.add(door.Changes{Endpoints: routesOf("busy", 5000)})
-	q.add(door.Changes{Routes: routesOf("busy", 10)}) // some changed themselves, too
-	seen := pipeline.KeySet{}
+	q.add(door.Changes{Objects: routesOf("busy", 10)}) // some changed themselves, too
+	seen := model.Objects{}
 	for round := 0; waits(q); round++ {
 		if round == 3 {
-			q.add(door.Changes{Routes: routesOf("calm", 1)})
-			q.add(door.Changes{Routes: routesOf("some", 70)})
+			q.add(door.Changes{Objects: routesOf("calm", 1)})
+			q.add(door.Changes{Objects: routesOf("some", 70)})
 		}
 		ch := q.next(time.Now())
-		if n := len(ch.Routes) + len(ch.Endpoints); n > turnSize {
+		if n := len(ch.Objects) + len(ch.Endpoints); n > turnSize {
 			t.Fatalf("round %d: %d routes at once", round, n)
 		}
-		if calm, some := count(ch.Routes, "calm"), count(ch.Routes, "some"); round == 3 && (calm != 1 || some != 49) {
+		if calm, some := count(ch.Objects, "calm"), count(ch.Objects, "some"); round == 3 && (calm != 1 || some != 49) {
 			t.Errorf("%d of the namespace with one change, %d of that with 70", calm, some)
 		}
-		for _, keys := range []pipeline.KeySet{ch.Routes, ch.Endpoints} {
+		for _, keys := range []model.Objects{ch.Objects, ch.Endpoints} {
 			for key := range keys {
 				if _, twice := seen[key]; twice {
 					t.Errorf("%s twice", key)
@@ -75,7 +75,7 @@ func waits(q *turns) bool {
 func TestTurnsTime(t *testing.T) {
 	t.Parallel()
 	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
-	q.add(door.Changes{Routes: routesOf("many", 5000)})
+	q.add(door.Changes{Objects: routesOf("many", 5000)})
 	taken := turnSize
 	for _, step := range []struct {
 		took time.Duration
@@ -98,7 +98,7 @@ func TestTurnsTime(t *testing.T) {
 		if wait, due := q.due(now); !due || wait > 0 {
 			t.Errorf("a namespace rests for %v after few turns", wait)
 		}
-		if taken = len(q.next(now).Routes); taken != step.want {
+		if taken = len(q.next(now).Objects); taken != step.want {
 			t.Errorf("after a turn of %v, %d routes have one, want %d", step.took, taken, step.want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestTurnsTime(t *testing.T) {
 	all := newTurns(plan.Capabilities{})
 	all.took(5000, time.Minute, now)
 	all.spend("busy", 2*turnBurst, now)
-	if all.add(door.Changes{Routes: routesOf("busy", 3000)}); len(all.next(now).Routes) != 3000 {
+	if all.add(door.Changes{Objects: routesOf("busy", 3000)}); len(all.next(now).Objects) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
 	}
 }
@@ -119,10 +119,10 @@ func TestTurnsTime(t *testing.T) {
 func TestTurnsBusy(t *testing.T) {
 	t.Parallel()
 	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
-	q.add(door.Changes{Routes: routesOf("busy", 5000)})
+	q.add(door.Changes{Objects: routesOf("busy", 5000)})
 	q.spend("busy", 2*turnBurst, now)
 	for range 3 {
-		if taken := len(q.next(now).Routes); taken != leastTurn {
+		if taken := len(q.next(now).Objects); taken != leastTurn {
 			t.Errorf("a turn of %d routes", taken)
 		}
 		q.took(leastTurn, 2*time.Millisecond, now)
@@ -134,14 +134,14 @@ func TestTurnsBusy(t *testing.T) {
 	}
 	q.next(now)
 	q.took(leastTurn, time.Second, now)
-	q.add(door.Changes{Routes: routesOf("calm", 200)})
+	q.add(door.Changes{Objects: routesOf("calm", 200)})
 	if wait, due := q.due(now); !due || wait > 0 {
 		t.Errorf("another namespace waits for %v", wait)
 	}
-	if ch := q.next(now); len(ch.Routes) != turnSize || count(ch.Routes, "calm") != turnSize {
-		t.Errorf("%d routes have a turn in the rest", len(ch.Routes))
+	if ch := q.next(now); len(ch.Objects) != turnSize || count(ch.Objects, "calm") != turnSize {
+		t.Errorf("%d routes have a turn in the rest", len(ch.Objects))
 	}
-	if now = now.Add(turnBurst / turnRate * time.Second); len(q.next(now).Routes) != turnSize {
+	if now = now.Add(turnBurst / turnRate * time.Second); len(q.next(now).Objects) != turnSize {
 		t.Error("after the calm its turns are still small")
 	}
 }
@@ -150,28 +150,28 @@ func TestTurnsBusy(t *testing.T) {
 // again for what it refused, and a change of everything is for all.
 func TestTurnsReasons(t *testing.T) {
 	t.Parallel()
-	key := func(name string) model.Key { return model.Key{Namespace: "a", Name: name} }
+	key := func(name string) model.Object { return model.Object{Kind: route.Kind, Namespace: "a", Name: name} }
 	q := newTurns(plan.Capabilities{DynamicBackends: true})
-	q.add(door.Changes{Routes: pipeline.KeySet{key("byBoth"): {}, key("bySecret"): {}}})
-	q.add(door.Changes{Endpoints: pipeline.KeySet{key("byService"): {}, key("byBoth"): {}}})
+	q.add(door.Changes{Objects: model.Objects{key("byBoth"): {}, key("bySecret"): {}}})
+	q.add(door.Changes{Endpoints: model.Objects{key("byService"): {}, key("byBoth"): {}}})
 	ch := q.next(time.Now())
 	for _, name := range []string{"bySecret", "byBoth"} {
-		if _, ok := ch.Routes[key(name)]; !ok {
+		if _, ok := ch.Objects[key(name)]; !ok {
 			t.Errorf("%s is no change of the route: %v", name, ch)
 		}
 	}
-	if _, ok := ch.Endpoints[key("byService")]; !ok || len(ch.Endpoints) != 1 || len(ch.Routes) != 2 {
+	if _, ok := ch.Endpoints[key("byService")]; !ok || len(ch.Endpoints) != 1 || len(ch.Objects) != 2 {
 		t.Errorf("%v", ch)
 	}
-	q.add(door.Changes{Routes: routesOf("a", 3)})
+	q.add(door.Changes{Objects: routesOf("a", 3)})
 	q.add(door.Changes{All: true})
 	if ch := q.next(time.Now()); !ch.All || waits(q) {
 		t.Errorf("everything changed: %v, %t", ch, !waits(q))
 	}
 	if q = newTurns(plan.Capabilities{}); !waits(q) {
-		q.add(door.Changes{Routes: routesOf("a", 3000)})
+		q.add(door.Changes{Objects: routesOf("a", 3000)})
 	}
-	if ch := q.next(time.Now()); len(ch.Routes) != 3000 {
-		t.Errorf("%d at once, and each turn is a reload", len(ch.Routes))
+	if ch := q.next(time.Now()); len(ch.Objects) != 3000 {
+		t.Errorf("%d at once, and each turn is a reload", len(ch.Objects))
 	}
 }

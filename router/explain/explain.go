@@ -28,9 +28,9 @@ func (w *World) Explain(r *Request) *Explanation {
 	}
 	c := w.owner(d, r)
 	if c != nil {
-		info := w.info(c.Key)
+		info := w.info(c.Owner)
 		e.Route = &info
-		e.Findings = w.findingsOf(c.Key)
+		e.Findings = w.findingsOf(c.Owner)
 	}
 	switch {
 	case match.RedirectStatus(d.value) != 0:
@@ -75,7 +75,7 @@ func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
 	if c != nil {
 		e.Next = append(e.Next,
 			"ask the https:// address instead",
-			fmt.Sprintf("or set spec.tls.insecureEdgeTerminationPolicy of route %s to Redirect", c.Key))
+			fmt.Sprintf("or set spec.tls.insecureEdgeTerminationPolicy of route %s to Redirect", c.Owner))
 	}
 }
 
@@ -96,7 +96,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 		return
 	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
-	switch unknown := w.unknownServices(c.Key); {
+	switch unknown := w.unknownServices(c.Owner); {
 	case live:
 		e.Served = true
 		e.Result = Result{Text: "served by the route's endpoints"}
@@ -111,7 +111,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 // unavailable is the answer of a route without usable endpoint.
 func (w *World) unavailable(e *Explanation, c *model.Claim) {
 	why := "no endpoint is ready"
-	ingressClosed := route.Closed(w.source.routes[c.Key])
+	ingressClosed := route.Closed(w.source.routes[c.Owner])
 	switch {
 	case ingressClosed:
 		why = "its Ingress is closed by an annotation"
@@ -126,24 +126,24 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 		e.Result = Result{Text: "the connection is closed: " + why}
 	}
 	if len(e.Endpoints) > 0 {
-		e.Next = append(e.Next, fmt.Sprintf("give a backend of route %s a weight above 0", c.Key))
+		e.Next = append(e.Next, fmt.Sprintf("give a backend of route %s a weight above 0", c.Owner))
 		return
 	}
 	if c.Closed && !ingressClosed {
-		e.Next = append(e.Next, "see what is wrong: "+terminal.Command("kubectl", "fairlead", "why", "route/"+c.Key.Name, "-n", c.Key.Namespace))
+		e.Next = append(e.Next, "see what is wrong: "+terminal.Command("kubectl", "fairlead", "why", "route/"+c.Owner.Name, "-n", c.Owner.Namespace))
 		return
 	}
 	if ingressClosed {
-		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Key], "-n", c.Key.Namespace))
+		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Owner], "-n", c.Owner.Namespace))
 		return
 	}
-	for _, s := range w.pipeline.RouteServices(c.Key) {
+	for _, s := range w.pipeline.RouteServices(c.Owner) {
 		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(s))
 	}
 }
 
 // unknownServices returns the route's Services whose endpoints are not known.
-func (w *World) unknownServices(key model.Key) []string {
+func (w *World) unknownServices(key model.Object) []string {
 	var names []string
 	for _, s := range w.pipeline.RouteServices(key) {
 		if w.source.Service(s) != nil && !w.source.endpointsKnown(s) {
@@ -172,7 +172,7 @@ func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	if c == nil {
 		return
 	}
-	if why := w.source.unreadable[c.Key]; why != "" && !slices.Contains(e.Notes, why) {
+	if why := w.source.unreadable[c.Owner]; why != "" && !slices.Contains(e.Notes, why) {
 		note("%s", why)
 	}
 	if p := &c.Backend.Policy; p.Restricted && !r.ClientIP.IsValid() && e.Backend != "" {
@@ -183,16 +183,16 @@ func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
 
 // compareStatus says where the router's own word differs.
 func (w *World) compareStatus(e *Explanation, c *model.Claim) {
-	route := w.source.routes[c.Key]
+	route := w.source.routes[c.Owner]
 	if w.objects.Offline || route == nil {
 		return
 	}
 	admitted, known := admittedBy(route, w.options.Router)
 	switch {
 	case !known:
-		e.Notes = append(e.Notes, fmt.Sprintf("router %s has not written a status for route %s; is it running?", w.options.Router, c.Key))
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s has not written a status for route %s; is it running?", w.options.Router, c.Owner))
 	case !admitted.ok:
-		e.Notes = append(e.Notes, fmt.Sprintf("router %s itself says of route %s: not admitted, %s: %s", w.options.Router, c.Key, admitted.reason, admitted.message))
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s itself says of route %s: not admitted, %s: %s", w.options.Router, c.Owner, admitted.reason, admitted.message))
 		if remedy, ok := api.RemedyOf(api.Reason(admitted.reason)); ok {
 			e.Next = append(e.Next, remedy.Remedy)
 		}
@@ -200,6 +200,6 @@ func (w *World) compareStatus(e *Explanation, c *model.Claim) {
 }
 
 // slicesCommand shows the endpoints of a Service.
-func slicesCommand(service model.Key) string {
+func slicesCommand(service model.Object) string {
 	return terminal.Command("kubectl", "-n", service.Namespace, "get", "endpointslices", "-l", "kubernetes.io/service-name="+service.Name)
 }

@@ -125,7 +125,7 @@ func count(n int, noun string) string {
 
 // extraFindings are those that need not concern a running router, but the
 // author of a manifest.
-func (w *World) extraFindings(key model.Key) []Finding {
+func (w *World) extraFindings(key model.Object) []Finding {
 	var out []Finding
 	find := func(severity api.Severity, field string, reason api.Reason, message, effect string) {
 		r := w.source.routes[key]
@@ -141,7 +141,7 @@ func (w *World) extraFindings(key model.Key) []Finding {
 type finder func(severity api.Severity, field string, reason api.Reason, message, effect string)
 
 // unknownAnnotations finds annotations that look like the router's, but are not.
-func (w *World) unknownAnnotations(key model.Key, find finder) {
+func (w *World) unknownAnnotations(key model.Object, find finder) {
 	known := map[string]bool{}
 	for _, a := range policy.Annotations() {
 		known[a.Key] = true
@@ -163,7 +163,7 @@ func (w *World) unknownAnnotations(key model.Key, find finder) {
 
 // servicePorts checks the route's port against its Services, as far as there
 // are no endpoints yet that the router could check.
-func (w *World) servicePorts(key model.Key, find finder) {
+func (w *World) servicePorts(key model.Object, find finder) {
 	route := w.source.routes[key]
 	if route.Spec.Port == nil || w.source.ingress[key] != "" {
 		return
@@ -195,7 +195,7 @@ func (w *World) servicePorts(key model.Key, find finder) {
 }
 
 // certificateTime finds certificates outside of their time.
-func (w *World) certificateTime(key model.Key, find finder) {
+func (w *World) certificateTime(key model.Object, find finder) {
 	c, _ := w.pipeline.Claim(key)
 	if c == nil || c.Certificate == nil {
 		return

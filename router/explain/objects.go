@@ -13,16 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // Objects are what the answers are made from.
 type Objects struct {
-	Routes      map[model.Key]*routev1.Route
-	Ingresses   map[model.Key]*networkingv1.Ingress
-	Services    map[model.Key]*corev1.Service
-	Slices      map[model.Key][]*discoveryv1.EndpointSlice // by Service
-	Secrets     map[model.Key]*corev1.Secret
+	Routes      map[model.Object]*routev1.Route
+	Ingresses   map[model.Object]*networkingv1.Ingress
+	Services    map[model.Object]*corev1.Service
+	Slices      map[model.Object][]*discoveryv1.EndpointSlice // by Service
+	Secrets     map[model.Object]*corev1.Secret
 	Controllers map[string]*operatorv1.IngressController
 	Classes     map[string]*networkingv1.IngressClass
 	Namespaces  map[string]*corev1.Namespace
@@ -76,9 +77,9 @@ func (g Gap) String() string {
 // NewObjects returns an empty set.
 func NewObjects() *Objects {
 	return &Objects{
-		Routes: map[model.Key]*routev1.Route{}, Ingresses: map[model.Key]*networkingv1.Ingress{},
-		Services: map[model.Key]*corev1.Service{}, Slices: map[model.Key][]*discoveryv1.EndpointSlice{},
-		Secrets: map[model.Key]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
+		Routes: map[model.Object]*routev1.Route{}, Ingresses: map[model.Object]*networkingv1.Ingress{},
+		Services: map[model.Object]*corev1.Service{}, Slices: map[model.Object][]*discoveryv1.EndpointSlice{},
+		Secrets: map[model.Object]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
 		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
 	}
@@ -100,7 +101,7 @@ func (o *Objects) Add(object metav1.Object) {
 	case *corev1.Service:
 		o.Services[key] = v
 	case *discoveryv1.EndpointSlice:
-		service := model.Key{Namespace: v.Namespace, Name: v.Labels[discoveryv1.LabelServiceName]}
+		service := model.Object{Kind: door.KindService, Namespace: v.Namespace, Name: v.Labels[discoveryv1.LabelServiceName]}
 		o.Slices[service] = append(slices.DeleteFunc(o.Slices[service], func(s *discoveryv1.EndpointSlice) bool { return s.Name == v.Name }), v)
 	case *corev1.Secret:
 		o.Secrets[key] = v
@@ -122,7 +123,7 @@ func (o *Objects) readable(kind, namespace string) bool {
 
 // secretGap returns why a Secret is not known, or "". Manifests seldom have
 // Secrets, so a missing one is no fault of theirs.
-func (o *Objects) secretGap(key model.Key) string {
+func (o *Objects) secretGap(key model.Object) string {
 	if o.Offline && o.Secrets[key] == nil {
 		return "is not among the manifests"
 	}
@@ -137,8 +138,8 @@ func (o *Objects) secretGap(key model.Key) string {
 // ControllerNames returns the names of the IngressControllers, sorted.
 func (o *Objects) ControllerNames() []string { return slices.Sorted(maps.Keys(o.Controllers)) }
 
-func keyOf(o metav1.Object) model.Key {
-	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+func keyOf(o metav1.Object) model.Object {
+	return model.Object{Kind: model.Kind(refOf(o).Kind), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // Ref names an object as findings do.

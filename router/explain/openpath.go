@@ -11,7 +11,7 @@ import (
 // openPath tells of a route that is open to everybody around a path that is
 // not: its pods get what is written like the protected path and is not, if they
 // serve that as well.
-func (w *World) openPath(key model.Key, find finder) {
+func (w *World) openPath(key model.Object, find finder) {
 	open, served := w.pipeline.Claim(key)
 	if !served || open.Guard() != "" || open.Termination == model.Passthrough {
 		return
@@ -21,8 +21,8 @@ func (w *World) openPath(key model.Key, find finder) {
 			continue
 		}
 		field, protected := "spec.path", "a route of another namespace"
-		if c.Key.Namespace == key.Namespace {
-			protected = "route " + c.Key.Name
+		if c.Owner.Namespace == key.Namespace {
+			protected = "route " + c.Owner.Name
 		}
 		find(api.SeverityInfo, field, api.ReasonOpenPath, fmt.Sprintf("is open around path %s, which %s protects", pathText(c), protected),
 			"paths of the host are normalised before they are matched, and ambiguous ones get 400; the pods of this route must not serve the protected path under another name")

@@ -16,7 +16,7 @@ func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
 	host := d.name(r)
 	var out []Other
 	for _, key := range w.about(host) {
-		if winner != nil && key == winner.Key {
+		if winner != nil && key == winner.Owner {
 			continue
 		}
 		code, why := w.lost(key, d, r, winner)
@@ -29,7 +29,7 @@ func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
 }
 
 // lost says why a route does not decide a request.
-func (w *World) lost(key model.Key, d decision, r *Request, winner *model.Claim) (code, why string) {
+func (w *World) lost(key model.Object, d decision, r *Request, winner *model.Claim) (code, why string) {
 	if why := w.source.unselected[key]; why != "" {
 		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
 			why += "; it is served by router " + strings.Join(names, ", ")
@@ -65,7 +65,7 @@ func (w *World) named(host string) bool {
 }
 
 // refusedFor returns the finding that keeps a route from being served.
-func (w *World) refusedFor(key model.Key) (code, why string) {
+func (w *World) refusedFor(key model.Object) (code, why string) {
 	for _, f := range w.pipeline.Status(key).Findings {
 		if f.Severity == api.SeverityError {
 			return string(f.Reason), f.Message
@@ -86,7 +86,7 @@ func beaten(c, winner *model.Claim) (code, why string) {
 	case len(c.Path) < len(winner.Path):
 		return LostShorterPath, fmt.Sprintf("its path %s is shorter than %s", pathText(c), pathText(winner))
 	}
-	return string(api.ReasonHostAlreadyClaimed), fmt.Sprintf("route %s has the same path and goes first", winner.Key.Name)
+	return string(api.ReasonHostAlreadyClaimed), fmt.Sprintf("route %s has the same path and goes first", winner.Owner.Name)
 }
 
 func wild(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }

@@ -15,7 +15,7 @@ import (
 )
 
 // info describes a route and what it claims.
-func (w *World) info(key model.Key) RouteInfo {
+func (w *World) info(key model.Object) RouteInfo {
 	info := RouteInfo{Namespace: key.Namespace, Name: key.Name, Ingress: w.source.ingress[key]}
 	r := w.source.routes[key]
 	if r == nil {
@@ -101,7 +101,7 @@ func (w *World) servedDefault(sni string, r *Request) *Certificate {
 		why = "the client sends no server name"
 	}
 	for _, c := range w.claimsFor(sni) {
-		if why := w.source.unreadable[c.Key]; why != "" {
+		if why := w.source.unreadable[c.Owner]; why != "" {
 			return &Certificate{Source: "unknown", Note: why}
 		}
 	}
@@ -139,7 +139,7 @@ func (w *World) describe(text, name string) *Certificate {
 }
 
 // findingsOf returns what the router has to say about a route.
-func (w *World) findingsOf(key model.Key) []Finding {
+func (w *World) findingsOf(key model.Object) []Finding {
 	if known, _ := w.pipeline.Known(key); !known {
 		return nil
 	}

@@ -14,13 +14,13 @@ import (
 // policies lists what is in force for a route: how servers share requests, and
 // each annotation that the router reads and the route has.
 func (w *World) policies(c *model.Claim) []Policy {
-	route := w.source.routes[c.Key]
+	route := w.source.routes[c.Owner]
 	termination := string(c.Termination)
 	if termination == "" {
 		termination = "plain"
 	}
 	invalid := map[string]bool{}
-	for _, f := range w.pipeline.Status(c.Key).Findings {
+	for _, f := range w.pipeline.Status(c.Owner).Findings {
 		if f.Reason == api.ReasonInvalidAnnotation {
 			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
 		}

@@ -18,8 +18,8 @@ import (
 var _ door.Source = (*source)(nil)
 
 // Routes implements door.Source.
-func (s *source) Routes() []model.Key {
-	var keys []model.Key
+func (s *source) Routes() []model.Object {
+	var keys []model.Object
 	for k := range s.selected {
 		keys = append(keys, k)
 	}
@@ -27,7 +27,7 @@ func (s *source) Routes() []model.Key {
 }
 
 // Route implements door.Source.
-func (s *source) Route(key model.Key) *routev1.Route {
+func (s *source) Route(key model.Object) *routev1.Route {
 	if !s.selected[key] {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (s *source) Route(key model.Key) *routev1.Route {
 
 // Service implements door.Source. Services that could not be read are taken
 // as there.
-func (s *source) Service(key model.Key) *backend.Service {
+func (s *source) Service(key model.Object) *backend.Service {
 	if found := s.Services[key]; found != nil {
 		return backend.NewService(found)
 	}
@@ -47,7 +47,7 @@ func (s *source) Service(key model.Key) *backend.Service {
 }
 
 // Slices implements door.Source.
-func (s *source) Slices(service model.Key) []*backend.Slice {
+func (s *source) Slices(service model.Object) []*backend.Slice {
 	var read []*backend.Slice
 	for _, slice := range s.Objects.Slices[service] {
 		read = append(read, backend.NewSlice(slice))
@@ -56,11 +56,11 @@ func (s *source) Slices(service model.Key) []*backend.Slice {
 }
 
 // Secret implements door.Source.
-func (s *source) Secret(key model.Key) (*corev1.Secret, error) { return s.Secrets[key], nil }
+func (s *source) Secret(key model.Object) (*corev1.Secret, error) { return s.Secrets[key], nil }
 
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests
 // of an application have none: pods do not exist yet.
-func (s *source) endpointsKnown(service model.Key) bool {
+func (s *source) endpointsKnown(service model.Object) bool {
 	if !s.readable("EndpointSlice", service.Namespace) {
 		return false
 	}
@@ -115,7 +115,7 @@ func (w *World) class(i *networkingv1.Ingress) (class *networkingv1.IngressClass
 }
 
 // ingressInput gathers what an Ingress depends on.
-func (w *World) ingressInput(key model.Key, i *networkingv1.Ingress) ingress.Input {
+func (w *World) ingressInput(key model.Object, i *networkingv1.Ingress) ingress.Input {
 	in := ingress.Input{
 		Ingress: i, Services: map[string]*corev1.Service{}, Secrets: map[string]*corev1.Secret{}, Routes: map[string]*routev1.Route{},
 	}
@@ -166,7 +166,7 @@ func (w *World) unknownSecret(i *networkingv1.Ingress, field string) bool {
 		if field != fmt.Sprintf("spec.tls[%d].secretName", n) {
 			continue
 		}
-		key := model.Key{Namespace: i.Namespace, Name: t.SecretName}
+		key := model.Object{Kind: door.KindSecret, Namespace: i.Namespace, Name: t.SecretName}
 		if why := w.objects.secretGap(key); why != "" {
 			w.note("Secret %s of Ingress %s %s", key, i.Name, why)
 			return true
@@ -182,7 +182,7 @@ func (w *World) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) st
 		return ""
 	}
 	for _, t := range i.Spec.TLS {
-		key := model.Key{Namespace: i.Namespace, Name: t.SecretName}
+		key := model.Object{Kind: door.KindSecret, Namespace: i.Namespace, Name: t.SecretName}
 		if t.SecretName == "" || !slices.Contains(t.Hosts, r.Spec.Host) {
 			continue
 		}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/ingress"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -56,16 +58,19 @@ type Reach struct {
 
 // Why explains an object. The error says what to ask instead.
 func (w *World) Why(kind, namespace, name string) (*Why, error) {
-	key := model.Key{Namespace: namespace, Name: name}
+	key := func(kind model.Kind) model.Object { return model.Object{Kind: kind, Namespace: namespace, Name: name} }
 	y := &Why{Schema: SchemaWhy, Router: w.options.Router, Notes: slices.Clone(w.notes)}
 	var err error
 	switch strings.ToLower(kind) {
 	case "route", "routes", "route.route.openshift.io":
-		y.Object, err = "route/"+key.String(), w.whyRoute(y, key)
+		o := key(route.Kind)
+		y.Object, err = "route/"+o.String(), w.whyRoute(y, o)
 	case "ingress", "ingresses", "ing", "ingress.networking.k8s.io":
-		y.Object, err = "ingress/"+key.String(), w.whyIngress(y, key)
+		o := key(ingress.Kind)
+		y.Object, err = "ingress/"+o.String(), w.whyIngress(y, o)
 	case "service", "services", "svc":
-		y.Object, err = "service/"+key.String(), w.whyService(y, key)
+		o := key(door.KindService)
+		y.Object, err = "service/"+o.String(), w.whyService(y, o)
 	default:
 		return nil, fmt.Errorf("kind %q is not one of route, ingress and service", kind)
 	}
@@ -90,7 +95,7 @@ func (y *Why) next(format string, args ...any) {
 }
 
 // missing says that an object is not there, or that it cannot be known.
-func (w *World) missing(kind string, key model.Key) error {
+func (w *World) missing(kind string, key model.Object) error {
 	switch {
 	case !w.objects.readable(kind, key.Namespace):
 		return fmt.Errorf("%s %s could not be read: you have no right to list %s of namespace %s", kind, key, plural(kind), key.Namespace)
@@ -100,7 +105,7 @@ func (w *World) missing(kind string, key model.Key) error {
 	return fmt.Errorf("there is no %s %s; another namespace is named with -n", kind, key)
 }
 
-func (w *World) whyRoute(y *Why, key model.Key) error {
+func (w *World) whyRoute(y *Why, key model.Object) error {
 	if w.source.routes[key] == nil {
 		return w.missing("Route", key)
 	}
@@ -120,7 +125,7 @@ func (w *World) whyRoute(y *Why, key model.Key) error {
 }
 
 // routerWord adds what the running router says, where it differs.
-func (w *World) routerWord(y *Why, key model.Key) {
+func (w *World) routerWord(y *Why, key model.Object) {
 	if w.objects.Offline || w.source.unselected[key] != "" {
 		return
 	}
@@ -141,7 +146,7 @@ func (w *World) routerWord(y *Why, key model.Key) {
 const anyLabel = "any-host"
 
 // oneRoute says what a route does.
-func (w *World) oneRoute(key model.Key) WhyRoute {
+func (w *World) oneRoute(key model.Object) WhyRoute {
 	out := WhyRoute{Route: w.info(key), Findings: w.findingsOf(key)}
 	c, served := w.pipeline.Claim(key)
 	if !served {
@@ -189,7 +194,7 @@ func (w *World) shadows(c *model.Claim) []Other {
 	}
 	for _, key := range candidates {
 		o, served := w.pipeline.Claim(key)
-		if !served || key == c.Key || !overlaps(c, o) {
+		if !served || key == c.Owner || !overlaps(c, o) {
 			continue
 		}
 		where := "takes " + claimText(o.Host, o.Path, false) + " and all below"
@@ -226,7 +231,7 @@ func samplePath(c *model.Claim) string {
 	return c.Path
 }
 
-func (w *World) whyIngress(y *Why, key model.Key) error {
+func (w *World) whyIngress(y *Why, key model.Object) error {
 	i := w.objects.Ingresses[key]
 	if i == nil {
 		return w.missing("Ingress", key)
@@ -265,7 +270,7 @@ func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
 	}
 }
 
-func (w *World) whyService(y *Why, key model.Key) error {
+func (w *World) whyService(y *Why, key model.Object) error {
 	if w.source.Service(key) == nil {
 		return w.missing("Service", key)
 	}
@@ -297,7 +302,7 @@ func (w *World) whyService(y *Why, key model.Key) error {
 }
 
 // serviceShare returns the percentage of a route's requests for a Service.
-func serviceShare(r *routev1.Route, service model.Key) (share float64, named bool) {
+func serviceShare(r *routev1.Route, service model.Object) (share float64, named bool) {
 	if r.Namespace != service.Namespace {
 		return 0, false
 	}

@@ -47,10 +47,10 @@ type World struct {
 	source     *source
 	tables     map[plan.Map]match.Table
 	// byBackend finds the route of a backend's name.
-	byBackend map[string]model.Key
+	byBackend map[string]model.Object
 	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
 	// refused routes where they would be.
-	byHost map[string][]model.Key
+	byHost map[string][]model.Object
 	// defaultCert is the router's own certificate, or nil if it is not known.
 	defaultCert *model.Certificate
 	findings    []api.Finding
@@ -62,7 +62,7 @@ const unknownCertificate = "default:default:unknown"
 
 // NewWorld decides everything that the objects say about one router.
 func NewWorld(o *Objects, opts Options) (*World, error) {
-	w := &World{objects: o, options: opts, byBackend: map[string]model.Key{}, byHost: map[string][]model.Key{}, tables: map[plan.Map]match.Table{}}
+	w := &World{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}, tables: map[plan.Map]match.Table{}}
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func domainOf(domain string, ic *operatorv1.IngressController) string {
 
 // defaultCertificate finds the router's own certificate among the Secrets.
 func (w *World) defaultCertificate() {
-	key := model.Key{Namespace: api.OperandNamespace, Name: api.CertificateSecretName(w.options.Router)}
+	key := model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(w.options.Router)}
 	secret := w.objects.Secrets[key]
 	if secret == nil {
 		return
@@ -210,25 +210,25 @@ func (w *World) defaultCertificate() {
 type source struct {
 	*Objects
 	world    *World
-	routes   map[model.Key]*routev1.Route
-	selected map[model.Key]bool
+	routes   map[model.Object]*routev1.Route
+	selected map[model.Object]bool
 	// unselected says why a route is none of this router's.
-	unselected map[model.Key]string
+	unselected map[model.Object]string
 	// ingress names the Ingress that a route was made of.
-	ingress map[model.Key]string
+	ingress map[model.Object]string
 	// unreadable routes name a Secret that the user may not read.
-	unreadable map[model.Key]string
+	unreadable map[model.Object]string
 }
 
 func newSource(w *World) *source {
 	return &source{
-		Objects: w.objects, world: w, routes: map[model.Key]*routev1.Route{}, selected: map[model.Key]bool{},
-		unselected: map[model.Key]string{}, ingress: map[model.Key]string{}, unreadable: map[model.Key]string{},
+		Objects: w.objects, world: w, routes: map[model.Object]*routev1.Route{}, selected: map[model.Object]bool{},
+		unselected: map[model.Object]string{}, ingress: map[model.Object]string{}, unreadable: map[model.Object]string{},
 	}
 }
 
 // add takes a route in as the API server would store it.
-func (s *source) add(key model.Key, r *routev1.Route) {
+func (s *source) add(key model.Object, r *routev1.Route) {
 	r = r.DeepCopy()
 	w := s.world
 	if r.UID == "" { // the pipeline knows an object by it
@@ -240,7 +240,7 @@ func (s *source) add(key model.Key, r *routev1.Route) {
 	// The router may read Secrets that the user may not: without them, the
 	// rest of the route is explained.
 	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
-		secret := model.Key{Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
+		secret := model.Object{Kind: door.KindSecret, Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
 		if why := w.objects.secretGap(secret); why != "" {
 			s.unreadable[key] = fmt.Sprintf("Secret %s %s", secret, why)
 			t.ExternalCertificate = nil
@@ -319,15 +319,15 @@ func (w *World) indexHosts() {
 
 // about returns the routes of a host, of the wildcard that covers it, and
 // those for any host.
-func (w *World) about(host string) []model.Key {
+func (w *World) about(host string) []model.Object {
 	return slices.Concat(w.byHost[host], w.byHost[match.Wildcard(host)], w.byHost[match.Any])
 }
 
 // keys returns all routes, those that are not selected included, in order.
-func (s *source) keys() []model.Key {
+func (s *source) keys() []model.Object {
 	return slices.SortedFunc(maps.Keys(s.routes), compareKeys)
 }
 
-func compareKeys(a, b model.Key) int {
+func compareKeys(a, b model.Object) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

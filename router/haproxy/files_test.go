@@ -100,7 +100,7 @@ func everything(t testing.TB) *plan.State {
 	st.CAs["ns:ca:1"] = cert.PEM // the blocks that are not certificates do not count
 	addr := netip.MustParseAddrPort("198.18.9.1:80")
 	for i, p := range model.Profiles() {
-		b := &model.Backend{Kind: model.KindHTTP, Owner: model.Key{Namespace: "ns", Name: "r" + strconv.Itoa(i)}, Profile: p}
+		b := &model.Backend{Kind: model.KindHTTP, Owner: model.Object{Kind: "Route", Namespace: "ns", Name: "r" + strconv.Itoa(i)}, Profile: p}
 		for _, o := range []model.ServerOptions{
 			{},
 			{CheckInterval: "5000ms"},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -66,8 +67,8 @@ func metaChanged(a, b metav1.Object) bool {
 
 // serviceOf returns the Service that a slice belongs to. Slices without the
 // label belong to none, and get a key that no Service has.
-func serviceOf(key model.Key, s *backend.Slice) model.Key {
-	return model.Key{Namespace: key.Namespace, Name: s.Service()}
+func serviceOf(key model.Object, s *backend.Slice) model.Object {
+	return model.Object{Kind: door.KindService, Namespace: key.Namespace, Name: s.Service()}
 }
 
 // The functions below remove what nobody reads.

@@ -97,7 +97,7 @@ func TestChanged(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	t.Parallel()
-	namespaces := newStore(whole(stripNamespace), func(_ model.Key, _, _ *metav1.PartialObjectMetadata) {})
+	namespaces := newStore(kindNamespace, whole(stripNamespace), func(_ model.Object, _, _ *metav1.PartialObjectMetadata) {})
 	if err := namespaces.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "prod", Labels: map[string]string{"stage": "prod"},
 	}}); err != nil {

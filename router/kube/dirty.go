@@ -29,26 +29,14 @@ func (d *dirtySet) markAll() {
 	d.signal()
 }
 
-func (d *dirtySet) markRoute(key model.Key) {
-	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Routes }, key)
-}
-
-func (d *dirtySet) markService(key model.Key) {
-	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Services }, key)
-}
-
-func (d *dirtySet) markSecret(key model.Key) {
-	d.mark(func(c *door.Changes) *map[model.Key]struct{} { return &c.Secrets }, key)
-}
-
-func (d *dirtySet) mark(set func(*door.Changes) *map[model.Key]struct{}, key model.Key) {
+// mark notes a changed object.
+func (d *dirtySet) mark(o model.Object) {
 	d.mu.Lock()
 	if !d.changes.All {
-		keys := set(&d.changes)
-		if *keys == nil {
-			*keys = map[model.Key]struct{}{}
+		if d.changes.Objects == nil {
+			d.changes.Objects = model.Objects{}
 		}
-		(*keys)[key] = struct{}{}
+		d.changes.Objects[o] = struct{}{}
 	}
 	d.mu.Unlock()
 	d.signal()

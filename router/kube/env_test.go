@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -226,20 +227,12 @@ func background(t *testing.T, f func(context.Context) error) func() {
 // changesUntil takes changes until done is true for all that was taken.
 func changesUntil(t *testing.T, w *Watcher, what string, done func(door.Changes) bool) door.Changes {
 	t.Helper()
-	sum := door.Changes{
-		Routes: map[model.Key]struct{}{}, Services: map[model.Key]struct{}{}, Secrets: map[model.Key]struct{}{},
-	}
+	sum := door.Changes{Objects: model.Objects{}}
 	limit := time.After(30 * time.Second)
 	for {
 		c := w.Take()
 		sum.All = sum.All || c.All
-		for _, pair := range []struct{ to, from map[model.Key]struct{} }{
-			{sum.Routes, c.Routes}, {sum.Services, c.Services}, {sum.Secrets, c.Secrets},
-		} {
-			for key := range pair.from {
-				pair.to[key] = struct{}{}
-			}
-		}
+		maps.Copy(sum.Objects, c.Objects)
 		if done(sum) {
 			return sum
 		}
@@ -251,16 +244,8 @@ func changesUntil(t *testing.T, w *Watcher, what string, done func(door.Changes)
 	}
 }
 
-func hasRoute(key model.Key) func(door.Changes) bool {
-	return func(c door.Changes) bool { _, ok := c.Routes[key]; return ok }
-}
-
-func hasService(key model.Key) func(door.Changes) bool {
-	return func(c door.Changes) bool { _, ok := c.Services[key]; return ok }
-}
-
-func hasSecret(key model.Key) func(door.Changes) bool {
-	return func(c door.Changes) bool { _, ok := c.Secrets[key]; return ok }
+func has(o model.Object) func(door.Changes) bool {
+	return func(c door.Changes) bool { _, ok := c.Objects[o]; return ok }
 }
 
 func all(c door.Changes) bool { return c.All }

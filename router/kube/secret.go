@@ -10,13 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // SecretError says why a Secret that a route names cannot be read. Its text is
 // meant for the owner of the route.
 type SecretError struct {
-	Key model.Key
+	Key model.Object
 	// Unread is true until the API server has answered for the first time:
 	// it is then not known whether anything is wrong. The key becomes dirty
 	// with the answer.
@@ -61,7 +62,7 @@ type secretSet struct {
 	begin func(func(context.Context))
 
 	mu      sync.Mutex
-	watches map[model.Key]*secretWatch
+	watches map[model.Object]*secretWatch
 	// watched counts the watches of each namespace, turns has its Secrets that
 	// are not watched.
 	watched map[string]int
@@ -70,7 +71,7 @@ type secretSet struct {
 
 // secretWatch is the state of one Secret.
 type secretWatch struct {
-	key   model.Key
+	key   model.Object
 	store *store[*corev1.Secret]
 	// watched is false if the Secret is read in turns, gone true once nobody
 	// needs it.
@@ -86,7 +87,7 @@ type secretWatch struct {
 
 // need starts and stops watches so that exactly those Secrets are watched, or read
 // in turns.
-func (s *secretSet) need(keys map[model.Key]struct{}) {
+func (s *secretSet) need(keys model.Objects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, w := range s.watches {
@@ -98,14 +99,14 @@ func (s *secretSet) need(keys map[model.Key]struct{}) {
 }
 
 // add starts watches and stops none.
-func (s *secretSet) add(keys map[model.Key]struct{}) {
+func (s *secretSet) add(keys model.Objects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.startAll(keys)
 }
 
 // startAll starts the watches that do not run yet. The caller holds mu.
-func (s *secretSet) startAll(keys map[model.Key]struct{}) {
+func (s *secretSet) startAll(keys model.Objects) {
 	for key := range keys {
 		if key.Name == "" { // the watch would be of all Secrets of the namespace
 			continue
@@ -165,16 +166,16 @@ func (s *secretSet) close() {
 	s.begin = func(func(context.Context)) {}
 }
 
-func (s *secretSet) newWatch(key model.Key) *secretWatch {
+func (s *secretSet) newWatch(key model.Object) *secretWatch {
 	w := &secretWatch{key: key, answered: make(chan struct{})}
-	w.store = newStore(whole(stripSecret), func(key model.Key, before, after *corev1.Secret) {
+	w.store = newStore(door.KindSecret, whole(stripSecret), func(key model.Object, before, after *corev1.Secret) {
 		if secretChanged(before, after) {
-			s.watcher.dirty.markSecret(key)
+			s.watcher.dirty.mark(key)
 		}
 	})
 	w.store.replaced = func() {
 		if w.answer(nil) {
-			s.watcher.dirty.markSecret(key)
+			s.watcher.dirty.mark(key)
 		}
 	}
 	return w
@@ -197,7 +198,7 @@ func (s *secretSet) run(w *secretWatch) {
 // nothing about it; the last state stays.
 func (s *secretSet) failed(w *secretWatch, err error) {
 	if apierrors.IsForbidden(err) && w.answer(err) {
-		s.watcher.dirty.markSecret(w.key)
+		s.watcher.dirty.mark(w.key)
 	}
 }
 
@@ -215,7 +216,7 @@ func (w *secretWatch) answer(refused error) bool {
 }
 
 // get returns the Secret or a *SecretError.
-func (s *secretSet) get(key model.Key) (*corev1.Secret, error) {
+func (s *secretSet) get(key model.Object) (*corev1.Secret, error) {
 	s.mu.Lock()
 	w := s.watches[key]
 	s.mu.Unlock()

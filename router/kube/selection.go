@@ -66,7 +66,7 @@ func (s *selection) selects(r *routev1.Route) bool {
 	if s.namespaces == nil {
 		return true
 	}
-	return s.selectsNamespace(s.known.get(model.Key{Name: r.Namespace}))
+	return s.selectsNamespace(s.known.get(model.Object{Kind: kindNamespace, Name: r.Namespace}))
 }
 
 func (s *selection) selectsNamespace(n *metav1.PartialObjectMetadata) bool {

@@ -72,7 +72,7 @@ func (s *StatusWriter) updateSettings(ctx context.Context) error {
 	known, findings := s.settings.known, s.settings.findings
 	s.mu.Unlock()
 	// The one last seen may have been deleted since; the store knows.
-	ic := s.watcher.controllers.get(keyOf(&metav1.ObjectMeta{Namespace: s.watcher.namespace, Name: s.watcher.name}))
+	ic := s.watcher.controllers.get(keyOf(kindController, &metav1.ObjectMeta{Namespace: s.watcher.namespace, Name: s.watcher.name}))
 	if !known || ic == nil {
 		return nil
 	}

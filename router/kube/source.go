@@ -9,10 +9,10 @@ import (
 )
 
 // Routes implements door.Source.
-func (w *Watcher) Routes() []model.Key {
+func (w *Watcher) Routes() []model.Object {
 	s := w.selection.Load()
-	var keys []model.Key
-	w.routes.each(func(key model.Key, r *routev1.Route) bool {
+	var keys []model.Object
+	w.routes.each(func(key model.Object, r *routev1.Route) bool {
 		if s.selects(r) {
 			keys = append(keys, key)
 		}
@@ -22,7 +22,7 @@ func (w *Watcher) Routes() []model.Key {
 }
 
 // Route implements door.Source.
-func (w *Watcher) Route(key model.Key) *routev1.Route {
+func (w *Watcher) Route(key model.Object) *routev1.Route {
 	r := w.routes.get(key)
 	if r == nil || !w.selection.Load().selects(r) {
 		return nil
@@ -31,12 +31,12 @@ func (w *Watcher) Route(key model.Key) *routev1.Route {
 }
 
 // Service implements door.Source.
-func (w *Watcher) Service(key model.Key) *backend.Service { return w.services.get(key) }
+func (w *Watcher) Service(key model.Object) *backend.Service { return w.services.get(key) }
 
 // Slices implements door.Source.
-func (w *Watcher) Slices(service model.Key) []*backend.Slice {
+func (w *Watcher) Slices(service model.Object) []*backend.Slice {
 	return w.slices.group(service)
 }
 
 // Secret implements door.Source. The error is a *SecretError.
-func (w *Watcher) Secret(key model.Key) (*corev1.Secret, error) { return w.secrets.get(key) }
+func (w *Watcher) Secret(key model.Object) (*corev1.Secret, error) { return w.secrets.get(key) }

@@ -66,8 +66,8 @@ type StatusWriter struct {
 
 	mu      sync.Mutex
 	budget  *eventBudget
-	desired map[model.Key]*desired
-	ahead   map[model.Key]ahead
+	desired map[model.Object]*desired
+	ahead   map[model.Object]ahead
 	// queue is nil unless this replica writes.
 	queue    queue
 	settings settingsReport
@@ -75,7 +75,7 @@ type StatusWriter struct {
 	writes, conflicts, failures, told atomic.Uint64
 }
 
-type queue = workqueue.TypedRateLimitingInterface[model.Key]
+type queue = workqueue.TypedRateLimitingInterface[model.Object]
 
 // desired is what this router says about one route.
 type desired struct {
@@ -126,7 +126,7 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
 		lease: defaultLeaseTimes, log: log, events: newTeller(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
 		budget:  newEventBudget(),
-		desired: map[model.Key]*desired{}, ahead: map[model.Key]ahead{},
+		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
 	}
 	seen, controllerSeen := s.routeSeen, s.settings.ring
@@ -140,23 +140,23 @@ func (s *StatusWriter) Publish(statuses []model.RouteStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, status := range statuses {
-		d := s.desired[status.Key]
+		d := s.desired[status.Object]
 		if d == nil || d.status.UID != status.UID {
 			d = &desired{}
-			s.desired[status.Key] = d
+			s.desired[status.Object] = d
 		} else if equalStatus(d.status, status) {
 			continue
 		}
 		status.Findings = slices.Clone(status.Findings)
 		d.status, d.urgent = status, true
-		s.enqueue(status.Key)
+		s.enqueue(status.Object)
 	}
 }
 
 // Forget drops the opinion about routes that were deleted or that no longer
 // belong to this router. If such a route still exists, the router's entry is
 // removed from its status. It never blocks.
-func (s *StatusWriter) Forget(keys []model.Key) {
+func (s *StatusWriter) Forget(keys []model.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range keys {
@@ -180,7 +180,7 @@ func (s *StatusWriter) Stats() Stats {
 
 // routeSeen looks again at a route whose object changed, in case somebody else
 // overwrote the entry.
-func (s *StatusWriter) routeSeen(key model.Key) {
+func (s *StatusWriter) routeSeen(key model.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, ok := s.ahead[key]; ok && !a.holds(s.watcher.routes.get(key)) {
@@ -192,7 +192,7 @@ func (s *StatusWriter) routeSeen(key model.Key) {
 }
 
 // enqueue asks a worker to look at a route. The caller holds mu.
-func (s *StatusWriter) enqueue(key model.Key) {
+func (s *StatusWriter) enqueue(key model.Object) {
 	if s.queue != nil {
 		s.queue.Add(key)
 	}
@@ -206,7 +206,7 @@ func (s *StatusWriter) write(ctx context.Context) {
 		return
 	}
 	q := workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Key](10*time.Millisecond, 15*time.Second))
+		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Object](10*time.Millisecond, 15*time.Second))
 	s.begin(q)
 	var workers sync.WaitGroup
 	workers.Go(func() { s.writeSettings(ctx) })
@@ -234,8 +234,8 @@ func (s *StatusWriter) write(ctx context.Context) {
 // carry an entry although they do not belong to this router.
 func (s *StatusWriter) begin(q queue) {
 	sel := s.watcher.selection.Load()
-	var left []model.Key
-	s.watcher.routes.each(func(key model.Key, r *routev1.Route) bool {
+	var left []model.Object
+	s.watcher.routes.each(func(key model.Object, r *routev1.Route) bool {
 		if _, has := withoutEntry(r.Status.Ingress, s.watcher.name); has && sel.excludes(r) {
 			left = append(left, key)
 		}
@@ -254,7 +254,7 @@ func (s *StatusWriter) begin(q queue) {
 }
 
 func equalStatus(a, b model.RouteStatus) bool {
-	return a.Key == b.Key && a.UID == b.UID && a.Host == b.Host && a.WildcardPolicy == b.WildcardPolicy &&
+	return a.Object == b.Object && a.UID == b.UID && a.Host == b.Host && a.WildcardPolicy == b.WildcardPolicy &&
 		a.Admitted == b.Admitted && a.Reason == b.Reason && a.Message == b.Message &&
 		slices.Equal(a.Findings, b.Findings)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -56,7 +57,7 @@ func (e *env) writer(t *testing.T, o Options, namespace string) (*Watcher, *Stat
 
 func statusOf(r *routev1.Route, admitted bool, findings ...api.Finding) model.RouteStatus {
 	status := model.RouteStatus{
-		Key: keyOf(r), UID: string(r.UID), Host: r.Spec.Host, WildcardPolicy: "None", Admitted: admitted, Findings: findings,
+		Object: keyOf(route.Kind, r), UID: string(r.UID), Host: r.Spec.Host, WildcardPolicy: "None", Admitted: admitted, Findings: findings,
 	}
 	if !admitted {
 		status.Reason, status.Message = api.ReasonHostAlreadyClaimed, "taken"
@@ -132,7 +133,7 @@ func (e *env) testWrites(t *testing.T) {
 	}
 	// The writes came back through the watch, but made no work.
 	sentinel := e.route(t, "writes", "sentinel", nil)
-	if c := changesUntil(t, w, "the sentinel", hasRoute(keyOf(sentinel))); hasRoute(keyOf(r))(c) {
+	if c := changesUntil(t, w, "the sentinel", has(keyOf(route.Kind, sentinel))); has(keyOf(route.Kind, r))(c) {
 		t.Error("the router's own status writes made the route dirty")
 	}
 	if got := e.readRoute(t, "writes", "web"); got.Spec.To.Name != "web" || got.Spec.Host != r.Spec.Host {
@@ -204,8 +205,10 @@ func (e *env) testLeave(t *testing.T) {
 	e.patchRoute(t, "leave", "leaves", "status", `{"status":{"ingress":[{"routerName":"leave","host":"a"},{"routerName":"other","host":"a"}]}}`)
 	e.patchRoute(t, "leave", "leaves", "", `{"metadata":{"labels":{"shard":"other"}}}`)
 	e.deleteRoute(t, "leave", "goes")
-	eventually(t, "the routes to be gone", func() bool { return w.Route(keyOf(leaves)) == nil && w.Route(keyOf(goes)) == nil })
-	s.Forget([]model.Key{keyOf(leaves), keyOf(goes)})
+	eventually(t, "the routes to be gone", func() bool {
+		return w.Route(keyOf(route.Kind, leaves)) == nil && w.Route(keyOf(route.Kind, goes)) == nil
+	})
+	s.Forget([]model.Object{keyOf(route.Kind, leaves), keyOf(route.Kind, goes)})
 	eventually(t, "the entry to be removed", func() bool { return e.entry(t, leaves, "leave") == nil })
 	if e.entry(t, leaves, "other") == nil {
 		t.Error("the entry of another router is gone")
@@ -236,7 +239,7 @@ func (e *env) testRepair(t *testing.T) {
 	// Somebody with the same name goes on having another opinion: no fight.
 	e.patchRoute(t, "repair", "web", "status", `{"status":{"ingress":[]}}`)
 	e.patchRoute(t, "repair", "web", "", `{"spec":{"path":"/a"}}`)
-	eventually(t, "the change", func() bool { return s.watcher.Route(keyOf(r)).Spec.Path == "/a" })
+	eventually(t, "the change", func() bool { return s.watcher.Route(keyOf(route.Kind, r)).Spec.Path == "/a" })
 	if got := s.Stats().Writes; got != 2 {
 		t.Errorf("%d writes within a minute, want 2", got)
 	}
@@ -253,7 +256,7 @@ func (e *env) testRepair(t *testing.T) {
 	e.deleteRoute(t, "repair", "web")
 	again := e.route(t, "repair", "web", nil)
 	eventually(t, "the new route", func() bool {
-		stored := s.watcher.Route(keyOf(again))
+		stored := s.watcher.Route(keyOf(route.Kind, again))
 		return stored != nil && stored.UID == again.UID
 	})
 	s.Publish([]model.RouteStatus{statusOf(r, false)})
@@ -346,7 +349,7 @@ func (e *env) testServiceAccount(t *testing.T) {
 	r := e.route(t, "rights", "web", nil)
 	account := e.as("system:serviceaccount:" + operand + ":router")
 	w, s, _ := e.writer(t, Options{RouterName: "rights", ControllerNamespace: operator, Config: account}, operand)
-	wantRoutes(t, w, keyOf(r))
+	wantRoutes(t, w, keyOf(route.Kind, r))
 	missing := api.Finding{Reason: api.ReasonServiceNotFound, Message: "no service", Severity: api.SeverityWarning}
 	s.Publish([]model.RouteStatus{statusOf(r, true, missing)})
 	e.wantAdmitted(t, r, "rights", corev1.ConditionTrue)

@@ -19,7 +19,7 @@ import (
 
 // work is what is to be done about one route.
 type work struct {
-	key model.Key
+	key model.Object
 	// route is the newest known object, not to be changed.
 	route *routev1.Route
 	// ingress is the status to write; differs tells whether it is a change.
@@ -35,7 +35,7 @@ type work struct {
 }
 
 // process brings one route's status and events up to date.
-func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
+func (s *StatusWriter) process(ctx context.Context, q queue, key model.Object) {
 	w, due := s.plan(key)
 	if !due {
 		q.Forget(key)
@@ -54,7 +54,7 @@ func (s *StatusWriter) process(ctx context.Context, q queue, key model.Key) {
 }
 
 // plan compares the newest object with the newest opinion.
-func (s *StatusWriter) plan(key model.Key) (work, bool) {
+func (s *StatusWriter) plan(key model.Object) (work, bool) {
 	stored := s.watcher.routes.get(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

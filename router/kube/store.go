@@ -14,6 +14,13 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
+// Kinds of objects whose keys do not leave this package.
+const (
+	kindController model.Kind = "IngressController"
+	kindNamespace  model.Kind = "Namespace"
+	kindSlice      model.Kind = "EndpointSlice"
+)
+
 // store keeps the newest state of all objects of one kind: of each what keep
 // leaves, which is a pointer. A reflector fills it; any goroutine may read it.
 // Readers get the stored pointers and must not write through them.
@@ -25,19 +32,21 @@ type store[T comparable] struct {
 	// keep returns what is worth memory of an API object, and false if the
 	// object is of another type. It may change the object.
 	keep func(any) (T, bool)
+	// kind is that of the objects' keys.
+	kind model.Kind
 	// changed is called after each change with what was kept before and what
 	// is now, either of which is nil for an object that appears or disappears.
 	// It is not called if the resource version is unchanged.
-	changed func(key model.Key, before, after T)
+	changed func(key model.Object, before, after T)
 	// index, if set, gives the key under which group finds the object.
-	index func(model.Key, T) model.Key
+	index func(model.Object, T) model.Object
 	// replaced, if set, is called after each full list.
 	replaced func()
 
 	seed   maphash.Seed
 	mu     sync.RWMutex
-	items  map[model.Key]item[T]
-	groups map[model.Key][]T
+	items  map[model.Object]item[T]
+	groups map[model.Object][]T
 	synced chan struct{}
 	once   sync.Once
 }
@@ -50,13 +59,14 @@ type item[T comparable] struct {
 	version uint64
 }
 
-func newStore[T comparable](keep func(any) (T, bool), changed func(key model.Key, before, after T)) *store[T] {
+func newStore[T comparable](kind model.Kind, keep func(any) (T, bool), changed func(key model.Object, before, after T)) *store[T] {
 	return &store[T]{
+		kind:    kind,
 		keep:    keep,
 		changed: changed,
 		seed:    maphash.MakeSeed(),
-		items:   map[model.Key]item[T]{},
-		groups:  map[model.Key][]T{},
+		items:   map[model.Object]item[T]{},
+		groups:  map[model.Object][]T{},
 		synced:  make(chan struct{}),
 	}
 }
@@ -84,14 +94,14 @@ func part[O, T any](read func(*O) *T) func(any) (*T, bool) {
 	}
 }
 
-func keyOf(o metav1.Object) model.Key {
-	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+func keyOf(kind model.Kind, o metav1.Object) model.Object {
+	return model.Object{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // entry is an object on its way into a store, without what is not kept of it.
 // It pretends to be an API object for the sake of the reflector.
 type entry[T comparable] struct {
-	key model.Key
+	key model.Object
 	item[T]
 }
 
@@ -110,7 +120,7 @@ func (s *store[T]) entry(obj any) (*entry[T], error) {
 	if !isObject {
 		return nil, fmt.Errorf("store object: unexpected type %T", obj)
 	}
-	key := keyOf(o)
+	key := keyOf(s.kind, o)
 	intern(&key.Namespace)
 	type version struct{ uid, resource string }
 	v := maphash.Comparable(s.seed, version{string(o.GetUID()), o.GetResourceVersion()})
@@ -122,7 +132,7 @@ func (s *store[T]) entry(obj any) (*entry[T], error) {
 }
 
 // get returns the object, or nil.
-func (s *store[T]) get(key model.Key) T {
+func (s *store[T]) get(key model.Object) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.items[key].value
@@ -130,14 +140,14 @@ func (s *store[T]) get(key model.Key) T {
 
 // group returns the objects with that index key. The result is never changed
 // later, so it needs no copy.
-func (s *store[T]) group(key model.Key) []T {
+func (s *store[T]) group(key model.Object) []T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.groups[key]
 }
 
 // each calls f for all objects, in any order, until f returns false.
-func (s *store[T]) each(f func(model.Key, T) bool) {
+func (s *store[T]) each(f func(model.Object, T) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for key, i := range s.items {
@@ -202,7 +212,7 @@ func (s *store[T]) Delete(obj any) error {
 // real differences are reported.
 func (s *store[T]) Replace(list []any, _ string) error {
 	type change struct {
-		key           model.Key
+		key           model.Object
 		before, after T
 	}
 	var changes []change
@@ -214,7 +224,7 @@ func (s *store[T]) Replace(list []any, _ string) error {
 		}
 	}
 	var none T
-	items := make(map[model.Key]item[T], len(list))
+	items := make(map[model.Object]item[T], len(list))
 	s.mu.Lock()
 	for _, e := range entries {
 		before, known := s.items[e.key]
@@ -264,7 +274,7 @@ func (s *store[T]) Transformer() cache.TransformFunc {
 
 // regroup moves an object between index groups. Groups are copied on change,
 // because readers hold them without a lock. The caller holds mu.
-func (s *store[T]) regroup(key model.Key, before, after T) {
+func (s *store[T]) regroup(key model.Object, before, after T) {
 	if s.index == nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -63,7 +64,7 @@ type Watcher struct {
 	controller atomic.Pointer[operatorv1.IngressController]
 	admitted   admitted
 	// routeSeen is told each route event, those without effect included.
-	routeSeen atomic.Pointer[func(model.Key)]
+	routeSeen atomic.Pointer[func(model.Object)]
 	// controllerSeen is told each event of the IngressController.
 	controllerSeen atomic.Pointer[func()]
 
@@ -95,24 +96,24 @@ func New(o Options) (*Watcher, error) {
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
 		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
-	w.routes = newStore(whole(stripRoute), w.routeEvent)
-	w.services = newStore(part(backend.NewService), func(key model.Key, before, after *backend.Service) {
+	w.routes = newStore(route.Kind, whole(stripRoute), w.routeEvent)
+	w.services = newStore(door.KindService, part(backend.NewService), func(key model.Object, before, after *backend.Service) {
 		if serviceChanged(before, after) {
-			w.dirty.markService(key)
+			w.dirty.mark(key)
 		}
 	})
-	w.slices = newStore(part(backend.NewSlice), func(key model.Key, before, after *backend.Slice) {
+	w.slices = newStore(kindSlice, part(backend.NewSlice), func(key model.Object, before, after *backend.Slice) {
 		if before != nil && sliceChanged(before, after) {
-			w.dirty.markService(serviceOf(key, before))
+			w.dirty.mark(serviceOf(key, before))
 		}
 		if after != nil && sliceChanged(before, after) {
-			w.dirty.markService(serviceOf(key, after))
+			w.dirty.mark(serviceOf(key, after))
 		}
 	})
 	w.slices.index = serviceOf
-	w.controllers = newStore(whole(stripController), w.controllerEvent)
+	w.controllers = newStore(kindController, whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
-	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Key]*secretWatch{}, watched: map[string]int{}, turns: map[string]*secretTurns{}}
+	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Object]*secretWatch{}, watched: map[string]int{}, turns: map[string]*secretTurns{}}
 	return w, nil
 }
 
@@ -193,14 +194,14 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 }
 
 // namedSecrets are the Secrets that the selected routes name now.
-func (w *Watcher) namedSecrets() map[model.Key]struct{} {
-	keys := map[model.Key]struct{}{}
+func (w *Watcher) namedSecrets() model.Objects {
+	keys := model.Objects{}
 	for _, key := range w.Routes() {
 		r := w.Route(key)
 		if r == nil || r.Spec.TLS == nil || r.Spec.TLS.ExternalCertificate == nil {
 			continue
 		}
-		keys[model.Key{Namespace: key.Namespace, Name: r.Spec.TLS.ExternalCertificate.Name}] = struct{}{}
+		keys[model.Object{Kind: door.KindSecret, Namespace: key.Namespace, Name: r.Spec.TLS.ExternalCertificate.Name}] = struct{}{}
 	}
 	return keys
 }
@@ -216,7 +217,7 @@ func (w *Watcher) Take() door.Changes { return w.dirty.take() }
 // NeedSecrets names the Secrets to watch, or to read in turns where a namespace
 // has many; others are forgotten. It returns at
 // once; Secret reports a pending SecretError until the API server answered.
-func (w *Watcher) NeedSecrets(keys map[model.Key]struct{}) { w.secrets.need(keys) }
+func (w *Watcher) NeedSecrets(keys model.Objects) { w.secrets.need(keys) }
 
 // WaitForSecrets waits until it is known for each needed Secret whether it can
 // be read. It returns false if ctx ends before.
@@ -228,9 +229,9 @@ func (w *Watcher) WaitForSecrets(ctx context.Context) bool { return w.secrets.wa
 // not start to serve the routes of others.
 func (w *Watcher) IngressController() *operatorv1.IngressController { return w.controller.Load() }
 
-func (w *Watcher) routeEvent(key model.Key, before, after *routev1.Route) {
+func (w *Watcher) routeEvent(key model.Object, before, after *routev1.Route) {
 	if routeChanged(before, after) {
-		w.dirty.markRoute(key)
+		w.dirty.mark(key)
 	}
 	if seen := w.routeSeen.Load(); seen != nil {
 		(*seen)(key)
@@ -259,7 +260,7 @@ func (w *Watcher) controllerAbsent() {
 	w.want(&selection{router: w.name})
 }
 
-func (w *Watcher) controllerEvent(key model.Key, _, after *operatorv1.IngressController) {
+func (w *Watcher) controllerEvent(key model.Object, _, after *operatorv1.IngressController) {
 	if seen := w.controllerSeen.Load(); seen != nil {
 		(*seen)()
 	}
@@ -312,7 +313,7 @@ func (w *Watcher) want(s *selection) bool {
 
 // watchNamespaces starts the watch. The caller holds mu.
 func (w *Watcher) watchNamespaces() {
-	namespaces := newStore(whole(stripNamespace), w.namespaceEvent)
+	namespaces := newStore(kindNamespace, whole(stripNamespace), w.namespaceEvent)
 	namespaces.replaced = func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -333,14 +334,14 @@ func (w *Watcher) activate(s *selection) {
 }
 
 // namespaceEvent marks the routes of a namespace that starts or stops matching.
-func (w *Watcher) namespaceEvent(key model.Key, before, after *metav1.PartialObjectMetadata) {
+func (w *Watcher) namespaceEvent(key model.Object, before, after *metav1.PartialObjectMetadata) {
 	s := w.selection.Load()
 	if s == nil || s.namespaces == nil || s.selectsNamespace(before) == s.selectsNamespace(after) {
 		return
 	}
-	w.routes.each(func(route model.Key, _ *routev1.Route) bool {
+	w.routes.each(func(route model.Object, _ *routev1.Route) bool {
 		if route.Namespace == key.Name {
-			w.dirty.markRoute(route)
+			w.dirty.mark(route)
 		}
 		return true
 	})

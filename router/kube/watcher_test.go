@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -47,7 +48,7 @@ func (e *env) testControllerAppears(t *testing.T) {
 	if !w.Take().All {
 		t.Error("the first changes do not ask for everything")
 	}
-	web := model.Key{Namespace: "appear", Name: "web"}
+	web := model.Object{Kind: route.Kind, Namespace: "appear", Name: "web"}
 	if w.IngressController() != nil || w.Route(web) == nil {
 		t.Errorf("without an IngressController: got %v, route %v", w.IngressController(), w.Route(web))
 	}
@@ -63,7 +64,7 @@ func (e *env) testControllerAppears(t *testing.T) {
 	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "status", `{"status":{"availableReplicas":2}}`)
 	eventually(t, "the status", func() bool { return w.IngressController().Status.AvailableReplicas == 2 })
 	e.route(t, "appear", "sentinel", nil)
-	if c := changesUntil(t, w, "the sentinel", hasRoute(model.Key{Namespace: "appear", Name: "sentinel"})); c.All {
+	if c := changesUntil(t, w, "the sentinel", has(model.Object{Kind: route.Kind, Namespace: "appear", Name: "sentinel"})); c.All {
 		t.Error("a change of the IngressController's status made everything dirty")
 	}
 	patch(t, e.crds.operator, "ingresscontrollers", "operator", "late", "", `{"spec":{"routeSelector":null}}`)
@@ -77,37 +78,38 @@ func (e *env) testChanges(t *testing.T) {
 	e.namespace(t, "changes", nil)
 	w, _ := e.watcher(t, Options{})
 	w.Take()
-	web := model.Key{Namespace: "changes", Name: "web"}
+	web := model.Object{Kind: route.Kind, Namespace: "changes", Name: "web"}
 
 	e.route(t, web.Namespace, web.Name, nil)
-	changesUntil(t, w, "the new route", hasRoute(web))
+	changesUntil(t, w, "the new route", has(web))
 	stored := w.Route(web)
 	if stored == nil || stored.Spec.Host != "web.changes.example.com" || stored.ManagedFields != nil {
 		t.Fatalf("stored route is %+v", stored)
 	}
 	e.patchRoute(t, web.Namespace, web.Name, "", `{"spec":{"path":"/a"}}`)
-	changesUntil(t, w, "the changed spec", hasRoute(web))
+	changesUntil(t, w, "the changed spec", has(web))
 	e.patchRoute(t, web.Namespace, web.Name, "", `{"metadata":{"annotations":{"a":"b"}}}`)
-	changesUntil(t, w, "the annotation", hasRoute(web))
+	changesUntil(t, w, "the annotation", has(web))
 
 	e.patchRoute(t, web.Namespace, web.Name, "status", `{"status":{"ingress":[{"routerName":"other","host":"a"}]}}`)
 	eventually(t, "the status", func() bool { return len(w.Route(web).Status.Ingress) == 1 })
-	sentinel := model.Key{Namespace: "changes", Name: "sentinel"}
+	sentinel := model.Object{Kind: route.Kind, Namespace: "changes", Name: "sentinel"}
 	e.route(t, sentinel.Namespace, sentinel.Name, nil)
-	if c := changesUntil(t, w, "the sentinel", hasRoute(sentinel)); hasRoute(web)(c) {
+	if c := changesUntil(t, w, "the sentinel", has(sentinel)); has(web)(c) {
 		t.Error("a change of the status made the route dirty")
 	}
 
-	e.testServices(t, w, web)
+	e.testServices(t, w, web.Namespace, web.Name)
 
 	e.deleteRoute(t, web.Namespace, web.Name)
-	changesUntil(t, w, "the deletion", hasRoute(web))
+	changesUntil(t, w, "the deletion", has(web))
 	if w.Route(web) != nil {
 		t.Error("the deleted route is still there")
 	}
 }
 
-func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
+func (e *env) testServices(t *testing.T, w *Watcher, namespace, name string) {
+	web := model.Object{Kind: door.KindService, Namespace: namespace, Name: name}
 	ctx := t.Context()
 	_, err := e.core.CoreV1().Services(web.Namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: web.Name},
@@ -116,19 +118,19 @@ func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the new service", hasService(web))
-	port, name := int32(8080), "http"
+	changesUntil(t, w, "the new service", has(web))
+	port, portName := int32(8080), "http"
 	slices := e.core.DiscoveryV1().EndpointSlices(web.Namespace)
 	made, err := slices.Create(ctx, &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: web.Name}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"198.18.0.1"}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &portName, Port: &port}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the endpoints", hasService(web))
+	changesUntil(t, w, "the endpoints", has(web))
 	if got := w.Slices(web); len(got) != 1 || !got[0].Equal(backend.NewSlice(made)) {
 		t.Errorf("slices are %+v", got)
 	}
@@ -139,11 +141,11 @@ func (e *env) testServices(t *testing.T, w *Watcher, web model.Key) {
 	if _, err := slices.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "another endpoint", hasService(web))
+	changesUntil(t, w, "another endpoint", has(web))
 	if err := slices.Delete(ctx, "web-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "no endpoints", hasService(web))
+	changesUntil(t, w, "no endpoints", has(web))
 	if got := w.Slices(web); len(got) != 0 {
 		t.Errorf("slices are %+v", got)
 	}
@@ -156,7 +158,7 @@ func (e *env) testSelectors(t *testing.T) {
 	e.route(t, "select-a", "web", public)
 	e.route(t, "select-a", "admin", nil)
 	e.route(t, "select-b", "web", public)
-	a, b := model.Key{Namespace: "select-a", Name: "web"}, model.Key{Namespace: "select-b", Name: "web"}
+	a, b := model.Object{Kind: route.Kind, Namespace: "select-a", Name: "web"}, model.Object{Kind: route.Kind, Namespace: "select-b", Name: "web"}
 	e.controller(t, "operator", "shard", operatorv1.IngressControllerSpec{
 		RouteSelector:     &metav1.LabelSelector{MatchLabels: public},
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"stage": "prod"}},
@@ -167,17 +169,17 @@ func (e *env) testSelectors(t *testing.T) {
 
 	// A namespace starts and stops to match.
 	patch(t, e.core.CoreV1().RESTClient(), "namespaces", "", "select-b", "", `{"metadata":{"labels":{"stage":"prod"}}}`)
-	changesUntil(t, w, "the routes of the namespace", hasRoute(b))
+	changesUntil(t, w, "the routes of the namespace", has(b))
 	wantRoutes(t, w, a, b)
 	patch(t, e.core.CoreV1().RESTClient(), "namespaces", "", "select-a", "", `{"metadata":{"labels":{"stage":"test"}}}`)
-	changesUntil(t, w, "the routes of the other namespace", hasRoute(a))
+	changesUntil(t, w, "the routes of the other namespace", has(a))
 	wantRoutes(t, w, b)
 	// A route stops and starts to match.
 	e.patchRoute(t, b.Namespace, b.Name, "", `{"metadata":{"labels":{"type":"private"}}}`)
-	changesUntil(t, w, "the route to leave", hasRoute(b))
+	changesUntil(t, w, "the route to leave", has(b))
 	wantRoutes(t, w)
 	e.patchRoute(t, b.Namespace, b.Name, "", `{"metadata":{"labels":{"type":"public"}}}`)
-	changesUntil(t, w, "the route to return", hasRoute(b))
+	changesUntil(t, w, "the route to return", has(b))
 	wantRoutes(t, w, b)
 	// The selectors change, go away and come back.
 	edit := func(spec string) {
@@ -194,10 +196,10 @@ func (e *env) testSelectors(t *testing.T) {
 	wantRoutes(t, w, b)
 }
 
-func wantRoutes(t *testing.T, w *Watcher, want ...model.Key) {
+func wantRoutes(t *testing.T, w *Watcher, want ...model.Object) {
 	t.Helper()
 	got := w.Routes()
-	compare := func(a, b model.Key) int { return strings.Compare(a.String(), b.String()) }
+	compare := func(a, b model.Object) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(got, compare)
 	slices.SortFunc(want, compare)
 	if !slices.Equal(got, want) {
@@ -288,15 +290,15 @@ func (e *env) testSecrets(t *testing.T) {
 	e.allow(t, "secrets", "router", "mine")
 	w, _ := e.watcher(t, Options{Config: e.as("router")})
 	w.Take()
-	mine, foreign := model.Key{Namespace: "secrets", Name: "mine"}, model.Key{Namespace: "secrets", Name: "foreign"}
+	mine, foreign := model.Object{Kind: door.KindSecret, Namespace: "secrets", Name: "mine"}, model.Object{Kind: door.KindSecret, Namespace: "secrets", Name: "foreign"}
 	if _, err := w.Secret(mine); !pending(err) {
 		t.Errorf("a secret that was not asked for: %v", err)
 	}
-	w.NeedSecrets(map[model.Key]struct{}{mine: {}, foreign: {}})
+	w.NeedSecrets(model.Objects{mine: {}, foreign: {}})
 	if !w.WaitForSecrets(ctx) {
 		t.Fatal("no answer about the secrets")
 	}
-	changesUntil(t, w, "the first answers", func(c door.Changes) bool { return hasSecret(mine)(c) && hasSecret(foreign)(c) })
+	changesUntil(t, w, "the first answers", func(c door.Changes) bool { return has(mine)(c) && has(foreign)(c) })
 	if _, err := w.Secret(mine); err == nil || pending(err) || !strings.Contains(err.Error(), `"mine" does not exist`) {
 		t.Errorf("a missing secret: %v", err)
 	}
@@ -311,25 +313,25 @@ func (e *env) testSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the new secret", hasSecret(mine))
+	changesUntil(t, w, "the new secret", has(mine))
 	made.Data["a"] = []byte("2")
 	if _, err := secrets.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the rotated secret", hasSecret(mine))
+	changesUntil(t, w, "the rotated secret", has(mine))
 	if got, err := w.Secret(mine); err != nil || string(got.Data["a"]) != "2" {
 		t.Errorf("the rotated secret is %v, %v", got, err)
 	}
 	if err := secrets.Delete(ctx, "mine", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the deleted secret", hasSecret(mine))
+	changesUntil(t, w, "the deleted secret", has(mine))
 	if got, err := w.Secret(mine); got != nil || err == nil {
 		t.Errorf("the deleted secret is %v, %v", got, err)
 	}
 	// The right is granted later.
 	e.grantSecret(t, "secrets", "router", "foreign")
-	changesUntil(t, w, "the right", hasSecret(foreign))
+	changesUntil(t, w, "the right", has(foreign))
 	if _, err := w.Secret(foreign); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("the granted secret: %v", err)
 	}
@@ -354,16 +356,16 @@ func (e *env) testManySecrets(t *testing.T) {
 	e.allow(t, "many", "router-many", "late")
 	w, _ := e.watcher(t, Options{Config: e.as("router-many")})
 	w.Take()
-	named := func(n int) map[model.Key]struct{} {
-		keys := map[model.Key]struct{}{}
+	named := func(n int) model.Objects {
+		keys := model.Objects{}
 		for i := range n {
-			keys[model.Key{Namespace: "many", Name: fmt.Sprint("s", i)}] = struct{}{}
+			keys[model.Object{Kind: door.KindSecret, Namespace: "many", Name: fmt.Sprint("s", i)}] = struct{}{}
 		}
 		return keys
 	}
 	w.NeedSecrets(named(maxWatched))
 	watching := runtime.NumGoroutine()
-	keys, late, refused := named(maxWatched+500), model.Key{Namespace: "many", Name: "late"}, model.Key{Namespace: "many", Name: "s201"}
+	keys, late, refused := named(maxWatched+500), model.Object{Kind: door.KindSecret, Namespace: "many", Name: "late"}, model.Object{Kind: door.KindSecret, Namespace: "many", Name: "s201"}
 	keys[late] = struct{}{}
 	w.NeedSecrets(keys)
 	if !w.WaitForSecrets(ctx) {
@@ -384,21 +386,21 @@ func (e *env) testManySecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the new secret", hasSecret(late))
+	changesUntil(t, w, "the new secret", has(late))
 	made.Data = map[string][]byte{"a": []byte("2")}
 	if _, err := e.core.CoreV1().Secrets("many").Update(ctx, made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the rotated secret", hasSecret(late))
+	changesUntil(t, w, "the rotated secret", has(late))
 	// Where there is room, it is watched.
-	w.NeedSecrets(map[model.Key]struct{}{late: {}})
+	w.NeedSecrets(model.Objects{late: {}})
 	if got, err := w.Secret(late); err != nil || string(got.Data["a"]) != "2" {
 		t.Errorf("the rotated secret is %v, %v", got, err)
 	}
 	if err := e.core.CoreV1().Secrets("many").Delete(ctx, "late", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the deleted secret", hasSecret(late))
+	changesUntil(t, w, "the deleted secret", has(late))
 }
 
 // pending asks as package door/route does, which does not know this package.
@@ -460,7 +462,7 @@ func (e *env) grantSecret(t *testing.T, namespace, user, secret string) {
 func (e *env) testOutage(t *testing.T) {
 	e.namespace(t, "outage", nil)
 	e.route(t, "outage", "web", nil)
-	web := model.Key{Namespace: "outage", Name: "web"}
+	web := model.Object{Kind: route.Kind, Namespace: "outage", Name: "web"}
 	w, _ := e.watcher(t, Options{ControllerNamespace: "operator", RouterName: "late"})
 	w.Take()
 	before := len(w.Routes())
@@ -484,8 +486,8 @@ func (e *env) testOutage(t *testing.T) {
 		return w.Route(web) != nil && w.Route(web).Spec.Path == "/after"
 	})
 	t.Logf("noticed %v after the return", time.Since(back).Round(time.Millisecond))
-	delete(c.Routes, web)
-	if c.All || len(c.Routes) != 0 || len(w.Routes()) != before {
+	delete(c.Objects, web)
+	if c.All || len(c.Objects) != 0 || len(w.Routes()) != before {
 		t.Errorf("an outage alone makes work: %+v", c)
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Kind is the prefix of a backend's name, as users know it from the stats page
+// BackendKind is the prefix of a backend's name, as users know it from the stats page
 // and from metrics. The words are OpenShift's.
-type Kind string
+type BackendKind string
 
 // Kinds of backends, one per termination.
 const (
-	KindHTTP   Kind = "be_http"
-	KindEdge   Kind = "be_edge_http"
-	KindSecure Kind = "be_secure"
-	KindTCP    Kind = "be_tcp"
+	KindHTTP   BackendKind = "be_http"
+	KindEdge   BackendKind = "be_edge_http"
+	KindSecure BackendKind = "be_secure"
+	KindTCP    BackendKind = "be_tcp"
 )
 
 // KindOf returns the kind of backend that serves routes of a termination.
-func KindOf(t Termination) Kind {
+func KindOf(t Termination) BackendKind {
 	switch t {
 	case Edge:
 		return KindEdge
@@ -120,10 +120,11 @@ func Profiles() []Profile {
 	return all
 }
 
-// Backend is the servers of one route and how they are used.
+// Backend is the servers of one claim and how they are used.
 type Backend struct {
-	Kind    Kind
-	Owner   Key
+	Kind    BackendKind
+	Owner   Object
+	Rule    string
 	Profile Profile
 	Policy  Policy
 	// CA verifies the servers of a re-encrypt backend, or is nil.

@@ -18,15 +18,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// Key names a namespaced object. It is comparable.
-type Key struct {
-	Namespace string
-	Name      string
-}
-
-// String returns "namespace/name".
-func (k Key) String() string { return k.Namespace + "/" + k.Name }
-
 // Termination says where the TLS connection of a client ends.
 type Termination string
 
@@ -54,10 +45,24 @@ const (
 	InsecureRedirect InsecurePolicy = "Redirect"
 )
 
-// Claim is one route's wish to answer for a host and path, with all that is
-// needed to serve it if it wins. It is the result of ingesting one Route.
+// ClaimID names a claim.
+type ClaimID struct {
+	Owner Object
+	Rule  string
+}
+
+// ID names the claim.
+func (c *Claim) ID() ClaimID { return ClaimID{c.Owner, c.Rule} }
+
+// Claim is an object's request to answer for a host and path, with all that is
+// needed to serve it if it wins. A front door makes any number of them of one
+// object.
 type Claim struct {
-	Key     Key
+	// Owner is the object that makes the claim, and Rule which of its claims this
+	// is: no two claims of an object have the same. It is empty where an object can
+	// have only one.
+	Owner   Object
+	Rule    string
 	UID     string
 	Created time.Time
 	// Version is the resourceVersion of the Route that made the claim.
@@ -122,7 +127,7 @@ func (c *Claim) Barred() *Claim {
 	barred := *c
 	barred.Closed, barred.Checks = true, 0
 	barred.Backend = Backend{
-		Kind: KindOf(c.Termination), Owner: c.Key,
+		Kind: KindOf(c.Termination), Owner: c.Owner, Rule: c.Rule,
 		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},
 	}
 	return &barred
@@ -151,8 +156,8 @@ type CA struct {
 
 // RouteStatus is what one router says about one route.
 type RouteStatus struct {
-	Key Key
-	UID string
+	Object Object
+	UID    string
 	// Host as this router serves it, empty if it could not be determined.
 	Host           string
 	WildcardPolicy string

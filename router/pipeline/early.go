@@ -27,8 +27,8 @@ type early struct {
 }
 
 // ingestEarly ingests the new ones of many routes.
-func (p *Pipeline) ingestEarly(dirty KeySet) {
-	var fresh []model.Key
+func (p *Pipeline) ingestEarly(dirty model.Objects) {
+	var fresh []model.Object
 	for key := range dirty {
 		_, known := p.routes[key]
 		if _, kept := p.restored[key]; !known && !kept {
@@ -52,7 +52,7 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 		})
 	}
 	running.Wait()
-	p.early = make(map[model.Key]early, len(fresh))
+	p.early = make(map[model.Object]early, len(fresh))
 	for i, key := range fresh {
 		p.early[key] = results[i]
 	}
@@ -60,7 +60,7 @@ func (p *Pipeline) ingestEarly(dirty KeySet) {
 
 // read ingests a route, unless that has been done already.
 func (p *Pipeline) read(r *tracked, object *routev1.Route) *route.Result {
-	if e := p.early[model.Key{Namespace: object.Namespace, Name: object.Name}]; e.object == object && r.result == nil {
+	if e := p.early[keyOf(object)]; e.object == object && r.result == nil {
 		r.material = e.material
 		return e.result
 	}
@@ -73,6 +73,10 @@ func (p *Pipeline) ingestVersion(r *tracked, object *routev1.Route) *route.Resul
 		r.material = &certificate.Material{}
 	}
 	return route.Route(object, p.src, p.settings, route.Past{
-		Certificate: r.certificate(), Material: r.material, Stretch: p.paces.stretch(model.Key{Namespace: object.Namespace, Name: object.Name}),
+		Certificate: r.certificate(), Material: r.material, Stretch: p.paces.stretch(keyOf(object)),
 	})
+}
+
+func keyOf(r *routev1.Route) model.Object {
+	return model.Object{Kind: route.Kind, Namespace: r.Namespace, Name: r.Name}
 }

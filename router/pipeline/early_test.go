@@ -15,19 +15,20 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 // crowd is a cluster with many routes, each with a Service of its own; every
 // third names a host that an older one has.
-type crowd map[model.Key]*routev1.Route
+type crowd map[model.Object]*routev1.Route
 
 func newCrowd(n int) crowd {
 	c := crowd{}
 	for i := range n {
 		name := fmt.Sprintf("r%d", i)
-		c[model.Key{Namespace: "ns", Name: name}] = &routev1.Route{
+		c[model.Object{Kind: route.Kind, Namespace: "ns", Name: name}] = &routev1.Route{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(int64(i), 0)},
 			Spec: routev1.RouteSpec{
 				Host: fmt.Sprintf("h%d.example.com", i-i%3),
@@ -38,17 +39,17 @@ func newCrowd(n int) crowd {
 	return c
 }
 
-func (c crowd) Routes() []model.Key {
-	var keys []model.Key
+func (c crowd) Routes() []model.Object {
+	var keys []model.Object
 	for k := range c {
 		keys = append(keys, k)
 	}
 	return keys
 }
-func (c crowd) Route(k model.Key) *routev1.Route         { return c[k] }
-func (c crowd) Service(model.Key) *backend.Service       { return &backend.Service{} }
-func (c crowd) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (c crowd) Slices(service model.Key) []*backend.Slice {
+func (c crowd) Route(k model.Object) *routev1.Route         { return c[k] }
+func (c crowd) Service(model.Object) *backend.Service       { return &backend.Service{} }
+func (c crowd) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (c crowd) Slices(service model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: service.Name}},
@@ -67,7 +68,7 @@ func TestManyRoutesAtOnce(t *testing.T) {
 	once.Update(door.Changes{All: true})
 	single := pipeline.New(c, door.Settings{}, &model.Certificate{})
 	for key := range c {
-		single.Update(door.Changes{Routes: pipeline.KeySet{key: {}}})
+		single.Update(door.Changes{Objects: model.Objects{key: {}}})
 	}
 	if diff := cmp.Diff(single.Want(), once.Want(), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Errorf("-one after the other +at once:\n%s", diff)

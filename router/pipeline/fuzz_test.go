@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
@@ -27,11 +28,13 @@ type tenant struct {
 	pod   string
 }
 
-func (t tenant) Routes() []model.Key                      { return []model.Key{{Namespace: "ns", Name: "r"}} }
-func (t tenant) Route(model.Key) *routev1.Route           { return t.route }
-func (t tenant) Service(model.Key) *backend.Service       { return &backend.Service{} }
-func (t tenant) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (t tenant) Slices(model.Key) []*backend.Slice {
+func (t tenant) Routes() []model.Object {
+	return []model.Object{{Kind: route.Kind, Namespace: "ns", Name: "r"}}
+}
+func (t tenant) Route(model.Object) *routev1.Route           { return t.route }
+func (t tenant) Service(model.Object) *backend.Service       { return &backend.Service{} }
+func (t tenant) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (t tenant) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,
@@ -83,7 +86,7 @@ func FuzzTenant(f *testing.F) {
 		p := pipeline.New(tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 		p.Update(door.Changes{All: true})
 		checkFiles(t, p.Want())
-		if st := p.Status(model.Key{Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {
+		if st := p.Status(model.Object{Kind: route.Kind, Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {
 			t.Error("refused without a reason")
 		}
 	})

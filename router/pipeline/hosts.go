@@ -35,13 +35,13 @@ func (p *Pipeline) families(hosts map[string]struct{}) [][]string {
 }
 
 // decide decides a family of hosts again.
-func (p *Pipeline) decide(family []string, scope *plan.Scope, touched KeySet) {
+func (p *Pipeline) decide(family []string, scope *plan.Scope, touched model.Objects) {
 	claims := make(map[string][]*model.Claim, len(family))
 	for _, host := range family {
 		claims[host] = nil
 		for _, c := range p.claims[host] {
 			claims[host] = append(claims[host], c)
-			touched[c.Key] = struct{}{}
+			touched[c.Owner] = struct{}{}
 		}
 	}
 	for host, h := range admit.Decide(claims, p.settings.InterNamespace) {

@@ -1,12 +1,13 @@
 package pipeline
 
 import (
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // Claim returns the claim that a route makes as it is now, or nil if it is
 // refused or unknown, and whether the claim is served.
-func (p *Pipeline) Claim(key model.Key) (claim *model.Claim, served bool) {
+func (p *Pipeline) Claim(key model.Object) (claim *model.Claim, served bool) {
 	r := p.routes[key]
 	if r == nil || r.result == nil {
 		return nil, false
@@ -15,7 +16,7 @@ func (p *Pipeline) Claim(key model.Key) (claim *model.Claim, served bool) {
 }
 
 // Parses counts the TLS texts of a route that had to be parsed.
-func (p *Pipeline) Parses(key model.Key) int {
+func (p *Pipeline) Parses(key model.Object) int {
 	if r := p.routes[key]; r != nil && r.material != nil {
 		return r.material.Parses()
 	}
@@ -23,13 +24,19 @@ func (p *Pipeline) Parses(key model.Key) int {
 }
 
 // RouteServices returns the Services that a route names.
-func (p *Pipeline) RouteServices(key model.Key) []model.Key {
+func (p *Pipeline) RouteServices(key model.Object) []model.Object {
 	r := p.routes[key]
 	if r == nil || r.result == nil {
 		return nil
 	}
-	return r.result.Services
+	var services []model.Object
+	for _, d := range r.result.Depends {
+		if d.Kind == door.KindService {
+			services = append(services, d)
+		}
+	}
+	return services
 }
 
 // RouteKeys returns the routes that the pipeline knows, in any order.
-func (p *Pipeline) RouteKeys() KeySet { return keysOf(p.routes) }
+func (p *Pipeline) RouteKeys() model.Objects { return keysOf(p.routes) }

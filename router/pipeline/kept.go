@@ -17,8 +17,8 @@ import (
 
 // Kept is a route that is not served as it is now, for the next process.
 type Kept struct {
-	Key model.Key
-	UID string
+	Object model.Object
+	UID    string
 	// Good is the last version that could be served, Accepted and Claim are the
 	// last one that HAProxy took, each nil if there is none.
 	Good, Accepted *routev1.Route
@@ -31,12 +31,12 @@ type Kept struct {
 
 // Kept returns what the next process has to know of a route, if it is not served
 // as it is now.
-func (p *Pipeline) Kept(key model.Key) (Kept, bool) {
+func (p *Pipeline) Kept(key model.Object) (Kept, bool) {
 	if _, keeping := p.keeping[key]; !keeping {
 		return Kept{}, false
 	}
 	r := p.routes[key]
-	k := Kept{Key: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
+	k := Kept{Object: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
 	if r.refusal != nil {
 		k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
 	}
@@ -45,15 +45,15 @@ func (p *Pipeline) Kept(key model.Key) (Kept, bool) {
 
 // Restore takes what a former process kept, before the first Update.
 func (p *Pipeline) Restore(kept []Kept) {
-	p.restored = make(map[model.Key]Kept, len(kept))
+	p.restored = make(map[model.Object]Kept, len(kept))
 	for _, k := range kept {
-		p.restored[k.Key] = k
+		p.restored[k.Object] = k
 	}
 }
 
 // restore makes a new route what a former process knew of it.
-func (p *Pipeline) restore(r *tracked, object *routev1.Route) {
-	k, ok := p.restored[model.Key{Namespace: object.Namespace, Name: object.Name}]
+func (p *Pipeline) restore(r *tracked, key model.Object, object *routev1.Route) {
+	k, ok := p.restored[key]
 	if !ok || !k.of(object) {
 		return
 	}
@@ -92,7 +92,7 @@ func ParseKept(text []byte) ([]Kept, error) {
 	}
 	for i := range kept {
 		if err := kept[i].check(); err != nil {
-			return nil, fmt.Errorf("route %q: %w", kept[i].Key, err)
+			return nil, fmt.Errorf("route %q: %w", kept[i].Object, err)
 		}
 	}
 	return kept, nil
@@ -101,7 +101,7 @@ func ParseKept(text []byte) ([]Kept, error) {
 // check returns what is wrong with a kept route by itself.
 func (k *Kept) check() error {
 	for _, version := range []*routev1.Route{k.Good, k.Accepted} {
-		if version != nil && (model.Key{Namespace: version.Namespace, Name: version.Name}) != k.Key {
+		if version != nil && (model.Object{Kind: route.Kind, Namespace: version.Namespace, Name: version.Name}) != k.Object {
 			return errors.New("a version is another route's")
 		}
 		if version != nil && string(version.UID) != k.UID {
@@ -109,11 +109,11 @@ func (k *Kept) check() error {
 		}
 	}
 	switch {
-	case k.Key.Namespace == "" || k.Key.Name == "" || k.UID == "":
+	case k.Object.Namespace == "" || k.Object.Name == "" || k.UID == "":
 		return errors.New("it is not named")
 	case k.Fallback < 0 || k.Fallback > int(withdrawn):
 		return errors.New("an unknown fallback")
-	case k.Claim != nil && (k.Claim.Key != k.Key || k.Claim.UID != k.UID || k.Claim.Backend.Owner != k.Key || k.Accepted == nil):
+	case k.Claim != nil && (k.Claim.Owner != k.Object || k.Claim.UID != k.UID || k.Claim.Backend.Owner != k.Object || k.Accepted == nil):
 		return errors.New("a claim that is not its own")
 	}
 	return nil

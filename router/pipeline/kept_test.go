@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -15,8 +16,8 @@ func keptRoute(change func(*Kept)) Kept {
 	object := func() *routev1.Route {
 		return &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "r", UID: "1"}, Spec: routev1.RouteSpec{Host: "a.test"}}
 	}
-	key := model.Key{Namespace: "a", Name: "r"}
-	k := Kept{Key: key, UID: "1", Good: object(), Accepted: object(), Claim: &model.Claim{Key: key, UID: "1", Host: "a.test", Backend: model.Backend{Owner: key}}, Refused: "x", Fallback: 1}
+	key := model.Object{Kind: route.Kind, Namespace: "a", Name: "r"}
+	k := Kept{Object: key, UID: "1", Good: object(), Accepted: object(), Claim: &model.Claim{Owner: key, UID: "1", Host: "a.test", Backend: model.Backend{Owner: key}}, Refused: "x", Fallback: 1}
 	change(&k)
 	return k
 }
@@ -31,17 +32,17 @@ func keptTexts(t testing.TB) (right, wrong map[string]string) {
 		}
 		return string(b)
 	}
-	other := model.Key{Namespace: "victim", Name: "r"}
+	other := model.Object{Kind: route.Kind, Namespace: "victim", Name: "r"}
 	right = map[string]string{
 		"none": "[]", "one": text(func(*Kept) {}), "nothing served": text(func(k *Kept) { k.Good, k.Accepted, k.Claim = nil, nil, nil }),
 	}
 	wrong = map[string]string{
 		"no JSON": "x", "not a list": "{}", "something behind": "[] []", "an unknown field": `[{"Evil":1}]`,
-		"no name":                             text(func(k *Kept) { k.Key = model.Key{}; k.Good, k.Accepted, k.Claim = nil, nil, nil }),
+		"no name":                             text(func(k *Kept) { k.Object = model.Object{}; k.Good, k.Accepted, k.Claim = nil, nil, nil }),
 		"no UID":                              text(func(k *Kept) { k.UID = ""; k.Good, k.Accepted, k.Claim = nil, nil, nil }),
 		"a good version of another route":     text(func(k *Kept) { k.Good.Namespace = "victim" }),
 		"an accepted version of another UID":  text(func(k *Kept) { k.Accepted.UID = "2" }),
-		"a claim of another route":            text(func(k *Kept) { k.Claim.Key = other }),
+		"a claim of another route":            text(func(k *Kept) { k.Claim.Owner = other }),
 		"a claim with another's backend":      text(func(k *Kept) { k.Claim.Backend.Owner = other }),
 		"a claim without its version":         text(func(k *Kept) { k.Accepted = nil }),
 		"a fallback that does not exist":      text(func(k *Kept) { k.Fallback = 17 }),

@@ -143,7 +143,7 @@ func (p *Pipeline) keep(r *tracked, res *route.Result, former *routev1.Route) bo
 	}
 	// What the served version depends on must be noticed, too.
 	res.Claim, r.from = kept.Claim, former
-	res.Services, res.Secrets = append(res.Services, kept.Services...), append(res.Secrets, kept.Secrets...)
+	res.Depends = append(res.Depends, kept.Depends...)
 	return true
 }
 
@@ -160,14 +160,14 @@ func contentRefused(res *route.Result) bool {
 
 // fallBack puts into a result what is served in place of what HAProxy refused.
 func (p *Pipeline) fallBack(r *tracked, res *route.Result) {
-	newest, former := p.src.Route(res.Key), r.accepted
+	newest, former := p.src.Route(res.Object), r.accepted
 	if res.Claim != nil {
 		res.Barrier = res.Claim.Barred()
 	}
 	res.Claim = nil
 	covered := former.claim != nil && (former.claim.Closed || route.Covers(former.object, newest, p.settings))
 	f := api.Finding{
-		Object: route.RouteRef(res.Key), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
+		Object: route.RouteRef(res.Object), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
 		Message: "HAProxy refused this route's configuration: " + r.refusal.message,
 		Effect:  "the route is not served",
 	}
@@ -189,7 +189,7 @@ func (p *Pipeline) fallBack(r *tracked, res *route.Result) {
 // Refuse takes HAProxy's word against what a route adds to the wanted state,
 // and puts in its place the last version that HAProxy took. It returns what
 // may now differ, as Update does, and false if the route adds nothing.
-func (p *Pipeline) Refuse(key model.Key, message string) (*plan.Scope, KeySet, bool) {
+func (p *Pipeline) Refuse(key model.Object, message string) (*plan.Scope, model.Objects, bool) {
 	r, object := p.routes[key], p.src.Route(key)
 	if r == nil || r.served == nil || object == nil {
 		return nil, nil, false
@@ -205,7 +205,7 @@ func (p *Pipeline) Refuse(key model.Key, message string) (*plan.Scope, KeySet, b
 			break
 		}
 	}
-	scope, touched := p.update(KeySet{key: {}}, false)
+	scope, touched := p.update(model.Objects{key: {}}, false)
 	return scope, touched, true
 }
 
@@ -218,13 +218,13 @@ func sameContent(a, b *model.Claim) bool {
 
 // forgive lets routes with resolved changes try again what HAProxy refused. A change
 // of pods alone is no reason where the pods were not.
-func (p *Pipeline) forgive(dirty KeySet, ch door.Changes) {
+func (p *Pipeline) forgive(dirty model.Objects, ch door.Changes) {
 	for key := range dirty {
 		r := p.routes[key]
 		if r == nil || r.refusal == nil {
 			continue
 		}
-		_, object := ch.Routes[key]
+		_, object := ch.Objects[key]
 		if ch.All || object || r.refusal.fallback != formerVersion {
 			r.refusal = nil
 		}
@@ -233,8 +233,8 @@ func (p *Pipeline) forgive(dirty KeySet, ch door.Changes) {
 
 // Retry lets all routes try again what HAProxy refused, and returns what may
 // now differ, as Update does.
-func (p *Pipeline) Retry() (*plan.Scope, KeySet) {
-	refused := KeySet{}
+func (p *Pipeline) Retry() (*plan.Scope, model.Objects) {
+	refused := model.Objects{}
 	for key := range p.keeping {
 		if r := p.routes[key]; r.refusal != nil {
 			r.refusal, refused[key] = nil, struct{}{}
@@ -244,7 +244,7 @@ func (p *Pipeline) Retry() (*plan.Scope, KeySet) {
 }
 
 // Accept notes that HAProxy has taken what routes add to the wanted state.
-func (p *Pipeline) Accept(keys KeySet) {
+func (p *Pipeline) Accept(keys model.Objects) {
 	for key := range keys {
 		if r := p.routes[key]; r != nil && r.served != nil && r.served != r.barrier {
 			r.accepted = accepted{r.from, r.served}
@@ -265,7 +265,7 @@ func (p *Pipeline) Unaccepted() []*model.Claim {
 
 // Bringer returns the route that brings the certificate or CA of a step. It
 // looks at all routes.
-func (p *Pipeline) Bringer(s plan.Step) (model.Key, bool) {
+func (p *Pipeline) Bringer(s plan.Step) (model.Object, bool) {
 	id := ""
 	switch s := s.(type) {
 	case plan.CertPut:
@@ -284,5 +284,5 @@ func (p *Pipeline) Bringer(s plan.Step) (model.Key, bool) {
 			return key, true
 		}
 	}
-	return model.Key{}, false
+	return model.Object{}, false
 }

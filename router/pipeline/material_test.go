@@ -27,7 +27,7 @@ type secretive struct {
 }
 
 // Secret returns a copy each time, as after a change of something else in it.
-func (s secretive) Secret(model.Key) (*corev1.Secret, error) { return s.secret.DeepCopy(), nil }
+func (s secretive) Secret(model.Object) (*corev1.Secret, error) { return s.secret.DeepCopy(), nil }
 
 func selfSigned(t *testing.T) (cert, key string) {
 	t.Helper()
@@ -56,9 +56,9 @@ func TestPodsParseNothing(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t)
 	c := secretive{newCrowd(20), &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte(cert), "tls.key": []byte(key)}}}
-	services := pipeline.KeySet{}
+	services := model.Objects{}
 	for name, r := range c.crowd {
-		services[name] = struct{}{}
+		services[model.Object{Kind: door.KindService, Namespace: name.Namespace, Name: name.Name}] = struct{}{}
 		r.Spec.Host = r.Name + ".example.com"
 		r.Spec.TLS = &routev1.TLSConfig{Termination: "reencrypt", DestinationCACertificate: strings.Repeat(cert, 200), Certificate: cert, Key: key}
 		if len(r.Name) == 2 { // r0 to r9
@@ -77,7 +77,7 @@ func TestPodsParseNothing(t *testing.T) {
 		t.Helper()
 		before := total()
 		for range 3 {
-			p.Update(door.Changes{Services: services})
+			p.Update(door.Changes{Objects: services})
 		}
 		if n := total() - before; n != 0 {
 			t.Errorf("%s: %d texts parsed", when, n)
@@ -88,20 +88,20 @@ func TestPodsParseNothing(t *testing.T) {
 		t.Errorf("%d texts parsed at the start, want 40", n)
 	}
 	podsMove("after the start")
-	routes := pipeline.KeySet{}
+	routes := model.Objects{}
 	for name, r := range c.crowd {
 		bad := r.DeepCopy()
 		bad.Spec.TLS.Certificate, bad.Spec.TLS.ExternalCertificate, bad.Spec.TLS.Key = "broken", nil, "broken"
 		c.crowd[name], routes[name] = bad, struct{}{}
 	}
-	p.Update(door.Changes{Routes: routes})
+	p.Update(door.Changes{Objects: routes})
 	if _, served := p.RouteCount(); served != 20 {
 		t.Errorf("%d of 20 last good versions serve", served)
 	}
 	podsMove("with versions that cannot be used")
 	before := total()
 	c.secret.Data["tls.crt"], c.secret.Data["tls.key"] = []byte("no certificate"), []byte("no key")
-	p.Update(door.Changes{Secrets: pipeline.KeySet{{Namespace: "ns", Name: "secret"}: {}}})
+	p.Update(door.Changes{Objects: model.Objects{{Kind: door.KindSecret, Namespace: "ns", Name: "secret"}: {}}})
 	if n := total() - before; n != 10 {
 		t.Errorf("%d texts parsed after a change of the Secret of ten routes", n)
 	}

@@ -22,11 +22,11 @@ type paces struct {
 	dirty map[string]struct{}
 	// ended are routes that were ingested with a longer pause, and ask for no
 	// health checks any more.
-	ended KeySet
+	ended model.Objects
 }
 
 type checkedRoutes struct {
-	byKey map[model.Key]*checkedRoute
+	byKey map[model.Object]*checkedRoute
 	// order has the oldest first. It is nil while all get what they ask for.
 	order []*checkedRoute
 	// total is what all ask for, and stretched how many get less.
@@ -41,7 +41,7 @@ type checkedRoute struct {
 }
 
 func newPaces() paces {
-	return paces{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: KeySet{}}
+	return paces{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: model.Objects{}}
 }
 
 func older(a, b *checkedRoute) int {
@@ -56,7 +56,7 @@ func older(a, b *checkedRoute) int {
 
 // stretch returns how many times longer than it asks for the pause between a
 // route's health checks is.
-func (p *paces) stretch(key model.Key) int {
+func (p *paces) stretch(key model.Object) int {
 	if n := p.namespaces[key.Namespace]; n != nil && n.byKey[key] != nil {
 		return n.byKey[key].stretch
 	}
@@ -64,7 +64,7 @@ func (p *paces) stretch(key model.Key) int {
 }
 
 // set notes what a route asks for now; nil is nothing.
-func (p *paces) set(key model.Key, c *model.Claim) {
+func (p *paces) set(key model.Object, c *model.Claim) {
 	n := p.namespaces[key.Namespace]
 	var old *checkedRoute
 	if n != nil {
@@ -78,7 +78,7 @@ func (p *paces) set(key model.Key, c *model.Claim) {
 		old.claim = c
 		return
 	case n == nil:
-		n = &checkedRoutes{byKey: map[model.Key]*checkedRoute{}}
+		n = &checkedRoutes{byKey: map[model.Object]*checkedRoute{}}
 		p.namespaces[key.Namespace] = n
 	}
 	p.dirty[key.Namespace] = struct{}{}
@@ -98,7 +98,7 @@ func (p *paces) set(key model.Key, c *model.Claim) {
 	}
 }
 
-func (n *checkedRoutes) add(key model.Key, r *checkedRoute) {
+func (n *checkedRoutes) add(key model.Object, r *checkedRoute) {
 	if n.order != nil {
 		i, _ := slices.BinarySearchFunc(n.order, r, older)
 		n.order = slices.Insert(n.order, i, r)
@@ -110,7 +110,7 @@ func (n *checkedRoutes) add(key model.Key, r *checkedRoute) {
 	}
 }
 
-func (n *checkedRoutes) remove(key model.Key, r *checkedRoute) {
+func (n *checkedRoutes) remove(key model.Object, r *checkedRoute) {
 	if n.order != nil {
 		i, _ := slices.BinarySearchFunc(n.order, r, older)
 		n.order = slices.Delete(n.order, i, i+1)
@@ -124,9 +124,9 @@ func (n *checkedRoutes) remove(key model.Key, r *checkedRoute) {
 
 // settle shares out again where something has changed, or everywhere, and
 // returns the routes whose share is another.
-func (p *paces) settle(s door.Settings, all bool) KeySet {
+func (p *paces) settle(s door.Settings, all bool) model.Objects {
 	changed := p.ended
-	p.ended = KeySet{}
+	p.ended = model.Objects{}
 	if all {
 		for name := range p.namespaces {
 			p.dirty[name] = struct{}{}
@@ -141,7 +141,7 @@ func (p *paces) settle(s door.Settings, all bool) KeySet {
 	return changed
 }
 
-func (n *checkedRoutes) settle(s door.Settings, changed KeySet) {
+func (n *checkedRoutes) settle(s door.Settings, changed model.Objects) {
 	if n.total <= s.CheckBudget() && n.stretched == 0 {
 		n.order = nil
 		return
@@ -159,7 +159,7 @@ func (n *checkedRoutes) settle(s door.Settings, changed KeySet) {
 		}
 		if stretch != r.stretch {
 			r.stretch = stretch
-			changed[r.claim.Key] = struct{}{}
+			changed[r.claim.Owner] = struct{}{}
 		}
 	}
 }

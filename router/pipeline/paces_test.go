@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -19,13 +20,13 @@ func TestPaces(t *testing.T) {
 	s := door.Settings{NamespaceChecks: 200}
 	random := rand.New(rand.NewPCG(1, 2)) // the same each time
 	p := newPaces()
-	claims := map[model.Key]*model.Claim{}
+	claims := map[model.Object]*model.Claim{}
 	for n := range 3000 {
-		key := model.Key{Namespace: "a", Name: fmt.Sprint(random.IntN(400))}
+		key := model.Object{Kind: route.Kind, Namespace: "a", Name: fmt.Sprint(random.IntN(400))}
 		if random.IntN(4) == 0 {
 			delete(claims, key)
 		} else {
-			claims[key] = &model.Claim{Key: key, UID: key.Name, Created: time.Unix(int64(random.IntN(50)), 0), Checks: random.Int64N(most)}
+			claims[key] = &model.Claim{Owner: key, UID: key.Name, Created: time.Unix(int64(random.IntN(50)), 0), Checks: random.Int64N(most)}
 		}
 		p.set(key, claims[key])
 		if n%10 > 0 {

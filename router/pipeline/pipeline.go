@@ -20,9 +20,6 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// KeySet is a set of object keys.
-type KeySet = map[model.Key]struct{}
-
 // Pipeline computes the wanted state of HAProxy, and the status of each route,
 // from a source of objects. It recomputes only what a change touches; the
 // result always equals that of computing everything anew. It does no IO and is
@@ -30,14 +27,13 @@ type KeySet = map[model.Key]struct{}
 type Pipeline struct {
 	src      door.Source
 	settings door.Settings
-	routes   map[model.Key]*tracked
+	routes   map[model.Object]*tracked
 	// served counts the routes that are part of the wanted state.
 	served int
-	// byService and bySecret lead from a dependency to the routes that name it.
-	byService map[model.Key]dependents
-	bySecret  map[model.Key]dependents
-	// secretsChanged is true if bySecret may have other Secrets than Secrets has
-	// told of.
+	// index leads from an object to the routes that depend on it.
+	index index
+	// secretsChanged is true if index may have other Secrets than Secrets returned
+	// last.
 	secretsChanged bool
 	// claims are the claims of each host by route, hosts the decisions on them.
 	claims map[string][]*model.Claim
@@ -52,12 +48,12 @@ type Pipeline struct {
 	want   *plan.State
 	// keeping are the routes that are not served as they are now, restored
 	// those that a former process left so.
-	keeping  KeySet
-	restored map[model.Key]Kept
+	keeping  model.Objects
+	restored map[model.Object]Kept
 	// paces shares out the health checks of each namespace.
 	paces paces
 	// early are results of routes that are about to be taken in.
-	early map[model.Key]early
+	early map[model.Object]early
 }
 
 // tracked is what the pipeline knows of one route.
@@ -83,10 +79,10 @@ type tracked struct {
 func New(src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
 		src: src, settings: s,
-		routes: map[model.Key]*tracked{}, byService: map[model.Key]dependents{}, bySecret: map[model.Key]dependents{},
+		routes: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), keeping: KeySet{}, paces: newPaces(), secretsChanged: true,
+		want: plan.NewState(), keeping: model.Objects{}, paces: newPaces(), secretsChanged: true,
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -105,16 +101,16 @@ func (p *Pipeline) Bare() *plan.State {
 
 // Secrets returns the Secrets that routes name, and whether that may be others
 // than at the last call.
-func (p *Pipeline) Secrets() (all KeySet, changed bool) {
+func (p *Pipeline) Secrets() (all model.Objects, changed bool) {
 	if !p.secretsChanged {
 		return nil, false
 	}
 	p.secretsChanged = false
-	return keysOf(p.bySecret), true
+	return p.index.all(door.KindSecret), true
 }
 
 // NamesSecrets reports whether any route names a Secret.
-func (p *Pipeline) NamesSecrets() bool { return len(p.bySecret) > 0 }
+func (p *Pipeline) NamesSecrets() bool { return len(p.index[door.KindSecret]) > 0 }
 
 // SetSettings changes the router-wide settings. The next Update must be one of
 // everything.
@@ -139,7 +135,7 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 
 // Update takes changes in. It returns what may now differ from before: the
 // names to compare with HAProxy, and the routes whose status to look at.
-func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, KeySet) {
+func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, model.Objects) {
 	ch = p.Resolve(ch)
 	dirty := p.dirty(ch)
 	p.forgive(dirty, ch)
@@ -152,8 +148,8 @@ func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, KeySet) {
 
 // update computes dirty routes and what depends on them anew, and if all is
 // true every host: the settings may decide otherwise.
-func (p *Pipeline) update(dirty KeySet, all bool) (*plan.Scope, KeySet) {
-	scope, touched, hosts := plan.NewScope(), KeySet{}, map[string]struct{}{}
+func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Objects) {
+	scope, touched, hosts := plan.NewScope(), model.Objects{}, map[string]struct{}{}
 	p.ingestEarly(dirty)
 	for key := range dirty {
 		touched[key] = struct{}{}
@@ -183,21 +179,24 @@ func (p *Pipeline) Resolve(ch door.Changes) door.Changes {
 	if ch.All {
 		return door.Changes{All: true}
 	}
-	out := door.Changes{Routes: KeySet{}, Endpoints: KeySet{}}
-	maps.Copy(out.Routes, ch.Routes)
+	out := door.Changes{Objects: model.Objects{}, Endpoints: model.Objects{}}
 	maps.Copy(out.Endpoints, ch.Endpoints)
-	for s := range ch.Secrets {
-		p.bySecret[s].addTo(out.Routes)
-	}
-	for s := range ch.Services {
-		p.byService[s].addTo(out.Endpoints)
+	for o := range ch.Objects {
+		switch o.Kind {
+		case route.Kind:
+			out.Objects[o] = struct{}{}
+		case door.KindService:
+			p.index.addTo(out.Endpoints, o)
+		default:
+			p.index.addTo(out.Objects, o)
+		}
 	}
 	return out
 }
 
 // dirty returns the routes that resolved changes concern.
-func (p *Pipeline) dirty(ch door.Changes) KeySet {
-	dirty := KeySet{}
+func (p *Pipeline) dirty(ch door.Changes) model.Objects {
+	dirty := model.Objects{}
 	if ch.All {
 		for k := range p.routes {
 			dirty[k] = struct{}{}
@@ -206,15 +205,15 @@ func (p *Pipeline) dirty(ch door.Changes) KeySet {
 			dirty[k] = struct{}{}
 		}
 	}
-	maps.Copy(dirty, ch.Routes)
+	maps.Copy(dirty, ch.Objects)
 	maps.Copy(dirty, ch.Endpoints)
 	return dirty
 }
 
 // ingest reads one route again and notes the hosts that must be decided again.
-func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
+func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	r := p.routes[key]
-	before := &route.Result{Key: key}
+	before := &route.Result{Object: key}
 	if r != nil {
 		before = r.result
 	}
@@ -223,8 +222,8 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 	object := p.src.Route(key)
 	if object == nil {
 		if r != nil {
-			r.result = &route.Result{Key: key}
-			p.index(key, before, r.result)
+			r.result = &route.Result{Object: key}
+			p.depend(key, before, r.result)
 			p.claim(key, old, nil, hosts)
 		}
 		return
@@ -237,47 +236,29 @@ func (p *Pipeline) ingest(key model.Key, hosts map[string]struct{}) {
 		} else {
 			r = &tracked{}
 			p.routes[key] = r
-			p.restore(r, object)
+			p.restore(r, key, object)
 		}
 	}
 	r.result = p.ingestOrKeep(r, object)
 	if r.kept() {
 		p.keeping[key] = struct{}{}
 	}
-	p.index(key, before, r.result)
+	p.depend(key, before, r.result)
 	p.claim(key, old, r.result.Claim, hosts)
 }
 
-// index notes what a route depends on.
-func (p *Pipeline) index(key model.Key, before, now *route.Result) {
-	depend(p.byService, key, before.Services, now.Services)
-	p.secretsChanged = depend(p.bySecret, key, before.Secrets, now.Secrets) || p.secretsChanged
-}
-
-// depend changes what a route is a dependent of, and reports whether that is
-// something else than before.
-func depend(by map[model.Key]dependents, key model.Key, before, now []model.Key) (changed bool) {
-	if slices.Equal(before, now) {
-		return false
+// depend notes what a route depends on.
+func (p *Pipeline) depend(key model.Object, before, now *route.Result) {
+	if slices.Contains(p.index.replace(key, before.Depends, now.Depends), door.KindSecret) {
+		p.secretsChanged = true
 	}
-	for _, d := range before {
-		if rest := by[d].with(key, false); rest.empty() {
-			delete(by, d)
-		} else {
-			by[d] = rest
-		}
-	}
-	for _, d := range now {
-		by[d] = by[d].with(key, true)
-	}
-	return true
 }
 
 // claim replaces a route's claim.
-func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]struct{}) {
+func (p *Pipeline) claim(key model.Object, old, c *model.Claim, hosts map[string]struct{}) {
 	p.paces.set(key, c)
 	if old != nil && (c == nil || c.Host != old.Host) {
-		p.claims[old.Host] = slices.DeleteFunc(p.claims[old.Host], func(o *model.Claim) bool { return o.Key == key })
+		p.claims[old.Host] = slices.DeleteFunc(p.claims[old.Host], func(o *model.Claim) bool { return o.Owner == key })
 		hosts[old.Host] = struct{}{}
 	}
 	if c == nil {
@@ -287,7 +268,7 @@ func (p *Pipeline) claim(key model.Key, old, c *model.Claim, hosts map[string]st
 	if !known {
 		p.cover(c.Host, true)
 	}
-	if i := slices.IndexFunc(claims, func(o *model.Claim) bool { return o.Key == key }); i >= 0 {
+	if i := slices.IndexFunc(claims, func(o *model.Claim) bool { return o.Owner == key }); i >= 0 {
 		claims[i] = c
 	} else {
 		p.claims[c.Host] = append(claims, c)
@@ -315,7 +296,7 @@ func certID(c *model.Certificate) string {
 }
 
 // serve changes the wanted backend of a route to that of its claim, if it won.
-func (p *Pipeline) serve(key model.Key, scope *plan.Scope) {
+func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 	r := p.routes[key]
 	if r == nil {
 		return

@@ -9,17 +9,17 @@ import (
 
 // Known reports whether there is such a route, and Pending whether it is too
 // early to say anything about it.
-func (p *Pipeline) Known(key model.Key) (known, pending bool) {
+func (p *Pipeline) Known(key model.Object) (known, pending bool) {
 	r := p.routes[key]
 	return r != nil, r != nil && r.result.Pending
 }
 
 // Status returns what the router says about a route that it knows.
-func (p *Pipeline) Status(key model.Key) model.RouteStatus {
+func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	r := p.routes[key]
 	res := r.result
 	st := model.RouteStatus{
-		Key: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
+		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
 	}
 	if c := res.Claim; c != nil {

@@ -8,7 +8,7 @@ import (
 
 // Owner returns the route that a step serves, as far as names tell, so that a
 // refused step can be laid at its door. Steps of no single route report false.
-func Owner(s Step) (model.Key, bool) {
+func Owner(s Step) (model.Object, bool) {
 	switch s := s.(type) {
 	case CertPut:
 		return idOwner(s.ID)
@@ -48,7 +48,7 @@ func Owner(s Step) (model.Key, bool) {
 	return removalOwner(s)
 }
 
-func removalOwner(s Step) (model.Key, bool) {
+func removalOwner(s Step) (model.Object, bool) {
 	switch s := s.(type) {
 	case LineDel:
 		return idOwner(s.CertID)
@@ -67,12 +67,12 @@ func removalOwner(s Step) (model.Key, bool) {
 			return backendOwner(s.Key)
 		}
 	}
-	return model.Key{}, false
+	return model.Object{}, false
 }
 
 // OwnerIn is Owner, and for a key that goes, the route that it leads to until
 // now. A key that redirects or refuses belongs to the TLS route of that key.
-func OwnerIn(live *State, s Step) (model.Key, bool) {
+func OwnerIn(live *State, s Step) (model.Object, bool) {
 	del, ok := s.(EntryDel)
 	if !ok || del.Map == MapPolicy {
 		return Owner(s)
@@ -85,11 +85,11 @@ func OwnerIn(live *State, s Step) (model.Key, bool) {
 
 // Without returns the state less what some routes bring: backends, the keys
 // that lead to them, and certificates.
-func (s *State) Without(owners map[model.Key]struct{}) *State {
+func (s *State) Without(owners model.Objects) *State {
 	if len(owners) == 0 {
 		return s
 	}
-	kept := func(owner model.Key, owned bool) bool {
+	kept := func(owner model.Object, owned bool) bool {
 		_, out := owners[owner]
 		return !owned || !out
 	}
@@ -119,7 +119,7 @@ func (s *State) Without(owners map[model.Key]struct{}) *State {
 	return out
 }
 
-func entryOwner(e Entry, value string) (model.Key, bool) {
+func entryOwner(e Entry, value string) (model.Object, bool) {
 	if e.Map.isPolicy() {
 		return backendOwner(e.policyBackend())
 	}
@@ -127,19 +127,19 @@ func entryOwner(e Entry, value string) (model.Key, bool) {
 }
 
 // backendOwner splits "be_http:namespace:name:hash".
-func backendOwner(name string) (model.Key, bool) {
+func backendOwner(name string) (model.Object, bool) {
 	p := strings.Split(name, ":")
 	if len(p) != 4 {
-		return model.Key{}, false
+		return model.Object{}, false
 	}
-	return model.Key{Namespace: p[1], Name: p[2]}, true
+	return model.Object{Namespace: p[1], Name: p[2]}, true
 }
 
 // idOwner splits "namespace:name:hash".
-func idOwner(id string) (model.Key, bool) {
+func idOwner(id string) (model.Object, bool) {
 	p := strings.Split(id, ":")
 	if len(p) != 3 || strings.HasPrefix(p[1], model.LongName) {
-		return model.Key{}, false
+		return model.Object{}, false
 	}
-	return model.Key{Namespace: p[0], Name: p[1]}, true
+	return model.Object{Namespace: p[0], Name: p[1]}, true
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
@@ -250,7 +251,7 @@ func (b *bed) apply(c change) {
 	}
 	b.sentinels++
 	sentinel := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "sentinel", Name: fmt.Sprintf("s%d", b.sentinels)}}
-	key := keyOf(sentinel)
+	key := objectOf(route.Kind, sentinel)
 	c.put = append(slices.Clip(c.put), sentinel)
 	b.cluster.apply(c)
 	deadline := time.After(patience)
@@ -265,7 +266,7 @@ func (b *bed) apply(c change) {
 			b.t.Fatalf("the change was not applied within %s", patience)
 		}
 	}
-	b.cluster.apply(change{del: []ref{{"Route", key}}})
+	b.cluster.apply(change{del: []model.Object{key}})
 }
 
 // reloads returns the number of reloads since the engine started.
@@ -327,7 +328,7 @@ func (b *bed) newRuntime() *haproxy.Runtime {
 }
 
 // statusOf returns the last status published for a route.
-func (b *bed) statusOf(k model.Key) (model.RouteStatus, bool) {
+func (b *bed) statusOf(k model.Object) (model.RouteStatus, bool) {
 	statuses, _ := b.cluster.snapshot()
 	st, ok := statuses[k]
 	return st, ok

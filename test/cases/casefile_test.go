@@ -93,7 +93,7 @@ func (c *testCase) file(t *testing.T, s *step, file, text string) error {
 	case "delete":
 		for _, l := range linesOf(text) {
 			kind, name, _ := strings.Cut(l, " ")
-			s.change.del = append(s.change.del, ref{kind, parseKey(name)})
+			s.change.del = append(s.change.del, parseObject(kind, name))
 		}
 	case "only":
 		c.only = strings.TrimSpace(text)
@@ -115,9 +115,9 @@ func linesOf(text string) []string {
 	return lines
 }
 
-func parseKey(s string) model.Key {
+func parseObject(kind, s string) model.Object {
 	ns, name, _ := strings.Cut(s, "/")
-	return model.Key{Namespace: ns, Name: name}
+	return model.Object{Kind: model.Kind(kind), Namespace: ns, Name: name}
 }
 
 func (s *step) objects(text string) error {
@@ -145,7 +145,7 @@ func (s *step) objects(text string) error {
 func (s *step) services(lines []string) error {
 	for _, l := range lines {
 		f := strings.Fields(l)
-		k := parseKey(f[0])
+		k := parseObject("Route", f[0])
 		slice := &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: k.Namespace, Name: k.Name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: k.Name},

@@ -50,7 +50,7 @@ func freshPipeline(t testing.TB, m *memory) *pipeline.Pipeline {
 func (c *core) apply(ch change) { c.pipeline.Accept(c.propose(ch)) }
 
 // propose takes a copy of a change and returns the routes that it touches.
-func (c *core) propose(ch change) pipeline.KeySet {
+func (c *core) propose(ch change) model.Objects {
 	own := change{del: ch.del, settings: ch.settings}
 	for _, o := range ch.put {
 		own.put = append(own.put, clone(o))
@@ -285,9 +285,9 @@ func (d decision) pure(e *expectation) error {
 }
 
 // checkStatus compares one line of "statuses".
-func checkStatus(line string, find func(model.Key) (model.RouteStatus, bool)) error {
+func checkStatus(line string, find func(model.Object) (model.RouteStatus, bool)) error {
 	f := strings.SplitN(line, " ", 4)
-	k := parseKey(f[0])
+	k := parseObject("Route", f[0])
 	st, ok := find(k)
 	if !ok {
 		return fmt.Errorf("no status of %s", k)

@@ -11,6 +11,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -141,7 +142,7 @@ func forbidden(c *model.Claim, newest *routev1.Route) error {
 func TestFallbackForbids(t *testing.T) {
 	t.Parallel()
 	u := newUniverse(t)
-	key := model.Key{Namespace: "u1", Name: "guarded"}
+	key := model.Object{Kind: route.Kind, Namespace: "u1", Name: "guarded"}
 	kept, barred := 0, 0
 	for range 300 {
 		k := newCore(t)

@@ -130,7 +130,7 @@ func TestFullDiskAtStart(t *testing.T) {
 		if f := b.refusal.Load(); f != nil {
 			t.Errorf("the settings are blamed: %v", f)
 		}
-		if st, _ := b.statusOf(parseKey("f/edge")); !st.Admitted {
+		if st, _ := b.statusOf(parseObject("Route", "f/edge")); !st.Admitted {
 			t.Errorf("a route is blamed: %+v", st)
 		}
 	})

@@ -71,7 +71,7 @@ func (u *universe) randomURL() (url, line string) {
 func (c *core) history() change {
 	var ch change
 	for _, k := range c.keeping() {
-		ch.del = append(ch.del, ref{"Route", k.Key})
+		ch.del = append(ch.del, k.Object)
 	}
 	return ch
 }

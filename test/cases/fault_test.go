@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -110,7 +111,7 @@ func TestKillWorker(t *testing.T) {
 			return err
 		})
 		b.serves(k, sampleRequests)
-		b.apply(change{del: []ref{{"Route", parseKey("f/pass")}}})
+		b.apply(change{del: []model.Object{parseObject("Route", "f/pass")}})
 		b.serves(newCoreOf(t, b), []string{"GET https://pass.f.test/ -> 404 cert=default"})
 	})
 }
@@ -209,7 +210,7 @@ func TestRestartEngine(t *testing.T) {
 		if after := b.pid(); after != before || b.reloads() != 0 {
 			t.Errorf("worker %d became %d with %d reloads; the running HAProxy should be adopted", before, after, b.reloads())
 		}
-		b.apply(change{del: []ref{{"Route", parseKey("f/edge")}}})
+		b.apply(change{del: []model.Object{parseObject("Route", "f/edge")}})
 		b.serves(newCoreOf(t, b), []string{"GET https://edge.f.test/ -> 404 cert=default"})
 	})
 }
@@ -227,7 +228,7 @@ func TestRestartAfterChanges(t *testing.T) {
 		for _, o := range s.change.put {
 			ensurePods(t, o)
 		}
-		s.change.del = []ref{{"Route", parseKey("f/pass")}}
+		s.change.del = []model.Object{parseObject("Route", "f/pass")}
 		b.cluster.apply(s.change)
 		b.startEngine()
 		b.waitReady()
@@ -505,7 +506,7 @@ func (b *bed) settled() {
 		b.t.Fatal(err)
 	}
 	b.apply(s.change)
-	b.apply(change{del: []ref{{"Route", parseKey("settle/r")}}})
+	b.apply(change{del: []model.Object{parseObject("Route", "settle/r")}})
 	b.eventually("removals are over", func() error {
 		st := b.readBack()
 		for name := range st.Backends {

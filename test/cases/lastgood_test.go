@@ -12,7 +12,7 @@ import (
 // refuse is HAProxy's word against what a route asks for, and its taking of
 // what comes instead.
 func (c *core) refuse(k, message string) bool {
-	_, touched, ok := c.pipeline.Refuse(parseKey(k), message)
+	_, touched, ok := c.pipeline.Refuse(parseObject("Route", k), message)
 	if ok {
 		c.pipeline.Accept(touched)
 	}

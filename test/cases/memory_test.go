@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -15,33 +16,34 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-type keySet = map[model.Key]struct{}
+type keySet = model.Objects
 
 // memory is a cluster without an API server: engine.Cluster and
 // engine.StatusSink over objects in memory.
 type memory struct {
 	mu       sync.Mutex
-	routes   map[model.Key]*routev1.Route
-	services map[model.Key]*corev1.Service
-	slices   map[model.Key]*discoveryv1.EndpointSlice
-	secrets  map[model.Key]*corev1.Secret
+	routes   map[model.Object]*routev1.Route
+	services map[model.Object]*corev1.Service
+	slices   map[model.Object]*discoveryv1.EndpointSlice
+	secrets  map[model.Object]*corev1.Secret
 	version  int
 	changes  door.Changes
 	settings door.Settings
 	wake     chan struct{}
 
-	statuses  map[model.Key]model.RouteStatus
+	statuses  map[model.Object]model.RouteStatus
 	published chan struct{} // closed and renewed at each publication
 }
 
 func newMemory() *memory {
 	return &memory{
-		routes: map[model.Key]*routev1.Route{}, services: map[model.Key]*corev1.Service{},
-		slices: map[model.Key]*discoveryv1.EndpointSlice{}, secrets: map[model.Key]*corev1.Secret{},
-		wake: make(chan struct{}, 1), statuses: map[model.Key]model.RouteStatus{},
+		routes: map[model.Object]*routev1.Route{}, services: map[model.Object]*corev1.Service{},
+		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{},
+		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{},
 		published: make(chan struct{}), settings: door.Settings{RouterName: "cases"},
 	}
 }
@@ -49,21 +51,18 @@ func newMemory() *memory {
 // change is a set of objects to write and to delete at once.
 type change struct {
 	put      []metav1.Object
-	del      []ref
+	del      []model.Object
 	settings *door.Settings
 }
 
-type ref struct {
-	kind string
-	key  model.Key
+const kindSlice model.Kind = "EndpointSlice"
+
+func objectOf(kind model.Kind, o metav1.Object) model.Object {
+	return model.Object{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-func keyOf(o metav1.Object) model.Key {
-	return model.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-func serviceOf(s *discoveryv1.EndpointSlice) model.Key {
-	return model.Key{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
+func serviceOf(s *discoveryv1.EndpointSlice) model.Object {
+	return model.Object{Kind: door.KindService, Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
 }
 
 // apply makes a change visible in one piece, as one batch of watch events.
@@ -86,19 +85,19 @@ func (m *memory) apply(c change) {
 	}
 }
 
-func mark(set *keySet, k model.Key) {
-	if *set == nil {
-		*set = keySet{}
+func (m *memory) mark(o model.Object) {
+	if m.changes.Objects == nil {
+		m.changes.Objects = model.Objects{}
 	}
-	(*set)[k] = struct{}{}
+	m.changes.Objects[o] = struct{}{}
 }
 
 func (m *memory) put(o metav1.Object) {
 	m.version++
 	o.SetResourceVersion(strconv.Itoa(m.version))
-	k := keyOf(o)
 	switch o := o.(type) {
 	case *routev1.Route:
+		k := objectOf(route.Kind, o)
 		if old := m.routes[k]; old != nil && o.UID == "" {
 			o.UID, o.CreationTimestamp = old.UID, old.CreationTimestamp
 		}
@@ -106,63 +105,51 @@ func (m *memory) put(o metav1.Object) {
 			o.UID = types.UID(fmt.Sprintf("uid-%06d", m.version))
 		}
 		m.routes[k] = o
-		mark(&m.changes.Routes, k)
+		m.mark(k)
 	case *corev1.Service:
+		k := objectOf(door.KindService, o)
 		m.services[k] = o
-		mark(&m.changes.Services, k)
+		m.mark(k)
 	case *discoveryv1.EndpointSlice:
-		m.slices[k] = o
-		mark(&m.changes.Services, serviceOf(o))
+		m.slices[objectOf(kindSlice, o)] = o
+		m.mark(serviceOf(o))
 	case *corev1.Secret:
+		k := objectOf(door.KindSecret, o)
 		m.secrets[k] = o
-		mark(&m.changes.Secrets, k)
+		m.mark(k)
 	}
 }
 
-func (m *memory) delete(r ref) {
-	switch r.kind {
-	case "Route":
-		delete(m.routes, r.key)
-		mark(&m.changes.Routes, r.key)
-	case "Service":
-		delete(m.services, r.key)
-		mark(&m.changes.Services, r.key)
-	case "EndpointSlice":
-		if s := m.slices[r.key]; s != nil {
-			mark(&m.changes.Services, serviceOf(s))
+func (m *memory) delete(o model.Object) {
+	switch o.Kind {
+	case route.Kind:
+		delete(m.routes, o)
+	case door.KindService:
+		delete(m.services, o)
+	case kindSlice:
+		if s := m.slices[o]; s != nil {
+			m.mark(serviceOf(s))
 		}
-		delete(m.slices, r.key)
-	case "Secret":
-		delete(m.secrets, r.key)
-		mark(&m.changes.Secrets, r.key)
+		delete(m.slices, o)
+		return
+	case door.KindSecret:
+		delete(m.secrets, o)
 	}
+	m.mark(o)
 }
 
 // everything lists all objects, to delete them.
-func (m *memory) everything() []ref {
+func (m *memory) everything() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []ref
-	for k := range m.routes {
-		all = append(all, ref{"Route", k})
-	}
-	for k := range m.slices {
-		all = append(all, ref{"EndpointSlice", k})
-	}
-	for k := range m.services {
-		all = append(all, ref{"Service", k})
-	}
-	for k := range m.secrets {
-		all = append(all, ref{"Secret", k})
-	}
-	return all
+	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)))
 }
 
 // Routes implements door.Source.
-func (m *memory) Routes() []model.Key {
+func (m *memory) Routes() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []model.Key
+	var keys []model.Object
 	for k := range m.routes {
 		keys = append(keys, k)
 	}
@@ -170,14 +157,14 @@ func (m *memory) Routes() []model.Key {
 }
 
 // Route implements door.Source.
-func (m *memory) Route(k model.Key) *routev1.Route {
+func (m *memory) Route(k model.Object) *routev1.Route {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.routes[k]
 }
 
 // Service implements door.Source.
-func (m *memory) Service(k model.Key) *backend.Service {
+func (m *memory) Service(k model.Object) *backend.Service {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.services[k]; s != nil {
@@ -187,7 +174,7 @@ func (m *memory) Service(k model.Key) *backend.Service {
 }
 
 // Slices implements door.Source.
-func (m *memory) Slices(service model.Key) []*backend.Slice {
+func (m *memory) Slices(service model.Object) []*backend.Slice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []*backend.Slice
@@ -200,7 +187,7 @@ func (m *memory) Slices(service model.Key) []*backend.Slice {
 }
 
 // Secret implements door.Source.
-func (m *memory) Secret(k model.Key) (*corev1.Secret, error) {
+func (m *memory) Secret(k model.Object) (*corev1.Secret, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.secrets[k], nil
@@ -219,7 +206,7 @@ func (m *memory) Take() door.Changes {
 }
 
 // NeedSecrets implements engine.Cluster.
-func (m *memory) NeedSecrets(map[model.Key]struct{}) {}
+func (m *memory) NeedSecrets(model.Objects) {}
 
 // WaitForSecrets implements engine.Cluster.
 func (m *memory) WaitForSecrets(context.Context) bool { return true }
@@ -236,14 +223,14 @@ func (m *memory) Publish(statuses []model.RouteStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, st := range statuses {
-		m.statuses[st.Key] = st
+		m.statuses[st.Object] = st
 	}
 	close(m.published)
 	m.published = make(chan struct{})
 }
 
 // Forget implements engine.StatusSink.
-func (m *memory) Forget(keys []model.Key) {
+func (m *memory) Forget(keys []model.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range keys {
@@ -252,7 +239,7 @@ func (m *memory) Forget(keys []model.Key) {
 }
 
 // snapshot returns the statuses published so far, and what to wait on for more.
-func (m *memory) snapshot() (map[model.Key]model.RouteStatus, <-chan struct{}) {
+func (m *memory) snapshot() (map[model.Object]model.RouteStatus, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.statuses), m.published

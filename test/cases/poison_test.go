@@ -64,7 +64,7 @@ func objectsChange(t *testing.T, yaml string) change {
 func (b *bed) refused(route, text string) {
 	b.t.Helper()
 	b.eventually("the refused route is told", func() error {
-		st, _ := b.statusOf(parseKey(route))
+		st, _ := b.statusOf(parseObject("Route", route))
 		if st.Admitted || st.Reason != api.ReasonRefusedByHAProxy || !strings.Contains(st.Message, text) {
 			return fmt.Errorf("status %+v", st)
 		}

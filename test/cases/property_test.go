@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -121,7 +122,7 @@ func (u *universe) change() change {
 	for range 1 + u.IntN(3) {
 		switch u.IntN(6) {
 		case 0:
-			c.del = append(c.del, ref{"Route", model.Key{Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))}})
+			c.del = append(c.del, model.Object{Kind: route.Kind, Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))})
 		case 1:
 			s := u.services()
 			i := 2 * u.IntN(len(s.put)/2)
@@ -158,7 +159,7 @@ func TestIncremental(t *testing.T) {
 			for n := range 100 {
 				touched := k.propose(u.change())
 				for u.IntN(3) == 0 { // HAProxy refuses some
-					_, more, _ := k.pipeline.Refuse(model.Key{Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))}, "at random")
+					_, more, _ := k.pipeline.Refuse(model.Object{Kind: route.Kind, Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))}, "at random")
 					maps.Copy(touched, more)
 				}
 				k.pipeline.Accept(touched)

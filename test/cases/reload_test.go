@@ -50,7 +50,7 @@ func TestLargeCertificate(t *testing.T) {
 			for i := range 50 {
 				b.apply(objectsChange(t, largeRoute(pairs[i%2])))
 			}
-			st, _ := b.statusOf(parseKey("f/large"))
+			st, _ := b.statusOf(parseObject("Route", "f/large"))
 			if st.Admitted || st.Reason != api.ReasonExtendedValidationFailed || !strings.Contains(st.Message, "bytes") {
 				t.Errorf("%d bytes: status %+v", size, st)
 			}
@@ -62,7 +62,7 @@ func TestLargeCertificate(t *testing.T) {
 		b.stop()
 		b.start()
 		b.serves(k, sampleRequests)
-		if st, _ := b.statusOf(parseKey("f/large")); st.Admitted {
+		if st, _ := b.statusOf(parseObject("Route", "f/large")); st.Admitted {
 			t.Errorf("after a start: status %+v", st)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // lastGoodState is where a bed's router keeps the last good versions.
@@ -47,7 +48,7 @@ spec: {host: %s, port: {targetPort: %s}, to: {kind: Service, name: web}, tls: {t
 			k.apply(good)
 			bad := strings.Replace(route("kept.f.test", "http"), "BEGIN PRIVATE KEY", "BEGIN NOTHING", 1)
 			b.apply(objectsChange(t, strings.Replace(bad, "END PRIVATE KEY", "END NOTHING", 1)))
-			st, _ := b.statusOf(parseKey("f/kept"))
+			st, _ := b.statusOf(parseObject("Route", "f/kept"))
 			if st.Admitted || st.Reason != api.ReasonExtendedValidationFailed {
 				t.Fatalf("status %+v", st)
 			}
@@ -62,7 +63,7 @@ spec: {host: %s, port: {targetPort: %s}, to: {kind: Service, name: web}, tls: {t
 			b.waitReady()
 			if spoil.lost {
 				served[0] = "GET https://kept.f.test/ -> 404 cert=default"
-				k.apply(change{del: []ref{{"Route", parseKey("f/kept")}}})
+				k.apply(change{del: []model.Object{parseObject("Route", "f/kept")}})
 			}
 			b.serves(k, served)
 			if n := b.count("fairlead_router_state_discarded_total"); n != map[bool]int{true: 1}[spoil.lost] {

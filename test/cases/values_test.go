@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/test/fuzz"
 )
@@ -64,13 +65,13 @@ func FuzzValues(f *testing.F) {
 		if err := holdsEntries(b.readBack(), k.pipeline.Want()); err != nil {
 			t.Error(err)
 		}
-		if st, _ := b.statusOf(parseKey("f/values")); st.Reason == api.ReasonRefusedByHAProxy {
+		if st, _ := b.statusOf(parseObject("Route", "f/values")); st.Reason == api.ReasonRefusedByHAProxy {
 			t.Errorf("it was HAProxy that refused it: %s", st.Message)
 		}
 		if n := b.count("fairlead_router_reload_failures_total") + b.count("fairlead_router_drift_total") + b.reloads(); n != refused {
 			t.Errorf("%d reloads and repairs", n-refused)
 		}
-		b.apply(change{del: []ref{{"Route", parseKey("f/values")}}})
+		b.apply(change{del: []model.Object{parseObject("Route", "f/values")}})
 		b.serves(k, []string{"GET http://victim.test/ -> 200 pod=b"})
 	})
 }

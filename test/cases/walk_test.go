@@ -66,7 +66,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-func (c *core) status(k model.Key) (model.RouteStatus, bool) {
+func (c *core) status(k model.Object) (model.RouteStatus, bool) {
 	if known, _ := c.pipeline.Known(k); !known {
 		return model.RouteStatus{}, false
 	}
@@ -77,7 +77,7 @@ func (c *core) status(k model.Key) (model.RouteStatus, bool) {
 // of the route's backend in a state; "ns/route -" wants none.
 func checkServers(line string, want, have *plan.State) error {
 	f := strings.Fields(line)
-	k := parseKey(f[0])
+	k := parseObject("Route", f[0])
 	got := map[string]string{}
 	for name := range want.Backends {
 		p := strings.Split(name, ":")
@@ -111,7 +111,7 @@ func checkServers(line string, want, have *plan.State) error {
 // health checks of servers, "-" for none.
 func checkBackend(line string, want *plan.State) error {
 	f := strings.Fields(line)
-	k := parseKey(f[0])
+	k := parseObject("Route", f[0])
 	for name, b := range want.Backends {
 		if p := strings.Split(name, ":"); p[1] != k.Namespace || p[2] != k.Name {
 			continue

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/explain/manifest"
 	"github.com/fairlead/fairlead/router/model"
@@ -90,7 +91,7 @@ func addServices(o *explain.Objects, r *routev1.Route) {
 		port = r.Spec.Port.TargetPort.String()
 	}
 	for _, to := range append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...) {
-		key := model.Key{Namespace: r.Namespace, Name: to.Name}
+		key := model.Object{Kind: door.KindService, Namespace: r.Namespace, Name: to.Name}
 		if o.Services[key] != nil {
 			continue
 		}

@@ -5,3 +5,8 @@
 // path that cannot be served, or not as wished, is a finding, and never keeps
 // back the other paths.
 package ingress
+
+import "github.com/fairlead/fairlead/router/model"
+
+// Kind is that of Ingresses.
+const Kind model.Kind = "Ingress"

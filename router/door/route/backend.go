@@ -63,7 +63,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 		b.find(api.SeverityInfo, "spec.to", api.ReasonNoEndpoints, "no endpoint is ready", effect503)
 	}
 	c.Backend = model.Backend{
-		Kind: model.KindOf(c.Termination), Owner: c.Key, CA: b.ca,
+		Kind: model.KindOf(c.Termination), Owner: c.Owner, CA: b.ca,
 		Profile: profile(&spec, b.settings.Balance, tcp, weighted > 1),
 		Policy:  rules,
 	}
@@ -108,7 +108,7 @@ func balance(asked, usual model.Balance, tcp, several bool) model.Balance {
 	return model.Random
 }
 
-func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, service model.Key, weight int, check bool) model.Server {
+func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, service model.Object, weight int, check bool) model.Server {
 	s := model.Server{ID: e.ID, Address: e.Address, Weight: weight, MaxConn: spec.MaxConn}
 	if c.Backend.Profile.Cookie {
 		s.Options.Cookie = backend.MD5(e.ID)

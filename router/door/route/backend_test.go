@@ -22,7 +22,7 @@ import (
 // "asleep", which is idled.
 type pair struct{ one }
 
-func (pair) Service(k model.Key) *backend.Service {
+func (pair) Service(k model.Object) *backend.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
 	if k.Name == "asleep" {
 		s.Annotations = map[string]string{"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"}
@@ -31,7 +31,7 @@ func (pair) Service(k model.Key) *backend.Service {
 	return backend.NewService(s)
 }
 
-func (pair) Slices(k model.Key) []*backend.Slice {
+func (pair) Slices(k model.Object) []*backend.Slice {
 	port, name := int32(8080), "http"
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: k.Name}},
@@ -176,7 +176,7 @@ func TestTimeouts(t *testing.T) {
 // keep their pods when a Route moves.
 func TestCookieName(t *testing.T) {
 	t.Parallel()
-	if got := defaultCookieName(model.Key{Namespace: "ns1", Name: "web"}); got != "635b2d0a0d48be3e3fb6d6d1b8e88db4" {
+	if got := defaultCookieName(model.Object{Kind: Kind, Namespace: "ns1", Name: "web"}); got != "635b2d0a0d48be3e3fb6d6d1b8e88db4" {
 		t.Errorf("ns1/web: %s", got)
 	}
 }

@@ -30,7 +30,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	if !spec.DisableCookies {
 		p.CookieName = spec.CookieName
 		if p.CookieName == "" {
-			p.CookieName = defaultCookieName(c.Key)
+			p.CookieName = defaultCookieName(c.Owner)
 		}
 		if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
 			p.CookieAttributes = "; Secure; SameSite=" + spec.CookieSameSite
@@ -112,6 +112,6 @@ func defaults(s door.Settings) policy.Spec {
 }
 
 // defaultCookieName is what OpenShift's router calls a route's cookie.
-func defaultCookieName(k model.Key) string {
+func defaultCookieName(k model.Object) string {
 	return backend.MD5(" " + k.Namespace + ":" + k.Name)
 }

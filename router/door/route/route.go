@@ -26,10 +26,13 @@ const (
 	effectLeftOut         = "this backend gets no requests"
 )
 
+// Kind is that of Routes.
+const Kind model.Kind = "Route"
+
 // Result is what ingesting one route gives.
 type Result struct {
-	Key model.Key
-	UID string
+	Object model.Object
+	UID    string
 	// Claim is nil if the route is refused; then the first of Findings with
 	// severity Error says why.
 	Claim *model.Claim
@@ -43,22 +46,21 @@ type Result struct {
 	// Pending results wait for a Secret that is being fetched; it is too
 	// early to tell the user.
 	Pending bool
-	// Services and Secrets are the objects that the result depends on.
-	Services []model.Key
-	Secrets  []model.Key
+	// Depends are the Services and Secrets that the result depends on.
+	Depends []model.Object
 }
 
 // Route ingests one route.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past Past) *Result {
 	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, stretch: past.Stretch, result: &Result{
-		Key:            model.Key{Namespace: r.Namespace, Name: r.Name},
+		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
 	}}
 	// Dependencies come first: a refused route must notice their change, too.
 	refs := b.services()
 	claim := &model.Claim{
-		Key: b.result.Key, UID: b.result.UID, Version: r.ResourceVersion,
+		Owner: b.result.Object, UID: b.result.UID, Version: r.ResourceVersion,
 		Created: r.CreationTimestamp.Time, Path: r.Spec.Path,
 	}
 	switch {
@@ -87,7 +89,7 @@ type builder struct {
 
 func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
 	b.result.Findings = append(b.result.Findings, api.Finding{
-		Object: RouteRef(b.result.Key), Field: field, Reason: reason,
+		Object: RouteRef(b.result.Object), Field: field, Reason: reason,
 		Message: message, Severity: severity, Effect: effect,
 	})
 }
@@ -99,7 +101,7 @@ func (b *builder) refuse(field string, reason api.Reason, message string) bool {
 }
 
 // RouteRef names a Route in findings.
-func RouteRef(k model.Key) api.ObjectRef {
+func RouteRef(k model.Object) api.ObjectRef {
 	return api.ObjectRef{Group: routev1.GroupName, Kind: "Route", Namespace: k.Namespace, Name: k.Name}
 }
 
@@ -107,7 +109,7 @@ func RouteRef(k model.Key) api.ObjectRef {
 func (b *builder) services() []serviceRef {
 	var refs []serviceRef
 	add := func(t routev1.RouteTargetReference, field string) {
-		key := model.Key{Namespace: b.route.Namespace, Name: t.Name}
+		key := model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: t.Name}
 		if t.Kind != "" && t.Kind != "Service" {
 			b.find(api.SeverityWarning, field+".kind", api.ReasonInvalidField, "must be Service", effectLeftOut)
 			return
@@ -120,7 +122,7 @@ func (b *builder) services() []serviceRef {
 			b.find(api.SeverityWarning, field+".weight", api.ReasonInvalidField, "must be from 0 to 256", "the nearest of these is used")
 		}
 		refs = append(refs, serviceRef{key: key, field: field, weight: backend.ClampWeight(t.Weight)})
-		b.result.Services = append(b.result.Services, key)
+		b.result.Depends = append(b.result.Depends, key)
 	}
 	add(b.route.Spec.To, "spec.to")
 	for i, t := range b.route.Spec.AlternateBackends {
@@ -200,7 +202,7 @@ func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
 			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")
 		return true
 	}
-	ca, err := b.material.Bundle(b.result.Key, t.DestinationCACertificate)
+	ca, err := b.material.Bundle(b.result.Object, t.DestinationCACertificate)
 	if err != nil {
 		return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, err.Error())
 	}
@@ -214,16 +216,16 @@ func (b *builder) certificate(c *model.Claim, t *routev1.TLSConfig) bool {
 			return b.refuse("spec.tls", api.ReasonExtendedValidationFailed, "cannot specify both tls.certificate and tls.externalCertificate")
 		}
 	}
-	cert, secret, err := b.routeCertificate(c.Key, c.Host, t)
-	if secret != (model.Key{}) {
-		b.result.Secrets = append(b.result.Secrets, secret)
+	cert, secret, err := b.routeCertificate(c.Owner, c.Host, t)
+	if secret != (model.Object{}) {
+		b.result.Depends = append(b.result.Depends, secret)
 	}
 	if err != nil {
 		if external, ok := errors.AsType[*externalError](err); ok {
 			b.result.Pending = external.pending
 			return b.refuse("spec.tls.externalCertificate", api.ReasonExternalCertificateValidationFailed, err.Error())
 		}
-		if secret != (model.Key{}) && b.last != nil {
+		if secret != (model.Object{}) && b.last != nil {
 			b.find(api.SeverityError, "spec.tls.externalCertificate", api.ReasonExtendedValidationFailed, err.Error(), effectLastCertificate)
 			c.Certificate = b.last
 			return true
@@ -268,7 +270,7 @@ func termination(t *routev1.TLSConfig) (model.Termination, bool) {
 
 // serviceRef is one backend reference of a route.
 type serviceRef struct {
-	key    model.Key
+	key    model.Object
 	field  string
 	weight int
 }

@@ -20,11 +20,11 @@ import (
 // one is a Source with one Service that has one endpoint.
 type one struct{ pod, port string }
 
-func (one) Routes() []model.Key                      { return nil }
-func (one) Route(model.Key) *routev1.Route           { return nil }
-func (one) Service(model.Key) *backend.Service       { return &backend.Service{} }
-func (one) Secret(model.Key) (*corev1.Secret, error) { return nil, nil }
-func (o one) Slices(model.Key) []*backend.Slice {
+func (one) Routes() []model.Object                      { return nil }
+func (one) Route(model.Object) *routev1.Route           { return nil }
+func (one) Service(model.Object) *backend.Service       { return &backend.Service{} }
+func (one) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (o one) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4,

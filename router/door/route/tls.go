@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -24,15 +25,15 @@ type Past struct {
 }
 
 // routeCertificate returns the certificate that a route brings, or nil.
-func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSConfig) (*model.Certificate, model.Key, error) {
+func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.TLSConfig) (*model.Certificate, model.Object, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
 		if t.Certificate == "" {
-			return nil, model.Key{}, b.material.Unused(t.Key, t.CACertificate)
+			return nil, model.Object{}, b.material.Unused(t.Key, t.CACertificate)
 		}
 		cert, err := b.read(owner, host, certificate.Texts{Chain: t.Certificate, Key: t.Key, CA: t.CACertificate})
-		return cert, model.Key{}, err
+		return cert, model.Object{}, err
 	}
-	name := model.Key{Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
+	name := model.Object{Kind: door.KindSecret, Namespace: owner.Namespace, Name: t.ExternalCertificate.Name}
 	secret, err := b.src.Secret(name)
 	if err != nil {
 		var p interface{ Pending() bool }
@@ -51,7 +52,7 @@ func (b *builder) routeCertificate(owner model.Key, host string, t *routev1.TLSC
 }
 
 // read checks a certificate's texts, within the bounds of the router.
-func (b *builder) read(owner model.Key, host string, in certificate.Texts) (*model.Certificate, error) {
+func (b *builder) read(owner model.Object, host string, in certificate.Texts) (*model.Certificate, error) {
 	cert, err := b.material.Certificate(owner, host, in, b.settings.MaxRSABits)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/settings"
@@ -159,21 +160,21 @@ func (r *reader) add(list client.ObjectList) error {
 // secrets reads the Secrets that matter: those that routes and Ingresses name,
 // and the routers' default certificates.
 func (r *reader) secrets(ctx context.Context) error {
-	keys := map[model.Key]struct{}{}
+	keys := model.Objects{}
 	for k, route := range r.objects.Routes {
 		if t := route.Spec.TLS; t != nil && t.ExternalCertificate != nil {
-			keys[model.Key{Namespace: k.Namespace, Name: t.ExternalCertificate.Name}] = struct{}{}
+			keys[model.Object{Kind: door.KindSecret, Namespace: k.Namespace, Name: t.ExternalCertificate.Name}] = struct{}{}
 		}
 	}
 	for k, i := range r.objects.Ingresses {
 		for _, t := range i.Spec.TLS {
 			if t.SecretName != "" {
-				keys[model.Key{Namespace: k.Namespace, Name: t.SecretName}] = struct{}{}
+				keys[model.Object{Kind: door.KindSecret, Namespace: k.Namespace, Name: t.SecretName}] = struct{}{}
 			}
 		}
 	}
 	for name := range r.objects.Controllers {
-		keys[model.Key{Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
+		keys[model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
 	}
 	for k := range keys {
 		s := &corev1.Secret{}

@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// index leads from an object to those that depend on it, kind by kind.
+type index map[model.Kind]map[model.Object]dependents
+
+// replace changes what an object depends on, and returns the kinds of which it
+// depends on others than before.
+func (x index) replace(o model.Object, before, now []model.Object) (changed []model.Kind) {
+	if slices.Equal(before, now) {
+		return nil
+	}
+	for _, d := range before {
+		of := x[d.Kind]
+		if rest := of[d].with(o, false); rest.empty() {
+			delete(of, d)
+		} else {
+			of[d] = rest
+		}
+		changed = append(changed, d.Kind)
+	}
+	for _, d := range now {
+		if x[d.Kind] == nil {
+			x[d.Kind] = map[model.Object]dependents{}
+		}
+		x[d.Kind][d] = x[d.Kind][d].with(o, true)
+		changed = append(changed, d.Kind)
+	}
+	return changed
+}
+
+// addTo adds the dependents of an object to a set.
+func (x index) addTo(set model.Objects, o model.Object) { x[o.Kind][o].addTo(set) }
+
+// all returns the objects of a kind that others depend on.
+func (x index) all(kind model.Kind) model.Objects {
+	set := make(model.Objects, len(x[kind]))
+	for o := range maps.Keys(x[kind]) {
+		set[o] = struct{}{}
+	}
+	return set
+}
+
+// dependents are the objects that depend on one: most often one, for which a set
+// would take ten times the memory.
+type dependents struct {
+	first  model.Object
+	others model.Objects
+}
+
+func (d dependents) empty() bool { return d.first == model.Object{} }
+
+// with returns the dependents with an object more, or less.
+func (d dependents) with(o model.Object, more bool) dependents {
+	switch {
+	case more && d.empty():
+		d.first = o
+	case more && d.first != o:
+		if d.others == nil {
+			d.others = model.Objects{}
+		}
+		d.others[o] = struct{}{}
+	case !more && d.first == o:
+		d.first = model.Object{}
+		for other := range d.others {
+			d.first = other
+			delete(d.others, other)
+			break
+		}
+	case !more:
+		delete(d.others, o)
+	}
+	return d
+}
+
+func (d dependents) addTo(set model.Objects) {
+	if !d.empty() {
+		set[d.first] = struct{}{}
+	}
+	for o := range d.others {
+		set[o] = struct{}{}
+	}
+}
