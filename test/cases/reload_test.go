@@ -179,10 +179,19 @@ func TestOldWorkers(t *testing.T) {
 			}
 			return err
 		})
+		// On a busy machine the worker before may still take a connection after a
+		// reload, so that two of them share a worker and one worker less has to end.
 		b.eventually("the oldest ones have ended", func() error {
-			for i, conn := range conns {
-				if want := i >= len(conns)-1-haproxy.MaxOldWorkers; open(conn) != want {
-					return fmt.Errorf("connection %d of %d: open %v", i, len(conns), !want)
+			ended := 0
+			for ended < len(conns) && !open(conns[ended]) {
+				ended++
+			}
+			if most := len(conns) - 1 - haproxy.MaxOldWorkers; ended < 1 || ended > most {
+				return fmt.Errorf("%d of %d connections have ended, want 1 to %d", ended, len(conns), most)
+			}
+			for i, conn := range conns[ended:] {
+				if !open(conn) {
+					return fmt.Errorf("connection %d has ended before connection %d", ended+i, ended)
 				}
 			}
 			return nil
