@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/access"
 	"github.com/fairlead/fairlead/router/certfile"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/health"
@@ -126,6 +127,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	ring, rung := bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := engine.New(engine.Options{
+		Doors:   doors.All(),
 		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused, FilesFailed: teller.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -20,8 +19,9 @@ import (
 type Host struct {
 	// Winners are served, in age order.
 	Winners []*model.Claim
-	// Losers map each refused claim's route to why it lost.
-	Losers map[model.Object]api.Finding
+	// Losers map each refused claim to why it lost. The findings do not name their
+	// object yet: that is the claim's owner.
+	Losers map[model.ClaimID]api.Finding
 	// Guarded hosts have paths that protect something and others that do not,
 	// so paths are looked up as pods may read them.
 	Guarded bool
@@ -49,7 +49,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	hosts, taken := make(map[string]*Host, len(claims)), make(map[string]*held, len(claims))
 	for host, cs := range claims {
 		all = append(all, cs...)
-		hosts[host], taken[host] = &Host{Losers: map[model.Object]api.Finding{}}, newHeld()
+		hosts[host], taken[host] = &Host{Losers: map[model.ClaimID]api.Finding{}}, newHeld()
 	}
 	slices.SortFunc(all, func(a, b *model.Claim) int {
 		if a.Older(b) {
@@ -67,7 +67,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			continue
 		}
 		if winner := foreign(hosts, taken, below, c); !interNamespace && winner != nil {
-			h.Losers[c.Owner] = blocked(c, winner)
+			h.Losers[c.ID()] = blocked(c, winner)
 			continue
 		}
 		h.Winners = append(h.Winners, c)
@@ -189,7 +189,7 @@ func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
 		h.Winners[at] = c
 		winner, c = c, winner
 	}
-	h.Losers[c.Owner] = lost(c, winner)
+	h.Losers[c.ID()] = lost(c, winner)
 	return yielded
 }
 
@@ -205,14 +205,17 @@ func tls(c *model.Claim) bool { return c.Termination != model.Plain }
 // belongs to another namespace.
 func blocked(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
-	f.Message = fmt.Sprintf("a route in another namespace holds host %s, which blocks %s", winner.Host, c.Host)
+	f.Message = fmt.Sprintf("a %s in another namespace holds host %s, which blocks %s", noun(winner), winner.Host, c.Host)
 	return f
 }
 
+// noun is what messages call the owner of a claim.
+func noun(c *model.Claim) string { return strings.ToLower(string(c.Owner.Kind)) }
+
 func claimed(c *model.Claim) api.Finding {
 	return api.Finding{
-		Object: route.RouteRef(c.Owner), Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
-		Severity: api.SeverityError, Effect: "the route is not served",
+		Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
+		Severity: api.SeverityError, Effect: "the " + noun(c) + " is not served",
 	}
 }
 
@@ -220,12 +223,12 @@ func lost(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
 	switch {
 	case yields(c, winner):
-		f.Message = fmt.Sprintf("route %s serves all of %s, so nothing is left for a default", winner.Owner.Name, c.NamedHost)
+		f.Message = fmt.Sprintf("%s %s serves all of %s, so nothing is left for a default", noun(winner), winner.Owner.Name, c.NamedHost)
 	case winner.Owner.Namespace == c.Owner.Namespace:
-		f.Message = fmt.Sprintf("route %s already exposes %s and is older", winner.Owner.Name, c.NamedHost)
+		f.Message = fmt.Sprintf("%s %s already exposes %s and is older", noun(winner), winner.Owner.Name, c.NamedHost)
 	default:
 		// Names in other namespaces are none of this tenant's business.
-		f.Message = fmt.Sprintf("a route in another namespace holds %s and is older than %s", c.NamedHost, c.Owner.Name)
+		f.Message = fmt.Sprintf("a %s in another namespace holds %s and is older than %s", noun(winner), c.NamedHost, c.Owner.Name)
 	}
 	return f
 }

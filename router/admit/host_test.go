@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 			for _, h := range admit.Decide(claims(tt.claims), tt.shared) {
 				served += len(h.Winners)
 				for k, f := range h.Losers {
-					got[k.String()] = f.Message
+					got[k.Owner.String()] = f.Message
 				}
 			}
 			for k, part := range tt.lost {

@@ -1,27 +1,92 @@
-// Package door is what the front doors have in common: where they read objects
-// from, and what is said about all objects of a router. It is pure.
+// Package door is the border between the kinds of objects that users write and the
+// router: each front door turns objects of one kind into claims. It is pure.
 package door
 
 import (
-	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/certificate"
 
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
+// Version is one version of an object of a door's kind, as the API server reported
+// it. It is never changed.
+type Version = metav1.Object
+
+// Door turns the objects of one kind into claims. Doors are pure and do not know
+// each other.
+type Door interface {
+	// Kind is the kind of object that comes in here.
+	Kind() model.Kind
+	// Ref names an object of the kind in findings.
+	Ref(model.Object) api.ObjectRef
+	// Ingest reads one version. Several goroutines may call it at a time.
+	Ingest(Version, Source, Settings, Past) *Result
+	// Continues reports whether two versions ask for the same host, so that the
+	// former one may be served while the newest one cannot be.
+	Continues(former, newest Version) bool
+	// Covers reports whether a former version forbids all that the newest one
+	// forbids, as far as that can be read.
+	Covers(former, newest Version, s Settings) bool
+	// Guarded reports whether a version has, or tries to have, anything that keeps
+	// clients out. Then its path is better closed than left to others.
+	Guarded(Version) bool
+	// Content returns what of a version decides what is served, as encoding/json
+	// writes it.
+	Content(Version) any
+	// Decode reads a version that encoding/json wrote.
+	Decode([]byte) (Version, error)
+}
+
+// Result is what ingesting one version of an object gives.
+type Result struct {
+	Object model.Object
+	UID    string
+	// Claims are none if the object is refused; then the first of Findings with
+	// severity Error says why. No two have the same Rule.
+	Claims []*model.Claim
+	// Barrier has the hosts and paths of a refused object, closed, as far as they
+	// are known.
+	Barrier []*model.Claim
+	// Host is the effective host, as far as it could be determined.
+	Host           string
+	WildcardPolicy string
+	Findings       []api.Finding
+	// Pending results wait for a Secret that is being fetched; it is too
+	// early to tell the user.
+	Pending bool
+	// Depends are the Services and Secrets that the result depends on.
+	Depends []model.Object
+}
+
+// Past is what the pipeline remembers of an object.
+type Past struct {
+	// Claims are those made last, or none. Their certificates go on serving where
+	// the Secret that the object names has come to hold nonsense.
+	Claims []*model.Claim
+	// Material remembers what TLS texts hold, or is nil.
+	Material *certificate.Material
+	// Stretch is how many times longer than it asks for the pause between the
+	// object's health checks is; zero means one.
+	Stretch int
+}
+
 // Source gives the objects as the API server last reported them. Callers must
 // not change what they get. A missing object is nil. Several goroutines may ask
 // at a time.
 type Source interface {
-	// Routes lists the keys of all routes that this router's selectors match.
-	Routes() []model.Object
-	// Route returns a route that the selectors match.
-	Route(model.Object) *routev1.Route
+	// All lists the objects of all doors that this router's selectors match.
+	All() []model.Object
+	// Object returns one of them.
+	Object(model.Object) Version
 	Service(model.Object) *backend.Service
 	// Slices returns the EndpointSlices of a Service, in any order.
 	Slices(service model.Object) []*backend.Slice
-	// Secret returns a Secret that a route names, or why it cannot be read.
+	// Secret returns a Secret that an object names, or why it cannot be read.
 	Secret(model.Object) (*corev1.Secret, error)
 }
 

@@ -58,6 +58,8 @@ type StatusSink interface {
 
 // Options configure an Engine.
 type Options struct {
+	// Doors are those that objects come in by.
+	Doors    []door.Door
 	Cluster  Cluster
 	Statuses StatusSink
 	Layout   render.Layout
@@ -118,6 +120,8 @@ type Engine struct {
 	seenAt time.Time
 	// turns are changes that are not taken in yet.
 	turns *turns
+	// owners are the pipeline's of now, or nil if nobody asked for them.
+	owners plan.Owners
 	// pending is what may differ between live and want.
 	pending *plan.Scope
 	// reports are routes whose status is due once pending is applied.
@@ -173,7 +177,7 @@ func New(o Options) (*Engine, error) {
 	skeleton.told = o.SettingsRefused
 	e := &Engine{
 		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
-		pipeline: pipeline.New(o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
+		pipeline: pipeline.New(o.Doors, o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
 		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{},
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}

@@ -48,7 +48,7 @@ func newLastGood() lastGood {
 // set notes what is to be kept of a route, if anything is.
 func (l *lastGood) set(key model.Object, k pipeline.Kept, keep bool) {
 	former, had := l.texts[key]
-	if keep && had && l.kept[key] == k {
+	if before := l.kept[key]; keep && had && k.Equal(&before) {
 		return
 	}
 	if had {
@@ -110,7 +110,7 @@ func (l *lastGood) tell() (full []string) {
 func (e *Engine) recallLastGood() {
 	var kept []pipeline.Kept
 	if !e.o.State.Read(lastGoodFile, 2*maxLastGood, func(text []byte) (err error) {
-		kept, err = pipeline.ParseKept(text)
+		kept, err = e.pipeline.ParseKept(text)
 		return err
 	}) {
 		return

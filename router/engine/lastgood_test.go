@@ -9,7 +9,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 )
@@ -32,7 +34,7 @@ func TestLastGoodBounded(t *testing.T) {
 	}
 	add("victim", "r")
 	text := l.file()
-	kept, err := pipeline.ParseKept(text)
+	kept, err := pipeline.New(doors.All(), nil, door.Settings{}, &model.Certificate{}).ParseKept(text)
 	if err != nil {
 		t.Fatal(err)
 	}

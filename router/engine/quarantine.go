@@ -44,6 +44,7 @@ func (e *Engine) retry() {
 
 // take notes what may differ from HAProxy, and which routes' status is due.
 func (e *Engine) take(scope *plan.Scope, touched model.Objects) {
+	e.owners = nil
 	e.pending.Add(scope)
 	maps.Copy(e.reports, touched)
 	if secrets, changed := e.pipeline.Secrets(); changed {
@@ -186,10 +187,10 @@ func (e *Engine) takeEach(steps []plan.Step, done func(plan.Step)) error {
 
 // owner returns the route that a step is for.
 func (e *Engine) owner(s plan.Step) (model.Object, bool) {
-	if owner, owned := plan.OwnerIn(e.live, s); owned {
-		return owner, true
+	if e.owners == nil {
+		e.owners = e.pipeline.Owners()
 	}
-	return e.pipeline.Bringer(s)
+	return e.owners.Of(e.live, s)
 }
 
 // blameAfter is how long HAProxy may take to start before it is asked why not.
@@ -277,11 +278,7 @@ func (t *trial) refused(without []*model.Claim) bool {
 	if t.err != nil {
 		return false
 	}
-	out := model.Objects{}
-	for _, c := range without {
-		out[c.Owner] = struct{}{}
-	}
-	if t.err = t.files.Write(t.base, t.engine.pipeline.Want().Without(out)); t.err != nil {
+	if t.err = t.files.Write(t.base, t.engine.pipeline.Without(without)); t.err != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goneLimit)

@@ -26,5 +26,5 @@ func (e *Engine) report() {
 	clear(e.reports)
 	e.o.Statuses.Publish(statuses)
 	e.o.Statuses.Forget(gone)
-	e.o.Metrics.setRoutes(e.pipeline.RouteCount())
+	e.o.Metrics.setRoutes(e.pipeline.Count())
 }

@@ -28,6 +28,6 @@ func (e *Engine) started() {
 	}
 	e.startup.end("haproxy")
 	e.startup.told = true
-	_, served := e.pipeline.RouteCount()
+	_, served := e.pipeline.Count()
 	e.log.Info("ready: all routes are served", append([]any{"routes", served}, e.startup.parts...)...)
 }

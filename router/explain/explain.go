@@ -137,7 +137,7 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Owner], "-n", c.Owner.Namespace))
 		return
 	}
-	for _, s := range w.pipeline.RouteServices(c.Owner) {
+	for _, s := range w.pipeline.Services(c.Owner) {
 		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(s))
 	}
 }
@@ -145,7 +145,7 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 // unknownServices returns the route's Services whose endpoints are not known.
 func (w *World) unknownServices(key model.Object) []string {
 	var names []string
-	for _, s := range w.pipeline.RouteServices(key) {
+	for _, s := range w.pipeline.Services(key) {
 		if w.source.Service(s) != nil && !w.source.endpointsKnown(s) {
 			names = append(names, s.Name)
 		}

@@ -169,7 +169,7 @@ func (w *World) servicePorts(key model.Object, find finder) {
 		return
 	}
 	wanted := route.Spec.Port.TargetPort.String()
-	for _, service := range w.pipeline.RouteServices(key) {
+	for _, service := range w.pipeline.Services(key) {
 		s := w.objects.Services[service]
 		if s == nil || w.source.endpointsKnown(service) || len(s.Spec.Ports) == 0 {
 			continue

@@ -17,8 +17,8 @@ import (
 
 var _ door.Source = (*source)(nil)
 
-// Routes implements door.Source.
-func (s *source) Routes() []model.Object {
+// All implements door.Source.
+func (s *source) All() []model.Object {
 	var keys []model.Object
 	for k := range s.selected {
 		keys = append(keys, k)
@@ -26,12 +26,12 @@ func (s *source) Routes() []model.Object {
 	return keys
 }
 
-// Route implements door.Source.
-func (s *source) Route(key model.Object) *routev1.Route {
-	if !s.selected[key] {
-		return nil
+// Object implements door.Source.
+func (s *source) Object(key model.Object) door.Version {
+	if r := s.routes[key]; r != nil && s.selected[key] {
+		return r
 	}
-	return s.routes[key]
+	return nil
 }
 
 // Service implements door.Source. Services that could not be read are taken

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
@@ -95,9 +96,9 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 	if cert == nil {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
-	w.pipeline = pipeline.New(w.source, w.settings, cert)
+	w.pipeline = pipeline.New(doors.All(), w.source, w.settings, cert)
 	w.pipeline.Update(door.Changes{All: true})
-	for key := range w.pipeline.RouteKeys() {
+	for key := range w.pipeline.Objects() {
 		if c, served := w.pipeline.Claim(key); served {
 			w.byBackend[c.Backend.Name()] = key
 		}

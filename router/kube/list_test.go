@@ -192,7 +192,7 @@ func (e *env) testStart(t *testing.T) {
 		return counted
 	})
 	w, _ := e.watcher(t, Options{Config: config})
-	if len(w.Routes()) == 0 {
+	if len(w.All()) == 0 {
 		t.Error("there is no route")
 	}
 	const routes, services, slicesPath = "/apis/route.openshift.io/v1/routes", "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices"

@@ -4,12 +4,13 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Routes implements door.Source.
-func (w *Watcher) Routes() []model.Object {
+// All implements door.Source.
+func (w *Watcher) All() []model.Object {
 	s := w.selection.Load()
 	var keys []model.Object
 	w.routes.each(func(key model.Object, r *routev1.Route) bool {
@@ -21,7 +22,15 @@ func (w *Watcher) Routes() []model.Object {
 	return keys
 }
 
-// Route implements door.Source.
+// Object implements door.Source.
+func (w *Watcher) Object(key model.Object) door.Version {
+	if r := w.Route(key); r != nil {
+		return r
+	}
+	return nil
+}
+
+// Route returns a route that the selectors match, or nil.
 func (w *Watcher) Route(key model.Object) *routev1.Route {
 	r := w.routes.get(key)
 	if r == nil || !w.selection.Load().selects(r) {

@@ -196,7 +196,7 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 // namedSecrets are the Secrets that the selected routes name now.
 func (w *Watcher) namedSecrets() model.Objects {
 	keys := model.Objects{}
-	for _, key := range w.Routes() {
+	for _, key := range w.All() {
 		r := w.Route(key)
 		if r == nil || r.Spec.TLS == nil || r.Spec.TLS.ExternalCertificate == nil {
 			continue

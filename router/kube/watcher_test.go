@@ -57,7 +57,7 @@ func (e *env) testControllerAppears(t *testing.T) {
 		RouteSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"type": "public"}},
 	})
 	changesUntil(t, w, "everything to change", func(c door.Changes) bool { return c.All && w.IngressController() != nil })
-	if w.Route(web) != nil || slices.Contains(w.Routes(), web) {
+	if w.Route(web) != nil || slices.Contains(w.All(), web) {
 		t.Error("the route selector has no effect")
 	}
 	// Its status must not make work, but its spec must.
@@ -192,13 +192,13 @@ func (e *env) testSelectors(t *testing.T) {
 	edit(`{"namespaceSelector":null}`)
 	wantRoutes(t, w, a, b)
 	edit(`{"namespaceSelector":{"matchLabels":{"stage":"prod"}}}`)
-	eventually(t, "the namespaces to be read again", func() bool { return len(w.Routes()) == 1 })
+	eventually(t, "the namespaces to be read again", func() bool { return len(w.All()) == 1 })
 	wantRoutes(t, w, b)
 }
 
 func wantRoutes(t *testing.T, w *Watcher, want ...model.Object) {
 	t.Helper()
-	got := w.Routes()
+	got := w.All()
 	compare := func(a, b model.Object) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(got, compare)
 	slices.SortFunc(want, compare)
@@ -212,19 +212,19 @@ func (e *env) testInvalidSelector(t *testing.T) {
 		RouteSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}},
 	})
 	w, _ := e.watcher(t, Options{RouterName: "invalid", ControllerNamespace: "operator"})
-	if got := w.Routes(); len(got) != 0 {
+	if got := w.All(); len(got) != 0 {
 		t.Errorf("an invalid selector selects %v", got)
 	}
 	w.Take()
 	patch(t, e.crds.operator, "ingresscontrollers", "operator", "invalid", "", `{"spec":{"routeSelector":null}}`)
 	changesUntil(t, w, "everything to change", all)
-	if len(w.Routes()) == 0 {
+	if len(w.All()) == 0 {
 		t.Error("the corrected selector has no effect")
 	}
 	patch(t, e.crds.operator, "ingresscontrollers", "operator", "invalid", "",
 		`{"spec":{"routeSelector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}}`)
 	changesUntil(t, w, "everything to change", all)
-	if len(w.Routes()) == 0 {
+	if len(w.All()) == 0 {
 		t.Error("a selector that became invalid replaced the last valid one")
 	}
 }
@@ -465,7 +465,7 @@ func (e *env) testOutage(t *testing.T) {
 	web := model.Object{Kind: route.Kind, Namespace: "outage", Name: "web"}
 	w, _ := e.watcher(t, Options{ControllerNamespace: "operator", RouterName: "late"})
 	w.Take()
-	before := len(w.Routes())
+	before := len(w.All())
 	controller := w.IngressController()
 	if err := e.server.Kill(); err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func (e *env) testOutage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	<-ctx.Done()
-	if len(w.Routes()) != before || w.Route(web) == nil || w.IngressController() != controller {
+	if len(w.All()) != before || w.Route(web) == nil || w.IngressController() != controller {
 		t.Error("the last state got lost with the API server")
 	}
 	if err := e.server.Start(t.Context()); err != nil {
@@ -487,7 +487,7 @@ func (e *env) testOutage(t *testing.T) {
 	})
 	t.Logf("noticed %v after the return", time.Since(back).Round(time.Millisecond))
 	delete(c.Objects, web)
-	if c.All || len(c.Objects) != 0 || len(w.Routes()) != before {
+	if c.All || len(c.Objects) != 0 || len(w.All()) != before {
 		t.Errorf("an outage alone makes work: %+v", c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -137,8 +138,19 @@ type Backend struct {
 // everything that HAProxy cannot change in a living backend, so a name that is
 // present means content that is right.
 func (b *Backend) Name() string {
-	return string(b.Kind) + ":" + b.Owner.Namespace + ":" + b.Owner.Name + ":" + shortHash(b.Profile.Name())
+	owner := b.Owner.Name
+	if b.Owner.Kind != unmarkedKind {
+		owner = strings.ToLower(string(b.Owner.Kind)) + "_" + owner
+	}
+	if b.Rule != "" {
+		owner += "_" + b.Rule
+	}
+	return string(b.Kind) + ":" + b.Owner.Namespace + ":" + owner + ":" + shortHash(b.Profile.Name())
 }
+
+// unmarkedKind is the kind of owner that a backend's name does not mention:
+// dashboards know these names from OpenShift. No name of an object has a "_".
+const unmarkedKind Kind = "Route"
 
 // Server is one endpoint in a backend.
 type Server struct {

@@ -95,12 +95,15 @@ type Claim struct {
 }
 
 // Older reports whether c has the better right to a host than o: the older
-// creation time first, then the smaller UID.
+// creation time first, then the smaller UID, and of one object the smaller rule.
 func (c *Claim) Older(o *Claim) bool {
-	if !c.Created.Equal(o.Created) {
+	switch {
+	case !c.Created.Equal(o.Created):
 		return c.Created.Before(o.Created)
+	case c.UID != o.UID:
+		return c.UID < o.UID
 	}
-	return c.UID < o.UID
+	return c.Rule < o.Rule
 }
 
 // Guard tells what a claim keeps out by client, as text: claims with the same

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 )
@@ -39,14 +40,19 @@ func newCrowd(n int) crowd {
 	return c
 }
 
-func (c crowd) Routes() []model.Object {
+func (c crowd) All() []model.Object {
 	var keys []model.Object
 	for k := range c {
 		keys = append(keys, k)
 	}
 	return keys
 }
-func (c crowd) Route(k model.Object) *routev1.Route         { return c[k] }
+func (c crowd) Object(k model.Object) door.Version {
+	if r := c[k]; r != nil {
+		return r
+	}
+	return nil
+}
 func (c crowd) Service(model.Object) *backend.Service       { return &backend.Service{} }
 func (c crowd) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
 func (c crowd) Slices(service model.Object) []*backend.Slice {
@@ -64,9 +70,9 @@ func (c crowd) Slices(service model.Object) []*backend.Slice {
 func TestManyRoutesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(2000)
-	once := pipeline.New(c, door.Settings{}, &model.Certificate{})
+	once := pipeline.New(doors.All(), c, door.Settings{}, &model.Certificate{})
 	once.Update(door.Changes{All: true})
-	single := pipeline.New(c, door.Settings{}, &model.Certificate{})
+	single := pipeline.New(doors.All(), c, door.Settings{}, &model.Certificate{})
 	for key := range c {
 		single.Update(door.Changes{Objects: model.Objects{key: {}}})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
@@ -28,10 +29,10 @@ type tenant struct {
 	pod   string
 }
 
-func (t tenant) Routes() []model.Object {
+func (t tenant) All() []model.Object {
 	return []model.Object{{Kind: route.Kind, Namespace: "ns", Name: "r"}}
 }
-func (t tenant) Route(model.Object) *routev1.Route           { return t.route }
+func (t tenant) Object(model.Object) door.Version            { return t.route }
 func (t tenant) Service(model.Object) *backend.Service       { return &backend.Service{} }
 func (t tenant) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
 func (t tenant) Slices(model.Object) []*backend.Slice {
@@ -83,7 +84,7 @@ func FuzzTenant(f *testing.F) {
 				r.Spec.TLS = &routev1.TLSConfig{Termination: "edge", Certificate: pem, Key: pem}
 			}
 		}
-		p := pipeline.New(tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+		p := pipeline.New(doors.All(), tenant{r, pod}, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 		p.Update(door.Changes{All: true})
 		checkFiles(t, p.Want())
 		if st := p.Status(model.Object{Kind: route.Kind, Namespace: "ns", Name: "r"}); !st.Admitted && st.Message == "" {

@@ -1,31 +1,36 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Claim returns the claim that a route makes as it is now, or nil if it is
-// refused or unknown, and whether the claim is served.
+// Claim returns the first claim of an object as it is now, or nil if it is refused
+// or unknown, and whether the claim is served. A Route has no other."
 func (p *Pipeline) Claim(key model.Object) (claim *model.Claim, served bool) {
-	r := p.routes[key]
+	r := p.objects[key]
 	if r == nil || r.result == nil {
 		return nil, false
 	}
-	return r.result.Claim, r.served != nil
+	if len(r.result.Claims) == 0 {
+		return nil, len(r.served) > 0
+	}
+	return r.result.Claims[0], slices.Contains(r.served, r.result.Claims[0])
 }
 
-// Parses counts the TLS texts of a route that had to be parsed.
+// Parses counts the TLS texts of an object that had to be parsed.
 func (p *Pipeline) Parses(key model.Object) int {
-	if r := p.routes[key]; r != nil && r.material != nil {
+	if r := p.objects[key]; r != nil && r.material != nil {
 		return r.material.Parses()
 	}
 	return 0
 }
 
-// RouteServices returns the Services that a route names.
-func (p *Pipeline) RouteServices(key model.Object) []model.Object {
-	r := p.routes[key]
+// Services returns the Services that an object names.
+func (p *Pipeline) Services(key model.Object) []model.Object {
+	r := p.objects[key]
 	if r == nil || r.result == nil {
 		return nil
 	}
@@ -38,5 +43,5 @@ func (p *Pipeline) RouteServices(key model.Object) []model.Object {
 	return services
 }
 
-// RouteKeys returns the routes that the pipeline knows, in any order.
-func (p *Pipeline) RouteKeys() model.Objects { return keysOf(p.routes) }
+// Objects returns the objects that the pipeline knows.
+func (p *Pipeline) Objects() model.Objects { return keysOf(p.objects) }

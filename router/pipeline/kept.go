@@ -7,36 +7,42 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strconv"
 
-	routev1 "github.com/openshift/api/route/v1"
-
-	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Kept is a route that is not served as it is now, for the next process.
+// Kept is an object that is not served as it is now, for the next process.
 type Kept struct {
 	Object model.Object
 	UID    string
-	// Good is the last version that could be served, Accepted and Claim are the
+	// Good is the last version that could be served, Accepted and Claims are the
 	// last one that HAProxy took, each nil if there is none.
-	Good, Accepted *routev1.Route
-	Claim          *model.Claim
+	Good, Accepted door.Version
+	Claims         []*model.Claim
 	// Refused identifies the version that HAProxy refused, if it did, Message
 	// says why, and Fallback what is served instead.
 	Refused, Message string
 	Fallback         int
 }
 
-// Kept returns what the next process has to know of a route, if it is not served
+// Equal reports whether two are the same: of versions and claims, that they are
+// the same values in memory.
+func (k *Kept) Equal(o *Kept) bool {
+	return k.Object == o.Object && k.UID == o.UID && k.Good == o.Good && k.Accepted == o.Accepted && slices.Equal(k.Claims, o.Claims) &&
+		k.Refused == o.Refused && k.Message == o.Message && k.Fallback == o.Fallback
+}
+
+// Kept returns what the next process has to know of an object, if it is not served
 // as it is now.
 func (p *Pipeline) Kept(key model.Object) (Kept, bool) {
 	if _, keeping := p.keeping[key]; !keeping {
 		return Kept{}, false
 	}
-	r := p.routes[key]
-	k := Kept{Object: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claim: r.accepted.claim}
+	r := p.objects[key]
+	k := Kept{Object: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claims: r.accepted.claims}
 	if r.refusal != nil {
 		k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
 	}
@@ -51,61 +57,91 @@ func (p *Pipeline) Restore(kept []Kept) {
 	}
 }
 
-// restore makes a new route what a former process knew of it.
-func (p *Pipeline) restore(r *tracked, key model.Object, object *routev1.Route) {
+// restore makes a new object what a former process knew of it.
+func (p *Pipeline) restore(r *tracked, key model.Object, object door.Version) {
 	k, ok := p.restored[key]
 	if !ok || !k.of(object) {
 		return
 	}
 	r.good = k.Good
 	if k.claims(p) {
-		r.accepted = accepted{k.Accepted, k.Claim}
+		r.accepted = accepted{k.Accepted, k.Claims}
 	}
-	if k.Refused != "" && k.Refused == fingerprint(object) {
+	if k.Refused != "" && k.Refused == fingerprint(r.door, object) {
 		r.refusal = &refusal{fallback: fallback(k.Fallback), message: k.Message, version: k.Refused}
 	}
 }
 
-// fingerprint identifies what of an object HAProxy gets to see.
-func fingerprint(r *routev1.Route) string {
+// fingerprint identifies what of a version HAProxy gets to see.
+func fingerprint(d door.Door, v door.Version) string {
 	h := fnv.New64a()
-	text, _ := json.Marshal(struct { // such types always can be written
-		UID         string
-		Annotations map[string]string
-		Spec        *routev1.RouteSpec
-	}{string(r.UID), r.Annotations, &r.Spec})
+	text, _ := json.Marshal(d.Content(v)) // such types always can be written
 	_, _ = h.Write(text)
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// ParseKept reads a list of kept routes, as JSON has them. Whether a version belongs to its route
-// as it is now is seen when that is known: Kept.of.
-func ParseKept(text []byte) ([]Kept, error) {
-	var kept []Kept
+// ParseKept reads a list of kept objects, as encoding/json writes it. Objects of
+// other kinds than those of the pipeline's doors are an error. Whether a version
+// belongs to its object as it is now is seen when that is known.
+func (p *Pipeline) ParseKept(text []byte) ([]Kept, error) {
+	var texts []struct {
+		Kept
+
+		Good, Accepted json.RawMessage
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&kept); err != nil {
-		return nil, fmt.Errorf("read the routes: %w", err)
+	if err := d.Decode(&texts); err != nil {
+		return nil, fmt.Errorf("read the kept objects: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the routes")
+		return nil, errors.New("something follows the kept objects")
 	}
-	for i := range kept {
-		if err := kept[i].check(); err != nil {
-			return nil, fmt.Errorf("route %q: %w", kept[i].Object, err)
+	kept := make([]Kept, len(texts))
+	for i, t := range texts {
+		k := t.Kept
+		err := p.decode(&k, t.Good, t.Accepted)
+		if err == nil {
+			err = k.check()
 		}
+		if err != nil {
+			return nil, fmt.Errorf("object %q: %w", k.Object, err)
+		}
+		kept[i] = k
 	}
 	return kept, nil
 }
 
-// check returns what is wrong with a kept route by itself.
-func (k *Kept) check() error {
-	for _, version := range []*routev1.Route{k.Good, k.Accepted} {
-		if version != nil && (model.Object{Kind: route.Kind, Namespace: version.Namespace, Name: version.Name}) != k.Object {
-			return errors.New("a version is another route's")
+// decode reads the versions of a kept object.
+func (p *Pipeline) decode(k *Kept, good, accepted json.RawMessage) error {
+	d := p.doors[k.Object.Kind]
+	if d == nil {
+		return fmt.Errorf("unknown kind %q", k.Object.Kind)
+	}
+	for _, version := range []struct {
+		text json.RawMessage
+		to   *door.Version
+	}{{good, &k.Good}, {accepted, &k.Accepted}} {
+		if len(version.text) == 0 || string(version.text) == "null" {
+			continue
 		}
-		if version != nil && string(version.UID) != k.UID {
-			return errors.New("a version is of a former route of that name")
+		v, err := d.Decode(version.text)
+		if err != nil {
+			return err
+		}
+		*version.to = v
+	}
+	return nil
+}
+
+// check returns what is wrong with a kept object by itself.
+func (k *Kept) check() error {
+	for _, v := range []door.Version{k.Good, k.Accepted} {
+		if v != nil && (v.GetNamespace() != k.Object.Namespace || v.GetName() != k.Object.Name) {
+			return errors.New("a version is another object's")
+		}
+		if v != nil && string(v.GetUID()) != k.UID {
+			return errors.New("a version is of a former object of that name")
 		}
 	}
 	switch {
@@ -113,36 +149,50 @@ func (k *Kept) check() error {
 		return errors.New("it is not named")
 	case k.Fallback < 0 || k.Fallback > int(withdrawn):
 		return errors.New("an unknown fallback")
-	case k.Claim != nil && (k.Claim.Owner != k.Object || k.Claim.UID != k.UID || k.Claim.Backend.Owner != k.Object || k.Accepted == nil):
-		return errors.New("a claim that is not its own")
+	case len(k.Claims) > 0 && k.Accepted == nil:
+		return errors.New("claims without their version")
+	}
+	for _, c := range k.Claims {
+		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || c.Backend.Rule != c.Rule {
+			return errors.New("a claim that is not its own")
+		}
 	}
 	return nil
 }
 
-// of reports whether a kept route can be a former version of a route as it is
-// now. Whatever stands in the file, the route is no older than the API server
+// of reports whether a kept object can be a former version of an object as it is
+// now. Whatever stands in the file, the object is no older than the API server
 // says, so it takes no host from others.
-func (k *Kept) of(object *routev1.Route) bool {
-	if k.UID != string(object.UID) {
+func (k *Kept) of(object door.Version) bool {
+	if k.UID != string(object.GetUID()) {
 		return false
 	}
-	for _, former := range []*routev1.Route{k.Good, k.Accepted} {
-		if former != nil && !former.CreationTimestamp.Equal(&object.CreationTimestamp) {
+	created := object.GetCreationTimestamp()
+	for _, former := range []door.Version{k.Good, k.Accepted} {
+		if former == nil {
+			continue
+		}
+		if at := former.GetCreationTimestamp(); !at.Equal(&created) {
 			return false
 		}
 	}
 	return true
 }
 
-// claims reports whether the claim that is kept is what its door makes of its
+// claims reports whether the claims that are kept are what their door makes of the
 // version, under settings that allow it.
 func (k *Kept) claims(p *Pipeline) bool {
-	if k.Accepted == nil || k.Claim == nil {
+	if k.Accepted == nil || len(k.Claims) == 0 {
 		return false
 	}
 	settings := p.settings
 	settings.WildcardsAllowed = true
-	now := route.Route(k.Accepted, p.src, settings, route.Past{Certificate: k.Claim.Certificate}).Claim
-	return now != nil && now.Created.Equal(k.Claim.Created) && now.Host == k.Claim.Host && now.NamedHost == k.Claim.NamedHost &&
-		now.Path == k.Claim.Path && now.Exact == k.Claim.Exact && now.Termination == k.Claim.Termination && now.Insecure == k.Claim.Insecure
+	now := p.doors[k.Object.Kind].Ingest(k.Accepted, p.src, settings, door.Past{Claims: k.Claims}).Claims
+	return !slices.ContainsFunc(k.Claims, func(kept *model.Claim) bool { c := ruleOf(now, kept.Rule); return c == nil || !samePlace(c, kept) })
+}
+
+// samePlace reports whether two claims are for the same requests.
+func samePlace(a, b *model.Claim) bool {
+	return a.Created.Equal(b.Created) && a.Host == b.Host && a.NamedHost == b.NamedHost &&
+		a.Path == b.Path && a.Exact == b.Exact && a.Termination == b.Termination && a.Insecure == b.Insecure
 }

@@ -1,26 +1,31 @@
 package pipeline
 
 import (
+	"iter"
 	"reflect"
-
-	routev1 "github.com/openshift/api/route/v1"
+	"slices"
+	"strings"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
-	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// This file keeps the last good version of a route while the newest one cannot
+// This file keeps the last good version of an object while the newest one cannot
 // be served: because its door finds it wrong, or because HAProxy refuses it. It is
 // the last good version that the wanted state has then, so files, read-back and
 // drift all follow it without knowing.
 
-// accepted is a version of a route that HAProxy has taken.
+// accepted is a version of an object that HAProxy has taken, with its claims.
 type accepted struct {
-	object *routev1.Route
-	claim  *model.Claim
+	object door.Version
+	claims []*model.Claim
+}
+
+// closed reports whether nothing of the version reaches a pod.
+func (a accepted) closed() bool {
+	return len(a.claims) > 0 && !slices.ContainsFunc(a.claims, func(c *model.Claim) bool { return !c.Closed })
 }
 
 // fallback is what is served in place of a version that HAProxy refused. Each
@@ -31,33 +36,30 @@ const (
 	// formerVersion is the last version that HAProxy took, with the pods and
 	// Secrets of now.
 	formerVersion fallback = iota + 1
-	// formerClaim is the same as it was then: it was a pod or a Secret that
-	// HAProxy refused.
-	formerClaim
-	// barred is the host and path of the newest version, closed, where a former
+	// formerClaims are those of then: it was a pod or a Secret that HAProxy
+	// refused.
+	formerClaims
+	// barred are the hosts and paths of the newest version, closed, where a former
 	// one would let through what the newest one keeps out.
 	barred
 	// withdrawn is nothing.
 	withdrawn
 )
 
-// refusal is HAProxy's word against a version of a route.
+// refusal is HAProxy's word against a version of an object.
 type refusal struct {
 	fallback fallback
 	message  string
-	// version identifies the refused version of the object.
+	// version identifies the refused version.
 	version string
 }
 
-// certificate returns the one that the route has brought so far, or nil.
-func (r *tracked) certificate() *model.Certificate {
-	switch {
-	case r.result != nil && r.result.Claim != nil:
-		return r.result.Claim.Certificate
-	case r.accepted.claim != nil:
-		return r.accepted.claim.Certificate
+// past returns the claims that the object has made so far.
+func (r *tracked) past() []*model.Claim {
+	if r.result != nil && len(r.result.Claims) > 0 {
+		return r.result.Claims
 	}
-	return nil
+	return r.accepted.claims
 }
 
 // kept reports whether something older is served than the newest version.
@@ -65,7 +67,7 @@ func (r *tracked) kept() bool {
 	if r.refusal != nil {
 		return true
 	}
-	if r.result.Claim == nil {
+	if len(r.result.Claims) == 0 {
 		return false
 	}
 	for _, f := range r.result.Findings {
@@ -78,56 +80,62 @@ func (r *tracked) kept() bool {
 
 // ingestOrKeep ingests an object. If it cannot be served as it is now, its
 // last good version is ingested instead, under the finding about the new one.
-func (p *Pipeline) ingestOrKeep(r *tracked, object *routev1.Route) *route.Result {
-	res := p.read(r, object)
+func (p *Pipeline) ingestOrKeep(r *tracked, key model.Object, object door.Version) *door.Result {
+	res := p.read(r, key, object)
+	r.barred = false
 	switch {
 	case r.refusal != nil:
 		p.fallBack(r, res)
 		return res
-	case res.Claim != nil:
+	case len(res.Claims) > 0:
 		r.good, r.from = object, object
 		return res
-	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || r.good.Spec.Host != object.Spec.Host:
+	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || !r.door.Continues(r.good, object):
 		r.good, r.from, r.accepted = nil, nil, accepted{}
-	case !route.Covers(r.good, object, p.settings):
+	case !r.door.Covers(r.good, object, p.settings):
 		p.bar(r, res, object, r.good)
 		return res
 	case p.keep(r, res, r.good):
 		setEffect(res, "the last good version keeps serving")
 		return res
 	}
-	if route.Guarded(object) {
+	if r.door.Guarded(object) {
 		p.bar(r, res, object, nil)
 	}
 	return res
 }
 
-// bar closes the path of a version that cannot be served, or, if that is not
-// known, the path of the former one, which would let through what the newest
-// one keeps out.
-func (p *Pipeline) bar(r *tracked, res *route.Result, newest, former *routev1.Route) {
+// bar closes the paths of a version that cannot be served, or, if they are not
+// known, those of the former one, which would let through what the newest one
+// keeps out.
+func (p *Pipeline) bar(r *tracked, res *door.Result, newest, former door.Version) {
 	barrier := res.Barrier
 	if barrier == nil && former != nil {
-		if kept := p.ingestVersion(r, former); kept.Claim != nil {
-			barrier = kept.Claim.Barred()
+		for _, c := range p.ingestVersion(r, res.Object, former).Claims {
+			barrier = append(barrier, c.Barred())
 		}
 	}
 	if barrier == nil {
 		return
 	}
-	barrier.Certificate = nil
-	if c := r.accepted.claim; c != nil && c.Host == barrier.Host {
-		barrier.Certificate = c.Certificate
+	for _, b := range barrier {
+		b.Certificate = nil
+		if i := slices.IndexFunc(r.accepted.claims, func(c *model.Claim) bool { return c.Host == b.Host }); i >= 0 {
+			b.Certificate = r.accepted.claims[i].Certificate
+		}
 	}
-	res.Claim, r.from, r.barrier = barrier, newest, barrier
-	effect := "requests get a 503 page, because something of the route that protects cannot be used"
+	res.Claims, r.from, r.barred = barrier, newest, true
+	effect := "requests get a 503 page, because something of the " + noun(res.Object) + " that protects cannot be used"
 	if former != nil {
 		effect = "requests get a 503 page, because the last good version would let through what this one keeps out"
 	}
 	setEffect(res, effect)
 }
 
-func setEffect(res *route.Result, effect string) {
+// noun is what messages call an object.
+func noun(o model.Object) string { return strings.ToLower(string(o.Kind)) }
+
+func setEffect(res *door.Result, effect string) {
 	for i := range res.Findings {
 		if res.Findings[i].Severity == api.SeverityError {
 			res.Findings[i].Effect = effect
@@ -135,21 +143,22 @@ func setEffect(res *route.Result, effect string) {
 	}
 }
 
-// keep makes a former version the claim of a result, if it can still be served.
-func (p *Pipeline) keep(r *tracked, res *route.Result, former *routev1.Route) bool {
-	kept := p.ingestVersion(r, former)
-	if kept.Claim == nil {
+// keep makes the claims of a former version those of a result, if it can still be
+// served.
+func (p *Pipeline) keep(r *tracked, res *door.Result, former door.Version) bool {
+	kept := p.ingestVersion(r, res.Object, former)
+	if len(kept.Claims) == 0 {
 		return false
 	}
 	// What the served version depends on must be noticed, too.
-	res.Claim, r.from = kept.Claim, former
+	res.Claims, r.from = kept.Claims, former
 	res.Depends = append(res.Depends, kept.Depends...)
 	return true
 }
 
-// contentRefused reports whether a route was refused for what its fields hold,
+// contentRefused reports whether an object was refused for what its fields hold,
 // as opposed to a host that it may not have.
-func contentRefused(res *route.Result) bool {
+func contentRefused(res *door.Result) bool {
 	for _, f := range res.Findings {
 		if f.Severity == api.SeverityError {
 			return f.Reason == api.ReasonExtendedValidationFailed || f.Reason == api.ReasonInvalidField || f.Reason == api.ReasonInvalidAnnotation
@@ -159,29 +168,32 @@ func contentRefused(res *route.Result) bool {
 }
 
 // fallBack puts into a result what is served in place of what HAProxy refused.
-func (p *Pipeline) fallBack(r *tracked, res *route.Result) {
-	newest, former := p.src.Route(res.Object), r.accepted
-	if res.Claim != nil {
-		res.Barrier = res.Claim.Barred()
+func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
+	newest, former := p.src.Object(res.Object), r.accepted
+	for i, c := range res.Claims {
+		if i == 0 {
+			res.Barrier = nil
+		}
+		res.Barrier = append(res.Barrier, c.Barred())
 	}
-	res.Claim = nil
-	covered := former.claim != nil && (former.claim.Closed || route.Covers(former.object, newest, p.settings))
+	res.Claims, r.barred = nil, false
+	covered := len(former.claims) > 0 && (former.closed() || r.door.Covers(former.object, newest, p.settings))
 	f := api.Finding{
-		Object: route.RouteRef(res.Object), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
-		Message: "HAProxy refused this route's configuration: " + r.refusal.message,
-		Effect:  "the route is not served",
+		Object: r.door.Ref(res.Object), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
+		Message: "HAProxy refused this " + noun(res.Object) + "'s configuration: " + r.refusal.message,
+		Effect:  "the " + noun(res.Object) + " is not served",
 	}
 	res.Findings = append([]api.Finding{f}, res.Findings...)
 	switch {
 	case covered && r.refusal.fallback == formerVersion && p.keep(r, res, former.object):
 		setEffect(res, "the last good version keeps serving")
-	case covered && r.refusal.fallback == formerClaim:
-		res.Claim, r.from = former.claim, former.object
+	case covered && r.refusal.fallback == formerClaims:
+		res.Claims, r.from = former.claims, former.object
 		setEffect(res, "the last good version keeps serving")
 	case covered && r.refusal.fallback < barred || r.refusal.fallback == withdrawn:
-	case former.claim != nil && !covered:
+	case len(former.claims) > 0 && !covered:
 		p.bar(r, res, newest, former.object)
-	case route.Guarded(newest):
+	case r.door.Guarded(newest):
 		p.bar(r, res, newest, nil)
 	}
 }
@@ -190,18 +202,18 @@ func (p *Pipeline) fallBack(r *tracked, res *route.Result) {
 // and puts in its place the last version that HAProxy took. It returns what
 // may now differ, as Update does, and false if the route adds nothing.
 func (p *Pipeline) Refuse(key model.Object, message string) (*plan.Scope, model.Objects, bool) {
-	r, object := p.routes[key], p.src.Route(key)
-	if r == nil || r.served == nil || object == nil {
+	r, object := p.objects[key], p.src.Object(key)
+	if r == nil || len(r.served) == 0 || object == nil {
 		return nil, nil, false
 	}
 	if r.refusal == nil {
-		r.refusal = &refusal{version: fingerprint(object)}
+		r.refusal = &refusal{version: fingerprint(r.door, object)}
 	}
 	r.refusal.message, r.good = message, r.accepted.object
 	for refused := r.served; r.refusal.fallback < withdrawn; {
 		r.refusal.fallback++
-		res := p.read(r, object)
-		if p.fallBack(r, res); res.Claim != nil && !sameContent(res.Claim, refused) {
+		res := p.read(r, key, object)
+		if p.fallBack(r, res); len(res.Claims) > 0 && !sameContent(res.Claims, refused) {
 			break
 		}
 	}
@@ -209,18 +221,20 @@ func (p *Pipeline) Refuse(key model.Object, message string) (*plan.Scope, model.
 	return scope, touched, true
 }
 
-// sameContent reports whether two claims ask HAProxy for the same.
-func sameContent(a, b *model.Claim) bool {
-	c := *a
-	c.Version = b.Version
-	return reflect.DeepEqual(&c, b)
+// sameContent reports whether claims ask HAProxy for the same as others.
+func sameContent(a, b []*model.Claim) bool {
+	return slices.EqualFunc(a, b, func(a, b *model.Claim) bool {
+		c := *a
+		c.Version = b.Version
+		return reflect.DeepEqual(&c, b)
+	})
 }
 
 // forgive lets routes with resolved changes try again what HAProxy refused. A change
 // of pods alone is no reason where the pods were not.
 func (p *Pipeline) forgive(dirty model.Objects, ch door.Changes) {
 	for key := range dirty {
-		r := p.routes[key]
+		r := p.objects[key]
 		if r == nil || r.refusal == nil {
 			continue
 		}
@@ -236,7 +250,7 @@ func (p *Pipeline) forgive(dirty model.Objects, ch door.Changes) {
 func (p *Pipeline) Retry() (*plan.Scope, model.Objects) {
 	refused := model.Objects{}
 	for key := range p.keeping {
-		if r := p.routes[key]; r.refusal != nil {
+		if r := p.objects[key]; r.refusal != nil {
 			r.refusal, refused[key] = nil, struct{}{}
 		}
 	}
@@ -246,7 +260,7 @@ func (p *Pipeline) Retry() (*plan.Scope, model.Objects) {
 // Accept notes that HAProxy has taken what routes add to the wanted state.
 func (p *Pipeline) Accept(keys model.Objects) {
 	for key := range keys {
-		if r := p.routes[key]; r != nil && r.served != nil && r.served != r.barrier {
+		if r := p.objects[key]; r != nil && len(r.served) > 0 && !r.barred {
 			r.accepted = accepted{r.from, r.served}
 		}
 	}
@@ -255,34 +269,50 @@ func (p *Pipeline) Accept(keys model.Objects) {
 // Unaccepted returns the claims that HAProxy has not taken yet, in any order.
 func (p *Pipeline) Unaccepted() []*model.Claim {
 	var out []*model.Claim
-	for _, r := range p.routes {
-		if r.served != nil && r.served != r.accepted.claim {
-			out = append(out, r.served)
+	for _, r := range p.objects {
+		if !slices.Equal(r.served, r.accepted.claims) {
+			out = append(out, r.served...)
 		}
 	}
 	return out
 }
 
-// Bringer returns the route that brings the certificate or CA of a step. It
-// looks at all routes.
-func (p *Pipeline) Bringer(s plan.Step) (model.Object, bool) {
-	id := ""
-	switch s := s.(type) {
-	case plan.CertPut:
-		id = s.ID
-	case plan.LineSet:
-		id = s.CertID
-	case plan.CAPut:
-		id = s.ID
-	}
-	for key, r := range p.routes {
-		c := r.served
-		if c == nil || id == "" {
-			continue
-		}
-		if c.Certificate != nil && (c.Certificate.ID == id || plan.WithHTTP2(c.Certificate.ID) == id) || c.Backend.CA != nil && c.Backend.CA.ID == id {
-			return key, true
+// Owners returns which object each name in the wanted state belongs to: those of
+// backends, certificates and CAs. It looks at all objects.
+func (p *Pipeline) Owners() plan.Owners {
+	owners := plan.Owners{}
+	for key, r := range p.objects {
+		for _, c := range r.served {
+			for name := range p.names(c) {
+				owners[name] = key
+			}
 		}
 	}
-	return model.Object{}, false
+	return owners
+}
+
+// names returns the names that a claim brings to the wanted state.
+func (p *Pipeline) names(c *model.Claim) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(c.Backend.Name()) {
+			return
+		}
+		if c.Certificate != nil && (!yield(c.Certificate.ID) || !yield(plan.WithHTTP2(c.Certificate.ID))) {
+			return
+		}
+		if ca := c.Backend.CA; ca != nil && ca != p.settings.DestinationCA {
+			yield(ca.ID)
+		}
+	}
+}
+
+// Without returns the wanted state less what some claims bring to it.
+func (p *Pipeline) Without(claims []*model.Claim) *plan.State {
+	names := map[string]struct{}{}
+	for _, c := range claims {
+		for name := range p.names(c) {
+			names[name] = struct{}{}
+		}
+	}
+	return p.want.Without(names)
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 )
@@ -66,7 +67,7 @@ func TestPodsParseNothing(t *testing.T) {
 			r.Spec.TLS.ExternalCertificate = &routev1.LocalObjectReference{Name: "secret"}
 		}
 	}
-	p := pipeline.New(c, door.Settings{}, &model.Certificate{})
+	p := pipeline.New(doors.All(), c, door.Settings{}, &model.Certificate{})
 	total := func() (n int) {
 		for name := range c.crowd {
 			n += p.Parses(name)
@@ -95,7 +96,7 @@ func TestPodsParseNothing(t *testing.T) {
 		c.crowd[name], routes[name] = bad, struct{}{}
 	}
 	p.Update(door.Changes{Objects: routes})
-	if _, served := p.RouteCount(); served != 20 {
+	if _, served := p.Count(); served != 20 {
 		t.Errorf("%d of 20 last good versions serve", served)
 	}
 	podsMove("with versions that cannot be used")

@@ -35,7 +35,9 @@ type checkedRoutes struct {
 }
 
 type checkedRoute struct {
-	claim *model.Claim
+	// claim is the first of the route's, checks what all of them ask for.
+	claim  *model.Claim
+	checks int64
 	// stretch is what the route was last ingested with.
 	stretch int
 }
@@ -63,26 +65,30 @@ func (p *paces) stretch(key model.Object) int {
 	return 1
 }
 
-// set notes what a route asks for now; nil is nothing.
-func (p *paces) set(key model.Object, c *model.Claim) {
+// set notes what a route asks for now: the sum of its claims.
+func (p *paces) set(key model.Object, claims []*model.Claim) {
 	n := p.namespaces[key.Namespace]
 	var old *checkedRoute
 	if n != nil {
 		old = n.byKey[key]
 	}
-	asks := c != nil && c.Checks > 0
+	now := &checkedRoute{stretch: 1}
+	for _, c := range claims {
+		now.claim = claims[0]
+		now.checks += c.Checks
+	}
+	asks := now.checks > 0
 	switch {
 	case old == nil && !asks:
 		return
-	case old != nil && asks && old.claim.Checks == c.Checks && !old.claim.Older(c) && !c.Older(old.claim):
-		old.claim = c
+	case old != nil && asks && old.checks == now.checks && older(old, now) == 0:
+		old.claim = now.claim
 		return
 	case n == nil:
 		n = &checkedRoutes{byKey: map[model.Object]*checkedRoute{}}
 		p.namespaces[key.Namespace] = n
 	}
 	p.dirty[key.Namespace] = struct{}{}
-	now := &checkedRoute{claim: c, stretch: 1}
 	if old != nil {
 		now.stretch = old.stretch
 		n.remove(key, old)
@@ -104,7 +110,7 @@ func (n *checkedRoutes) add(key model.Object, r *checkedRoute) {
 		n.order = slices.Insert(n.order, i, r)
 	}
 	n.byKey[key] = r
-	n.total += r.claim.Checks
+	n.total += r.checks
 	if r.stretch > 1 {
 		n.stretched++
 	}
@@ -116,7 +122,7 @@ func (n *checkedRoutes) remove(key model.Object, r *checkedRoute) {
 		n.order = slices.Delete(n.order, i, i+1)
 	}
 	delete(n.byKey, key)
-	n.total -= r.claim.Checks
+	n.total -= r.checks
 	if r.stretch > 1 {
 		n.stretched--
 	}
@@ -152,7 +158,7 @@ func (n *checkedRoutes) settle(s door.Settings, changed model.Objects) {
 	sum := int64(0)
 	n.stretched = 0
 	for _, r := range n.order {
-		sum += r.claim.Checks
+		sum += r.checks
 		stretch := s.CheckStretch(sum)
 		if stretch > 1 {
 			n.stretched++

@@ -28,14 +28,14 @@ func TestPaces(t *testing.T) {
 		} else {
 			claims[key] = &model.Claim{Owner: key, UID: key.Name, Created: time.Unix(int64(random.IntN(50)), 0), Checks: random.Int64N(most)}
 		}
-		p.set(key, claims[key])
+		p.set(key, list(claims[key]))
 		if n%10 > 0 {
 			continue
 		}
 		p.settle(s, false)
 		fresh := newPaces()
 		for key, c := range claims {
-			fresh.set(key, c)
+			fresh.set(key, list(c))
 		}
 		fresh.settle(s, false)
 		got, asked := int64(0), int64(0)
@@ -56,4 +56,11 @@ func TestPaces(t *testing.T) {
 	if again := p.settle(s, false); len(p.namespaces) > 0 || len(p.dirty) > 0 || len(again) == 0 {
 		t.Errorf("left over: %d namespaces", len(p.namespaces))
 	}
+}
+
+func list(c *model.Claim) []*model.Claim {
+	if c == nil {
+		return nil
+	}
+	return []*model.Claim{c}
 }

@@ -10,12 +10,9 @@ import (
 	"maps"
 	"slices"
 
-	routev1 "github.com/openshift/api/route/v1"
-
 	"github.com/fairlead/fairlead/router/admit"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
-	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -25,17 +22,18 @@ import (
 // result always equals that of computing everything anew. It does no IO and is
 // used by one goroutine.
 type Pipeline struct {
+	doors    map[model.Kind]door.Door
 	src      door.Source
 	settings door.Settings
-	routes   map[model.Object]*tracked
-	// served counts the routes that are part of the wanted state.
+	objects  map[model.Object]*tracked
+	// served counts the objects that are part of the wanted state.
 	served int
-	// index leads from an object to the routes that depend on it.
+	// index leads from an object to those that depend on it.
 	index index
 	// secretsChanged is true if index may have other Secrets than Secrets returned
 	// last.
 	secretsChanged bool
-	// claims are the claims of each host by route, hosts the decisions on them.
+	// claims are the claims of each host, hosts the decisions on them.
 	claims map[string][]*model.Claim
 	hosts  map[string]*admit.Host
 	// covered are the hosts with claims below each wildcard host.
@@ -46,43 +44,50 @@ type Pipeline struct {
 	// caUses counts the backends that each CA verifies.
 	caUses map[string]int
 	want   *plan.State
-	// keeping are the routes that are not served as they are now, restored
+	// keeping are the objects that are not served as they are now, restored
 	// those that a former process left so.
 	keeping  model.Objects
 	restored map[model.Object]Kept
 	// paces shares out the health checks of each namespace.
 	paces paces
-	// early are results of routes that are about to be taken in.
+	// early are results of objects that are about to be taken in.
 	early map[model.Object]early
 }
 
-// tracked is what the pipeline knows of one route.
+// tracked is what the pipeline knows of one object of a door's kind.
 type tracked struct {
-	result *route.Result
-	// material is what the route's TLS texts hold.
+	door   door.Door
+	result *door.Result
+	// material is what the object's TLS texts hold.
 	material *certificate.Material
-	// from is the version of the object that the result's claim comes from.
-	from *routev1.Route
-	// good is the last version of the object that could be served.
-	good *routev1.Route
+	// from is the version that the result's claims come from.
+	from door.Version
+	// good is the last version that could be served.
+	good door.Version
 	// accepted is the last version that HAProxy has taken, refusal what it has
 	// against the one after that, or nil.
 	accepted accepted
 	refusal  *refusal
-	// barrier closes the path of a version that cannot be served.
-	barrier *model.Claim
-	// served is what the route adds to the wanted state, nil if it lost.
-	served *model.Claim
+	// barred is true if the result's claims close the paths of a version that cannot
+	// be served.
+	barred bool
+	// served are the claims that the object adds to the wanted state: those that
+	// won.
+	served []*model.Claim
 }
 
-// New returns a pipeline that wants nothing but a default certificate.
-func New(src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
+// New returns a pipeline that wants nothing but a default certificate. Objects of
+// other kinds than those of its doors are ignored.
+func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model.Certificate) *Pipeline {
 	p := &Pipeline{
-		src: src, settings: s,
-		routes: map[model.Object]*tracked{}, index: index{},
+		doors: make(map[model.Kind]door.Door, len(doors)), src: src, settings: s,
+		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
 		want: plan.NewState(), keeping: model.Objects{}, paces: newPaces(), secretsChanged: true,
+	}
+	for _, d := range doors {
+		p.doors[d.Kind()] = d
 	}
 	p.SetDefaultCertificate(defaultCert)
 	return p
@@ -174,7 +179,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 	return scope, touched
 }
 
-// Resolve returns the changes of routes that changes of any objects come to.
+// Resolve returns the changes of doors' objects that changes of any objects come to.
 func (p *Pipeline) Resolve(ch door.Changes) door.Changes {
 	if ch.All {
 		return door.Changes{All: true}
@@ -183,25 +188,26 @@ func (p *Pipeline) Resolve(ch door.Changes) door.Changes {
 	maps.Copy(out.Endpoints, ch.Endpoints)
 	for o := range ch.Objects {
 		switch o.Kind {
-		case route.Kind:
-			out.Objects[o] = struct{}{}
 		case door.KindService:
 			p.index.addTo(out.Endpoints, o)
 		default:
+			if p.doors[o.Kind] != nil {
+				out.Objects[o] = struct{}{}
+			}
 			p.index.addTo(out.Objects, o)
 		}
 	}
 	return out
 }
 
-// dirty returns the routes that resolved changes concern.
+// dirty returns the objects that resolved changes concern.
 func (p *Pipeline) dirty(ch door.Changes) model.Objects {
 	dirty := model.Objects{}
 	if ch.All {
-		for k := range p.routes {
+		for k := range p.objects {
 			dirty[k] = struct{}{}
 		}
-		for _, k := range p.src.Routes() {
+		for _, k := range p.src.All() {
 			dirty[k] = struct{}{}
 		}
 	}
@@ -210,75 +216,89 @@ func (p *Pipeline) dirty(ch door.Changes) model.Objects {
 	return dirty
 }
 
-// ingest reads one route again and notes the hosts that must be decided again.
+// ingest reads one object again and notes the hosts that must be decided again.
 func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
-	r := p.routes[key]
-	before := &route.Result{Object: key}
+	d, r := p.doors[key.Kind], p.objects[key]
+	if d == nil {
+		return
+	}
+	before := &door.Result{Object: key}
 	if r != nil {
 		before = r.result
 	}
-	old := before.Claim
+	old := before.Claims
 	delete(p.keeping, key)
-	object := p.src.Route(key)
+	object := p.src.Object(key)
 	if object == nil {
 		if r != nil {
-			r.result = &route.Result{Object: key}
+			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.claim(key, old, nil, hosts)
 		}
 		return
 	}
-	if r == nil || r.result.UID != string(object.UID) {
+	if r == nil || r.result.UID != string(object.GetUID()) {
 		if r != nil {
 			p.claim(key, old, nil, hosts)
 			old = nil
-			*r = tracked{served: r.served}
+			*r = tracked{door: d, served: r.served}
 		} else {
-			r = &tracked{}
-			p.routes[key] = r
+			r = &tracked{door: d}
+			p.objects[key] = r
 			p.restore(r, key, object)
 		}
 	}
-	r.result = p.ingestOrKeep(r, object)
+	r.result = p.ingestOrKeep(r, key, object)
 	if r.kept() {
 		p.keeping[key] = struct{}{}
 	}
 	p.depend(key, before, r.result)
-	p.claim(key, old, r.result.Claim, hosts)
+	p.claim(key, old, r.result.Claims, hosts)
 }
 
-// depend notes what a route depends on.
-func (p *Pipeline) depend(key model.Object, before, now *route.Result) {
+// depend notes what an object depends on.
+func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 	if slices.Contains(p.index.replace(key, before.Depends, now.Depends), door.KindSecret) {
 		p.secretsChanged = true
 	}
 }
 
-// claim replaces a route's claim.
-func (p *Pipeline) claim(key model.Object, old, c *model.Claim, hosts map[string]struct{}) {
-	p.paces.set(key, c)
-	if old != nil && (c == nil || c.Host != old.Host) {
-		p.claims[old.Host] = slices.DeleteFunc(p.claims[old.Host], func(o *model.Claim) bool { return o.Owner == key })
-		hosts[old.Host] = struct{}{}
+// claim replaces the claims of an object.
+func (p *Pipeline) claim(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
+	p.paces.set(key, now)
+	for _, o := range old {
+		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {
+			p.claims[o.Host] = slices.DeleteFunc(p.claims[o.Host], func(other *model.Claim) bool { return other.ID() == o.ID() })
+			hosts[o.Host] = struct{}{}
+		}
 	}
-	if c == nil {
-		return
-	}
-	claims, known := p.claims[c.Host]
-	if !known {
-		p.cover(c.Host, true)
-	}
-	if i := slices.IndexFunc(claims, func(o *model.Claim) bool { return o.Owner == key }); i >= 0 {
-		claims[i] = c
-	} else {
-		p.claims[c.Host] = append(claims, c)
-	}
-	if old == nil || !sameRight(old, c) {
-		hosts[c.Host] = struct{}{}
+	for _, c := range now {
+		claims, known := p.claims[c.Host]
+		if !known {
+			p.cover(c.Host, true)
+		}
+		if i := slices.IndexFunc(claims, func(o *model.Claim) bool { return o.ID() == c.ID() }); i >= 0 {
+			claims[i] = c
+		} else {
+			p.claims[c.Host] = append(claims, c)
+		}
+		if o := ruleOf(old, c.Rule); o == nil || !sameRight(o, c) {
+			hosts[c.Host] = struct{}{}
+		}
 	}
 }
 
-// sameRight reports whether two claims of one route lead to the same decision
+// ruleOf returns the claim of a rule, or nil.
+func ruleOf(claims []*model.Claim, rule string) *model.Claim {
+	for _, c := range claims {
+		if c.Rule == rule {
+			return c
+		}
+	}
+	return nil
+}
+
+// sameRight reports whether two versions of a claim lead to the same decision
 // about their host and the same values of its keys, because they differ at most
 // in servers and what is no key's.
 func sameRight(a, b *model.Claim) bool {
@@ -295,36 +315,46 @@ func certID(c *model.Certificate) string {
 	return c.ID
 }
 
-// serve changes the wanted backend of a route to that of its claim, if it won.
+// serve changes the wanted backends of an object to those of its claims that won.
 func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
-	r := p.routes[key]
+	r := p.objects[key]
 	if r == nil {
 		return
 	}
-	if c := r.served; c != nil {
-		name := c.Backend.Name()
-		scope.Backends[name] = struct{}{}
-		delete(p.want.Backends, name)
-		for e := range plan.PolicyEntries(&c.Backend) {
-			scope.Entries[e] = struct{}{}
-			delete(p.want.Entries, e)
-		}
-		if c.Backend.CA != nil {
-			p.useCA(c.Backend.CA, -1, scope)
-		}
-		r.served = nil
-		p.served--
+	for _, c := range r.served {
+		p.dropBackend(&c.Backend, scope)
 	}
-	c := r.result.Claim
-	if c != nil {
-		if _, lost := p.hosts[c.Host].Losers[key]; !lost {
-			p.addBackend(&c.Backend, scope)
-			r.served = c
-			p.served++
-		}
+	before := len(r.served)
+	r.served = p.winners(r.result.Claims)
+	for _, c := range r.served {
+		p.addBackend(&c.Backend, scope)
 	}
+	p.served += min(len(r.served), 1) - min(before, 1)
 	if r.result.UID == "" {
-		delete(p.routes, key)
+		delete(p.objects, key)
+	}
+}
+
+// winners returns the claims that have not lost: most often all of them, which
+// share the slice then.
+func (p *Pipeline) winners(claims []*model.Claim) []*model.Claim {
+	lost := func(c *model.Claim) bool { _, lost := p.hosts[c.Host].Losers[c.ID()]; return lost }
+	if !slices.ContainsFunc(claims, lost) {
+		return claims
+	}
+	return slices.DeleteFunc(slices.Clone(claims), lost)
+}
+
+func (p *Pipeline) dropBackend(b *model.Backend, scope *plan.Scope) {
+	name := b.Name()
+	scope.Backends[name] = struct{}{}
+	delete(p.want.Backends, name)
+	for e := range plan.PolicyEntries(b) {
+		scope.Entries[e] = struct{}{}
+		delete(p.want.Entries, e)
+	}
+	if b.CA != nil {
+		p.useCA(b.CA, -1, scope)
 	}
 }
 

@@ -7,25 +7,30 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Known reports whether there is such a route, and Pending whether it is too
+// Known reports whether there is such an object, and pending whether it is too
 // early to say anything about it.
 func (p *Pipeline) Known(key model.Object) (known, pending bool) {
-	r := p.routes[key]
+	r := p.objects[key]
 	return r != nil, r != nil && r.result.Pending
 }
 
-// Status returns what the router says about a route that it knows.
+// Status returns what the router says about an object that it knows.
 func (p *Pipeline) Status(key model.Object) model.RouteStatus {
-	r := p.routes[key]
+	r := p.objects[key]
 	res := r.result
 	st := model.RouteStatus{
 		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
 	}
-	if c := res.Claim; c != nil {
-		if f, lost := p.hosts[c.Host].Losers[key]; lost {
-			st.Findings = append([]api.Finding{f}, st.Findings...)
+	var lost []api.Finding
+	for _, c := range res.Claims {
+		if f, loses := p.hosts[c.Host].Losers[c.ID()]; loses {
+			f.Object = r.door.Ref(key)
+			lost = append(lost, f)
 		}
+	}
+	if lost != nil {
+		st.Findings = append(lost, st.Findings...)
 	}
 	for _, f := range st.Findings {
 		if f.Severity == api.SeverityError {
@@ -36,8 +41,9 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	return st
 }
 
-// RouteCount returns how many routes the router knows, and how many it serves.
-func (p *Pipeline) RouteCount() (known, served int) { return len(p.routes), p.served }
+// Count returns how many objects of its doors the router knows, and how many it
+// serves.
+func (p *Pipeline) Count() (known, served int) { return len(p.objects), p.served }
 
 func keysOf[K comparable, V any](m map[K]V) map[K]struct{} {
 	out := make(map[K]struct{}, len(m))

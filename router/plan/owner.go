@@ -1,145 +1,127 @@
 package plan
 
-import (
-	"strings"
+import "github.com/fairlead/fairlead/router/model"
 
-	"github.com/fairlead/fairlead/router/model"
-)
+// Owners say which object each name in HAProxy belongs to: those of backends,
+// certificates and CAs. What a router shares out among all of them, such as its
+// default certificate, has no owner.
+type Owners map[string]model.Object
 
-// Owner returns the route that a step serves, as far as names tell, so that a
-// refused step can be laid at its door. Steps of no single route report false.
-func Owner(s Step) (model.Object, bool) {
-	switch s := s.(type) {
-	case CertPut:
-		return idOwner(s.ID)
-	case CertSet:
-		return idOwner(s.ID)
-	case CAPut:
-		return idOwner(s.ID)
-	case CASet:
-		return idOwner(s.ID)
-	case LineSet:
-		return idOwner(s.CertID)
-	case BackendAdd:
-		return backendOwner(s.Name)
-	case BackendPublish:
-		return backendOwner(s.Name)
-	case ServerAdd:
-		return backendOwner(s.Backend)
-	case ServerAddr:
-		return backendOwner(s.Backend)
-	case ServerWeight:
-		return backendOwner(s.Backend)
-	case ServerMaxConn:
-		return backendOwner(s.Backend)
-	case ServerReady:
-		return backendOwner(s.Backend)
-	case ServerDrain:
-		return backendOwner(s.Backend)
-	case ServerCheck:
-		return backendOwner(s.Backend)
-	case ServerUp:
-		return backendOwner(s.Backend)
-	case EntryAdd:
-		return entryOwner(s.Entry, s.Value)
-	case EntrySet:
-		return entryOwner(s.Entry, s.Value)
-	}
-	return removalOwner(s)
-}
-
-func removalOwner(s Step) (model.Object, bool) {
-	switch s := s.(type) {
-	case LineDel:
-		return idOwner(s.CertID)
-	case CertDel:
-		return idOwner(s.ID)
-	case CADel:
-		return idOwner(s.ID)
-	case BackendUnpublish:
-		return backendOwner(s.Name)
-	case BackendDel:
-		return backendOwner(s.Name)
-	case ServerDel:
-		return backendOwner(s.Backend)
-	case EntryDel:
-		if s.Map == MapPolicy {
-			return backendOwner(s.Key)
+// Of returns the object that a step is for, and false for a step of no single one.
+// The live state says where a key that goes leads to until now: a key that
+// redirects or refuses belongs to the owner of the TLS backend of that key.
+func (o Owners) Of(live *State, s Step) (model.Object, bool) {
+	name := nameIn(s)
+	if del, goes := s.(EntryDel); goes && !del.Map.isPolicy() {
+		name = TargetBackend(live.Entries[del.Entry])
+		if _, known := o[name]; !known {
+			name = TargetBackend(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
 		}
 	}
-	return model.Object{}, false
+	owner, known := o[name]
+	return owner, known
 }
 
-// OwnerIn is Owner, and for a key that goes, the route that it leads to until
-// now. A key that redirects or refuses belongs to the TLS route of that key.
-func OwnerIn(live *State, s Step) (model.Object, bool) {
-	del, ok := s.(EntryDel)
-	if !ok || del.Map == MapPolicy {
-		return Owner(s)
+// nameIn returns the name that a step is about, or "".
+func nameIn(s Step) string {
+	switch s := s.(type) {
+	case CertPut:
+		return s.ID
+	case CertSet:
+		return s.ID
+	case CAPut:
+		return s.ID
+	case CASet:
+		return s.ID
+	case LineSet:
+		return s.CertID
+	case BackendAdd:
+		return s.Name
+	case BackendPublish:
+		return s.Name
+	case ServerAdd:
+		return s.Backend
+	case ServerAddr:
+		return s.Backend
+	case ServerWeight:
+		return s.Backend
+	case ServerMaxConn:
+		return s.Backend
+	case ServerReady:
+		return s.Backend
+	case ServerDrain:
+		return s.Backend
+	case ServerCheck:
+		return s.Backend
+	case ServerUp:
+		return s.Backend
+	case EntryAdd:
+		return nameOf(s.Entry, s.Value)
+	case EntrySet:
+		return nameOf(s.Entry, s.Value)
 	}
-	if owner, ok := backendOwner(TargetBackend(live.Entries[del.Entry])); ok {
-		return owner, true
-	}
-	return backendOwner(TargetBackend(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}]))
+	return nameInRemoval(s)
 }
 
-// Without returns the state less what some routes bring: backends, the keys
-// that lead to them, and certificates.
-func (s *State) Without(owners model.Objects) *State {
-	if len(owners) == 0 {
+func nameInRemoval(s Step) string {
+	switch s := s.(type) {
+	case LineDel:
+		return s.CertID
+	case CertDel:
+		return s.ID
+	case CADel:
+		return s.ID
+	case BackendUnpublish:
+		return s.Name
+	case BackendDel:
+		return s.Name
+	case ServerDel:
+		return s.Backend
+	case EntryDel:
+		if s.Map.isPolicy() {
+			return s.policyBackend()
+		}
+	}
+	return ""
+}
+
+// nameOf returns the backend that an entry belongs to.
+func nameOf(e Entry, value string) string {
+	if e.Map.isPolicy() {
+		return e.policyBackend()
+	}
+	return TargetBackend(value)
+}
+
+// Without returns the state less what has one of some names: backends, the keys
+// that lead to them, certificates and CAs.
+func (s *State) Without(names map[string]struct{}) *State {
+	if len(names) == 0 {
 		return s
 	}
-	kept := func(owner model.Object, owned bool) bool {
-		_, out := owners[owner]
-		return !owned || !out
-	}
+	kept := func(name string) bool { _, out := names[name]; return !out }
 	out := NewState()
 	for name, b := range s.Backends {
-		if kept(backendOwner(name)) {
+		if kept(name) {
 			out.Backends[name] = b
 		}
 	}
 	for e, v := range s.Entries {
-		if kept(entryOwner(e, v)) {
+		if kept(nameOf(e, v)) {
 			out.Entries[e] = v
 		}
 	}
 	for filter, id := range s.Lines {
-		if kept(idOwner(id)) {
+		if kept(id) {
 			out.Lines[filter] = id
 		}
 	}
 	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {
 		for id, pem := range texts.from {
-			if kept(idOwner(id)) {
+			if kept(id) {
 				texts.to[id] = pem
 			}
 		}
 	}
 	return out
-}
-
-func entryOwner(e Entry, value string) (model.Object, bool) {
-	if e.Map.isPolicy() {
-		return backendOwner(e.policyBackend())
-	}
-	return backendOwner(TargetBackend(value))
-}
-
-// backendOwner splits "be_http:namespace:name:hash".
-func backendOwner(name string) (model.Object, bool) {
-	p := strings.Split(name, ":")
-	if len(p) != 4 {
-		return model.Object{}, false
-	}
-	return model.Object{Namespace: p[1], Name: p[2]}, true
-}
-
-// idOwner splits "namespace:name:hash".
-func idOwner(id string) (model.Object, bool) {
-	p := strings.Split(id, ":")
-	if len(p) != 3 || strings.HasPrefix(p[1], model.LongName) {
-		return model.Object{}, false
-	}
-	return model.Object{Namespace: p[0], Name: p[1]}, true
 }

@@ -155,6 +155,7 @@ func (b *bed) startEngine() {
 	}
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = engine.New(engine.Options{
+		Doors:   frontDoors(),
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
 		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})

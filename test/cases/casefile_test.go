@@ -145,7 +145,7 @@ func (s *step) objects(text string) error {
 func (s *step) services(lines []string) error {
 	for _, l := range lines {
 		f := strings.Fields(l)
-		k := parseObject("Route", f[0])
+		k := parseObject("Service", f[0])
 		slice := &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: k.Namespace, Name: k.Name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: k.Name},

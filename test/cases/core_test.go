@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
 // core is the deciding packages over a cluster of their own, fed with the same
@@ -43,7 +44,7 @@ func freshPipeline(t testing.TB, m *memory) *pipeline.Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pipeline.New(m, m.Settings(), cert)
+	return pipeline.New(frontDoors(), m, m.Settings(), cert)
 }
 
 // apply takes a copy of a change, which HAProxy takes.
@@ -74,6 +75,8 @@ func clone(o metav1.Object) metav1.Object {
 		return o.DeepCopy()
 	case *corev1.Secret:
 		return o.DeepCopy()
+	case *portal.Portal:
+		return o.DeepCopy()
 	}
 	panic(fmt.Sprintf("clone of a %T", o))
 }
@@ -87,8 +90,8 @@ func (c *core) equalsFull(t testing.TB) error {
 	if err != nil {
 		return err
 	}
-	var kept []pipeline.Kept
-	if err := json.Unmarshal(text, &kept); err != nil {
+	kept, err := full.ParseKept(text)
+	if err != nil {
 		return err
 	}
 	full.Restore(kept)
@@ -96,7 +99,7 @@ func (c *core) equalsFull(t testing.TB) error {
 	if d := cmp.Diff(full.Want(), c.pipeline.Want(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
 		return fmt.Errorf("the incremental state differs from the full one (-full +incremental):\n%s", d)
 	}
-	for _, k := range c.cluster.Routes() {
+	for _, k := range c.cluster.All() {
 		if d := cmp.Diff(full.Status(k), c.pipeline.Status(k)); d != "" {
 			return fmt.Errorf("status of %s (-full +incremental):\n%s", k, d)
 		}
@@ -106,7 +109,7 @@ func (c *core) equalsFull(t testing.TB) error {
 
 // keeping is what the pipeline keeps for the next process.
 func (c *core) keeping() (all []pipeline.Kept) {
-	for _, key := range c.cluster.Routes() {
+	for _, key := range c.cluster.All() {
 		if k, ok := c.pipeline.Kept(key); ok {
 			all = append(all, k)
 		}

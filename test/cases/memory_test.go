@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
 type keySet = model.Objects
@@ -27,6 +28,7 @@ type keySet = model.Objects
 type memory struct {
 	mu       sync.Mutex
 	routes   map[model.Object]*routev1.Route
+	portals  map[model.Object]*portal.Portal
 	services map[model.Object]*corev1.Service
 	slices   map[model.Object]*discoveryv1.EndpointSlice
 	secrets  map[model.Object]*corev1.Secret
@@ -41,7 +43,7 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		routes: map[model.Object]*routev1.Route{}, services: map[model.Object]*corev1.Service{},
+		routes: map[model.Object]*routev1.Route{}, portals: map[model.Object]*portal.Portal{}, services: map[model.Object]*corev1.Service{},
 		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{},
 		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{},
 		published: make(chan struct{}), settings: door.Settings{RouterName: "cases"},
@@ -98,13 +100,13 @@ func (m *memory) put(o metav1.Object) {
 	switch o := o.(type) {
 	case *routev1.Route:
 		k := objectOf(route.Kind, o)
-		if old := m.routes[k]; old != nil && o.UID == "" {
-			o.UID, o.CreationTimestamp = old.UID, old.CreationTimestamp
-		}
-		if o.UID == "" {
-			o.UID = types.UID(fmt.Sprintf("uid-%06d", m.version))
-		}
+		m.name(&o.ObjectMeta, m.object(k))
 		m.routes[k] = o
+		m.mark(k)
+	case *portal.Portal:
+		k := objectOf(portal.Kind, o)
+		m.name(&o.ObjectMeta, m.object(k))
+		m.portals[k] = o
 		m.mark(k)
 	case *corev1.Service:
 		k := objectOf(door.KindService, o)
@@ -120,8 +122,20 @@ func (m *memory) put(o metav1.Object) {
 	}
 }
 
+// name gives an object the identity that it had before, or a new one.
+func (m *memory) name(o *metav1.ObjectMeta, old door.Version) {
+	if old != nil && o.UID == "" {
+		o.UID, o.CreationTimestamp = old.GetUID(), old.GetCreationTimestamp()
+	}
+	if o.UID == "" {
+		o.UID = types.UID(fmt.Sprintf("uid-%06d", m.version))
+	}
+}
+
 func (m *memory) delete(o model.Object) {
 	switch o.Kind {
+	case portal.Kind:
+		delete(m.portals, o)
 	case route.Kind:
 		delete(m.routes, o)
 	case door.KindService:
@@ -145,22 +159,28 @@ func (m *memory) everything() []model.Object {
 	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)))
 }
 
-// Routes implements door.Source.
-func (m *memory) Routes() []model.Object {
+// All implements door.Source.
+func (m *memory) All() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []model.Object
-	for k := range m.routes {
-		keys = append(keys, k)
-	}
-	return keys
+	return slices.AppendSeq(slices.Collect(maps.Keys(m.routes)), maps.Keys(m.portals))
 }
 
-// Route implements door.Source.
-func (m *memory) Route(k model.Object) *routev1.Route {
+// Object implements door.Source.
+func (m *memory) Object(k model.Object) door.Version {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.routes[k]
+	return m.object(k)
+}
+
+func (m *memory) object(k model.Object) door.Version {
+	if r := m.routes[k]; r != nil {
+		return r
+	}
+	if p := m.portals[k]; p != nil {
+		return p
+	}
+	return nil
 }
 
 // Service implements door.Source.

@@ -73,11 +73,11 @@ func ingested(t *testing.T, termination model.Termination, annotations map[strin
 	if termination != model.Plain {
 		r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 	}
-	res := Route(r, pair{}, door.Settings{CheckInterval: 7 * time.Second}, Past{})
-	if res.Claim == nil {
+	res := Route(r, pair{}, door.Settings{CheckInterval: 7 * time.Second}, door.Past{})
+	if len(res.Claims) == 0 {
 		t.Fatalf("refused: %v", res.Findings)
 	}
-	return res.Claim
+	return res.Claims[0]
 }
 
 // TestServers: who the servers of a route are, which of them are checked, and

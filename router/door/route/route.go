@@ -4,6 +4,8 @@
 package route
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -29,34 +31,82 @@ const (
 // Kind is that of Routes.
 const Kind model.Kind = "Route"
 
-// Result is what ingesting one route gives.
-type Result struct {
-	Object model.Object
-	UID    string
-	// Claim is nil if the route is refused; then the first of Findings with
-	// severity Error says why.
-	Claim *model.Claim
-	// Barrier has the host and path of a refused route, closed, if they are
-	// known.
-	Barrier *model.Claim
-	// Host is the effective host, as far as it could be determined.
-	Host           string
-	WildcardPolicy string
-	Findings       []api.Finding
-	// Pending results wait for a Secret that is being fetched; it is too
-	// early to tell the user.
-	Pending bool
-	// Depends are the Services and Secrets that the result depends on.
-	Depends []model.Object
+// Door is the front door of Routes.
+type Door struct{}
+
+// Kind implements door.Door.
+func (Door) Kind() model.Kind { return Kind }
+
+// Ref implements door.Door.
+func (Door) Ref(o model.Object) api.ObjectRef { return RouteRef(o) }
+
+// Ingest implements door.Door.
+func (Door) Ingest(v door.Version, src door.Source, s door.Settings, past door.Past) *door.Result {
+	r, ok := v.(*routev1.Route)
+	if !ok {
+		return &door.Result{}
+	}
+	return Route(r, src, s, past)
 }
 
-// Route ingests one route.
-func Route(r *routev1.Route, src door.Source, s door.Settings, past Past) *Result {
-	b := &builder{route: r, src: src, settings: s, last: past.Certificate, material: past.Material, stretch: past.Stretch, result: &Result{
+// Continues implements door.Door.
+func (Door) Continues(former, newest door.Version) bool {
+	f, n, ok := routes(former, newest)
+	return ok && f.Spec.Host == n.Spec.Host
+}
+
+// Covers implements door.Door.
+func (Door) Covers(former, newest door.Version, s door.Settings) bool {
+	f, n, ok := routes(former, newest)
+	return ok && Covers(f, n, s)
+}
+
+// Guarded implements door.Door.
+func (Door) Guarded(v door.Version) bool {
+	r, ok := v.(*routev1.Route)
+	return !ok || Guarded(r)
+}
+
+// Content implements door.Door.
+func (Door) Content(v door.Version) any {
+	r, ok := v.(*routev1.Route)
+	if !ok {
+		return nil
+	}
+	return struct {
+		UID         string
+		Annotations map[string]string
+		Spec        *routev1.RouteSpec
+	}{string(r.UID), r.Annotations, &r.Spec}
+}
+
+// Decode implements door.Door.
+func (Door) Decode(text []byte) (door.Version, error) {
+	r := &routev1.Route{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
+	former, isRoute := a.(*routev1.Route)
+	newest, ok = b.(*routev1.Route)
+	return former, newest, ok && isRoute
+}
+
+// Route ingests one route. It has one claim at most.
+func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
+	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
 	}}
+	if len(past.Claims) > 0 {
+		b.last = past.Claims[0].Certificate
+	}
 	// Dependencies come first: a refused route must notice their change, too.
 	refs := b.services()
 	claim := &model.Claim{
@@ -66,9 +116,9 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past Past) *Resul
 	switch {
 	case !b.host(claim) || !b.path(claim):
 	case b.tls(claim) && b.backend(claim, refs):
-		b.result.Claim = claim
+		b.result.Claims = []*model.Claim{claim}
 	default:
-		b.result.Barrier = b.bar(claim)
+		b.result.Barrier = []*model.Claim{b.bar(claim)}
 	}
 	return b.result
 }
@@ -77,7 +127,7 @@ type builder struct {
 	route    *routev1.Route
 	src      door.Source
 	settings door.Settings
-	result   *Result
+	result   *door.Result
 	ca       *model.CA
 	last     *model.Certificate
 	material *certificate.Material

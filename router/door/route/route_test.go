@@ -20,8 +20,8 @@ import (
 // one is a Source with one Service that has one endpoint.
 type one struct{ pod, port string }
 
-func (one) Routes() []model.Object                      { return nil }
-func (one) Route(model.Object) *routev1.Route           { return nil }
+func (one) All() []model.Object                         { return nil }
+func (one) Object(model.Object) door.Version            { return nil }
 func (one) Service(model.Object) *backend.Service       { return &backend.Service{} }
 func (one) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
 func (o one) Slices(model.Object) []*backend.Slice {
@@ -60,14 +60,14 @@ func FuzzRoute(f *testing.F) {
 		if termination != "" {
 			r.Spec.TLS = &routev1.TLSConfig{Termination: routev1.TLSTerminationType(termination)}
 		}
-		res := Route(r, one{pod, port}, door.Settings{}, Past{})
-		if res.Claim == nil {
+		res := Route(r, one{pod, port}, door.Settings{}, door.Past{})
+		if len(res.Claims) == 0 {
 			if !slices.ContainsFunc(res.Findings, func(f api.Finding) bool { return f.Severity == api.SeverityError && f.Message != "" }) {
 				t.Fatalf("refused without a reason: %v", res.Findings)
 			}
 			return
 		}
-		c := res.Claim
+		c := res.Claims[0]
 		if !hostText.MatchString(c.Host) || !pathText.MatchString(c.Path) || strings.ContainsAny(c.Path, "#?") {
 			t.Fatalf("host %q, path %q", c.Host, c.Path)
 		}

@@ -12,18 +12,6 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Past is what the pipeline remembers of a route.
-type Past struct {
-	// Certificate is the one served last, or nil. It goes on serving where the
-	// Secret that the route names has come to hold nonsense.
-	Certificate *model.Certificate
-	// Material remembers what TLS texts hold, or is nil.
-	Material *certificate.Material
-	// Stretch is how many times longer than it asks for the pause between the
-	// route's health checks is; zero means one.
-	Stretch int
-}
-
 // routeCertificate returns the certificate that a route brings, or nil.
 func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.TLSConfig) (*model.Certificate, model.Object, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {

@@ -1,0 +1,15 @@
+// Package doors lists the front doors of the router. A further one is a folder
+// beside router/door/route and a line here.
+package doors
+
+import (
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
+)
+
+// All returns the front doors.
+func All() []door.Door {
+	return []door.Door{
+		route.Door{},
+	}
+}
