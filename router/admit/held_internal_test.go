@@ -39,7 +39,7 @@ func TestHeld(t *testing.T) {
 		for i := range 1 + dice.IntN(12) {
 			c := &model.Claim{
 				Owner: model.Object{Kind: "Route", Namespace: fmt.Sprint("n", dice.IntN(8)/7), Name: fmt.Sprint("r", i)},
-				Host:  "h", Path: paths[dice.IntN(len(paths))], Exact: dice.IntN(5) == 0, Created: time.Unix(int64(i), 0),
+				Host:  "h", Match: model.Match{Path: paths[dice.IntN(len(paths))], Exact: dice.IntN(5) == 0}, Created: time.Unix(int64(i), 0),
 				Termination: terminations[dice.IntN(7)%4],
 			}
 			got, want := h.conflict(winners, c, inter), pairwise(winners, c, inter)
@@ -69,7 +69,7 @@ func TestManyClaims(t *testing.T) {
 		add := func(host string, i int) {
 			key := model.Object{Kind: "Route", Namespace: "n", Name: fmt.Sprint("r", host, i)}
 			claims[host] = append(claims[host], &model.Claim{
-				Owner: key, UID: key.Name, Host: host, Path: fmt.Sprintf("/p%d;v=1/", i), Created: time.Unix(int64(i), 0),
+				Owner: key, UID: key.Name, Host: host, Match: model.Match{Path: fmt.Sprintf("/p%d;v=1/", i)}, Created: time.Unix(int64(i), 0),
 				Backend: model.Backend{Kind: model.KindHTTP, Owner: key, Policy: model.Policy{Restricted: true, Allow: allow}},
 			})
 		}

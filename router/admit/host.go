@@ -60,6 +60,10 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
+		if c.Conditions != nil || len(c.Split) > 0 {
+			h.Losers[c.ID()] = unserved(c)
+			continue
+		}
 		if at := taken[c.Host].conflict(h.Winners, c, interNamespace); at >= 0 {
 			if h.lose(at, c) {
 				taken[c.Host] = newHeld(h.Winners...)
@@ -211,6 +215,15 @@ func blocked(c, winner *model.Claim) api.Finding {
 
 // noun is what messages call the owner of a claim.
 func noun(c *model.Claim) string { return strings.ToLower(string(c.Owner.Kind)) }
+
+// unserved is the finding of a claim that the rules in HAProxy cannot decide yet.
+// Without its conditions it would take requests that it does not ask for.
+func unserved(c *model.Claim) api.Finding {
+	f := claimed(c)
+	f.Field, f.Reason = "spec", api.ReasonInvalidField
+	f.Message = "conditions on methods, headers and queries and targets with policies of their own are not supported"
+	return f
+}
 
 func claimed(c *model.Claim) api.Finding {
 	return api.Finding{

@@ -21,7 +21,7 @@ func claims(text string) map[string][]*model.Claim {
 		}
 		ns, name, _ := strings.Cut(f[1], "/")
 		c := &model.Claim{
-			Owner: model.Object{Kind: "Route", Namespace: ns, Name: name}, UID: f[1], Host: f[2], NamedHost: f[2], Path: strings.Trim(f[3], "-"),
+			Owner: model.Object{Kind: "Route", Namespace: ns, Name: name}, UID: f[1], Host: f[2], NamedHost: f[2], Match: model.Match{Path: strings.Trim(f[3], "-")},
 			Created: time.Unix(int64(f[0][0]), 0),
 		}
 		if len(f) > 4 {
@@ -72,6 +72,30 @@ func TestDecide(t *testing.T) {
 			}
 			if all := strings.Count(tt.claims, "\n") + 1; served+len(got) != all {
 				t.Errorf("%d winners and %d losers of %d", served, len(got), all)
+			}
+		})
+	}
+}
+
+// TestConditions: a claim that the rules cannot decide as a whole gets nothing, and
+// takes nothing from others, however old it is.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*model.Claim){
+		"a method":        func(c *model.Claim) { c.Conditions = &model.Conditions{Method: "GET"} },
+		"a second target": func(c *model.Claim) { c.Split = []model.Target{{Weight: 1}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := claims("1 a/x h /\n2 a/y h /")
+			old := all["h"][0]
+			change(old)
+			h := admit.Decide(all, false)["h"]
+			if f, lost := h.Losers[old.ID()]; !lost || !strings.Contains(f.Message, "not supported") {
+				t.Errorf("the claim gets %+v", f)
+			}
+			if len(h.Winners) != 1 || h.Winners[0].Owner.Name != "y" {
+				t.Errorf("served: %v", h.Winners)
 			}
 		})
 	}

@@ -73,12 +73,7 @@ type Claim struct {
 	Host string
 	// NamedHost is the host as the route's status shows it.
 	NamedHost string
-	// Path is spec.path as written; "" and "/" both mean every path.
-	Path string
-	// Exact claims match Path and nothing below it.
-	Exact bool
-	// Fallback claims give way to others of their namespace with the same path.
-	Fallback    bool
+	Match
 	Termination Termination
 	Insecure    InsecurePolicy
 	// RedirectStatus is that of InsecureRedirect; zero means 302.
@@ -86,7 +81,11 @@ type Claim struct {
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
 
+	// Backend serves the claim's requests.
 	Backend Backend
+	// Split shares them out among further backends as well; it is empty for claims
+	// that have one target.
+	Split []Target
 	// Checks is how many health checks an hour the route asks for, whatever it
 	// gets; one with a TLS handshake counts for several.
 	Checks int64
@@ -128,7 +127,7 @@ func (c *Claim) Guard() string {
 // nothing behind them.
 func (c *Claim) Barred() *Claim {
 	barred := *c
-	barred.Closed, barred.Checks = true, 0
+	barred.Closed, barred.Checks, barred.Split = true, 0, nil
 	barred.Backend = Backend{
 		Kind: KindOf(c.Termination), Owner: c.Owner, Rule: c.Rule,
 		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},

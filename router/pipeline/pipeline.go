@@ -302,7 +302,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 // about their host and the same values of its keys, because they differ at most
 // in servers and what is no key's.
 func sameRight(a, b *model.Claim) bool {
-	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
+	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && len(a.Split)+len(b.Split) == 0 && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.RedirectStatus == b.RedirectStatus && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && slices.Equal(a.Backend.Policy.Allow, b.Backend.Policy.Allow) &&
 		certID(a.Certificate) == certID(b.Certificate)

@@ -111,7 +111,7 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *
 	refs := b.services()
 	claim := &model.Claim{
 		Owner: b.result.Object, UID: b.result.UID, Version: r.ResourceVersion,
-		Created: r.CreationTimestamp.Time, Path: r.Spec.Path,
+		Created: r.CreationTimestamp.Time, Match: model.Match{Path: r.Spec.Path},
 	}
 	switch {
 	case !b.host(claim) || !b.path(claim):

@@ -71,7 +71,7 @@ func (d Door) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.Pa
 func claim(p *Portal, o model.Object, rule Rule, endpoints []backend.Endpoint) *model.Claim {
 	c := &model.Claim{
 		Owner: o, Rule: rule.Name, UID: string(p.UID), Created: p.CreationTimestamp.Time, Version: p.ResourceVersion,
-		Host: rule.Host, NamedHost: rule.Host, Path: rule.Path,
+		Host: rule.Host, NamedHost: rule.Host, Match: model.Match{Path: rule.Path},
 		Backend: model.Backend{Kind: model.KindHTTP, Owner: o, Rule: rule.Name, Profile: model.Profile{Balance: model.Random}},
 	}
 	weight := backend.Weights([]int{1}, []int{len(endpoints)})[0]
