@@ -52,7 +52,7 @@ func (r *Reconciler) followCluster(ctx context.Context, k clusterKind, informers
 			break
 		}
 		if !meta.IsNoMatchError(err) && ctx.Err() == nil {
-			r.options.Log.Error("cannot see whether the cluster has settings of its own, looking again", "kind", k.kind, "error", err)
+			r.options.Log.Error("cannot see whether the cluster has settings of its own, looking again", "kind", k.kind, "err", err)
 		}
 		select {
 		case <-ctx.Done():

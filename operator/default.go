@@ -26,7 +26,7 @@ func (r *Reconciler) startDefault(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, defaultRetry, true, func(ctx context.Context) (bool, error) {
 		err := r.makeDefault(ctx, api.DefaultIngressController)
 		if err != nil {
-			r.logger(api.DefaultIngressController).Error("cannot create the default IngressController", "error", err)
+			r.logger(api.DefaultIngressController).Error("cannot create the default IngressController", "err", err)
 		}
 		return err == nil, nil
 	})

@@ -33,7 +33,7 @@ func (r *Reconciler) byConfigMap(ctx context.Context, o client.Object) []reconci
 	}
 	list := &operatorv1.IngressControllerList{}
 	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
-		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		r.options.Log.Error("cannot list IngressControllers", "err", err)
 		return nil
 	}
 	var found []reconcile.Request
@@ -112,7 +112,7 @@ func (r *Reconciler) bySecret(ctx context.Context, o client.Object) []reconcile.
 	}
 	list := &operatorv1.IngressControllerList{}
 	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
-		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		r.options.Log.Error("cannot list IngressControllers", "err", err)
 		return nil
 	}
 	var found []reconcile.Request
@@ -128,7 +128,7 @@ func (r *Reconciler) bySecret(ctx context.Context, o client.Object) []reconcile.
 func (r *Reconciler) every(ctx context.Context) []reconcile.Request {
 	list := &operatorv1.IngressControllerList{}
 	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
-		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		r.options.Log.Error("cannot list IngressControllers", "err", err)
 		return nil
 	}
 	all := make([]reconcile.Request, 0, len(list.Items))
@@ -143,7 +143,7 @@ func (r *Reconciler) every(ctx context.Context) []reconcile.Request {
 func (r *Reconciler) refused(ctx context.Context, changed client.Object) []reconcile.Request {
 	list := &operatorv1.IngressControllerList{}
 	if err := r.client.List(ctx, list, client.InNamespace(api.OperatorNamespace)); err != nil {
-		r.options.Log.Error("cannot list IngressControllers", "error", err)
+		r.options.Log.Error("cannot list IngressControllers", "err", err)
 		return nil
 	}
 	var found []reconcile.Request

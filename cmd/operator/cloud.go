@@ -136,7 +136,7 @@ func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBa
 		if identity, err := h.Identity(ctx); err == nil {
 			slog.Info("load balancers of AWS", "as", identity, "cluster", c.cluster)
 		} else if ctx.Err() == nil {
-			slog.Error("cannot find out who we are to AWS", "error", err)
+			slog.Error("cannot find out who we are to AWS", "err", err)
 		}
 	}()
 	return h, nil

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
-	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/scrape"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/operator"
@@ -76,7 +76,7 @@ type settings struct {
 	ingressLimits  [2]convert.Limits // of one Ingress, and of a namespace
 	addresses      bool
 	lbClasses      string
-	logLevel       loglevel.Level
+	log            logging.Options
 	aws            aws.Access
 	dns            dnsSettings
 	cloud          cloudSettings
@@ -108,7 +108,7 @@ func parse(args []string) (s settings, err error) {
 	f.IntVar(&s.ingressLimits[1].Secrets, "namespace-ingress-secrets", all.Secrets, "largest `number` of Secrets that the Ingresses of a namespace may name, counted for each Ingress")
 	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
-	f.TextVar(&s.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "least `level` that is logged: all, debug, info, warn, error or none")
+	s.log.Register(f)
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
 	s.cloud.flags(f)
@@ -168,7 +168,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(2)
 	}
-	logHandler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.logLevel})
+	logHandler := s.log.Handler(os.Stderr)
 	slog.SetDefault(slog.New(logHandler))
 	ctrl.SetLogger(logr.FromSlogHandler(logHandler))
 	klog.SetSlogLogger(slog.Default())
@@ -176,7 +176,7 @@ func main() {
 	err = run(ctx, s)
 	stop()
 	if err != nil {
-		slog.Error("operator stopped", "error", err)
+		slog.Error("operator stopped", "err", err)
 		os.Exit(1)
 	}
 }

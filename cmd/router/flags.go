@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -37,6 +38,8 @@ type config struct {
 	canonicalHostname           string
 	namespace, controllersSpace string
 	shutdownDelay, grace        time.Duration
+	// log is what main has scanned already.
+	log logging.Options
 }
 
 const usage = `router serves OpenShift Routes with HAProxy, without reloads.
@@ -68,6 +71,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 	fs.StringVar(&c.workDir, "work-dir", "/var/lib/haproxy", "directory for HAProxy's files; where HAProxy runs in a container of its own, that container needs only to read it, if --run-dir is another one")
 	fs.StringVar(&c.runDir, "run-dir", "", "directory for HAProxy's sockets, which is all that HAProxy writes to; default is \"run\" in the work directory")
 	fs.DurationVar(&c.grace, "drain-timeout", time.Hour, "how long running requests may take when the router stops")
+	c.log.Register(fs)
 	if !haproxyOnly {
 		fs.StringVar(&c.stateDir, "state-dir", "", "directory for what the next process of the router in the same pod reads, such as the last good versions of routes, which HAProxy does not have to see; default is \"state\" in the work directory")
 		fs.StringVar(&c.kubeconfig, "kubeconfig", "", "file that leads to the API server; default is the pod's own account")

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 )
 
 // maxLogLine is the longest line of HAProxy, with room for what it adds.
@@ -20,6 +22,8 @@ const maxLogLine = 64 << 10
 func runLogs(ctx context.Context, args []string, _ *slog.Logger) error {
 	fs := flag.NewFlagSet("router logs", flag.ContinueOnError)
 	socket := fs.String("socket", "", "`path` of the datagram socket to make and read")
+	var own logging.Options // what main has scanned already; the access log is HAProxy's text
+	own.Register(fs)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil

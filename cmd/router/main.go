@@ -12,15 +12,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 )
 
 func main() {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := slog.New(logging.Scan(os.Args[1:]).Handler(os.Stderr)) // the flags are parsed later, with those of the subcommand
 	slog.SetDefault(log)
 	if isInit() {
 		os.Exit(respawn(log))
@@ -44,7 +45,7 @@ func main() {
 	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "router:", err)
+		log.Error("router stopped", "err", err)
 		os.Exit(1)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
-	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/memory"
 )
 
@@ -37,10 +37,11 @@ const (
 
 func main() {
 	memory.Unsampled()
-	level := loglevel.Level(slog.LevelInfo)
-	flag.TextVar(&level, "log-level", level, "all, debug, info, warn, error or none")
+	// JSON, so that the speaker can see where a line ends, whatever a peer sends.
+	logs := logging.Options{Format: logging.JSON}
+	logs.Register(flag.CommandLine)
 	flag.Parse()
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(logs.Handler(os.Stderr))
 	// The speaker decides when sessions end, also if its process group is told to.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	go memory.Thrift(context.Background(), memoryFloor, os.Getenv)
@@ -50,7 +51,7 @@ func main() {
 		os.Exit(1)
 	}
 	if err := engine.Serve(os.Stdin, os.Stdout, log); err != nil {
-		log.Error("BGP process ends", "error", err)
+		log.Error("BGP process ends", "err", err)
 		os.Exit(1)
 	}
 }

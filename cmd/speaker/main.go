@@ -37,13 +37,13 @@ func main() {
 	if opts.pprofAddress == "" {
 		memory.Unsampled()
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: opts.logLevel}))
+	log := slog.New(opts.log.Handler(os.Stderr))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	go memory.Thrift(ctx, memoryFloor, os.Getenv)
 	if err := run(ctx, opts, log); err != nil {
-		log.Error("speaker stops", "error", err)
+		log.Error("speaker stops", "err", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up
 	}
 }

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
-	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
@@ -32,7 +31,7 @@ type options struct {
 	refresh                       interval
 	excluded                      string
 	gossipProfile                 liveness.Profile
-	logLevel                      loglevel.Level
+	log                           logging.Options
 }
 
 func (o *options) register(fs *flag.FlagSet) {
@@ -54,7 +53,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Var(&o.refresh, "gratuitous-arp-interval", "pause between unasked announcements of an address, such as 90s, or a number of seconds; 0: only when it moves")
 	fs.StringVar(&o.excluded, "exclude-interfaces", "", "comma-separated regular expressions of interface names never to announce on, instead of those that lead to pods and virtual machines")
 	fs.TextVar(&o.gossipProfile, "gossip-profile", liveness.Fast, "how fast dead speakers are noticed: fast (1 to 2 s), lan (5 to 10 s) or wan (half a minute to one), for networks that lose packets or are slow")
-	fs.TextVar(&o.logLevel, "log-level", loglevel.Level(slog.LevelInfo), "all, debug, info, warn, error or none")
+	o.log.Register(fs)
 }
 
 func (o *options) classes() service.Classes {

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/foreign"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
-	"github.com/fairlead/fairlead/lbprovider/loglevel"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
 
@@ -95,7 +95,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	if err != nil {
 		return nil, fmt.Errorf("start announcer: %w", err)
 	}
-	routers, detector, err := startBGP(decider, opts.logLevel, log)
+	routers, detector, err := startBGP(decider, opts.options.log, log)
 	if err != nil {
 		return nil, fmt.Errorf("start BGP: %w", err)
 	}
@@ -111,7 +111,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	decider.Store(s)
 	go func() {
 		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetReach, log.With("part", "apiserver")); err != nil {
-			log.Error("nobody watches over the API server", "error", err)
+			log.Error("nobody watches over the API server", "err", err)
 		}
 	}()
 	return announcer, nil
@@ -123,21 +123,17 @@ const bgpProgram = "speaker-bgp"
 // startBGP starts the parts that talk to routers. A session that this process
 // has not held before may have been an earlier process's, so it always starts as
 // one that goes on.
-func startBGP(decider *atomic.Pointer[speaker.Speaker], level loglevel.Level, log *slog.Logger) (*process.Host, *bfd.Engine, error) {
+func startBGP(decider *atomic.Pointer[speaker.Speaker], logs logging.Options, log *slog.Logger) (*process.Host, *bfd.Engine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
-	how, err := level.MarshalText()
-	if err != nil {
-		return nil, nil, fmt.Errorf("write the log level: %w", err)
-	}
 	routers := process.New(process.Options{
-		Program: filepath.Join(filepath.Dir(self), bgpProgram), Args: []string{"-log-level", string(how)},
+		Program: filepath.Join(filepath.Dir(self), bgpProgram), Args: logging.Options{Level: logs.Level, Format: logging.JSON}.Args(),
 		// A session has little to compute; one processor's caches are enough, and a
 		// peer that makes it loop has no more than one.
 		Env:        []string{"GOMAXPROCS=1"},
-		Restarting: true, Now: time.Now, Output: os.Stderr, Log: log.With("part", "bgp"),
+		Restarting: true, Now: time.Now, Output: logs.Lines(os.Stderr), Log: log.With("part", "bgp"),
 		Changed: func() {
 			if s := decider.Load(); s != nil {
 				s.SessionsChanged()

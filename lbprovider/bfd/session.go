@@ -233,7 +233,7 @@ func (s *Session) trouble(err error) {
 	s.status.Problem = text
 	s.mu.Unlock()
 	if text != "" && text != old {
-		s.engine.log.Error("BFD cannot send", "peer", s.cfg.Peer, "error", err)
+		s.engine.log.Error("BFD cannot send", "peer", s.cfg.Peer, "err", err)
 	}
 }
 

@@ -208,7 +208,7 @@ func (e *Engine) serve(ctx context.Context, at endpoint, l *listener) {
 		}
 		text := err.Error()
 		if old := l.blocked.Swap(&text); old == nil || *old != text {
-			e.log.Error("BFD cannot receive", "error", err)
+			e.log.Error("BFD cannot receive", "err", err)
 		}
 		select {
 		case <-ctx.Done():

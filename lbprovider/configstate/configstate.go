@@ -84,7 +84,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 		}
 		again = time.After(r.opts.Check)
 		if err := r.write(ctx, state); err != nil && ctx.Err() == nil {
-			r.opts.Log.Error("configuration state", "error", err)
+			r.opts.Log.Error("configuration state", "err", err)
 			again = time.After(retry)
 		}
 	}

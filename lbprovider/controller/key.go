@@ -39,7 +39,7 @@ func (k *keyKeeper) Start(ctx context.Context) error {
 		wait := presentRetry
 		if err := k.ensure(ctx); err != nil {
 			wait = missingRetry
-			k.log.Error("speakers' key", "error", err)
+			k.log.Error("speakers' key", "err", err)
 		}
 		select {
 		case <-ctx.Done():

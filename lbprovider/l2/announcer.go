@@ -297,7 +297,7 @@ func (s *state) tell(addr netip.Addr, c Claim) (told bool) {
 		}
 		sent, err := p.announce(addr)
 		if err != nil {
-			s.log.Debug("unasked announcement", "address", addr, "error", err)
+			s.log.Debug("unasked announcement", "address", addr, "err", err)
 		}
 		if sent {
 			told = true

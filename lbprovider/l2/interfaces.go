@@ -10,7 +10,7 @@ func (s *state) scan() {
 	s.retry = false
 	found, own, err := links(s.excluded)
 	if err != nil {
-		s.log.Error("interfaces", "error", err)
+		s.log.Error("interfaces", "err", err)
 		s.retry = true
 		return
 	}
@@ -48,7 +48,7 @@ func (s *state) scan() {
 func (s *state) open(l link) {
 	p, err := openPort(l)
 	if err != nil {
-		s.log.Error("interface", "error", err)
+		s.log.Error("interface", "err", err)
 		s.retry = true
 		return
 	}
@@ -68,7 +68,7 @@ func (s *state) listen(p *port, by socket, speaks protocol) {
 		err := p.receive(s.Announcer, by, speaks)
 		s.do <- func(s *state) {
 			if s.ports[p.name] == p { // else it was closed on purpose
-				s.log.Info("interface lost", "interface", p.name, "error", err)
+				s.log.Info("interface lost", "interface", p.name, "err", err)
 				s.drop(p)
 				s.retry = true
 			}
@@ -79,7 +79,7 @@ func (s *state) listen(p *port, by socket, speaks protocol) {
 func (s *state) drop(p *port) {
 	delete(s.ports, p.name)
 	if err := p.close(); err != nil {
-		s.log.Debug("close", "interface", p.name, "error", err)
+		s.log.Debug("close", "interface", p.name, "err", err)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *state) close() {
 func (s *state) join(p *port) {
 	if err := p.join(*s.claims.Load()); err != nil {
 		// Most cards and switches pass everything on, so this rarely shows.
-		s.log.Error("join multicast groups", "interface", p.name, "error", err)
+		s.log.Error("join multicast groups", "interface", p.name, "err", err)
 		s.retry = true
 	}
 }

@@ -52,7 +52,7 @@ func arpIgnore(name string) (int, error) {
 func (s *state) checkKernel(usable []link) {
 	now, err := kernelAnswers(usable)
 	if err != nil {
-		s.log.Debug("kernel", "error", err)
+		s.log.Debug("kernel", "err", err)
 		return
 	}
 	s.opts.Metrics.kernelAnswers(now)

@@ -105,7 +105,7 @@ func watchLinks(ctx context.Context, log *slog.Logger, changed chan<- struct{}) 
 		default:
 		}
 	}
-	report := func(err error) { log.Debug("interface updates", "error", err) }
+	report := func(err error) { log.Debug("interface updates", "err", err) }
 	for ctx.Err() == nil {
 		links, addrs := make(chan netlink.LinkUpdate, 64), make(chan netlink.AddrUpdate, 64)
 		done := make(chan struct{})
@@ -114,7 +114,7 @@ func watchLinks(ctx context.Context, log *slog.Logger, changed chan<- struct{}) 
 			netlink.AddrSubscribeWithOptions(addrs, done, netlink.AddrSubscribeOptions{ErrorCallback: report}),
 		)
 		if err != nil {
-			log.Error("subscribe to interface updates", "error", err)
+			log.Error("subscribe to interface updates", "err", err)
 		}
 		poke()
 		forward(ctx, links, addrs, poke)

@@ -110,7 +110,7 @@ func (p *port) receive(a *Announcer, s socket, by protocol) error {
 			continue
 		}
 		if err := s.write(frame); err != nil {
-			a.log.Debug("answer", "protocol", by.name, "interface", p.name, "error", err)
+			a.log.Debug("answer", "protocol", by.name, "interface", p.name, "err", err)
 		}
 	}
 }

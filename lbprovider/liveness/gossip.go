@@ -283,7 +283,7 @@ func (g *Gossip) Drain() bool {
 func (g *Gossip) Stop() error {
 	close(g.done)
 	if err := g.list.Leave(leaveTime); err != nil {
-		g.opts.Log.Info("left without the others' consent", "error", err)
+		g.opts.Log.Info("left without the others' consent", "err", err)
 	}
 	if err := g.list.Shutdown(); err != nil {
 		return fmt.Errorf("stop listening for other speakers: %w", err)
@@ -317,7 +317,7 @@ func (g *Gossip) members() map[string]Member {
 	for name, e := range g.roster.list() {
 		m, err := readMember(e.meta)
 		if err != nil {
-			g.opts.Log.Info("cannot read what a speaker says of itself", "node", name, "error", err)
+			g.opts.Log.Info("cannot read what a speaker says of itself", "node", name, "err", err)
 		}
 		out[name] = m
 	}

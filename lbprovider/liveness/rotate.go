@@ -43,7 +43,7 @@ func (g *Gossip) Rotate(ctx context.Context, secrets <-chan []byte) {
 				continue
 			}
 			if err := g.rotate(ctx, next); err != nil {
-				g.opts.Log.Error("the new secret of the speakers is not used", "error", err)
+				g.opts.Log.Error("the new secret of the speakers is not used", "err", err)
 				continue
 			}
 			current = next

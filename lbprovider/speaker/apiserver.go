@@ -91,7 +91,7 @@ func (c *check) note(err error, now time.Time) liveness.Reach {
 		c.failures, c.well = c.failures+1, time.Time{}
 		if c.failures >= checkFailures && !c.lost {
 			c.lost = true
-			c.log.Error("the API server cannot be reached; going on with what is known", "error", err)
+			c.log.Error("the API server cannot be reached; going on with what is known", "err", err)
 		}
 		return liveness.Reach{Lost: c.lost, Silent: true}
 	}

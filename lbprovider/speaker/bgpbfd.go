@@ -132,7 +132,7 @@ func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
 
 func (w *bfdWatch) complain(p bgp.Peer, err error) {
 	if err != nil {
-		w.log.Error("watch a router by BFD", "peer", p.Name, "error", err)
+		w.log.Error("watch a router by BFD", "peer", p.Name, "err", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func ServeHealth(ctx context.Context, address string, current func() *Speaker, w
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("probes", "error", err)
+			log.Error("probes", "err", err)
 		}
 	}()
 	return func() { _ = server.Close() }, nil

@@ -24,7 +24,7 @@ func TellPod(ctx context.Context, mgr ctrl.Manager, pod types.NamespacedName, lo
 		}
 		var own corev1.Pod
 		if err := mgr.GetAPIReader().Get(ctx, pod, &own); err != nil {
-			log.Info("no event on the speaker's pod", "error", fmt.Errorf("get pod %s: %w", pod, err))
+			log.Info("no event on the speaker's pod", "err", fmt.Errorf("get pod %s: %w", pod, err))
 			return
 		}
 		events.Event(&own, corev1.EventTypeWarning, string(api.ReasonForeignProvider), short(why))

@@ -217,7 +217,7 @@ func (w *statusWriter) owner(ctx context.Context) []metav1.OwnerReference {
 	}
 	var pod corev1.Pod
 	if err := w.client.Get(ctx, types.NamespacedName{Namespace: w.opts.Namespace, Name: w.opts.PodName}, &pod); err != nil {
-		w.log.Info("the status object has no owner", "error", err)
+		w.log.Info("the status object has no owner", "err", err)
 		return nil
 	}
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}

@@ -49,7 +49,7 @@ func (s *Speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(rows); err != nil {
-		s.log.Debug("debug page", "error", err)
+		s.log.Debug("debug page", "err", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *Speaker) rows(addr netip.Addr) []Row {
 			row.BGP, err = s.bgp.explain(name)
 		}
 		if err != nil {
-			s.log.Debug("debug page", "service", name.String(), "error", err)
+			s.log.Debug("debug page", "service", name.String(), "err", err)
 			continue // it has just gone
 		}
 		rows = append(rows, row)

@@ -146,7 +146,7 @@ func (p *Prober) once(ctx context.Context) time.Duration {
 	after, failures := p.verdict(), p.tracker.failures
 	p.mu.Unlock()
 	if err != nil {
-		p.options.Log.Warn("the canary gives no right answer", "host", target.Host, "failures", failures, "error", err)
+		p.options.Log.Warn("the canary gives no right answer", "host", target.Host, "failures", failures, "err", err)
 	}
 	if after != before {
 		p.changed(ctx)

@@ -78,7 +78,7 @@ func (r *reconciler) followZones(ctx context.Context, again chan<- event.Generic
 	return Follow(ctx, r.live, r.options.ClusterPoll, r.options.Log, func(*configv1.DNSSpec) {
 		list := &iov1.DNSRecordList{}
 		if err := r.client.List(ctx, list); err != nil {
-			r.options.Log.Error("cannot list DNSRecords", "error", err)
+			r.options.Log.Error("cannot list DNSRecords", "err", err)
 			return
 		}
 		for i := range list.Items {
@@ -99,7 +99,7 @@ func (r *reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	}
 	list := &iov1.DNSRecordList{}
 	if err := r.client.List(ctx, list); err != nil {
-		r.options.Log.Error("cannot list DNSRecords", "error", err)
+		r.options.Log.Error("cannot list DNSRecords", "err", err)
 		return nil
 	}
 	var found []reconcile.Request

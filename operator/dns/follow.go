@@ -25,7 +25,7 @@ func Follow(ctx context.Context, from client.Reader, every time.Duration, log *s
 		now, err := ReadCluster(ctx, from)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			log.Error("cannot read the cluster's DNS settings, the last ones stay", "error", err)
+			log.Error("cannot read the cluster's DNS settings, the last ones stay", "err", err)
 		case err == nil && (first || !equality.Semantic.DeepEqual(last, now)):
 			last, first = now, false
 			changed(now)

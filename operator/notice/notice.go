@@ -77,7 +77,7 @@ func newRecorder(c client.Client, source string, log *slog.Logger) *Recorder {
 func (r *Recorder) Say(about client.Object, kind string, reason api.Reason, text string) bool {
 	e, err := r.event(about, kind, reason, text)
 	if err != nil {
-		r.log.Error("cannot make an event", "object", about.GetNamespace()+"/"+about.GetName(), "reason", string(reason), "error", err)
+		r.log.Error("cannot make an event", "object", about.GetNamespace()+"/"+about.GetName(), "reason", string(reason), "err", err)
 		return true // The next time is no better.
 	}
 	if r.budget.Take(e.Namespace) > 0 {
@@ -187,7 +187,7 @@ func (r *Recorder) write(ctx context.Context, e *corev1.Event) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		r.log.Error("cannot write an event", "object", e.Namespace+"/"+e.InvolvedObject.Name, "reason", e.Reason, "error", err)
+		r.log.Error("cannot write an event", "object", e.Namespace+"/"+e.InvolvedObject.Name, "reason", e.Reason, "err", err)
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) {
 			return // The API server has answered.
 		}

@@ -92,7 +92,7 @@ func (r *rights) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		if err := r.restore(ctx, want); err != nil {
 			// Such as a rule that an administrator added and the operator does not
 			// have: the API server lets it write the role no more.
-			r.log.Error("cannot restore a right of the routers, trying again", "error", err)
+			r.log.Error("cannot restore a right of the routers, trying again", "err", err)
 			failed = append(failed, err)
 		}
 	}

@@ -33,7 +33,7 @@ func main() {
 	err := run(ctx)
 	stop()
 	if err != nil {
-		slog.Error("demoapp failed", "error", err)
+		slog.Error("demoapp failed", "err", err)
 		os.Exit(1)
 	}
 }

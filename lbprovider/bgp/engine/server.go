@@ -221,8 +221,8 @@ func (r *running) stop() {
 			r.pool.give(r.server)
 			return
 		}
-		r.pool.log.Error("stop BGP server", "error", err)
+		r.pool.log.Error("stop BGP server", "err", err)
 	case <-time.After(stopLimit):
-		r.pool.log.Error("stop BGP server", "error", errors.New("it does not end"))
+		r.pool.log.Error("stop BGP server", "err", errors.New("it does not end"))
 	}
 }

@@ -171,7 +171,7 @@ func (s *session) obey(o *order, suspended string) {
 	}
 	if s.running.mayTell() {
 		if err := s.running.tell(w.Routes); err != nil {
-			s.log.Error("tell routes", "error", err)
+			s.log.Error("tell routes", "err", err)
 			s.stop()
 			s.fail(err.Error(), startRetry)
 		}

@@ -45,7 +45,7 @@ func (v *view) apply(ctx context.Context, want stack.Stack, actions []stack.Acti
 			r.done = append(r.done, a.String())
 			continue
 		}
-		v.hook.log.Debug("call failed", "service", v.ref.String(), "action", a.String(), "error", err)
+		v.hook.log.Debug("call failed", "service", v.ref.String(), "action", a.String(), "err", err)
 		r.errs = append(r.errs, err)
 		if !r.goesOn(a, err) {
 			break

@@ -123,7 +123,7 @@ func (r *run) createBalancer(ctx context.Context, a stack.CreateBalancer) error 
 		// Some zones have no load balancers. Which one it is, AWS's message may
 		// say or not.
 		for _, fewer := range r.hook.facts.without(b, hook.AsError(err).Message) {
-			r.hook.log.Info("a zone has no load balancers; trying without it", "service", r.ref.String(), "subnets", fmt.Sprint(fewer), "error", err)
+			r.hook.log.Info("a zone has no load balancers; trying without it", "service", r.ref.String(), "subnets", fmt.Sprint(fewer), "err", err)
 			if out, err = create(fewer); !codeIs(err, zoneNotSupported) {
 				r.leftOut = leftOut(b.Subnets, fewer)
 				break

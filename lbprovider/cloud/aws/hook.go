@@ -148,7 +148,7 @@ func (h *Hook) Ensure(ctx context.Context, spec *hook.Spec) (*hook.Result, error
 	r, err := h.ensure(ctx, h.view(spec.Ref), spec)
 	if busy(err) {
 		// Nothing is wrong: AWS needs a moment, or changed meanwhile.
-		h.log.Debug("AWS is busy", "service", spec.Ref.String(), "error", err)
+		h.log.Debug("AWS is busy", "service", spec.Ref.String(), "err", err)
 		r.RetryAfter, err = hook.Duration(busyRetry), nil
 	}
 	return r, err

@@ -78,7 +78,7 @@ type failure struct {
 // sayFailed tells why a pass failed. A published address stays published.
 func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, f failure) error {
 	e := hook.AsError(f.err)
-	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "times", f.times, "error", f.err)
+	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "times", f.times, "err", f.err)
 	passing := e.Class == hook.ClassThrottled || e.Class == hook.ClassUnavailable
 	if passing && f.times < quietFailures {
 		return nil

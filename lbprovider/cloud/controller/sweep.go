@@ -36,13 +36,13 @@ func (s *sweeper) sweep(ctx context.Context) {
 	refs, err := s.opts.Hook.ListOwned(ctx)
 	if err != nil {
 		if hook.ClassOf(err) != hook.ClassUnsupported {
-			s.log.Error("cannot look for load balancers without a Service", "error", err)
+			s.log.Error("cannot look for load balancers without a Service", "err", err)
 		}
 		return
 	}
 	services := &corev1.ServiceList{}
 	if err := s.client.List(ctx, services); err != nil {
-		s.log.Error("cannot list Services", "error", err)
+		s.log.Error("cannot list Services", "err", err)
 		return
 	}
 	alive := map[string]bool{}
@@ -67,7 +67,7 @@ func (s *sweeper) sweep(ctx context.Context) {
 			s.log.Info("a load balancer has no Service; it stays, because --cloud-delete-orphans is off", "service", ref.String(), "uid", ref.UID, "handle", ref.Handle)
 		default:
 			result, err := s.opts.Hook.Delete(ctx, &hook.Deletion{Ref: ref, Orphan: true})
-			s.log.Info("deleting a load balancer that has no Service", "service", ref.String(), "uid", ref.UID, "done", err == nil && result.Done, "error", err)
+			s.log.Info("deleting a load balancer that has no Service", "service", ref.String(), "uid", ref.UID, "done", err == nil && result.Done, "err", err)
 		}
 	}
 	s.seen = orphans

@@ -223,7 +223,7 @@ func (r *reconciler) neighbours() handler.EventHandler {
 func (r *reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &networkingv1.IngressList{}
 	if err := r.client.List(ctx, list, options...); err != nil {
-		r.options.Log.Error("cannot list Ingresses", "error", err)
+		r.options.Log.Error("cannot list Ingresses", "err", err)
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

@@ -222,7 +222,7 @@ func (b *bench) start(ctx context.Context) (stop func(), err error) {
 	return func() {
 		cancel()
 		if err := <-done; err != nil {
-			b.log.Error("controller", "error", err)
+			b.log.Error("controller", "err", err)
 		}
 	}, nil
 }

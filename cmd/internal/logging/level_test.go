@@ -1,4 +1,4 @@
-package loglevel_test
+package logging_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/fairlead/fairlead/lbprovider/loglevel"
+	"github.com/fairlead/fairlead/cmd/internal/logging"
 )
 
 // Which of debug, info, warn and error are logged.
@@ -15,11 +15,11 @@ func TestLevel(t *testing.T) {
 	for text, want := range map[string]string{
 		"all": "DIWE", "debug": "DIWE", "info": "IWE", "INFO": "IWE", "warn": "WE", "error": "E", "none": "",
 	} {
-		var level, again loglevel.Level
+		var level, again logging.Level
 		if err := level.UnmarshalText([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		h := slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: level})
+		h := logging.Options{Level: level}.Handler(io.Discard)
 		got := ""
 		for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
 			if h.Enabled(context.Background(), l) {
@@ -34,7 +34,7 @@ func TestLevel(t *testing.T) {
 			t.Errorf("%s is written as %s: %v", text, written, err)
 		}
 	}
-	var level loglevel.Level
+	var level logging.Level
 	if err := level.UnmarshalText([]byte("loud")); err == nil {
 		t.Error("loud is taken for a level")
 	}

@@ -1,6 +1,4 @@
-// Package loglevel reads how much is to be logged, in the words of MetalLB's flag
-// --log-level: all, debug, info, warn, error and none.
-package loglevel
+package logging
 
 import (
 	"fmt"
@@ -8,7 +6,8 @@ import (
 	"math"
 )
 
-// Level is a slog.Level that is also read from "all" and "none".
+// Level is a slog.Level that is also read from "all" and "none", as MetalLB's flag
+// --log-level is.
 type Level slog.Level
 
 // The levels that package slog lacks.
@@ -30,7 +29,7 @@ func (l *Level) UnmarshalText(text []byte) error {
 	default:
 		var level slog.Level
 		if err := level.UnmarshalText(text); err != nil {
-			return fmt.Errorf("%q is none of all, debug, info, warn, error and none", text)
+			return fmt.Errorf("unknown level %q; use one of: all, debug, info, warn, error, none", text)
 		}
 		*l = Level(level)
 	}
