@@ -1,0 +1,136 @@
+package api
+
+// Reasons of the events on an Ingress.
+const (
+	// ReasonBackendNotFound: the Service, or its port, does not exist. The
+	// path answers 503 until it does.
+	ReasonBackendNotFound Reason = "BackendNotFound"
+	// ReasonUnsupportedBackend: the backend is no Service. The path is not served.
+	ReasonUnsupportedBackend Reason = "UnsupportedBackend"
+	// ReasonUnsupportedHostlessRule: a rule with passthrough has no host. It
+	// is not served.
+	ReasonUnsupportedHostlessRule Reason = "UnsupportedHostlessRule"
+	// ReasonForeignAnnotation: an annotation of another Ingress controller has
+	// no equivalent, or one that differs.
+	ReasonForeignAnnotation Reason = "ForeignAnnotation"
+	// ReasonForeignProtection: an annotation of another Ingress controller
+	// keeps requests away in a way that there is not here, so the paths of the
+	// Ingress answer 503. Its Routes have the reason, too.
+	ReasonForeignProtection Reason = "ForeignProtection"
+	// ReasonInvalidClassParameters: spec.parameters of the IngressClass name
+	// something else than an IngressController. They have no effect.
+	ReasonInvalidClassParameters Reason = "InvalidClassParameters"
+	// ReasonUnsupportedDefaultBackend: a rule without http has no
+	// spec.defaultBackend to go to, or there is one with passthrough.
+	ReasonUnsupportedDefaultBackend Reason = "UnsupportedDefaultBackend"
+	// ReasonUnsupportedPath: the path has characters that a Route cannot
+	// have, or the termination allows no path. It is not served.
+	ReasonUnsupportedPath Reason = "UnsupportedPath"
+	// ReasonDuplicatePath: an earlier path of the Ingress, or one spelled with
+	// a trailing slash, has the same meaning and is served instead.
+	ReasonDuplicatePath Reason = "DuplicatePath"
+	// ReasonCertificateInvalid: the TLS Secret is missing or unusable. The
+	// last good certificate, or else the default certificate, is served.
+	ReasonCertificateInvalid Reason = "CertificateInvalid"
+	// ReasonCertificateHostMismatch: the certificate does not cover the host.
+	// It is served anyway, and clients will complain.
+	ReasonCertificateHostMismatch Reason = "CertificateHostMismatch"
+	// ReasonCertificateAccessRefused: the API server refused the Role or the
+	// RoleBinding that lets routers read the Secrets of an Ingress, or they are
+	// another's. The message says which.
+	ReasonCertificateAccessRefused Reason = "CertificateAccessRefused"
+	// ReasonPathPattern: a path has a star, by which other controllers mean a
+	// pattern.
+	ReasonPathPattern Reason = "PathPattern"
+	// ReasonIngressTooLarge: the Ingress stands for more Routes, names more
+	// Secrets or brings more text than one Ingress, or all of the namespace, may.
+	ReasonIngressTooLarge Reason = "IngressTooLarge"
+	// ReasonMoreFindings: more is wrong than is told.
+	ReasonMoreFindings Reason = "MoreFindings"
+	// ReasonRouteNameTaken: a Route of the name that the operator would use
+	// exists and is not the Ingress's own. Delete or rename that Route.
+	ReasonRouteNameTaken Reason = "RouteNameTaken"
+	// ReasonRouteRefused: the API server refused the Route made of the
+	// Ingress. The message has its words.
+	ReasonRouteRefused Reason = "RouteRefused"
+)
+
+func ingressRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonBackendNotFound: {
+			"the Service of a path, or its port, does not exist",
+			"create the Service, or correct name and port of the backend",
+		},
+		ReasonUnsupportedBackend: {
+			"the backend is no Service",
+			"name a Service as backend",
+		},
+		ReasonUnsupportedHostlessRule: {
+			"a rule with passthrough has no host",
+			"give the rule a host",
+		},
+		ReasonForeignAnnotation: {
+			"an annotation of another Ingress controller means nothing here, or not quite the same",
+			"write what the message names instead, or remove the annotation",
+		},
+		ReasonForeignProtection: {
+			"an annotation of another Ingress controller keeps requests away in a way that there is not here, or cannot be read",
+			"do it as the message says, then remove the annotation",
+		},
+		ReasonInvalidClassParameters: {
+			"spec.parameters of the IngressClass name something else than an IngressController",
+			"set apiGroup operator.openshift.io, kind IngressController, scope Namespace and namespace openshift-ingress-operator",
+		},
+		ReasonUnsupportedDefaultBackend: {
+			"a rule without http has no spec.defaultBackend to go to, or there is one with passthrough",
+			"add spec.defaultBackend, or paths to the rule",
+		},
+		ReasonUnsupportedPath: {
+			"a Route cannot have the path, or its termination allows no path",
+			"percent-encode the path; with passthrough use only Prefix /",
+		},
+		ReasonDuplicatePath: {
+			"two paths of the Ingress mean the same",
+			"remove one of the two",
+		},
+	}
+}
+
+// ingressRouteRemedies are about what becomes of an Ingress: its Routes and what
+// they read.
+func ingressRouteRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonCertificateInvalid: {
+			"the TLS Secret is missing or has no usable certificate and key",
+			"create the Secret with tls.crt and tls.key, type kubernetes.io/tls",
+		},
+		ReasonCertificateHostMismatch: {
+			"the certificate is not made for the host, so clients will complain",
+			"get a certificate that covers the host",
+		},
+		ReasonCertificateAccessRefused: {
+			"the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
+			"delete or rename the object that the message names, or raise the quota",
+		},
+		ReasonPathPattern: {
+			"a path has a star, by which some other controllers mean a pattern",
+			"write the path without it, with pathType Prefix or Exact",
+		},
+		ReasonIngressTooLarge: {
+			"the Ingress, or all of its namespace together, would become more Routes than are allowed, name more Secrets, or bring more text",
+			"split the Ingress, remove long annotations and labels, or ask the administrator to raise the operator's limits",
+		},
+		ReasonMoreFindings: {
+			"more than fifty things are wrong with the Ingress",
+			"mend those that are told first",
+		},
+		ReasonRouteNameTaken: {
+			"a Route of the name that is needed belongs to somebody else",
+			"delete or rename that Route",
+		},
+		ReasonRouteRefused: {
+			"the API server refused the Route made of the Ingress",
+			"correct the Ingress as the message says",
+		},
+	}
+}

@@ -1,0 +1,55 @@
+package api
+
+// Reasons of findings about manifests that have not met an API server.
+const (
+	// ReasonUnknownField: the manifest has a field that its kind does not have.
+	ReasonUnknownField Reason = "UnknownField"
+	// ReasonUndecodable: the manifest is not YAML or JSON of its kind.
+	ReasonUndecodable Reason = "Undecodable"
+	// ReasonDuplicateObject: two manifests are about the same object; the
+	// later one counts.
+	ReasonDuplicateObject Reason = "DuplicateObject"
+	// ReasonUnknownAnnotation: the annotation has the prefix of the router's,
+	// but the router does not read it.
+	ReasonUnknownAnnotation Reason = "UnknownAnnotation"
+	// ReasonServicePortMissing: the Service has no port that the route names.
+	ReasonServicePortMissing Reason = "ServicePortMissing"
+	// ReasonCertificateExpired: the certificate's time is over, or not begun.
+	ReasonCertificateExpired Reason = "CertificateExpired"
+	// ReasonOpenPath: the route is open to everybody around a path that another
+	// route of the host protects.
+	ReasonOpenPath Reason = "OpenPath"
+)
+
+func manifestRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonUnknownField: {
+			"the kind has no such field; the API server would drop it",
+			"correct the spelling or the indentation; kubectl explain lists the fields",
+		},
+		ReasonUndecodable: {
+			"the text is not a manifest of its kind",
+			"correct it where the message points",
+		},
+		ReasonDuplicateObject: {
+			"two manifests are about the same object, and the later one counts",
+			"remove one of the two, or give one another name",
+		},
+		ReasonUnknownAnnotation: {
+			"the annotation has the prefix of the router's, but is none of them",
+			"correct the spelling, or remove the annotation; docs/routes lists all",
+		},
+		ReasonServicePortMissing: {
+			"the Service has no port of that name or number",
+			"set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort",
+		},
+		ReasonCertificateExpired: {
+			"the certificate is used outside of the time that it is made for",
+			"renew the certificate",
+		},
+		ReasonOpenPath: {
+			"the route is open to everybody around a path that another route of its host protects",
+			"make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
+		},
+	}
+}
