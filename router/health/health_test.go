@@ -143,15 +143,16 @@ func TestAccess(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer answer.Body.Close()
+				want, says := test.want, test.says
 				if scheme == "http" && !strings.HasPrefix(test.path, "/healthz") {
-					test.want, test.says = 403, "needs HTTPS"
+					want, says = 403, "needs HTTPS"
 				}
 				body, err := io.ReadAll(answer.Body)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if answer.StatusCode != test.want || !strings.Contains(string(body), test.says) {
-					t.Errorf("got %d %q, want %d with %q", answer.StatusCode, body, test.want, test.says)
+				if answer.StatusCode != want || !strings.Contains(string(body), says) {
+					t.Errorf("got %d %q, want %d with %q", answer.StatusCode, body, want, says)
 				}
 			})
 		}
