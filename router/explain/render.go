@@ -24,17 +24,6 @@ type Rendered struct {
 	Notes []string          `json:"notes,omitempty"`
 }
 
-// Capabilities of the HAProxy versions, as the router finds them.
-func capabilities(version string) (plan.Capabilities, error) {
-	switch version {
-	case "3.0", "3.2":
-		return plan.Capabilities{Lua: true}, nil
-	case "3.4":
-		return plan.Capabilities{DynamicBackends: true, AutoSNI: true, Lua: true}, nil
-	}
-	return plan.Capabilities{}, fmt.Errorf("--haproxy %q is not one of 3.0, 3.2 and 3.4", version)
-}
-
 // workDir and runDir are where the router's containers have HAProxy's files and
 // sockets.
 const (
@@ -44,9 +33,9 @@ const (
 
 // Render returns HAProxy's files for a version such as "3.4".
 func (w *World) Render(version string) (*Rendered, error) {
-	caps, err := capabilities(version)
+	caps, err := plan.CapabilitiesOf(version)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--haproxy: %w", err)
 	}
 	l := render.Layout{Dir: workDir, Run: runDir}
 	want := w.pipeline.Want()
@@ -73,6 +62,9 @@ func (w *World) Render(version string) (*Rendered, error) {
 			return nil, fmt.Errorf("render %s: %w", path, err)
 		}
 		r.Files[relative(path)] = b.String()
+	}
+	for path, text := range base.Files {
+		r.Files[relative(path)] = text
 	}
 	for id, text := range want.Certs {
 		r.Files[relative(l.CertFile(id))] = redact(text)
@@ -119,13 +111,15 @@ func (r *Rendered) Text(w io.Writer) error {
 	return p.err
 }
 
-// order puts the configuration first and certificates last.
+// order puts the configuration first, and certificates, pages and scripts last.
 func order(name string) string {
 	switch {
 	case name == "haproxy.cfg":
 		return "0"
 	case strings.HasPrefix(name, "certs/"):
 		return "2" + name
+	case strings.HasPrefix(name, "pages/"), strings.HasSuffix(name, ".lua"):
+		return "3" + name
 	}
 	return "1" + name
 }

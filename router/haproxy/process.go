@@ -31,7 +31,7 @@ const (
 	steadyAfter = 10 * time.Second
 )
 
-var versionLine = regexp.MustCompile(`(?i)^HAProxy version (\d+)\.(\d+)(\S*)`)
+var versionLine = regexp.MustCompile(`(?i)^HAProxy version (\d+\.\d+\S*)`)
 
 // Detect runs "haproxy -v" and returns what that version can do. The error
 // names the next step when the binary is missing or too old.
@@ -44,23 +44,16 @@ func Detect(ctx context.Context, binary string) (plan.Capabilities, string, erro
 	if m == nil {
 		return plan.Capabilities{}, "", fmt.Errorf("%s -v does not answer like HAProxy; give its path with --haproxy", binary)
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	version := m[1] + "." + m[2] + m[3]
-	v := major*100 + minor
-	if v < 300 {
-		return plan.Capabilities{}, version, fmt.Errorf("%s is HAProxy %s; 3.0 or newer is needed, 3.4 to change routes without a reload", binary, version)
-	}
-	caps := plan.Capabilities{DynamicBackends: v >= 304, HeaderLists: v >= 304, AutoSNI: v >= 303, MaxPayload: 15 << 10}
-	if v >= 304 {
-		caps.MaxPayload = 900 << 10
+	caps, err := plan.CapabilitiesOf(m[1])
+	if err != nil {
+		return plan.Capabilities{}, m[1], fmt.Errorf("%s: %w", binary, err)
 	}
 	build, err := exec.CommandContext(ctx, binary, "-vv").Output()
 	if err != nil {
-		return plan.Capabilities{}, version, fmt.Errorf("run %s -vv: %w", binary, err)
+		return plan.Capabilities{}, m[1], fmt.Errorf("run %s -vv: %w", binary, err)
 	}
 	caps.Lua = strings.Contains(string(build), "+LUA")
-	return caps, version, nil
+	return caps, m[1], nil
 }
 
 // Starting reports whether there is a master, which before its worker answers

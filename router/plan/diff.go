@@ -6,21 +6,6 @@ import (
 	"slices"
 )
 
-// Capabilities are what the running HAProxy can do. They are detected from its
-// version, never configured.
-type Capabilities struct {
-	// DynamicBackends: backends come and go at run time (3.4).
-	DynamicBackends bool
-	// AutoSNI: servers send SNI and verify it unless told not to (3.3).
-	AutoSNI bool
-	// Lua: header actions work.
-	Lua bool
-	// HeaderLists: fixed header actions work without Lua (3.4).
-	HeaderLists bool
-	// MaxPayload is the largest payload of one command, in bytes.
-	MaxPayload int
-}
-
 // Plan is the way from one state to another.
 type Plan struct {
 	// Steps are to be taken at once and in order.

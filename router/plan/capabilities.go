@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Capabilities are what a version of HAProxy can do. They follow from the version,
+// never from configuration.
+type Capabilities struct {
+	// DynamicBackends: backends come and go at run time (3.4).
+	DynamicBackends bool
+	// AutoSNI: servers send SNI and verify it unless told not to (3.3).
+	AutoSNI bool
+	// Lua: header actions work. A build without Lua lacks it.
+	Lua bool
+	// HeaderLists: fixed header actions work without Lua (3.4).
+	HeaderLists bool
+	// MaxPayload is the largest payload of one command, in bytes.
+	MaxPayload int
+}
+
+// Payloads of a command: the whole of a buffer before 3.4, and what 3.4 takes in
+// parts, less what the command itself needs.
+const (
+	smallPayload = 15 << 10
+	largePayload = 900 << 10
+)
+
+// CapabilitiesOf returns what a version such as "3.4" or "3.2.26-1" can do if it is
+// built with Lua. The error says which versions can be used.
+func CapabilitiesOf(version string) (Capabilities, error) {
+	majorText, rest, _ := strings.Cut(version, ".")
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	major, err1 := strconv.Atoi(majorText)
+	minor, err2 := strconv.Atoi(rest[:end])
+	if err1 != nil || err2 != nil {
+		return Capabilities{}, fmt.Errorf("%q is not a version of HAProxy, such as 3.4", version)
+	}
+	atLeast := func(m, n int) bool { return major > m || major == m && minor >= n }
+	if !atLeast(3, 0) {
+		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
+	}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), AutoSNI: atLeast(3, 3), Lua: true, MaxPayload: smallPayload}
+	if atLeast(3, 4) {
+		c.MaxPayload = largePayload
+	}
+	return c, nil
+}
