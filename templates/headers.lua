@@ -153,9 +153,9 @@ local function change(txn, response, text)
 end
 
 core.register_action("fairlead_request_headers", { "http-req" }, function(txn)
-  change(txn, false, txn:get_var("txn.hq"))
+  change(txn, false, txn:get_var("txn.request_headers"))
 end)
 
 core.register_action("fairlead_response_headers", { "http-res" }, function(txn)
-  change(txn, true, txn:get_var("txn.hs"))
+  change(txn, true, txn:get_var("txn.response_headers"))
 end)

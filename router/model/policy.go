@@ -68,31 +68,95 @@ type HeaderAction struct {
 	Value string
 }
 
-// Record returns the part of the policy that rules read as one line split at
-// "|", or an empty text if every field has its default. It begins with "|" if
-// nothing but a sticky cookie is asked for, so that rules can leave most
-// requests alone after one look. No field holds a "|": doors see to it. The
-// order of the fields is part of the skeleton in templates/: HAProxy counts
-// from the beginning, so what most requests need comes first.
+// Field is the place of a value in a policy record, counted from 1 as HAProxy's
+// converter "field" does (manual, section 7.3.1).
+type Field int
+
+// The fields of a record. What most requests need comes first, because HAProxy
+// counts from the beginning.
+const (
+	// FieldMode begins with one of the Mode letters and goes on with Flag letters.
+	FieldMode Field = 1 + iota
+	FieldCookieName
+	FieldCookieAttributes
+	FieldRequests
+	FieldConcurrent
+	FieldConnections
+	// FieldServerTimeout and FieldTunnelTimeout are in milliseconds.
+	FieldServerTimeout
+	FieldTunnelTimeout
+	FieldStrip
+	FieldRewrite
+	FieldRewriteEmpty
+	FieldHSTS
+	endOfFields
+)
+
+// fields write the fields behind the mode.
+var fields = [endOfFields]func(*Policy) string{
+	FieldCookieName:       func(p *Policy) string { return p.CookieName },
+	FieldCookieAttributes: func(p *Policy) string { return p.CookieAttributes },
+	FieldRequests:         func(p *Policy) string { return number(p.Limits.Requests) },
+	FieldConcurrent:       func(p *Policy) string { return number(p.Limits.Concurrent) },
+	FieldConnections:      func(p *Policy) string { return number(p.Limits.Connections) },
+	FieldServerTimeout:    func(p *Policy) string { return milliseconds(p.TimeoutServer) },
+	FieldTunnelTimeout:    func(p *Policy) string { return milliseconds(p.TimeoutTunnel) },
+	FieldStrip:            rewriting(func(r *Rewrite) string { return strconv.Itoa(r.Strip) }),
+	FieldRewrite:          rewriting(func(r *Rewrite) string { return r.To }),
+	FieldRewriteEmpty:     rewriting(func(r *Rewrite) string { return r.Empty }),
+	FieldHSTS:             func(p *Policy) string { return p.HSTS },
+}
+
+func rewriting(write func(*Rewrite) string) func(*Policy) string {
+	return func(p *Policy) string {
+		if p.Rewrite == nil {
+			return ""
+		}
+		return write(p.Rewrite)
+	}
+}
+
+// Letters that a record begins with: what happens to forwarded headers.
+const (
+	ModeAppend  = "a"
+	ModeReplace = "r"
+	ModeIfNone  = "i"
+	ModeNever   = "n"
+)
+
+// Letters that follow the mode, each only where it says something.
+const (
+	// FlagGuarded has the path looked up normalised. It is the host's, and set by
+	// package plan.
+	FlagGuarded         = "u"
+	FlagRestricted      = "w"
+	FlagLimited         = "l"
+	FlagRequestHeaders  = "q"
+	FlagResponseHeaders = "s"
+)
+
+// separator ends each field of a record.
+const separator = "|"
+
+// Record returns the part of the policy that rules read as one line of fields, or an
+// empty text if each has its default. It begins with "|" if nothing but a sticky
+// cookie is asked for, so that rules can leave most requests alone after one look.
+// No field holds a "|": doors see to it.
 func (p *Policy) Record() string {
-	cookie := p.CookieName + "|" + p.CookieAttributes // 2, 3
-	fields := []string{
-		number(p.Limits.Requests), number(p.Limits.Concurrent), number(p.Limits.Connections), // 4, 5, 6
-		milliseconds(p.TimeoutServer), milliseconds(p.TimeoutTunnel), // 7, 8
-		"", "", "", // 9 strip, 10 to, 11 empty
-		p.HSTS, // 12
+	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(p.Limits != Limits{}, FlagLimited) +
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
+	values := make([]string, 0, len(fields))
+	last := FieldMode
+	for f := FieldCookieName; f < endOfFields; f++ {
+		values = append(values, fields[f](p))
+		if values[len(values)-1] != "" {
+			last = f
+		}
 	}
-	if r := p.Rewrite; r != nil {
-		fields[5], fields[6], fields[7] = strconv.Itoa(r.Strip), r.To, r.Empty
+	if mode == ModeAppend && last <= FieldCookieAttributes {
+		mode = ""
 	}
-	more := strings.TrimRight("|"+strings.Join(fields, "|"), "|")
-	mode := forwardedCode(p.Forwarded) + flag(p.Restricted, "w") + flag(p.Limits != Limits{}, "l") + flag(len(p.RequestHeaders) > 0, "q") + flag(len(p.ResponseHeaders) > 0, "s") // 1
-	switch {
-	case more == "" && mode == forwardedCode(ForwardedAppend):
-		return strings.TrimRight("|"+cookie, "|")
-	default:
-		return strings.TrimRight(mode+"|"+cookie+more, "|")
-	}
+	return strings.TrimRight(mode+separator+strings.Join(values, separator), separator)
 }
 
 func milliseconds(d time.Duration) string {
@@ -116,17 +180,17 @@ func flag(set bool, text string) string {
 	return ""
 }
 
-// forwardedCode is the first letter of every record that asks for more than a
+// forwardedMode is the first letter of every record that asks for more than a
 // cookie.
-func forwardedCode(f Forwarded) string {
+func forwardedMode(f Forwarded) string {
 	switch f {
 	case ForwardedReplace:
-		return "r"
+		return ModeReplace
 	case ForwardedIfNone:
-		return "i"
+		return ModeIfNone
 	case ForwardedNever:
-		return "n"
+		return ModeNever
 	case ForwardedAppend:
 	}
-	return "a"
+	return ModeAppend
 }

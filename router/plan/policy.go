@@ -45,9 +45,9 @@ func Target(b *model.Backend, guarded bool) string {
 // which says no more than a cookie.
 func guardedRecord(record string) string {
 	if record == "" || record[0] == '|' {
-		return "au" + record
+		return model.ModeAppend + model.FlagGuarded + record
 	}
-	return record[:1] + "u" + record[1:]
+	return record[:1] + model.FlagGuarded + record[1:]
 }
 
 // TargetBackend returns the name of the backend that a routing key leads to, or

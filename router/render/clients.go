@@ -86,12 +86,12 @@ func connectionRules(s Settings, l Layout, tls bool) []string {
 		add("track-sc2 src,ipmask(32,64) table router_sources%s", exempt)
 	}
 	if s.MaxConn > 0 {
-		add("set-var(sess.n) fe_conn(%s)", other)
+		add("set-var(sess.other_connections) fe_conn(%s)", other)
 	}
 	if c.PerSource > 0 {
 		refuse(fmt.Sprintf("{ sc2_conn_cur(router_sources) gt %d }", c.PerSource))
 		if s.MaxConn > 0 {
-			refuse(fmt.Sprintf("{ fe_conn,add(sess.n) gt %d } { sc2_conn_cur(router_sources) gt %d }", s.MaxConn/2, max(c.PerSource/crowdShare, 1)))
+			refuse(fmt.Sprintf("{ fe_conn,add(sess.other_connections) gt %d } { sc2_conn_cur(router_sources) gt %d }", s.MaxConn/2, max(c.PerSource/crowdShare, 1)))
 		}
 	}
 	if tls && c.TLSRate > 0 {
@@ -99,7 +99,7 @@ func connectionRules(s Settings, l Layout, tls bool) []string {
 		add("sc-inc-gpc0(2)")
 	}
 	if s.MaxConn > 0 {
-		add("reject if { fe_conn,add(sess.n) gt %d }", s.MaxConn)
+		add("reject if { fe_conn,add(sess.other_connections) gt %d }", s.MaxConn)
 	}
 	return rules
 }

@@ -76,8 +76,8 @@ func sortRules(s Settings) []string {
 		return nil
 	}
 	return []string{
-		"tcp-request content set-log-level silent if !{ var(sess.p) -m found }",
-		"tcp-request content set-log-level silent if { var(sess.p) -m beg ! }",
+		"tcp-request content set-log-level silent if !{ var(sess.backend) -m found }",
+		"tcp-request content set-log-level silent if { var(sess.backend) -m beg ! }",
 	}
 }
 
@@ -134,7 +134,7 @@ func certificateRules(s Settings) []string {
 }
 
 // anyHostRules look for a route for any host, where no route of any listener
-// names the host of the request: neither itself nor a wildcard. txn.key is there
+// names the host of the request: neither itself nor a wildcard. txn.wildcard_key is there
 // if the host itself had no answer.
 func anyHostRules(s Settings, l Layout, m plan.Map) []string {
 	if !s.AnyHost {
@@ -142,9 +142,9 @@ func anyHostRules(s Settings, l Layout, m plan.Map) []string {
 	}
 	named := "map_beg(" + l.MapFile(plan.MapHTTP) + ") -m found }"
 	return []string{
-		`http-request set-var-fmt(txn.any) "*%[path]/#" if { var(txn.key) -m found } !{ var(txn.key),` + named +
+		`http-request set-var-fmt(txn.any_host_key) "*%[path]/#" if { var(txn.wildcard_key) -m found } !{ var(txn.wildcard_key),` + named +
 			` !{ var(txn.host),host_only,rtrim(.),concat(,txn.path,"/#"),` + named,
-		"http-request set-var(txn.be) var(txn.any),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any) -m found }",
+		"http-request set-var(txn.backend) var(txn.any_host_key),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any_host_key) -m found }",
 	}
 }
 

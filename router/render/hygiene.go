@@ -14,7 +14,7 @@ import (
 func hostRules() []string {
 	const odd = " { var(txn.host) -m reg [^][a-z0-9._:%~*-] }"
 	return []string{
-		"http-request deny deny_status 400 if { var(txn.key) -m found }" + odd + " || { var(txn.host) -m sub : / }" + odd,
+		"http-request deny deny_status 400 if { var(txn.wildcard_key) -m found }" + odd + " || { var(txn.host) -m sub : / }" + odd,
 		"http-request set-header Host %[var(txn.host)] if !{ req.fhdr(host),strcmp(txn.host) eq 0 }",
 	}
 }

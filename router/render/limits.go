@@ -1,6 +1,10 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/router/model"
+)
 
 // limitRules count per backend and source of requests, and refuse what is over a
 // limit. The backend's name is hashed, because the table cuts long keys. Without a
@@ -14,21 +18,21 @@ import "fmt"
 func limitRules(s Settings) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
-	limited := asks("l")
-	const known, fresh = "{ var(txn.lk) -m found }", "{ var(txn.lf) -m found }"
-	add(`set-var-fmt(sess.lim) "%%[src,ipmask(32,64)]" if %s !{ var(sess.lim) -m found }`, limited)
-	add("set-var(txn.lk) var(txn.be),xxh64,concat(/,sess.lim) if %s", limited)
-	add("set-var(txn.lf) bool(true) if %s !{ var(txn.lk),in_table(router_limits) }", known)
-	add("track-sc1 var(txn.be),field(2,:) table router_tenants if %s", fresh)
-	add("set-var(txn.lo) bool(true) if %[1]s { var(txn.lk),in_table(router_overflow) } || %[1]s { sc1_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
-	add("sc-inc-gpc0(1) if %s !{ var(txn.lo) -m found }", fresh)
-	add("track-sc0 var(txn.lk) table router_overflow if { var(txn.lo) -m found }")
-	add("track-sc0 var(txn.lk) table router_limits if %s !{ var(txn.lo) -m found }", known)
+	limited := asks(model.FlagLimited)
+	const known, fresh = "{ var(txn.limit_key) -m found }", "{ var(txn.limit_new_key) -m found }"
+	add(`set-var-fmt(sess.client_prefix) "%%[src,ipmask(32,64)]" if %s !{ var(sess.client_prefix) -m found }`, limited)
+	add("set-var(txn.limit_key) var(txn.backend),xxh64,concat(/,sess.client_prefix) if %s", limited)
+	add("set-var(txn.limit_new_key) bool(true) if %s !{ var(txn.limit_key),in_table(router_limits) }", known)
+	add("track-sc1 var(txn.backend),field(2,:) table router_tenants if %s", fresh)
+	add("set-var(txn.limit_overflow) bool(true) if %[1]s { var(txn.limit_key),in_table(router_overflow) } || %[1]s { sc1_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
+	add("sc-inc-gpc0(1) if %s !{ var(txn.limit_overflow) -m found }", fresh)
+	add("track-sc0 var(txn.limit_key) table router_overflow if { var(txn.limit_overflow) -m found }")
+	add("track-sc0 var(txn.limit_key) table router_limits if %s !{ var(txn.limit_overflow) -m found }", known)
 	for _, limit := range []struct {
 		variable string
-		field    int
+		field    model.Field
 		count    string
-	}{{"txn.lr", fieldRequests, "http_req_rate"}, {"txn.lc", fieldConcurrent, "conn_cur"}, {"txn.ln", fieldConnections, "conn_rate"}} {
+	}{{"txn.limit_requests", model.FieldRequests, "http_req_rate"}, {"txn.limit_concurrent", model.FieldConcurrent, "conn_cur"}, {"txn.limit_connections", model.FieldConnections, "conn_rate"}} {
 		add("set-var(%s,ifnotempty) %s if %s", limit.variable, rest(limit.field), known)
 		add("deny deny_status 429 if { var(%[1]s) -m found } { sc0_%[2]s,sub(%[1]s) gt 0 }", limit.variable, limit.count)
 	}
@@ -42,19 +46,19 @@ func limitConnectionRules(s Settings) []string {
 		rules = append(rules, "tcp-request content "+fmt.Sprintf(format, args...))
 	}
 	const (
-		known = "{ var(sess.k) -m found }"
-		fresh = known + " !{ var(sess.k),in_table(router_limits) }"
+		known = "{ var(sess.limit_key) -m found }"
+		fresh = known + " !{ var(sess.limit_key),in_table(router_limits) }"
 	)
-	add("set-var(sess.lc,ifnotempty) var(sess.pol),field(%d,|)", fieldConcurrent)
-	add("set-var(sess.ln,ifnotempty) var(sess.pol),field(%d,|)", fieldConnections)
-	add(`set-var-fmt(sess.k) "%%[be_name,xxh64]/%%[src,ipmask(32,64)]" if { var(sess.lc) -m found } || { var(sess.ln) -m found }`)
+	add("set-var(sess.limit_concurrent,ifnotempty) var(sess.policy),field(%d,|)", model.FieldConcurrent)
+	add("set-var(sess.limit_connections,ifnotempty) var(sess.policy),field(%d,|)", model.FieldConnections)
+	add(`set-var-fmt(sess.limit_key) "%%[be_name,xxh64]/%%[src,ipmask(32,64)]" if { var(sess.limit_concurrent) -m found } || { var(sess.limit_connections) -m found }`)
 	add("track-sc0 be_name,field(2,:) table router_tenants if %s", fresh)
-	add("set-var(sess.lo) bool(true) if %[1]s { var(sess.k),in_table(router_overflow) } || %[1]s { sc0_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
-	add("sc-inc-gpc0(0) if %s !{ var(sess.lo) -m found }", fresh)
-	add("track-sc1 var(sess.k) table router_overflow if { var(sess.lo) -m found }")
-	add("track-sc1 var(sess.k) table router_limits if %s !{ var(sess.lo) -m found }", known)
-	add("reject if { var(sess.lc) -m found } { sc1_conn_cur,sub(sess.lc) gt 0 }")
-	add("reject if { var(sess.ln) -m found } { sc1_conn_rate,sub(sess.ln) gt 0 }")
+	add("set-var(sess.limit_overflow) bool(true) if %[1]s { var(sess.limit_key),in_table(router_overflow) } || %[1]s { sc0_gpc0_rate(router_tenants) ge %[2]d }", fresh, s.LimitKeys/tenantShare)
+	add("sc-inc-gpc0(0) if %s !{ var(sess.limit_overflow) -m found }", fresh)
+	add("track-sc1 var(sess.limit_key) table router_overflow if { var(sess.limit_overflow) -m found }")
+	add("track-sc1 var(sess.limit_key) table router_limits if %s !{ var(sess.limit_overflow) -m found }", known)
+	add("reject if { var(sess.limit_concurrent) -m found } { sc1_conn_cur,sub(sess.limit_concurrent) gt 0 }")
+	add("reject if { var(sess.limit_connections) -m found } { sc1_conn_rate,sub(sess.limit_connections) gt 0 }")
 	return rules
 }
 

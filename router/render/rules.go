@@ -5,74 +5,70 @@ import (
 	"slices"
 
 	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
 // asked is true for backends whose policy record asks for more than a sticky
 // cookie: model.Policy.Record. Most requests go by after this one look.
-const asked = "{ var(txn.p) -m beg a r i n }"
+const asked = "{ var(txn.policy) -m beg " + model.ModeAppend + " " + model.ModeReplace + " " + model.ModeIfNone + " " + model.ModeNever + " }"
 
-func record(n int) string { return fmt.Sprintf("var(txn.p),field(%d,|)", n) }
+// record reads a field of the policy record.
+func record(f model.Field) string { return fmt.Sprintf("var(txn.policy),field(%d,|)", f) }
 
 // asks is true for backends whose policy record has a letter.
-func asks(letter string) string { return "{ " + record(1) + " -m sub " + letter + " }" }
+func asks(letter string) string { return "{ " + record(model.FieldMode) + " -m sub " + letter + " }" }
 
-// Numbers of the fields of a policy record, from the first behind the cookie's:
-// they are read from a variable of their own, which begins there.
-const (
-	fieldRequests = 4 + iota
-	fieldConcurrent
-	fieldConnections
-	fieldServerTimeout
-	fieldTunnelTimeout
-	fieldStrip
-	fieldRewrite
-	fieldRewriteEmpty
-	fieldHSTS
-)
+// mode is true for backends whose policy record begins with a letter.
+func mode(letter string) string { return "{ var(txn.policy) -m beg " + letter + " }" }
 
-func rest(n int) string { return fmt.Sprintf("var(txn.q),field(%d,|)", n-fieldRequests+1) }
+// restBegins is the first field of txn.policy_rest, which holds what follows the
+// cookie: counting from there is shorter.
+const restBegins = model.FieldRequests
+
+func rest(f model.Field) string {
+	return fmt.Sprintf("var(txn.policy_rest),field(%d,|)", f-restBegins+1)
+}
 
 // policyRules are the rules that turn a backend's policy record into what
 // happens to a request. They end the rules of the frontends that route HTTP,
-// after txn.be holds the key's value (plan.Target): the backend's name and its
-// record. tls is true where TLS ends. The numbers are those of model.Policy.Record. A route pays for what it uses:
-// each part begins with one test, and variables that are not set end the rest.
+// after txn.backend holds the key's value (plan.Target): the backend's name and its
+// record. tls is true where TLS ends. A route pays for what it uses: each part begins with one test, and variables that are not set end the rest.
 func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []string {
 	rules := []string{
-		"http-request set-var(txn.p) var(txn.be),field(2,|,0)",
+		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0)",
 		"http-request allow if !" + asked,
 	}
 	rules = append(rules, guardRules(l, tls)...)
-	rules = append(rules, "http-request set-var(txn.be) var(txn.be),field(1,|)",
-		fmt.Sprintf("http-request set-var(txn.q) var(txn.p),field(%d,|,0)", fieldRequests))
+	rules = append(rules, "http-request set-var(txn.backend) var(txn.backend),field(1,|)",
+		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
 	// Only listed clients: refuse before anything is counted. The client's part
 	// of the key is made once for each connection.
-	restricted := asks("w")
-	add(`set-var-fmt(sess.client) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client) -m found }`, restricted)
-	add("deny deny_status 403 if %s !{ var(txn.be),concat(,sess.client),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
+	restricted := asks(model.FlagRestricted)
+	add(`set-var-fmt(sess.client_key) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client_key) -m found }`, restricted)
+	add("deny deny_status 403 if %s !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
 
 	rules = append(rules, limitRules(s)...)
 	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.
-	add("set-var(txn.sl,ifnotempty) %s", rest(fieldStrip))
-	add("set-var(txn.rest) path,bytes(txn.sl)")
-	add(`set-path "%%[%s]%%[var(txn.rest)]" if { var(txn.rest) -m len gt 0 }`, rest(fieldRewrite))
-	add(`set-path "%%[%s]" if { var(txn.sl) -m found } !{ var(txn.rest) -m len gt 0 }`, rest(fieldRewriteEmpty))
+	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
+	add("set-var(txn.path_rest) path,bytes(txn.strip)")
+	add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
+	add(`set-path "%%[%s]" if { var(txn.strip) -m found } !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty))
 
-	add("set-var(txn.ts,ifnotempty) %s", rest(fieldServerTimeout))
-	add("set-var(txn.tt,ifnotempty) %s", rest(fieldTunnelTimeout))
+	add("set-var(txn.server_timeout,ifnotempty) %s", rest(model.FieldServerTimeout))
+	add("set-var(txn.tunnel_timeout,ifnotempty) %s", rest(model.FieldTunnelTimeout))
 	if tls {
-		add("set-var(txn.hsts,ifnotempty) %s", rest(fieldHSTS))
+		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
 	}
 	return append(rules, headerActionRules(l, caps)...)
 }
 
 // guardRules look the path up once more, as pods may read it, on hosts where some
-// routes protect what others do not: txn.u is there, and holds what the path as
+// routes protect what others do not: txn.backend_as_written is there, and holds what the path as
 // written leads to. match.Table.Look does the same. What does not fit into a
 // variable has no answer and is refused.
 func guardRules(l Layout, tls bool) []string {
@@ -80,36 +76,35 @@ func guardRules(l Layout, tls bool) []string {
 	if tls {
 		routes = plan.MapHTTPS
 	}
-	const guarded, host, miss = "{ var(txn.u) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.nb) -m str !miss }"
+	const guarded, host, miss = "{ var(txn.backend_as_written) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.normal_backend) -m str !miss }"
 	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
 	return []string{
-		"http-request set-var(txn.u) var(txn.be) if " + asks("u"),
+		"http-request set-var(txn.backend_as_written) var(txn.backend) if " + asks(model.FlagGuarded),
 		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
-		"http-request set-var(txn.np) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
-		`http-request set-var-fmt(txn.nk) "*%[var(txn.np)]%%2F#" if ` + guarded + " { var(txn.any) -m found }",
-		`http-request set-var(txn.nb) "` + host + `,concat(,txn.np,%2F#),` + in(match.Miss) + `" if ` + guarded + " !{ var(txn.any) -m found }",
-		`http-request set-var-fmt(txn.nk) "*.%[` + host + `,field(2,.,0)]%[var(txn.np)]%%2F#" if ` + guarded + " " + miss,
-		"http-request set-var(txn.nb) var(txn.nk)," + in(match.Refuse) + " if { var(txn.nk) -m found }",
-		"http-request deny deny_status 400 if " + guarded + " !{ var(txn.nb) -m found }",
-		"http-request set-var(txn.be) var(txn.nb) if " + guarded,
-		"http-request unset-var(txn.p) if " + guarded,
-		"http-request set-var(txn.p) var(txn.be),field(2,|,0) if " + guarded,
+		"http-request set-var(txn.normal_path) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
+		`http-request set-var-fmt(txn.normal_key) "*%[var(txn.normal_path)]%%2F#" if ` + guarded + " { var(txn.any_host_key) -m found }",
+		`http-request set-var(txn.normal_backend) "` + host + `,concat(,txn.normal_path,%2F#),` + in(match.Miss) + `" if ` + guarded + " !{ var(txn.any_host_key) -m found }",
+		`http-request set-var-fmt(txn.normal_key) "*.%[` + host + `,field(2,.,0)]%[var(txn.normal_path)]%%2F#" if ` + guarded + " " + miss,
+		"http-request set-var(txn.normal_backend) var(txn.normal_key)," + in(match.Refuse) + " if { var(txn.normal_key) -m found }",
+		"http-request deny deny_status 400 if " + guarded + " !{ var(txn.normal_backend) -m found }",
+		"http-request set-var(txn.backend) var(txn.normal_backend) if " + guarded,
+		"http-request unset-var(txn.policy) if " + guarded,
+		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if " + guarded,
 		// A rewrite cuts as many bytes as the route's path has.
-		"http-request deny deny_status 400 if " + guarded + " { " + record(fieldStrip) + " -m len gt 0 } !{ var(txn.be),strcmp(txn.u) eq 0 }",
+		"http-request deny deny_status 400 if " + guarded + " { " + record(model.FieldStrip) + " -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
 	}
 }
 
-// forwardedRules add the headers that tell a pod who asked. The mode, with
-// which the record begins, is n to leave everything as it came, r to replace, i
-// to add what is missing, a to append.
+// forwardedRules add the headers that tell a pod who asked, as the mode of the record
+// says.
 func forwardedRules(tls bool) []string {
-	rules := []string{"http-request del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg if { var(txn.p) -m beg r }"}
+	rules := []string{"http-request del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg if " + mode(model.ModeReplace)}
 	for _, h := range forwarded {
 		if h.condition != "" && !tls {
 			continue
 		}
-		rules = append(rules, fmt.Sprintf("http-request add-header %s %s if %s!{ req.hdr(%s) -m found } !{ var(txn.p) -m beg n } || %s{ var(txn.p) -m beg a }",
-			h.name, h.value, h.condition, lower(h.name), h.condition))
+		rules = append(rules, fmt.Sprintf("http-request add-header %s %s if %s!{ req.hdr(%s) -m found } !%s || %s%s",
+			h.name, h.value, h.condition, lower(h.name), mode(model.ModeNever), h.condition, mode(model.ModeAppend)))
 	}
 	return rules
 }
@@ -122,18 +117,18 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 		return nil
 	}
 	rules := []string{
-		fmt.Sprintf("http-request set-var(txn.hs) var(txn.be),map_str(%s) if %s", l.MapFile(plan.MapResponseHeaders), asks("s")),
-		fmt.Sprintf("http-request set-var(txn.hq) var(txn.be),map_str(%s) if %s", l.MapFile(plan.MapRequestHeaders), asks("q")),
+		fmt.Sprintf("http-request set-var(txn.response_headers) var(txn.backend),map_str(%s) if %s", l.MapFile(plan.MapResponseHeaders), asks(model.FlagResponseHeaders)),
+		fmt.Sprintf("http-request set-var(txn.request_headers) var(txn.backend),map_str(%s) if %s", l.MapFile(plan.MapRequestHeaders), asks(model.FlagRequestHeaders)),
 	}
-	return append(rules, changeRules("http-request", "request", "var(txn.hq)", caps)...)
+	return append(rules, changeRules("http-request", "request", "var(txn.request_headers)", caps)...)
 }
 
 // responseRules are the rules for what comes back from a backend, and then those
 // of the IngressController.
 func responseRules(s Settings, caps plan.Capabilities) []string {
-	changes, own := changeRules("http-response", "response", "var(txn.hs)", caps), headerRules("http-response", s.HTTP.ResponseHeaders)
+	changes, own := changeRules("http-response", "response", "var(txn.response_headers)", caps), headerRules("http-response", s.HTTP.ResponseHeaders)
 	if len(changes) > 0 && len(own) == 0 { // most are done after one look
-		changes = slices.Insert(changes, 0, "http-response allow if !{ var(txn.hs) -m found }")
+		changes = slices.Insert(changes, 0, "http-response allow if !{ var(txn.response_headers) -m found }")
 	}
 	return append(changes, own...)
 }
@@ -155,7 +150,7 @@ func changeRules(rule, message, text string, caps plan.Capabilities) []string {
 	return rules
 }
 
-// forwarded are the headers that tell a pod who asked and how. sess.for is
+// forwarded are the headers that tell a pod who asked and how. sess.forwarded_for is
 // made once for each connection.
 var forwarded = []struct{ name, value, condition string }{
 	{"X-Forwarded-For", "%[src]", ""},
@@ -163,15 +158,15 @@ var forwarded = []struct{ name, value, condition string }{
 	{"X-Forwarded-Port", "%[dst_port]", ""},
 	{"X-Forwarded-Proto", "%[ssl_fc,iif(https,http)]", ""},
 	{"X-Forwarded-Proto-Version", "h2", "{ ssl_fc_alpn -i h2 } "},
-	{"Forwarded", "%[var(sess.for)];host=%[var(txn.host)];proto=%[ssl_fc,iif(https,http)]", ""},
+	{"Forwarded", "%[var(sess.forwarded_for)];host=%[var(txn.host)];proto=%[ssl_fc,iif(https,http)]", ""},
 }
 
 // clientRules name the client as the Forwarded header does, RFC 7239, which
 // wants brackets and quotes around an IPv6 address.
 func clientRules() []string {
 	return []string{
-		"tcp-request session set-var-fmt(sess.for) for=%[src] if !{ src -m sub : }",
-		`tcp-request session set-var-fmt(sess.for) "for=\"[%[src]]\"" if { src -m sub : }`,
+		"tcp-request session set-var-fmt(sess.forwarded_for) for=%[src] if !{ src -m sub : }",
+		`tcp-request session set-var-fmt(sess.forwarded_for) "for=\"[%[src]]\"" if { src -m sub : }`,
 	}
 }
 
@@ -179,8 +174,8 @@ func clientRules() []string {
 // the headers of requests that policyRules left alone.
 func profileRules() []string {
 	rules := []string{
-		"http-request set-timeout server var(txn.ts) if { var(txn.ts) -m found }",
-		"http-request set-timeout tunnel var(txn.tt) if { var(txn.tt) -m found }",
+		"http-request set-timeout server var(txn.server_timeout) if { var(txn.server_timeout) -m found }",
+		"http-request set-timeout tunnel var(txn.tunnel_timeout) if { var(txn.tunnel_timeout) -m found }",
 		"http-request allow if " + asked,
 	}
 	for _, h := range forwarded {

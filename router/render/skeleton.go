@@ -87,6 +87,11 @@ func (l Layout) clientCRLFile() string { return filepath.Join(l.Dir, "client-crl
 
 // skeleton is what the template prints. The lists are lines.
 type skeleton struct {
+	// Mode, CookieName and CookieAttributes are places in a policy record,
+	// Restricted a letter of its mode.
+	Mode, CookieName, CookieAttributes model.Field
+	Restricted                         string
+
 	Description, HardStopAfter string
 	RunDir, MapsDir            string
 	PagesDir                   string
@@ -135,6 +140,7 @@ type profile struct {
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	d := &skeleton{
 		Description: "fairlead", HardStopAfter: milliseconds(s.HardStopAfter),
+		Mode: model.FieldMode, CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes, Restricted: model.FlagRestricted,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
 		Global: globalLines(s, l, caps), Timeouts: timeoutLines(s.Timeouts),
