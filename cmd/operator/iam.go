@@ -35,7 +35,12 @@ func iamPolicy(args []string, out io.Writer) error {
 	balancers.flags(f)
 	f.StringVar(&o.Account, "account", "", "`number` of the AWS account; by default any")
 	f.StringVar(&o.Partition, "partition", "", "`name` of the partition, such as aws-cn or aws-us-gov; by default that of --aws-region, or aws")
+	var file configFile
+	file.flags(f)
 	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if err := file.read(f); err != nil {
 		return err
 	}
 	o.Cluster, o.Balancers, o.NodeGroups, o.Names = balancers.cluster, balancers.hook == "aws", balancers.nodeRules, names.provider == "route53"

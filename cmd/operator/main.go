@@ -46,6 +46,9 @@ Examples:
   # In a pod, as config/default runs it:
   operator --router-image fairlead.dev/router:dev --domain apps.example.com
 
+  # With a configuration file, whose fields docs/operator/configuration.md lists:
+  operator --config /etc/fairlead/operator.yaml
+
   # Outside of the cluster, for development:
   operator --kubeconfig ~/.kube/config --leader-elect=false \
     --router-image fairlead.dev/router:dev --domain apps.example.com
@@ -77,12 +80,14 @@ type settings struct {
 	addresses      bool
 	lbClasses      string
 	log            logging.Options
+	file           configFile
 	aws            aws.Access
 	dns            dnsSettings
 	cloud          cloudSettings
 }
 
-func parse(args []string) (s settings, err error) {
+// flags returns the flags, which set s.
+func (s *settings) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("operator", flag.ContinueOnError)
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), usage)
@@ -109,25 +114,40 @@ func parse(args []string) (s settings, err error) {
 	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
 	s.log.Register(f)
+	s.file.flags(f)
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
 	s.cloud.flags(f)
+	return f
+}
+
+func parse(args []string) (s settings, err error) {
+	f := s.flags()
 	if err = f.Parse(args); err != nil {
 		return s, err
 	}
-	switch {
-	case f.NArg() > 0:
+	if f.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
-	case s.routerImage == "":
-		return s, errors.New("--router-image is required; see --help")
-	case s.canaryInterval < leastCanaryInterval:
-		return s, fmt.Errorf("--canary-interval must be at least %v; see --help", leastCanaryInterval)
-	case s.routes < 1:
-		return s, errors.New("--router-routes must be at least 1; see --help")
-	case min(s.ingressLimits[0].Routes, s.ingressLimits[1].Routes, s.ingressLimits[0].Secrets, s.ingressLimits[1].Secrets) < 1:
-		return s, errors.New("the limits of Ingresses must be at least 1; see --help")
 	}
-	return s, nil
+	if err = s.file.read(f); err != nil {
+		return s, err
+	}
+	return s, s.file.explain(s.validate())
+}
+
+// validate refuses what cannot work, whatever the cluster is like.
+func (s *settings) validate() error {
+	switch {
+	case s.routerImage == "":
+		return errors.New("--router-image is required; see --help")
+	case s.canaryInterval < leastCanaryInterval:
+		return fmt.Errorf("--canary-interval must be at least %v; see --help", leastCanaryInterval)
+	case s.routes < 1:
+		return errors.New("--router-routes must be at least 1; see --help")
+	case min(s.ingressLimits[0].Routes, s.ingressLimits[1].Routes, s.ingressLimits[0].Secrets, s.ingressLimits[1].Secrets) < 1:
+		return errors.New("the limits of Ingresses must be at least 1; see --help")
+	}
+	return nil
 }
 
 // leastCanaryInterval bounds what the canary asks of the routers.
@@ -173,7 +193,7 @@ func main() {
 	ctrl.SetLogger(logr.FromSlogHandler(logHandler))
 	klog.SetSlogLogger(slog.Default())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err = run(ctx, s)
+	err = s.file.explain(run(ctx, s))
 	stop()
 	if err != nil {
 		slog.Error("operator stopped", "err", err)
