@@ -8,6 +8,11 @@ const (
 	LoadBalancerClassWebhook = "fairlead.dev/webhook"
 )
 
+// CloudClass reports whether a load-balancer class is that of a cloud hook.
+func CloudClass(class string) bool {
+	return class == LoadBalancerClassAWS || class == LoadBalancerClassWebhook
+}
+
 // FinalizerCloudLoadBalancer keeps a Service until its load balancer is gone
 // from the cloud.
 const FinalizerCloudLoadBalancer = "fairlead.dev/cloud-load-balancer"

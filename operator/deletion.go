@@ -117,7 +117,7 @@ func (r *Reconciler) removeRouters(ctx context.Context, ic *operatorv1.IngressCo
 	if left == 0 {
 		return "", 0, nil
 	}
-	if s := ic.Status.EndpointPublishingStrategy; s != nil && effective.CloudClass(*s, r.options.Defaults.CloudClass) != "" {
+	if s := ic.Status.EndpointPublishingStrategy; s != nil && effective.CloudClass(*s, r.options.Defaults) != "" {
 		if err := r.shorten(ctx, pods.Items); err != nil {
 			return "", 0, err
 		}

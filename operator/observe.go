@@ -75,7 +75,7 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 // observePassthrough finds the passthrough Routes that a router serves although
 // TLS ends before it.
 func (r *Reconciler) observePassthrough(ctx context.Context, ic string, balancer *corev1.Service) ([]string, error) {
-	if !service.TLSEndsBefore(balancer) {
+	if !service.CloudFront(balancer, r.options.Defaults.Dialect).EndsTLS {
 		return nil, nil
 	}
 	routes := &routev1.RouteList{}

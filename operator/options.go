@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/operator/effective"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.ClusterPoll == 0 {
 		o.ClusterPoll = defaultClusterPoll
+	}
+	if o.Defaults.Dialect == nil {
+		o.Defaults.Dialect = hook.NoDialect{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -67,7 +67,7 @@ func (r *Reconciler) report(ctx context.Context, in *status.Input) (time.Duratio
 	r.announceDNS(*in, written)
 	r.announceHints(*in, written)
 	r.announceCanary(*in, written)
-	in.IC, in.Groups.Told = updated, service.EffectiveGroups(in.LoadBalancer)
+	in.IC, in.Groups.Told = updated, service.EffectiveGroups(in.LoadBalancer, in.Settings.Dialect)
 	return again, nil
 }
 

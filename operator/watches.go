@@ -62,7 +62,7 @@ func (r *Reconciler) byPassthrough(ctx context.Context, o client.Object) []recon
 		if err := r.client.Get(ctx, key, balancer); err != nil {
 			continue // no load balancer, or none yet: then its Service wakes it
 		}
-		if service.TLSEndsBefore(balancer) {
+		if service.CloudFront(balancer, r.options.Defaults.Dialect).EndsTLS {
 			found = append(found, request(i.RouterName))
 		}
 	}

@@ -72,6 +72,12 @@ func (c *cloudSettings) class() string {
 	return ""
 }
 
+// dialect is that of the annotations of Services. Without a hook, what an earlier
+// one was asked for can still be read.
+func (c *cloudSettings) dialect() hook.Dialect {
+	return stack.Dialect{AnyPlatform: c.hook == "webhook"}
+}
+
 // setup adds the controller to mgr, if a cloud is chosen. Named says that the
 // operator publishes names.
 func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access, named bool) error {

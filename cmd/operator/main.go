@@ -250,7 +250,7 @@ func run(ctx context.Context, s settings) error {
 		operator.Setup(mgr, metrics.Registry, operator.Options{
 			CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval,
 			Defaults: effective.Defaults{
-				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(),
+				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(), Dialect: s.cloud.dialect(),
 				DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 			},
 		}),

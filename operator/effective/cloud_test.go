@@ -6,6 +6,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/test/build"
 )
 
@@ -28,7 +29,7 @@ func TestCloudClass(t *testing.T) {
 		{"another platform chosen", bare, api.LoadBalancerClassAWS, ""},
 		{"a webhook serves any platform", bare, api.LoadBalancerClassWebhook, api.LoadBalancerClassWebhook},
 	} {
-		s := Of(c.ic, Cluster{}, Defaults{CloudClass: c.class})
+		s := Of(c.ic, Cluster{}, Defaults{CloudClass: c.class, Dialect: stack.Dialect{AnyPlatform: c.class == api.LoadBalancerClassWebhook}})
 		if s.CloudClass != c.want {
 			t.Errorf("%s: %q, want %q", c.name, s.CloudClass, c.want)
 		}

@@ -2,6 +2,8 @@ package effective
 
 import (
 	"time"
+
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
 // Defaults are what IngressControllers get that leave it open, and what the
@@ -23,6 +25,9 @@ type Defaults struct {
 	// CloudClass is the load-balancer class of the cloud hook that runs in this
 	// operator (package lbprovider/cloud/controller); empty for none.
 	CloudClass string
+	// Dialect writes and reads the annotations of Services that a cloud serves, also
+	// where no hook runs in this operator any more; nil for none.
+	Dialect hook.Dialect
 	// DNS says that the operator publishes the names of DNSRecords (package
 	// operator/dns); else their conditions say that somebody else must.
 	DNS bool

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	router "github.com/fairlead/fairlead/router/settings"
 )
 
@@ -41,7 +42,7 @@ type ports struct{ HTTP, HTTPS, Stats int32 }
 type Settings struct {
 	Name  string
 	Image string
-	// HAProxy is the version of HAProxy in the image; haproxies are all that
+	// HAProxy is the version of HAProxy in the image; HAProxies are all that
 	// there are images of.
 	HAProxy   string
 	HAProxies []string
@@ -50,8 +51,10 @@ type Settings struct {
 	// CloudClass is the load-balancer class of the cloud hook that serves the
 	// Service; empty for none.
 	CloudClass string
-	// service.SecurityGroups are those of a network load balancer of AWS, which are not
-	// in the Go type of the strategy.
+	// Dialect writes and reads the annotations of that Service.
+	Dialect hook.Dialect
+	// SecurityGroups are those of the load balancer, which are not in the Go type
+	// of the strategy.
 	SecurityGroups []string
 	Ports          ports
 	// SourceRanges are the CIDRs that the load balancer lets through; empty means all.
@@ -115,7 +118,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Settings {
 		s.Tolerations = slices.Clone(p.Tolerations)
 	}
 	s.HAProxy, s.Image = haproxyOf(ic, c.HAProxy, o)
-	s.CloudClass = CloudClass(s.Strategy, o.CloudClass)
+	s.CloudClass, s.Dialect = CloudClass(s.Strategy, o), o.dialect()
 	s.Ports = portsOf(s.Strategy)
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {
 		s.Logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType

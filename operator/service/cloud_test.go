@@ -9,13 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/operator/effective"
 	"github.com/fairlead/fairlead/test/build"
 )
 
+// prefix begins the annotations of AWS.
+const prefix = stack.AnnotationPrefix + "aws-load-balancer-"
+
 // cloudDesired is the Service that is wanted, with the live one as it is.
 func cloudDesired(ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, effective.Settings) {
-	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS})
+	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS, Dialect: stack.Dialect{}})
 	service, _ := DesiredLoadBalancer(s, ic, live)
 	return service, s
 }
@@ -50,7 +54,7 @@ func TestCloudAnnotations(t *testing.T) {
 			got := map[string]string{}
 			usual := map[string]bool{"type": true, "ssl-ports": true, "backend-protocol": true}
 			for k, v := range service.Annotations {
-				if suffix, ok := strings.CutPrefix(k, AWSPrefix); ok && !usual[suffix] && !strings.HasPrefix(suffix, "healthcheck") {
+				if suffix, ok := strings.CutPrefix(k, prefix); ok && !usual[suffix] && !strings.HasPrefix(suffix, "healthcheck") {
 					got[suffix] = v
 				}
 			}
@@ -67,10 +71,10 @@ func TestCloudAnnotationsMeetOthers(t *testing.T) {
 	t.Parallel()
 	internal := build.AWSController(func(lb *operatorv1.LoadBalancerStrategy) { lb.Scope = operatorv1.InternalLoadBalancer })
 	live, _ := cloudDesired(internal, nil)
-	live.Annotations[AWSPrefix+"name"] = "mine"
+	live.Annotations[prefix+"name"] = "mine"
 	desired, _ := cloudDesired(build.AWSController(nil), live)
 	updated, changed := ChangedLoadBalancer(effective.Settings{}, live, desired)
-	if _, still := updated.Annotations[AWSPrefix+"internal"]; still || !changed || updated.Annotations[AWSPrefix+"name"] != "mine" {
+	if _, still := updated.Annotations[prefix+"internal"]; still || !changed || updated.Annotations[prefix+"name"] != "mine" {
 		t.Errorf("annotations: %v", updated.Annotations)
 	}
 	if _, again := ChangedLoadBalancer(effective.Settings{}, updated, desired); again {
@@ -78,9 +82,9 @@ func TestCloudAnnotationsMeetOthers(t *testing.T) {
 	}
 
 	fresh, _ := DesiredLoadBalancer(effective.Of(internal, effective.Cluster{}, effective.Defaults{}), internal, nil)
-	fresh.Annotations = map[string]string{AWSPrefix + "backend-protocol": "tcp"}
+	fresh.Annotations = map[string]string{prefix + "backend-protocol": "tcp"}
 	desired, _ = cloudDesired(internal, fresh)
-	if updated, _ := ChangedLoadBalancer(effective.Settings{}, fresh, desired); updated.Annotations[AWSPrefix+"backend-protocol"] != "tcp" {
+	if updated, _ := ChangedLoadBalancer(effective.Settings{}, fresh, desired); updated.Annotations[prefix+"backend-protocol"] != "tcp" {
 		t.Error("the administrator's annotation was overwritten")
 	}
 }
@@ -92,30 +96,30 @@ func TestCloudAnnotationsChanged(t *testing.T) {
 	t.Parallel()
 	internal := build.AWSController(func(lb *operatorv1.LoadBalancerStrategy) { lb.Scope = operatorv1.InternalLoadBalancer })
 	live, _ := cloudDesired(internal, nil)
-	live.Annotations[AWSPrefix+"type"], live.Annotations[AWSPrefix+"internal"] = "alb", "false"
+	live.Annotations[prefix+"type"], live.Annotations[prefix+"internal"] = "alb", "false"
 	for range 2 { // the second time, the list of what is the operator's has changed too
 		desired, _ := cloudDesired(internal, live)
 		live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired)
 	}
 	desired, _ := cloudDesired(build.AWSController(nil), live)
 	live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired)
-	if live.Annotations[AWSPrefix+"type"] != "alb" || live.Annotations[AWSPrefix+"internal"] != "false" {
+	if live.Annotations[prefix+"type"] != "alb" || live.Annotations[prefix+"internal"] != "false" {
 		t.Errorf("annotations: %v", live.Annotations)
 	}
 	if _, again := ChangedLoadBalancer(effective.Settings{}, live, desired); again {
 		t.Error("the update leaves something to change")
 	}
-	delete(live.Annotations, AWSPrefix+"type")
+	delete(live.Annotations, prefix+"type")
 	desired, _ = cloudDesired(build.AWSController(nil), live)
-	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[AWSPrefix+"type"] != "nlb" {
+	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[prefix+"type"] != "nlb" {
 		t.Errorf("after it was removed: %v", live.Annotations)
 	}
 
 	// As a former version left it.
-	live.Annotations[annotationManaged] = AWSPrefix + "healthcheck-timeout " + AWSPrefix + "healthcheck-interval"
-	live.Annotations[AWSPrefix+"healthcheck-timeout"] = "3"
+	live.Annotations[annotationManaged] = prefix + "healthcheck-timeout " + prefix + "healthcheck-interval"
+	live.Annotations[prefix+"healthcheck-timeout"] = "3"
 	desired, _ = cloudDesired(build.AWSController(nil), live)
-	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[AWSPrefix+"healthcheck-timeout"] != "4" {
+	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[prefix+"healthcheck-timeout"] != "4" {
 		t.Errorf("after a former version: %v", live.Annotations)
 	}
 }

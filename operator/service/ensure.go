@@ -13,10 +13,14 @@ import (
 	"github.com/fairlead/fairlead/operator/effective"
 )
 
+// SecurityGroups are those of a load balancer: what is asked for, and what the
+// status says.
+type SecurityGroups struct{ Wanted, Told []string }
+
 // ReadSecurityGroups asks the API server, for the cache holds Go types. Only
-// IngressControllers behind a network load balancer of AWS cost this request.
+// IngressControllers that may have such groups cost this request.
 func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.IngressController, s effective.Settings) (SecurityGroups, error) {
-	if !NetworkBalancer(s.Strategy) {
+	if !effective.HasGroups(s.Strategy) {
 		return SecurityGroups{}, nil
 	}
 	u := &unstructured.Unstructured{}
@@ -26,8 +30,8 @@ func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.
 	}
 	var g SecurityGroups
 	var err error
-	if g.Wanted, _, err = unstructured.NestedStringSlice(u.Object, GroupsPath("spec")...); err == nil {
-		g.Told, _, err = unstructured.NestedStringSlice(u.Object, GroupsPath("status")...)
+	if g.Wanted, _, err = unstructured.NestedStringSlice(u.Object, effective.GroupsPath("spec")...); err == nil {
+		g.Told, _, err = unstructured.NestedStringSlice(u.Object, effective.GroupsPath("status")...)
 	}
 	return g, err
 }

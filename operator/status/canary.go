@@ -152,34 +152,12 @@ func canaryDoubt(in Input) string {
 	switch {
 	case closed:
 		return "the load balancer lets in " + strings.Join(ranges, ", ") + " only, which pods may not be in"
-	case in.Settings.CloudClass != "" && !proxyProtocol(s):
+	case in.Settings.CloudClass != "" && !effective.ProxyProtocol(s):
 		return "a load balancer that keeps the addresses of clients may not lead a node back to itself"
-	case in.Settings.CloudClass == "" && proxyProtocol(s):
+	case in.Settings.CloudClass == "" && effective.ProxyProtocol(s):
 		return "the routers expect the PROXY protocol, which the probe does not speak"
 	case onNodes && external:
 		return "the external addresses of nodes may not be reachable from pods"
 	}
 	return ""
-}
-
-// proxyProtocol says whether routers expect the PROXY protocol of all clients.
-func proxyProtocol(s operatorv1.EndpointPublishingStrategy) bool {
-	var protocol string
-	switch {
-	case s.HostNetwork != nil:
-		protocol = string(s.HostNetwork.Protocol)
-	case s.NodePort != nil:
-		protocol = string(s.NodePort.Protocol)
-	case s.Private != nil:
-		protocol = string(s.Private.Protocol)
-	case s.LoadBalancer != nil && s.LoadBalancer.ProviderParameters != nil:
-		p := s.LoadBalancer.ProviderParameters
-		if p.AWS != nil && p.AWS.NetworkLoadBalancerParameters != nil {
-			protocol = string(p.AWS.NetworkLoadBalancerParameters.Protocol)
-		}
-		if p.IBM != nil {
-			protocol = string(p.IBM.Protocol)
-		}
-	}
-	return strings.EqualFold(protocol, string(operatorv1.ProxyProtocol))
 }

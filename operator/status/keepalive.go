@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
+	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/operator/service"
 	"github.com/fairlead/fairlead/router/model"
 	router "github.com/fairlead/fairlead/router/settings"
@@ -19,13 +19,10 @@ import (
 // balancer still sends requests on them. It is there only if it is true.
 const conditionKeepAlive = "KeepAliveTooShort"
 
-// keepAliveConditions compares how long an application load balancer and the
-// router keep idle connections. A network load balancer sends nothing by itself.
-func keepAliveConditions(ic *operatorv1.IngressController, balancer *corev1.Service) []condition {
-	if balancer == nil || !service.CloudServed(balancer) {
-		return nil
-	}
-	idle := stack.ApplicationIdle(balancer.Annotations)
+// keepAliveConditions compares how long the load balancer and the router use idle
+// connections.
+func keepAliveConditions(ic *operatorv1.IngressController, balancer *corev1.Service, dialect hook.Dialect) []condition {
+	idle := service.CloudFront(balancer, dialect).Reuses
 	keeps := keepAliveOf(ic)
 	if idle == 0 || keeps > idle {
 		return nil

@@ -12,14 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/operator/effective"
 	"github.com/fairlead/fairlead/operator/service"
 	"github.com/fairlead/fairlead/test/build"
 )
 
+// prefix begins the annotations of AWS.
+const prefix = stack.AnnotationPrefix + "aws-load-balancer-"
+
 // cloudDesired is the Service that is wanted of AWS.
 func cloudDesired(ic *operatorv1.IngressController) (*corev1.Service, effective.Settings) {
-	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS})
+	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS, Dialect: stack.Dialect{}})
 	desired, _ := service.DesiredLoadBalancer(s, ic, nil)
 	return desired, s
 }
@@ -30,11 +34,11 @@ func TestPassthrough(t *testing.T) {
 	t.Parallel()
 	balancer, _ := cloudDesired(build.AWSController(nil))
 	for value, want := range map[string]bool{"": false, "http": false, "https": true, "http,443": true, "*": true} {
-		balancer.Annotations[service.AWSPrefix+"ssl-cert"], balancer.Annotations[service.AWSPrefix+"ssl-ports"] = "arn", value
+		balancer.Annotations[prefix+"ssl-cert"], balancer.Annotations[prefix+"ssl-ports"] = "arn", value
 		if value == "" {
-			balancer.Annotations[service.AWSPrefix+"ssl-cert"] = ""
+			balancer.Annotations[prefix+"ssl-cert"] = ""
 		}
-		if got := service.TLSEndsBefore(balancer); got != want {
+		if got := service.CloudFront(balancer, stack.Dialect{}).EndsTLS; got != want {
 			t.Errorf("ssl-ports %q: %v", value, got)
 		}
 	}
@@ -80,9 +84,9 @@ func TestKeepAlive(t *testing.T) {
 			ic.Spec.TuningOptions.HTTPKeepAliveTimeout = &metav1.Duration{Duration: c.keeps}
 			balancer, _ := cloudDesired(ic)
 			for k, v := range c.annotations {
-				balancer.Annotations[service.AWSPrefix+k] = v
+				balancer.Annotations[prefix+k] = v
 			}
-			got := keepAliveConditions(ic, balancer)
+			got := keepAliveConditions(ic, balancer, stack.Dialect{})
 			if len(got) != min(len(c.want), 1) || len(got) > 0 && (!strings.Contains(got[0].message, c.want) || got[0].reason != api.ReasonRouterClosesFirst) {
 				t.Errorf("got %+v, want %q", got, c.want)
 			}

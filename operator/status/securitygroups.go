@@ -5,14 +5,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fairlead/fairlead/operator/effective"
 	"github.com/fairlead/fairlead/operator/service"
 )
 
 // TellGroups puts the groups into a patch of the status, and reports whether
 // they differ from what the status has.
 func TellGroups(patch map[string]any, in Input) (bool, error) {
-	now := service.EffectiveGroups(in.LoadBalancer)
-	if !service.NetworkBalancer(in.Settings.Strategy) || len(in.Faults) > 0 || slices.Equal(now, in.Groups.Told) {
+	now := service.EffectiveGroups(in.LoadBalancer, in.Settings.Dialect)
+	if !effective.HasGroups(in.Settings.Strategy) || len(in.Faults) > 0 || slices.Equal(now, in.Groups.Told) {
 		return false, nil
 	}
 	var value any
@@ -23,5 +24,5 @@ func TellGroups(patch map[string]any, in Input) (bool, error) {
 		}
 		value = list
 	}
-	return true, unstructured.SetNestedField(patch, value, service.GroupsPath("status")...)
+	return true, unstructured.SetNestedField(patch, value, effective.GroupsPath("status")...)
 }

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func evaluationCondition(in Input) condition {
 	if _, err := service.AnnotatedRanges(in.LoadBalancer); err != nil {
 		return isTrue(ConditionEvaluation, api.ReasonSourceRangesAnnotation, fmt.Sprintf(
 			"The annotation %s of Service %s cannot be used: %v. The ranges that were used last hold (%s). Correct it, or %s",
-			key, in.LoadBalancer.Name, err, service.Commas(in.LoadBalancer.Spec.LoadBalancerSourceRanges), remedy))
+			key, in.LoadBalancer.Name, err, strings.Join(in.LoadBalancer.Spec.LoadBalancerSourceRanges, ","), remedy))
 	}
 	return isTrue(ConditionEvaluation, api.ReasonSourceRangesAnnotation, fmt.Sprintf(
 		"The annotation %s of Service %s limits who may connect to %s. It is kept for what was made before the field was there: %s",

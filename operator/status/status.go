@@ -109,7 +109,7 @@ func basicConditions(in Input) []condition {
 	list = append(list, deploymentConditions(in)...)
 	list = append(list, loadBalancerConditions(in)...)
 	list = append(list, passthroughConditions(in)...)
-	list = append(list, keepAliveConditions(in.IC, in.LoadBalancer)...)
+	list = append(list, keepAliveConditions(in.IC, in.LoadBalancer, in.Settings.Dialect)...)
 	list = append(list, evaluationCondition(in))
 	list = append(list, canaryConditions(in)...)
 	return append(list, dnsConditions(in)...)

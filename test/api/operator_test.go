@@ -25,6 +25,7 @@ import (
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
@@ -91,6 +92,7 @@ func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i
 	zones.Log, zones.Registerer = logger, registry
 	o.Defaults.Domain, o.Defaults.RouterImage, o.ClusterPoll = "apps.example.com", "fairlead.dev/router:dev", 200*time.Millisecond
 	o.Log, o.Defaults.DNS = logger, zones.Hook != nil
+	o.Defaults.Dialect = stack.Dialect{AnyPlatform: o.Defaults.CloudClass == names.LoadBalancerClassWebhook}
 	i.Classless, i.Log, i.Registerer = true, logger, registry
 	if err := errors.Join(
 		operator.Setup(mgr, registry, o),
