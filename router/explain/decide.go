@@ -10,60 +10,31 @@ import (
 
 // decision is where HAProxy's tables send a request.
 type decision struct {
-	listener Listener
-	// value is a backend's name, one of match's values, or "" if nothing matches.
+	match.Decision
+
+	// value is the name of a backend, one of match's words, or "" if nothing matches.
 	value string
-	// respelled says that the path as it is written led elsewhere.
-	respelled bool
-	// certLine is the crt-list filter that answers TLS, empty without TLS.
-	certLine string
-	certID   string
 }
 
 // decide looks a request up as HAProxy does, in the tables of the wanted state.
 func (w *World) decide(r *Request) decision {
-	if !r.Secure {
-		d := decision{listener: Listener{"http", 80}}
-		d.value, d.respelled = w.lookup(plan.MapHTTP, r)
-		return d
-	}
-	sni := serverName(r.SNI)
-	if v := w.tables[plan.MapSNI].Passthrough(sni); v != "" {
-		return decision{listener: Listener{"passthrough", 443}, value: v}
-	}
-	d := decision{listener: Listener{"https", 443}}
-	d.value, d.respelled = w.lookup(plan.MapHTTPS, r)
-	if !d.routed() && d.value != match.BadPath && w.tables[plan.MapSNI].Passthrough(match.Host(r.Host)) != "" {
-		d.value = match.Misdirected
-	}
-	lines := w.pipeline.Want().Lines
-	for _, filter := range []string{sni, match.Wildcard(sni), "*"} {
-		if id, ok := lines[filter]; ok && (sni != "" || filter == "*") {
-			d.certLine, d.certID = filter, id
-			break
-		}
-	}
-	return d
+	d := match.Decide(w.tables, match.Request{TLS: r.Secure, SNI: r.SNI, Host: r.Host, Path: r.Path})
+	return decision{d, plan.TargetBackend(d.Value)}
 }
 
-func (w *World) lookup(m plan.Map, r *Request) (v string, respelled bool) {
-	v, respelled = w.tables[m].Look(w.tables[plan.MapHTTP], r.Host, r.Path)
-	if key, ok := w.byBackend[v]; ok && respelled {
-		if c, _ := w.pipeline.Claim(key); c != nil && c.Backend.Policy.Rewrite != nil {
-			return match.BadPath, true
-		}
+// listener describes where the request is decided.
+func (d decision) listener() Listener {
+	if d.Listener == match.ListenerHTTP {
+		return Listener{string(d.Listener), 80}
 	}
-	return v, respelled
+	return Listener{string(d.Listener), 443}
 }
-
-// serverName returns a server name as the tables know it.
-func serverName(sni string) string { return strings.ToLower(strings.TrimRight(sni, ".")) }
 
 // name is the host that decides: the server name for passthrough, else the
 // Host header.
 func (d decision) name(r *Request) string {
-	if d.listener.Name == "passthrough" {
-		return serverName(r.SNI)
+	if d.Listener == match.ListenerPassthrough {
+		return match.ServerName(r.SNI)
 	}
 	return match.Host(r.Host)
 }
@@ -85,7 +56,7 @@ func (w *World) owner(d decision, r *Request) *model.Claim {
 	}
 	// Redirects and refusals have no name: the most specific rule is it.
 	fits := func(c *model.Claim) bool { return matches(c, d.name(r), r.Path) }
-	if d.respelled {
+	if d.Respelled {
 		fits = func(c *model.Claim) bool { return matchesNormal(c, d.name(r), r.Path) }
 	}
 	var best *model.Claim

@@ -19,12 +19,12 @@ import (
 func (w *World) Explain(r *Request) *Explanation {
 	d := w.decide(r)
 	e := &Explanation{
-		Schema: SchemaExplain, URL: r.URL, Router: w.options.Router, Listener: d.listener,
+		Schema: SchemaExplain, URL: r.URL, Router: w.options.Router, Listener: d.listener(),
 		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(w.notes),
 	}
 	if r.Secure {
-		e.SNI = serverName(r.SNI)
-		e.Certificate, e.HTTP2 = w.certificate(d, r), plan.HTTP2(d.certID)
+		e.SNI = match.ServerName(r.SNI)
+		e.Certificate, e.HTTP2 = w.certificate(d, r), plan.HTTP2(d.Certificate)
 	}
 	c := w.owner(d, r)
 	if c != nil {

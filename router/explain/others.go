@@ -41,13 +41,13 @@ func (w *World) lost(key model.Object, d decision, r *Request, winner *model.Cla
 		return w.refusedFor(key)
 	}
 	switch {
-	case d.listener.Name == "https" && c.Termination == model.Plain:
+	case d.Listener == match.ListenerHTTPS && c.Termination == model.Plain:
 		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
-	case d.listener.Name == "https" && c.Termination == model.Passthrough:
-		return LostPassthrough, "passthrough goes by the server name of the TLS hello, and that was " + cmp.Or(serverName(r.SNI), "not sent")
-	case d.listener.Name == "passthrough" && c.Termination == model.Plain:
+	case d.Listener == match.ListenerHTTPS && c.Termination == model.Passthrough:
+		return LostPassthrough, "passthrough goes by the server name of the TLS hello, and that was " + cmp.Or(match.ServerName(r.SNI), "not sent")
+	case d.Listener == match.ListenerPassthrough && c.Termination == model.Plain:
 		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
-	case d.listener.Name == "passthrough" && !wild(c):
+	case d.Listener == match.ListenerPassthrough && !wild(c):
 		return LostPassthrough, "the connection goes to the pods of a passthrough route, unopened"
 	case c.Host == match.Any && (winner == nil || winner.Host != match.Any) && w.named(d.name(r)):
 		return LostWildcard, "the host is some route's, so routes for any host have no part in it"

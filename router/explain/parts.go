@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -79,17 +80,17 @@ func cookieValue(r *Request, name string) string {
 
 // certificate describes what a TLS client is shown.
 func (w *World) certificate(d decision, r *Request) *Certificate {
-	if d.listener.Name == "passthrough" {
+	if d.Listener == match.ListenerPassthrough {
 		return &Certificate{Source: "pod", Note: "the pod ends TLS and shows its own certificate"}
 	}
-	sni := serverName(r.SNI)
-	if d.certLine == "*" || d.certLine == "" {
+	sni := match.ServerName(r.SNI)
+	if d.Filter == match.Any || d.Filter == "" {
 		return w.servedDefault(sni, r)
 	}
-	c := w.describe(w.pipeline.Want().Certs[d.certID], sni)
+	c := w.describe(w.pipeline.Want().Certs[d.Certificate], sni)
 	c.Source = "route"
-	if owner := strings.Split(d.certID, ":"); len(owner) > 1 {
-		c.Route = owner[0] + "/" + owner[1]
+	if owner, known := w.pipeline.Owners()[d.Certificate]; known {
+		c.Route = owner.String()
 	}
 	return c
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
-	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -46,7 +45,7 @@ type World struct {
 	render     render.Settings
 	pipeline   *pipeline.Pipeline
 	source     *source
-	tables     map[plan.Map]match.Table
+	tables     *match.Tables
 	// byBackend finds the route of a backend's name.
 	byBackend map[string]model.Object
 	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
@@ -63,7 +62,7 @@ const unknownCertificate = "default:default:unknown"
 
 // NewWorld decides everything that the objects say about one router.
 func NewWorld(o *Objects, opts Options) (*World, error) {
-	w := &World{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}, tables: map[plan.Map]match.Table{}}
+	w := &World{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}}
 	if err := w.chooseController(); err != nil {
 		return nil, err
 	}
@@ -104,12 +103,7 @@ func NewWorld(o *Objects, opts Options) (*World, error) {
 		}
 	}
 	w.indexHosts()
-	for e, v := range w.pipeline.Want().Entries {
-		if w.tables[e.Map] == nil {
-			w.tables[e.Map] = match.Table{}
-		}
-		w.tables[e.Map][e.Key] = plan.TargetBackend(v)
-	}
+	w.tables = w.pipeline.Want().Tables()
 	for _, g := range o.Gaps {
 		if g.Kind != "Secret" {
 			w.note("%s", g)

@@ -128,58 +128,15 @@ type decision struct {
 // decide looks a request up as HAProxy does.
 func decide(want *plan.State, r *request) decision {
 	path, _, _ := strings.Cut(r.target, "?")
-	host := r.host
-	if host == "-" {
-		host = ""
-	}
-	if !r.tls {
-		return resolve(want, look(want, plan.MapHTTP, host, path), "")
-	}
-	sni := strings.ToLower(strings.TrimRight(r.sni, "."))
-	if sni == "-" {
-		sni = ""
-	}
-	cert, names := want.Lines["*"], table(want, plan.MapSNI)
-	if sni != "" {
-		if v := names.Passthrough(sni); v != "" {
-			return resolve(want, v, "")
-		}
-		for _, filter := range []string{match.Wildcard(sni), sni} {
-			if id, ok := want.Lines[filter]; ok {
-				cert = id
-			}
+	asked := match.Request{TLS: r.tls, SNI: r.sni, Host: r.host, Path: path}
+	for _, text := range []*string{&asked.SNI, &asked.Host} {
+		if *text == "-" { // none
+			*text = ""
 		}
 	}
-	v := look(want, plan.MapHTTPS, host, path)
-	if (v == "" || v == match.Refuse) && names.Passthrough(match.Host(host)) != "" {
-		v = match.Misdirected
-	}
-	return resolve(want, v, cert)
-}
-
-// look looks a path up. One that is only a route's path when normalised is not
-// rewritten.
-func look(want *plan.State, m plan.Map, host, path string) string {
-	v, respelled := table(want, m).Look(table(want, plan.MapHTTP), host, path)
-	if f := strings.Split(v, "|"); respelled && len(f) > 9 && f[9] != "" {
-		return match.BadPath
-	}
-	return v
-}
-
-func resolve(want *plan.State, value, cert string) decision {
-	name := plan.TargetBackend(value)
-	return decision{value, name, want.Backends[name], cert}
-}
-
-func table(want *plan.State, m plan.Map) match.Table {
-	t := match.Table{}
-	for e, v := range want.Entries {
-		if e.Map == m {
-			t[e.Key] = v
-		}
-	}
-	return t
+	d := match.Decide(want.Tables(), asked)
+	name := plan.TargetBackend(d.Value)
+	return decision{d.Value, name, want.Backends[name], d.Certificate}
 }
 
 // podName returns the name of the pod at an address, by the servers of the

@@ -219,17 +219,17 @@ func (d decision) rewritten(r *request, res response) error {
 	if res.pod == nil || strings.HasPrefix(d.value, string(model.KindTCP)) {
 		return nil
 	}
-	path, f := r.target, strings.Split(d.target, "|")
-	if len(f) > 9 && f[9] != "" {
-		strip, err := strconv.Atoi(f[9])
+	path := r.target
+	_, record, _ := strings.Cut(d.target, "|")
+	if text := model.RecordField(record, model.FieldStrip); text != "" {
+		strip, err := strconv.Atoi(text)
 		if err != nil {
 			return err
 		}
-		f = append(f, "", "")
 		if rest := path[min(strip, len(path)):]; rest != "" {
-			path = f[10] + rest
+			path = model.RecordField(record, model.FieldRewrite) + rest
 		} else {
-			path = f[11]
+			path = model.RecordField(record, model.FieldRewriteEmpty)
 		}
 	}
 	if res.pod.Path != path {

@@ -1,0 +1,31 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Tables returns what requests are looked up in.
+func (s *State) Tables() *match.Tables {
+	t := &match.Tables{HTTP: match.Table{}, HTTPS: match.Table{}, SNI: match.Table{}, Certificates: s.Lines, Rewrites: rewrites}
+	for e, v := range s.Entries {
+		switch e.Map {
+		case MapHTTP:
+			t.HTTP[e.Key] = v
+		case MapHTTPS:
+			t.HTTPS[e.Key] = v
+		case MapSNI:
+			t.SNI[e.Key] = v
+		case MapPolicy, MapAllow, MapRequestHeaders, MapResponseHeaders:
+		}
+	}
+	return t
+}
+
+// rewrites reports whether a Target changes the path.
+func rewrites(target string) bool {
+	_, record, _ := strings.Cut(target, "|")
+	return model.RecordField(record, model.FieldStrip) != ""
+}
