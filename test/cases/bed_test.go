@@ -121,14 +121,28 @@ func newBed(t testing.TB, version string, cluster *memory) *bed {
 	return b
 }
 
+// lastPort is the last port that freePort returned. The tests have a network
+// namespace of their own, whose clients use ports from 32768 on.
+var lastPort atomic.Int32
+
+const firstPort = 20_000
+
+// freePort returns a port that nothing of these tests has had: HAProxy shares its
+// ports, so two beds with the same one would answer for each other.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	lastPort.CompareAndSwap(0, firstPort)
+	for {
+		port := int(lastPort.Add(1))
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
+		if port >= 2*firstPort {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // start runs supervisor and engine, and waits until the router is ready.
