@@ -9,9 +9,9 @@
 //	                          ├─ bursts of gratuitous ARP and unsolicited advertisements
 //	                          └─ membership in the addresses' multicast groups
 //
-// All it needs is NET_RAW. Receivers do not allocate: what is not for them is
-// dropped by a filter in the kernel, and an answer is written into a buffer that
-// is used again.
+// All it needs is NET_RAW. What is not for a receiver is dropped by a filter in the
+// kernel. mdlayher/packet opens the sockets, mdlayher/arp reads and writes ARP: two
+// allocations for each answer, none for NDP.
 package l2
 
 import (

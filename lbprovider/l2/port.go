@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/mdlayher/arp"
 )
 
 // protocol is how addresses of one family are asked for and announced.
@@ -32,14 +34,14 @@ func openPort(l link) (*port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assemble ARP filter: %w", err)
 	}
-	if p.arp, err = openSocket(l.index, etherTypeARP, filter); err != nil {
+	if p.arp, err = openSocket(l, etherTypeARP, filter); err != nil {
 		return nil, fmt.Errorf("ARP on %s: %w", l.name, err)
 	}
 	if !l.v6 {
 		return p, nil
 	}
 	if filter, err = filterNDP(); err == nil {
-		p.ndp, err = openSocket(l.index, etherTypeIPv6, filter)
+		p.ndp, err = openSocket(l, etherTypeIPv6, filter)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NDP on %s: %w", l.name, err), p.close())
@@ -49,7 +51,7 @@ func openPort(l link) (*port, error) {
 
 func (p *port) close() error {
 	err := p.arp.close()
-	if p.ndp.file != nil {
+	if p.ndp.isOpen() {
 		err = errors.Join(err, p.ndp.close())
 	}
 	p.groups.close()
@@ -88,8 +90,12 @@ func (p *port) announce(addr netip.Addr) (bool, error) {
 		}
 		return true, nil
 	}
-	for _, op := range []uint16{arpRequest, arpReply} {
-		if err := p.arp.write(appendARP(buf[:0], op, p.mac, addr, broadcast(), addr)); err != nil {
+	for _, op := range []arp.Operation{arp.OperationRequest, arp.OperationReply} {
+		frame, err := appendARP(buf[:0], op, p.mac, addr, broadcast(), addr)
+		if err == nil {
+			err = p.arp.write(frame)
+		}
+		if err != nil {
 			return false, fmt.Errorf("send ARP on %s: %w", p.name, err)
 		}
 	}
@@ -100,8 +106,9 @@ func (p *port) announce(addr netip.Addr) (bool, error) {
 // interface goes away. It tells of claims of others for addresses announced here.
 func (p *port) receive(a *Announcer, s socket, by protocol) error {
 	buf, out, limit := make([]byte, maxFrame), make([]byte, 0, maxFrame), newLimiter()
+	read := s.reader(buf)
 	for {
-		n, err := s.read(buf)
+		n, err := read()
 		if err != nil {
 			return fmt.Errorf("receive %s on %s: %w", by.name, p.name, err)
 		}

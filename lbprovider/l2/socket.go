@@ -2,8 +2,10 @@ package l2
 
 import (
 	"fmt"
-	"os"
+	"net"
+	"syscall"
 
+	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -13,47 +15,71 @@ import (
 // (net.core.rmem_max).
 const receiveBuffer = 4 << 20
 
-// socket sends and receives whole frames of one kind on one interface. Neither
-// allocates. Frames may be sent from any goroutine.
-type socket struct{ file *os.File }
+// socket sends and receives whole frames of one kind on one interface. One
+// goroutine reads; frames may be sent from any. The zero socket is closed.
+//
+// It reads and writes the descriptor of a packet.Conn, whose own methods make
+// addresses that nobody here needs: five allocations for each answer.
+type socket struct {
+	conn *packet.Conn
+	raw  syscall.RawConn
+}
 
 // openSocket needs NET_RAW. The filter is in place before the first frame comes.
-func openSocket(ifindex int, kind uint16, filter []bpf.RawInstruction) (socket, error) {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+func openSocket(l link, kind int, filter []bpf.RawInstruction) (socket, error) {
+	conn, err := packet.Listen(&net.Interface{Index: l.index, Name: l.name, HardwareAddr: l.mac.addr()}, packet.Raw, kind, &packet.Config{Filter: filter})
 	if err != nil {
 		return socket{}, fmt.Errorf("open packet socket (it needs NET_RAW): %w", err)
 	}
-	if err := bindSocket(fd, ifindex, kind, filter); err != nil {
-		unix.Close(fd) //nolint:gosec // the first error tells more
-		return socket{}, err
+	s := socket{conn: conn}
+	if s.raw, err = conn.SyscallConn(); err == nil {
+		err = s.setBuffer(receiveBuffer)
 	}
-	return socket{file: os.NewFile(uintptr(fd), "packet socket")}, nil
+	if err != nil {
+		conn.Close() //nolint:errcheck,gosec // the first error says more
+		return socket{}, fmt.Errorf("set receive buffer: %w", err)
+	}
+	return s, nil
 }
 
-func bindSocket(fd, ifindex int, kind uint16, filter []bpf.RawInstruction) error {
-	prog := make([]unix.SockFilter, len(filter))
-	for i, in := range filter {
-		prog[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+func (s socket) setBuffer(bytes int) error {
+	var failed error
+	if err := s.raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes) //nolint:gosec // a descriptor
+	}); err != nil {
+		return err //nolint:wrapcheck // the caller says what for
 	}
-	fprog := &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fprog); err != nil {
-		return fmt.Errorf("attach filter: %w", err)
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer); err != nil {
-		return fmt.Errorf("set receive buffer: %w", err)
-	}
-	network := kind<<8 | kind>>8 // the kernel wants network byte order
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: ifindex}); err != nil {
-		return fmt.Errorf("bind packet socket: %w", err)
-	}
-	return nil
+	return failed //nolint:wrapcheck // the caller says what for
 }
 
-func (s socket) read(buf []byte) (int, error) { return s.file.Read(buf) } //nolint:wrapcheck // the receiver says what for
+// reader returns a function that reads one frame into buf and returns its length. It
+// does not allocate.
+func (s socket) reader(buf []byte) func() (int, error) {
+	var n int
+	var failed error
+	read := func(fd uintptr) bool {
+		n, failed = unix.Read(int(fd), buf) //nolint:gosec // a descriptor
+		return failed != unix.EAGAIN        //nolint:errorlint // an errno as the kernel gave it
+	}
+	return func() (int, error) {
+		if err := s.raw.Read(read); err != nil {
+			return 0, err //nolint:wrapcheck // the receiver says what for
+		}
+		return n, failed
+	}
+}
 
 func (s socket) write(frame []byte) error {
-	_, err := s.file.Write(frame)
-	return err //nolint:wrapcheck // the caller says what for
+	var failed error
+	if err := s.raw.Write(func(fd uintptr) bool {
+		_, failed = unix.Write(int(fd), frame) //nolint:gosec // a descriptor
+		return failed != unix.EAGAIN           //nolint:errorlint // an errno as the kernel gave it
+	}); err != nil {
+		return err //nolint:wrapcheck // the caller says what for
+	}
+	return failed //nolint:wrapcheck // the caller says what for
 }
 
-func (s socket) close() error { return s.file.Close() } //nolint:wrapcheck // the caller says what for
+func (s socket) isOpen() bool { return s.conn != nil }
+
+func (s socket) close() error { return s.conn.Close() } //nolint:wrapcheck // the caller says what for
