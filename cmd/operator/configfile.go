@@ -55,6 +55,8 @@ func configFields() []field {
 		{"router.haproxyVersion", "haproxy-version", text},
 		{"router.haproxyImages", "haproxy-image", mapping},
 		{"router.routes", "router-routes", number},
+		{"router.log.level", "router-log-level", text},
+		{"router.log.format", "router-log-format", text},
 		{"canary.image", "canary-image", text},
 		{"canary.interval", "canary-interval", text},
 		{"ingress.withoutClass", "watch-ingress-without-class", toggle},

@@ -80,6 +80,7 @@ type settings struct {
 	addresses      bool
 	lbClasses      string
 	log            logging.Options
+	routerLog      logging.Options
 	file           configFile
 	aws            aws.Access
 	dns            dnsSettings
@@ -114,6 +115,7 @@ func (s *settings) flags() *flag.FlagSet {
 	f.BoolVar(&s.addresses, "addresses", true, "give addresses of IPAddressPools to Services; false where MetalLB does so for good")
 	f.StringVar(&s.lbClasses, "lb-class", "", "comma-separated load-balancer `classes` of the Services that get addresses, as the speakers have them (default: Services without a class, and "+api.LoadBalancerClass+")")
 	s.log.Register(f)
+	s.routerLog.RegisterFor(f, "router-", " of the routers")
 	s.file.flags(f)
 	awsFlags(f, &s.aws)
 	s.dns.flags(f)
@@ -176,9 +178,8 @@ func main() {
 		}
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == "canary" {
-		serveCanary()
-		return
+	if len(os.Args) > 1 && os.Args[1] == "canary" {
+		os.Exit(serveCanary(os.Args[2:]))
 	}
 	s, err := parse(os.Args[1:])
 	switch {
@@ -201,15 +202,28 @@ func main() {
 	}
 }
 
-// serveCanary answers the probes of the operator, in pods of its own.
-func serveCanary() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := canary.ListenAndServe(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "operator canary:", err)
-		os.Exit(1)
+// serveCanary answers the probes of the operator, in pods of its own. It returns
+// the exit code.
+func serveCanary(args []string) int {
+	var logs logging.Options
+	f := flag.NewFlagSet("operator canary", flag.ContinueOnError)
+	logs.Register(f)
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	case f.NArg() > 0:
+		fmt.Fprintf(os.Stderr, "operator canary: unexpected argument %q; see --help\n", f.Arg(0))
+		return 2
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := canary.ListenAndServe(ctx); err != nil {
+		slog.New(logs.Handler(os.Stderr)).Error("canary stopped", "err", err)
+		return 1
+	}
+	return 0
 }
 
 func run(ctx context.Context, s settings) error {
@@ -250,7 +264,7 @@ func run(ctx context.Context, s settings) error {
 		operator.Setup(mgr, metrics.Registry, operator.Options{
 			CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval,
 			Defaults: effective.Defaults{
-				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(), Dialect: s.cloud.dialect(),
+				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(), Dialect: s.cloud.dialect(), RouterLog: s.routerLog.ArgsUnlessDefault(),
 				DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
 			},
 		}),

@@ -43,6 +43,7 @@ func routerArgs(s effective.Settings) []string {
 	if p := s.ProbePort(); p != s.Ports.Stats {
 		args = append(args, "--health-port", port(p))
 	}
+	args = append(args, s.LogArgs...)
 	if s.Logs {
 		args = append(args, "--log-socket", logSocket)
 	}

@@ -100,6 +100,20 @@ func TestLogContainer(t *testing.T) {
 	}
 }
 
+// TestRouterLog: the routers log as the operator's flags say; without them the
+// arguments, and so the pods, stay as they are.
+func TestRouterLog(t *testing.T) {
+	t.Parallel()
+	s := plain.Settings(operatorv1.PrivateStrategyType, 1)
+	before := Desired(s)
+	s.LogArgs = []string{"--log-format=json"}
+	after := Desired(s)
+	if slices.Contains(before.Spec.Template.Spec.Containers[0].Args, "--log-format=json") ||
+		!slices.Contains(after.Spec.Template.Spec.Containers[0].Args, "--log-format=json") {
+		t.Errorf("before %q, after %q", before.Spec.Template.Spec.Containers[0].Args, after.Spec.Template.Spec.Containers[0].Args)
+	}
+}
+
 // TestRollout holds the numbers that keep small clusters from deadlock; see rolloutStrategy.
 func TestRollout(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type Defaults struct {
 	// Routes is how many routes the memory limits of a router have room for; the
 	// default is settings.DefaultRoutes.
 	Routes int
+	// RouterLog are the flags of the routers about their log. A change is a rollout.
+	RouterLog []string
 	// CloudClass is the load-balancer class of the cloud hook that runs in this
 	// operator (package lbprovider/cloud/controller); empty for none.
 	CloudClass string

@@ -69,6 +69,8 @@ type Settings struct {
 	NameByService bool
 	// RecordTTL is how long resolvers may keep the name, in seconds.
 	RecordTTL int64
+	// LogArgs are the flags of the routers about their own log.
+	LogArgs []string
 	// Logs is true if a container of its own prints the access log.
 	Logs bool
 	// Memory bounds the containers.
@@ -123,6 +125,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Settings {
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {
 		s.Logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType
 	}
+	s.LogArgs = o.RouterLog
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))

@@ -44,18 +44,33 @@ type Options struct {
 }
 
 // Register adds the flags --log-level and --log-format.
-func (o *Options) Register(fs *flag.FlagSet) {
-	fs.TextVar(&o.Level, "log-level", o.Level, "least `level` that is logged: all, debug, info, warn, error or none")
+func (o *Options) Register(fs *flag.FlagSet) { o.RegisterFor(fs, "", "") }
+
+// RegisterFor adds the same flags with a prefix, for the log of another program.
+// The help names that program by whose, such as " of the routers".
+func (o *Options) RegisterFor(fs *flag.FlagSet, prefix, whose string) {
 	if o.Format == "" {
 		o.Format = Text
 	}
-	fs.TextVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
+	fs.TextVar(&o.Level, prefix+"log-level", o.Level, "least `level` in the log"+whose+": all, debug, info, warn, error or none")
+	fs.TextVar(&o.Format, prefix+"log-format", o.Format, "`format` of the log"+whose+": text or json")
 }
 
 // Args returns the flags that give another program the same options.
 func (o Options) Args() []string {
 	level, _ := o.Level.MarshalText() // never fails
 	return []string{"--log-level=" + string(level), "--log-format=" + string(o.Format)}
+}
+
+// ArgsUnlessDefault is Args without the options that have their default.
+func (o Options) ArgsUnlessDefault() []string {
+	var args []string
+	for i, arg := range (Options{Format: Text}).Args() {
+		if given := o.Args()[i]; given != arg {
+			args = append(args, given)
+		}
+	}
+	return args
 }
 
 // Scan reads the options from a command line before its flags are parsed, for

@@ -57,6 +57,17 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestArgsUnlessDefault: a default is not written down, so that it may change.
+func TestArgsUnlessDefault(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--log-level=DEBUG"}, {"--log-format=json"}, {"--log-level=none", "--log-format=json"}} {
+		o, err := parse(args...)
+		if got := o.ArgsUnlessDefault(); err != nil || !slices.Equal(got, args) {
+			t.Errorf("%q: %q, %v", args, got, err)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[logging.Format]string{logging.Text: `level=INFO msg="a b" err=broken`, logging.JSON: `"level":"INFO","msg":"a b","err":"broken"}`} {
