@@ -41,7 +41,10 @@ type field struct {
 }
 
 // configFields are all fields. A test demands one for each flag.
-func configFields() []field {
+func configFields() []field { return slices.Concat(processFields(), cloudFields()) }
+
+// processFields are about the operator itself, its routers and Ingresses.
+func processFields() []field {
 	return []field{
 		{"kubeconfig", "kubeconfig", text},
 		{"domain", "domain", text},
@@ -66,6 +69,12 @@ func configFields() []field {
 		{"ingress.secretsOfNamespace", "namespace-ingress-secrets", number},
 		{"addresses.assign", "addresses", toggle},
 		{"addresses.classes", "lb-class", list},
+	}
+}
+
+// cloudFields are about names and load balancers outside of the cluster.
+func cloudFields() []field {
+	return []field{
 		{"dns.provider", "dns", text},
 		{"dns.owner", "dns-owner", text},
 		{"dns.registry", "dns-registry", text},
