@@ -75,56 +75,60 @@ const (
 
 func controllerRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonValid:    {"the IngressController passed validation", ""},
-		ReasonAdmitted: {"the IngressController was accepted", ""},
+		ReasonValid:    {Cause: "the IngressController passed validation"},
+		ReasonAdmitted: {Cause: "the IngressController was accepted"},
 		ReasonInvalid: {
-			"the IngressController cannot be used as it is",
-			"correct the fields that the message names; routers that it already has keep the settings that were admitted last",
+			Severity: SeverityError,
+			Cause:    "the IngressController cannot be used as it is",
+			Remedy:   "correct the fields that the message names; routers that it already has keep the settings that were admitted last",
 		},
 		ReasonDeletionWaits: {
-			"the IngressController is being deleted, and the message says what that waits for",
-			"wait, or see why the DNSRecord, Service or pod that the message names does not go",
+			Cause:  "the IngressController is being deleted, and the message says what that waits for",
+			Remedy: "wait, or see why the DNSRecord, Service or pod that the message names does not go",
 		},
 		ReasonRejected: {
-			"the IngressController cannot be used as it is",
-			"correct the fields that the message names",
+			Cause:  "the IngressController cannot be used as it is",
+			Remedy: "correct the fields that the message names",
 		},
 		ReasonDefaultCertificateNotFound: {
-			"the Secret that spec.defaultCertificate names is missing in namespace openshift-ingress",
-			"create the Secret there, type kubernetes.io/tls",
+			Severity: SeverityError,
+			Cause:    "the Secret that spec.defaultCertificate names is missing in namespace openshift-ingress",
+			Remedy:   "create the Secret there, type kubernetes.io/tls",
 		},
 		ReasonDefaultCertificateInvalid: {
-			"the Secret of spec.defaultCertificate has no usable tls.crt and tls.key",
-			"put a certificate and its key into the Secret",
+			Severity: SeverityError,
+			Cause:    "the Secret of spec.defaultCertificate has no usable tls.crt and tls.key",
+			Remedy:   "put a certificate and its key into the Secret",
 		},
 		ReasonDefaultCertificateWithoutNames: {
-			"the default certificate has no subjectAltName, only a common name, which most clients do not look at",
-			"issue a certificate that has *.DOMAIN and DOMAIN as subjectAltName",
+			Severity: SeverityInfo,
+			Cause:    "the default certificate has no subjectAltName, only a common name, which most clients do not look at",
+			Remedy:   "issue a certificate that has *.DOMAIN and DOMAIN as subjectAltName",
 		},
 		ReasonSourceRangesAnnotation: {
-			"an annotation of the Service router-NAME says who may connect, instead of the IngressController",
-			"set spec.endpointPublishingStrategy.loadBalancer.allowedSourceRanges to the same ranges; the annotation then goes by itself",
+			Cause:  "an annotation of the Service router-NAME says who may connect, instead of the IngressController",
+			Remedy: "set spec.endpointPublishingStrategy.loadBalancer.allowedSourceRanges to the same ranges; the annotation then goes by itself",
 		},
 		ReasonConflictingObject: {
-			"an object of the name that the operator needs belongs to somebody else",
-			"delete or rename that object",
+			Cause:  "an object of the name that the operator needs belongs to somebody else",
+			Remedy: "delete or rename that object",
 		},
 		ReasonConfigMapNotFound: {
-			"a ConfigMap that the IngressController names is missing in namespace openshift-config",
-			"create the ConfigMap there; its last copy, if there was one, stays in use",
+			Cause:  "a ConfigMap that the IngressController names is missing in namespace openshift-config",
+			Remedy: "create the ConfigMap there; its last copy, if there was one, stays in use",
 		},
-		ReasonLoadBalancerProvisioned: {"the load balancer has an address", ""},
+		ReasonLoadBalancerProvisioned: {Cause: "the load balancer has an address"},
 		ReasonLoadBalancerPending: {
-			"no address has been assigned yet",
-			"look at the events of the Service router-NAME in namespace openshift-ingress; create an IPAddressPool if there is none",
+			Cause:  "no address has been assigned yet",
+			Remedy: "look at the events of the Service router-NAME in namespace openshift-ingress; create an IPAddressPool if there is none",
 		},
 		ReasonSyncLoadBalancerFailed: {
-			"who assigns addresses reported an error",
-			"look at the events of the Service router-NAME in namespace openshift-ingress",
+			Cause:  "who assigns addresses reported an error",
+			Remedy: "look at the events of the Service router-NAME in namespace openshift-ingress",
 		},
 		ReasonLoadBalancerServiceNotFound: {
-			"the Service router-NAME does not exist yet",
-			"wait for the operator; look at its log if that takes more than a minute",
+			Cause:  "the Service router-NAME does not exist yet",
+			Remedy: "wait for the operator; look at its log if that takes more than a minute",
 		},
 	}
 }
@@ -132,29 +136,29 @@ func controllerRemedies() map[Reason]Remedy {
 // canaryRemedies are about what the canary finds.
 func canaryRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonCanarySucceeding: {"the canary answers through the routers", ""},
+		ReasonCanarySucceeding: {Cause: "the canary answers through the routers"},
 		ReasonCanaryFailing: {
-			"five probes of the canary in a row had no right answer: most likely clients get none either",
-			"look at what the message says of each address: the way to it, the routers' log, the way from the routers to the pods in openshift-ingress-canary",
+			Cause:  "five probes of the canary in a row had no right answer: most likely clients get none either",
+			Remedy: "look at what the message says of each address: the way to it, the routers' log, the way from the routers to the pods in openshift-ingress-canary",
 		},
 		ReasonCanaryInconclusive: {
-			"the probes fail, which may be so because pods have another way to the routers than clients",
-			"the message says why; ask for the host of the Route canary as a client does",
+			Cause:  "the probes fail, which may be so because pods have another way to the routers than clients",
+			Remedy: "the message says why; ask for the host of the Route canary as a client does",
 		},
-		ReasonCanaryPending: {"the canary has not been asked often enough yet", "wait"},
+		ReasonCanaryPending: {Cause: "the canary has not been asked often enough yet", Remedy: "wait"},
 		ReasonCanaryNotInstalled: {
-			"the objects of the canary could not be written",
-			"apply config/default, which has the namespace openshift-ingress-canary, or switch the canary off",
+			Cause:  "the objects of the canary could not be written",
+			Remedy: "apply config/default, which has the namespace openshift-ingress-canary, or switch the canary off",
 		},
-		ReasonCanaryRouteMissing: {"the Route of the canary does not exist", "wait for the operator to make it"},
+		ReasonCanaryRouteMissing: {Cause: "the Route of the canary does not exist", Remedy: "wait for the operator to make it"},
 		ReasonCanaryRouteNotAdmitted: {
-			"the routers do not serve the Route of the canary",
-			"look at the status of the Route canary in namespace openshift-ingress-canary; let the selectors of the IngressController select it, or switch the canary off",
+			Cause:  "the routers do not serve the Route of the canary",
+			Remedy: "look at the status of the Route canary in namespace openshift-ingress-canary; let the selectors of the IngressController select it, or switch the canary off",
 		},
-		ReasonCanaryNoAddress: {"the routers have no address to be asked at", "see the condition LoadBalancerReady"},
+		ReasonCanaryNoAddress: {Cause: "the routers have no address to be asked at", Remedy: "see the condition LoadBalancerReady"},
 		ReasonCanaryPodsNotReady: {
-			"no pod of the canary is ready to answer",
-			"look at the pods in namespace openshift-ingress-canary; most often a node cannot pull the image of --canary-image",
+			Cause:  "no pod of the canary is ready to answer",
+			Remedy: "look at the pods in namespace openshift-ingress-canary; most often a node cannot pull the image of --canary-image",
 		},
 	}
 }
@@ -163,18 +167,21 @@ func canaryRemedies() map[Reason]Remedy {
 // hold only in part.
 func controllerSettingsRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonNoEffect: {"a setting is there that Fairlead does not need", ""},
+		ReasonNoEffect: {Severity: SeverityInfo, Cause: "a setting is there that Fairlead does not need"},
 		ReasonAnyProxySource: {
-			"every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
-			"list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
+			Severity: SeverityInfo,
+			Cause:    "every source may speak the PROXY protocol, so a client that gets past the load balancer can claim any address",
+			Remedy:   "list the load balancers in unsupportedConfigOverrides.proxyProtocolSources",
 		},
 		ReasonFilesNotWritten: {
-			"a router cannot write the files that HAProxy starts from, most often because its volume is full",
-			"raise the operator's flag --router-routes, from which the size of the volume is computed; see docs/operator/resources.md",
+			Severity: SeverityError,
+			Cause:    "a router cannot write the files that HAProxy starts from, most often because its volume is full",
+			Remedy:   "raise the operator's flag --router-routes, from which the size of the volume is computed; see docs/operator/resources.md",
 		},
 		ReasonRevocationListUnavailable: {
-			"a list of revoked client certificates is missing or too old",
-			"make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
+			Severity: SeverityWarning,
+			Cause:    "a list of revoked client certificates is missing or too old",
+			Remedy:   "make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
 		},
 	}
 }

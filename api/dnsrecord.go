@@ -55,52 +55,52 @@ const (
 // dnsRemedies are those of DNSRecords.
 func dnsRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
-		ReasonDNSPublished: {"the name is published", ""},
+		ReasonDNSPublished: {Cause: "the name is published"},
 		ReasonDNSProviderError: {
-			"the DNS service refused the record or did not answer",
-			"read the message; check zone, credentials and network of the operator. It is tried again every 30 seconds",
+			Cause:  "the DNS service refused the record or did not answer",
+			Remedy: "read the message; check zone, credentials and network of the operator. It is tried again every 30 seconds",
 		},
 		ReasonDNSPending: {
-			"the DNS provider took the record and has not published it yet",
-			"wait a moment; if it lasts, look at the provider itself, such as the log of external-dns",
+			Cause:  "the DNS provider took the record and has not published it yet",
+			Remedy: "wait a moment; if it lasts, look at the provider itself, such as the log of external-dns",
 		},
-		ReasonDNSWritten: {"the zone has a record of the name that is ours to remove", ""},
-		ReasonDNSRemoved: {"the record was taken out of the zone; the DNSRecord goes when resolvers have forgotten it", ""},
+		ReasonDNSWritten: {Cause: "the zone has a record of the name that is ours to remove"},
+		ReasonDNSRemoved: {Cause: "the record was taken out of the zone; the DNSRecord goes when resolvers have forgotten it"},
 		ReasonDomainAlreadyInUse: {
-			"an older DNSRecord, or a record that Fairlead did not make, has the name",
-			"choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",
+			Cause:  "an older DNSRecord, or a record that Fairlead did not make, has the name",
+			Remedy: "choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",
 		},
 		ReasonUnmanagedDNS: {
-			"spec.dnsManagementPolicy is Unmanaged: somebody else publishes the name",
-			"create the record yourself, or set dnsManagementPolicy to Managed",
+			Cause:  "spec.dnsManagementPolicy is Unmanaged: somebody else publishes the name",
+			Remedy: "create the record yourself, or set dnsManagementPolicy to Managed",
 		},
 		ReasonZeroTTL: {
-			"spec.recordTTL is zero",
-			"set a positive number of seconds; the operator's own records have --dns-ttl, which is 30 by default",
+			Cause:  "spec.recordTTL is zero",
+			Remedy: "set a positive number of seconds; the operator's own records have --dns-ttl, which is 30 by default",
 		},
 		ReasonDomainNotMatching: {
-			"the domain of the IngressController does not lie in the cluster's base domain, so its name is not published",
-			"publish the wildcard name yourself, choose a spec.domain below the base domain, or name the zones by --dns-zone",
+			Cause:  "the domain of the IngressController does not lie in the cluster's base domain, so its name is not published",
+			Remedy: "publish the wildcard name yourself, choose a spec.domain below the base domain, or name the zones by --dns-zone",
 		},
 		ReasonNoDNSZones: {
-			"the operator was given no DNS provider or no zone",
-			"nothing, if somebody else publishes the wildcard name; else start the operator with --dns and --dns-zone",
+			Cause:  "the operator was given no DNS provider or no zone",
+			Remedy: "nothing, if somebody else publishes the wildcard name; else start the operator with --dns and --dns-zone",
 		},
 		ReasonFailedZones: {
-			"the name could not be published in some zone",
-			"look at the conditions of the DNSRecord: kubectl describe dnsrecord -n openshift-ingress-operator",
+			Cause:  "the name could not be published in some zone",
+			Remedy: "look at the conditions of the DNSRecord: kubectl describe dnsrecord -n openshift-ingress-operator",
 		},
 		ReasonUnknownZones: {
-			"whether the name is published in some zone is not known",
-			"look at the conditions of the DNSRecord",
+			Cause:  "whether the name is published in some zone is not known",
+			Remedy: "look at the conditions of the DNSRecord",
 		},
 		ReasonNoZones: {
-			"the name has not been published in any zone yet",
-			"wait a moment; if it lasts, look at the operator's log",
+			Cause:  "the name has not been published in any zone yet",
+			Remedy: "wait a moment; if it lasts, look at the operator's log",
 		},
 		ReasonDNSRecordMissing: {
-			"there is no DNSRecord, because the router has no address yet",
-			"look at the condition LoadBalancerReady",
+			Cause:  "there is no DNSRecord, because the router has no address yet",
+			Remedy: "look at the condition LoadBalancerReady",
 		},
 	}
 }

@@ -58,40 +58,49 @@ const (
 func ingressRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonBackendNotFound: {
-			"the Service of a path, or its port, does not exist",
-			"create the Service, or correct name and port of the backend",
+			Severity: SeverityWarning,
+			Cause:    "the Service of a path, or its port, does not exist",
+			Remedy:   "create the Service, or correct name and port of the backend",
 		},
 		ReasonUnsupportedBackend: {
-			"the backend is no Service",
-			"name a Service as backend",
+			Severity: SeverityWarning,
+			Cause:    "the backend is no Service",
+			Remedy:   "name a Service as backend",
 		},
 		ReasonUnsupportedHostlessRule: {
-			"a rule with passthrough has no host",
-			"give the rule a host",
+			Severity: SeverityWarning,
+			Cause:    "a rule with passthrough has no host",
+			Remedy:   "give the rule a host",
 		},
 		ReasonForeignAnnotation: {
-			"an annotation of another Ingress controller means nothing here, or not quite the same",
-			"write what the message names instead, or remove the annotation",
+			Severity: SeverityWarning,
+			Cause:    "an annotation of another Ingress controller means nothing here, or not quite the same",
+			Remedy:   "write what the message names instead, or remove the annotation",
 		},
 		ReasonForeignProtection: {
-			"an annotation of another Ingress controller keeps requests away in a way that there is not here, or cannot be read",
-			"do it as the message says, then remove the annotation",
+			Severity: SeverityError,
+			Cause:    "an annotation of another Ingress controller keeps requests away in a way that there is not here, or cannot be read",
+			Remedy:   "do it as the message says, then remove the annotation",
 		},
 		ReasonInvalidClassParameters: {
-			"spec.parameters of the IngressClass name something else than an IngressController",
-			"set apiGroup operator.openshift.io, kind IngressController, scope Namespace and namespace openshift-ingress-operator",
+			Severity: SeverityWarning,
+			Cause:    "spec.parameters of the IngressClass name something else than an IngressController",
+			Remedy:   "set apiGroup operator.openshift.io, kind IngressController, scope Namespace and namespace openshift-ingress-operator",
 		},
 		ReasonUnsupportedDefaultBackend: {
-			"a rule without http has no spec.defaultBackend to go to, or there is one with passthrough",
-			"add spec.defaultBackend, or paths to the rule",
+			Severity: SeverityWarning,
+			Cause:    "a rule without http has no spec.defaultBackend to go to, or there is one with passthrough",
+			Remedy:   "add spec.defaultBackend, or paths to the rule",
 		},
 		ReasonUnsupportedPath: {
-			"a Route cannot have the path, or its termination allows no path",
-			"percent-encode the path; with passthrough use only Prefix /",
+			Severity: SeverityWarning,
+			Cause:    "a Route cannot have the path, or its termination allows no path",
+			Remedy:   "percent-encode the path; with passthrough use only Prefix /",
 		},
 		ReasonDuplicatePath: {
-			"two paths of the Ingress mean the same",
-			"remove one of the two",
+			Severity: SeverityWarning,
+			Cause:    "two paths of the Ingress mean the same",
+			Remedy:   "remove one of the two",
 		},
 	}
 }
@@ -101,36 +110,44 @@ func ingressRemedies() map[Reason]Remedy {
 func ingressRouteRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonCertificateInvalid: {
-			"the TLS Secret is missing or has no usable certificate and key",
-			"create the Secret with tls.crt and tls.key, type kubernetes.io/tls",
+			Severity: SeverityWarning,
+			Cause:    "the TLS Secret is missing or has no usable certificate and key",
+			Remedy:   "create the Secret with tls.crt and tls.key, type kubernetes.io/tls",
 		},
 		ReasonCertificateHostMismatch: {
-			"the certificate is not made for the host, so clients will complain",
-			"get a certificate that covers the host",
+			Severity: SeverityWarning,
+			Cause:    "the certificate is not made for the host, so clients will complain",
+			Remedy:   "get a certificate that covers the host",
 		},
 		ReasonCertificateAccessRefused: {
-			"the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
-			"delete or rename the object that the message names, or raise the quota",
+			Severity: SeverityError,
+			Cause:    "the Role or RoleBinding that lets routers read the Secrets of the Ingress could not be written",
+			Remedy:   "delete or rename the object that the message names, or raise the quota",
 		},
 		ReasonPathPattern: {
-			"a path has a star, by which some other controllers mean a pattern",
-			"write the path without it, with pathType Prefix or Exact",
+			Severity: SeverityWarning,
+			Cause:    "a path has a star, by which some other controllers mean a pattern",
+			Remedy:   "write the path without it, with pathType Prefix or Exact",
 		},
 		ReasonIngressTooLarge: {
-			"the Ingress, or all of its namespace together, would become more Routes than are allowed, name more Secrets, or bring more text",
-			"split the Ingress, remove long annotations and labels, or ask the administrator to raise the operator's limits",
+			Severity: SeverityError,
+			Cause:    "the Ingress, or all of its namespace together, would become more Routes than are allowed, name more Secrets, or bring more text",
+			Remedy:   "split the Ingress, remove long annotations and labels, or ask the administrator to raise the operator's limits",
 		},
 		ReasonMoreFindings: {
-			"more than fifty things are wrong with the Ingress",
-			"mend those that are told first",
+			Severity: SeverityWarning,
+			Cause:    "more than fifty things are wrong with the Ingress",
+			Remedy:   "mend those that are told first",
 		},
 		ReasonRouteNameTaken: {
-			"a Route of the name that is needed belongs to somebody else",
-			"delete or rename that Route",
+			Severity: SeverityWarning,
+			Cause:    "a Route of the name that is needed belongs to somebody else",
+			Remedy:   "delete or rename that Route",
 		},
 		ReasonRouteRefused: {
-			"the API server refused the Route made of the Ingress",
-			"correct the Ingress as the message says",
+			Severity: SeverityWarning,
+			Cause:    "the API server refused the Route made of the Ingress",
+			Remedy:   "correct the Ingress as the message says",
 		},
 	}
 }

@@ -24,32 +24,39 @@ const (
 func manifestRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonUnknownField: {
-			"the kind has no such field; the API server would drop it",
-			"correct the spelling or the indentation; kubectl explain lists the fields",
+			Severity: SeverityError,
+			Cause:    "the kind has no such field; the API server would drop it",
+			Remedy:   "correct the spelling or the indentation; kubectl explain lists the fields",
 		},
 		ReasonUndecodable: {
-			"the text is not a manifest of its kind",
-			"correct it where the message points",
+			Severity: SeverityError,
+			Cause:    "the text is not a manifest of its kind",
+			Remedy:   "correct it where the message points",
 		},
 		ReasonDuplicateObject: {
-			"two manifests are about the same object, and the later one counts",
-			"remove one of the two, or give one another name",
+			Severity: SeverityWarning,
+			Cause:    "two manifests are about the same object, and the later one counts",
+			Remedy:   "remove one of the two, or give one another name",
 		},
 		ReasonUnknownAnnotation: {
-			"the annotation has the prefix of the router's, but is none of them",
-			"correct the spelling, or remove the annotation; docs/routes lists all",
+			Severity: SeverityWarning,
+			Cause:    "the annotation has the prefix of the router's, but is none of them",
+			Remedy:   "correct the spelling, or remove the annotation; docs/routes lists all",
 		},
 		ReasonServicePortMissing: {
-			"the Service has no port of that name or number",
-			"set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort",
+			Severity: SeverityWarning,
+			Cause:    "the Service has no port of that name or number",
+			Remedy:   "set spec.port.targetPort to the name of one of the Service's ports, or to its targetPort",
 		},
 		ReasonCertificateExpired: {
-			"the certificate is used outside of the time that it is made for",
-			"renew the certificate",
+			Severity: SeverityWarning,
+			Cause:    "the certificate is used outside of the time that it is made for",
+			Remedy:   "renew the certificate",
 		},
 		ReasonOpenPath: {
-			"the route is open to everybody around a path that another route of its host protects",
-			"make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
+			Severity: SeverityInfo,
+			Cause:    "the route is open to everybody around a path that another route of its host protects",
+			Remedy:   "make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
 		},
 	}
 }

@@ -11,6 +11,10 @@ type Reason string
 
 // Remedy says what a reason means and what to do about it.
 type Remedy struct {
+	// Severity is the highest one of findings with the reason: the same cause may
+	// cost one object more than another. It is empty for reasons that only
+	// conditions and events have.
+	Severity Severity
 	// Cause completes the sentence "This happens because …".
 	Cause string
 	// Remedy is what to do next; empty where nothing is wrong.

@@ -62,6 +62,15 @@ func TestEveryReasonHasARow(t *testing.T) {
 			}
 		}
 	}
+	findings := 0
+	for _, reason := range all {
+		if r, _ := RemedyOf(reason); r.Severity != "" {
+			findings++
+		}
+	}
+	if findings < 40 {
+		t.Errorf("only %d reasons of findings have a severity", findings)
+	}
 	if len(all) < 40 {
 		t.Errorf("only %d reasons found; has their form changed?", len(all))
 	}

@@ -29,32 +29,39 @@ const (
 func routeRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonRouteNotAdmitted: {
-			"the router's policy does not allow the host or the wildcard policy",
-			"choose another host, or ask the owner of the IngressController to change spec.routeAdmission",
+			Severity: SeverityError,
+			Cause:    "the router's policy does not allow the host or the wildcard policy",
+			Remedy:   "choose another host, or ask the owner of the IngressController to change spec.routeAdmission",
 		},
 		ReasonNoHostValue: {
-			"the route has no host, and none could be made from a subdomain",
-			"set spec.host",
+			Severity: SeverityError,
+			Cause:    "the route has no host, and none could be made from a subdomain",
+			Remedy:   "set spec.host",
 		},
 		ReasonInvalidHost: {
-			"the host is not a DNS name",
-			"correct spec.host: lower-case letters, digits and -, labels of at most 63 characters",
+			Severity: SeverityError,
+			Cause:    "the host is not a DNS name",
+			Remedy:   "correct spec.host: lower-case letters, digits and -, labels of at most 63 characters",
 		},
 		ReasonHostAlreadyClaimed: {
-			"an older route holds the same host and path, or another namespace holds the host",
-			"choose another host or path, delete the older route, or ask for routeAdmission.namespaceOwnership: InterNamespaceAllowed",
+			Severity: SeverityError,
+			Cause:    "an older route holds the same host and path, or another namespace holds the host",
+			Remedy:   "choose another host or path, delete the older route, or ask for routeAdmission.namespaceOwnership: InterNamespaceAllowed",
 		},
 		ReasonExtendedValidationFailed: {
-			"a certificate, key or other TLS field cannot be used",
-			"correct the field of spec.tls that the message names",
+			Severity: SeverityError,
+			Cause:    "a certificate, key or other TLS field cannot be used",
+			Remedy:   "correct the field of spec.tls that the message names",
 		},
 		ReasonExternalCertificateValidationFailed: {
-			"the Secret that spec.tls.externalCertificate names is missing, of the wrong type, or the router may not read it",
-			"create a Secret of type kubernetes.io/tls, and let ServiceAccount router of namespace openshift-ingress get, list and watch it",
+			Severity: SeverityError,
+			Cause:    "the Secret that spec.tls.externalCertificate names is missing, of the wrong type, or the router may not read it",
+			Remedy:   "create a Secret of type kubernetes.io/tls, and let ServiceAccount router of namespace openshift-ingress get, list and watch it",
 		},
 		ReasonRefusedByHAProxy: {
-			"HAProxy did not take the configuration of this route",
-			"undo the last change of the route, and report the message: the router should have refused it earlier",
+			Severity: SeverityError,
+			Cause:    "HAProxy did not take the configuration of this route",
+			Remedy:   "undo the last change of the route, and report the message: the router should have refused it earlier",
 		},
 	}
 }
@@ -89,40 +96,49 @@ const (
 func admittedRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonServiceNotFound: {
-			"the Service does not exist in the namespace of the object",
-			"create the Service, or correct its name",
+			Severity: SeverityWarning,
+			Cause:    "the Service does not exist in the namespace of the object",
+			Remedy:   "create the Service, or correct its name",
 		},
 		ReasonPortNotFound: {
-			"no endpoint of the Service has the port that the route names",
-			"set spec.port.targetPort to the name of a Service port, or to the number of a pod port",
+			Severity: SeverityWarning,
+			Cause:    "no endpoint of the Service has the port that the route names",
+			Remedy:   "set spec.port.targetPort to the name of a Service port, or to the number of a pod port",
 		},
 		ReasonNoEndpoints: {
-			"no pod behind the Service is ready",
-			"look at the pods that the Service selects, and at their readiness probes",
+			Severity: SeverityInfo,
+			Cause:    "no pod behind the Service is ready",
+			Remedy:   "look at the pods that the Service selects, and at their readiness probes",
 		},
 		ReasonInvalidAnnotation: {
-			"the annotation's value cannot be used",
-			"correct the value as the message says, or remove the annotation",
+			Severity: SeverityError,
+			Cause:    "the annotation's value cannot be used",
+			Remedy:   "correct the value as the message says, or remove the annotation",
 		},
 		ReasonAnnotationIgnored: {
-			"the annotation has no effect on this route: its termination, or another annotation, leaves nothing for it to do",
-			"remove the annotation, or add what the message names",
+			Severity: SeverityWarning,
+			Cause:    "the annotation has no effect on this route: its termination, or another annotation, leaves nothing for it to do",
+			Remedy:   "remove the annotation, or add what the message names",
 		},
 		ReasonInvalidField: {
-			"the field has a value that the API server normally refuses",
-			"correct the field, and install the newest CRDs",
+			Severity: SeverityError,
+			Cause:    "the field has a value that the API server normally refuses",
+			Remedy:   "correct the field, and install the newest CRDs",
 		},
 		ReasonAmbiguousPort: {
-			"the Service has several ports and the route names none",
-			"set spec.port.targetPort",
+			Severity: SeverityWarning,
+			Cause:    "the Service has several ports and the route names none",
+			Remedy:   "set spec.port.targetPort",
 		},
 		ReasonUnverifiedBackend: {
-			"the re-encrypt route has no destination CA, so it is not checked who answers",
-			"set spec.tls.destinationCACertificate to the CA of the pod's certificate",
+			Severity: SeverityInfo,
+			Cause:    "the re-encrypt route has no destination CA, so it is not checked who answers",
+			Remedy:   "set spec.tls.destinationCACertificate to the CA of the pod's certificate",
 		},
 		ReasonTooManyHealthChecks: {
-			"this route and the older ones of the namespace ask for more health checks than a namespace may have",
-			"set a longer router.openshift.io/haproxy.health.check.interval on routes with many endpoints, or ask the owner of the IngressController for more",
+			Severity: SeverityWarning,
+			Cause:    "this route and the older ones of the namespace ask for more health checks than a namespace may have",
+			Remedy:   "set a longer router.openshift.io/haproxy.health.check.interval on routes with many endpoints, or ask the owner of the IngressController for more",
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
+	"github.com/fairlead/fairlead/test/build"
 )
 
 const ns = "metallb-system"
@@ -189,6 +190,9 @@ func TestParse(t *testing.T) {
 			cfg, findings := Parse(tt.res, last)
 			if diff := cmp.Diff(tt.want, summary(cfg)); diff != "" {
 				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+			if err := build.Undeclared(findings); err != nil {
+				t.Error(err)
 			}
 			got := texts(findings)
 			if len(got) != len(tt.wantFindings) {

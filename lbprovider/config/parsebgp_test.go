@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
+	"github.com/fairlead/fairlead/test/build"
 )
 
 // resources reads lines "Kind name {spec}". Objects are as old as their order says.
@@ -351,6 +352,9 @@ func TestParseBGP(t *testing.T) {
 				findings = withoutHints(findings)
 				if diff := cmp.Diff(tt.want, bgpSummary(cfg)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if err := build.Undeclared(findings); err != nil {
+					t.Error(err)
 				}
 				got := texts(findings)
 				if len(got) != len(tt.findings) {

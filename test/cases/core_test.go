@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/test/build"
 	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
@@ -272,6 +273,9 @@ func checkStatus(line string, find func(model.Object) (model.RouteStatus, bool))
 		}
 		if f[1] == "refused" && (st.Admitted || string(st.Reason) != f[2] || !strings.Contains(st.Message, want)) {
 			return fmt.Errorf("%s: admitted %v, %s: %s", k, st.Admitted, st.Reason, st.Message)
+		}
+		if err := build.Undeclared(st.Findings); err != nil {
+			return fmt.Errorf("%s: %w", k, err)
 		}
 		for _, finding := range st.Findings {
 			if string(finding.Reason) == f[2] && strings.Contains(finding.Field+": "+finding.Text(), want) {

@@ -20,6 +20,7 @@ import (
 
 	issue "github.com/fairlead/fairlead/operator/certificate"
 	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/test/build"
 )
 
 var update = flag.Bool("update", false, "write what Convert does into the test cases")
@@ -164,6 +165,9 @@ func (k *knownPairs) describe(out Output) string {
 		for _, key := range slices.Sorted(maps.Keys(r.Annotations)) {
 			fmt.Fprintf(&b, "    %s=%s\n", key, r.Annotations[key])
 		}
+	}
+	if err := build.Undeclared(out.Findings); err != nil {
+		k.t.Error(err)
 	}
 	for _, f := range out.Findings {
 		fmt.Fprintf(&b, "%s %s %s\n", f.Severity, f.Reason, f.Text())
