@@ -79,6 +79,13 @@ func configurationRemedies() map[Reason]Remedy {
 			Cause:  "no advertisement selects the pool, so nobody answers for its addresses",
 			Remedy: "create an L2Advertisement or a BGPAdvertisement that selects the pool",
 		},
+	}
+}
+
+// referenceRemedies are about objects of that group that do not fit others, or
+// the cluster.
+func referenceRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonMissingReference: {
 			Severity: SeverityError,
 			Cause:    "the object names another one that is not there (yet)",

@@ -27,7 +27,7 @@ func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 	for _, table := range []map[Reason]Remedy{
 		routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
 		controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(),
-		addressRemedies(), announcementRemedies(), configurationRemedies(), dnsRemedies(), cloudRemedies(),
+		addressRemedies(), announcementRemedies(), configurationRemedies(), referenceRemedies(), dnsRemedies(), cloudRemedies(),
 	} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true

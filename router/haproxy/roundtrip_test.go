@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -56,7 +55,7 @@ func running(t testing.TB, bin string) (*haproxy.Runtime, plan.Capabilities) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	s := &haproxy.Supervisor{Binary: path, Layout: layout, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := &haproxy.Supervisor{Binary: path, Layout: layout, Log: slog.New(slog.DiscardHandler)}
 	go func() { defer close(ended); _ = s.Run(ctx, time.Second) }()
 	t.Cleanup(func() { cancel(); <-ended; _ = os.RemoveAll(dir) })
 	rt, err := haproxy.NewRuntime(layout, caps)

@@ -3,7 +3,6 @@ package statefile
 import (
 	"bytes"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 func store(t testing.TB, discarded *[]string) *Store {
 	t.Helper()
 	return &Store{
-		Dir: filepath.Join(t.TempDir(), "state"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Dir: filepath.Join(t.TempDir(), "state"), Log: slog.New(slog.DiscardHandler),
 		Discarded: func(name string) { *discarded = append(*discarded, name) },
 		Failed:    func(name string) { *discarded = append(*discarded, "failed "+name) },
 	}
