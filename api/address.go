@@ -2,7 +2,7 @@ package api
 
 // LoadBalancerClass is the value of a Service's spec.loadBalancerClass that
 // names Fairlead. Services without a class are Fairlead's as well, unless it
-// is told otherwise.
+// has other flags.
 const LoadBalancerClass = "fairlead.dev/provider"
 
 // Annotations on Services. They are MetalLB's; each also works with the older
@@ -42,7 +42,7 @@ const (
 // Annotations on IPAddressPools that MetalLB has no word for.
 const (
 	// AnnotationDefaultPool with the value "true" has the pool tried before
-	// the others that are for everybody.
+	// the others that are for all Services.
 	AnnotationDefaultPool = "fairlead.dev/default-pool"
 	// AnnotationSharingScope with the value "namespace" lets only Services of
 	// one namespace share an address of the pool.

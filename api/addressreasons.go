@@ -17,7 +17,7 @@ const (
 	ReasonWrongNamespace Reason = "WrongNamespace"
 	// ReasonAdvertised: at least one advertisement selects the pool.
 	ReasonAdvertised Reason = "Advertised"
-	// ReasonNoAdvertisement: no advertisement selects the pool, so nobody
+	// ReasonNoAdvertisement: no advertisement selects the pool, so no node
 	// answers for its addresses. Create an L2Advertisement or a BGPAdvertisement.
 	ReasonNoAdvertisement Reason = "noAdvertisement"
 	// ReasonMissingReference: the object names another one that is not there,
@@ -35,7 +35,7 @@ const (
 	// ReasonIgnoredField: a field is accepted, but has no effect or another
 	// one than it says.
 	ReasonIgnoredField Reason = "IgnoredField"
-	// ReasonNoPassword: a BGPPeer has no password, so anybody on the path to the
+	// ReasonNoPassword: a BGPPeer has no password, so any host on the path to the
 	// router, or at its address, can end the session or pose as the router. It is
 	// used all the same.
 	ReasonNoPassword Reason = "NoPassword"
@@ -76,7 +76,7 @@ func configurationRemedies() map[Reason]Remedy {
 			Remedy:   "create it in namespace metallb-system",
 		},
 		ReasonNoAdvertisement: {
-			Cause:  "no advertisement selects the pool, so nobody answers for its addresses",
+			Cause:  "no advertisement selects the pool, so no node answers for its addresses",
 			Remedy: "create an L2Advertisement or a BGPAdvertisement that selects the pool",
 		},
 	}
@@ -176,7 +176,7 @@ func addressRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonIPAllocated: {Cause: "the Service has its address"},
 		ReasonStatusFamily: {
-			Cause:  "the Service's status holds an impossible combination of addresses; somebody else wrote it",
+			Cause:  "the Service's status holds an impossible combination of addresses; another program wrote it",
 			Remedy: "nothing: it gets others",
 		},
 		ReasonClusterFamily: {
@@ -209,7 +209,7 @@ func addressRemedies() map[Reason]Remedy {
 			Remedy: "use prefix metallb.io/",
 		},
 		ReasonNotOurAddress: {
-			Cause:  "the Service has an address that no pool holds; somebody else gave it",
+			Cause:  "the Service has an address that no pool holds; another program assigned it",
 			Remedy: "remove the other load balancer, or give one of the two a loadBalancerClass",
 		},
 		ReasonSessionUp: {Cause: "a node and the router have a BGP session"},
@@ -222,7 +222,7 @@ func addressRemedies() map[Reason]Remedy {
 			Remedy: "the message says why it ended; find out what answers at the router's address, set a password, and report the crash",
 		},
 		ReasonTooManyRoutes: {
-			Cause:  "a router would be told more prefixes than Fairlead tells any",
+			Cause:  "a router would get more prefixes than Fairlead announces to any router",
 			Remedy: "set aggregationLength in the BGPAdvertisement, or choose pools, peers and nodes",
 		},
 	}
@@ -247,8 +247,8 @@ const (
 	// router ended by itself, most likely because of what the router sent. Other
 	// sessions and addresses are not concerned. It is started again after a pause.
 	ReasonSessionProcessFailed Reason = "sessionProcessFailed"
-	// ReasonTooManyRoutes: a router would be told more prefixes than Fairlead
-	// tells any. Use an aggregationLength.
+	// ReasonTooManyRoutes: a router would get more prefixes than Fairlead
+	// announces to any. Use an aggregationLength.
 	ReasonTooManyRoutes Reason = "tooManyRoutes"
 )
 

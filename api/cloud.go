@@ -116,7 +116,7 @@ func cloudRemedies() map[Reason]Remedy {
 		ReasonDeletionProtected:       {Cause: "deletion protection is on", Remedy: "remove deletion_protection.enabled from the Service's annotation"},
 		ReasonServedByAnother:         {Cause: "another controller put its finalizer on the Service, so it serves it", Remedy: "delete the Service to move it to Fairlead, or take Fairlead's class away"},
 		ReasonNoHealthyTargets:        {Cause: "no target of a port passes the cloud's health check", Remedy: "see that router pods are ready, and that the nodes' security group lets the load balancer in"},
-		ReasonLoadBalancerCloudFailed: {Cause: "the cloud could not make the load balancer", Remedy: "read the message, which is the cloud's; it is made anew after 5 minutes"},
+		ReasonLoadBalancerCloudFailed: {Cause: "the cloud could not make the load balancer", Remedy: "read the message, which is the cloud's; it is made again after 5 minutes"},
 		ReasonLoadBalancerImpaired:    {Cause: "the cloud reports a fault of its own", Remedy: "look at the cloud's status page"},
 		ReasonRecreateRequired:        {Cause: "a field was changed that needs another load balancer", Remedy: "undo the change, delete the Service, or annotate the IngressController with " + AnnotationAutoDeleteLoadBalancer},
 		ReasonTargetsTruncated:        {Cause: "there are more nodes than a load balancer may have targets", Remedy: "choose nodes with target-node-labels, or ask for a higher quota"},

@@ -110,7 +110,7 @@ func controllerRemedies() map[Reason]Remedy {
 			Remedy: "set spec.endpointPublishingStrategy.loadBalancer.allowedSourceRanges to the same ranges; the annotation then goes by itself",
 		},
 		ReasonConflictingObject: {
-			Cause:  "an object of the name that the operator needs belongs to somebody else",
+			Cause:  "an object of the name that the operator needs belongs to another owner",
 			Remedy: "delete or rename that object",
 		},
 		ReasonConfigMapNotFound: {

@@ -4,7 +4,7 @@ package api
 const FinalizerDNSRecord = "operator.openshift.io/ingress-dns"
 
 // AnnotationAdoptDNSRecord set to "true" on a DNSRecord or its IngressController,
-// allows to take over records of its name that somebody else made.
+// allows to take over records of its name that another program made.
 const AnnotationAdoptDNSRecord = "fairlead.dev/adopt-dns-record"
 
 // AnnotationTargetZone on a DNSRecord keeps the zone id of the load balancer
@@ -71,7 +71,7 @@ func dnsRemedies() map[Reason]Remedy {
 			Remedy: "choose another spec.domain, remove the other record, or annotate the DNSRecord with " + AnnotationAdoptDNSRecord + "=true to take it over",
 		},
 		ReasonUnmanagedDNS: {
-			Cause:  "spec.dnsManagementPolicy is Unmanaged: somebody else publishes the name",
+			Cause:  "spec.dnsManagementPolicy is Unmanaged: another program publishes the name",
 			Remedy: "create the record yourself, or set dnsManagementPolicy to Managed",
 		},
 		ReasonZeroTTL: {
@@ -84,7 +84,7 @@ func dnsRemedies() map[Reason]Remedy {
 		},
 		ReasonNoDNSZones: {
 			Cause:  "the operator was given no DNS provider or no zone",
-			Remedy: "nothing, if somebody else publishes the wildcard name; else start the operator with --dns and --dns-zone",
+			Remedy: "nothing, if another program publishes the wildcard name; otherwise start the operator with --dns and --dns-zone",
 		},
 		ReasonFailedZones: {
 			Cause:  "the name could not be published in some zone",

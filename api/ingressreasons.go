@@ -45,7 +45,7 @@ const (
 	// ReasonIngressTooLarge: the Ingress stands for more Routes, names more
 	// Secrets or brings more text than one Ingress, or all of the namespace, may.
 	ReasonIngressTooLarge Reason = "IngressTooLarge"
-	// ReasonMoreFindings: more is wrong than is told.
+	// ReasonMoreFindings: more is wrong than is reported.
 	ReasonMoreFindings Reason = "MoreFindings"
 	// ReasonRouteNameTaken: a Route of the name that the operator would use
 	// exists and is not the Ingress's own. Delete or rename that Route.
@@ -137,11 +137,11 @@ func ingressRouteRemedies() map[Reason]Remedy {
 		ReasonMoreFindings: {
 			Severity: SeverityWarning,
 			Cause:    "more than fifty things are wrong with the Ingress",
-			Remedy:   "mend those that are told first",
+			Remedy:   "fix those that are reported first",
 		},
 		ReasonRouteNameTaken: {
 			Severity: SeverityWarning,
-			Cause:    "a Route of the name that is needed belongs to somebody else",
+			Cause:    "a Route of the name that is needed belongs to another owner",
 			Remedy:   "delete or rename that Route",
 		},
 		ReasonRouteRefused: {

@@ -16,7 +16,7 @@ const (
 	ReasonServicePortMissing Reason = "ServicePortMissing"
 	// ReasonCertificateExpired: the certificate's time is over, or not begun.
 	ReasonCertificateExpired Reason = "CertificateExpired"
-	// ReasonOpenPath: the route is open to everybody around a path that another
+	// ReasonOpenPath: the route is open to all clients around a path that another
 	// route of the host protects.
 	ReasonOpenPath Reason = "OpenPath"
 )
@@ -40,7 +40,7 @@ func manifestRemedies() map[Reason]Remedy {
 		},
 		ReasonUnknownAnnotation: {
 			Severity: SeverityWarning,
-			Cause:    "the annotation has the prefix of the router's, but is none of them",
+			Cause:    "the annotation has the prefix of the router's, but is unknown",
 			Remedy:   "correct the spelling, or remove the annotation; docs/routes lists all",
 		},
 		ReasonServicePortMissing: {
@@ -55,7 +55,7 @@ func manifestRemedies() map[Reason]Remedy {
 		},
 		ReasonOpenPath: {
 			Severity: SeverityInfo,
-			Cause:    "the route is open to everybody around a path that another route of its host protects",
+			Cause:    "the route is open to all clients around a path that another route of its host protects",
 			Remedy:   "make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
 		},
 	}

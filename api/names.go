@@ -46,7 +46,7 @@ const (
 	// AnnotationCertificates on an Ingress says what becomes of the
 	// certificates in the Secrets of spec.tls: "reference" (the default) names
 	// the Secrets in the Routes, and the operator lets the routers read them;
-	// "copy" puts them into the Routes, where whoever may read Routes reads the
+	// "copy" puts them into the Routes, where a user who may read Routes reads the
 	// keys, too.
 	AnnotationCertificates = "fairlead.dev/certificates"
 	// AnnotationServerName on a re-encrypt Route is the name that the pods'

@@ -16,7 +16,7 @@ func (r *Reconciler) hasCanary(ic string) bool {
 	return r.options.CanaryImage != "" && ic == api.DefaultIngressController
 }
 
-// ensureCanary writes the objects of the canary. What goes wrong is told by the
+// ensureCanary writes the objects of the canary. What goes wrong is in the
 // canary's own condition: routers serve clients all the same.
 func (r *Reconciler) ensureCanary(ctx context.Context, in *status.Input) error {
 	if in.IC.Name != api.DefaultIngressController {
@@ -47,7 +47,7 @@ func (r *Reconciler) removeCanary(ctx context.Context, off bool) error {
 	return nil
 }
 
-// aimCanary tells the prober where to ask, and takes what it knows.
+// aimCanary gives the prober its target, and takes what it knows.
 func (r *Reconciler) aimCanary(in *status.Input) {
 	if in.IC.Name != api.DefaultIngressController {
 		return

@@ -156,7 +156,7 @@ func (r *Reconciler) refused(ctx context.Context, changed client.Object) []recon
 }
 
 // statusChanged passes what others write into the status: what routers say about
-// their settings is part of what Degraded tells, and the rest is put right. The
+// their settings is part of Degraded, and the rest is reverted. The
 // operator's own writes cost one pass that finds nothing to do.
 func statusChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

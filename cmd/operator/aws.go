@@ -21,7 +21,7 @@ func awsFlags(f *flag.FlagSet, a *aws.Access) {
 	f.StringVar(&a.ExternalID, "aws-external-id", "", "external `id` that the role asks for")
 }
 
-// observed counts the calls of AWS in metrics, whoever makes them.
+// observed counts the calls of AWS in metrics, by any part of the operator.
 func observed(a aws.Access, registry prometheus.Registerer) (aws.Access, error) {
 	calls, err := cloud.NewCalls(registry)
 	a.Observe = func(service, action, code string, took time.Duration) {

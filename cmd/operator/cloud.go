@@ -53,7 +53,7 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
 	f.BoolVar(&c.drain, "aws-drain-on-delete", false, "let connections end, for up to the targets' deregistration delay, before a load balancer is deleted")
 	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
-	f.StringVar(&c.ownership, "aws-ownership", stack.OwnershipNative, "`who` shall know what is made: native, or lbc, with the tags and the finalizer of the AWS Load Balancer Controller, which must not run then")
+	f.StringVar(&c.ownership, "aws-ownership", stack.OwnershipNative, "`who` owns what is made, by its tags: native, or lbc, with the tags and the finalizer of the AWS Load Balancer Controller, which must not run then")
 	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook, for --cloud=webhook and --dns=webhook: https://…, or unix:///…")
 	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
 	f.StringVar(&c.token, "cloud-webhook-token", "", "`file` with the bearer token; it is read at every call")
@@ -118,12 +118,12 @@ func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.Loa
 	case "webhook":
 		return c.webhook()
 	}
-	return nil, fmt.Errorf("%q is none of aws, webhook, none; see --help", c.hook)
+	return nil, fmt.Errorf("--cloud: unknown cloud %q; use one of: none, aws, webhook", c.hook)
 }
 
 func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
 	if c.ownership != stack.OwnershipNative && c.ownership != stack.OwnershipLBC {
-		return nil, fmt.Errorf("--aws-ownership: %q is none of native, lbc", c.ownership)
+		return nil, fmt.Errorf("--aws-ownership: unknown owner %q; use one of: native, lbc", c.ownership)
 	}
 	cfg, err := aws.Config(ctx, access)
 	if err != nil {

@@ -47,7 +47,7 @@ const byService = "external-dns-service"
 
 func (d *dnsSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, webhook (as --cloud-webhook), external-dns (by DNSEndpoint objects), external-dns-service (by annotations of Services) or external-dns-webhook (a provider of external-dns, without external-dns)")
-	f.StringVar(&d.owner, "dns-owner", "", "`id` that tells this cluster's records from others'; each cluster needs its own. By default fairlead- and --cloud-cluster, or fairlead")
+	f.StringVar(&d.owner, "dns-owner", "", "`id` of this cluster in the records that it owns; each cluster needs its own. By default fairlead- and --cloud-cluster, or fairlead")
 	f.StringVar(&d.noted, "dns-registry", "txt", "how zones note whose a record is (rfc2136, route53, external-dns-webhook): txt, by a TXT record beside it, or none: whatever has the name is `replaced`")
 	f.StringVar(&d.registry.Prefix, "dns-txt-prefix", "", "`text` before the names of those TXT records, as external-dns has it; %{record_type} in it is the type of the record")
 	f.StringVar(&d.registry.Suffix, "dns-txt-suffix", "", "`text` behind the first label of those names; as --dns-txt-prefix, instead of it")
@@ -57,7 +57,7 @@ func (d *dnsSettings) flags(f *flag.FlagSet) {
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53). By default that of dns.config.openshift.io/cluster")
 	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
 	f.DurationVar(&d.ttl, "dns-ttl", 30*time.Second, "`time` that resolvers may keep a published name, 1s to 24h in whole seconds; aliases of Route 53 have a minute")
-	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; other names are left to somebody else. By default that of dns.config.openshift.io/cluster, unless zones are named")
+	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; the operator publishes no other names. By default that of dns.config.openshift.io/cluster, unless zones are named")
 	f.StringVar(&d.webhook, "external-dns-webhook", "http://127.0.0.1:8888", "`URL` of the provider (external-dns-webhook), mostly a container beside the operator")
 	f.StringVar(&d.server, "rfc2136-server", "", "`host:port` of the primary DNS server (rfc2136)")
 	f.StringVar(&d.keyDir, "rfc2136-key", "", "`folder` with the files name, secret and algorithm of the key that signs updates (rfc2136)")
@@ -164,7 +164,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("--dns: %q is none of none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook; see --help", d.provider)
+	return nil, fmt.Errorf("--dns: unknown DNS provider %q; use one of: none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook", d.provider)
 }
 
 func (d *dnsSettings) route53(ctx context.Context, access aws.Access) (hook.DNSHook, error) {

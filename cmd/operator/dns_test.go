@@ -87,7 +87,7 @@ func TestDNSOptions(t *testing.T) {
 		{"TTL too long", "", []string{"--dns-ttl=25h"}, "", "--dns-ttl: 25h0m0s is not"},
 		{"no TTL", "", []string{"--dns-ttl=0"}, "", "--dns-ttl"},
 		{"TTL with a fraction", "", []string{"--dns-ttl=1500ms"}, "", "--dns-ttl: 1.5s is not"},
-		{"unknown provider", "", []string{"--dns=bind"}, "", `"bind" is none of`},
+		{"unknown provider", "", []string{"--dns=bind"}, "", `unknown DNS provider "bind"`},
 		{"no server", "", []string{"--dns=rfc2136"}, "", "--rfc2136-server"},
 		{"no key", "", []string{"--dns=rfc2136", "--rfc2136-server=x", "--rfc2136-key=/nonexistent"}, "", "--rfc2136-key"},
 	} {

@@ -104,7 +104,7 @@ func (s *settings) flags() *flag.FlagSet {
 	f.IntVar(&s.routes, "router-routes", router.DefaultRoutes, "`number` of routes that the memory limits of a router have room for")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`address` for /healthz and /readyz")
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`address` for /metrics; 0 for none")
-	f.BoolVar(&s.metricsOpen, "metrics-open", false, "serve /metrics over HTTP to everybody, instead of over HTTPS to tokens with the right to get /metrics")
+	f.BoolVar(&s.metricsOpen, "metrics-open", false, "serve /metrics over HTTP without authentication, instead of over HTTPS to tokens with the right to get /metrics")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding the Lease fairlead-operator")
 	f.BoolVar(&s.classless, "watch-ingress-without-class", true, "serve Ingresses that name no class, as OpenShift does")
 	of, all := convert.DefaultLimits(), convert.DefaultNamespaceLimits()

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// ConflictError says that an object of the needed name belongs to somebody else.
+// ConflictError says that an object of the needed name belongs to another owner.
 type ConflictError struct {
 	Kind, Namespace, Name string
 }
@@ -31,9 +31,9 @@ type Child[T client.Object] struct {
 	IC string
 	// Empty is a new, zero object of its type.
 	Empty T
-	// Desired is what it shall be; only the name matters if it is not wanted.
+	// Desired is what it must be; only the name matters if it is not wanted.
 	Desired T
-	// Unwanted means that it shall not exist.
+	// Unwanted means that it must not exist.
 	Unwanted bool
 	// Changed returns the live object brought in line, and whether that is a change.
 	Changed func(live, desired T) (T, bool)
@@ -61,7 +61,7 @@ func Ensure[T client.Object](ctx context.Context, w Writer, c Child[T]) (T, erro
 
 // EnsureFrom is ensure for a desired object that was made from the live one, as
 // the caller read it, if it was there. Had it been read again here, what
-// somebody wrote in between would be overwritten unseen; so the API server
+// another program wrote in between would be overwritten unseen; so the API server
 // refuses the write, and the next reconcile starts again.
 func EnsureFrom[T client.Object](ctx context.Context, w Writer, c Child[T], live T, there bool) (T, error) {
 	kind := fmt.Sprintf("%T", c.Desired)

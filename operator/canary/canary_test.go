@@ -218,10 +218,10 @@ func TestTracker(t *testing.T) {
 		t.Errorf("after %d failures: %v", FailuresToFail-1, tr.state)
 	}
 	fail("refused")
-	first := tr.told()
+	first := tr.shown()
 	fail("refused")
-	if tr.state != Failing || first != "refused (since 2026-01-02T03:05:05Z)" || tr.told() != first {
-		t.Errorf("%v: %q, then %q", tr.state, first, tr.told())
+	if tr.state != Failing || first != "refused (since 2026-01-02T03:05:05Z)" || tr.shown() != first {
+		t.Errorf("%v: %q, then %q", tr.state, first, tr.shown())
 	}
 	for i := range 5 {
 		fail(fmt.Sprint("other ", i))
@@ -230,7 +230,7 @@ func TestTracker(t *testing.T) {
 		t.Errorf("%d errors are told", len(tr.errors))
 	}
 	tr.add(now, nil)
-	if tr.state != Succeeding || tr.told() != "" || tr.failures != 0 {
+	if tr.state != Succeeding || tr.shown() != "" || tr.failures != 0 {
 		t.Errorf("after a success: %+v", tr)
 	}
 }

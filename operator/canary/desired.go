@@ -142,7 +142,7 @@ func DesiredRoute(port int32) *routev1.Route {
 
 // changedRoute returns the live Route brought in line with the desired one,
 // and whether that changes anything. One with a host is made new instead, because
-// a host cannot be taken away by everybody.
+// a host can be removed only with a special right.
 func changedRoute(live, desired *routev1.Route) (*routev1.Route, bool) {
 	updated := live.DeepCopy()
 	changed := child.MergeMeta(&updated.ObjectMeta, &desired.ObjectMeta)

@@ -46,7 +46,7 @@ const (
 // DefaultInterval is the time between two probes while all is well.
 const DefaultInterval = time.Minute
 
-// FailuresToFail is how many probes in a row must fail until that is told.
+// FailuresToFail is how many probes in a row must fail until the canary counts as failing.
 const FailuresToFail = 5
 
 // SuccessesToRotate is how many probes of one port must succeed before the Route

@@ -98,7 +98,7 @@ func (p *Prober) Verdict() Verdict {
 func (p *Prober) verdict() Verdict {
 	v := Verdict{State: p.tracker.state, Rotate: p.target != nil && p.target.Rotate && p.tracker.successes >= SuccessesToRotate}
 	if v.State == Failing {
-		v.Errors = p.tracker.told()
+		v.Errors = p.tracker.shown()
 	}
 	return v
 }

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Limits of the server: everybody reaches it through the Route.
+// Limits of the server: every client reaches it through the Route.
 const (
 	serverTimeout   = 5 * time.Second
 	mostConnections = 256
@@ -73,7 +73,7 @@ func serve(ctx context.Context, listeners []net.Listener, certificate tls.Certif
 	return errors.Join(err, s.Close())
 }
 
-// answerRequest says the same to everybody, with the port that was asked.
+// answerRequest gives all clients the same answer, with the port that was asked.
 func answerRequest(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		w.Header().Set(headerPort, strconv.Itoa(a.Port))

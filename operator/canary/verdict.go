@@ -20,7 +20,7 @@ const (
 	Failing
 )
 
-// mostErrors are told of a row of failures.
+// mostErrors is how many errors of a row of failures are shown.
 const mostErrors = 3
 
 // failure is an error, and since when it is met.
@@ -58,8 +58,8 @@ func (t *tracker) add(now time.Time, err error) {
 	}
 }
 
-// told lists the errors.
-func (t *tracker) told() string {
+// shown lists the errors.
+func (t *tracker) shown() string {
 	list := make([]string, 0, len(t.errors))
 	for _, f := range t.errors {
 		list = append(list, fmt.Sprintf("%s (since %s)", f.text, f.since.UTC().Format(time.RFC3339)))

@@ -35,7 +35,7 @@ type input struct {
 
 // desired returns the Secret that the routers mount.
 //
-// It is always router-certs-NAME, whoever the certificate is from: a change of
+// It is always router-certs-NAME, wherever the certificate is from: a change of
 // the certificate then needs no rollout, and if the Secret of an administrator
 // goes missing or breaks, its last good content keeps serving. The findings say so.
 func desired(in input) (*corev1.Secret, []api.Finding, error) {

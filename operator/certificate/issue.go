@@ -1,5 +1,5 @@
 // Package certificate makes the certificates that routers serve
-// where nobody gave them one: a CA of the operator, and a wildcard certificate
+// where no user gave them one: a CA of the operator, and a wildcard certificate
 // per domain that the CA signs.
 //
 // It is pure but for the random numbers of keys: times are parameters.

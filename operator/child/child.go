@@ -35,7 +35,7 @@ func WithOwner(labels map[string]string, ic string) map[string]string {
 // OwnedBy makes an object go when the Deployment goes. The IngressController
 // itself cannot be the owner, because it lives in another namespace.
 //
-// The Services that clients reach from outside have no owner: whoever deletes
+// The Services that clients reach from outside have no owner: a user who deletes
 // the Deployment by hand gets it back a moment later, and must not lose the
 // address meanwhile. The finalizer deletes them.
 func OwnedBy[T metav1.Object](object T, d *appsv1.Deployment) T {

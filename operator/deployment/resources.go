@@ -17,7 +17,7 @@ const socketsSize = 1 << 20
 // logsMemory bounds the process that prints the access log.
 const logsMemory = 64 << 20
 
-// goMemory tells the router's garbage collector what it may use: the limit of
+// goMemory limits what the router's garbage collector may use: the limit of
 // its container without the files that count there as well.
 func goMemory(s effective.Settings) corev1.EnvVar {
 	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(s.Memory.Router-s.Memory.Files-s.Memory.State, 10)}

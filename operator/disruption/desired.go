@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead/fairlead/operator/pod"
 )
 
-// Desired returns the budget, and whether there shall be
+// Desired returns the budget, and whether there must be
 // one: with a single replica it would only block the draining of its node.
 func Desired(s effective.Settings) (*policyv1.PodDisruptionBudget, bool) {
 	unavailable := intstr.FromInt32(1)
@@ -26,7 +26,7 @@ func Desired(s effective.Settings) (*policyv1.PodDisruptionBudget, bool) {
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: &unavailable,
 			Selector:       &metav1.LabelSelector{MatchLabels: pod.Labels(s.Name)},
-			// A router that is not ready protects nobody.
+			// A router that is not ready protects no client.
 			UnhealthyPodEvictionPolicy: &always,
 		},
 	}, s.Replicas >= 2

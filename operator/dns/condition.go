@@ -24,7 +24,7 @@ type outcome struct {
 	// written says that the zone has, or may have, a record of ours: it is to
 	// be taken out again one day.
 	written bool
-	// change is the provider's id of the last change, if it told one.
+	// change is the provider's id of the last change, if it has one.
 	change string
 	// retry is when to look again; 0 leaves it to what is usual.
 	retry time.Duration
@@ -144,7 +144,7 @@ func statusOf(d *iov1.DNSRecord, outcomes []outcome, now time.Time) iov1.DNSReco
 }
 
 // forgotten returns how long resolvers may still remember a name that was
-// removed, as the status tells it, at most limit.
+// removed, as the status has it, at most limit.
 func forgotten(status iov1.DNSRecordStatus, ttl, limit time.Duration, now time.Time) time.Duration {
 	var left time.Duration
 	for _, z := range status.Zones {

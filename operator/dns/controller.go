@@ -257,7 +257,7 @@ func (r *reconciler) erase(ctx context.Context, zone configv1.DNSZone, configure
 }
 
 // remove takes a DNSRecord out of the zones that have it, and lets it go when
-// resolvers have forgotten the name: whoever waits for the DNSRecord may then
+// resolvers have forgotten the name: what waits for the DNSRecord may then
 // take down what it led to.
 func (r *reconciler) remove(ctx context.Context, d *iov1.DNSRecord) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(d, api.FinalizerDNSRecord) {

@@ -26,13 +26,13 @@ type Options struct {
 	// object dns.config.openshift.io/cluster are used, and without that the
 	// longest zone that a name lies in.
 	Zones []Zone
-	// Owner tells our records from those of others, also of other clusters.
+	// Owner marks our records, apart from those of others, also of other clusters.
 	Owner string
 	// Retry is when a failed write is tried again, and twice as long after each
 	// further failure, up to MaxRetry; the defaults are 30 seconds and 5 minutes.
 	Retry, MaxRetry time.Duration
 	// Resync is how often what is published is looked at again, because
-	// somebody may have changed it; the default is 10 minutes.
+	// another program may have changed it; the default is 10 minutes.
 	Resync time.Duration
 	// ClusterPoll is how often the cluster's DNS object is looked at; the
 	// default is 15 seconds.

@@ -13,7 +13,7 @@ type failures struct {
 	known map[types.UID]failing
 }
 
-// failing is a DNSRecord that fails. Another wish begins anew.
+// failing is a DNSRecord that fails. Another wish starts from scratch.
 type failing struct {
 	generation int64
 	count      int
@@ -42,7 +42,7 @@ func (f *failures) next(uid types.UID, generation int64, first, limit time.Durat
 	return min(wait, limit)
 }
 
-// forget begins anew.
+// forget starts from scratch.
 func (f *failures) forget(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -31,13 +31,13 @@ type Defaults struct {
 	// where no hook runs in this operator any more; nil for none.
 	Dialect hook.Dialect
 	// DNS says that the operator publishes the names of DNSRecords (package
-	// operator/dns); else their conditions say that somebody else must.
+	// operator/dns); else their conditions say that the administrator must.
 	DNS bool
 	// DNSByService leaves names to an external-dns that reads Services: it is
 	// asked by annotations of the load-balancer Service. Not together with DNS.
 	DNSByService bool
 	// DNSBaseDomain is the domain that names are published in; other names are
-	// left to somebody else. By default that of dns.config.openshift.io/cluster,
+	// not published. By default that of dns.config.openshift.io/cluster,
 	// where there is one.
 	DNSBaseDomain string
 	// DNSZones says that the administrator named the zones, so that the

@@ -23,7 +23,7 @@ func notOurName(domain string, o Defaults, cluster *configv1.DNSSpec) string {
 	default:
 		base, source = strings.Trim(cluster.BaseDomain, "."), "dns.config.openshift.io/cluster"
 		if base == "" {
-			return source + " has no baseDomain, so names are published by somebody else"
+			return source + " has no baseDomain, so the operator publishes no names"
 		}
 	}
 	if domain = strings.Trim(domain, "."); domain == "" || strings.HasSuffix(strings.ToLower("."+domain), strings.ToLower("."+base)) {

@@ -25,7 +25,7 @@ func (o Defaults) images() map[string]string {
 
 // haproxyOf returns the version of HAProxy that an IngressController asks for,
 // else that of the cluster if there is an image of it, else the operator's, with
-// its image. The image is empty if there is none of what is asked for.
+// its image. The image is empty if there is no image of that version.
 func haproxyOf(ic *operatorv1.IngressController, clusterWide string, o Defaults) (version, image string) {
 	images := o.images()
 	if wanted := string(ic.Spec.HAProxyVersion); wanted != "" {

@@ -1,6 +1,6 @@
 // Package notice writes Events about objects. Unlike client-go's recorders it
 // takes no two Events for equal that differ in their text: an Ingress with two
-// missing Services has two. Each is told once, and again if it was gone for a
+// missing Services has two. Each is reported once, and again if it was gone for a
 // while. What one namespace may cause is bounded.
 package notice
 
@@ -51,7 +51,7 @@ type Recorder struct {
 	budget *budget.Budgets
 
 	mu sync.Mutex
-	// said is what was told last of each object. A recorder is for one kind.
+	// said is what was reported last of each object. A recorder is for one kind.
 	said map[client.ObjectKey]map[string]bool
 }
 
@@ -92,7 +92,7 @@ func (r *Recorder) Say(about client.Object, kind string, reason api.Reason, text
 }
 
 // Tell writes an Event for each finding about an object that was not among those
-// of the last call. It reports false if some could not be told yet: the next call
+// of the last call. It reports false if some could not be reported yet: the next call
 // tries them again.
 func (r *Recorder) Tell(about client.Object, findings []api.Finding) bool {
 	r.mu.Lock()
@@ -128,7 +128,7 @@ func (r *Recorder) Forget(about client.ObjectKey) {
 	delete(r.said, about)
 }
 
-// event makes an Event. Its name tells its text, so that a process that starts
+// event makes an Event. Its name depends on its text, so that a process that starts
 // again does not repeat all that another one has said.
 func (r *Recorder) event(about client.Object, kind string, reason api.Reason, text string) (*corev1.Event, error) {
 	gvk, err := apiutil.GVKForObject(about, r.client.Scheme())
@@ -198,7 +198,7 @@ func (r *Recorder) write(ctx context.Context, e *corev1.Event) {
 	}
 }
 
-// again says that what an Event tells is true once more.
+// again says that what an Event says is true once more.
 func (r *Recorder) again(ctx context.Context, e *corev1.Event) error {
 	patch, err := json.Marshal(map[string]any{"lastTimestamp": e.LastTimestamp})
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// AnnotationFingerprint tells apart what was desired at different times.
+// AnnotationFingerprint differs between what was desired at different times.
 const AnnotationFingerprint = "fairlead.dev/fingerprint"
 
-// Added reports whether somebody added to a pod what derives does not see.
+// Added reports whether another program added to a pod what derives does not see.
 func Added(live, desired corev1.PodSpec) bool {
 	if len(live.Containers) != len(desired.Containers) || len(live.InitContainers) != len(desired.InitContainers) ||
 		len(live.Volumes) != len(desired.Volumes) || len(live.Tolerations) != len(desired.Tolerations) ||

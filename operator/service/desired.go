@@ -16,7 +16,7 @@ import (
 )
 
 // annotationLocalWithFallback asks network plug-ins that know it to use
-// routers on other nodes where a node has none of its own.
+// routers on other nodes where a node has no router.
 const annotationLocalWithFallback = "traffic-policy.network.alpha.openshift.io/local-with-fallback"
 
 // portMetrics is the name of the port with health, metrics and statistics.

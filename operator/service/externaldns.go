@@ -15,7 +15,7 @@ const (
 )
 
 // withName asks external-dns for the wildcard name by annotations of the
-// Service, where the operator is told to leave names to it in this way. What an
+// Service, where --dns=external-dns-service leaves names to it. What an
 // administrator annotated himself wins.
 func withName(desired, live *corev1.Service, s effective.Settings) {
 	if !s.NameByService {

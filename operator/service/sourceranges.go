@@ -30,7 +30,7 @@ func AnnotatedRanges(service *corev1.Service) ([]string, error) {
 }
 
 // withRanges limits the Service to the ranges of its annotation where the
-// IngressController names none. If the annotation cannot be read, whoever could
+// IngressController names none. If the annotation cannot be read, clients that could
 // not connect still cannot.
 func withRanges(desired, live *corev1.Service) {
 	if live == nil || len(desired.Spec.LoadBalancerSourceRanges) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead/fairlead/operator/pod"
 )
 
-// kind is the kind by which the Prometheus operator is told what to
+// kind is the kind by which the Prometheus operator learns what to
 // read. It is handled without a Go type: most clusters have none.
 var kind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
@@ -26,7 +26,7 @@ func desired(s effective.Settings, owner *appsv1.Deployment) *unstructured.Unstr
 			"bearerTokenFile": pod.ServiceAccountPath + "/token",
 			"tlsConfig": map[string]any{
 				"serverName": api.CanonicalHostname(s.Name, s.Domain),
-				// The certificate itself is trusted, whoever signed it.
+				// The certificate itself is trusted, no matter which CA signed it.
 				"ca": map[string]any{"secret": map[string]any{"name": api.CertificateSecretName(s.Name), "key": "tls.crt"}},
 			},
 		}

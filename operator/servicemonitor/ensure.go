@@ -46,7 +46,7 @@ func (m *Keeper) exist(now time.Time, again time.Duration) (bool, error) {
 }
 
 // Ensure writes the ServiceMonitor where there are such. It is
-// not watched; what somebody changes is put right when something else happens.
+// not watched; changes by other programs are reverted when something else happens.
 //
 // Whether there are such is asked again after a while.
 func (m *Keeper) Ensure(ctx context.Context, w apply.Writer, s effective.Settings, owner *appsv1.Deployment, now time.Time, again time.Duration) error {

@@ -24,13 +24,13 @@ func dnsConditions(in Input) []condition {
 			"external-dns publishes *."+in.Settings.Domain+", as the annotation "+service.AnnotationExternalName+" of the LoadBalancer service asks it to")}
 	case !in.DNS && in.Settings.NotOurName == "":
 		return []condition{isFalse(ConditionDNSManaged, api.ReasonNoDNSZones,
-			"the operator publishes no names (flag --dns); *."+in.Settings.Domain+" must be published by somebody else")}
+			"the operator publishes no names (flag --dns); *."+in.Settings.Domain+" must be published by the administrator")}
 	case in.Settings.NotOurName != "":
 		return []condition{isFalse(ConditionDNSManaged, "UnmanagedLoadBalancerDNS",
-			in.Settings.NotOurName+"; *."+in.Settings.Domain+" must be published by somebody else")}
+			in.Settings.NotOurName+"; *."+in.Settings.Domain+" must be published by the administrator")}
 	case lb != nil && lb.DNSManagementPolicy == operatorv1.UnmanagedLoadBalancerDNS:
 		return []condition{isFalse(ConditionDNSManaged, "UnmanagedLoadBalancerDNS",
-			"dnsManagementPolicy is Unmanaged; *."+in.Settings.Domain+" must be published by somebody else")}
+			"dnsManagementPolicy is Unmanaged; *."+in.Settings.Domain+" must be published by the administrator")}
 	}
 	managed := isTrue(ConditionDNSManaged, "Normal", "The wildcard name is published by the operator")
 	return []condition{managed, dnsReady(in.Records)}

@@ -34,6 +34,6 @@ func keepAliveConditions(ic *operatorv1.IngressController, balancer *corev1.Serv
 
 // keepAliveOf returns how long the router keeps idle connections.
 func keepAliveOf(ic *operatorv1.IngressController) time.Duration {
-	settings, _ := router.From(ic, router.Flags{}) // what is wrong with it is told by the router
+	settings, _ := router.From(ic, router.Flags{}) // the router reports what is wrong with it
 	return cmp.Or(settings.Render.Timeouts.KeepAlive, model.DefaultKeepAlive)
 }

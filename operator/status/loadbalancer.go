@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead/fairlead/operator/service"
 )
 
-// cloudReady is the condition LoadBalancerReady as the cloud controller tells
+// cloudReady is the condition LoadBalancerReady as the cloud controller writes
 // it in the Service's status.
 func cloudReady(in Input) (condition, bool) {
 	c := meta.FindStatusCondition(in.LoadBalancer.Status.Conditions, api.ConditionCloudReady)
@@ -35,7 +35,7 @@ func loadBalancerProgressing(in Input) condition {
 	class := balancer.Spec.LoadBalancerClass
 	if in.Settings.CloudClass != "" && (class == nil && !service.CloudServed(balancer) || class != nil && *class != in.Settings.CloudClass) {
 		return isTrue(conditionLoadBalancerProgress, "OperandsProgressing", fmt.Sprintf(
-			"The service was made for another load balancer, and its class cannot be changed: whoever serves it now goes on. To move it to %s run: kubectl -n %s delete service %s",
+			"The service was made for another load balancer, and its class cannot be changed: the provider that serves it now keeps serving it. To move it to %s run: kubectl -n %s delete service %s",
 			in.Settings.CloudClass, balancer.Namespace, balancer.Name))
 	}
 	c := meta.FindStatusCondition(balancer.Status.Conditions, api.ConditionCloudProgressing)

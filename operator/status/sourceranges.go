@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead/fairlead/operator/service"
 )
 
-// ConditionEvaluation tells of something that works and is to be done in another
+// ConditionEvaluation is about something that works and is to be done in another
 // way, as on OpenShift.
 const ConditionEvaluation = "EvaluationConditionsDetected"
 

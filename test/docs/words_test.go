@@ -69,7 +69,6 @@ var sources = []source{
 // fails for a file that is here without need.
 var unclean = map[string]string{
 	"docs/routes/annotations.md":    "generated from router/policy",
-	"docs/routes/reasons.md":        "generated from package api",
 	"docs/cloud/aws-annotations.md": "generated from lbprovider/cloud/aws/stack",
 }
 

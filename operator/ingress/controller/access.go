@@ -19,7 +19,7 @@ import (
 const (
 	// accessSettles is how long API servers may take to learn of a right that
 	// was given: each watches the Roles by itself. A refusal within this time is
-	// tried again every accessRetry and not told.
+	// tried again every accessRetry and not reported.
 	accessSettles = 5 * time.Second
 	accessRetry   = 200 * time.Millisecond
 )
@@ -142,7 +142,7 @@ func ensure[T client.Object](ctx context.Context, r *reconciler, i *networkingv1
 	return true, nil, nil
 }
 
-// refusedAccess tells refusals of the API server that trying again at once
+// refusedAccess recognises refusals of the API server that trying again at once
 // cannot heal from others.
 func refusedAccess(i *networkingv1.Ingress, key client.ObjectKey, err error) (bool, *api.Finding, error) {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {

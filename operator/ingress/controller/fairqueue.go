@@ -31,7 +31,7 @@ type turns struct {
 
 func newTurns() *turns { return &turns{namespaces: list.New(), waiting: map[string]*list.List{}} }
 
-// Touch implements workqueue.Queue: whoever waits already stays where it is.
+// Touch implements workqueue.Queue: what waits already stays where it is.
 func (t *turns) Touch(reconcile.Request) {}
 
 // Push implements workqueue.Queue.

@@ -39,7 +39,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, registry.Register(m)
 }
 
-// set tells about an Ingress and the Routes that belong to it.
+// set counts an Ingress and the Routes that belong to it.
 func (m *metrics) set(i *networkingv1.Ingress, routes map[string]*routev1.Route, managed bool) {
 	f := facts{classless: i.Spec.IngressClassName == nil || *i.Spec.IngressClassName == "", managed: managed, hosts: make(map[string]string, len(routes))}
 	for name, r := range routes {

@@ -114,7 +114,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// withoutEchoes drops what routers say of a Secret that is told already.
+// withoutEchoes drops what routers say of a Secret that is reported already.
 func withoutEchoes(refusals, told []api.Finding) []api.Finding {
 	if !slices.ContainsFunc(told, func(f api.Finding) bool { return f.Reason == api.ReasonCertificateInvalid }) {
 		return refusals

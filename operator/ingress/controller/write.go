@@ -34,7 +34,7 @@ const mostLeft = 2 * turnWrites
 var errTurnEnds = errors.New("its turn ends")
 
 const (
-	// Of these Options.Writes tells: each write is work for all routers.
+	// Options.Writes limits these: each write is work for all routers.
 	writesBurst, writesRate = 10_000, 50
 	// writesPause is how long an Ingress waits if that is used up. To find out what
 	// is to be written takes longer than to write it.
