@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -45,7 +46,10 @@ func main() {
 	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
-		log.Error("router stopped", "err", err)
+		// Plain text, whatever the log's format: the last line becomes the message of
+		// the terminated container, and so of the IngressController's conditions,
+		// which a time in it would change at every attempt.
+		fmt.Fprintln(os.Stderr, "router:", err)
 		os.Exit(1)
 	}
 }
