@@ -74,7 +74,7 @@ func (c *command) lint(ctx context.Context, args []string) (int, error) {
 
 func (c *command) render(ctx context.Context, args []string) (int, error) {
 	fs, o := c.flags("render")
-	version := fs.String("haproxy", "3.4", "")
+	version, check := fs.String("haproxy", "3.4", ""), fs.Bool("check", false, "")
 	if _, err := parse(fs, o, args, "", 0); err != nil {
 		return 0, err
 	}
@@ -86,5 +86,12 @@ func (c *command) render(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return exitGood, c.write(r, o)
+	if !*check {
+		return exitGood, c.write(r, o)
+	}
+	checked := r.Check()
+	if len(checked.Faults) > 0 {
+		return exitBad, c.write(checked, o)
+	}
+	return exitGood, c.write(checked, o)
 }

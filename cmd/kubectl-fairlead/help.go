@@ -76,11 +76,14 @@ Examples
   kubectl fairlead render -f manifests/
   kubectl fairlead render -f manifests/ --haproxy 3.0
   kubectl fairlead render -f manifests/ -o json | jq -r '.files["haproxy.cfg"]'
+  kubectl fairlead render -f manifests/ --check
 
 Flags
       --haproxy VERSION       write for HAProxy 3.0, 3.2 or 3.4 (default)
+      --check                 show no files; read the configuration as HAProxy's configuration library does, and
+                              report sections that are missing and lines that are not understood
 
-Exit code: 0 done, 2 wrong arguments or something could not be read.
+Exit code: 0 done, 1 --check found something, 2 wrong arguments or something could not be read.
 `
 
 const helpLB = `kubectl fairlead lb [ADDRESS] says which node announces an address, since when, which nodes would be next, which

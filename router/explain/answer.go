@@ -13,6 +13,7 @@ const (
 	SchemaWhy     = "fairlead.dev/why/v1"
 	SchemaLint    = "fairlead.dev/lint/v1"
 	SchemaRender  = "fairlead.dev/render/v1"
+	SchemaCheck   = "fairlead.dev/render-check/v1"
 )
 
 // Explanation is the answer to "what becomes of this request".

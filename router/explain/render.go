@@ -75,6 +75,35 @@ func (w *World) Render(version string) (*Rendered, error) {
 	return r, nil
 }
 
+// Checked says whether a configuration is well formed.
+type Checked struct {
+	Schema  string `json:"schema"`
+	HAProxy string `json:"haproxy"`
+	// Faults are what is wrong, in the order of the file.
+	Faults []string `json:"faults,omitempty"`
+}
+
+// Check reads the configuration as the router does before it writes it.
+func (r *Rendered) Check() *Checked {
+	c := &Checked{Schema: SchemaCheck, HAProxy: r.HAProxy}
+	if err := render.Check(r.Files["haproxy.cfg"]); err != nil {
+		c.Faults = strings.Split(err.Error(), "\n")
+	}
+	return c
+}
+
+// Text writes a line for each fault.
+func (c *Checked) Text(w io.Writer) error {
+	p := &printer{w: w}
+	for _, fault := range c.Faults {
+		p.line("%s", fault)
+	}
+	if len(c.Faults) == 0 {
+		p.line("haproxy.cfg for HAProxy %s is well formed", c.HAProxy)
+	}
+	return p.err
+}
+
 func relative(path string) string { return strings.TrimPrefix(path, workDir+"/") }
 
 // redact leaves the private keys out of a PEM text.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"text/template"
 	"time"
 
@@ -41,8 +40,18 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 	s = s.withDefaults()
 	data, base := skeletonData(s, l, caps), Base{Files: baseFiles(s, l)}
 	var body bytes.Buffer
-	if err := tmpl.Execute(&body, data); err != nil {
-		return Base{}, fmt.Errorf("render the HAProxy template: %w", err)
+	write := func(description string) error {
+		if data.Head, err = buildHead(s, l, caps, description); err != nil {
+			return err
+		}
+		body.Reset()
+		if err := tmpl.Execute(&body, data); err != nil {
+			return fmt.Errorf("render the HAProxy template: %w", err)
+		}
+		return nil
+	}
+	if err := write("fairlead"); err != nil {
+		return Base{}, err
 	}
 	h := fnv.New64a()
 	_, _ = h.Write(body.Bytes())
@@ -50,13 +59,12 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		_, _ = h.Write([]byte(base.Files[path]))
 	}
 	base.Fingerprint = descriptionPrefix + strconv.FormatUint(h.Sum64(), 16)
-	data.Description = base.Fingerprint
-	body.Reset()
-	if err := tmpl.Execute(&body, data); err != nil {
-		return Base{}, fmt.Errorf("render the HAProxy template: %w", err)
+	if err := write(base.Fingerprint); err != nil {
+		return Base{}, err
 	}
 	base.Text = body.String()
-	return base, nil
+	_, err = structure(base.Text)
+	return base, err
 }
 
 // baseFiles are the files that the skeleton names.
@@ -92,12 +100,13 @@ type skeleton struct {
 	Mode, CookieName, CookieAttributes model.Field
 	Restricted                         string
 
-	Description, HardStopAfter string
-	RunDir, MapsDir            string
-	PagesDir                   string
-	CrtList, Inspect           string
-	Global, Timeouts, Front    []string
-	HTTPBinds, HTTPSBinds      []string
+	// Head has the sections that buildHead makes.
+	Head                  string
+	RunDir, MapsDir       string
+	PagesDir              string
+	CrtList, Inspect      string
+	Timeouts              []string
+	HTTPBinds, HTTPSBinds []string
 	// HTTPOptions and SortOptions begin the frontends that route HTTP and the
 	// one that sorts TLS connections; SortRules end the latter's rules.
 	HTTPOptions, SortOptions, SortRules []string
@@ -139,11 +148,10 @@ type profile struct {
 
 func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	d := &skeleton{
-		Description: "fairlead", HardStopAfter: milliseconds(s.HardStopAfter),
 		Mode: model.FieldMode, CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes, Restricted: model.FlagRestricted,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
-		Global: globalLines(s, l, caps), Timeouts: timeoutLines(s.Timeouts),
+		Timeouts:  timeoutLines(s.Timeouts),
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
@@ -160,18 +168,18 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")
 	}
-	if !caps.DynamicBackends || s.HTTP.DeferClose {
-		// A client whose connection is idle hears of its end with the next
-		// answer, because a plain close could cross its next request. Where
-		// reloads are part of every day, this is always so. The price is that
-		// the old process, also at the end of a pod, stays until idle clients
-		// have left.
-		d.Front = append(d.Front, "option idle-close-on-response")
-	}
 	for _, p := range model.Profiles() {
 		d.addProfile(p, s)
 	}
 	return d
+}
+
+// closesIdle reports whether a client whose connection is idle hears of its end with
+// the next answer, because a plain close could cross its next request. Where reloads
+// are part of every day, this is always so. The price is that the old process, also
+// at the end of a pod, stays until idle clients have left.
+func closesIdle(s Settings, caps plan.Capabilities) bool {
+	return !caps.DynamicBackends || s.HTTP.DeferClose
 }
 
 func (d *skeleton) addProfile(p model.Profile, s Settings) {
@@ -214,17 +222,27 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(min(max(d.Milliseconds(), 1), most), 10) + "ms"
 }
 
-func timeoutLines(t Timeouts) []string {
-	return []string{
-		"timeout connect " + milliseconds(t.Connect),
-		"timeout client " + milliseconds(t.Client),
-		"timeout client-hs 10s",
-		"timeout client-fin " + milliseconds(t.ClientFin),
-		"timeout server " + milliseconds(t.Server),
-		"timeout server-fin " + milliseconds(t.ServerFin),
-		"timeout http-request 10s",
-		"timeout http-keep-alive " + milliseconds(t.KeepAlive),
+// commonTimeouts are the names and values of those that all sections of defaults
+// have.
+func commonTimeouts(t Timeouts) [][2]string {
+	return [][2]string{
+		{"connect", milliseconds(t.Connect)},
+		{"client", milliseconds(t.Client)},
+		{"client-hs", "10s"},
+		{"client-fin", milliseconds(t.ClientFin)},
+		{"server", milliseconds(t.Server)},
+		{"server-fin", milliseconds(t.ServerFin)},
+		{"http-request", "10s"},
+		{"http-keep-alive", milliseconds(t.KeepAlive)},
 	}
+}
+
+func timeoutLines(t Timeouts) []string {
+	var lines []string
+	for _, timeout := range commonTimeouts(t) {
+		lines = append(lines, "timeout "+timeout[0]+" "+timeout[1])
+	}
+	return lines
 }
 
 // unbounded is more reloads than there ever are.
@@ -235,55 +253,3 @@ const hotBuffers = 64
 
 // ownConnections are those of probes and metrics, on top of those of clients.
 const ownConnections = 100
-
-func globalLines(s Settings, l Layout, caps plan.Capabilities) []string {
-	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if s.MaxConn > 0 {
-		// A TLS connection that ends here takes one more, from frontend to
-		// frontend. connectionRules hold MaxConn itself.
-		add("maxconn %d", 2*s.MaxConn+ownConnections)
-	}
-	add("nbthread %d", s.Threads)
-	add("tune.bufsize %d", s.BufferBytes)
-	add("tune.maxrewrite %d", s.RewriteBytes)
-	// What a thread keeps of freed memory for itself. HAProxy's 512 kB hold
-	// few buffers of this size, and each further one is a trip to malloc: 8 %
-	// of a request's cost (3.4.7).
-	add("tune.memory.hot-size %d", hotBuffers*s.BufferBytes)
-	// The supervisor bounds the old workers instead: haproxy.MaxOldWorkers.
-	add("mworker-max-reloads %d", unbounded)
-	if caps.Lua {
-		add("lua-load-per-thread %s", l.LuaFile())
-	}
-	if caps.DynamicBackends {
-		add("tune.cli.max-payload-size 1048576")
-	}
-	add("ssl-default-bind-options ssl-min-ver %s", s.TLS.MinVersion)
-	for _, option := range []struct{ name, value string }{
-		{"ciphers", s.TLS.Ciphers}, {"ciphersuites", s.TLS.Suites}, {"curves", s.TLS.Curves},
-	} {
-		if option.value != "" {
-			add("ssl-default-bind-%s %s", option.name, option.value)
-		}
-	}
-	for _, name := range s.HTTP.CaseAdjustments {
-		add("h1-case-adjust %s %s", quote(lower(name)), quote(name))
-	}
-	if s.Log.Target != "" {
-		add("log-send-hostname")
-		add("log %s len %d %s%s info", s.Log.Target, s.Log.MaxLength, logForm(s.Log.Target), s.Log.Facility)
-		if n := s.Log.Cookie.Length; n > 62 {
-			add("tune.http.cookielen %d", n+1)
-		}
-	}
-	return lines
-}
-
-// logForm is how lines are framed where no syslog server reads them.
-func logForm(target string) string {
-	if target == "stdout" || strings.HasPrefix(target, "/") {
-		return "format raw "
-	}
-	return ""
-}

@@ -1,12 +1,9 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 
-	parser "github.com/haproxytech/config-parser/v5"
-	"github.com/haproxytech/config-parser/v5/options"
-
-	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -24,18 +21,39 @@ func TestSkeletonParses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := parser.New(options.String(base.Text))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+		if err := render.Check(base.Text); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		for section, want := range map[parser.Section]int{parser.Frontends: 4, parser.Defaults: 1 + len(model.Profiles()), parser.Backends: 6} {
-			got, err := p.SectionsGet(section)
-			if err != nil || len(got) != want {
-				t.Errorf("%s: %d sections %s (%v), want %d: %v", name, len(got), section, err, want, got)
+	}
+}
+
+// TestCheck: what no process may start without is missed, and so is a line that is
+// none of HAProxy's.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	base, err := render.Skeleton(render.Settings{HTTPPort: 80, HTTPSPort: 443}, render.Layout{Dir: "/d"}, plan.Capabilities{DynamicBackends: true, Lua: true, MaxPayload: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ old, now, want string }{
+		"no runtime socket":       {"  stats socket ", "  # ", "no runtime socket"},
+		"a frontend is gone":      {"frontend public_ssl from", "frontend other from", "no frontend public_ssl"},
+		"other defaults":          {"frontend public from d_front", "frontend public from tcp_random_1m0s", "no frontend public from d_front"},
+		"nothing listens":         {"  bind *:80\n", "", "public of the HAProxy configuration listens nowhere"},
+		"a profile is gone":       {"defaults http_random\n", "defaults http_other\n", "no defaults http_random"},
+		"a value with a line":     {"  tune.bufsize ", "  evil on\n  tune.bufsize ", `"evil on"`},
+		"a line in a frontend":    {"  bind *:443", "  evil on\n  bind *:443", `frontend public_ssl of the HAProxy configuration has a line that is not understood: "evil on"`},
+		"a line in some defaults": {"defaults http_random\n", "defaults http_random\n  evil on\n", `"evil on"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(base.Text, tt.old, tt.now, 1)
+			if text == base.Text {
+				t.Fatalf("the skeleton has no %q", tt.old)
 			}
-		}
-		if d, err := p.Get(parser.Global, parser.GlobalSectionName, "description"); err != nil {
-			t.Errorf("%s: no description %s: %v %v", name, base.Fingerprint, d, err)
-		}
+			if err := render.Check(text); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
