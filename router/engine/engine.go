@@ -14,8 +14,6 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
-	"github.com/fairlead/fairlead/router/render"
-	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
 )
 
@@ -36,59 +34,6 @@ const (
 	// one by one over the runtime socket.
 	goneLimit = 15 * time.Second
 )
-
-// Cluster is where objects and their changes come from.
-type Cluster interface {
-	door.Source
-	// Wake receives after something changed.
-	Wake() <-chan struct{}
-	// Take returns what changed since the last call.
-	Take() door.Changes
-	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
-	// each of them, or why it cannot be read, is known.
-	NeedSecrets(model.Objects)
-	WaitForSecrets(context.Context) bool
-}
-
-// StatusSink is told what the router says about routes. Its methods do not block.
-type StatusSink interface {
-	Publish([]model.RouteStatus)
-	Forget([]model.Object)
-}
-
-// Options configure an Engine.
-type Options struct {
-	// Doors are those that objects come in by.
-	Doors    []door.Door
-	Cluster  Cluster
-	Statuses StatusSink
-	Layout   render.Layout
-	// State keeps what the next process reads; default is a folder of the layout.
-	State *statefile.Store
-	Caps  plan.Capabilities
-	// Binary is HAProxy's program, to ask what it has against its files when
-	// it does not start. Empty leaves that question out.
-	Binary string
-	// Settings returns the router-wide settings as they are now. It is asked
-	// at each change of everything, and when SettingsChanged, which may be
-	// nil, receives.
-	Settings        func() settings.Settings
-	SettingsChanged <-chan struct{}
-	// SettingsRefused, if set, is told when HAProxy refuses the settings, and
-	// with nil when others are tried instead.
-	SettingsRefused func(*api.Finding)
-	// FilesFailed, if set, is told that HAProxy's files cannot be written, and
-	// with nil when they can be again.
-	FilesFailed func(*api.Finding)
-	// Certificate answers for hosts that bring none. Updates come over
-	// Certificates, which may be nil.
-	Certificate  *model.Certificate
-	Certificates <-chan *model.Certificate
-	// DriftCheck is how often HAProxy is read back; default DefaultDriftCheck.
-	DriftCheck time.Duration
-	Log        *slog.Logger
-	Metrics    *Metrics
-}
 
 // Engine applies the pipeline's wanted state to HAProxy. One goroutine owns it.
 type Engine struct {
@@ -118,8 +63,12 @@ type Engine struct {
 	// is known.
 	pid    int
 	seenAt time.Time
-	// turns are changes that are not taken in yet.
+	// turns are changes that are not taken in yet, turn is the one under way.
 	turns *turns
+	turn  struct {
+		routes int
+		began  time.Time
+	}
 	// owners are the pipeline's of now, or nil if nobody asked for them.
 	owners plan.Owners
 	// pending is what may differ between live and want.
@@ -188,6 +137,24 @@ func New(o Options) (*Engine, error) {
 // Run serves until the context ends. The cluster must have delivered its first
 // state before.
 func (e *Engine) Run(ctx context.Context) error {
+	e.takeFirstState(ctx)
+	if err := e.attach(); err != nil {
+		return err
+	}
+	e.startup.end("files")
+	for {
+		wait := e.sync()
+		e.endTurn()
+		if !e.waitForWork(ctx, wait) {
+			e.finish()
+			return nil
+		}
+		e.beginTurn()
+	}
+}
+
+// takeFirstState computes what is wanted of all that is there.
+func (e *Engine) takeFirstState(ctx context.Context) {
 	e.startup.end("list")
 	e.o.Cluster.Take()
 	e.update(door.Changes{All: true})
@@ -196,45 +163,54 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.update(e.o.Cluster.Take())
 	}
 	e.startup.end("compute")
-	if err := e.attach(); err != nil {
-		return err
+}
+
+// waitForWork waits until something has changed or is due, at most so long, and
+// takes it in. It reports false if the context has ended.
+func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
+	if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
+		wait = min(wait, next)
 	}
-	e.startup.end("files")
-	var turn door.Changes
-	var began time.Time
-	for {
-		wait := e.sync()
-		if n := len(turn.Objects) + len(turn.Endpoints); n > 0 {
-			e.turns.took(n, time.Since(began), time.Now())
-		}
-		if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
-			wait = min(wait, next)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			e.refreshed(e.refresh.wait())
-			e.lastGood.next = time.Time{}
-			e.saveLastGood()
-			return nil
-		case err := <-e.refresh.running:
-			e.refreshed(err)
-		case <-e.o.Cluster.Wake():
-			e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
-		case c := <-e.o.Certificates:
-			e.pending.Add(e.pipeline.SetDefaultCertificate(c))
-		case <-e.o.SettingsChanged:
-			e.update(door.Changes{All: true})
-		case <-timer.C:
-			// What came meanwhile shares the next turn.
-			e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
-		}
-		timer.Stop()
-		began = time.Now()
-		turn = e.turns.next(began)
-		e.update(turn)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case err := <-e.refresh.running:
+		e.refreshed(err)
+	case <-e.o.Cluster.Wake():
+		e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
+	case c := <-e.o.Certificates:
+		e.pending.Add(e.pipeline.SetDefaultCertificate(c))
+	case <-e.o.SettingsChanged:
+		e.update(door.Changes{All: true})
+	case <-timer.C:
+		// What came meanwhile shares the next turn.
+		e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
 	}
+	return true
+}
+
+// beginTurn takes the routes in whose turn it is, and endTurn notes how long it took
+// until HAProxy served them.
+func (e *Engine) beginTurn() {
+	now := time.Now()
+	turn := e.turns.next(now)
+	e.turn.routes, e.turn.began = len(turn.Objects)+len(turn.Endpoints), now
+	e.update(turn)
+}
+
+func (e *Engine) endTurn() {
+	if e.turn.routes > 0 {
+		e.turns.took(e.turn.routes, time.Since(e.turn.began), time.Now())
+	}
+}
+
+// finish writes what the next process reads.
+func (e *Engine) finish() {
+	e.refreshed(e.refresh.wait())
+	e.lastGood.next = time.Time{}
+	e.saveLastGood()
 }
 
 // update takes changes into the wanted state.

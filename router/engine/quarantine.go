@@ -296,7 +296,7 @@ func (e *Engine) blameFiles() {
 		return
 	}
 	e.blamedAt = time.Now()
-	for {
+	for range maxBlames {
 		ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
 		messages, err := haproxy.Check(ctx, e.o.Binary, e.o.Layout)
 		cancel()

@@ -72,22 +72,24 @@ func (e *Engine) replaced(surplus int) {
 	e.log.Error("too many reloads while connections last: the oldest workers of HAProxy end with their connections", "workers", surplus, "most", haproxy.MaxOldWorkers)
 }
 
-// reload makes HAProxy start a new worker from files that have everything.
+// maxBlames is how many times in a row a refused reload is tried again, each time
+// without one route more. The sync that follows goes on from there.
+const maxBlames = 100
+
+// reload makes HAProxy start a new worker from files that have everything. While
+// HAProxy refuses them for the sake of a route, that route falls back.
 func (e *Engine) reload(reason string) error {
 	began := time.Now()
-	if err := e.writeFiles(); err != nil {
-		return err
-	}
-	surplus := e.countOldWorkers(0) + 1 - haproxy.MaxOldWorkers
-	if err := e.runtime.Reload(); err != nil {
-		e.o.Metrics.reloadFailures.Inc()
-		if refusal, ok := errors.AsType[*haproxy.RefusedError](err); ok && (e.blame(refusal.Log) || e.bisect()) {
-			return e.reload(reason) // each turn one route more falls back
+	for blamed := 0; ; blamed++ {
+		err := e.startWorker()
+		if err == nil {
+			break
 		}
-		return err
+		refusal, refused := errors.AsType[*haproxy.RefusedError](err)
+		if !refused || blamed == maxBlames || !e.blame(refusal.Log) && !e.bisect() {
+			return err
+		}
 	}
-	e.reloadedAt = time.Now()
-	e.replaced(surplus)
 	e.o.Metrics.reloads.WithLabelValues(reason).Inc()
 	e.log.Info("reloaded HAProxy", "reason", reason, "dur", time.Since(began).Round(time.Millisecond))
 	info, err := e.runtime.Info()
@@ -96,4 +98,19 @@ func (e *Engine) reload(reason string) error {
 	}
 	e.skeleton.started()
 	return e.readBack(info.PID)
+}
+
+// startWorker writes the files and makes HAProxy read them.
+func (e *Engine) startWorker() error {
+	if err := e.writeFiles(); err != nil {
+		return err
+	}
+	surplus := e.countOldWorkers(0) + 1 - haproxy.MaxOldWorkers
+	if err := e.runtime.Reload(); err != nil {
+		e.o.Metrics.reloadFailures.Inc()
+		return err
+	}
+	e.reloadedAt = time.Now()
+	e.replaced(surplus)
+	return nil
 }

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/router/statefile"
+)
+
+// Cluster is where objects and their changes come from.
+type Cluster interface {
+	door.Source
+	// Wake receives after something changed.
+	Wake() <-chan struct{}
+	// Take returns what changed since the last call.
+	Take() door.Changes
+	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
+	// each of them, or why it cannot be read, is known.
+	NeedSecrets(model.Objects)
+	WaitForSecrets(context.Context) bool
+}
+
+// StatusSink is told what the router says about routes. Its methods do not block.
+type StatusSink interface {
+	Publish([]model.RouteStatus)
+	Forget([]model.Object)
+}
+
+// Options configure an Engine.
+type Options struct {
+	// Doors are those that objects come in by.
+	Doors    []door.Door
+	Cluster  Cluster
+	Statuses StatusSink
+	Layout   render.Layout
+	// State keeps what the next process reads; default is a folder of the layout.
+	State *statefile.Store
+	Caps  plan.Capabilities
+	// Binary is HAProxy's program, to ask what it has against its files when
+	// it does not start. Empty leaves that question out.
+	Binary string
+	// Settings returns the router-wide settings as they are now. It is asked
+	// at each change of everything, and when SettingsChanged, which may be
+	// nil, receives.
+	Settings        func() settings.Settings
+	SettingsChanged <-chan struct{}
+	// SettingsRefused, if set, is told when HAProxy refuses the settings, and
+	// with nil when others are tried instead.
+	SettingsRefused func(*api.Finding)
+	// FilesFailed, if set, is told that HAProxy's files cannot be written, and
+	// with nil when they can be again.
+	FilesFailed func(*api.Finding)
+	// Certificate answers for hosts that bring none. Updates come over
+	// Certificates, which may be nil.
+	Certificate  *model.Certificate
+	Certificates <-chan *model.Certificate
+	// DriftCheck is how often HAProxy is read back; default DefaultDriftCheck.
+	DriftCheck time.Duration
+	Log        *slog.Logger
+	Metrics    *Metrics
+}
