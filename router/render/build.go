@@ -131,7 +131,7 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 
 // timeouts are those that all sections of defaults have.
 func (b *sections) timeouts(t Timeouts) {
-	for _, timeout := range append(commonTimeouts(t), [2]string{"tunnel", milliseconds(t.Tunnel)}) {
+	for _, timeout := range append(t.common(), [2]string{"tunnel", milliseconds(t.Tunnel)}) {
 		if name := "timeout " + timeout[0]; b.p.HasParser(b.section, name) {
 			b.set(name, types.SimpleTimeout{Value: timeout[1]})
 		} else {

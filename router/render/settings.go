@@ -51,6 +51,28 @@ type Timeouts struct {
 	Connect, Client, ClientFin, Server, ServerFin, Tunnel, KeepAlive, Inspect time.Duration
 }
 
+// common are the names and values of those that all sections of defaults have.
+func (t Timeouts) common() [][2]string {
+	return [][2]string{
+		{"connect", milliseconds(t.Connect)},
+		{"client", milliseconds(t.Client)},
+		{"client-hs", "10s"},
+		{"client-fin", milliseconds(t.ClientFin)},
+		{"server", milliseconds(t.Server)},
+		{"server-fin", milliseconds(t.ServerFin)},
+		{"http-request", "10s"},
+		{"http-keep-alive", milliseconds(t.KeepAlive)},
+	}
+}
+
+func (t Timeouts) lines() []string {
+	var lines []string
+	for _, timeout := range t.common() {
+		lines = append(lines, "timeout "+timeout[0]+" "+timeout[1])
+	}
+	return lines
+}
+
 // TLS says which TLS clients can speak.
 type TLS struct {
 	// MinVersion is HAProxy's name of the lowest version; default TLSv1.2.

@@ -151,7 +151,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 		Mode: model.FieldMode, CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes, Restricted: model.FlagRestricted,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
-		Timeouts:  timeoutLines(s.Timeouts),
+		Timeouts:  s.Timeouts.lines(),
 		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
@@ -220,29 +220,6 @@ func binds(s Settings, port int) []string {
 func milliseconds(d time.Duration) string {
 	const most = 2147483647
 	return strconv.FormatInt(min(max(d.Milliseconds(), 1), most), 10) + "ms"
-}
-
-// commonTimeouts are the names and values of those that all sections of defaults
-// have.
-func commonTimeouts(t Timeouts) [][2]string {
-	return [][2]string{
-		{"connect", milliseconds(t.Connect)},
-		{"client", milliseconds(t.Client)},
-		{"client-hs", "10s"},
-		{"client-fin", milliseconds(t.ClientFin)},
-		{"server", milliseconds(t.Server)},
-		{"server-fin", milliseconds(t.ServerFin)},
-		{"http-request", "10s"},
-		{"http-keep-alive", milliseconds(t.KeepAlive)},
-	}
-}
-
-func timeoutLines(t Timeouts) []string {
-	var lines []string
-	for _, timeout := range commonTimeouts(t) {
-		lines = append(lines, "timeout "+timeout[0]+" "+timeout[1])
-	}
-	return lines
 }
 
 // unbounded is more reloads than there ever are.
