@@ -30,21 +30,21 @@ func (e *Engine) repairDrift() error {
 		return nil
 	}
 	e.driftAt = time.Now()
-	digest, err := e.runtime.Digest(e.live, haproxy.Everything)
+	digest, err := e.haproxy.Digest(e.live, haproxy.Everything)
 	if err != nil {
 		return err
 	}
-	if e.compared && digest == e.digest || digest == e.runtime.Expect(e.live, haproxy.Everything) {
+	if e.compared && digest == e.digest || digest == e.haproxy.Expect(e.live, haproxy.Everything) {
 		e.repaired = nil
 		return nil
 	}
 	e.o.Metrics.readBacks.Inc()
-	found, err := e.runtime.ReadBack()
+	found, err := e.haproxy.ReadBack()
 	if err != nil {
 		return err
 	}
 	found.Recall(e.live)
-	if err := e.runtime.Inspect(found, e.live); err != nil {
+	if err := e.haproxy.Inspect(found, e.live); err != nil {
 		return err
 	}
 	p := plan.Diff(found, e.live, plan.FullScope(found, e.live), e.o.Caps)
@@ -81,17 +81,17 @@ func (e *Engine) distrust(steps []plan.Step) {
 // compared.
 func (e *Engine) readBack(pid int) error {
 	began, want := time.Now(), e.pipeline.Want()
-	digest, err := e.runtime.Digest(want, haproxy.Routes)
+	digest, err := e.haproxy.Digest(want, haproxy.Routes)
 	if err != nil {
 		return err
 	}
-	live, pending, same := want.Clone(), plan.NewScope(), digest == e.runtime.Expect(want, haproxy.Routes)
+	live, pending, same := want.Clone(), plan.NewScope(), digest == e.haproxy.Expect(want, haproxy.Routes)
 	if same {
 		// Of all names this is the one that does not stand for a content.
 		live.Certs[plan.DefaultCertID], pending.Certs[plan.DefaultCertID] = "", struct{}{}
 	} else {
 		e.o.Metrics.readBacks.Inc()
-		if live, err = e.runtime.ReadBack(); err != nil {
+		if live, err = e.haproxy.ReadBack(); err != nil {
 			return err
 		}
 		pending = plan.FullScope(live, want) // in this order its names are those of want

@@ -40,8 +40,7 @@ type Engine struct {
 	o        Options
 	log      *slog.Logger
 	pipeline *pipeline.Pipeline
-	runtime  *haproxy.Runtime
-	files    *haproxy.Files
+	haproxy  HAProxy
 
 	skeleton *skeleton
 
@@ -110,13 +109,12 @@ func New(o Options) (*Engine, error) {
 	if o.State == nil {
 		o.State = &statefile.Store{Dir: o.Layout.StateDir(), Log: o.Log, Discarded: o.Metrics.StateDiscarded, Failed: o.Metrics.WriteFailed}
 	}
-	files, err := haproxy.NewFiles(o.Layout, o.Caps)
-	if err != nil {
-		return nil, err
-	}
-	rt, err := haproxy.NewRuntime(o.Layout, o.Caps)
-	if err != nil {
-		return nil, err
+	if o.HAProxy == nil {
+		p, err := newProcess(o.Layout, o.Caps)
+		if err != nil {
+			return nil, err
+		}
+		o.HAProxy = p
 	}
 	first := o.Settings()
 	skeleton, err := newSkeleton(first.Render, o.Layout, o.Caps)
@@ -125,7 +123,7 @@ func New(o Options) (*Engine, error) {
 	}
 	skeleton.told = o.SettingsRefused
 	e := &Engine{
-		o: o, log: o.Log, files: files, runtime: rt, skeleton: skeleton,
+		o: o, log: o.Log, haproxy: o.HAProxy, skeleton: skeleton,
 		pipeline: pipeline.New(o.Doors, o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
 		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{},
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
@@ -238,7 +236,7 @@ func limited(s door.Settings, caps plan.Capabilities) door.Settings {
 // attach starts from what is there: a HAProxy that serves keeps serving, and
 // one that does not run starts from files with everything in them.
 func (e *Engine) attach() error {
-	if _, err := e.runtime.Info(); err == nil {
+	if _, err := e.haproxy.Info(); err == nil {
 		return nil // sync reads it back
 	}
 	if err := e.writeFiles(); !isFilesError(err) {
@@ -306,7 +304,7 @@ func (e *Engine) lost(err error) {
 		e.refreshFiles()
 	case e.goneSince.IsZero():
 		e.goneSince = time.Now()
-	case e.runtime.Starting(): // which takes its time where there are many routes
+	case e.haproxy.Starting(): // which takes its time where there are many routes
 	case time.Since(e.goneSince) > goneLimit:
 		e.startBare()
 	case time.Since(e.goneSince) > blameAfter && !e.bare:
@@ -328,7 +326,7 @@ func (e *Engine) startBare() {
 		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
 	}
 	e.bare = true
-	e.tellFiles(e.files.Write(e.skeleton.target.base, e.pipeline.Bare()))
+	e.tellFiles(e.haproxy.Write(e.skeleton.target.base, e.pipeline.Bare()))
 }
 
 // identify makes sure that live describes the process behind the socket. It
@@ -338,7 +336,7 @@ func (e *Engine) identify() error {
 	if e.pid != 0 && time.Since(e.seenAt) < processCheck {
 		return nil
 	}
-	info, err := e.runtime.Info()
+	info, err := e.haproxy.Info()
 	if err != nil {
 		return err
 	}
@@ -370,9 +368,8 @@ func (e *Engine) apply(p plan.Plan) error {
 	e.refresh.due, e.compared, e.appliedAt = true, false, began
 	e.removals.add(p.Removals, began.Add(removalPause))
 	// While routes are missing, they go before running traffic.
-	e.runtime.Gentle = e.Ready()
-	e.runtime.SetBuffer(e.skeleton.target.settings.BufferBytes)
-	take := e.runtime.Apply
+	e.haproxy.Pace(e.Ready(), e.skeleton.target.settings.BufferBytes)
+	take := e.haproxy.Apply
 	if e.alone {
 		e.alone, take = false, e.takeEach
 		e.log.Error("the last repair of HAProxy did not last; taking the steps one by one", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps))

@@ -40,6 +40,8 @@ type Options struct {
 	Cluster  Cluster
 	Statuses StatusSink
 	Layout   render.Layout
+	// HAProxy is the process; default is the one that runs in Layout.
+	HAProxy HAProxy
 	// State keeps what the next process reads; default is a folder of the layout.
 	State *statefile.Store
 	Caps  plan.Capabilities

@@ -62,7 +62,7 @@ func (e *Engine) isolate(refused []plan.Step) error {
 		if inBatch && !q.suspect(e, refused) {
 			q.all = true // nobody in particular: then all one by one
 		}
-		live, err := e.runtime.ReadBack()
+		live, err := e.haproxy.ReadBack()
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Ste
 		}
 	}
 	var refusal *haproxy.RefusedError
-	if err := e.runtime.Apply(calm, e.live.Apply); errors.As(err, &refusal) {
+	if err := e.haproxy.Apply(calm, e.live.Apply); errors.As(err, &refusal) {
 		return append([]plan.Step{}, refusal.Steps...), true, nil
 	} else if err != nil {
 		return nil, false, err
@@ -149,12 +149,12 @@ func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Ste
 // answer counts as refused only if the same process answers before and after it.
 func (e *Engine) takeAlone(s plan.Step, done func(plan.Step)) error {
 	for again := false; ; again = true {
-		err := e.runtime.Apply([]plan.Step{s}, done)
+		err := e.haproxy.Apply([]plan.Step{s}, done)
 		refusal, refused := errors.AsType[*haproxy.RefusedError](err)
 		if !refused || !refusal.Unanswered || again {
 			return err
 		}
-		info, err := e.runtime.Info()
+		info, err := e.haproxy.Info()
 		if err != nil {
 			return err
 		}

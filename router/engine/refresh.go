@@ -60,7 +60,7 @@ func (e *Engine) writeFiles() error {
 	for {
 		e.refreshed(e.refresh.wait())
 		state, base := e.pipeline.Want(), e.skeleton.target.base
-		e.refresh.start(func() error { return e.files.Write(base, state) })
+		e.refresh.start(func() error { return e.haproxy.Write(base, state) })
 		err := e.refresh.wait()
 		e.refresh.end()
 		if e.refuseUnsafe(err) {
@@ -137,7 +137,7 @@ func (e *Engine) refreshFiles() {
 	// The engine goes on to change its own maps, but never what they hold.
 	state := e.pipeline.Want().Clone()
 	base := e.skeleton.target.base
-	e.refresh.start(func() error { return e.files.Write(base, state) })
+	e.refresh.start(func() error { return e.haproxy.Write(base, state) })
 }
 
 // refreshed takes the end of a write in.

@@ -34,7 +34,7 @@ func (e *Engine) countOldWorkers(age time.Duration) int {
 		return e.old.known
 	}
 	e.old.seenAt = time.Now()
-	old, err := haproxy.OldWorkers(e.o.Layout)
+	old, err := e.haproxy.OldWorkers()
 	if err != nil {
 		return e.old.known // a master that starts; it is asked again
 	}
@@ -92,7 +92,7 @@ func (e *Engine) reload(reason string) error {
 	}
 	e.o.Metrics.reloads.WithLabelValues(reason).Inc()
 	e.log.Info("reloaded HAProxy", "reason", reason, "dur", time.Since(began).Round(time.Millisecond))
-	info, err := e.runtime.Info()
+	info, err := e.haproxy.Info()
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (e *Engine) startWorker() error {
 		return err
 	}
 	surplus := e.countOldWorkers(0) + 1 - haproxy.MaxOldWorkers
-	if err := e.runtime.Reload(); err != nil {
+	if err := e.haproxy.Reload(); err != nil {
 		e.o.Metrics.reloadFailures.Inc()
 		return err
 	}

@@ -77,7 +77,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 	}
 	e.refresh.due, e.compared = true, false
 	for _, step := range plan.Removal(e.live, s) {
-		err := e.runtime.Apply([]plan.Step{step}, e.live.Apply)
+		err := e.haproxy.Apply([]plan.Step{step}, e.live.Apply)
 		if err == nil {
 			continue
 		}

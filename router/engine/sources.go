@@ -35,7 +35,7 @@ func (e *Engine) lookAtSources() {
 	}
 	e.sources.at = time.Now()
 	count, told, fresh := 0, map[string]bool{}, []haproxy.RefusedSource{}
-	if err := e.runtime.RefusedSources(func(s haproxy.RefusedSource) {
+	if err := e.haproxy.RefusedSources(func(s haproxy.RefusedSource) {
 		if count++; count > maxSourcesKept {
 			return
 		}

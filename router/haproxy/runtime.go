@@ -59,9 +59,8 @@ type Runtime struct {
 	socket runtime.SingleRuntime
 	// Commands counts the lines sent, for metrics and tests.
 	Commands int
-	// Gentle makes Apply give HAProxy's traffic a rest between lines that take
-	// long. It is for a process that serves.
-	Gentle bool
+	// gentle is what Pace says.
+	gentle bool
 	// seed is that of digests.
 	seed maphash.Seed
 	pace pace
@@ -112,7 +111,7 @@ func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 		return err
 	}
 	for _, l := range lines {
-		if wait := r.pace.before(l.cost, time.Now()); r.Gentle && wait > 0 {
+		if wait := r.pace.before(l.cost, time.Now()); r.gentle && wait > 0 {
 			<-time.After(wait)
 		}
 		answers, err := r.run(l)

@@ -28,8 +28,12 @@ type command struct {
 // smallest buffer that HAProxy can be given has 16 KiB.
 const minCommand = 15 << 10
 
-// SetBuffer tells the size of HAProxy's buffers, which bounds commands.
-func (r *Runtime) SetBuffer(bytes int) { r.command = max(minCommand, bytes-1<<10) }
+// Pace says how Apply is to take steps: with rests for HAProxy's traffic between
+// lines that take long, as suits a process that serves, and in commands that fit
+// buffers of so many bytes.
+func (r *Runtime) Pace(gentle bool, buffer int) {
+	r.gentle, r.command = gentle, max(minCommand, buffer-1<<10)
+}
 
 // say puts values into a form.
 func say(f form, values ...string) command {

@@ -60,6 +60,9 @@ func OldWorkers(l render.Layout) ([]OldWorker, error) {
 	return parseWorkers(conn)
 }
 
+// OldWorkers asks the master of this process.
+func (r *Runtime) OldWorkers() ([]OldWorker, error) { return OldWorkers(r.layout) }
+
 // parseWorkers reads the answer to "show proc". The master does not close the
 // connection; an empty line ends the answer.
 func parseWorkers(from io.Reader) ([]OldWorker, error) {

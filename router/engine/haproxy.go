@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// HAProxy is the process that the engine keeps like the wanted state, and the files
+// that it starts from. haproxy.Runtime and haproxy.Files together are the real one.
+// Errors are haproxy.ErrGone where no process answers, and *haproxy.RefusedError
+// where it refuses.
+type HAProxy interface {
+	// Info identifies the process, and Starting reports whether one reads its files.
+	Info() (haproxy.Info, error)
+	Starting() bool
+	// Apply takes steps in order and calls done for each that HAProxy has taken. Pace
+	// says how: gently beside traffic, and for commands of so many bytes.
+	Apply(steps []plan.Step, done func(plan.Step)) error
+	Pace(gentle bool, buffer int)
+	// Write writes the files, and Reload makes a new process of them.
+	Write(render.Base, *plan.State) error
+	Reload() error
+	// ReadBack returns the state of the process, and Inspect adds to it what others
+	// have changed since a known state.
+	ReadBack() (*plan.State, error)
+	Inspect(found, known *plan.State) error
+	// Digest sums the state of the process up, and Expect what that should be.
+	Digest(known *plan.State, depth haproxy.Depth) (uint64, error)
+	Expect(*plan.State, haproxy.Depth) uint64
+	// OldWorkers are those that reloads have replaced, RefusedSources the clients that
+	// have reached a limit of connections.
+	OldWorkers() ([]haproxy.OldWorker, error)
+	RefusedSources(each func(haproxy.RefusedSource)) error
+}
+
+// process is the real HAProxy.
+type process struct {
+	*haproxy.Runtime
+	*haproxy.Files
+}
+
+func newProcess(l render.Layout, caps plan.Capabilities) (process, error) {
+	files, err := haproxy.NewFiles(l, caps)
+	if err != nil {
+		return process{}, err //nolint:wrapcheck // it says what
+	}
+	runtime, err := haproxy.NewRuntime(l, caps)
+	return process{runtime, files}, err //nolint:wrapcheck // it says what
+}
