@@ -152,7 +152,7 @@ func TestSettingsReload(t *testing.T) {
 			t.Error("the process did not go on")
 		}
 		b.haproxy.refuseReload = ""
-		if b.pass(time.Hour); b.haproxy.reloads != 1 {
+		if apply(300); b.haproxy.reloads != 1 {
 			t.Errorf("refused settings are tried again: %d reloads", b.haproxy.reloads)
 		}
 		if apply(400); b.haproxy.reloads != 2 || b.refused != nil {
@@ -193,6 +193,9 @@ func TestRemovals(t *testing.T) {
 		}
 		if _, known := b.statuses[object("web")]; known {
 			t.Error("the status is not forgotten")
+		}
+		if last := b.haproxy.taken[len(b.haproxy.taken)-1]; fmt.Sprintf("%T", last) != "plan.EntryDel" {
+			t.Errorf("%T follows the key without a pause", last)
 		}
 		b.pass(2 * removalPause)
 		if len(b.haproxy.state.Backends) != 1 {
