@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -25,12 +26,7 @@ func (p *parser) attach() {
 		for _, name := range p.bgpOrder {
 			p.attachBGP(pool, p.cfg.bgp[name])
 		}
-		slices.SortFunc(pool.BGP, func(a, b *BGPAdvertisement) int {
-			if a.Name < b.Name {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(pool.BGP, func(a, b *BGPAdvertisement) int { return strings.Compare(a.Name, b.Name) })
 	}
 }
 

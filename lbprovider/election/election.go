@@ -81,10 +81,13 @@ func (h *hasher) sort(names []string) []uint16 {
 		if a.start != b.start {
 			return cmp.Compare(a.start, b.start)
 		}
-		if h.less(names[a.slot], names[b.slot]) {
+		switch {
+		case h.less(names[a.slot], names[b.slot]):
 			return -1
+		case h.less(names[b.slot], names[a.slot]):
+			return 1
 		}
-		return 1
+		return 0
 	})
 	slots := make([]uint16, len(all))
 	for i, r := range all {

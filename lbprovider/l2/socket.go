@@ -36,7 +36,7 @@ func openSocket(l link, kind int, filter []bpf.RawInstruction) (socket, error) {
 		err = s.setBuffer(receiveBuffer)
 	}
 	if err != nil {
-		conn.Close() //nolint:errcheck,gosec // the first error says more
+		conn.Close() //nolint:gosec // the first error says more
 		return socket{}, fmt.Errorf("set receive buffer: %w", err)
 	}
 	return s, nil
@@ -45,7 +45,7 @@ func openSocket(l link, kind int, filter []bpf.RawInstruction) (socket, error) {
 func (s socket) setBuffer(bytes int) error {
 	var failed error
 	if err := s.raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes) //nolint:gosec // a descriptor
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
 	}); err != nil {
 		return err //nolint:wrapcheck // the caller says what for
 	}
@@ -58,8 +58,8 @@ func (s socket) reader(buf []byte) func() (int, error) {
 	var n int
 	var failed error
 	read := func(fd uintptr) bool {
-		n, failed = unix.Read(int(fd), buf) //nolint:gosec // a descriptor
-		return failed != unix.EAGAIN        //nolint:errorlint // an errno as the kernel gave it
+		n, failed = unix.Read(int(fd), buf)
+		return failed != unix.EAGAIN
 	}
 	return func() (int, error) {
 		if err := s.raw.Read(read); err != nil {
@@ -72,8 +72,8 @@ func (s socket) reader(buf []byte) func() (int, error) {
 func (s socket) write(frame []byte) error {
 	var failed error
 	if err := s.raw.Write(func(fd uintptr) bool {
-		_, failed = unix.Write(int(fd), frame) //nolint:gosec // a descriptor
-		return failed != unix.EAGAIN           //nolint:errorlint // an errno as the kernel gave it
+		_, failed = unix.Write(int(fd), frame)
+		return failed != unix.EAGAIN
 	}); err != nil {
 		return err //nolint:wrapcheck // the caller says what for
 	}

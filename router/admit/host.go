@@ -51,12 +51,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		all = append(all, cs...)
 		hosts[host], taken[host] = &Host{Losers: map[model.ClaimID]api.Finding{}}, newHeld()
 	}
-	slices.SortFunc(all, func(a, b *model.Claim) int {
-		if a.Older(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, model.ByAge)
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]

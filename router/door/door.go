@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
-
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
 )

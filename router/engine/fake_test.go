@@ -253,6 +253,7 @@ func (b *bench) Publish(all []model.RouteStatus) {
 		b.statuses[st.Object], b.takenBefore[st.Object] = st, len(b.haproxy.taken)
 	}
 }
+
 func (b *bench) Forget(keys []model.Object) {
 	for _, key := range keys {
 		delete(b.statuses, key)

@@ -219,12 +219,7 @@ func (e *Engine) bisect() bool {
 	if e.o.Binary == "" || len(claims) == 0 {
 		return false
 	}
-	slices.SortFunc(claims, func(a, b *model.Claim) int {
-		if a.Older(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(claims, model.ByAge)
 	t, err := newTrial(e)
 	if err != nil {
 		e.log.Error("cannot look for the route that HAProxy refuses", "err", err)

@@ -15,7 +15,7 @@ import (
 
 // pass lets time pass for the engine.
 func (b *bench) pass(d time.Duration) {
-	time.Sleep(d) // the clock of the bubble
+	<-time.After(d) // by the clock of the bubble
 	synctest.Wait()
 }
 

@@ -11,6 +11,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -93,17 +94,14 @@ type Claim struct {
 	Certificate *Certificate
 }
 
-// Older reports whether c has the better right to a host than o: the older
-// creation time first, then the smaller UID, and of one object the smaller rule.
-func (c *Claim) Older(o *Claim) bool {
-	switch {
-	case !c.Created.Equal(o.Created):
-		return c.Created.Before(o.Created)
-	case c.UID != o.UID:
-		return c.UID < o.UID
-	}
-	return c.Rule < o.Rule
+// ByAge compares claims by their right to a host: the older creation time first, then
+// the smaller UID, and of one object the smaller rule.
+func ByAge(a, b *Claim) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Rule, b.Rule))
 }
+
+// Older reports whether c has the better right to a host than o.
+func (c *Claim) Older(o *Claim) bool { return ByAge(c, o) < 0 }
 
 // Guard tells what a claim keeps out by client, as text: claims with the same
 // text keep out the same. It is empty for a claim that is open to everybody.

@@ -47,6 +47,7 @@ func (c crowd) All() []model.Object {
 	}
 	return keys
 }
+
 func (c crowd) Object(k model.Object) door.Version {
 	if r := c[k]; r != nil {
 		return r

@@ -46,15 +46,7 @@ func newPaces() paces {
 	return paces{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: model.Objects{}}
 }
 
-func older(a, b *checkedRoute) int {
-	switch {
-	case a.claim.Older(b.claim):
-		return -1
-	case b.claim.Older(a.claim):
-		return 1
-	}
-	return 0
-}
+func older(a, b *checkedRoute) int { return model.ByAge(a.claim, b.claim) }
 
 // stretch returns how many times longer than it asks for the pause between a
 // route's health checks is.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -290,18 +291,15 @@ func oneOf[T ~string](field func(*Spec) *T, words ...T) func(*Spec, string) erro
 
 // orList writes "a, b or c".
 func orList[T ~string](words []T) string {
-	text := ""
+	texts := make([]string, len(words))
 	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			text += " or "
-		default:
-			text += ", "
-		}
-		text += string(w)
+		texts[i] = string(w)
 	}
-	return text
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 func parseLimit(v string) (int, error) {

@@ -21,8 +21,6 @@ import (
 	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
-type keySet = model.Objects
-
 // memory is a cluster without an API server: engine.Cluster and
 // engine.StatusSink over objects in memory.
 type memory struct {

@@ -38,7 +38,7 @@ type Door struct{}
 func (Door) Kind() model.Kind { return Kind }
 
 // Ref implements door.Door.
-func (Door) Ref(o model.Object) api.ObjectRef { return RouteRef(o) }
+func (Door) Ref(o model.Object) api.ObjectRef { return Ref(o) }
 
 // Ingest implements door.Door.
 func (Door) Ingest(v door.Version, src door.Source, s door.Settings, past door.Past) *door.Result {
@@ -139,7 +139,7 @@ type builder struct {
 
 func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
 	b.result.Findings = append(b.result.Findings, api.Finding{
-		Object: RouteRef(b.result.Object), Field: field, Reason: reason,
+		Object: Ref(b.result.Object), Field: field, Reason: reason,
 		Message: message, Severity: severity, Effect: effect,
 	})
 }
@@ -150,8 +150,8 @@ func (b *builder) refuse(field string, reason api.Reason, message string) bool {
 	return false
 }
 
-// RouteRef names a Route in findings.
-func RouteRef(k model.Object) api.ObjectRef {
+// Ref names a Route in findings.
+func Ref(k model.Object) api.ObjectRef {
 	return api.ObjectRef{Group: routev1.GroupName, Kind: "Route", Namespace: k.Namespace, Name: k.Name}
 }
 
