@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
 
@@ -124,7 +125,7 @@ func (r *Runtime) Digest(known *plan.State, depth Depth) (uint64, error) {
 
 func (r *Runtime) digestBackends(d *digest) error {
 	if err := r.streamBytes("show backend", func(l []byte) {
-		if name := bytes.TrimSpace(l); ofRoute(name) {
+		if name := bytes.TrimSpace(l); model.IsBackendName(name) {
 			add(d, "backend", name)
 		}
 	}); err != nil {
@@ -134,7 +135,7 @@ func (r *Runtime) digestBackends(d *digest) error {
 		row, ok := parseServer(l)
 		switch {
 		case !ok:
-		case ofRoute(row.backend):
+		case model.IsBackendName(row.backend):
 			d.server(row.backend, row.server, row.address, row.port, row.weight, flags(row.stopped, row.unchecked, row.down))
 		default:
 			d.wrong(len(row.repairs()))
@@ -199,7 +200,7 @@ func (r *Runtime) digestProxies(d *digest) error {
 	}
 	d.wrong(len(steps))
 	return r.proxies(func(p proxyRow) {
-		if p.unpublished() && ofRoute(p.name) {
+		if p.unpublished() && model.IsBackendName(p.name) {
 			add(d, "unpublished", p.name)
 		}
 		if steps, broken := p.repairs(limit); len(steps) > 0 || broken != "" {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -51,14 +52,11 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	}
 	return r.stream("show backend", func(l string) {
 		name := strings.TrimSpace(l)
-		if ofRoute(name) {
+		if model.IsBackendName(name) {
 			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{}, Unpublished: !reached[name]}
 		}
 	})
 }
-
-// ofRoute reports whether a backend is a route's, by its name.
-func ofRoute[T ~string | ~[]byte](name T) bool { return len(name) > 3 && string(name[:3]) == "be_" }
 
 func (r *Runtime) readServers(st *plan.State) error {
 	var wrong error

@@ -148,6 +148,15 @@ func (b *Backend) Name() string {
 	return string(b.Kind) + ":" + b.Owner.Namespace + ":" + owner + ":" + shortHash(b.Profile.Name())
 }
 
+// IsBackendName reports whether a name in HAProxy is one of a claim's backends, as
+// opposed to the router's own.
+func IsBackendName[T ~string | ~[]byte](name T) bool {
+	return len(name) > len(namePrefix) && string(name[:len(namePrefix)]) == namePrefix
+}
+
+// namePrefix begins all kinds of backends.
+const namePrefix = "be_"
+
 // unmarkedKind is the kind of owner that a backend's name does not mention:
 // dashboards know these names from OpenShift. No name of an object has a "_".
 const unmarkedKind Kind = "Route"
