@@ -90,7 +90,7 @@ const helpLB = `kubectl fairlead lb [ADDRESS] says which node announces an addre
 are excluded and why, and by which BGP sessions. Without ADDRESS it lists all.
 
 It asks the speakers, by port forwarding, because they alone know whom they reach; all of them should say the same. What
-your rights do not allow is told, and then the objects alone decide.
+your rights do not allow is reported, and then the objects alone decide.
 
 Examples
   kubectl fairlead lb

@@ -44,7 +44,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.speakers, "speaker-selector", "app.kubernetes.io/component=speaker", "labels of the speakers' pods")
 	fs.StringVar(&o.healthAddress, "health-address", "127.0.0.1:17472", "address for probes and /debug/l2")
 	fs.StringVar(&o.metricsAddress, "metrics-address", ":7472", "address for /metrics; 0: none")
-	fs.BoolVar(&o.metricsOpen, "metrics-open", false, "serve /metrics over HTTP to everybody, instead of over HTTPS to tokens with the right to get /metrics")
+	fs.BoolVar(&o.metricsOpen, "metrics-open", false, "serve /metrics over HTTP without authentication, instead of over HTTPS to tokens with the right to get /metrics")
 	fs.StringVar(&o.pprofAddress, "pprof-address", "", "address for Go's profiles, such as 127.0.0.1:6060; empty: none")
 	fs.StringVar(&o.lbClasses, "lb-class", "", "comma-separated load-balancer classes to serve (default: services without a class, and "+api.LoadBalancerClass+")")
 	fs.BoolVar(&o.ignoreExclude, "ignore-exclude-lb", false, "announce also from nodes with the label "+api.LabelExcludeFromLoadBalancers)

@@ -111,7 +111,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	decider.Store(s)
 	go func() {
 		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetReach, log.With("part", "apiserver")); err != nil {
-			log.Error("nobody watches over the API server", "err", err)
+			log.Error("the API server is not watched", "err", err)
 		}
 	}()
 	return announcer, nil

@@ -38,7 +38,7 @@ func (a *Allocator) Converge(req service.Request, status Held, problem *api.Find
 	switch {
 	case req.Headless:
 		// It cannot be told whether what it holds still fits.
-		out.note(api.ReasonClusterFamily, true, "the service has no cluster IP whose IP family could be told; it keeps what it has, if anything")
+		out.note(api.ReasonClusterFamily, true, "the service has no cluster IP that shows an IP family; it keeps what it has, if anything")
 		out.Addresses, out.Wanting = a.Held(req.Key), true
 		if before != nil {
 			out.Pool = before.pool

@@ -191,7 +191,7 @@ func (p *parser) known(object api.ObjectRef, obj metav1.Object, key string, valu
 	}
 	p.warn(object, problem{
 		field: "metadata.annotations[" + key + "]", reason: api.ReasonIgnoredField,
-		message: fmt.Sprintf("%q is none of %q; it has no effect", value, values),
+		message: fmt.Sprintf("unknown value %q; use one of %q. It has no effect", value, values),
 	})
 }
 

@@ -289,9 +289,9 @@ func TestAnnotations(t *testing.T) {
 		t.Errorf("%+v, %v", p, findings)
 	}
 	want := []string{
-		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/default-pool]: "yes" is none of ["true" "false"]; it has no effect`,
-		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/sharing-scope]: "Namespace" is none of ["namespace" "cluster"]; it has no effect`,
-		`Warning L2Advertisement/metallb-system/ad: IgnoredField metadata.annotations[fairlead.dev/preempt]: "no" is none of ["true" "false"]; it has no effect`,
+		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/default-pool]: unknown value "yes"; use one of ["true" "false"]. It has no effect`,
+		`Warning IPAddressPool/metallb-system/p: IgnoredField metadata.annotations[fairlead.dev/sharing-scope]: unknown value "Namespace"; use one of ["namespace" "cluster"]. It has no effect`,
+		`Warning L2Advertisement/metallb-system/ad: IgnoredField metadata.annotations[fairlead.dev/preempt]: unknown value "no"; use one of ["true" "false"]. It has no effect`,
 	}
 	if diff := cmp.Diff(want, texts(findings)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -139,7 +139,7 @@ func (r *reconciler) advertised(pool *v1beta1.IPAddressPool, conditions *[]metav
 	condition.Message = strings.Join(by, ", ")
 	if len(by) == 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, string(api.ReasonNoAdvertisement)
-		condition.Message = "no L2Advertisement and no BGPAdvertisement selects this pool, so nobody answers for its addresses"
+		condition.Message = "no L2Advertisement and no BGPAdvertisement selects this pool, so no node answers for its addresses"
 	}
 	meta.SetStatusCondition(conditions, condition)
 }

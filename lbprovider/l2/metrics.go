@@ -36,9 +36,9 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{of: map[netip.Addr]*counts{}, families: [...]family{
 		count("metallb_layer2_requests_received", "ARP requests and neighbour solicitations received for an address announced here.",
 			func(c *counts) uint64 { return c.requests.Load() }),
-		count("metallb_layer2_responses_sent", "ARP replies and neighbour advertisements sent for an address because somebody asked.",
+		count("metallb_layer2_responses_sent", "ARP replies and neighbour advertisements sent for an address in answer to a request.",
 			func(c *counts) uint64 { return c.responses.Load() }),
-		count("metallb_layer2_gratuitous_sent", "Announcements of an address that nobody asked for.",
+		count("metallb_layer2_gratuitous_sent", "Unsolicited announcements of an address.",
 			func(c *counts) uint64 { return c.unasked.Load() }),
 		count("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here.",
 			func(c *counts) uint64 { return c.conflicts.Load() }),

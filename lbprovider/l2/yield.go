@@ -45,7 +45,7 @@ func (s *state) yield(addr netip.Addr, old map[netip.Addr]Claim, now time.Time) 
 func (s *state) yielded(now time.Time) {
 	for addr, end := range s.yields {
 		if !end.After(now) {
-			s.release(addr, "nobody was seen to take it over in time")
+			s.release(addr, "no node was seen to take it over in time")
 		}
 	}
 	if len(*s.claims.Load()) == 0 {

@@ -27,7 +27,7 @@ const (
 func (p *Profile) UnmarshalText(text []byte) error {
 	all := []Profile{Fast, LAN, WAN}
 	if !slices.Contains(all, Profile(text)) {
-		return fmt.Errorf("%q is none of %q", text, all)
+		return fmt.Errorf("unknown profile %q; use one of %q", text, all)
 	}
 	*p = Profile(text)
 	return nil

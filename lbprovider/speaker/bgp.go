@@ -145,9 +145,9 @@ func (b *bgpSide) tellService(svc *corev1.Service, d *bgp.Decision, v, old bgpVe
 			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
 	}
 	if failed && (!known || old.reason != v.reason || old.detail != v.detail) && b.spokesman() {
-		what := "no router is told the address"
+		what := "the address is announced to no router"
 		if v.announce {
-			what = "no router is told one of the addresses"
+			what = "one of the addresses is announced to no router"
 		}
 		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed), "%s: %s", what, short(d.String()))
 	}

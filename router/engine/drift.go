@@ -8,7 +8,7 @@ import (
 )
 
 // DefaultDriftCheck is how often HAProxy is read back in full to find what
-// somebody else has changed in it.
+// another program has changed in it.
 const DefaultDriftCheck = 45 * time.Second
 
 // A look at all of HAProxy keeps its thread from traffic as changes do. So it
@@ -20,9 +20,9 @@ const (
 )
 
 // repairDrift compares what HAProxy has with what the engine believes it has,
-// and takes every difference as something to put right. Mostly there is none:
-// then the digests of both are the same. Only else is all of HAProxy's state
-// read, which takes most of a second of the router's time at 10,000 routes.
+// and plans to revert each difference. Mostly there is none: then the digests of
+// both are the same. Otherwise all of HAProxy's state is read, which takes most of a
+// second of the router's time at 10,000 routes.
 func (e *Engine) repairDrift() error {
 	overdue := time.Since(e.driftAt) - e.o.DriftCheck
 	calm := time.Since(e.appliedAt) >= e.o.DriftCheck/calmShare
@@ -54,7 +54,7 @@ func (e *Engine) repairDrift() error {
 		return nil
 	}
 	e.o.Metrics.drift.Add(float64(max(len(p.Steps)+len(p.Removals), 1)))
-	e.log.Error("somebody changed HAProxy by its socket; putting it right", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps), "leftovers", len(p.Removals))
+	e.log.Error("another program changed HAProxy through its socket; reverting it", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps), "leftovers", len(p.Removals))
 	e.live, e.compared = found, false
 	e.removals = newRemovals()
 	e.pending = plan.FullScope(found, e.pipeline.Want())

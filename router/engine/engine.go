@@ -30,7 +30,7 @@ const (
 	// which at a start is there soon.
 	retryPause = 20 * time.Millisecond
 	// goneLimit is how long HAProxy may be gone before the router takes the
-	// routes out of the files, lest one of them is the reason. They come back
+	// routes out of the files, because one of them may be the reason. They come back
 	// one by one over the runtime socket.
 	goneLimit = 15 * time.Second
 )
@@ -68,7 +68,7 @@ type Engine struct {
 		routes int
 		began  time.Time
 	}
-	// owners are the pipeline's of now, or nil if nobody asked for them.
+	// owners are the pipeline's of now, or nil if nothing asked for them.
 	owners plan.Owners
 	// pending is what may differ between live and want.
 	pending *plan.Scope

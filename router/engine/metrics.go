@@ -37,7 +37,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		updates:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_update_seconds", Help: "Time to compute the wanted state after changes.", Buckets: buckets}),
 		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
 		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_steps_total", Help: "Runtime changes made to HAProxy."}),
-		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that somebody else made in HAProxy and the router put right."}),
+		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that another program made in HAProxy and the router reverted."}),
 		readBacks:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_read_backs_total", Help: "Times that all of HAProxy's state was read, because a digest of it was not as expected."}),
 		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
 

@@ -54,13 +54,13 @@ func (e *Engine) take(scope *plan.Scope, touched model.Objects) {
 
 // isolate goes on after a refused batch. It reads back what was done, takes
 // all steps of routes that are not suspect, and then those of the suspects one
-// by one. A route with a step that is refused falls back, and the plan is made
-// anew, until nothing is refused any more.
+// by one. A route with a step that is refused falls back, and a new plan is made,
+// until nothing is refused any more.
 func (e *Engine) isolate(refused []plan.Step) error {
 	q := quarantine{suspects: model.Objects{}, alone: map[plan.Step]bool{}}
 	for inBatch := true; ; {
 		if inBatch && !q.suspect(e, refused) {
-			q.all = true // nobody in particular: then all one by one
+			q.all = true // no single route is suspect: then all one by one
 		}
 		live, err := e.haproxy.ReadBack()
 		if err != nil {
@@ -106,7 +106,7 @@ func (q *quarantine) suspect(e *Engine, batch []plan.Step) bool {
 }
 
 // takeApart takes steps: first all at once that are not suspect, then the
-// others one by one. It asks for another turn when a plan must be made anew,
+// others one by one. It asks for another turn when a new plan must be made,
 // with the steps of the batch that was refused.
 func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Step, again bool, err error) {
 	var calm, suspect []plan.Step
@@ -196,8 +196,8 @@ func (e *Engine) owner(s plan.Step) (model.Object, bool) {
 // blameAfter is how long HAProxy may take to start before it is asked why not.
 const blameAfter = 2 * time.Second
 
-// blame lays the alerts of HAProxy's start at the doors of the routes that they
-// name, each of which falls back. It reports whether there was one.
+// blame reverts each route named in HAProxy's start-up alerts to its last good
+// version. It reports whether there was one.
 func (e *Engine) blame(messages string) bool {
 	found, seen := false, model.Objects{}
 	for _, b := range haproxy.Blame(e.o.Layout, messages) {

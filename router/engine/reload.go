@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fairlead/fairlead/router/haproxy"
@@ -73,7 +74,8 @@ func (e *Engine) replaced(surplus int) {
 }
 
 // maxBlames is how many times in a row a refused reload is tried again, each time
-// without one route more. The sync that follows goes on from there.
+// without one route more. Then the next sync goes on from there: what is refused is
+// not the settings' fault.
 const maxBlames = 100
 
 // reload makes HAProxy start a new worker from files that have everything. While
@@ -86,8 +88,11 @@ func (e *Engine) reload(reason string) error {
 			break
 		}
 		refusal, refused := errors.AsType[*haproxy.RefusedError](err)
-		if !refused || blamed == maxBlames || !e.blame(refusal.Log) && !e.bisect() {
+		if !refused || !e.blame(refusal.Log) && !e.bisect() {
 			return err
+		}
+		if blamed == maxBlames {
+			return fmt.Errorf("HAProxy still refuses its files after %d times without a route more: %s", blamed, refusal.Message)
 		}
 	}
 	e.o.Metrics.reloads.WithLabelValues(reason).Inc()

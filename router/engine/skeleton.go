@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead/fairlead/router/render"
 )
 
-// skeleton is what HAProxy starts from, save the routes. Its settings change
+// skeleton is what HAProxy starts from, except the routes. Its settings change
 // with the IngressController; a change is a reload, which HAProxy may refuse.
 type skeleton struct {
 	layout render.Layout

@@ -2,8 +2,8 @@ package engine
 
 import "time"
 
-// startup tells once how long the parts of a start took, for whoever asks why a
-// router took its time to get ready.
+// startup tells once how long the parts of a start took, so that a slow start can be
+// explained.
 type startup struct {
 	// parts are names and durations, in order.
 	parts []any

@@ -173,7 +173,7 @@ func (r *Runtime) digestStored(d *digest) error {
 			name, _, _ := bytes.Cut(bytes.TrimSpace(l), []byte(" - ")) // "… - 1 certificate(s)"
 			switch _, ours := of.id(string(name)); {
 			case bytes.HasPrefix(name, []byte("*")):
-				d.wrong(1) // a transaction that somebody left
+				d.wrong(1) // a transaction that another program left open
 			case ours, !of.whole && bytes.HasPrefix(name, []byte("/")):
 				add(d, of.command, name)
 			}

@@ -2,7 +2,7 @@ package haproxy
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // what HAProxy tells of a certificate; nobody is trusted for it
+	"crypto/sha1" //nolint:gosec // what HAProxy reports of a certificate; nothing is trusted for it
 	"encoding/base64"
 	"strings"
 

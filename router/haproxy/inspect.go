@@ -176,7 +176,7 @@ func (r *Runtime) processLimits() (steps []plan.Step, connections int, err error
 
 // Inspect adds to a state what takes HAProxy longer to tell: which backends are
 // published, which certificates and CA bundles are not those that another state
-// has under their names, and what somebody changed in what HAProxy started with.
+// has under their names, and what another program changed in what HAProxy started with.
 func (r *Runtime) Inspect(st, known *plan.State) error {
 	steps, limit, err := r.processLimits()
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 10 * time.Second
-	// steadyAfter is the run time after which the back-off starts anew.
+	// steadyAfter is the run time after which the back-off starts again.
 	steadyAfter = 10 * time.Second
 )
 

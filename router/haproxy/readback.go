@@ -16,7 +16,7 @@ import (
 // certificate texts cannot be read; names stand for them, because names carry
 // a hash of everything fixed. Whether a backend is published is not read, so
 // one that no key leads to counts as unpublished; Inspect looks at that, and at
-// what somebody else can change behind a name.
+// what another program can change behind a name.
 func (r *Runtime) ReadBack() (*plan.State, error) {
 	st := plan.NewState()
 	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readLimits, r.readCertificates, r.readLines} {

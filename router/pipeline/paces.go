@@ -64,23 +64,26 @@ func (p *paces) set(key model.Object, claims []*model.Claim) {
 	if n != nil {
 		old = n.byKey[key]
 	}
-	now := &checkedRoute{stretch: 1}
+	checks := int64(0)
 	for _, c := range claims {
-		now.claim = claims[0]
-		now.checks += c.Checks
+		checks += c.Checks
 	}
-	asks := now.checks > 0
+	asks := checks > 0
 	switch {
 	case old == nil && !asks:
 		return
-	case old != nil && asks && old.checks == now.checks && older(old, now) == 0:
-		old.claim = now.claim
+	case old != nil && asks && old.checks == checks && model.ByAge(old.claim, claims[0]) == 0:
+		old.claim = claims[0]
 		return
 	case n == nil:
 		n = &checkedRoutes{byKey: map[model.Object]*checkedRoute{}}
 		p.namespaces[key.Namespace] = n
 	}
 	p.dirty[key.Namespace] = struct{}{}
+	now := &checkedRoute{checks: checks, stretch: 1}
+	if len(claims) > 0 {
+		now.claim = claims[0]
+	}
 	if old != nil {
 		now.stretch = old.stretch
 		n.remove(key, old)

@@ -19,7 +19,7 @@ import (
 
 // Pipeline computes the wanted state of HAProxy, and the status of each route,
 // from a source of objects. It recomputes only what a change touches; the
-// result always equals that of computing everything anew. It does no IO and is
+// result always equals that of computing everything from scratch. It does no IO and is
 // used by one goroutine.
 type Pipeline struct {
 	doors    map[model.Kind]door.Door
@@ -146,12 +146,12 @@ func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, model.Objects) {
 	p.forgive(dirty, ch)
 	scope, touched := p.update(dirty, ch.All)
 	if ch.All {
-		p.restored = nil // whoever is not here now is gone
+		p.restored = nil // what is not here now is gone
 	}
 	return scope, touched
 }
 
-// update computes dirty routes and what depends on them anew, and if all is
+// update recomputes dirty routes and what depends on them, and if all is
 // true every host: the settings may decide otherwise.
 func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Objects) {
 	scope, touched, hosts := plan.NewScope(), model.Objects{}, map[string]struct{}{}

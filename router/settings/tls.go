@@ -181,7 +181,7 @@ func (r *reader) subjects(field string) string {
 	var good []string
 	for i, p := range patterns {
 		if _, err := regexp.Compile(p); err != nil || !printable(p) || p == "" {
-			r.find(field+"["+strconv.Itoa(i)+"]", "is not a regular expression", "it admits nobody")
+			r.find(field+"["+strconv.Itoa(i)+"]", "is not a regular expression", "it admits no client")
 			continue
 		}
 		good = append(good, p)

@@ -1,6 +1,9 @@
 package docs
 
 import (
+	"bytes"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,6 +66,11 @@ var sources = []source{
 	{"CHANGELOG.md", "", prose},
 	{"docs", ".md", prose},
 	{"config", ".yaml", comments},
+	{"api", ".go", messages},
+	{"cmd", ".go", messages},
+	{"lbprovider", ".go", messages},
+	{"operator", ".go", messages},
+	{"router", ".go", messages},
 }
 
 // unclean lists files that still use such words. It only gets shorter: the test
@@ -70,6 +78,12 @@ var sources = []source{
 var unclean = map[string]string{
 	"docs/routes/annotations.md":    "generated from router/policy",
 	"docs/cloud/aws-annotations.md": "generated from lbprovider/cloud/aws/stack",
+
+	"lbprovider/cloud/aws/stack/annotation.go": "a value of users, and the page above",
+	"lbprovider/inspect/text.go":               "cases hold these words",
+	"router/door/ingress/foreigntable.go":      "cases hold these words",
+	"router/door/ingress/tls.go":               "cases hold these words",
+	"router/policy/allowlist.go":               "cases hold these words",
 }
 
 var (
@@ -100,13 +114,36 @@ func comments(manifest string) string {
 	return strings.Join(lines, "\n")
 }
 
+// messages are the strings of a program: what it says in findings, logs, help and
+// metrics.
+func messages(program string) string {
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	text := bytes.Repeat([]byte{' '}, len(program))
+	for i := range text {
+		if program[i] == '\n' {
+			text[i] = '\n'
+		}
+	}
+	s.Init(set.AddFile("", -1, len(program)), []byte(program), nil, 0)
+	for {
+		at, kind, literal := s.Scan()
+		if kind == token.EOF {
+			return string(text)
+		}
+		if kind == token.STRING && strings.Contains(literal, " ") {
+			copy(text[set.Position(at).Offset:], literal)
+		}
+	}
+}
+
 // TestWords holds the style of CONTRIBUTING.md.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	read := 0
 	for _, s := range sources {
 		err := filepath.WalkDir(filepath.Join(root, s.path), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, s.ends) {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, s.ends) || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			name, err := filepath.Rel(root, path)

@@ -136,7 +136,7 @@ func dialProblem(p bgp.Peer, err error) string {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Sprintf("this node does not have the source address %s", p.Source)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return fmt.Sprintf("there is no way to %s: no route, or nobody has the address", p)
+		return fmt.Sprintf("there is no way to %s: no route, or no host has the address", p)
 	case errors.Is(err, syscall.ENODEV):
 		return fmt.Sprintf("this node has no device %q", cmp.Or(p.VRF, p.Interface))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():

@@ -68,19 +68,19 @@ func descriptions() []description {
 			}
 			return 0
 		}),
-		named(prometheus.CounterValue, ownMetricPrefix+"process_failures_total", "How often the process that holds the session ended although it was not told to.", func(m measured) float64 {
+		named(prometheus.CounterValue, ownMetricPrefix+"process_failures_total", "How often the process that holds the session ended without being asked to.", func(m measured) float64 {
 			return float64(m.status.Failures)
 		}),
 		named(prometheus.CounterValue, ownMetricPrefix+"process_dropped_lines_total", "Lines that the process that holds the session logged and that are not passed on, because they were too many.", func(m measured) float64 {
 			return float64(m.dropped)
 		}),
-		gauge("announced_prefixes_total", "Prefixes that the peer is told.", func(m measured) float64 {
+		gauge("announced_prefixes_total", "Prefixes that are announced to the peer.", func(m measured) float64 {
 			if m.status.Up() {
 				return float64(m.status.Routes)
 			}
 			return 0
 		}),
-		gauge("pending_prefixes_total", "Prefixes that the peer would be told if the session were up.", func(m measured) float64 {
+		gauge("pending_prefixes_total", "Prefixes that would be announced to the peer if the session were up.", func(m measured) float64 {
 			if m.status.Up() {
 				return 0
 			}

@@ -129,7 +129,7 @@ func (g Registry) foreign(have []RRSet, old RRSet) error {
 	if owners := g.ownerSets(have, old); len(owners) > 0 {
 		who = "its owner record says " + strings.Join(owners[0].Values, " ")
 	}
-	return hook.Errorf(hook.ClassConflict, "a record of somebody else exists: %s %s leads to %s, and %s; remove it, or annotate the DNSRecord with %s=true",
+	return hook.Errorf(hook.ClassConflict, "a record of another owner exists: %s %s leads to %s, and %s; remove it, or annotate the DNSRecord with %s=true",
 		old.Name, old.Type, shortened(where), shortened(who), api.AnnotationAdoptDNSRecord)
 }
 

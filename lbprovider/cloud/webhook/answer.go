@@ -95,7 +95,7 @@ func (c *checker) result(r *hook.Result) {
 	switch r.State {
 	case hook.StateReady, hook.StatePending, hook.StateDegraded, "":
 	default:
-		c.refuse("state %q is none of Ready, Pending, Degraded", hook.Printable(string(r.State)))
+		c.refuse("unknown state %q; use Ready, Pending or Degraded", hook.Printable(string(r.State)))
 	}
 	if len(r.Ingress) > maxIngress || len(r.Plan) > maxList {
 		c.refuse("%d addresses, and %d calls planned, are too many", len(r.Ingress), len(r.Plan))

@@ -132,8 +132,8 @@ func (c *conversion) tellSize() {
 	if c.untold > 0 {
 		c.findings = append(c.findings, api.Finding{
 			Object: c.object(), Reason: api.ReasonMoreFindings, Severity: api.SeverityWarning,
-			Message: fmt.Sprintf("%d more findings are not told", c.untold),
-			Effect:  "they are told when those before them are mended",
+			Message: fmt.Sprintf("%d more findings are not reported", c.untold),
+			Effect:  "they are reported when those before them are fixed",
 		})
 	}
 }

@@ -134,12 +134,12 @@ func (p *planner) balancer() bool {
 	frontend := p.want.Frontend != nil
 	if have != nil && have.State == "failed" {
 		if p.now.Before(have.Created.Add(failedRetry)) {
-			p.wait("the load balancer failed (" + have.StateReason + "); it is made anew after five minutes")
+			p.wait("the load balancer failed (" + have.StateReason + "); it is created again after five minutes")
 			return true
 		}
 		n, _ := strconv.Atoi(have.Tags[tagAttempt]) // none is 0
 		if n >= failedAttempts {
-			p.wait(fmt.Sprintf("the load balancer failed %d times (%s); it is not made anew any more. Change the Service's subnets, or delete it", n+1, have.StateReason))
+			p.wait(fmt.Sprintf("the load balancer failed %d times (%s); it is not created again. Change the Service's subnets, or delete it", n+1, have.StateReason))
 			return true
 		}
 		want.Tags = maps.Clone(want.Tags)
@@ -232,7 +232,7 @@ func (p *planner) securityGroups(want, have Balancer, frontend bool) {
 	}
 	ids := slices.Clone(want.SecurityGroups)
 	if frontend && p.unserved() {
-		p.wait("the security groups of the load balancer change once listeners are gone that nobody wants")
+		p.wait("the security groups of the load balancer change once listeners that are not wanted are gone")
 		return
 	}
 	if frontend {

@@ -54,7 +54,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	case err != nil:
 		return nil, failed("read", wanted, err)
 	case live.GetLabels()[labelOwner] != r.Owner && !r.Adopt:
-		return nil, hook.Errorf(hook.ClassConflict, "DNSEndpoint %s/%s belongs to somebody else (label %s)", live.GetNamespace(), live.GetName(), labelOwner)
+		return nil, hook.Errorf(hook.ClassConflict, "DNSEndpoint %s/%s belongs to another owner (label %s)", live.GetNamespace(), live.GetName(), labelOwner)
 	}
 	observed, _, err := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if err != nil {

@@ -59,7 +59,7 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("%q is no URL of the form http://host:port", o.URL)
 	}
 	if u.Scheme == "http" && !webhook.Loopback(u.Hostname()) {
-		return nil, fmt.Errorf("%q is plain http to another machine, where anybody on the way could answer: use https, or a loopback address such as 127.0.0.1", o.URL)
+		return nil, fmt.Errorf("%q is plain http to another machine, where any machine on the way could answer: use https, or a loopback address such as 127.0.0.1", o.URL)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second

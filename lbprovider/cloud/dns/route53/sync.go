@@ -67,7 +67,7 @@ func (p *Provider) landed(ctx context.Context, r *hook.Record, zone hook.Zone, r
 	switch class := hook.ClassOf(p.failedOrNil(zone, err)); {
 	case err == nil && out.ChangeInfo.Status == types.ChangeStatusInsync:
 	case class == hook.ClassDenied:
-		result.Message = join("whether all servers of Route 53 have it cannot be told without the right route53:GetChange", result.Message)
+		result.Message = join("whether all servers of Route 53 have it is not known without the right route53:GetChange", result.Message)
 	case class == hook.ClassNotFound:
 	case late:
 		result.Message = join(fmt.Sprintf("change %s is not on all servers of Route 53 after %v", f.change, syncLimit), result.Message)

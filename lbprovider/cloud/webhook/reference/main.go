@@ -92,5 +92,5 @@ func (s *settings) handler(ctx context.Context) (*webhook.Handler, error) {
 		h := aws.New(cfg, aws.Options{Cluster: s.cluster, VPC: s.vpc, Poll: s.poll, Defaults: stack.Defaults{NodeRules: true}, Log: slog.Default()})
 		return &webhook.Handler{Balancers: h, Names: route53.New(route53.Options{Public: cfg, Private: cfg})}, nil
 	}
-	return nil, fmt.Errorf("--hook: %q is none of memory, aws", s.hook)
+	return nil, fmt.Errorf("--hook: unknown hook %q; use memory or aws", s.hook)
 }

@@ -36,7 +36,7 @@ func run(ctx context.Context) error {
 	token := flag.String("token", "", "`file` with the bearer token")
 	specFile := flag.String("spec", "", "`file` with a hook.Spec as JSON, whose nodes exist in the cloud; by default one without nodes")
 	cluster := flag.String("cluster", "conformance", "`name` of the cluster in the cloud")
-	name := flag.String("dns-name", "", "`name` that nobody has, to test how names are published, instead of load balancers")
+	name := flag.String("dns-name", "", "`name` that is not in use, to test how names are published, instead of load balancers")
 	patience := flag.Duration("patience", 10*time.Minute, "how long a load balancer may take to come or go")
 	flag.Parse()
 	o := webhook.Options{URL: *url}
