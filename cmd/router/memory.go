@@ -15,10 +15,10 @@ import (
 // and the same time within what two starts differ.
 const (
 	startGC  = 50
-	steadyGC = 15
+	steadyGC = 12
 	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
 	// a small heap alone, one change of a large route is several collections.
-	leastGarbage = 8 << 20
+	leastGarbage = 6 << 20
 	// heapLooks is how often the share is made to fit the heap.
 	heapLooks = 10 * time.Second
 )

@@ -63,8 +63,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, err
 	}
 	base.Text = body.String()
-	_, err = structure(base.Text)
-	return base, err
+	return base, structure(base.Text)
 }
 
 // baseFiles are the files that the skeleton names.
