@@ -19,7 +19,8 @@ func GroupVersion() schema.GroupVersion {
 
 // AddToScheme registers this package's kinds with scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion(), &AddressUsage{}, &AddressUsageList{})
+	scheme.AddKnownTypes(GroupVersion(), &AddressUsage{}, &AddressUsageList{},
+		&RoutePolicy{}, &RoutePolicyList{}, &ClusterRoutePolicy{}, &ClusterRoutePolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return nil
 }

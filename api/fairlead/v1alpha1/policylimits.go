@@ -1,0 +1,140 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// Limits bound what clients may send, and how much. They count for each router
+// replica.
+//
+// +kubebuilder:validation:MinProperties=1
+type Limits struct {
+	// requests are rates. A request must be within all of them.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Requests []RequestLimit `json:"requests,omitempty"`
+	// concurrent bounds the requests that are under way at the same time.
+	// +optional
+	Concurrent *ConcurrentLimit `json:"concurrent,omitempty"`
+	// body bounds the bodies of requests.
+	// +optional
+	Body *BodyLimit `json:"body,omitempty"`
+	// headerBytes bounds the headers of a request, in bytes; larger ones get 431.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=256
+	// +kubebuilder:validation:Maximum=1048576
+	HeaderBytes int32 `json:"headerBytes,omitempty"`
+	// uriBytes bounds path and query of a request, in bytes; longer ones get 414.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=16
+	// +kubebuilder:validation:Maximum=1048576
+	URIBytes int32 `json:"uriBytes,omitempty"`
+}
+
+// LimitKey says what is counted together.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) == (self.type in ['Header', 'Cookie', 'Query'])",message="name is for Header, Cookie and Query, which need it"
+type LimitKey struct {
+	// type is Address (the client's; IPv6 by /64), Header, Cookie or Query (a
+	// parameter of the URL), Host, or None for one count of all requests. A request
+	// without the header, cookie or parameter is counted by its address.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=Address;Header;Cookie;Query;Host;None
+	Type string `json:"type"`
+	// name is that of the header, cookie or parameter.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+	Name string `json:"name,omitempty"`
+}
+
+// RequestLimit admits a number of requests in a time, and a burst at once (the
+// generic cell rate algorithm). Refused requests do not count.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.burst) || self.burst >= 1 && self.burst <= 100 * self.requests",message="burst must be from 1 to 100 times requests"
+type RequestLimit struct {
+	// name stands in the RateLimit headers of answers.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// requests is how many are admitted in the time per.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Requests int32 `json:"requests"`
+	// per is the time, 1s to 24h. The default is 1s.
+	//
+	// +optional
+	// +kubebuilder:default="1s"
+	Per Duration `json:"per,omitempty"`
+	// burst is how many are admitted at once. The default is requests.
+	// +optional
+	Burst int32 `json:"burst,omitempty"`
+	// key says what is counted together. The default is the client's address.
+	// +optional
+	Key *LimitKey `json:"key,omitempty"`
+	// exempt are clients that are not counted.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Exempt []CIDR `json:"exempt,omitempty"`
+	// status of refused requests: 429 or 503. The default is 429.
+	//
+	// +optional
+	// +kubebuilder:default=429
+	// +kubebuilder:validation:Enum=429;503
+	Status int32 `json:"status,omitempty"`
+	// headers are Draft for RateLimit and RateLimit-Policy (the IETF's draft), Legacy
+	// for X-RateLimit-Limit, -Remaining and -Reset, or None. The default is Draft.
+	//
+	// +optional
+	// +kubebuilder:default=Draft
+	// +kubebuilder:validation:Enum=Draft;Legacy;None
+	Headers string `json:"headers,omitempty"`
+	// dryRun counts, and refuses nothing. The default is false.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// ConcurrentLimit bounds requests that are under way.
+type ConcurrentLimit struct {
+	// count is the most at the same time.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Count int32 `json:"count"`
+	// key says what is counted together. The default is the client's address.
+	// +optional
+	Key *LimitKey `json:"key,omitempty"`
+	// status of refused requests: 429 or 503. The default is 429.
+	//
+	// +optional
+	// +kubebuilder:default=429
+	// +kubebuilder:validation:Enum=429;503
+	Status int32 `json:"status,omitempty"`
+}
+
+// BodyLimit bounds the bodies of requests.
+type BodyLimit struct {
+	// max is the most bytes; larger bodies get 413. It is at most 64Gi.
+	// +required
+	Max resource.Quantity `json:"max"`
+	// unknownLength is Refuse, which answers 411 to bodies that do not say their
+	// length. It is the default, and the only value yet.
+	//
+	// +optional
+	// +kubebuilder:default=Refuse
+	// +kubebuilder:validation:Enum=Refuse
+	UnknownLength string `json:"unknownLength,omitempty"`
+}

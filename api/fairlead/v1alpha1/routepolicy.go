@@ -1,0 +1,214 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RoutePolicy says how requests to Routes and Ingresses of its namespace are
+// treated: who is admitted, what is redirected, limited or answered.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=routepolicies,scope=Namespaced,categories=all
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.ancestors[0].conditions[?(@.type=="Accepted")].reason`
+// +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.ancestors[0].conditions[?(@.type=="Programmed")].status`
+// +kubebuilder:printcolumn:name="Protecting",type=string,JSONPath=`.status.ancestors[0].conditions[?(@.type=="Protecting")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RoutePolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec RoutePolicySpec `json:"spec"`
+	// +optional
+	Status PolicyStatus `json:"status,omitempty"`
+}
+
+// RoutePolicySpec says what a RoutePolicy asks for, and of which objects. Without
+// targetRefs and targetSelector it is for all Routes of the namespace, with a lower
+// rank than policies that name them.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !has(self.targetSelector)",message="set targetRefs or targetSelector, not both"
+type RoutePolicySpec struct {
+	// targetRefs are the objects that the policy is for.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	TargetRefs []TargetRef `json:"targetRefs,omitempty"`
+	// targetSelector selects them by their labels instead.
+	// +optional
+	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
+
+	PolicySpec `json:",inline"`
+}
+
+// TargetRef names an object of the policy's namespace.
+//
+// +kubebuilder:validation:XValidation:rule="self.group == 'route.openshift.io' && self.kind == 'Route' || self.group == 'networking.k8s.io' && self.kind == 'Ingress'",message="must be a Route of route.openshift.io or an Ingress of networking.k8s.io"
+// +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || self.kind == 'Ingress'",message="sectionName is for Ingress only"
+type TargetRef struct {
+	// group is route.openshift.io or networking.k8s.io.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// kind is Route or Ingress.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// name is the object's name.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// sectionName is a host of the Ingress; without it the policy is for all of it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SectionName string `json:"sectionName,omitempty"`
+}
+
+// TargetSelector selects objects of the policy's namespace by their labels.
+type TargetSelector struct {
+	// kind is Route or Ingress.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=Route;Ingress
+	Kind string `json:"kind"`
+	// matchLabels are labels that an object must have, all of them.
+	//
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+// PolicyStatus says what became of a policy.
+type PolicyStatus struct {
+	// ancestors has an entry for each IngressController that serves an object of the
+	// policy, as Gateway API's policy attachment has it.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Ancestors []PolicyAncestor `json:"ancestors,omitempty"`
+}
+
+// PolicyAncestor is what one IngressController's routers say about a policy.
+type PolicyAncestor struct {
+	// ancestorRef names the IngressController.
+	// +required
+	AncestorRef AncestorRef `json:"ancestorRef"`
+	// controllerName is fairlead.dev/router.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	ControllerName string `json:"controllerName"`
+	// conditions are Accepted, Programmed, Overridden and Protecting.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AncestorRef names an object.
+type AncestorRef struct {
+	// group is operator.openshift.io.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// kind is IngressController.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// namespace is the object's namespace.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// name is the object's name.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// RoutePolicyList is a list of RoutePolicies.
+//
+// +kubebuilder:object:root=true
+type RoutePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RoutePolicy `json:"items"`
+}
+
+// ClusterRoutePolicy is a policy of administrators for Routes and Ingresses of all
+// namespaces, or of some.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=clusterroutepolicies,scope=Cluster
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.ancestors[0].conditions[?(@.type=="Accepted")].reason`
+// +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.ancestors[0].conditions[?(@.type=="Programmed")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterRoutePolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec ClusterRoutePolicySpec `json:"spec"`
+	// +optional
+	Status PolicyStatus `json:"status,omitempty"`
+}
+
+// ClusterRoutePolicySpec says what a ClusterRoutePolicy asks for, and of which
+// objects: those that are within all of ingressControllers, namespaces and hosts.
+type ClusterRoutePolicySpec struct {
+	// mode is Override, which ranks above all that tenants write, or Default, which
+	// ranks below.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=Default;Override
+	Mode string `json:"mode"`
+	// ingressControllers are the names of those whose routers apply the policy; the
+	// default is all.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	IngressControllers []string `json:"ingressControllers,omitempty"`
+	// namespaces are the names of the namespaces that it is for; the default is all.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
+	Namespaces []string `json:"namespaces,omitempty"`
+	// hosts are host names, or *. and a domain for all names below it; the default is
+	// all.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Hosts []string `json:"hosts,omitempty"`
+	PolicySpec `json:",inline"`
+}
+
+// ClusterRoutePolicyList is a list of ClusterRoutePolicies.
+//
+// +kubebuilder:object:root=true
+type ClusterRoutePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterRoutePolicy `json:"items"`
+}
