@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
-	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/bgprouter"
 )
 
 // asNode in the environment makes the test binary a node that talks BGP; its
@@ -147,7 +147,7 @@ type network struct {
 
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	if why := tor.Missing(); why != "" {
+	if why := bgprouter.Missing(); why != "" {
 		t.Skip(why)
 	}
 	n := &network{t: t, prefix: fmt.Sprintf("fbgp-%d-", os.Getpid())}
@@ -218,15 +218,15 @@ func (n *network) has(text, words string) error {
 	return nil
 }
 
-func (n *network) frr(ns, config string) *tor.Router {
+func (n *network) frr(ns, config string) *bgprouter.Router {
 	n.t.Helper()
-	r, err := tor.FRR(n.t.Context(), n.prefix+ns, n.dir(), config, n.t.Output())
+	r, err := bgprouter.FRR(n.t.Context(), n.prefix+ns, n.dir(), config, n.t.Output())
 	return n.router(r, err)
 }
 
-func (n *network) bird(ns, config string) *tor.Router {
+func (n *network) bird(ns, config string) *bgprouter.Router {
 	n.t.Helper()
-	r, err := tor.BIRD(n.t.Context(), n.prefix+ns, n.dir(), config, n.t.Output())
+	r, err := bgprouter.BIRD(n.t.Context(), n.prefix+ns, n.dir(), config, n.t.Output())
 	return n.router(r, err)
 }
 
@@ -241,7 +241,7 @@ func (n *network) dir() string {
 	return dir
 }
 
-func (n *network) router(r *tor.Router, err error) *tor.Router {
+func (n *network) router(r *bgprouter.Router, err error) *bgprouter.Router {
 	n.t.Helper()
 	if err != nil {
 		n.t.Fatal(err)
@@ -446,7 +446,7 @@ func (r frrRoute) line() string {
 }
 
 // prefixes returns the prefixes that FRR has of a family, "ipv4" or "ipv6".
-func (n *network) prefixes(r *tor.Router, family string) ([]string, error) {
+func (n *network) prefixes(r *bgprouter.Router, family string) ([]string, error) {
 	var table struct {
 		Routes map[string]json.RawMessage `json:"routes"`
 	}
@@ -462,7 +462,7 @@ func (n *network) prefixes(r *tor.Router, family string) ([]string, error) {
 }
 
 // route polls until FRR has the prefix as wanted; an empty want is for no route.
-func (n *network) route(r *tor.Router, prefix, want string) {
+func (n *network) route(r *bgprouter.Router, prefix, want string) {
 	n.t.Helper()
 	family := "ipv4"
 	if netip.MustParsePrefix(prefix).Addr().Is6() {
@@ -488,7 +488,7 @@ func (n *network) route(r *tor.Router, prefix, want string) {
 }
 
 // seen polls until the output of a router's command holds all the words.
-func (n *network) seen(r *tor.Router, command string, words ...string) {
+func (n *network) seen(r *bgprouter.Router, command string, words ...string) {
 	n.t.Helper()
 	n.until(func() error {
 		out, err := r.Command(context.WithoutCancel(n.t.Context()), command)

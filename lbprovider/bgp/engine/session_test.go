@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/config"
-	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/bgprouter"
 )
 
 // torConfig is a router of AS 64500 with one neighbour per scenario: the node
@@ -224,7 +224,7 @@ func measured(n *network, s *speaker) {
 }
 
 // changes edits routes and parameters of sessions that are up.
-func changes(n *network, s *speaker, frr *tor.Router, all []bgp.Session) {
+func changes(n *network, s *speaker, frr *bgprouter.Router, all []bgp.Session) {
 	n.t.Helper()
 	before := map[string]bgp.Status{}
 	for _, name := range []string{"p11", "p12", "p13"} {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/product"
-	"github.com/fairlead/fairlead/test/tor"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -32,7 +32,7 @@ spec:
 // routes lets nodes die to which a router sends requests: the example of
 // docs/lb/bgp.md, BFD every 100 ms, three times.
 func (b *bench) routes(ctx context.Context) error {
-	if why := tor.Missing(); why != "" {
+	if why := bgprouter.Missing(); why != "" {
 		return errors.New(why)
 	}
 	router, stop, err := b.startRouter(ctx)
@@ -71,14 +71,14 @@ func (b *bench) routes(ctx context.Context) error {
 
 // startRouter starts FRR on the host tor as the documentation has it, and makes
 // it the client's way to the addresses.
-func (b *bench) startRouter(ctx context.Context) (r *tor.Router, stop func(), err error) {
+func (b *bench) startRouter(ctx context.Context) (r *bgprouter.Router, stop func(), err error) {
 	text, err := os.ReadFile("docs/lb/bgp.md")
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the example: %w", err)
 	}
 	self := b.Cluster.Address("tor")
 	lan := self[:strings.LastIndex(self, ".")]
-	frr, yaml := tor.Example(string(text), strings.NewReplacer(
+	frr, yaml := bgprouter.Example(string(text), strings.NewReplacer(
 		"192.168.77.0/24", routedRange, "192.168.10.1\n", self+"\n", "192.168.10.0/24", lan+".0/24"))
 	if err := b.apply(ctx, yaml+"---\n"+routedYAML); err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (b *bench) startRouter(ctx context.Context) (r *tor.Router, stop func(), er
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a log: %w", err)
 	}
-	r, err = tor.FRR(ctx, netns, dir, frr, log)
+	r, err = bgprouter.FRR(ctx, netns, dir, frr, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,7 +136,7 @@ func (b *bench) hops(ctx context.Context, address string, nodes int) error {
 // watched waits until BFD watches so many nodes. It begins with a packet a second,
 // after the session of BGP is there; a node that died before would be missed only
 // when that session ends, after a minute and a half.
-func watched(ctx context.Context, router *tor.Router, nodes int) error {
+func watched(ctx context.Context, router *bgprouter.Router, nodes int) error {
 	return product.Until(ctx, 60*time.Second, func() error {
 		var peers []struct{ Peer, Status string }
 		if err := router.JSON(ctx, "show bfd peers json", &peers); err != nil {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/product"
-	"github.com/fairlead/fairlead/test/tor"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -29,9 +29,9 @@ const (
 
 // torOf starts FRR on the host tor with the example of docs/lb/bgp.md, makes it
 // the client's way to the addresses, and applies the example's manifests.
-func torOf(t *testing.T, p *product.Product) *tor.Router {
+func torOf(t *testing.T, p *product.Product) *bgprouter.Router {
 	t.Helper()
-	if why := tor.Missing(); why != "" {
+	if why := bgprouter.Missing(); why != "" {
 		t.Skip(why)
 	}
 	text, err := os.ReadFile("../../../docs/lb/bgp.md")
@@ -60,7 +60,7 @@ func torOf(t *testing.T, p *product.Product) *tor.Router {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r, err := tor.FRR(t.Context(), netns, dir, blocks["frr"], t.Output())
+	r, err := bgprouter.FRR(t.Context(), netns, dir, blocks["frr"], t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func hops(t *testing.T, p *product.Product, address string, nodes ...string) tim
 	slices.Sort(want)
 	start := time.Now()
 	eventually(t, func() error {
-		got, err := tor.NextHops(t.Context(), p.Cluster.Name()+"-tor", netip.MustParseAddr(address))
+		got, err := bgprouter.NextHops(t.Context(), p.Cluster.Name()+"-tor", netip.MustParseAddr(address))
 		if err != nil {
 			return err
 		}

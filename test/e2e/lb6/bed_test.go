@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/product"
-	"github.com/fairlead/fairlead/test/tor"
 )
 
 // root is the repository.
@@ -71,7 +71,7 @@ type bed struct {
 	*cluster.Cluster
 	// t is the running test or step.
 	t      *testing.T
-	router *tor.Router
+	router *bgprouter.Router
 	client *http.Client
 }
 
@@ -244,7 +244,7 @@ func (b *bed) startRouter(config string) {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { os.RemoveAll(dir) })
-	if b.router, err = tor.FRR(b.t.Context(), netns, dir, config, b.t.Output()); err != nil {
+	if b.router, err = bgprouter.FRR(b.t.Context(), netns, dir, config, b.t.Output()); err != nil {
 		b.t.Fatal(err)
 	}
 	router := b.router

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/bgprouter"
 )
 
 // TestDualStack walks docs/lb/dual-stack.md. Its steps build on each other; the
@@ -17,7 +17,7 @@ func TestDualStack(t *testing.T) {
 	if shared == nil {
 		t.Skip(skipped)
 	}
-	if why := tor.Missing(); why != "" {
+	if why := bgprouter.Missing(); why != "" {
 		t.Skip(why)
 	}
 	b := newBed(t, shared)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -119,7 +119,7 @@ func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
 	}
 	slices.Sort(want)
 	b.eventually(func() error {
-		got, err := tor.NextHops(b.t.Context(), b.Name()+"-tor", addr)
+		got, err := bgprouter.NextHops(b.t.Context(), b.Name()+"-tor", addr)
 		if err != nil {
 			return err
 		}

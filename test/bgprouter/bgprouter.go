@@ -1,6 +1,6 @@
-// Package tor runs real routers, FRR or BIRD, in a network namespace, as the
+// Package bgprouter runs real routers, FRR or BIRD, in a network namespace, as the
 // top-of-rack routers that a cluster's nodes talk BGP to. It needs root.
-package tor
+package bgprouter
 
 import (
 	"context"

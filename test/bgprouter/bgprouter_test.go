@@ -1,4 +1,4 @@
-package tor_test
+package bgprouter_test
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead/fairlead/test/tor"
+	"github.com/fairlead/fairlead/test/bgprouter"
 )
 
 // TestDocumentedConfiguration loads all examples of docs/lb for FRR and BIRD, to
 // the letter. Other tests use them, with other addresses.
 func TestDocumentedConfiguration(t *testing.T) {
-	if why := tor.Missing(); why != "" {
+	if why := bgprouter.Missing(); why != "" {
 		t.Skip(why)
 	}
 	pages, err := filepath.Glob("../../docs/lb/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	starts := map[string]func(context.Context, string, string, string, io.Writer) (*tor.Router, error){"frr": tor.FRR, "bird": tor.BIRD}
+	starts := map[string]func(context.Context, string, string, string, io.Writer) (*bgprouter.Router, error){"frr": bgprouter.FRR, "bird": bgprouter.BIRD}
 	count := map[string]int{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -48,7 +48,7 @@ func TestDocumentedConfiguration(t *testing.T) {
 }
 
 // start starts a router in a network of its own.
-func start(t *testing.T, run func(context.Context, string, string, string, io.Writer) (*tor.Router, error), config string) *tor.Router {
+func start(t *testing.T, run func(context.Context, string, string, string, io.Writer) (*bgprouter.Router, error), config string) *bgprouter.Router {
 	t.Helper()
 	netns := fmt.Sprintf("ftor-%d", os.Getpid())
 	for _, args := range [][]string{{"netns", "add", netns}, {"-n", netns, "link", "set", "lo", "up"}} {
@@ -80,7 +80,7 @@ func start(t *testing.T, run func(context.Context, string, string, string, io.Wr
 
 // shows compares an example with what FRR says that it does. What FRR does by
 // default, or shows in another way, is not looked at.
-func shows(t *testing.T, r *tor.Router, config string) {
+func shows(t *testing.T, r *bgprouter.Router, config string) {
 	t.Helper()
 	if err := r.Load(t.Context(), "router bgp 64500\n neighbor nodes nonsense\n"); err == nil {
 		t.Error("FRR understands nonsense")
