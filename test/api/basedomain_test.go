@@ -14,13 +14,13 @@ import (
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/operator/dns"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 // TestBaseDomain: a name outside of the cluster's base domain is not published
 // and it is said why; when it lies in it, it is.
 func TestBaseDomain(t *testing.T) {
-	n := named.Start(t)
+	n := nameserver.Start(t)
 	_, remote := startNameServer(t, n)
 	newClient(t)
 	if err := server.Apply(t.Context(), "../cluster/kinds/dnses.config.openshift.io.yaml"); err != nil {

@@ -20,17 +20,17 @@ import (
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/operator/dns"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 // TestWildcardNameIsPublished follows an IngressController's name on a real
 // DNS server: it comes with the address, follows it, and goes before it.
 func TestWildcardNameIsPublished(t *testing.T) {
-	n := named.Start(t)
+	n := nameserver.Start(t)
 	provider, err := rfc2136.New(rfc2136.Options{
 		Server: n.Address, Timeout: 2 * time.Second,
 		Key: func() (*rfc2136.Key, error) {
-			return &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret}, nil
+			return &rfc2136.Key{Name: nameserver.Key + ".", Algorithm: mdns.HmacSHA256, Secret: nameserver.Secret}, nil
 		},
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func publish(t *testing.T, c client.Client, ingress ...corev1.LoadBalancerIngres
 
 // waitsForTheOlder makes two records of one name: the second is published when
 // the first is gone.
-func waitsForTheOlder(t *testing.T, c client.Client, n named.Server) {
+func waitsForTheOlder(t *testing.T, c client.Client, n nameserver.Server) {
 	for i, address := range []string{"198.18.77.21", "198.18.77.22"} {
 		d := &iov1.DNSRecord{
 			ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: fmt.Sprintf("twice-%d", i)},
@@ -176,7 +176,7 @@ func isPublished(t *testing.T, c client.Client, name, status, reason string) err
 
 // notWritten: what must not be written is not, an event says so, and it goes
 // without a look at the zone. What was written before stays then.
-func notWritten(t *testing.T, c client.Client, n named.Server) {
+func notWritten(t *testing.T, c client.Client, n nameserver.Server) {
 	for _, test := range []struct {
 		name, status, reason string
 		change               func(*iov1.DNSRecordSpec)

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -66,11 +66,11 @@ func TestExternalDNSRuns(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	n := named.Start(t)
+	n := nameserver.Start(t)
 
 	// Another cluster, which writes by itself.
 	other, err := rfc2136.New(rfc2136.Options{Server: n.Address, Key: func() (*rfc2136.Key, error) {
-		return &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret}, nil
+		return &rfc2136.Key{Name: nameserver.Key + ".", Algorithm: mdns.HmacSHA256, Secret: nameserver.Secret}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestExternalDNSRuns(t *testing.T) {
 }
 
 // runExternalDNS runs external-dns, and builds it before where need be.
-func runExternalDNS(t *testing.T, n named.Server) {
+func runExternalDNS(t *testing.T, n nameserver.Server) {
 	t.Helper()
 	program, err := toolset.Path("external-dns")
 	if err != nil {
@@ -150,7 +150,7 @@ func runExternalDNS(t *testing.T, n named.Server) {
 		"--kubeconfig="+server.Kubeconfig(), "--source=crd", "--policy=sync", "--interval=1s", "--metrics-address=127.0.0.1:0",
 		"--registry=txt", "--txt-owner-id=external", "--txt-wildcard-replacement=wild",
 		"--provider=rfc2136", "--rfc2136-host="+host, "--rfc2136-port="+port, "--rfc2136-zone=example.com", "--rfc2136-min-ttl=1s",
-		"--rfc2136-tsig-keyname="+named.Key, "--rfc2136-tsig-secret="+named.Secret, "--rfc2136-tsig-secret-alg=hmac-sha256", "--rfc2136-tsig-axfr",
+		"--rfc2136-tsig-keyname="+nameserver.Key, "--rfc2136-tsig-secret="+nameserver.Secret, "--rfc2136-tsig-secret-alg=hmac-sha256", "--rfc2136-tsig-axfr",
 	)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second

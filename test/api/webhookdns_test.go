@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
 	"github.com/fairlead/fairlead/operator/dns"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 // nameServer is a webhook that publishes names on a real DNS server. It says
@@ -44,12 +44,12 @@ func (s *nameServer) EnsureRecord(ctx context.Context, r *hook.Record, zone hook
 	return result, err
 }
 
-func startNameServer(t *testing.T, n named.Server) (*nameServer, *webhook.Client) {
+func startNameServer(t *testing.T, n nameserver.Server) (*nameServer, *webhook.Client) {
 	t.Helper()
 	provider, err := rfc2136.New(rfc2136.Options{
 		Server: n.Address, Timeout: 2 * time.Second,
 		Key: func() (*rfc2136.Key, error) {
-			return &rfc2136.Key{Name: named.Key + ".", Algorithm: mdns.HmacSHA256, Secret: named.Secret}, nil
+			return &rfc2136.Key{Name: nameserver.Key + ".", Algorithm: mdns.HmacSHA256, Secret: nameserver.Secret}, nil
 		},
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func startNameServer(t *testing.T, n named.Server) (*nameServer, *webhook.Client
 // keeps the promises, is pending, is published, fails, and is removed even
 // though the last write failed.
 func TestNamesByWebhook(t *testing.T) {
-	n := named.Start(t)
+	n := nameserver.Start(t)
 	s, remote := startNameServer(t, n)
 	if c, err := remote.Capabilities(t.Context()); err != nil || !c.DNS {
 		t.Fatalf("capabilities: %+v, %v", c, err)

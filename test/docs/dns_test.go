@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 // TestDNSPage does what docs/cloud/dns.md says, word by word, with real DNS
@@ -29,11 +29,11 @@ func TestDNSPage(t *testing.T) {
 	}
 	all := pages(t)
 	page := all[slices.IndexFunc(all, func(p page) bool { return p.path == "docs/cloud/dns.md" })]
-	servers := map[string]named.Server{
-		"BIND": named.StartWith(t, func(dir string) string {
+	servers := map[string]nameserver.Server{
+		"BIND": nameserver.StartWith(t, func(dir string) string {
 			return strings.ReplaceAll(page.indented(t, "BIND:"), "/var/lib/bind/", dir+"/")
 		}),
-		"Knot": named.StartKnotWith(t, page.indented(t, "Knot:")),
+		"Knot": nameserver.StartKnotWith(t, page.indented(t, "Knot:")),
 	}
 	api := startServer(t)
 	operator := filepath.Join(t.TempDir(), "operator")
@@ -142,7 +142,7 @@ func run(t *testing.T, program string, args []string) (stop func()) {
 }
 
 // answers waits until a server answers so.
-func answers(t *testing.T, s named.Server, name string, want ...string) {
+func answers(t *testing.T, s nameserver.Server, name string, want ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

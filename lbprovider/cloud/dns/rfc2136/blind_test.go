@@ -8,12 +8,12 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 // unread follows a record in a zone whose server takes our updates and no
 // questions.
-func unread(t *testing.T, n named.Server) {
+func unread(t *testing.T, n nameserver.Server) {
 	front := n.Mute(t)
 	p := provider(t, front, goodKey())
 	ctx := context.Background()
@@ -97,7 +97,7 @@ func unread(t *testing.T, n named.Server) {
 }
 
 // registries: who owns a name is noted as the operator is told to.
-func registries(t *testing.T, n named.Server) {
+func registries(t *testing.T, n nameserver.Server) {
 	ctx := context.Background()
 	example := hook.Zone{ID: "example.com.", Name: "example.com."}
 	p := provider(t, n, goodKey())
@@ -124,7 +124,7 @@ func registries(t *testing.T, n named.Server) {
 
 // unregistered: where nothing is noted, a name is written over, and only what
 // leads where it says is removed.
-func unregistered(t *testing.T, n named.Server, p *Provider) {
+func unregistered(t *testing.T, n nameserver.Server, p *Provider) {
 	ctx := context.Background()
 	p.registry = dns.Registry{None: true}
 	zone := hook.Zone{ID: "example.com.", Name: "example.com."}

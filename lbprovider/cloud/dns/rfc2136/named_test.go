@@ -13,12 +13,12 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
-	"github.com/fairlead/fairlead/test/named"
+	"github.com/fairlead/fairlead/test/nameserver"
 )
 
 const wrongSecret = "YW5vdGhlciBzZWNyZXQgb2YgYSB0ZXN0LCB0b28="
 
-func provider(t *testing.T, n named.Server, key *Key) *Provider {
+func provider(t *testing.T, n nameserver.Server, key *Key) *Provider {
 	t.Helper()
 	o := Options{Server: n.Address, Timeout: 5 * time.Second}
 	if key != nil {
@@ -31,7 +31,9 @@ func provider(t *testing.T, n named.Server, key *Key) *Provider {
 	return p
 }
 
-func goodKey() *Key { return &Key{Name: "fairlead.", Algorithm: mdns.HmacSHA256, Secret: named.Secret} }
+func goodKey() *Key {
+	return &Key{Name: "fairlead.", Algorithm: mdns.HmacSHA256, Secret: nameserver.Secret}
+}
 
 func record(name string, kind hook.RecordType, targets ...string) *hook.Record {
 	return &hook.Record{Name: name, Type: kind, Targets: targets, TTL: 30, Owner: "fairlead-c1", Resource: "dnsrecord/ns/" + name}
@@ -40,8 +42,8 @@ func record(name string, kind hook.RecordType, targets ...string) *hook.Record {
 // TestServers: every server keeps us apart from others in the same way.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(*testing.T, named.Server){"life of a record": recordLife, "refusals": refusals, "zones": zones, "race": race, "unread": unread, "registries": registries}
-	for server, start := range map[string]func(*testing.T) named.Server{"BIND": named.Start, "Knot": named.StartKnot} {
+	tests := map[string]func(*testing.T, nameserver.Server){"life of a record": recordLife, "refusals": refusals, "zones": zones, "race": race, "unread": unread, "registries": registries}
+	for server, start := range map[string]func(*testing.T) nameserver.Server{"BIND": nameserver.Start, "Knot": nameserver.StartKnot} {
 		for name, test := range tests {
 			t.Run(server+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -51,7 +53,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-func recordLife(t *testing.T, n named.Server) {
+func recordLife(t *testing.T, n nameserver.Server) {
 	p := provider(t, n, goodKey())
 	ctx := context.Background()
 	zone, err := p.ResolveZone(ctx, hook.ZoneSelector{Suffix: "apps.example.com"})
@@ -103,7 +105,7 @@ func recordLife(t *testing.T, n named.Server) {
 	}
 }
 
-func refusals(t *testing.T, n named.Server) {
+func refusals(t *testing.T, n nameserver.Server) {
 	ctx := context.Background()
 	wrong := goodKey()
 	wrong.Secret = wrongSecret
@@ -135,7 +137,7 @@ func refusals(t *testing.T, n named.Server) {
 	n.Want(t, "taken.example.com.", mdns.TypeA, "198.18.0.77")
 }
 
-func zones(t *testing.T, n named.Server) {
+func zones(t *testing.T, n nameserver.Server) {
 	p := provider(t, n, goodKey())
 	for _, test := range []struct {
 		name     string
@@ -164,7 +166,7 @@ func zones(t *testing.T, n named.Server) {
 }
 
 // What somebody writes between our look and our update is not overwritten.
-func race(t *testing.T, n named.Server) {
+func race(t *testing.T, n nameserver.Server) {
 	p := provider(t, n, goodKey())
 	ctx := context.Background()
 	zone := hook.Zone{ID: "example.com.", Name: "example.com."}
@@ -205,11 +207,11 @@ func TestReadKey(t *testing.T) {
 		files map[string]string
 		want  *Key
 	}{
-		{"default algorithm", map[string]string{"name": "fairlead\n", "secret": named.Secret}, goodKey()},
-		{"other algorithm", map[string]string{"name": "k.", "secret": named.Secret, "algorithm": "HMAC-SHA512"}, &Key{Name: "k.", Algorithm: mdns.HmacSHA512, Secret: named.Secret}},
-		{"unknown algorithm", map[string]string{"name": "k.", "secret": named.Secret, "algorithm": "hmac-md5"}, nil},
+		{"default algorithm", map[string]string{"name": "fairlead\n", "secret": nameserver.Secret}, goodKey()},
+		{"other algorithm", map[string]string{"name": "k.", "secret": nameserver.Secret, "algorithm": "HMAC-SHA512"}, &Key{Name: "k.", Algorithm: mdns.HmacSHA512, Secret: nameserver.Secret}},
+		{"unknown algorithm", map[string]string{"name": "k.", "secret": nameserver.Secret, "algorithm": "hmac-md5"}, nil},
 		{"no base64", map[string]string{"name": "k.", "secret": "not secret"}, nil},
-		{"no name", map[string]string{"secret": named.Secret}, nil},
+		{"no name", map[string]string{"secret": nameserver.Secret}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,6 @@
-// Package named runs real DNS servers, BIND and Knot, for tests of dynamic
+// Package nameserver runs real DNS servers, BIND and Knot, for tests of dynamic
 // updates.
-package named
+package nameserver
 
 import (
 	"bytes"

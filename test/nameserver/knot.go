@@ -1,4 +1,4 @@
-package named
+package nameserver
 
 import (
 	"fmt"
