@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -15,7 +15,7 @@ import (
 // its own name and by that in Route 53; targets die and come back; and nothing
 // is left in the end.
 func TestCloud(t *testing.T) {
-	if _, why := product.Ready(); why != "" {
+	if _, why := install.Ready(); why != "" {
 		t.Skip(why)
 	}
 	root, err := toolset.Root()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/image/archive"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -38,7 +38,7 @@ func main() {
 type demo struct {
 	*screen
 	cluster *cluster.Cluster
-	product *product.Product
+	product *install.Product
 	root    string // of the clone
 	scratch string // for files that commands name
 	cloud   string // "aws" or empty
@@ -117,7 +117,7 @@ func (d *demo) startCluster(ctx context.Context, name string) error {
 	if d.scratch, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
 		return errors.Join(fmt.Errorf("make a folder: %w", err), d.cluster.Down(ctx))
 	}
-	d.product = &product.Product{Cluster: d.cluster, Root: ".", Kubectl: d.kubectl, Scratch: d.scratch}
+	d.product = &install.Product{Cluster: d.cluster, Root: ".", Kubectl: d.kubectl, Scratch: d.scratch}
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // echoYAML is a Service with an address of its own and a pod on every node.
@@ -54,7 +54,7 @@ type silence struct {
 	done chan time.Duration
 }
 
-func listen(t *testing.T, p *product.Product) *silence {
+func listen(t *testing.T, p *install.Product) *silence {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &silence{stop: cancel, done: make(chan time.Duration, 1)}
@@ -89,7 +89,7 @@ func TestAddressMoves(t *testing.T) {
 	p := installed(t)
 	apply(t, p, echoYAML)
 	echo := *p
-	err := product.Until(t.Context(), 60*time.Second, func() error {
+	err := install.Until(t.Context(), 60*time.Second, func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "get", "service", "echo", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err != nil || out == "" {
 			return fmt.Errorf("no address: %w", err)
@@ -160,7 +160,7 @@ func TestAddressMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		everyNodeReady(t, p)
-		err := product.Until(t.Context(), 20*time.Second, func() error { // an old speaker's last words may still be heard
+		err := install.Until(t.Context(), 20*time.Second, func() error { // an old speaker's last words may still be heard
 			out, err := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "3", "-W", "0.1", "-i", "eth0", echo.Address)
 			cards := strings.Fields(out)
 			slices.Sort(cards)
@@ -178,7 +178,7 @@ func TestAddressMoves(t *testing.T) {
 		if _, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "patch", "daemonset", "echo", "-p", patch); err != nil {
 			t.Fatal(err)
 		}
-		err := product.Until(t.Context(), 30*time.Second, func() error {
+		err := install.Until(t.Context(), 30*time.Second, func() error {
 			// arping fails where nobody answers, as it should be here.
 			out, _ := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "1", "-w", "1", "-i", "eth0", echo.Address)
 			if strings.TrimSpace(out) != "" {
@@ -193,7 +193,7 @@ func TestAddressMoves(t *testing.T) {
 }
 
 // block drops what speakers say to each other on the way into the node, until the test ends.
-func block(t *testing.T, p *product.Product, node string) {
+func block(t *testing.T, p *install.Product, node string) {
 	t.Helper()
 	nft := func(ctx context.Context, rule ...string) {
 		t.Helper()
@@ -209,10 +209,10 @@ func block(t *testing.T, p *product.Product, node string) {
 	}
 }
 
-func ownerOf(t *testing.T, p *product.Product) string {
+func ownerOf(t *testing.T, p *install.Product) string {
 	t.Helper()
 	var owner string
-	err := product.Until(t.Context(), 20*time.Second, func() error {
+	err := install.Until(t.Context(), 20*time.Second, func() error {
 		var err error
 		owner, err = p.Owner(t.Context())
 		return err
@@ -224,7 +224,7 @@ func ownerOf(t *testing.T, p *product.Product) string {
 }
 
 // everyNodeReady waits until speakers, echo pods and routers are complete again.
-func everyNodeReady(t *testing.T, p *product.Product) {
+func everyNodeReady(t *testing.T, p *install.Product) {
 	t.Helper()
 	if err := p.Cluster.WaitNodes(t.Context()); err != nil {
 		t.Fatal(err)

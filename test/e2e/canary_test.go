@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // TestCanary: with all well the canary answers through the router's address. When
@@ -19,7 +19,7 @@ func TestCanary(t *testing.T) {
 	t.Cleanup(func() { interval(t, p, "1m") })
 	wait := func(limit time.Duration, kind, want string) {
 		t.Helper()
-		err := product.Until(t.Context(), limit, func() error {
+		err := install.Until(t.Context(), limit, func() error {
 			out, err := p.Cluster.Kubectl(t.Context(), "-n", "openshift-ingress-operator", "get", "ingresscontroller", "default", "-o",
 				`jsonpath={range .status.conditions[?(@.type=="`+kind+`")]}{.status} {.reason} {.message}{end}`)
 			if err == nil && !strings.HasPrefix(out, want) {
@@ -49,7 +49,7 @@ func TestCanary(t *testing.T) {
 }
 
 // interval restarts the operator with another time between probes.
-func interval(t *testing.T, p *product.Product, value string) {
+func interval(t *testing.T, p *install.Product, value string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	for _, args := range [][]string{

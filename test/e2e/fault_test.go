@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 const (
@@ -187,7 +187,7 @@ func TestBadRoute(t *testing.T) {
 	b := startProbe(t, p, plainHost)
 	observe(t, time.Second)
 	apply(t, p, routeYAML("broken", `  tls: {termination: edge, certificate: "nonsense", key: "nonsense"}`))
-	err := product.Until(t.Context(), 20*time.Second, func() error {
+	err := install.Until(t.Context(), 20*time.Second, func() error {
 		out, err := p.Kubectl(t.Context(), "-n", "demo", "get", "route", "broken", "-o",
 			`jsonpath={.status.ingress[0].conditions[0].status} {.status.ingress[0].conditions[0].reason}`)
 		if err == nil && out != "False ExtendedValidationFailed" {
@@ -201,7 +201,7 @@ func TestBadRoute(t *testing.T) {
 	b.report(t, 0)
 }
 
-func pods(t *testing.T, p *product.Product, namespace, selector string) []string {
+func pods(t *testing.T, p *install.Product, namespace, selector string) []string {
 	t.Helper()
 	out, err := p.Kubectl(t.Context(), "-n", namespace, "get", "pods", "-l", selector, "--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}")
 	if err != nil {
@@ -215,7 +215,7 @@ func pods(t *testing.T, p *product.Product, namespace, selector string) []string
 }
 
 // available waits until the router Deployment is complete again.
-func available(t *testing.T, p *product.Product) {
+func available(t *testing.T, p *install.Product) {
 	t.Helper()
 	if out, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "rollout", "status", "deployment/router-default", "--timeout=60s"); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -223,11 +223,11 @@ func available(t *testing.T, p *product.Product) {
 }
 
 // newRoute makes a Route and waits until it serves.
-func newRoute(t *testing.T, p *product.Product, name string) {
+func newRoute(t *testing.T, p *install.Product, name string) {
 	t.Helper()
 	apply(t, p, routeYAML(name, ""))
 	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
-	err := product.Until(t.Context(), 30*time.Second, func() error {
+	err := install.Until(t.Context(), 30*time.Second, func() error {
 		return request(t.Context(), client, "http://"+p.Address+"/text", name+".apps.example.com")
 	})
 	if err != nil {
@@ -247,14 +247,14 @@ spec:
 `, name, extra)
 }
 
-func apply(t *testing.T, p *product.Product, yaml string) {
+func apply(t *testing.T, p *install.Product, yaml string) {
 	t.Helper()
 	kubectl := func(ctx context.Context, verb string) ([]byte, error) {
 		cmd := p.Cluster.KubectlCommand(ctx, verb, "-f", "-")
 		cmd.Stdin = strings.NewReader(yaml)
 		return cmd.CombinedOutput()
 	}
-	err := product.Until(t.Context(), 20*time.Second, func() error {
+	err := install.Until(t.Context(), 20*time.Second, func() error {
 		out, err := kubectl(t.Context(), "apply")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

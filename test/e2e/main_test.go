@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // shared is the one cluster of all tests, nil with the reason in skipped.
 var (
-	shared  *product.Product
+	shared  *install.Product
 	skipped string
 )
 
@@ -29,7 +29,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready(); skipped != "" {
+	if images, skipped = install.Ready(); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: "e2e", Images: images, Log: os.Stderr})
@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(scratch)
-	p := &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
+	p := &install.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
 	if err = p.Install(ctx); err == nil {
 		err = p.Samples(ctx)
 	}
@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 }
 
 // installed returns the product, or skips the test.
-func installed(t *testing.T) *product.Product {
+func installed(t *testing.T) *install.Product {
 	t.Helper()
 	if shared == nil {
 		t.Skip(skipped)

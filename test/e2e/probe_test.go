@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // probe asks the router again and again, each time on a new connection from
@@ -38,7 +38,7 @@ const (
 
 // startProbe asks for a host of the samples until stop is called. Requests
 // overlap, so that a slow one hides nothing.
-func startProbe(t *testing.T, p *product.Product, host string) *probe {
+func startProbe(t *testing.T, p *install.Product, host string) *probe {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &probe{

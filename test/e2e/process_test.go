@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // privileges are what a process may do beyond its user, as the kernel tells.
@@ -88,7 +88,7 @@ spec: {domain: host.example.com, replicas: 1, endpointPublishingStrategy: {type:
 	const message = `jsonpath={.status.conditions[?(@.type=="DeploymentAvailable")].message}`
 	says := func(want string) {
 		t.Helper()
-		err := product.Until(t.Context(), 60*time.Second, func() error {
+		err := install.Until(t.Context(), 60*time.Second, func() error {
 			text, err := p.Kubectl(t.Context(), "-n", "openshift-ingress-operator", "get", "ic/host", "-o", message)
 			if err == nil && !strings.Contains(text, want) {
 				err = fmt.Errorf("DeploymentAvailable says %q, want %q", text, want)
@@ -114,7 +114,7 @@ spec: {domain: host.example.com, replicas: 1, endpointPublishingStrategy: {type:
 		t.Fatal(err)
 	}
 	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
-	err = product.Until(t.Context(), 30*time.Second, func() error { return request(t.Context(), client, "http://"+node+"/text", plainHost) })
+	err = install.Until(t.Context(), 30*time.Second, func() error { return request(t.Context(), client, "http://"+node+"/text", plainHost) })
 	if err != nil {
 		t.Error(err)
 	}
@@ -133,7 +133,7 @@ spec: {domain: host.example.com, replicas: 1, endpointPublishingStrategy: {type:
 }
 
 // processes finds the processes of a namespace's pods by their control groups.
-func processes(t *testing.T, p *product.Product, namespace string) []privileges {
+func processes(t *testing.T, p *install.Product, namespace string) []privileges {
 	t.Helper()
 	uids, err := p.Kubectl(t.Context(), "-n", namespace, "get", "pods", "-o", "jsonpath={.items[*].metadata.uid}")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // TestRefusedSettings gives an IngressController settings that contradict
@@ -33,7 +33,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 	answers := func(address, want string) {
 		t.Helper()
-		err := product.Until(t.Context(), 20*time.Second, func() error {
+		err := install.Until(t.Context(), 20*time.Second, func() error {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/text", nil)
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ func TestRefusedSettings(t *testing.T) {
 	answers(p.Address, "admitted")
 	// Routers are faster than the operator, which keeps settings for new pods
 	// only if it sees them before the next ones come.
-	err := product.Until(t.Context(), 20*time.Second, func() error {
+	err := install.Until(t.Context(), 20*time.Second, func() error {
 		kept, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "get", "configmap", api.AdmittedConfigMapName("default"), "-o", "jsonpath={.data}")
 		if err == nil && !strings.Contains(kept, "X-Settings") {
 			err = fmt.Errorf("the operator keeps %s", kept)
@@ -79,7 +79,7 @@ func TestRefusedSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var started string
-	err = product.Until(t.Context(), 60*time.Second, func() error {
+	err = install.Until(t.Context(), 60*time.Second, func() error {
 		now := pods(t, p, "openshift-ingress", routerPods)
 		i := slices.IndexFunc(now, func(pod string) bool { return !slices.Contains(before, pod) })
 		if i < 0 {
@@ -95,7 +95,7 @@ func TestRefusedSettings(t *testing.T) {
 	available(t, p)
 }
 
-func podIP(t *testing.T, p *product.Product, pod string) string {
+func podIP(t *testing.T, p *install.Product, pod string) string {
 	t.Helper()
 	ip, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "get", "pod", pod, "-o", "jsonpath={.status.podIP}")
 	if err != nil {
@@ -137,7 +137,7 @@ subjects:
 	}}
 	url := "https://" + podIP(t, p, pods(t, p, "openshift-ingress", routerPods)[0]) + ":1936/metrics"
 	for token, want := range map[string]int{strings.TrimSpace(token): http.StatusOK, "made-up": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-		err := product.Until(t.Context(), 20*time.Second, func() error {
+		err := install.Until(t.Context(), 20*time.Second, func() error {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				return err

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bench/rig"
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // harm is done again and again, at a bounded pace.
@@ -78,7 +78,7 @@ func (a *harm) result() result {
 // attacker is what the tenant has: a namespace, Services that lead to pods, an
 // authority for certificates, and a host on the network.
 type attacker struct {
-	p    *product.Product
+	p    *install.Product
 	ca   *rig.Authority
 	pods []string
 	slow tlsPair
@@ -93,7 +93,7 @@ type tlsPair struct{ cert, key string }
 const attackOn = "FAIRLEAD_ATTACK"
 
 // attack starts the attackers. end ends them, and says what they did.
-func attack(t *testing.T, p *product.Product) (end func() []result) {
+func attack(t *testing.T, p *install.Product) (end func() []result) {
 	t.Helper()
 	argv := append(theirs.with(), os.Args[0])
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -137,7 +137,7 @@ func attackers(where string) int {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
 		return 1
 	}
-	installed = &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Address: address}
+	installed = &install.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Address: address}
 	harms, err := newHarms(ctx, installed)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile: prepare attackers:", err)
@@ -162,7 +162,7 @@ func attackers(where string) int {
 	return 0
 }
 
-func newHarms(ctx context.Context, p *product.Product) ([]*harm, error) {
+func newHarms(ctx context.Context, p *install.Product) ([]*harm, error) {
 	a := &attacker{p: p}
 	var err error
 	if a.ca, err = rig.NewAuthority(); err != nil {

@@ -23,12 +23,12 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // The cluster of the test, or why there is none, and how long the attack lasts.
 var (
-	installed *product.Product
+	installed *install.Product
 	skipped   string
 	duration  time.Duration
 )
@@ -46,7 +46,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready(); skipped != "" {
+	if images, skipped = install.Ready(); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: "hostile", Images: images, Log: os.Stderr})
@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(scratch)
-	p := &product.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
+	p := &install.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
 	// Before anything counts the processors that it has.
 	if err = separate(ctx, c); err == nil {
 		err = p.Install(ctx)

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 const routerPods = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"
@@ -126,10 +126,10 @@ type state struct {
 	HAProxy, Router map[string][]int
 }
 
-func observe(t *testing.T, p *product.Product) *state {
+func observe(t *testing.T, p *install.Product) *state {
 	t.Helper()
 	s := &state{Restarts: map[string]string{}, HAProxy: map[string][]int{}, Router: map[string][]int{}}
-	if err := product.Until(t.Context(), 20*time.Second, func() (err error) { s.Owner, err = p.Owner(t.Context()); return err }); err != nil {
+	if err := install.Until(t.Context(), 20*time.Second, func() (err error) { s.Owner, err = p.Owner(t.Context()); return err }); err != nil {
 		t.Fatal(err)
 	}
 	for _, ns := range []string{"openshift-ingress", "openshift-ingress-operator", "metallb-system"} {
@@ -166,7 +166,7 @@ func (s *state) same(t *testing.T, now *state) {
 	}
 }
 
-func routers(t *testing.T, p *product.Product) []string {
+func routers(t *testing.T, p *install.Product) []string {
 	t.Helper()
 	out, err := p.Cluster.Kubectl(t.Context(), "-n", "openshift-ingress", "get", "pods", "-l", routerPods, "--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}")
 	if err != nil || out == "" {
@@ -175,7 +175,7 @@ func routers(t *testing.T, p *product.Product) []string {
 	return strings.Fields(out)
 }
 
-func processes(t *testing.T, p *product.Product, pod, container, program string) []int {
+func processes(t *testing.T, p *install.Product, pod, container, program string) []int {
 	t.Helper()
 	pids, err := p.Cluster.Processes(t.Context(), "openshift-ingress", pod, container, program)
 	if err != nil {

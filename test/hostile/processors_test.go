@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // processors are some of the machine's, by number. None means all.
@@ -98,7 +98,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 
 // preferVictim lets the victim's pods reserve processor time, as the router's do,
 // and its client, which is this process, go before what runs beside it.
-func preferVictim(ctx context.Context, p *product.Product) error {
+func preferVictim(ctx context.Context, p *install.Product) error {
 	for _, args := range [][]string{
 		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=100m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 
 // victim is the tenant that is watched: its pods are those of the samples.
 type victim struct {
-	p      *product.Product
+	p      *install.Product
 	client *http.Client
 	// looks sees changes: on a connection of its own, because a look is not to
 	// stand behind the load in the client's queue for one.
@@ -46,7 +46,7 @@ type seen struct {
 	changeErr     error
 }
 
-func newVictim(t *testing.T, p *product.Product) *victim {
+func newVictim(t *testing.T, p *install.Product) *victim {
 	t.Helper()
 	v := &victim{p: p, client: clientFrom(p, "client", connections), looks: clientFrom(p, "client", 1), watched: watchRoutes(t)}
 	var objects strings.Builder
@@ -57,7 +57,7 @@ func newVictim(t *testing.T, p *product.Product) *victim {
 		t.Fatal(err)
 	}
 	for i := range routes {
-		if err := product.Until(t.Context(), time.Minute, func() error { return v.ask(t.Context(), fmt.Sprintf("v%d", i), i%3 == 0) }); err != nil {
+		if err := install.Until(t.Context(), time.Minute, func() error { return v.ask(t.Context(), fmt.Sprintf("v%d", i), i%3 == 0) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func newVictim(t *testing.T, p *product.Product) *victim {
 
 // clientFrom returns a client on a host of the cluster's network. It keeps so
 // many connections, and reaches every host at the router's address.
-func clientFrom(p *product.Product, host string, keep int) *http.Client {
+func clientFrom(p *install.Product, host string, keep int) *http.Client {
 	dial := p.Cluster.Dial(host)
 	return &http.Client{
 		Timeout: 5 * time.Second,

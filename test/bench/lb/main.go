@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/witness"
 )
@@ -58,7 +58,7 @@ type options struct {
 // bench is the cluster and one address on it.
 type bench struct {
 	options
-	*product.Product
+	*install.Product
 	results results
 	address string
 	started time.Time
@@ -175,7 +175,7 @@ func (b *bench) start(ctx context.Context) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	b.Product = &product.Product{Cluster: c, Root: ".", Kubectl: c.Kubectl, Scratch: scratch}
+	b.Product = &install.Product{Cluster: c, Root: ".", Kubectl: c.Kubectl, Scratch: scratch}
 	if err := b.Install(ctx); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *bench) start(ctx context.Context) error {
 	if _, err := c.Kubectl(ctx, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=90s"); err != nil {
 		return err
 	}
-	return product.Until(ctx, 30*time.Second, func() error {
+	return install.Until(ctx, 30*time.Second, func() error {
 		out, err := c.Kubectl(ctx, "-n", "default", "get", "service", "echo", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err == nil && out == "" {
 			err = errors.New("the echo has no address")
@@ -208,7 +208,7 @@ func (b *bench) apply(ctx context.Context, yaml string) error {
 func (b *bench) owner(ctx context.Context, is func(string) bool) (string, error) {
 	at, owner := *b.Product, ""
 	at.Address = b.address
-	err := product.Until(ctx, 60*time.Second, func() error {
+	err := install.Until(ctx, 60*time.Second, func() error {
 		var err error
 		owner, err = at.Owner(ctx)
 		if err == nil && !is(owner) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bgprouter"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -41,7 +41,7 @@ func (b *bench) routes(ctx context.Context) error {
 	}
 	defer stop()
 	var address string
-	err = product.Until(ctx, 30*time.Second, func() error {
+	err = install.Until(ctx, 30*time.Second, func() error {
 		address, err = b.Kubectl(ctx, "-n", "default", "get", "service", "routed", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err == nil && address == "" {
 			err = errors.New("the Service has no address")
@@ -115,7 +115,7 @@ func (b *bench) startRouter(ctx context.Context) (r *bgprouter.Router, stop func
 
 // hops waits until the router's kernel spreads the address over so many nodes.
 func (b *bench) hops(ctx context.Context, address string, nodes int) error {
-	return product.Until(ctx, 60*time.Second, func() error {
+	return install.Until(ctx, 60*time.Second, func() error {
 		out, err := exec.CommandContext(ctx, "ip", "-n", b.Cluster.Name()+"-tor", "-json", "route", "show", address).Output()
 		if err != nil {
 			return fmt.Errorf("show the router's routes: %w", err)
@@ -137,7 +137,7 @@ func (b *bench) hops(ctx context.Context, address string, nodes int) error {
 // after the session of BGP is there; a node that died before would be missed only
 // when that session ends, after a minute and a half.
 func watched(ctx context.Context, router *bgprouter.Router, nodes int) error {
-	return product.Until(ctx, 60*time.Second, func() error {
+	return install.Until(ctx, 60*time.Second, func() error {
 		var peers []struct{ Peer, Status string }
 		if err := router.JSON(ctx, "show bfd peers json", &peers); err != nil {
 			return err

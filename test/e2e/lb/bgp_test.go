@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bgprouter"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // torOf starts FRR on the host tor with the example of docs/lb/bgp.md, makes it
 // the client's way to the addresses, and applies the example's manifests.
-func torOf(t *testing.T, p *product.Product) *bgprouter.Router {
+func torOf(t *testing.T, p *install.Product) *bgprouter.Router {
 	t.Helper()
 	if why := bgprouter.Missing(); why != "" {
 		t.Skip(why)
@@ -85,7 +85,7 @@ func host(t *testing.T, args ...string) {
 
 // hops polls until the router's kernel sends packets for the address to exactly
 // these nodes, and returns how long that took.
-func hops(t *testing.T, p *product.Product, address string, nodes ...string) time.Duration {
+func hops(t *testing.T, p *install.Product, address string, nodes ...string) time.Duration {
 	t.Helper()
 	var want []string
 	for _, n := range nodes {
@@ -107,7 +107,7 @@ func hops(t *testing.T, p *product.Product, address string, nodes ...string) tim
 }
 
 // servers asks the address on new connections and returns which pods answered how often.
-func servers(t *testing.T, p *product.Product, address string, requests int) map[string]int {
+func servers(t *testing.T, p *install.Product, address string, requests int) map[string]int {
 	t.Helper()
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
 	by := map[string]int{}
@@ -133,7 +133,7 @@ func servers(t *testing.T, p *product.Product, address string, requests int) map
 
 // request starts a witness of requests only: nobody answers ARP for an address
 // that is announced by BGP.
-func requests(t *testing.T, p *product.Product, address string) *witness.Witness {
+func requests(t *testing.T, p *install.Product, address string) *witness.Witness {
 	t.Helper()
 	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts()})
 	if err != nil {
@@ -216,7 +216,7 @@ func TestBGP(t *testing.T) {
 }
 
 // shown polls until every node's session is in its object, and the Service's peers.
-func shown(t *testing.T, p *product.Product, nodes []string) {
+func shown(t *testing.T, p *install.Product, nodes []string) {
 	t.Helper()
 	want := strings.Join(nodes, "=Established/Up ") + "=Established/Up"
 	eventually(t, func() error {

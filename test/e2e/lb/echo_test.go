@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // echoYAML is a Service with an address of its own and a pod on every node.
@@ -47,7 +47,7 @@ spec:
 }
 
 // apply applies the manifests until the test ends.
-func apply(t *testing.T, p *product.Product, yaml string) {
+func apply(t *testing.T, p *install.Product, yaml string) {
 	t.Helper()
 	kubectl := func(ctx context.Context, args ...string) ([]byte, error) {
 		cmd := p.Cluster.KubectlCommand(ctx, args...)
@@ -77,13 +77,13 @@ const patience = 3 * time.Minute
 // eventually polls until try succeeds, and ends the test when patience is over.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	if err := product.Until(t.Context(), patience, try); err != nil {
+	if err := install.Until(t.Context(), patience, try); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // kubectl runs a command that must succeed.
-func kubectl(t *testing.T, p *product.Product, args ...string) string {
+func kubectl(t *testing.T, p *install.Product, args ...string) string {
 	t.Helper()
 	out, err := p.Cluster.Kubectl(t.Context(), args...)
 	if err != nil {
@@ -93,7 +93,7 @@ func kubectl(t *testing.T, p *product.Product, args ...string) string {
 }
 
 // addressOf waits until the Service has an address.
-func addressOf(t *testing.T, p *product.Product, service string) string {
+func addressOf(t *testing.T, p *install.Product, service string) string {
 	t.Helper()
 	address := ""
 	eventually(t, func() error {
@@ -108,7 +108,7 @@ func addressOf(t *testing.T, p *product.Product, service string) string {
 }
 
 // ownerOf waits until a node answers for the address and returns its name.
-func ownerOf(t *testing.T, p *product.Product, address string) string {
+func ownerOf(t *testing.T, p *install.Product, address string) string {
 	t.Helper()
 	at, owner := *p, ""
 	at.Address = address
@@ -156,7 +156,7 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 // delivered waits until kube-proxy delivers the Service to its pods of now, on
 // every node. After a time without the API server it may take half a minute to
 // ask it again, longer than anything of ours.
-func delivered(t *testing.T, p *product.Product, name, address string) {
+func delivered(t *testing.T, p *install.Product, name, address string) {
 	t.Helper()
 	rule := regexp.MustCompile(`chain service-\w+-default/` + name + `/tcp/http \{[^{]*\{([^}]*)\}`)
 	pod := regexp.MustCompile(`([0-9.]+) \. 8080`)

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 )
 
 // speakerOn returns the name of the speaker's pod on the node.
-func speakerOn(t *testing.T, p *product.Product, node string) string {
+func speakerOn(t *testing.T, p *install.Product, node string) string {
 	t.Helper()
 	return kubectl(t, p, "-n", "metallb-system", "get", "pods", "-l", "app.kubernetes.io/component=speaker",
 		"--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[0].metadata.name}")
@@ -20,7 +20,7 @@ func speakerOn(t *testing.T, p *product.Product, node string) string {
 
 // answers are the hardware addresses that answer for the address, asked from
 // the host, which must be on the LAN.
-func answers(t *testing.T, p *product.Product, host, device, address string) []string {
+func answers(t *testing.T, p *install.Product, host, device, address string) []string {
 	t.Helper()
 	// arping fails where nobody answers.
 	out, _ := p.Cluster.Exec(t.Context(), host, "arping", "-r", "-c", "1", "-w", "1", "-i", device, address)
@@ -31,7 +31,7 @@ func answers(t *testing.T, p *product.Product, host, device, address string) []s
 
 // several are addresses of Services on the pods of the echo, so that there is
 // more than one to lose or to double.
-func several(t *testing.T, p *product.Product) (all []string) {
+func several(t *testing.T, p *install.Product) (all []string) {
 	t.Helper()
 	for i := range 5 {
 		name := fmt.Sprintf("more-%d", i)
@@ -45,7 +45,7 @@ func several(t *testing.T, p *product.Product) (all []string) {
 }
 
 // oneEach checks that exactly one node answers for each address.
-func oneEach(t *testing.T, p *product.Product, addresses []string) {
+func oneEach(t *testing.T, p *install.Product, addresses []string) {
 	t.Helper()
 	for _, address := range addresses {
 		eventually(t, func() error {
@@ -58,7 +58,7 @@ func oneEach(t *testing.T, p *product.Product, addresses []string) {
 }
 
 // statusOf waits until exactly one status object names an owner of the Service: the node.
-func statusOf(t *testing.T, p *product.Product, service, node string) {
+func statusOf(t *testing.T, p *install.Product, service, node string) {
 	t.Helper()
 	eventually(t, func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", "metallb-system", "get", "servicel2statuses", "-l", "metallb.io/service-name="+service,
@@ -258,7 +258,7 @@ func TestKeyRotation(t *testing.T) {
 }
 
 // nft runs a line on a host, and undo when the test ends.
-func nft(t *testing.T, p *product.Product, host, line, undo string) {
+func nft(t *testing.T, p *install.Product, host, line, undo string) {
 	t.Helper()
 	if out, err := p.Cluster.Exec(t.Context(), host, append([]string{"nft"}, strings.Fields(line)...)...); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -28,7 +28,7 @@ var (
 
 // shared is the one cluster of all tests, nil with the reason in skipped.
 var (
-	shared  *product.Product
+	shared  *install.Product
 	skipped string
 )
 
@@ -44,7 +44,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready(); skipped != "" {
+	if images, skipped = install.Ready(); skipped != "" {
 		return m.Run()
 	}
 	scratch, err := os.MkdirTemp("", "fairlead-e2e-lb-")
@@ -81,7 +81,7 @@ func start(ctx context.Context, images []string, scratch string) (*cluster.Clust
 	if err != nil {
 		return nil, err
 	}
-	p := &product.Product{Cluster: c, Root: "../../..", Kubectl: c.Kubectl, Scratch: scratch}
+	p := &install.Product{Cluster: c, Root: "../../..", Kubectl: c.Kubectl, Scratch: scratch}
 	if err := p.Install(ctx); err != nil {
 		kept := c.SaveLogs()
 		if !*keep {
@@ -94,7 +94,7 @@ func start(ctx context.Context, images []string, scratch string) (*cluster.Clust
 }
 
 // installed returns the product, or skips the test.
-func installed(t *testing.T) *product.Product {
+func installed(t *testing.T) *install.Product {
 	t.Helper()
 	if shared == nil {
 		t.Skip(skipped)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/election"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -27,7 +27,7 @@ const (
 )
 
 // watch starts a witness of an address. Its check ends it.
-func watch(t *testing.T, p *product.Product, address string, more ...string) *witness.Witness {
+func watch(t *testing.T, p *install.Product, address string, more ...string) *witness.Witness {
 	t.Helper()
 	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
 		Addresses: append([]string{address}, more...), Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts(),
@@ -54,7 +54,7 @@ type limits struct {
 }
 
 // check ends the witness and compares what it saw.
-func check(t *testing.T, p *product.Product, w *witness.Witness, l limits) *witness.Report {
+func check(t *testing.T, p *install.Product, w *witness.Witness, l limits) *witness.Report {
 	t.Helper()
 	r, err := w.Stop()
 	if err != nil {
@@ -93,7 +93,7 @@ func tell(t *testing.T, r *witness.Report, requests []witness.Request) {
 
 // decisions logs, if the test has failed, what the speakers decided while the
 // witness looked: Kubernetes keeps the logs of pods that live.
-func decisions(t *testing.T, p *product.Product, r *witness.Report) {
+func decisions(t *testing.T, p *install.Product, r *witness.Report) {
 	t.Helper()
 	if !t.Failed() || len(r.Requests) == 0 {
 		return
@@ -113,7 +113,7 @@ func decisions(t *testing.T, p *product.Product, r *witness.Report) {
 // awaitOwner waits until the node, or any other if it starts with "!", answers
 // alone, and the client sends there. Its table alone would not do: the address
 // may have been another Service's a moment ago.
-func awaitOwner(t *testing.T, p *product.Product, address, node string) string {
+func awaitOwner(t *testing.T, p *install.Product, address, node string) string {
 	t.Helper()
 	at, owner := *p, ""
 	at.Address = address
@@ -140,7 +140,7 @@ func awaitOwner(t *testing.T, p *product.Product, address, node string) string {
 // echo applies the echo Service and returns its address once every kube-proxy
 // knows of it, and the node answers that comes first of all: while pods become
 // ready one by one, others may.
-func echo(t *testing.T, p *product.Product, policy string) (address, owner string) {
+func echo(t *testing.T, p *install.Product, policy string) (address, owner string) {
 	t.Helper()
 	name := "echo-" + strings.ToLower(policy)
 	apply(t, p, echoYAML(name, policy))
@@ -166,7 +166,7 @@ func firstFor(t *testing.T, address string, nodes []string) string {
 
 // settled waits until every speaker works. One that has just come stands back
 // for a while; awaitOwner tells when that is over.
-func settled(t *testing.T, p *product.Product) {
+func settled(t *testing.T, p *install.Product) {
 	t.Helper()
 	if err := p.Cluster.WaitNodes(t.Context()); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // route makes the router serve the echo pods, and returns the router's address.
-func route(t *testing.T, p *product.Product) string {
+func route(t *testing.T, p *install.Product) string {
 	t.Helper()
 	apply(t, p, echoYAML("echo", "Cluster"))
 	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=180s")
@@ -45,7 +45,7 @@ spec:
 	return p.Address
 }
 
-func watchRouter(t *testing.T, p *product.Product) *witness.Witness {
+func watchRouter(t *testing.T, p *install.Product) *witness.Witness {
 	t.Helper()
 	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
 		Addresses: []string{p.Address}, Target: p.Address + ":80", Path: "/text", Host: routerHost, Hosts: p.Cluster.Hosts(),
@@ -59,14 +59,14 @@ func watchRouter(t *testing.T, p *product.Product) *witness.Witness {
 }
 
 // routersReady waits until the Deployment of the routers is complete.
-func routersReady(t *testing.T, p *product.Product) {
+func routersReady(t *testing.T, p *install.Product) {
 	t.Helper()
 	kubectl(t, p, "-n", routerNamespace, "rollout", "status", "deployment/router-default", "--timeout=180s")
 }
 
 // routers returns the pods that are routers and stay so, by their nodes, once
 // the one of them announces the address that comes first.
-func routers(t *testing.T, p *product.Product, address string) (pods map[string]string, owner string) {
+func routers(t *testing.T, p *install.Product, address string) (pods map[string]string, owner string) {
 	t.Helper()
 	var list struct {
 		Items []struct {

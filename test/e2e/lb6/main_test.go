@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/product"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/witness"
 )
 
@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	var images []string
-	if images, skipped = product.Ready(); skipped != "" {
+	if images, skipped = install.Ready(); skipped != "" {
 		return m.Run()
 	}
 	c, err := cluster.Up(ctx, cluster.Options{Name: *clusterName, Nodes: 2, Images: images, Log: os.Stderr, DualStack: true})

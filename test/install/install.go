@@ -1,7 +1,7 @@
-// Package product installs Fairlead on a test cluster as a user would, and
+// Package install installs Fairlead on a test cluster as a user would, and
 // finds out what a user would ask next: the router's address and who announces
 // it. The demo and the tests on a cluster share it.
-package product
+package install
 
 import (
 	"context"
