@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // object reads "Kind name {spec}" in the flow style of YAML.
@@ -43,7 +43,7 @@ func TestAPIServerChecks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
 	}
-	a := lbapi.Start(t, "../..")
+	a := metallbapi.Start(t, "../..")
 	const peer = "myASN: 64512, peerASN: 64513, peerAddress: 198.18.0.1"
 	for _, text := range []string{
 		"v1beta2/BGPPeer {" + peer + "}",
@@ -131,7 +131,7 @@ func TestAPIServerChecks(t *testing.T) {
 }
 
 // versions writes a peer as v1beta1 and reads it as v1beta2.
-func versions(t *testing.T, a *lbapi.API) {
+func versions(t *testing.T, a *metallbapi.API) {
 	t.Helper()
 	old := object(t, "BGPPeer {myASN: 64512, peerASN: 64513, peerAddress: 198.18.0.1, holdTime: 90s, password: p, ebgpMultiHop: true, nodeSelectors: [{matchExpressions: [{key: a, operator: In, values: [b]}]}]}")
 	a.Must(a.Create(t.Context(), old))
@@ -165,7 +165,7 @@ func TestAPIServerCompares(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
 	}
-	a := lbapi.Start(t, "../..")
+	a := metallbapi.Start(t, "../..")
 	named := func(name, text string) *unstructured.Unstructured {
 		o := object(t, text)
 		o.SetName(name)

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/configstate"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // TestSpeakerState: the newest state is written, under the node's name, and the
@@ -24,7 +24,7 @@ func TestSpeakerState(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
 	}
-	a := lbapi.Start(t, "../..")
+	a := metallbapi.Start(t, "../..")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	a.Must(a.Create(t.Context(), node))
 	r := configstate.New(configstate.Options{
@@ -40,7 +40,7 @@ func TestSpeakerState(t *testing.T) {
 		}
 	})
 	report := func(findings ...api.Finding) { r.Report(config.State(config.Speaker, findings)) }
-	state := &v1beta1.ConfigurationState{ObjectMeta: lbapi.Meta("speaker-n1")}
+	state := &v1beta1.ConfigurationState{ObjectMeta: metallbapi.Meta("speaker-n1")}
 	wait := func(want v1beta1.ConfigurationResult, reason string) {
 		t.Helper()
 		a.Eventually(func() string {

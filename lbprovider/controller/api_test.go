@@ -22,13 +22,13 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/controller"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // env is an API server with the provider's types, and a controller that the
 // test can stop and start.
 type env struct {
-	*lbapi.API
+	*metallbapi.API
 	metrics *prometheus.Registry
 	// ready is the controller's readiness check.
 	ready healthz.Checker
@@ -37,7 +37,7 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	e := &env{API: lbapi.Start(t, "../..")}
+	e := &env{API: metallbapi.Start(t, "../..")}
 	e.rights()
 	e.start()
 	t.Cleanup(func() { e.stop() })
@@ -95,7 +95,7 @@ func (e *env) start() {
 func (e *env) pool(name string, addresses ...string) *v1beta1.IPAddressPool {
 	e.T.Helper()
 	p := &v1beta1.IPAddressPool{
-		ObjectMeta: lbapi.Meta(name),
+		ObjectMeta: metallbapi.Meta(name),
 		Spec:       v1beta1.IPAddressPoolSpec{Addresses: addresses},
 	}
 	e.Must(e.Create(e.T.Context(), p))
@@ -261,7 +261,7 @@ func TestAddressesAgainstAPIServer(t *testing.T) {
 	step("a pool is split without a change of any address", func(t *testing.T) {
 		e.pool("low", "198.18.1.1-198.18.1.2")
 		e.pool("high", "198.18.1.3-198.18.1.4")
-		main := &v1beta1.IPAddressPool{ObjectMeta: lbapi.Meta("main")}
+		main := &v1beta1.IPAddressPool{ObjectMeta: metallbapi.Meta("main")}
 		e.Must(e.Delete(t.Context(), main))
 		for name, want := range map[string][2]string{"late": {"198.18.1.1", "low"}, "wish": {"198.18.1.3", "high"}} {
 			e.Eventually(func() string {
@@ -343,7 +343,7 @@ func poolStatus(e *env) {
 		return ""
 	})
 	wait("main", api.ConditionAdvertised, metav1.ConditionFalse)
-	e.Must(e.Create(ctx, &v1beta1.L2Advertisement{ObjectMeta: lbapi.Meta("all")}))
+	e.Must(e.Create(ctx, &v1beta1.L2Advertisement{ObjectMeta: metallbapi.Meta("all")}))
 	wait("main", api.ConditionAdvertised, metav1.ConditionTrue)
 	wait("main", api.ConditionValid, metav1.ConditionTrue)
 	e.pool("overlapping", "198.18.1.4/32", "198.18.2.0/24")
@@ -366,7 +366,7 @@ func refused(e *env) {
 	weight := func(w int32) v1beta1.L2AdvertisementSpec {
 		return v1beta1.L2AdvertisementSpec{PreferredNodeSelectors: []v1beta1.PreferredNodeSelector{{Weight: w}}}
 	}
-	meta := lbapi.Meta("bad")
+	meta := metallbapi.Meta("bad")
 	pool := func(addresses ...string) client.Object {
 		return &v1beta1.IPAddressPool{ObjectMeta: *meta.DeepCopy(), Spec: v1beta1.IPAddressPoolSpec{Addresses: addresses}}
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // The objects of a cluster that has MetalLB, of all kinds.
@@ -155,10 +155,10 @@ func TestMigration(t *testing.T) {
 	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 	apply(metalLBObjects)
 	apply(metalLBPrograms)
-	e := &env{API: &lbapi.API{T: t, Server: server}}
+	e := &env{API: &metallbapi.API{T: t, Server: server}}
 	e.REST, err = server.RESTConfig()
 	e.Must(err)
-	e.Client, err = client.New(e.REST, client.Options{Scheme: lbapi.Scheme(t)})
+	e.Client, err = client.New(e.REST, client.Options{Scheme: metallbapi.Scheme(t)})
 	e.Must(err)
 	for name, address := range map[string]string{"web": "198.18.9.3", "api": "198.18.10.77"} {
 		e.service(name)

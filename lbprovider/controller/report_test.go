@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // secrets: only speakers read the Secret of a peer; what they say of it is the
@@ -27,7 +27,7 @@ func secrets(e *env, peer *v1beta2.BGPPeer, wait func(metav1.ConditionStatus, ap
 	peer.Spec.PasswordSecret.Name = "tor"
 	e.Must(e.Update(ctx, peer))
 	wait(metav1.ConditionTrue, api.ReasonUsed, "")
-	state := &v1beta1.ConfigurationState{ObjectMeta: lbapi.Meta("speaker-n7")}
+	state := &v1beta1.ConfigurationState{ObjectMeta: metallbapi.Meta("speaker-n7")}
 	state.Labels = map[string]string{v1beta1.LabelComponentType: "speaker", v1beta1.LabelNodeName: "n7"}
 	e.Must(e.Create(ctx, state))
 	state.Status.Result = v1beta1.ConfigurationInvalid
@@ -49,10 +49,10 @@ func conditions(e *env) {
 	e.T.Helper()
 	ctx := e.T.Context()
 	echo := true
-	peer := &v1beta2.BGPPeer{ObjectMeta: lbapi.Meta("peer"), Spec: v1beta2.BGPPeerSpec{MyASN: 1, ASN: 2, Address: "198.18.0.1", BFDProfile: "echo"}}
-	ad := &v1beta1.BGPAdvertisement{ObjectMeta: lbapi.Meta("ad"), Spec: v1beta1.BGPAdvertisementSpec{Communities: []string{"far"}, IPAddressPools: []string{"main"}}}
-	profile := &v1beta1.BFDProfile{ObjectMeta: lbapi.Meta("echo"), Spec: v1beta1.BFDProfileSpec{EchoMode: &echo}}
-	community := &v1beta1.Community{ObjectMeta: lbapi.Meta("names"), Spec: v1beta1.CommunitySpec{Communities: []v1beta1.CommunityAlias{{Name: "far", Value: "1:2"}}}}
+	peer := &v1beta2.BGPPeer{ObjectMeta: metallbapi.Meta("peer"), Spec: v1beta2.BGPPeerSpec{MyASN: 1, ASN: 2, Address: "198.18.0.1", BFDProfile: "echo"}}
+	ad := &v1beta1.BGPAdvertisement{ObjectMeta: metallbapi.Meta("ad"), Spec: v1beta1.BGPAdvertisementSpec{Communities: []string{"far"}, IPAddressPools: []string{"main"}}}
+	profile := &v1beta1.BFDProfile{ObjectMeta: metallbapi.Meta("echo"), Spec: v1beta1.BFDProfileSpec{EchoMode: &echo}}
+	community := &v1beta1.Community{ObjectMeta: metallbapi.Meta("names"), Spec: v1beta1.CommunitySpec{Communities: []v1beta1.CommunityAlias{{Name: "far", Value: "1:2"}}}}
 	wait := func(o client.Object, of func() []metav1.Condition, status metav1.ConditionStatus, reason api.Reason, text string) {
 		e.T.Helper()
 		e.Eventually(func() string {
@@ -79,7 +79,7 @@ func conditions(e *env) {
 	e.Must(e.Create(ctx, community))
 	wait(ad, ofAd, metav1.ConditionTrue, api.ReasonUsed, "")
 	wait(community, func() []metav1.Condition { return community.Status.Conditions }, metav1.ConditionTrue, api.ReasonUsed, "")
-	pool := &v1beta1.IPAddressPool{ObjectMeta: lbapi.Meta("main")}
+	pool := &v1beta1.IPAddressPool{ObjectMeta: metallbapi.Meta("main")}
 	advertised := func() string {
 		e.Must(e.Get(ctx, client.ObjectKeyFromObject(pool), pool))
 		c := meta.FindStatusCondition(pool.Status.Conditions, api.ConditionAdvertised)
@@ -93,7 +93,7 @@ func conditions(e *env) {
 	pool.Status.AssignedIPv4, pool.Status.Conditions = 9999, nil
 	e.Must(e.Status().Update(ctx, pool))
 	e.Eventually(advertised)
-	state := &v1beta1.ConfigurationState{ObjectMeta: lbapi.Meta("controller")}
+	state := &v1beta1.ConfigurationState{ObjectMeta: metallbapi.Meta("controller")}
 	result := func(want v1beta1.ConfigurationResult, text string) {
 		e.T.Helper()
 		e.Eventually(func() string {
@@ -106,7 +106,7 @@ func conditions(e *env) {
 		})
 	}
 	result(v1beta1.ConfigurationInvalid, "IPAddressPool/metallb-system/overlapping: spec.addresses: 198.18.1.4-198.18.1.4 overlaps")
-	e.Must(e.Delete(ctx, &v1beta1.IPAddressPool{ObjectMeta: lbapi.Meta("overlapping")}))
+	e.Must(e.Delete(ctx, &v1beta1.IPAddressPool{ObjectMeta: metallbapi.Meta("overlapping")}))
 	result(v1beta1.ConfigurationValid, "")
 }
 

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/lbprovider/foreign"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // TestGate: whoever may not look waits and says which right it lacks, and so does
@@ -24,7 +24,7 @@ func TestGate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
 	}
-	a := lbapi.Start(t, "../..")
+	a := metallbapi.Start(t, "../..")
 	someone := rest.CopyConfig(a.REST)
 	someone.Impersonate.UserName = "someone"
 	reader, err := client.New(someone, client.Options{Scheme: a.Scheme()})

@@ -31,7 +31,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/service"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // record remembers what the speaker wants announced.
@@ -106,7 +106,7 @@ func (p *peers) alive(names ...string) {
 }
 
 type env struct {
-	*lbapi.API
+	*metallbapi.API
 	announced *record
 	routers   *routers
 	peers     *peers
@@ -117,10 +117,10 @@ type env struct {
 // newEnv starts an API server and the speaker of the node "node-a".
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	e := &env{API: lbapi.Start(t, "../.."), announced: &record{}, routers: &routers{}, peers: &peers{snapshot: &liveness.Snapshot{}}, metrics: prometheus.NewRegistry()}
+	e := &env{API: metallbapi.Start(t, "../.."), announced: &record{}, routers: &routers{}, peers: &peers{snapshot: &liveness.Snapshot{}}, metrics: prometheus.NewRegistry()}
 	again := true // several tests of this process make one
 	mgr, err := ctrl.NewManager(e.REST, ctrl.Options{
-		Scheme: lbapi.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: metallbapi.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: ctrlconfig.Controller{SkipNameValidation: &again},
 	})
 	e.Must(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // count is a flag, which the go command hands over after -args.
@@ -23,7 +23,7 @@ func TestRestartChangesNothing(t *testing.T) {
 		t.Skip("-short: takes an API server")
 	}
 	ctrl.SetLogger(logr.Discard())
-	a := lbapi.Start(t, "../../../..")
+	a := metallbapi.Start(t, "../../../..")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	result, err := Run(ctx, a.Server, a.Client, *count, slog.New(slog.DiscardHandler))

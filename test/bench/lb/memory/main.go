@@ -22,7 +22,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bench/lb/memory/usage"
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 const (
@@ -76,11 +76,11 @@ func run(ctx context.Context, services int, profile string, asJSON bool) error {
 			return fmt.Errorf("ip %s: %w: %s", line, err, out)
 		}
 	}
-	return lbapi.With(ctx, ".", func(a *lbapi.API, dir string) error { return measure(ctx, a, dir, services, profile, asJSON) })
+	return metallbapi.With(ctx, ".", func(a *metallbapi.API, dir string) error { return measure(ctx, a, dir, services, profile, asJSON) })
 }
 
 // measure starts speakers, one after the other, and tells what they take.
-func measure(ctx context.Context, a *lbapi.API, dir string, services int, profile string, asJSON bool) error {
+func measure(ctx context.Context, a *metallbapi.API, dir string, services int, profile string, asJSON bool) error {
 	peers, err := startPeers(ctx)
 	if err != nil {
 		return err

@@ -19,11 +19,11 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
-	"github.com/fairlead/fairlead/test/lbapi"
+	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
 // prepare makes the objects that a speaker reads.
-func prepare(ctx context.Context, a *lbapi.API, services, peers int) error {
+func prepare(ctx context.Context, a *metallbapi.API, services, peers int) error {
 	a.REST.QPS = -1 // the machine's limit, not the client's
 	c, err := client.New(a.REST, client.Options{Scheme: a.Scheme()})
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package lbapi is what the tests of the address provider share: an API server
+// Package metallbapi is what the tests of the address provider share: an API server
 // with the types of group metallb.io, a client of it, and waiting.
-package lbapi
+package metallbapi
 
 import (
 	"context"
