@@ -11,13 +11,13 @@ import (
 	"github.com/fairlead/fairlead/operator/deployment"
 	"github.com/fairlead/fairlead/operator/status"
 	"github.com/fairlead/fairlead/test/build"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // TestStatusIsStable: the same input twice is no write.
 func TestStatusIsStable(t *testing.T) {
 	t.Parallel()
-	s := plain.Settings(operatorv1.PrivateStrategyType, 2)
+	s := defaults.Settings(operatorv1.PrivateStrategyType, 2)
 	d := deployment.Desired(s)
 	d.Status = appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{
 		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},

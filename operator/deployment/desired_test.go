@@ -14,12 +14,12 @@ import (
 	"github.com/fairlead/fairlead/operator/effective"
 	"github.com/fairlead/fairlead/operator/pod"
 	"github.com/fairlead/fairlead/test/build"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 func TestChangedDeployment(t *testing.T) {
 	t.Parallel()
-	desired := Desired(plain.Settings(operatorv1.PrivateStrategyType, 2))
+	desired := Desired(defaults.Settings(operatorv1.PrivateStrategyType, 2))
 	tests := []struct {
 		name string
 		edit func(*appsv1.Deployment)
@@ -85,7 +85,7 @@ func TestChangedDeployment(t *testing.T) {
 // IngressController asks for that, which ends after HAProxy.
 func TestLogContainer(t *testing.T) {
 	t.Parallel()
-	s := plain.Settings(operatorv1.PrivateStrategyType, 2)
+	s := defaults.Settings(operatorv1.PrivateStrategyType, 2)
 	if p := Desired(s).Spec.Template.Spec; len(p.InitContainers) != 1 || slices.Contains(p.Containers[0].Args, "--log-socket") {
 		t.Errorf("without a log: %d sidecars, arguments %q", len(p.InitContainers), p.Containers[0].Args)
 	}
@@ -104,7 +104,7 @@ func TestLogContainer(t *testing.T) {
 // arguments, and so the pods, stay as they are.
 func TestRouterLog(t *testing.T) {
 	t.Parallel()
-	s := plain.Settings(operatorv1.PrivateStrategyType, 1)
+	s := defaults.Settings(operatorv1.PrivateStrategyType, 1)
 	before := Desired(s)
 	s.LogArgs = []string{"--log-format=json"}
 	after := Desired(s)
@@ -131,7 +131,7 @@ func TestRollout(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			d := Desired(plain.Settings(test.kind, test.replicas))
+			d := Desired(defaults.Settings(test.kind, test.replicas))
 			r := d.Spec.Strategy.RollingUpdate
 			if r.MaxUnavailable.String() != test.unavailable || r.MaxSurge.String() != test.surge {
 				t.Errorf("got %s and %s", r.MaxUnavailable, r.MaxSurge)
@@ -166,7 +166,7 @@ func TestShutdownDelay(t *testing.T) {
 		{operatorv1.NodePortServiceStrategyType, "", true},
 		{operatorv1.PrivateStrategyType, "", true},
 	} {
-		s := plain.Settings(c.strategy, 2)
+		s := defaults.Settings(c.strategy, 2)
 		s.CloudClass = c.cloudClass
 		args := strings.Join(Desired(s).Spec.Template.Spec.Containers[0].Args, " ")
 		if got := strings.Contains(args, "--shutdown-delay 45s"); got != c.want {
@@ -177,7 +177,7 @@ func TestShutdownDelay(t *testing.T) {
 
 func TestHostNetworkPorts(t *testing.T) {
 	t.Parallel()
-	d := Desired(plain.Settings(operatorv1.HostNetworkStrategyType, 1))
+	d := Desired(defaults.Settings(operatorv1.HostNetworkStrategyType, 1))
 	p := d.Spec.Template.Spec
 	if !p.HostNetwork || p.DNSPolicy != corev1.DNSClusterFirstWithHostNet {
 		t.Errorf("hostNetwork %t, DNS %s", p.HostNetwork, p.DNSPolicy)
@@ -192,7 +192,7 @@ func TestHostNetworkPorts(t *testing.T) {
 // TestTokenStaysWithRouter: HAProxy, which meets the world, has no access to the API.
 func TestTokenStaysWithRouter(t *testing.T) {
 	t.Parallel()
-	p := Desired(plain.Settings(operatorv1.PrivateStrategyType, 1)).Spec.Template.Spec
+	p := Desired(defaults.Settings(operatorv1.PrivateStrategyType, 1)).Spec.Template.Spec
 	if *p.AutomountServiceAccountToken {
 		t.Error("every container gets the token")
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/operator/canary"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // TestNetworkPolicies: all of our namespaces are closed, and routers open by the
@@ -35,7 +35,7 @@ func TestNetworkPolicies(t *testing.T) {
 			t.Errorf("namespace %s is not closed", namespace)
 		}
 	}
-	opens(t, policies["openshift-ingress/routers"], Desired(plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)).Spec.Template)
+	opens(t, policies["openshift-ingress/routers"], Desired(defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)).Spec.Template)
 	opens(t, policies["openshift-ingress-canary/ingress-canary"], canary.DesiredDaemonSet("operator:1").Spec.Template)
 }
 

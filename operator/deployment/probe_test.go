@@ -7,7 +7,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // TestProbePort: the kubelet asks on a port of its own where the pod has one.
@@ -17,7 +17,7 @@ func TestProbePort(t *testing.T) {
 		operatorv1.LoadBalancerServiceStrategyType: 1937, operatorv1.PrivateStrategyType: 1937,
 		operatorv1.HostNetworkStrategyType: 1936,
 	} {
-		c := routerContainer(plain.Settings(strategy, 2))
+		c := routerContainer(defaults.Settings(strategy, 2))
 		for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 			if got := p.HTTPGet.Port.IntVal; got != want {
 				t.Errorf("%s: probed on %d, want %d", strategy, got, want)

@@ -6,13 +6,13 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 func TestPodDisruptionBudget(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range map[int32]string{0: "", 1: "", 2: "1", 3: "25%", 9: "25%"} {
-		budget, wanted := Desired(plain.Settings(operatorv1.PrivateStrategyType, replicas))
+		budget, wanted := Desired(defaults.Settings(operatorv1.PrivateStrategyType, replicas))
 		if wanted != (want != "") {
 			t.Errorf("%d replicas: wanted is %t", replicas, wanted)
 		}

@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/test/build"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 func TestChangedService(t *testing.T) {
 	t.Parallel()
-	s := plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)
+	s := defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)
 	s.SourceRanges = []string{"198.18.0.0/15"}
 	desired, wanted := DesiredLoadBalancer(s, build.IngressController(), nil)
 	if !wanted {
@@ -57,7 +57,7 @@ func TestServicesByStrategy(t *testing.T) {
 		operatorv1.HostNetworkStrategyType:         {false, false},
 		operatorv1.PrivateStrategyType:             {false, false},
 	} {
-		s := plain.Settings(kind, 2)
+		s := defaults.Settings(kind, 2)
 		_, loadBalancer := DesiredLoadBalancer(s, build.IngressController(), nil)
 		_, nodePort := DesiredNodePort(s)
 		if got := [2]bool{loadBalancer, nodePort}; got != want {
@@ -70,9 +70,9 @@ func TestServicesByStrategy(t *testing.T) {
 // only; a port that is there from before, or that was added, goes.
 func TestMetricsPortNotPublished(t *testing.T) {
 	t.Parallel()
-	node := plain.Settings(operatorv1.NodePortServiceStrategyType, 2)
+	node := defaults.Settings(operatorv1.NodePortServiceStrategyType, 2)
 	desired, _ := DesiredNodePort(node)
-	balancer, _ := DesiredLoadBalancer(plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2), build.IngressController(), nil)
+	balancer, _ := DesiredLoadBalancer(defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2), build.IngressController(), nil)
 	for _, service := range []*corev1.Service{desired, balancer} {
 		for _, p := range service.Spec.Ports {
 			if p.Name != "http" && p.Name != "https" {

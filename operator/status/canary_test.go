@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/operator/canary"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // admittedCanary is the canary's Route as the routers of an IngressController
@@ -28,7 +28,7 @@ func admittedCanary(router string) *routev1.Route {
 // asked is an IngressController whose canary can be asked.
 func asked(t operatorv1.EndpointPublishingStrategyType, v canary.Verdict) Input {
 	in := well()
-	in.Settings = plain.Settings(t, 2)
+	in.Settings = defaults.Settings(t, 2)
 	in.Canary = Canary{On: true, Looked: true, Ready: 2, Route: admittedCanary("default"), Verdict: v}
 	in.Canary.Internal = &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1"}}
 	in.Canary.NodePort = &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", NodePort: 30080}, {Name: "https", NodePort: 30443}}}}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/operator/service"
 	"github.com/fairlead/fairlead/test/build"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // TestSourceRangesAnnotation: the annotation of the Service counts where the
@@ -34,7 +34,7 @@ func TestSourceRangesAnnotation(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)
+			s := defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)
 			s.SourceRanges = test.field
 			ic := build.IngressController()
 			desired, _ := service.DesiredLoadBalancer(s, ic, nil)

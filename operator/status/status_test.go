@@ -15,14 +15,14 @@ import (
 	"github.com/fairlead/fairlead/operator/apply"
 	"github.com/fairlead/fairlead/operator/deployment"
 	"github.com/fairlead/fairlead/test/build"
-	"github.com/fairlead/fairlead/test/build/plain"
+	"github.com/fairlead/fairlead/test/build/defaults"
 )
 
 // testTime is when the tests take place.
 var testTime = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 func deploymentWith(available, updated, replicas int32) *appsv1.Deployment {
-	d := deployment.Desired(plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2))
+	d := deployment.Desired(defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2))
 	d.Status = appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: updated, Replicas: replicas}
 	status := corev1.ConditionFalse
 	if available > 0 {
@@ -43,7 +43,7 @@ func loadBalancer(ip string) *corev1.Service {
 // well is an IngressController in good health.
 func well() Input {
 	return Input{
-		IC: build.IngressController(), Settings: plain.Settings(operatorv1.LoadBalancerServiceStrategyType, 2),
+		IC: build.IngressController(), Settings: defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2),
 		Deployment: deploymentWith(2, 2, 2), LoadBalancer: loadBalancer("198.18.0.200"),
 		Addresses: []string{"198.18.0.200"}, Now: testTime,
 	}
@@ -128,7 +128,9 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			name: "no load balancer wanted",
-			edit: func(in *Input) { in.Settings, in.LoadBalancer = plain.Settings(operatorv1.PrivateStrategyType, 2), nil },
+			edit: func(in *Input) {
+				in.Settings, in.LoadBalancer = defaults.Settings(operatorv1.PrivateStrategyType, 2), nil
+			},
 			want: []string{"LoadBalancerManaged=False", "Available=True"},
 		},
 		{

@@ -1,5 +1,5 @@
-// Package plain makes the settings of an IngressController that names none.
-package plain
+// Package defaults makes the settings of an IngressController that names none.
+package defaults
 
 import (
 	operatorv1 "github.com/openshift/api/operator/v1"
