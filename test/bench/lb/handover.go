@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 // handover is one planned handover. Times are milliseconds.
@@ -62,7 +62,7 @@ func (b *bench) handOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	w, err := witness.Start(ctx, b.Cluster, witness.Options{
+	w, err := netmonitor.Start(ctx, b.Cluster, netmonitor.Options{
 		Addresses: []string{b.address}, Target: b.address + ":80", Path: "/text", Host: "echo", Every: b.every,
 		Sources: []string{b.Cluster.Address("client"), second},
 	})
@@ -127,8 +127,8 @@ func drain(ctx context.Context, c client.Client, node string, away bool) error {
 	return nil
 }
 
-// assess adds to the results what the witness saw of each handover.
-func (b *bench) assess(r *witness.Report, orders []order) error {
+// assess adds to the results what the monitor saw of each handover.
+func (b *bench) assess(r *netmonitor.Report, orders []order) error {
 	for _, q := range r.Harmed() {
 		b.progress("lost at %s: %s", q.At.Format(time.StampMilli), q.Error)
 	}
@@ -144,8 +144,8 @@ func (b *bench) assess(r *witness.Report, orders []order) error {
 }
 
 // around returns what belongs to the handover that was ordered at a time.
-func around(r *witness.Report, at time.Time) (handover, error) {
-	own := witness.Report{}
+func around(r *netmonitor.Report, at time.Time) (handover, error) {
+	own := netmonitor.Report{}
 	for _, q := range r.Requests {
 		if q.At.After(at.Add(-before)) && q.At.Before(at.Add(after)) {
 			own.Requests = append(own.Requests, q)

@@ -19,12 +19,12 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/netmonitor"
 	"github.com/fairlead/fairlead/test/tools/toolset"
-	"github.com/fairlead/fairlead/test/witness"
 )
 
 func main() {
-	if witness.Child() {
+	if netmonitor.Child() {
 		return
 	}
 	o := options{}
@@ -221,8 +221,8 @@ func (b *bench) owner(ctx context.Context, is func(string) bool) (string, error)
 
 func anyone(string) bool { return true }
 
-func (b *bench) watch(ctx context.Context, every time.Duration) (*witness.Witness, error) {
-	return witness.Start(ctx, b.Cluster, witness.Options{
+func (b *bench) watch(ctx context.Context, every time.Duration) (*netmonitor.Monitor, error) {
+	return netmonitor.Start(ctx, b.Cluster, netmonitor.Options{
 		Addresses: []string{b.address}, Target: b.address + ":80", Path: "/text", Host: "echo", Every: every,
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 // routedRange is for addresses that only routers know.
@@ -152,7 +152,7 @@ func watched(ctx context.Context, router *bgprouter.Router, nodes int) error {
 
 // lose cuts a node's power and returns after which time no request was lost.
 func (b *bench) lose(ctx context.Context, address, node string) (time.Duration, error) {
-	w, err := witness.Start(ctx, b.Cluster, witness.Options{Target: address + ":80", Path: "/text", Host: "echo", Every: 2 * time.Millisecond})
+	w, err := netmonitor.Start(ctx, b.Cluster, netmonitor.Options{Target: address + ":80", Path: "/text", Host: "echo", Every: 2 * time.Millisecond})
 	if err != nil {
 		return 0, err
 	}
@@ -173,6 +173,6 @@ func (b *bench) lose(ctx context.Context, address, node string) (time.Duration, 
 	if len(lost) == 0 {
 		return 0, fmt.Errorf("%s died, and got no request", node)
 	}
-	last := slices.MaxFunc(lost, func(a, b witness.Request) int { return a.At.Compare(b.At) })
+	last := slices.MaxFunc(lost, func(a, b netmonitor.Request) int { return a.At.Compare(b.At) })
 	return last.At.Sub(at), nil
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 const (
@@ -131,11 +131,11 @@ func servers(t *testing.T, p *install.Product, address string, requests int) map
 	return by
 }
 
-// request starts a witness of requests only: nobody answers ARP for an address
+// request starts a monitor of requests only: nobody answers ARP for an address
 // that is announced by BGP.
-func requests(t *testing.T, p *install.Product, address string) *witness.Witness {
+func requests(t *testing.T, p *install.Product, address string) *netmonitor.Monitor {
 	t.Helper()
-	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts()})
+	w, err := netmonitor.Start(t.Context(), p.Cluster, netmonitor.Options{Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func apply(t *testing.T, p *install.Product, yaml string) {
 }
 
 // patience is how long to wait for what happens within seconds on a machine with
-// nothing else to do. How fast it has to be is the witness's to say. An owner
+// nothing else to do. How fast it has to be is the monitor's to say. An owner
 // that the others had lost stands back for up to some minutes before it takes
 // its addresses back (package liveness).
 const patience = 3 * time.Minute

@@ -24,7 +24,7 @@ func answers(t *testing.T, p *install.Product, host, device, address string) []s
 	t.Helper()
 	// arping fails where nobody answers.
 	out, _ := p.Cluster.Exec(t.Context(), host, "arping", "-r", "-c", "1", "-w", "1", "-i", device, address)
-	cards := strings.Fields(out) // of answers to a witness as well
+	cards := strings.Fields(out) // of answers to a monitor as well
 	slices.Sort(cards)
 	return slices.Compact(cards)
 }

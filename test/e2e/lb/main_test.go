@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 var (
@@ -33,7 +33,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if witness.Child() {
+	if netmonitor.Child() {
 		return
 	}
 	flag.Parse()

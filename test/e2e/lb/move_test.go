@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/election"
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 const (
@@ -26,10 +26,10 @@ const (
 	handoverTime = 2500 * time.Millisecond
 )
 
-// watch starts a witness of an address. Its check ends it.
-func watch(t *testing.T, p *install.Product, address string, more ...string) *witness.Witness {
+// watch starts a monitor of an address. Its check ends it.
+func watch(t *testing.T, p *install.Product, address string, more ...string) *netmonitor.Monitor {
 	t.Helper()
-	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
+	w, err := netmonitor.Start(t.Context(), p.Cluster, netmonitor.Options{
 		Addresses: append([]string{address}, more...), Target: address + ":80", Path: "/text", Host: "echo", Hosts: p.Cluster.Hosts(),
 	})
 	if err != nil {
@@ -40,7 +40,7 @@ func watch(t *testing.T, p *install.Product, address string, more ...string) *wi
 	return w
 }
 
-// limits are what a witness may have seen at most.
+// limits are what a monitor may have seen at most.
 type limits struct {
 	silence time.Duration
 	// crash allows for any number of lost requests: what was on its way to a
@@ -53,8 +53,8 @@ type limits struct {
 	double time.Duration
 }
 
-// check ends the witness and compares what it saw.
-func check(t *testing.T, p *install.Product, w *witness.Witness, l limits) *witness.Report {
+// check ends the monitor and compares what it saw.
+func check(t *testing.T, p *install.Product, w *netmonitor.Monitor, l limits) *netmonitor.Report {
 	t.Helper()
 	r, err := w.Stop()
 	if err != nil {
@@ -82,9 +82,9 @@ func check(t *testing.T, p *install.Product, w *witness.Witness, l limits) *witn
 }
 
 // tell logs where the packets of some requests went, and what the kernels counted.
-func tell(t *testing.T, r *witness.Report, requests []witness.Request) {
+func tell(t *testing.T, r *netmonitor.Report, requests []netmonitor.Request) {
 	t.Helper()
-	explained := slices.DeleteFunc(slices.Clone(requests), func(q witness.Request) bool { return len(q.Path) == 0 })
+	explained := slices.DeleteFunc(slices.Clone(requests), func(q netmonitor.Request) bool { return len(q.Path) == 0 })
 	for _, q := range explained[:min(len(explained), 10)] {
 		t.Logf("request at %s, after %v: %s\n%s", q.At.Format(time.StampMicro), q.Took, q.Error, strings.Join(q.Path, "\n"))
 	}
@@ -92,8 +92,8 @@ func tell(t *testing.T, r *witness.Report, requests []witness.Request) {
 }
 
 // decisions logs, if the test has failed, what the speakers decided while the
-// witness looked: Kubernetes keeps the logs of pods that live.
-func decisions(t *testing.T, p *install.Product, r *witness.Report) {
+// monitor looked: Kubernetes keeps the logs of pods that live.
+func decisions(t *testing.T, p *install.Product, r *netmonitor.Report) {
 	t.Helper()
 	if !t.Failed() || len(r.Requests) == 0 {
 		return
@@ -118,7 +118,7 @@ func awaitOwner(t *testing.T, p *install.Product, address, node string) string {
 	at, owner := *p, ""
 	at.Address = address
 	eventually(t, func() error {
-		cards, err := witness.Answering(p.Cluster, address, 200*time.Millisecond)
+		cards, err := netmonitor.Answering(p.Cluster, address, 200*time.Millisecond)
 		if err != nil {
 			return err
 		}

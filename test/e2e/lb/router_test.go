@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 const (
@@ -45,9 +45,9 @@ spec:
 	return p.Address
 }
 
-func watchRouter(t *testing.T, p *install.Product) *witness.Witness {
+func watchRouter(t *testing.T, p *install.Product) *netmonitor.Monitor {
 	t.Helper()
-	w, err := witness.Start(t.Context(), p.Cluster, witness.Options{
+	w, err := netmonitor.Start(t.Context(), p.Cluster, netmonitor.Options{
 		Addresses: []string{p.Address}, Target: p.Address + ":80", Path: "/text", Host: routerHost, Hosts: p.Cluster.Hosts(),
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bgprouter"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 // ownerOf waits until a node answers for the address, and returns its name.
@@ -134,9 +134,9 @@ func (b *bed) leadsTo(addr netip.Addr, nodes ...string) {
 // for those in whose midst an address moves, and each moves so many times at most.
 func (b *bed) watched(addrs []netip.Addr, moves int, do func()) {
 	b.t.Helper()
-	var all []*witness.Witness
+	var all []*netmonitor.Monitor
 	for _, a := range addrs {
-		w, err := witness.Start(b.t.Context(), b.Cluster, witness.Options{
+		w, err := netmonitor.Start(b.t.Context(), b.Cluster, netmonitor.Options{
 			Target: netip.AddrPortFrom(a, 80).String(), Path: "/text", Hosts: b.Hosts(),
 		})
 		if err != nil {

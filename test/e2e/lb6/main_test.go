@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
-	"github.com/fairlead/fairlead/test/witness"
+	"github.com/fairlead/fairlead/test/netmonitor"
 )
 
 // clusterName lets several people run these tests on one machine.
@@ -28,7 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if witness.Child() {
+	if netmonitor.Child() {
 		return
 	}
 	flag.Parse()

@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"encoding/binary"
@@ -72,7 +72,7 @@ const (
 )
 
 // tap hears a host's wires. Times are the kernel's: they stay right while the
-// witness itself waits for a processor.
+// monitor itself waits for a processor.
 type tap struct {
 	host  string
 	file  *os.File
@@ -200,7 +200,7 @@ func (t *tap) drain(fd int, take func(frame)) error {
 	}
 }
 
-// missed is how many packets came while the witness did not get to read them.
+// missed is how many packets came while the monitor did not get to read them.
 func (t *tap) missed() (drops uint32) {
 	raw, err := t.file.SyscallConn()
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package witness sees, from the host client of a test cluster, who answers for
-// addresses and which requests get no answer. It runs as a process of its own
-// on that host: the program that uses it starts itself again there.
-package witness
+// Package netmonitor observes, from the host client of a test cluster, which host
+// answers for addresses and which requests get no answer, and follows the packets
+// of those. It runs as a process of its own on that host: the program that uses it
+// starts itself again there.
+package netmonitor
 
 import (
 	"context"
@@ -19,8 +20,8 @@ import (
 	"github.com/fairlead/fairlead/test/cluster"
 )
 
-// asWitness in the environment holds the Options of the process on the host.
-const asWitness = "FAIRLEAD_WITNESS"
+// asMonitor in the environment holds the Options of the process on the host.
+const asMonitor = "FAIRLEAD_NETMONITOR"
 
 // Options say what to look at.
 type Options struct {
@@ -90,8 +91,8 @@ type Report struct {
 	Counters []string `json:"counters,omitempty"`
 }
 
-// Witness is the process on the client host.
-type Witness struct {
+// Monitor is the process on the client host.
+type Monitor struct {
 	cmd   *exec.Cmd
 	input io.Closer
 	out   chan result
@@ -102,54 +103,54 @@ type result struct {
 	err    error
 }
 
-// Child does the work and returns true if this process is a witness. It must
+// Child does the work and returns true if this process is a monitor. It must
 // be called first in main or TestMain.
 func Child() bool {
-	text, child := os.LookupEnv(asWitness)
+	text, child := os.LookupEnv(asMonitor)
 	if !child {
 		return false
 	}
 	var o Options
 	err := json.Unmarshal([]byte(text), &o)
 	if err == nil {
-		err = see(o, os.Stdin, os.Stdout)
+		err = observe(o, os.Stdin, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "witness:", err)
+		fmt.Fprintln(os.Stderr, "monitor:", err)
 		os.Exit(1)
 	}
 	return true
 }
 
-// Start starts a witness and returns when it looks.
-func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Witness, error) {
+// Start starts a monitor and returns when it watches.
+func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Monitor, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
+		return nil, fmt.Errorf("start a monitor: %w", err)
 	}
 	o.Cluster = c.Name()
 	text, err := json.Marshal(o)
 	if err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
+		return nil, fmt.Errorf("start a monitor: %w", err)
 	}
 	// In the client's network only: it looks at other hosts from outside. On a
 	// machine of its own, it would not wait for a processor until the cluster's
 	// programs have had theirs.
 	cmd := exec.CommandContext(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.Name()+"-"+client), "nice", "-n", "-10", self)
-	cmd.Env = append(os.Environ(), asWitness+"="+string(text), "GOGC=400")
+	cmd.Env = append(os.Environ(), asMonitor+"="+string(text), "GOGC=400")
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
+		return nil, fmt.Errorf("start a monitor: %w", err)
 	}
 	output, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
+		return nil, fmt.Errorf("start a monitor: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a witness: %w", err)
+		return nil, fmt.Errorf("start a monitor: %w", err)
 	}
-	w := &Witness{cmd: cmd, input: input, out: make(chan result, 1)}
+	w := &Monitor{cmd: cmd, input: input, out: make(chan result, 1)}
 	ready := make(chan struct{})
 	go func() {
 		decoder := json.NewDecoder(output)
@@ -166,16 +167,16 @@ func Start(ctx context.Context, c *cluster.Cluster, o Options) (*Witness, error)
 	return w, nil
 }
 
-// PID is the witness's process.
-func (w *Witness) PID() int { return w.cmd.Process.Pid }
+// PID is the monitor's process.
+func (w *Monitor) PID() int { return w.cmd.Process.Pid }
 
-// Stop ends the witness and returns what it saw.
-func (w *Witness) Stop() (*Report, error) {
+// Stop ends the monitor and returns what it saw.
+func (w *Monitor) Stop() (*Report, error) {
 	_ = w.input.Close()
 	r := <-w.out
 	w.out <- r // a second Stop gets the same
 	if r.err != nil {
-		return nil, fmt.Errorf("hear the witness: %w", r.err)
+		return nil, fmt.Errorf("read the monitor's report: %w", r.err)
 	}
 	return r.report, nil
 }
@@ -205,7 +206,7 @@ func (r *Report) those(keep func(Request) bool) []Request {
 }
 
 // Silence is the longest time in which requests were sent and none was
-// answered, and when it began. Time in which the witness itself did not get to
+// answered, and when it began. Time in which the monitor itself did not get to
 // send any does not count.
 func (r *Report) Silence() (longest time.Duration, from time.Time) {
 	var answers, sent []time.Time

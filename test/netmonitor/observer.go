@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"cmp"
@@ -18,27 +18,27 @@ import (
 	"github.com/mdlayher/packet"
 )
 
-// client is the host that a witness is on, and router one that may be between it
+// client is the host that a monitor is on, and router one that may be between it
 // and the nodes.
 const (
 	client = "client"
 	router = "tor"
 )
 
-// see looks until the input ends, and then writes the Report.
-func see(o Options, in io.Reader, out io.Writer) error {
-	// It hears on until every request is explained.
-	hearing, stop := context.WithCancel(context.Background())
+// observe watches until the input ends, and then writes the Report.
+func observe(o Options, in io.Reader, out io.Writer) error {
+	// Packets are read until every request is explained.
+	listening, stop := context.WithCancel(context.Background())
 	defer stop()
-	asking, cancel := context.WithCancel(hearing)
+	asking, cancel := context.WithCancel(listening)
 	defer cancel()
-	s := &seer{opts: o}
+	s := &observer{opts: o}
 	if err := s.begin(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	asked := make(chan error, 1)
-	if err := s.listen(hearing, &wg); err != nil {
+	if err := s.listen(listening, &wg); err != nil {
 		return err
 	}
 	if o.Target != "" {
@@ -60,7 +60,7 @@ func see(o Options, in io.Reader, out io.Writer) error {
 	if failed != nil {
 		return failed
 	}
-	s.scene.end(&s.report)
+	s.tracer.end(&s.report)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := encoder.Encode(s.report); err != nil {
@@ -69,16 +69,17 @@ func see(o Options, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-type seer struct {
+// observer is the state of the process on the client host.
+type observer struct {
 	opts   Options
 	target netip.AddrPort
 	wanted map[netip.Addr]bool
-	scene  *scene
+	tracer *tracer
 	mu     sync.Mutex
 	report Report
 }
 
-func (s *seer) begin() (err error) {
+func (s *observer) begin() (err error) {
 	if s.opts.Target != "" {
 		if s.target, err = netip.ParseAddrPort(s.opts.Target); err != nil {
 			return fmt.Errorf("target of requests: %w", err)
@@ -100,12 +101,12 @@ func (s *seer) begin() (err error) {
 
 // listen asks for the addresses and notes who answers, and hears what passes
 // the hosts.
-func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
+func (s *observer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	var err error
-	if s.scene, err = newScene(s.opts, s.target, s.note); err != nil {
+	if s.tracer, err = newTracer(s.opts, s.target, s.note); err != nil {
 		return err
 	}
-	wg.Go(func() { s.scene.run(ctx) })
+	wg.Go(func() { s.tracer.run(ctx) })
 	addresses := slices.Collect(maps.Keys(s.wanted))
 	if len(addresses) == 0 && s.target.Addr().Is4() { // nobody answers for it; but what is asked is heard
 		addresses = []netip.Addr{s.target.Addr()}
@@ -139,14 +140,14 @@ func (s *seer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	return nil
 }
 
-// nobody is the card that asks for addresses. Were it the client, its kernel would hear the
-// answers too, and turn to the last host that answers while two do; clients do
-// not ask so often.
-func nobody() net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0, 0x77} }
+// unusedMAC is the sender of the ARP requests. With the client's own address, the
+// client's kernel would receive the answers too, and use the host that answered
+// last while two do. Clients do not ask so often.
+func unusedMAC() net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0, 0x77} }
 
-// ask sends an ARP probe (RFC 5227), which tells nobody anything of its sender.
+// ask sends an ARP probe (RFC 5227), which announces nothing about its sender.
 func ask(conn *packet.Conn, addr netip.Addr) {
-	p, err := arp.NewPacket(arp.OperationRequest, nobody(), netip.IPv4Unspecified(), net.HardwareAddr{0, 0, 0, 0, 0, 0}, addr)
+	p, err := arp.NewPacket(arp.OperationRequest, unusedMAC(), netip.IPv4Unspecified(), net.HardwareAddr{0, 0, 0, 0, 0, 0}, addr)
 	if err != nil {
 		return
 	}
@@ -154,14 +155,14 @@ func ask(conn *packet.Conn, addr netip.Addr) {
 	if err != nil {
 		return
 	}
-	f := ethernet.Frame{Destination: ethernet.Broadcast, Source: nobody(), EtherType: ethernet.EtherTypeARP, Payload: body}
+	f := ethernet.Frame{Destination: ethernet.Broadcast, Source: unusedMAC(), EtherType: ethernet.EtherTypeARP, Payload: body}
 	if frame, err := f.MarshalBinary(); err == nil {
 		_, _ = conn.WriteTo(frame, &packet.Addr{HardwareAddr: ethernet.Broadcast})
 	}
 }
 
 // note keeps who claims one of the addresses, and to whom the client sends.
-func (s *seer) note(f frame) {
+func (s *observer) note(f frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.tcp && f.out && f.to == s.target {
@@ -178,7 +179,7 @@ func (s *seer) note(f frame) {
 }
 
 // request sends requests until the context ends, and returns when each has ended.
-func (s *seer) request(ctx context.Context) error {
+func (s *observer) request(ctx context.Context) error {
 	var explaining sync.WaitGroup
 	defer explaining.Wait()
 	sender, err := newSender(&s.opts, s.target, func(q Request, port uint16) {
@@ -187,7 +188,7 @@ func (s *seer) request(ctx context.Context) error {
 			return
 		}
 		explaining.Go(func() {
-			s.scene.explain(&q, port)
+			s.tracer.explain(&q, port)
 			s.add(q)
 		})
 	})
@@ -197,7 +198,7 @@ func (s *seer) request(ctx context.Context) error {
 	return sender.run(ctx)
 }
 
-func (s *seer) add(q Request) {
+func (s *observer) add(q Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Requests = append(s.report.Requests, q)

@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"net/netip"
@@ -22,7 +22,7 @@ func TestSilence(t *testing.T) {
 	}{
 		"all answered":              {[]Request{answered(0), answered(10), answered(20)}, time.Millisecond},
 		"some lost":                 {[]Request{answered(0), lost(10), lost(20), answered(30)}, 21 * time.Millisecond},
-		"the witness itself paused": {[]Request{answered(0), answered(900), answered(910)}, time.Millisecond},
+		"the monitor itself paused": {[]Request{answered(0), answered(900), answered(910)}, time.Millisecond},
 	} {
 		if got, _ := (&Report{Requests: c.requests}).Silence(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

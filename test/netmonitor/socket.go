@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 const (
 	firstPort = 1024
 	ports     = 1<<16 - firstPort
-	// portTime is how long a port is that of the next request. A witness that
+	// portTime is how long a port is that of the next request. A monitor that
 	// sends no more often than that uses none that an earlier one used within
 	// eleven minutes.
 	portTime = 10 * time.Millisecond

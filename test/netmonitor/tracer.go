@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"context"
@@ -22,12 +22,12 @@ const (
 	// how long a busy machine may take to hear it.
 	lateness = 300 * time.Millisecond
 	patience = 10 * time.Second
-	// rescan is how often to look whether a host has been started anew.
+	// rescan is how often to look whether a host has been started again.
 	rescan = 250 * time.Millisecond
 )
 
-// scene is the hosts between the client and the pods.
-type scene struct {
+// tracer follows packets through the hosts between the client and the pods.
+type tracer struct {
 	opts     Options
 	target   netip.AddrPort
 	recorder recorder
@@ -42,8 +42,8 @@ type scene struct {
 	failure error
 }
 
-func newScene(o Options, target netip.AddrPort, note func(frame)) (*scene, error) {
-	s := &scene{
+func newTracer(o Options, target netip.AddrPort, note func(frame)) (*tracer, error) {
+	s := &tracer{
 		opts: o, target: target, note: note, taps: map[string]*tap{}, inodes: map[string]uint64{}, before: map[string]counters{}, told: map[bool]int{},
 		recorder: recorder{cards: map[mac]string{}, names: map[string]func(int) string{}},
 	}
@@ -55,10 +55,10 @@ func newScene(o Options, target netip.AddrPort, note func(frame)) (*scene, error
 	return s, nil
 }
 
-func (s *scene) netns(host string) string { return s.opts.Cluster + "-" + host }
+func (s *tracer) netns(host string) string { return s.opts.Cluster + "-" + host }
 
 // open listens on the host, if it runs and is not listened to already.
-func (s *scene) open(host string) error {
+func (s *tracer) open(host string) error {
 	var stat unix.Stat_t
 	if unix.Stat(filepath.Join(netnsFolder, s.netns(host)), &stat) != nil {
 		return nil // off
@@ -103,7 +103,7 @@ func (s *scene) open(host string) error {
 	return nil
 }
 
-func (s *scene) count(host string) (c counters) {
+func (s *tracer) count(host string) (c counters) {
 	err := inside(s.netns(host), func() error {
 		c = readCounters()
 		return nil
@@ -115,7 +115,7 @@ func (s *scene) count(host string) (c counters) {
 }
 
 // run looks for hosts that start.
-func (s *scene) run(ctx context.Context) {
+func (s *tracer) run(ctx context.Context) {
 	tick := time.NewTicker(rescan)
 	defer tick.Stop()
 	for {
@@ -126,14 +126,14 @@ func (s *scene) run(ctx context.Context) {
 		}
 		for _, host := range s.opts.Hosts {
 			if err := s.open(host); err != nil {
-				fmt.Fprintln(os.Stderr, "witness:", err) // it may have gone again
+				fmt.Fprintln(os.Stderr, "monitor:", err) // it may have gone again
 			}
 		}
 	}
 }
 
 // explain adds to a request where its packets went.
-func (s *scene) explain(q *Request, port uint16) {
+func (s *tracer) explain(q *Request, port uint16) {
 	s.recorder.await(time.Now().Add(lateness), patience)
 	connection := s.recorder.connection(port, q.At.Add(-time.Millisecond))
 	q.Torn = torn(connection)
@@ -149,7 +149,7 @@ func (s *scene) explain(q *Request, port uint16) {
 }
 
 // remembered tells what the hosts' connection tracking holds of the client's port.
-func (s *scene) remembered(port uint16) (found []string) {
+func (s *tracer) remembered(port uint16) (found []string) {
 	for _, host := range s.opts.Hosts {
 		_ = inside(s.netns(host), func() error { // a host may be off
 			text, err := os.ReadFile("/proc/thread-self/net/nf_conntrack")
@@ -165,7 +165,7 @@ func (s *scene) remembered(port uint16) (found []string) {
 }
 
 // end closes the taps and adds to the report what went wrong on the hosts.
-func (s *scene) end(r *Report) {
+func (s *tracer) end(r *Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, t := range s.taps {

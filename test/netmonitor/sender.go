@@ -1,4 +1,4 @@
-package witness
+package netmonitor
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 const (
 	// atOnce is how many requests are sent together at most, after a time in
-	// which the witness did not get to send any. The rest of them is not sent.
+	// which the monitor did not get to send any. The rest of them is not sent.
 	atOnce = 64
 	// look is how often to see which requests are overdue, and whether to end.
 	look = 50 * time.Millisecond
