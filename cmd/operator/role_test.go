@@ -1,17 +1,17 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestRoleOf: the role for private zones is read of the cluster's DNS object by
@@ -45,21 +45,13 @@ func TestRoleOf(t *testing.T) {
 	nobody.Impersonate.UserName = "nobody"
 	want := func(what, role string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // roles and kinds are taken up after a moment
-		defer cancel()
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		wait.Poll{}.For(t, what, func() error { // roles and kinds are taken up after a moment
 			got, err := roleOf(t.Context(), operator)
-			if err == nil && got == role {
-				return
+			if err == nil && got != role {
+				err = fmt.Errorf("the role is %q, want %q", got, role)
 			}
-			select {
-			case <-ctx.Done():
-				t.Fatalf("%s: %q, %v, want %q", what, got, err, role)
-			case <-tick.C:
-			}
-		}
+			return err
+		})
 	}
 	want("no such kind", "")
 	apply("../../test/cluster/kinds/dnses.config.openshift.io.yaml")

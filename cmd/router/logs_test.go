@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestPrintLines: what is sent to the socket is printed line by line, also by a
@@ -25,19 +26,10 @@ func TestPrintLines(t *testing.T) {
 	go func() { done <- printLines(ctx, socket, writer) }()
 
 	var conn net.Conn
-	deadline := time.Now().Add(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var err error
-		if conn, err = net.Dial("unixgram", socket); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-tick.C
-	}
+	wait.Poll{}.For(t, "the socket", func() (err error) {
+		conn, err = net.Dial("unixgram", socket)
+		return err
+	})
 	lines := bufio.NewScanner(reader)
 	for _, text := range []string{"one", "two\n"} {
 		if _, err := io.WriteString(conn, text); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/lbprovider/bfd"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // asHost in the environment makes the test binary a host with a BFD engine.
@@ -248,17 +249,7 @@ func (h *peerHost) changed() (all []answer) {
 // eventually polls until check returns "", and ends the test otherwise.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(15 * time.Second); ; <-tick.C {
-		why := check()
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(why)
-		}
-	}
+	wait.Poll{Limit: 15 * time.Second}.For(t, "the session", func() error { return wait.Reason(check()) })
 }
 
 func must(t *testing.T, err error) {

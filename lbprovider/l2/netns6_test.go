@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/lbprovider/l2"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // ndisc asks with the real ndisc6 which hardware address answers for addr.
@@ -36,17 +37,7 @@ func (s *segment) owner6(addr, want string) {
 // eventually polls until check returns "", and ends the test otherwise.
 func (s *segment) eventually(check func() string) {
 	s.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); ; <-tick.C {
-		why := check()
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal(why)
-		}
-	}
+	wait.Poll{Limit: 10 * time.Second}.For(s.t, "the segment", func() error { return wait.Reason(check()) })
 }
 
 // neighbour6 returns what the client's kernel believes about addr.

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/lbprovider/l2"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // asRole in the environment makes the test binary something else than a test.
@@ -254,16 +255,12 @@ func (s *segment) who(addr string, count int) []string {
 // owner polls until exactly the given hardware address answers ("" for nobody).
 func (s *segment) owner(addr, want string) {
 	s.t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		got := s.who(addr, 1)
-		if strings.Join(got, ",") == want {
-			return
+	wait.Poll{Limit: 5 * time.Second, Every: wait.NoPause}.For(s.t, "the owner of "+addr, func() error {
+		if got := s.who(addr, 1); strings.Join(got, ",") != want {
+			return fmt.Errorf("it is at %v, want %q", got, want)
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s is at %v, want %q", addr, got, want)
-		}
-	}
+		return nil
+	})
 }
 
 // neighbour returns what the client's kernel believes about addr.
@@ -292,11 +289,12 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		start := time.Now()
 		a.announce(nil)
 		b.announce(map[string]l2.Claim{vip: {}})
-		for !strings.Contains(s.neighbour(vip), macB) {
-			if time.Since(start) > 3*time.Second {
-				t.Fatalf("the client still believes %q", s.neighbour(vip))
+		wait.Poll{Limit: 3 * time.Second, Every: wait.NoPause}.For(t, "the client learns the new owner", func() error {
+			if entry := s.neighbour(vip); !strings.Contains(entry, macB) {
+				return fmt.Errorf("its kernel has %q", entry)
 			}
-		}
+			return nil
+		})
 		t.Logf("the client's kernel learned it after %v", time.Since(start).Round(time.Millisecond))
 		s.owner(vip, macB)
 	})

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // group is speakers on loopback addresses.
@@ -81,19 +83,7 @@ const patience = 2 * time.Minute
 // eventually polls until there is no error.
 func (g *group) eventually(try func() error) {
 	g.t.Helper()
-	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatal(err)
-		}
-		<-tick.C
-	}
+	wait.Poll{Limit: patience, Every: 5 * time.Millisecond}.For(g.t, "the group", try)
 }
 
 // sees waits until s reports these members, as "name:phase", and returns how long that took.

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/test/fuzz"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // running starts a HAProxy with a certificate and one backend, and returns a
@@ -62,15 +63,8 @@ func running(t testing.TB, bin string) (*haproxy.Runtime, plan.Capabilities) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		if _, err = rt.Info(); err == nil {
-			return rt, caps
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+	wait.Poll{}.For(t, "HAProxy answers", func() error { _, err := rt.Info(); return err })
+	return rt, caps
 }
 
 func freePort(t testing.TB) int {

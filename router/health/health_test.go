@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/router/certfile"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // serve runs a server until the test ends, and returns its port.
@@ -50,19 +50,14 @@ func serveWith(t *testing.T, run func(context.Context, int) error) string {
 			t.Error(err)
 		}
 	})
-	deadline := time.Now().Add(10 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for ; ; <-tick.C {
+	wait.Poll{}.For(t, "the port is open", func() error {
 		c, err := net.Dial("tcp", "127.0.0.1:"+text)
 		if err == nil {
 			_ = c.Close()
-			return text
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
+	return text
 }
 
 // TestAccess: who may read what, over HTTP and HTTPS on one port.

@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // env is a real API server with clients.
@@ -83,15 +84,7 @@ func (e *env) installCRD(t *testing.T, file, name string) {
 // eventually polls until ready is true.
 func eventually(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ready() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		<-tick.C
-	}
+	wait.Poll{Every: 5 * time.Millisecond}.For(t, what, func() error { return wait.True(ready()) })
 }
 
 func (e *env) namespace(t *testing.T, name string, labels map[string]string) {

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // server is the API server of all tests of this package; nil if it cannot run,
@@ -83,19 +84,10 @@ func served(ctx context.Context, dir string) error {
 	if err := os.WriteFile(file, []byte(anyRoute), 0o600); err != nil {
 		return err
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return wait.Poll{Limit: 5 * time.Minute, Every: 50 * time.Millisecond}.Until(ctx, "the API server takes a Route", func() error {
 		_, err := server.Kubectl(ctx, "create", "--dry-run=server", "-f", file)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("create a Route: %w", err)
-		}
-	}
+		return err
+	})
 }
 
 // newClient returns a client without a cache, or skips the test.
@@ -128,17 +120,5 @@ func scheme(t *testing.T) *runtime.Scheme {
 // eventually fails the test if the check still fails after 15 seconds, with its last error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("did not come true in time: %v", err)
-		}
-		<-tick.C
-	}
+	wait.Poll{Limit: 15 * time.Second, Every: 50 * time.Millisecond}.For(t, "the API server", check)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const hstsConfig = `
@@ -70,17 +72,12 @@ func TestRequiredHSTS(t *testing.T) {
 		return c.Create(t.Context(), r, client.DryRunAll)
 	}
 	// The API server learns of a new kind within half a minute.
-	deadline := time.Now().Add(time.Minute)
-	for {
-		err := create("bank.test", "", "")
-		if err != nil && strings.Contains(err.Error(), "max-age must be set") {
-			break
+	wait.Poll{Limit: time.Minute, Every: 200 * time.Millisecond}.For(t, "the policy refuses a Route", func() error {
+		if err := create("bank.test", "", ""); err == nil || !strings.Contains(err.Error(), "max-age must be set") {
+			return fmt.Errorf("the API server says %v", err) //nolint:errorlint // often nil
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not in force: %v", err)
-		}
-		<-time.After(200 * time.Millisecond)
-	}
+		return nil
+	})
 	tests := []struct{ name, host, annotation, spec, want string }{
 		{"follows", "a.b.example.com", "max-age=100; preload", ", tls: {termination: edge}", ""},
 		{"follows with other case", "bank.test", `PRELOAD ; Max-Age = "200"`, ", tls: {termination: reencrypt}", ""},

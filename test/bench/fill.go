@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fairlead/fairlead/test/bench/rig"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // writers is the number of concurrent writers to the API server.
@@ -73,7 +74,7 @@ func (b *bench) deleteMany(ctx context.Context, prefix string, n int, left float
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return b.until(ctx, fmt.Sprintf("wait for the end of %d routes", n), func(m map[string]float64) bool {
+	return b.until(ctx, fmt.Sprintf("the end of %d routes", n), func(m map[string]float64) bool {
 		return m[servedRoutes] <= left
 	})
 }
@@ -88,25 +89,24 @@ const (
 // served waits until the router serves that many routes and has written their
 // status.
 func (b *bench) served(ctx context.Context, routes, writes float64) error {
-	return b.until(ctx, fmt.Sprintf("wait for %v routes", routes), func(m map[string]float64) bool {
+	return b.until(ctx, fmt.Sprintf("%v routes", routes), func(m map[string]float64) bool {
 		return m[servedRoutes] >= routes && m[statusWrites] >= writes
 	})
 }
 
 // until waits until the router's metrics are as they should be.
 func (b *bench) until(ctx context.Context, what string, so func(map[string]float64) bool) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if m, err := b.router.Metrics(); err == nil && so(m) {
-			return nil
+	err := wait.Poll{Limit: wait.NoLimit, Every: 100 * time.Millisecond}.Until(ctx, what, func() error {
+		m, err := b.router.Metrics()
+		if err == nil {
+			err = wait.True(so(m))
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w\n%s", what, ctx.Err(), b.router.LogEnd())
-		case <-tick.C:
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, b.router.LogEnd())
 	}
+	return nil
 }
 
 // known returns how many routes the router serves.

@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // frrFolder is where Debian keeps FRR's daemons.
@@ -184,20 +186,7 @@ func (r *Router) run(ctx context.Context, log io.Writer, args ...string) error {
 }
 
 func ready(ctx context.Context, socket string) error {
-	deadline := time.Now().Add(startLimit)
-	for {
-		if _, err := os.Stat(socket); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s did not appear within %v", socket, startLimit)
-		}
-	}
+	return wait.Poll{Limit: startLimit}.Until(ctx, "the router's socket", func() error { _, err := os.Stat(socket); return err })
 }
 
 func output(cmd *exec.Cmd) (string, error) {

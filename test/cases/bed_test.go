@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // versions are the programs of the newest and the oldest HAProxy that the
@@ -242,19 +243,7 @@ func (b *bed) eventually(what string, holds func() error) {
 
 func poll(t testing.TB, what string, holds func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s: %v", what, patience, err)
-		}
-		<-tick.C
-	}
+	wait.Poll{Limit: patience, Every: 5 * time.Millisecond}.For(t, what, holds)
 }
 
 // apply makes a change and waits until HAProxy serves it. A route without host

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestSettingsBoot: settings that HAProxy cannot start with do not keep routes
@@ -27,15 +29,7 @@ func TestSettingsBoot(t *testing.T) {
 		b.controller.Store(ic)
 		b.startSupervisor()
 		b.startEngine()
-		deadline := time.Now().Add(2 * time.Minute)
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for !b.engine.Ready() {
-			if time.Now().After(deadline) {
-				t.Fatal("not ready")
-			}
-			<-tick.C
-		}
+		wait.Poll{Limit: 2 * time.Minute}.For(t, "the router is ready", func() error { return wait.True(b.engine.Ready()) })
 		b.expectLine("GET http://plain.set.test/ -> 200")
 		b.eventually("TLS is refused", func() error {
 			text, _, err := b.handshake(&tls.Config{MinVersion: tls.VersionTLS12})

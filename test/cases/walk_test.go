@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 func ensurePods(t testing.TB, o metav1.Object) {
@@ -270,22 +271,17 @@ func (b *bed) expect(e *expectation, want *plan.State, jar map[string]saved, gra
 			r.header[i] = strings.ReplaceAll(r.header[i], "<"+name+">", s.cookie)
 		}
 	}
-	deadline := time.Now().Add(grace)
-	for {
+	return wait.Poll{Limit: grace}.Until(b.t.Context(), "the expected answer", func() error {
 		res := r.do(b.http, b.https)
 		pod := ""
 		if res.pod != nil {
 			pod = d.podName(res.pod.Pod)
 		}
-		err := e.check(res, pod, jar)
-		if err == nil {
-			err = d.agrees(e, res)
-		}
-		if err == nil || time.Now().After(deadline) {
+		if err := e.check(res, pod, jar); err != nil {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // a poll with a deadline
-	}
+		return d.agrees(e, res)
+	})
 }
 
 // share sends a line's request as often as it says and counts the pods. Two in

@@ -2,17 +2,21 @@ package cluster_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const demoManifest = `
@@ -135,27 +139,25 @@ func requireTools(t *testing.T, names ...string) {
 func waitPods(t *testing.T, c *cluster.Cluster, want int) {
 	t.Helper()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: c.Dial("client"), DisableKeepAlives: true}}
-	deadline := time.Now().Add(60 * time.Second)
-	for time.Now().Before(deadline) {
+	wait.Poll{Limit: time.Minute}.For(t, fmt.Sprintf("%d pods answer", want), func() error {
 		pods := map[string]bool{}
 		for range 20 {
 			answer, err := client.Get("http://" + c.Address("n1") + ":30080/text")
 			if err != nil {
-				pods[err.Error()], pods["failed"], pods["again"] = true, true, true
-				break
+				return err
 			}
 			text, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
 			pods[string(text)] = true
 		}
-		if len(pods) == want {
-			return
+		if len(pods) != want {
+			return fmt.Errorf("%d pods answered: %v", len(pods), slices.Sorted(maps.Keys(pods)))
 		}
-	}
-	t.Fatalf("not exactly %d pods answered within a minute", want)
+		return nil
+	})
 }
 
 func checkNothingLeft(t *testing.T) {

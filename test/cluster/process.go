@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // process identifies a process over its whole life: the kernel gives a pid again, but not with the same start time.
@@ -70,24 +72,13 @@ func (p process) kill(ctx context.Context) error {
 
 // poll calls ready every 50 ms until it is true. Its error names what was waited for and the last error of ready.
 func poll(ctx context.Context, limit time.Duration, what string, ready func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	return wait.Poll{Limit: limit, Every: 50 * time.Millisecond}.Until(ctx, what, func() error {
 		ok, err := ready()
-		if ok {
-			return nil
+		if err == nil || ok {
+			err = wait.True(ok)
 		}
-		select {
-		case <-ctx.Done():
-			if err == nil {
-				err = ctx.Err()
-			}
-			return fmt.Errorf("wait for %s: %w", what, err)
-		case <-ticker.C:
-		}
-	}
+		return err
+	})
 }
 
 // bootScript is the first process of a host. It is process 1 of the host's own process namespace, so that ending it ends

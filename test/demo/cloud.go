@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // The cloud is a fake AWS on the host tor, whose network load balancers really
@@ -76,7 +76,7 @@ func (d *demo) startCloud(ctx context.Context) error {
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
-	return install.Until(ctx, 20*time.Second, func() error {
+	return wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(ctx, "an answer of the fake AWS", func() error {
 		_, err := d.ask(ctx, "balancers")
 		return err
 	})
@@ -165,7 +165,7 @@ func (d *demo) byName(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "get", "dnsrecords", "-o", "wide"); err != nil {
 		return err
 	}
-	return install.Until(ctx, 60*time.Second, func() error {
+	return wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "an answer through the load balancer", func() error {
 		return d.expect(ctx, "curl -sS -m 5 http://plain."+cloudZone+"/text", "demo v1")
 	})
 }
@@ -193,7 +193,7 @@ func (d *demo) proxyProtocol(ctx context.Context) error {
 func (d *demo) inARow(ctx context.Context, command, text string) error {
 	const enough = 10
 	good := 0
-	return install.Until(ctx, 60*time.Second, func() error {
+	return wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "answers in a row", func() error {
 		out, err := d.cluster.Exec(ctx, "client", "sh", "-c", command)
 		if err == nil && !strings.Contains(out, text) {
 			err = fmt.Errorf("no %q in the answer: %s", text, out)
@@ -218,7 +218,7 @@ func (d *demo) badAnnotation(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress", "annotate", "service", "router-default", key+"=healthz"); err != nil {
 		return err
 	}
-	err = install.Until(ctx, 30*time.Second, func() error {
+	err = wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(ctx, "the condition names the setting", func() error {
 		out, err := d.cluster.Kubectl(ctx, "-n", "openshift-ingress-operator", "get", "ingresscontroller", "default", "-o",
 			`jsonpath={.status.conditions[?(@.type=="LoadBalancerProgressing")].message}`)
 		if err == nil && !strings.Contains(out, key) {
@@ -262,7 +262,7 @@ func (d *demo) nodeTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return install.Until(ctx, 120*time.Second, func() error {
+	return wait.Poll{Limit: 120 * time.Second, Every: wait.Slowly}.Until(ctx, "all nodes are targets", func() error {
 		s, err := d.cloudState(ctx)
 		if err == nil && len(s.Balancers[0].Listeners[0].Group.Targets) != len(nodes) {
 			err = fmt.Errorf("targets: %v", s.Balancers[0].Listeners[0].Group.Targets)
@@ -307,7 +307,7 @@ func (d *demo) removeCloud(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, "-n", "openshift-ingress-operator", "delete", "ingresscontroller", "default", "--timeout=120s"); err != nil {
 		return err
 	}
-	err = install.Until(ctx, 120*time.Second, func() error {
+	err = wait.Poll{Limit: 120 * time.Second, Every: wait.Slowly}.Until(ctx, "nothing is left on AWS", func() error {
 		s, err := d.cloudState(ctx)
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // failoverLimit is how long the address may be silent after its node died.
@@ -75,7 +75,7 @@ func (d *demo) silence(ctx context.Context, began time.Time) (time.Duration, err
 
 // settle waits until both routers answer again, not only in the books of Kubernetes, which believes a dead node for a while.
 func (d *demo) settle(ctx context.Context) error {
-	return install.Until(ctx, 90*time.Second, func() error {
+	return wait.Poll{Limit: 90 * time.Second, Every: wait.Slowly}.Until(ctx, "both routers are ready", func() error {
 		pods, err := d.routerPods(ctx)
 		if err != nil {
 			return err

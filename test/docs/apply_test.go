@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestExamplesApply gives every example to a real API server with all of
@@ -85,21 +86,11 @@ func apply(t *testing.T, server *cluster.APIServer, e example) {
 	t.Helper()
 	stored, asked := split(e.text)
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check(ctx, server, dir, e, stored, asked)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Errorf("%s:%d: %v\n%s", e.page, e.line, err, e.text)
-			return
-		case <-tick.C:
-		}
+	err := wait.Poll{Limit: patience, Every: 100 * time.Millisecond}.Until(t.Context(), "the expected answer", func() error {
+		return check(t.Context(), server, dir, e, stored, asked)
+	})
+	if err != nil {
+		t.Errorf("%s:%d: %v\n%s", e.page, e.line, err, e.text)
 	}
 }
 

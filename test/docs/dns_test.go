@@ -3,6 +3,7 @@ package docs
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/nameserver"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestDNSPage does what docs/cloud/dns.md says, word by word, with real DNS
@@ -144,19 +146,13 @@ func run(t *testing.T, program string, args []string) (stop func()) {
 // answers waits until a server answers so.
 func answers(t *testing.T, s nameserver.Server, name string, want ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
+	wait.Poll{Limit: time.Minute, Every: 50 * time.Millisecond}.For(t, "the addresses of "+name, func() error {
 		got, err := s.Ask(name, mdns.TypeA)
-		if err == nil && slices.Equal(got, want) {
-			return
+		if err == nil && !slices.Equal(got, want) {
+			err = fmt.Errorf("they are %v, want %v", got, want)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s is %v, want %v (%v)", name, got, want, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 func mustKubectl(t *testing.T, api *cluster.APIServer, text string, args ...string) {

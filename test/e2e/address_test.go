@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // echoYAML is a Service with an address of its own and a pod on every node.
@@ -89,7 +90,7 @@ func TestAddressMoves(t *testing.T) {
 	p := installed(t)
 	apply(t, p, echoYAML)
 	echo := *p
-	err := install.Until(t.Context(), 60*time.Second, func() error {
+	err := wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the address of the echo Service", func() error {
 		out, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "get", "service", "echo", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err != nil || out == "" {
 			return fmt.Errorf("no address: %w", err)
@@ -160,7 +161,7 @@ func TestAddressMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		everyNodeReady(t, p)
-		err := install.Until(t.Context(), 20*time.Second, func() error { // an old speaker's last words may still be heard
+		err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "one node answers for the address", func() error { // an old speaker's last words may still be heard
 			out, err := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "3", "-W", "0.1", "-i", "eth0", echo.Address)
 			cards := strings.Fields(out)
 			slices.Sort(cards)
@@ -178,7 +179,7 @@ func TestAddressMoves(t *testing.T) {
 		if _, err := p.Cluster.Kubectl(t.Context(), "-n", "default", "patch", "daemonset", "echo", "-p", patch); err != nil {
 			t.Fatal(err)
 		}
-		err := install.Until(t.Context(), 30*time.Second, func() error {
+		err := wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(t.Context(), "no node answers for the address", func() error {
 			// arping fails where nobody answers, as it should be here.
 			out, _ := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "1", "-w", "1", "-i", "eth0", echo.Address)
 			if strings.TrimSpace(out) != "" {
@@ -212,7 +213,7 @@ func block(t *testing.T, p *install.Product, node string) {
 func ownerOf(t *testing.T, p *install.Product) string {
 	t.Helper()
 	var owner string
-	err := install.Until(t.Context(), 20*time.Second, func() error {
+	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the owner of the router's address", func() error {
 		var err error
 		owner, err = p.Owner(t.Context())
 		return err

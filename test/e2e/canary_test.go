@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestCanary: with all well the canary answers through the router's address. When
@@ -17,9 +18,9 @@ func TestCanary(t *testing.T) {
 	p := installed(t)
 	interval(t, p, "4s")
 	t.Cleanup(func() { interval(t, p, "1m") })
-	wait := func(limit time.Duration, kind, want string) {
+	becomes := func(limit time.Duration, kind, want string) {
 		t.Helper()
-		err := install.Until(t.Context(), limit, func() error {
+		err := wait.Poll{Limit: limit, Every: wait.Slowly}.Until(t.Context(), kind, func() error {
 			out, err := p.Cluster.Kubectl(t.Context(), "-n", "openshift-ingress-operator", "get", "ingresscontroller", "default", "-o",
 				`jsonpath={range .status.conditions[?(@.type=="`+kind+`")]}{.status} {.reason} {.message}{end}`)
 			if err == nil && !strings.HasPrefix(out, want) {
@@ -31,7 +32,7 @@ func TestCanary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(60*time.Second, "CanaryChecksSucceeding", "True ")
+	becomes(60*time.Second, "CanaryChecksSucceeding", "True ")
 	for _, node := range p.Cluster.Nodes() {
 		nft := func(ctx context.Context, rule ...string) {
 			t.Helper()
@@ -44,8 +45,8 @@ func TestCanary(t *testing.T) {
 		nft(t.Context(), "add", "chain", "inet", "nocanary", "through", "{ type filter hook forward priority -10; }")
 		nft(t.Context(), "add", "rule", "inet", "nocanary", "through", "tcp", "dport", "8443", "drop")
 	}
-	wait(90*time.Second, "CanaryChecksSucceeding", "False CanaryChecksRepetitiveFailures")
-	wait(90*time.Second, "Degraded", "True ")
+	becomes(90*time.Second, "CanaryChecksSucceeding", "False CanaryChecksRepetitiveFailures")
+	becomes(90*time.Second, "Degraded", "True ")
 }
 
 // interval restarts the operator with another time between probes.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const (
@@ -187,7 +188,7 @@ func TestBadRoute(t *testing.T) {
 	b := startProbe(t, p, plainHost)
 	observe(t, time.Second)
 	apply(t, p, routeYAML("broken", `  tls: {termination: edge, certificate: "nonsense", key: "nonsense"}`))
-	err := install.Until(t.Context(), 20*time.Second, func() error {
+	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the broken Route is refused", func() error {
 		out, err := p.Kubectl(t.Context(), "-n", "demo", "get", "route", "broken", "-o",
 			`jsonpath={.status.ingress[0].conditions[0].status} {.status.ingress[0].conditions[0].reason}`)
 		if err == nil && out != "False ExtendedValidationFailed" {
@@ -227,7 +228,7 @@ func newRoute(t *testing.T, p *install.Product, name string) {
 	t.Helper()
 	apply(t, p, routeYAML(name, ""))
 	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
-	err := install.Until(t.Context(), 30*time.Second, func() error {
+	err := wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the new Route serves", func() error {
 		return request(t.Context(), client, "http://"+p.Address+"/text", name+".apps.example.com")
 	})
 	if err != nil {
@@ -254,7 +255,7 @@ func apply(t *testing.T, p *install.Product, yaml string) {
 		cmd.Stdin = strings.NewReader(yaml)
 		return cmd.CombinedOutput()
 	}
-	err := install.Until(t.Context(), 20*time.Second, func() error {
+	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the objects are accepted", func() error {
 		out, err := kubectl(t.Context(), "apply")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // privileges are what a process may do beyond its user, as the kernel tells.
@@ -88,7 +89,7 @@ spec: {domain: host.example.com, replicas: 1, endpointPublishingStrategy: {type:
 	const message = `jsonpath={.status.conditions[?(@.type=="DeploymentAvailable")].message}`
 	says := func(want string) {
 		t.Helper()
-		err := install.Until(t.Context(), 60*time.Second, func() error {
+		err := wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the condition names the remedy", func() error {
 			text, err := p.Kubectl(t.Context(), "-n", "openshift-ingress-operator", "get", "ic/host", "-o", message)
 			if err == nil && !strings.Contains(text, want) {
 				err = fmt.Errorf("DeploymentAvailable says %q, want %q", text, want)
@@ -114,7 +115,7 @@ spec: {domain: host.example.com, replicas: 1, endpointPublishingStrategy: {type:
 		t.Fatal(err)
 	}
 	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
-	err = install.Until(t.Context(), 30*time.Second, func() error { return request(t.Context(), client, "http://"+node+"/text", plainHost) })
+	err = wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the node answers", func() error { return request(t.Context(), client, "http://"+node+"/text", plainHost) })
 	if err != nil {
 		t.Error(err)
 	}

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // closed is an allow-list that has no address of the client.
@@ -142,16 +143,14 @@ func (v *victim) live(ctx context.Context, name string, want int, do func(contex
 	}
 	began := time.Now()
 	c.write = began.Sub(asked)
-	for {
+	err := wait.Poll{Limit: 20 * time.Second, Every: 5 * time.Millisecond}.Until(ctx, "the change of "+name, func() error {
 		status, _, err := v.get(ctx, v.looks, name, false)
 		c.live = time.Since(began)
 		c.told = v.watched.after(began, name, want)
-		if err == nil && status == want {
-			return c, nil
+		if err == nil && status != want {
+			err = fmt.Errorf("status %d, want %d", status, want)
 		}
-		if c.live > 20*time.Second {
-			return c, errors.Join(fmt.Errorf("%s answers %d, want %d", name, status, want), err)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+		return err
+	})
+	return c, err
 }

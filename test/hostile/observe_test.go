@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const routerPods = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"
@@ -129,9 +130,10 @@ type state struct {
 func observe(t *testing.T, p *install.Product) *state {
 	t.Helper()
 	s := &state{Restarts: map[string]string{}, HAProxy: map[string][]int{}, Router: map[string][]int{}}
-	if err := install.Until(t.Context(), 20*time.Second, func() (err error) { s.Owner, err = p.Owner(t.Context()); return err }); err != nil {
-		t.Fatal(err)
-	}
+	wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.For(t, "the owner of the address", func() (err error) {
+		s.Owner, err = p.Owner(t.Context())
+		return err
+	})
 	for _, ns := range []string{"openshift-ingress", "openshift-ingress-operator", "metallb-system"} {
 		pods := &unstructured.UnstructuredList{}
 		pods.SetAPIVersion("v1")

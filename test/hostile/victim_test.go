@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const (
@@ -57,9 +58,9 @@ func newVictim(t *testing.T, p *install.Product) *victim {
 		t.Fatal(err)
 	}
 	for i := range routes {
-		if err := install.Until(t.Context(), time.Minute, func() error { return v.ask(t.Context(), fmt.Sprintf("v%d", i), i%3 == 0) }); err != nil {
-			t.Fatal(err)
-		}
+		wait.Poll{Limit: time.Minute, Every: wait.Slowly}.For(t, "the victim's routes serve", func() error {
+			return v.ask(t.Context(), fmt.Sprintf("v%d", i), i%3 == 0)
+		})
 	}
 	return v
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // sampleRange is the address range in config/samples/addresses.yaml; a second
@@ -64,7 +65,7 @@ func (p *Product) Install(ctx context.Context) error {
 }
 
 func (p *Product) findAddress(ctx context.Context) error {
-	return Until(ctx, 30*time.Second, func() error {
+	return wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(ctx, "the router's address", func() error {
 		out, err := p.Cluster.Kubectl(ctx, "-n", "openshift-ingress", "get", "service", "router-default",
 			"-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err == nil && out == "" {
@@ -88,7 +89,7 @@ func (p *Product) Samples(ctx context.Context) error {
 			return err
 		}
 	}
-	return Until(ctx, 60*time.Second, func() error {
+	return wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "the samples' Routes", func() error {
 		out, err := p.Cluster.Kubectl(ctx, "-n", "demo", "get", "routes", "-o",
 			`jsonpath={range .items[*]}{.metadata.name} {.status.ingress[0].conditions[?(@.type=="Admitted")].status}{"\n"}{end}`)
 		if err != nil {
@@ -137,24 +138,4 @@ func field(text, key string) string {
 		}
 	}
 	return ""
-}
-
-// Until calls try every 200 ms until it succeeds, and returns its last error
-// when the limit has passed.
-func Until(ctx context.Context, limit time.Duration, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("after %v: %w", limit, err)
-		case <-ticker.C:
-		}
-	}
 }

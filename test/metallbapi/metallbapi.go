@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // API is an API server with the provider's types and namespace.
@@ -148,19 +149,7 @@ func (a *API) Must(err error) {
 // answer otherwise.
 func (a *API) Eventually(check func() string) {
 	a.T.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		why := check()
-		if why == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			a.T.Fatal(why)
-		}
-		<-tick.C
-	}
+	wait.Poll{Limit: 20 * time.Second, Every: 20 * time.Millisecond}.For(a.T, "the API server", func() error { return wait.Reason(check()) })
 }
 
 // Step runs f as a subtest of t. Steps build on each other, so the first one

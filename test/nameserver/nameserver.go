@@ -5,6 +5,7 @@ package nameserver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	mdns "github.com/miekg/dns"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // Key and Secret (base64) are those of the key that may update zones; its
@@ -75,14 +78,14 @@ func start(t *testing.T, program string, arguments func(dir string, port int) []
 			t.Log(out.String())
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		if found, err := n.Ask("ns.example.com.", mdns.TypeA); err == nil && len(found) > 0 {
-			return n
-		} else if time.Now().After(deadline) {
-			t.Fatalf("%s does not answer: %v\n%s", program, err, out.String())
+	wait.Poll{Limit: 20 * time.Second}.For(t, "an answer of "+program, func() error { // a failed test logs its output
+		found, err := n.Ask("ns.example.com.", mdns.TypeA)
+		if err == nil && len(found) == 0 {
+			err = errors.New("the answer is empty")
 		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return err
+	})
+	return n
 }
 
 // StartWith runs a BIND with the statements that are returned for a folder, in

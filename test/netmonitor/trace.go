@@ -1,6 +1,7 @@
 package netmonitor
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const (
@@ -67,16 +70,12 @@ func (r *recorder) all() iter.Seq[*frame] {
 // await waits until the client's wire is heard up to that time: with requests all
 // the time, something is heard all the time.
 func (r *recorder) await(until time.Time, limit time.Duration) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-tick.C {
+	// If nothing comes until the limit, the request is explained by what was heard.
+	_ = wait.Poll{Limit: limit, Every: 20 * time.Millisecond}.Until(context.Background(), "later packets", func() error {
 		r.mu.Lock()
-		heard := r.heard
-		r.mu.Unlock()
-		if heard.After(until) {
-			return
-		}
-	}
+		defer r.mu.Unlock()
+		return wait.True(r.heard.After(until))
+	})
 }
 
 // connection returns all frames of the client's connection from a port, on all

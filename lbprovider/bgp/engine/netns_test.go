@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
 	"github.com/fairlead/fairlead/test/bgprouter"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // asNode in the environment makes the test binary a node that talks BGP; its
@@ -390,17 +391,7 @@ func (n *network) problem(s *speaker, peer, words string) {
 // until polls.
 func (n *network) until(check func() error) {
 	n.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			n.t.Fatal(err)
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+	wait.Poll{Limit: patience, Every: 50 * time.Millisecond}.For(n.t, "the network", check)
 }
 
 // frrRoute is what FRR says of a route.

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp/engine"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
 	"github.com/fairlead/fairlead/lbprovider/bgp/sandbox"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // asProcess in the environment makes the test binary a process that holds one
@@ -262,16 +264,14 @@ func (n *node) status(name string) bgp.Status {
 
 // becomes polls until the session is as wanted.
 func (n *node) becomes(name, what string, want func(bgp.Status) bool) (bgp.Status, error) {
-	for deadline := time.Now().Add(patience); ; {
-		st := n.status(name)
-		if want(st) {
-			return st, nil
+	var st bgp.Status
+	err := wait.Poll{Limit: patience}.Until(context.Background(), "session "+name+" is "+what, func() error {
+		if st = n.status(name); !want(st) {
+			return fmt.Errorf("%+v", st)
 		}
-		if time.Now().After(deadline) {
-			return st, fmt.Errorf("session %s is not %s: %+v", name, what, st)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return nil
+	})
+	return st, err
 }
 
 // up waits until the session is established.

@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/controller"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/fakeaws"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // bed is a real API server, a controller with the hook for AWS, and a cloud.
@@ -144,19 +145,7 @@ func (b *bed) service(name string, annotations map[string]string) *corev1.Servic
 // eventually polls until check returns "".
 func (b *bed) eventually(check func() string) {
 	b.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		answer := check()
-		if answer == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatal(answer)
-		}
-		<-tick.C
-	}
+	wait.Poll{Limit: time.Minute, Every: 50 * time.Millisecond}.For(b.t, "the controller", func() error { return wait.Reason(check()) })
 }
 
 func (b *bed) condition(s *corev1.Service, kind string) metav1.Condition {

@@ -78,13 +78,13 @@ func (b *bench) handOver(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait(ctx, after)
+		pause(ctx, after)
 		for _, back := range []bool{false, true} {
 			o := order{at: time.Now(), owner: owner, back: back}
 			if err := drain(ctx, c, owner, !back); err != nil {
 				return err
 			}
-			wait(ctx, after)
+			pause(ctx, after)
 			if _, err := b.owner(ctx, func(now string) bool { return (now == owner) == back }); err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/netmonitor"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 func main() {
@@ -185,7 +186,7 @@ func (b *bench) start(ctx context.Context) error {
 	if _, err := c.Kubectl(ctx, "-n", "default", "rollout", "status", "daemonset/echo", "--timeout=90s"); err != nil {
 		return err
 	}
-	return install.Until(ctx, 30*time.Second, func() error {
+	return wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(ctx, "the address of the echo Service", func() error {
 		out, err := c.Kubectl(ctx, "-n", "default", "get", "service", "echo", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err == nil && out == "" {
 			err = errors.New("the echo has no address")
@@ -208,7 +209,7 @@ func (b *bench) apply(ctx context.Context, yaml string) error {
 func (b *bench) owner(ctx context.Context, is func(string) bool) (string, error) {
 	at, owner := *b.Product, ""
 	at.Address = b.address
-	err := install.Until(ctx, 60*time.Second, func() error {
+	err := wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "the owner of the address", func() error {
 		var err error
 		owner, err = at.Owner(ctx)
 		if err == nil && !is(owner) {
@@ -227,8 +228,8 @@ func (b *bench) watch(ctx context.Context, every time.Duration) (*netmonitor.Mon
 	})
 }
 
-// wait lets some time pass.
-func wait(ctx context.Context, d time.Duration) {
+// pause lets some time pass.
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bgprouter"
-	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/netmonitor"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // routedRange is for addresses that only routers know.
@@ -41,7 +41,7 @@ func (b *bench) routes(ctx context.Context) error {
 	}
 	defer stop()
 	var address string
-	err = install.Until(ctx, 30*time.Second, func() error {
+	err = wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(ctx, "the address of the Service", func() error {
 		address, err = b.Kubectl(ctx, "-n", "default", "get", "service", "routed", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err == nil && address == "" {
 			err = errors.New("the Service has no address")
@@ -115,7 +115,7 @@ func (b *bench) startRouter(ctx context.Context) (r *bgprouter.Router, stop func
 
 // hops waits until the router's kernel spreads the address over so many nodes.
 func (b *bench) hops(ctx context.Context, address string, nodes int) error {
-	return install.Until(ctx, 60*time.Second, func() error {
+	return wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "the router's routes", func() error {
 		out, err := exec.CommandContext(ctx, "ip", "-n", b.Cluster.Name()+"-tor", "-json", "route", "show", address).Output()
 		if err != nil {
 			return fmt.Errorf("show the router's routes: %w", err)
@@ -137,7 +137,7 @@ func (b *bench) hops(ctx context.Context, address string, nodes int) error {
 // after the session of BGP is there; a node that died before would be missed only
 // when that session ends, after a minute and a half.
 func watched(ctx context.Context, router *bgprouter.Router, nodes int) error {
-	return install.Until(ctx, 60*time.Second, func() error {
+	return wait.Poll{Limit: 60 * time.Second, Every: wait.Slowly}.Until(ctx, "the BFD sessions", func() error {
 		var peers []struct{ Peer, Status string }
 		if err := router.JSON(ctx, "show bfd peers json", &peers); err != nil {
 			return err
@@ -156,12 +156,12 @@ func (b *bench) lose(ctx context.Context, address, node string) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	wait(ctx, time.Second)
+	pause(ctx, time.Second)
 	at := time.Now()
 	if err := b.Cluster.StopNode(ctx, node); err != nil {
 		return 0, err
 	}
-	wait(ctx, 2*time.Second)
+	pause(ctx, 2*time.Second)
 	r, err := w.Stop()
 	if err != nil {
 		return 0, err

@@ -29,12 +29,12 @@ func (b *bench) die(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	wait(ctx, 500*time.Millisecond)
+	pause(ctx, 500*time.Millisecond)
 	at := time.Now()
 	if err := b.Cluster.StopNode(ctx, owner); err != nil {
 		return 0, err
 	}
-	wait(ctx, 3500*time.Millisecond)
+	pause(ctx, 3500*time.Millisecond)
 	r, err := w.Stop()
 	if err != nil {
 		return 0, err
@@ -62,6 +62,6 @@ func (b *bench) revive(ctx context.Context, node string) error {
 			return err
 		}
 	}
-	wait(ctx, 3*time.Second)
+	pause(ctx, 3*time.Second)
 	return nil
 }

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // Answer is what a client sees of a response.
@@ -157,14 +160,11 @@ func Serial(host string) (string, error) {
 
 // Until calls seen, as fast as it goes, until it is true.
 func Until(limit time.Duration, what string, seen func() (bool, error)) error {
-	deadline := time.Now().Add(limit)
-	for {
+	return wait.Poll{Limit: limit, Every: wait.NoPause}.Until(context.Background(), what, func() error {
 		ok, err := seen()
-		switch {
-		case ok && err == nil:
-			return nil
-		case time.Now().After(deadline):
-			return errors.Join(fmt.Errorf("not seen within %s: %s", limit, what), err)
+		if err == nil {
+			err = wait.True(ok)
 		}
-	}
+		return err
+	})
 }

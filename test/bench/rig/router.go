@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // Router is a running router process.
@@ -62,25 +64,26 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 
 // WaitReady waits until the router says that it serves every route.
 func (o *Router) WaitReady(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz/ready", StatsPort)); err == nil {
+	err := wait.Poll{Limit: limit}.Until(ctx, "the router is ready", func() error {
+		response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz/ready", StatsPort))
+		if err == nil {
 			_ = response.Body.Close() // only the status counts
 			if response.StatusCode == http.StatusOK {
 				return nil
 			}
+			err = errors.New(response.Status)
 		}
 		select {
 		case <-o.done:
-			return fmt.Errorf("the router ended: %w\n%s", o.err, o.LogEnd())
-		case <-ctx.Done():
-			return fmt.Errorf("the router is not ready after %s\n%s", limit, o.LogEnd())
-		case <-tick.C:
+			return wait.GiveUp(fmt.Errorf("the router ended: %w", o.err))
+		default:
+			return err
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, o.LogEnd())
 	}
+	return nil
 }
 
 // LogEnd returns the last lines of the router's log.

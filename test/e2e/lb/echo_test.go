@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // echoYAML is a Service with an address of its own and a pod on every node.
@@ -77,9 +78,7 @@ const patience = 3 * time.Minute
 // eventually polls until try succeeds, and ends the test when patience is over.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	if err := install.Until(t.Context(), patience, try); err != nil {
-		t.Fatal(err)
-	}
+	wait.Poll{Limit: patience, Every: wait.Slowly}.For(t, "the cluster", try)
 }
 
 // kubectl runs a command that must succeed.

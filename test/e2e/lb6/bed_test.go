@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bgprouter"
 	"github.com/fairlead/fairlead/test/cluster"
-	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // root is the repository.
@@ -146,9 +146,7 @@ func (b *bed) apply(yaml string) {
 // eventually polls until try succeeds, and ends the test when it does not.
 func (b *bed) eventually(try func() error) {
 	b.t.Helper()
-	if err := install.Until(b.t.Context(), patience, try); err != nil {
-		b.t.Fatal(err)
-	}
+	wait.Poll{Limit: patience, Every: wait.Slowly}.For(b.t, "the cluster", try)
 }
 
 // addressesOf waits until the Service has as many addresses as cluster IPs, and

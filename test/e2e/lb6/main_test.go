@@ -53,7 +53,7 @@ func run(m *testing.M) int {
 		}
 	}()
 	code := 1
-	if err := install(ctx, c); err != nil {
+	if err := applyManifests(ctx, c); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e/lb6:", err)
 	} else {
 		shared = c
@@ -67,9 +67,9 @@ func run(m *testing.M) int {
 	return code
 }
 
-// install applies the manifests and waits for the operator and the speakers.
+// applyManifests applies the manifests and waits for the operator and the speakers.
 // Routers are no part of these tests.
-func install(ctx context.Context, c *cluster.Cluster) error {
+func applyManifests(ctx context.Context, c *cluster.Cluster) error {
 	for _, args := range [][]string{
 		{"apply", "-k", root + "/config/default"},
 		{"-n", "openshift-ingress-operator", "rollout", "status", "deployment/ingress-operator", "--timeout=120s"},

@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // Result is what one run measured.
@@ -116,15 +117,14 @@ func (b *bench) restart(ctx context.Context, result Result) (Result, error) {
 		return result, err
 	}
 	defer stop()
-	for tick := time.NewTicker(5 * time.Millisecond); ; {
+	err = wait.Poll{Limit: wait.NoLimit, Every: 5 * time.Millisecond}.Until(ctx, "the new service has an address", func() error {
 		if err := b.Get(ctx, client.ObjectKeyFromObject(marker), marker); err != nil {
-			return result, fmt.Errorf("get the new service: %w", err)
+			return wait.GiveUp(fmt.Errorf("get the new service: %w", err))
 		}
-		if len(marker.Status.LoadBalancer.Ingress) > 0 {
-			tick.Stop()
-			break
-		}
-		<-tick.C
+		return wait.True(len(marker.Status.LoadBalancer.Ingress) > 0)
+	})
+	if err != nil {
+		return result, err
 	}
 	result.Restart = time.Since(started)
 	if err := b.quiet(ctx); err != nil {
@@ -257,44 +257,35 @@ func served(all map[string]corev1.Service) int {
 // until polls until the Services are as wanted: not often, because to list 10,000
 // takes both sides a second.
 func (b *bench) until(ctx context.Context, wanted func(map[string]corev1.Service) bool) error {
-	tick := time.NewTicker(3 * time.Second)
-	defer tick.Stop()
-	for {
+	return wait.Poll{Limit: wait.NoLimit, Every: 3 * time.Second}.Until(ctx, "the addresses of the services", func() error {
 		all, err := b.services(ctx)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return wait.GiveUp(err)
+		case !wanted(all):
+			return fmt.Errorf("%d of %d services have an address", served(all), len(all))
 		}
-		if wanted(all) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d services have an address: %w", served(all), len(all), ctx.Err())
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }
 
 // quiet waits until nothing has been written for 4 seconds, which is longer
 // than any delay of the controller.
 func (b *bench) quiet(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for last, same := -1, 0; same < 4; {
+	last, same := -1, 0
+	return wait.Poll{Limit: wait.NoLimit, Every: time.Second}.Until(ctx, "nothing is written", func() error {
 		now, err := b.writes(ctx)
 		if err != nil {
-			return err
+			return wait.GiveUp(err)
 		}
 		if same++; sum(now) != last {
 			last, same = sum(now), 0
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait until nothing is written: %w", ctx.Err())
-		case <-tick.C:
+		if same < 4 {
+			return fmt.Errorf("%d writes, and none for %d seconds", last, same)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // writes counts the requests that changed Services, events or objects of the

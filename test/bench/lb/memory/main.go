@@ -175,7 +175,7 @@ func (b *bench) measure(ctx context.Context, profile string, u, burst *usage.Usa
 // and was asked for its metrics.
 func (b *bench) settled(ctx context.Context, group *usage.Group, pid int) (usage.Usage, error) {
 	for range 4 {
-		wait(ctx, 10*time.Second)
+		pause(ctx, 10*time.Second)
 		if err := fetch(ctx, "http://127.0.0.1:7472/metrics", os.DevNull); err != nil {
 			return usage.Usage{}, err
 		}
@@ -190,7 +190,7 @@ func fetch(ctx context.Context, url, file string) error {
 	return nil
 }
 
-func wait(ctx context.Context, d time.Duration) {
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

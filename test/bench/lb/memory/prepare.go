@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/api/metallb/v1beta2"
 	"github.com/fairlead/fairlead/test/metallbapi"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // prepare makes the objects that a speaker reads.
@@ -156,7 +157,7 @@ func startPeers(ctx context.Context) ([]*peer, error) {
 				_ = s.ListPath(ctx, &bgp.ListPathRequest{TableType: bgp.TableType_GLOBAL, Family: &bgp.Family{Afi: bgp.Family_AFI_IP, Safi: bgp.Family_SAFI_UNICAST}},
 					func(*bgp.Destination) { n++ })
 				p.routes.Store(n)
-				wait(ctx, time.Second)
+				pause(ctx, time.Second)
 			}
 		}()
 		all = append(all, p)
@@ -166,20 +167,16 @@ func startPeers(ctx context.Context) ([]*peer, error) {
 
 // await waits until every peer has every address.
 func await(ctx context.Context, peers []*peer, services int) error {
-	for deadline := time.Now().Add(3 * time.Minute); ; wait(ctx, time.Second) {
+	return wait.Poll{Limit: 3 * time.Minute, Every: time.Second}.Until(ctx, "the routes at all peers", func() error {
 		done := true
 		var seen []int64
 		for _, p := range peers {
 			seen = append(seen, p.routes.Load())
 			done = done && p.routes.Load() == int64(services)
 		}
-		switch {
-		case done:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Now().After(deadline):
+		if !done {
 			return fmt.Errorf("the peers have %v of %d routes", seen, services)
 		}
-	}
+		return nil
+	})
 }
