@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	registry "github.com/fairlead/fairlead/lbprovider/cloud/dns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
-	"github.com/fairlead/fairlead/lbprovider/cloud/dns/extwebhook"
+	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldnsprovider"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/route53"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -152,7 +152,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 		}
 		return externaldns.New(c), nil
 	case "external-dns-webhook":
-		p, err := extwebhook.New(extwebhook.Options{URL: d.webhook, Registry: d.registry})
+		p, err := externaldnsprovider.New(externaldnsprovider.Options{URL: d.webhook, Registry: d.registry})
 		if err != nil {
 			return nil, fmt.Errorf("--external-dns-webhook: %w", err)
 		}

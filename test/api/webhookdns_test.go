@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
+	"github.com/fairlead/fairlead/test/hookconformance"
 	"github.com/fairlead/fairlead/operator/dns"
 	"github.com/fairlead/fairlead/test/nameserver"
 )
@@ -76,7 +76,7 @@ func TestNamesByWebhook(t *testing.T) {
 	if c, err := remote.Capabilities(t.Context()); err != nil || !c.DNS {
 		t.Fatalf("capabilities: %+v, %v", c, err)
 	}
-	for _, f := range conformance.RunNames(t.Context(), conformance.NameOptions{Hook: remote, Name: "probe.example.com."}) {
+	for _, f := range hookconformance.RunNames(t.Context(), hookconformance.NameOptions{Hook: remote, Name: "probe.example.com."}) {
 		t.Log(f)
 		if f.Broken != "" {
 			t.Errorf("broken: %s", f.Promise)

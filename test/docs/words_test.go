@@ -68,6 +68,7 @@ var sources = []source{
 	{"config", ".yaml", comments},
 	{"api", ".go", messages},
 	{"cmd", ".go", messages},
+	{"examples", ".go", messages},
 	{"lbprovider", ".go", messages},
 	{"operator", ".go", messages},
 	{"router", ".go", messages},

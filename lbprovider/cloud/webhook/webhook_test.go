@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
 	"github.com/fairlead/fairlead/test/fakeaws"
+	"github.com/fairlead/fairlead/test/hookconformance"
 )
 
 // bed is the hook for AWS behind the protocol, over TLS and with a token.
@@ -87,13 +87,13 @@ func TestConformance(t *testing.T) {
 			if name == "remote" {
 				h = b.remote
 			}
-			all := conformance.Run(t.Context(), conformance.Options{
+			all := hookconformance.Run(t.Context(), hookconformance.Options{
 				Hook: h, Spec: b.spec, Cluster: "test", Wait: b.wait,
 			})
 			for _, f := range all {
 				t.Log(f)
 			}
-			if broken := conformance.Broken(all); len(broken) > 0 || len(all) < 12 {
+			if broken := hookconformance.Broken(all); len(broken) > 0 || len(all) < 12 {
 				t.Errorf("%d of %d promises are broken", len(broken), len(all))
 			}
 			if left := b.cloud.Balancers(); len(left) > 0 {

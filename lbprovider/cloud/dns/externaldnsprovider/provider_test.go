@@ -1,4 +1,4 @@
-package extwebhook
+package externaldnsprovider
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
+	"github.com/fairlead/fairlead/test/hookconformance"
 )
 
 // service is a DNS service behind the protocol. It refuses what is not as the
@@ -117,7 +117,7 @@ func TestPromises(t *testing.T) {
 			}
 			s := &service{domains: `{"include":["example.com","example.org"]}`, noTTL: noTTL, records: slices.Clone(others)}
 			p := start(t, s)
-			for _, f := range conformance.RunNames(t.Context(), conformance.NameOptions{Hook: p, Name: "*.probe.example.com."}) {
+			for _, f := range hookconformance.RunNames(t.Context(), hookconformance.NameOptions{Hook: p, Name: "*.probe.example.com."}) {
 				if f.Broken != "" {
 					t.Error(f)
 				}

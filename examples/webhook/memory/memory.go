@@ -1,5 +1,5 @@
 // Package memory is a hook to a cloud that exists only in memory. It shows how
-// little a hook has to do, and keeps every promise of package conformance: it
+// little a hook has to do, and keeps every promise of package hookconformance: it
 // is the one to begin from when one writes a hook for a cloud of one's own.
 //
 // Its cloud gives every load balancer an address of a range, and needs two

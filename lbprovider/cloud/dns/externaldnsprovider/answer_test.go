@@ -1,4 +1,4 @@
-package extwebhook
+package externaldnsprovider
 
 import (
 	"encoding/json"

@@ -1,12 +1,12 @@
-// Package conformance tests a hook.LoadBalancerHook or a hook.DNSHook: whether
+// Package hookconformance tests a hook.LoadBalancerHook or a hook.DNSHook: whether
 // it keeps the promises that the controllers rely on. Whoever writes a webhook runs it
 // against his program:
 //
-//	go run ./lbprovider/cloud/webhook/conformance/cmd --url https://…
+//	go run ./test/hookconformance/cmd --url https://…
 //
 // It makes a load balancer, changes it and deletes it, for a Service that does
 // not exist. It does not send traffic.
-package conformance
+package hookconformance
 
 import (
 	"context"

@@ -1,9 +1,9 @@
-// Command reference is a webhook for Fairlead's cloud hook that works: with a
-// cloud in memory, to begin one's own from, or with AWS, which keeps the AWS
-// SDK and its credentials out of the operator:
+// Command webhook is an example of a webhook for Fairlead's cloud hook, to begin
+// one's own from. It has a cloud in memory, or AWS, which keeps the AWS SDK and
+// its credentials out of the operator:
 //
-//	go run ./lbprovider/cloud/webhook/reference --listen 127.0.0.1:8443
-//	go run ./lbprovider/cloud/webhook/conformance/cmd --url http://127.0.0.1:8443
+//	go run ./examples/webhook --listen 127.0.0.1:8443
+//	go run ./test/hookconformance/cmd --url http://127.0.0.1:8443
 //
 // docs/cloud/webhook.md describes the protocol.
 package main
@@ -21,11 +21,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead/fairlead/examples/webhook/memory"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/route53"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/memory"
 )
 
 func main() {
@@ -33,7 +33,7 @@ func main() {
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "reference:", err)
+		fmt.Fprintln(os.Stderr, "webhook:", err)
 		os.Exit(1)
 	}
 }
@@ -51,7 +51,7 @@ type settings struct {
 
 func run(ctx context.Context, args []string) error {
 	var s settings
-	f := flag.NewFlagSet("reference", flag.ContinueOnError)
+	f := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	s.listen.flags(f)
 	f.StringVar(&s.hook, "hook", "memory", "`cloud` that load balancers are made in: memory or aws")
 	f.StringVar(&s.addresses, "addresses", "198.18.200.0/24", "`range` of the addresses of load balancers in memory")

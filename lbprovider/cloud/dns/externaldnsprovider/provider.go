@@ -1,11 +1,11 @@
-// Package extwebhook publishes names by a provider webhook of external-dns,
+// Package externaldnsprovider publishes names by a provider webhook of external-dns,
 // without external-dns: the many DNS services that have one can be used as they
 // are. The provider is mostly a container beside the operator.
 //
 // The protocol has no conditions, so what somebody else writes between our look
 // and our change can be overwritten; the owner records keep who plays by their
 // rules apart.
-package extwebhook
+package externaldnsprovider
 
 import (
 	"bytes"

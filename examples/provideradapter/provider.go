@@ -1,4 +1,4 @@
-package intree
+package provideradapter
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package intree joins hooks to the load balancers of Kubernetes' own cloud
+// Package provideradapter joins hooks to the load balancers of Kubernetes' own cloud
 // providers (k8s.io/cloud-provider), both ways:
 //
 //	cloudprovider.LoadBalancer ─▶ FromProvider ─▶ hook.LoadBalancerHook
@@ -11,7 +11,7 @@
 //
 // A provider's interface knows less than a hook's: no pods as targets, no
 // partial results, no list of what is owned.
-package intree
+package provideradapter
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Command cmd tests a webhook for Fairlead's cloud hook:
 //
-//	go run ./lbprovider/cloud/webhook/conformance/cmd --url https://127.0.0.1:8443 --ca ca.crt --token token --spec spec.json
+//	go run ./test/hookconformance/cmd --url https://127.0.0.1:8443 --ca ca.crt --token token --spec spec.json
 //
 // It prints a line for each promise, and exits 1 if one is broken.
 package main
@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
+	"github.com/fairlead/fairlead/test/hookconformance"
 )
 
 func main() {
@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if *name != "" {
-		return report(conformance.RunNames(ctx, conformance.NameOptions{Hook: client, Name: *name, Patience: *patience}))
+		return report(hookconformance.RunNames(ctx, hookconformance.NameOptions{Hook: client, Name: *name, Patience: *patience}))
 	}
 	spec := hook.Spec{Ports: []hook.Port{
 		{Name: "http", Protocol: "TCP", Port: 80, NodePort: 30080, TargetPort: 80}, {Name: "https", Protocol: "TCP", Port: 443, NodePort: 30443, TargetPort: 443},
@@ -72,14 +72,14 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("read the spec: %w", err)
 		}
 	}
-	return report(conformance.Run(ctx, conformance.Options{Hook: client, Spec: spec, Cluster: *cluster, Patience: *patience}))
+	return report(hookconformance.Run(ctx, hookconformance.Options{Hook: client, Spec: spec, Cluster: *cluster, Patience: *patience}))
 }
 
-func report(all []conformance.Finding) error {
+func report(all []hookconformance.Finding) error {
 	for _, f := range all {
 		fmt.Fprintln(os.Stdout, f)
 	}
-	if len(conformance.Broken(all)) > 0 {
+	if len(hookconformance.Broken(all)) > 0 {
 		return errors.New("the webhook breaks promises")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package intree_test
+package provideradapter_test
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/fairlead/fairlead/examples/provideradapter"
+	"github.com/fairlead/fairlead/examples/webhook/memory"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
-	"github.com/fairlead/fairlead/lbprovider/cloud/intree"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/conformance"
-	"github.com/fairlead/fairlead/lbprovider/cloud/webhook/memory"
 	"github.com/fairlead/fairlead/test/fakeaws"
+	"github.com/fairlead/fairlead/test/hookconformance"
 )
 
 // TestConformance runs the suite through both adapters at once: hook, provider,
@@ -55,14 +55,14 @@ func TestConformance(t *testing.T) {
 		aws.New(cfg, aws.Options{Cluster: "test", Defaults: stack.Defaults{NodeRules: true}, Now: now}),
 	} {
 		t.Run(h.Name(), func(t *testing.T) {
-			all := conformance.Run(t.Context(), conformance.Options{
-				Hook: intree.FromProvider(h.Name(), intree.ToProvider(h, now)), Spec: spec, Cluster: "test",
+			all := hookconformance.Run(t.Context(), hookconformance.Options{
+				Hook: provideradapter.FromProvider(h.Name(), provideradapter.ToProvider(h, now)), Spec: spec, Cluster: "test",
 				Wait: func(_ context.Context, d time.Duration) error { ahead.Add(int64(d)); return nil },
 			})
 			for _, f := range all {
 				t.Log(f)
 			}
-			if broken := conformance.Broken(all); len(broken) > 0 || len(all) < 11 {
+			if broken := hookconformance.Broken(all); len(broken) > 0 || len(all) < 11 {
 				t.Errorf("%d of %d promises are broken", len(broken), len(all))
 			}
 		})
@@ -109,7 +109,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		p := &provider{status: c.status, err: c.err}
 		spec := &hook.Spec{Ref: hook.Ref{Namespace: "ns", Name: "n", UID: "u"}, LocalTraffic: true, ClientIPAffinity: true, Ports: []hook.Port{{Protocol: "TCP", Port: 80}}}
-		r, err := intree.FromProvider("test", p).Ensure(t.Context(), spec)
+		r, err := provideradapter.FromProvider("test", p).Ensure(t.Context(), spec)
 		if hook.ClassOf(err) != c.class {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -126,7 +126,7 @@ func TestAnswers(t *testing.T) {
 // come back, and says what there is.
 func TestComeBack(t *testing.T) {
 	t.Parallel()
-	p := intree.ToProvider(memory.New(netip.MustParsePrefix("198.18.200.0/28")), nil)
+	p := provideradapter.ToProvider(memory.New(netip.MustParsePrefix("198.18.200.0/28")), nil)
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n", UID: "u"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Protocol: "TCP", Port: 80}}}}
 	if _, exists, err := p.GetLoadBalancer(t.Context(), "c", s); exists || err != nil {
 		t.Errorf("%v, %v", exists, err)
