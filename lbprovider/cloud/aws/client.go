@@ -29,7 +29,7 @@ type Access struct {
 	// Region is that of the cluster; empty means what the environment says,
 	// then what Cluster says, then the metadata service of the machine.
 	Region string
-	// Cluster tells what the cluster knows of its place in AWS; may be nil.
+	// Cluster returns what the cluster says of its region and endpoints; may be nil.
 	Cluster func(context.Context) (Cluster, error)
 	// Endpoint replaces AWS's own addresses, for tests.
 	Endpoint string
@@ -45,7 +45,7 @@ type Access struct {
 	// Speed multiplies our own limits of calls, for accounts with higher ones;
 	// 0 means 1.
 	Speed float64
-	// Observe, if set, is told of every attempt: its code is empty if it succeeded.
+	// Observe, if set, is called for every attempt: its code is empty if it succeeded.
 	Observe func(service, action, code string, took time.Duration)
 	// Now returns the time.
 	Now func() time.Time

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -58,10 +59,44 @@ func groupOf(x elbtypes.TargetGroup) stack.TargetGroup {
 	return g
 }
 
+// listenerOf reads what AWS says of a listener. Its Group is the ARN of the
+// target group, which stack replaces by the name.
+func listenerOf(x elbtypes.Listener) stack.Listener {
+	l := stack.Listener{
+		ARN: sdk.ToString(x.ListenerArn), Port: sdk.ToInt32(x.Port), Protocol: string(x.Protocol), Policy: sdk.ToString(x.SslPolicy),
+		Attributes: map[string]string{},
+	}
+	if len(x.AlpnPolicy) > 0 && x.AlpnPolicy[0] != "None" {
+		l.ALPN = x.AlpnPolicy[0]
+	}
+	for _, c := range x.Certificates {
+		l.Certificates = append(l.Certificates, sdk.ToString(c.CertificateArn))
+	}
+	for _, a := range x.DefaultActions {
+		if a.Type == elbtypes.ActionTypeEnumRedirect {
+			l.RedirectTLS = true
+			continue
+		}
+		l.Group = sdk.ToString(a.TargetGroupArn)
+		if f := a.ForwardConfig; f != nil && len(f.TargetGroups) > 0 {
+			l.Group = sdk.ToString(f.TargetGroups[0].TargetGroupArn)
+		}
+	}
+	return l
+}
+
+func groupAttributes(list []elbtypes.TargetGroupAttribute) map[string]string {
+	all := map[string]string{}
+	for _, a := range list {
+		all[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
+	}
+	return all
+}
+
 // securityGroups describes security groups.
-func (h *Hook) securityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput) ([]stack.SecurityGroup, error) {
+func (c clients) securityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput) ([]stack.SecurityGroup, error) {
 	var list []stack.SecurityGroup
-	pages := ec2.NewDescribeSecurityGroupsPaginator(h.aws.ec2, in)
+	pages := ec2.NewDescribeSecurityGroupsPaginator(c.ec2, in)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -89,7 +124,7 @@ func ec2Tags(list []ec2types.Tag) map[string]string {
 	return all
 }
 
-// rulesOf takes a permission apart: one rule for each source.
+// rulesOf returns the rules of a permission: one for each source.
 func rulesOf(p ec2types.IpPermission) []stack.Rule {
 	base := stack.Rule{Protocol: sdk.ToString(p.IpProtocol), From: sdk.ToInt32(p.FromPort), To: sdk.ToInt32(p.ToPort)}
 	var list []stack.Rule
@@ -119,7 +154,7 @@ func rulesOf(p ec2types.IpPermission) []stack.Rule {
 	return list
 }
 
-// permissions is the way back: sources of the same ports share a permission.
+// permissions is the reverse: sources of the same ports share a permission.
 func permissions(rules []stack.Rule) []ec2types.IpPermission {
 	var list []ec2types.IpPermission
 	for _, r := range rules {
@@ -148,6 +183,8 @@ func permissions(rules []stack.Rule) []ec2types.IpPermission {
 	}
 	return list
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func elbTags(tags map[string]string) []elbtypes.Tag {
 	list := make([]elbtypes.Tag, 0, len(tags))

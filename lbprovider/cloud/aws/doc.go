@@ -1,12 +1,15 @@
-// Package aws makes AWS's network and application load balancers, through the
+// Package aws makes network and application load balancers of AWS through the
 // AWS SDK. It is the implementation of hook.LoadBalancerHook for AWS.
 //
-// What there shall be, and which calls lead there, is decided in package
-// stack. This package reads what there is, carries the calls out, and tells
-// AWS's errors apart. A pass of Ensure:
+// Package stack decides; this package reads and carries out. Four things are
+// kept apart:
 //
-//	look up by tags (once) ─▶ stack.Desire ─▶ read what is old ─▶ stack.Plan ─▶ calls
+//	what exists        stack.Observed   made by find, read and After (observe.go)
+//	what is wanted     stack.Stack      made by stack.Desire
+//	the calls between  []stack.Action   made by stack.Plan
+//	who makes them     calls            carryout.go and calls_*.go
 //
-// Nothing is changed on the ground of something that was read long ago: where
-// a plan is not empty, everything is read again before it is carried out.
+// Ensure is a list of steps (ensure.go). Nothing is changed because of what was
+// read long ago: if a plan is not empty, everything that is not fresh is read
+// again before it is carried out.
 package aws

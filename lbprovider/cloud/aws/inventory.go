@@ -15,25 +15,19 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 )
 
-// inventory is everything in the account that may be ours, found by tags. It
-// is read as a whole and shared by all Services: after a start, a hundred load
-// balancers cost little more than one.
+// inventory caches what the account has. It is read as a whole and shared by all
+// Services: after a start, a hundred load balancers cost little more than one.
 type inventory struct {
-	hook *Hook
+	aws     clients
+	cluster string
+	now     func() time.Time
 
 	mu   sync.Mutex // held while reading, so that others wait for the result
-	last *stock
-}
-
-type stock struct {
-	at        time.Time
-	balancers []stack.Balancer // all of the account, with their tags
-	groups    []stack.TargetGroup
-	frontends []stack.SecurityGroup
+	last *stack.Inventory
 }
 
 // inventoryAge is how long an inventory is good enough. It may be a little
-// late: who then creates what is there already is told so by AWS.
+// late: AWS refuses to create what exists.
 const inventoryAge = 30 * time.Second
 
 func (i *inventory) drop() {
@@ -42,104 +36,114 @@ func (i *inventory) drop() {
 	i.last = nil
 }
 
-func (i *inventory) get(ctx context.Context) (*stock, error) {
+func (i *inventory) get(ctx context.Context) (stack.Inventory, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.last != nil && i.hook.now().Sub(i.last.at) < inventoryAge {
-		return i.last, nil
+	if i.last != nil && i.now().Sub(i.last.At) < inventoryAge {
+		return *i.last, nil
 	}
-	s, err := i.read(ctx)
+	read, err := i.read(ctx)
 	if err != nil {
-		return nil, err
+		return stack.Inventory{}, err
 	}
-	i.last = s
-	return s, nil
+	i.last = &read
+	return read, nil
 }
 
-func (i *inventory) read(ctx context.Context) (*stock, error) {
-	s := &stock{at: i.hook.now()}
-	balancers := elb.NewDescribeLoadBalancersPaginator(i.hook.aws.elb, &elb.DescribeLoadBalancersInput{})
+func (i *inventory) read(ctx context.Context) (stack.Inventory, error) {
+	all := stack.Inventory{At: i.now()}
+	balancers := elb.NewDescribeLoadBalancersPaginator(i.aws.elb, &elb.DescribeLoadBalancersInput{})
 	for balancers.HasMorePages() {
 		page, err := balancers.NextPage(ctx)
 		if err != nil {
-			return nil, Classify("DescribeLoadBalancers", err)
+			return all, Classify("DescribeLoadBalancers", err)
 		}
 		for _, b := range page.LoadBalancers {
-			s.balancers = append(s.balancers, balancerOf(b))
+			all.Balancers = append(all.Balancers, balancerOf(b))
 		}
 	}
-	groups := elb.NewDescribeTargetGroupsPaginator(i.hook.aws.elb, &elb.DescribeTargetGroupsInput{})
+	groups := elb.NewDescribeTargetGroupsPaginator(i.aws.elb, &elb.DescribeTargetGroupsInput{})
 	for groups.HasMorePages() {
 		page, err := groups.NextPage(ctx)
 		if err != nil {
-			return nil, Classify("DescribeTargetGroups", err)
+			return all, Classify("DescribeTargetGroups", err)
 		}
 		for _, g := range page.TargetGroups {
 			// All our target groups have generated names.
 			if group := groupOf(g); strings.HasPrefix(group.Name, "k8s-") {
-				s.groups = append(s.groups, group)
+				all.Groups = append(all.Groups, group)
 			}
 		}
 	}
-	if err := i.tag(ctx, s); err != nil {
-		return nil, err
+	if err := i.tag(ctx, &all); err != nil {
+		return all, err
 	}
-	frontends, err := i.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
-		{Name: sdk.String("tag:" + stack.TagCluster + i.hook.options.Cluster), Values: []string{stack.TagOwned}},
+	var err error
+	all.Frontends, err = i.aws.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
+		{Name: sdk.String("tag:" + stack.TagCluster + i.cluster), Values: []string{stack.TagOwned}},
 		{Name: sdk.String("tag:" + stack.TagResource), Values: []string{stack.ResourceFrontend}},
 	}})
-	s.frontends = frontends
-	return s, err
+	return all, err
 }
 
 // tag reads the tags of load balancers and target groups.
-func (i *inventory) tag(ctx context.Context, s *stock) error {
-	tags := map[string]map[string]string{}
+func (i *inventory) tag(ctx context.Context, all *stack.Inventory) error {
 	var arns []string
-	for _, b := range s.balancers {
+	for _, b := range all.Balancers {
 		arns = append(arns, b.ARN)
 	}
-	for _, g := range s.groups {
+	for _, g := range all.Groups {
 		arns = append(arns, g.ARN)
 	}
-	if err := i.hook.readTags(ctx, arns, tags); err != nil {
+	tags, err := i.aws.readTags(ctx, arns)
+	if err != nil {
 		return err
 	}
-	for n := range s.balancers {
-		s.balancers[n].Tags = tags[s.balancers[n].ARN]
+	for n := range all.Balancers {
+		all.Balancers[n].Tags = tags[all.Balancers[n].ARN]
 	}
-	for n := range s.groups {
-		s.groups[n].Tags = tags[s.groups[n].ARN]
+	for n := range all.Groups {
+		all.Groups[n].Tags = tags[all.Groups[n].ARN]
 	}
 	return nil
 }
 
-// maxTagArns is how many resources DescribeTags takes.
-const maxTagArns = 20
+// maxTagARNs is how many resources DescribeTags takes.
+const maxTagARNs = 20
 
-// readTags reads tags into a map. What is gone in the meantime has none.
-func (h *Hook) readTags(ctx context.Context, arns []string, into map[string]map[string]string) error {
-	for part := range slices.Chunk(arns, maxTagArns) {
-		out, err := h.aws.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: part})
-		if err = Classify("DescribeTags", err); gone(err) && len(part) > 1 {
+// readTags reads tags by ARN. What is gone in the meantime has none.
+func (c clients) readTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
+	tags := map[string]map[string]string{}
+	for chunk := range slices.Chunk(arns, maxTagARNs) {
+		err := c.describeTags(ctx, chunk, tags)
+		if gone(err) && len(chunk) > 1 {
 			// One of them is gone, and so AWS says nothing of the others.
-			for _, arn := range part {
-				if err := h.readTags(ctx, []string{arn}, into); err != nil && !gone(err) {
-					return err
+			for _, arn := range chunk {
+				if err = c.describeTags(ctx, []string{arn}, tags); err != nil && !gone(err) {
+					return nil, err
 				}
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, d := range out.TagDescriptions {
-			all := map[string]string{}
-			for _, t := range d.Tags {
-				all[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
-			}
-			into[sdk.ToString(d.ResourceArn)] = all
+	}
+	return tags, nil
+}
+
+// describeTags adds the tags of at most maxTagARNs resources to a map.
+func (c clients) describeTags(ctx context.Context, arns []string, tags map[string]map[string]string) error {
+	out, err := c.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+	if err != nil {
+		return Classify("DescribeTags", err)
+	}
+	for _, d := range out.TagDescriptions {
+		all := map[string]string{}
+		for _, t := range d.Tags {
+			all[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
 		}
+		tags[sdk.ToString(d.ResourceArn)] = all
 	}
 	return nil
 }

@@ -2,258 +2,208 @@ package aws
 
 import (
 	"context"
-	"slices"
 	"strconv"
+	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws/stack"
 )
 
-func (v *view) readBalancer(ctx context.Context) error {
-	b := v.state.Balancer
-	out, err := v.hook.aws.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{b.ARN}})
-	if err != nil {
-		return Classify("DescribeLoadBalancers", err)
+// read makes the call that reads one part of what exists.
+func (c clients) read(ctx context.Context, have stack.State, part stack.Part) (stack.Reading, error) {
+	r := stack.Reading{Part: part}
+	var err error
+	switch part.Kind {
+	case stack.PartBalancer:
+		r.Balancer, err = c.readBalancer(ctx, *have.Balancer)
+	case stack.PartTags:
+		r.Tags, err = c.readTagsOf(ctx, have)
+	case stack.PartListeners:
+		r.Listeners, err = c.readListeners(ctx, have.Balancer.ARN)
+	case stack.PartGroups:
+		r.Groups, err = c.readGroups(ctx, have.Groups)
+	case stack.PartFrontend:
+		r.SecurityGroups, err = c.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{have.FrontendID()}})
+	case stack.PartNodes:
+		r.SecurityGroups, err = c.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: strings.Fields(part.Key)})
+	case stack.PartBalancerAttributes:
+		r.Attributes, err = c.readBalancerAttributes(ctx, have.Balancer.ARN)
+	case stack.PartGroupAttributes:
+		r.Attributes, err = c.readGroupAttributes(ctx, arnOfGroup(have, part))
+	case stack.PartListenerAttributes:
+		r.Attributes, err = c.readListenerAttributes(ctx, arnOfListener(have, part))
+	case stack.PartCertificates:
+		r.Certificates, err = c.readCertificates(ctx, arnOfListener(have, part))
+	case stack.PartTargets:
+		r.Targets, r.Health, err = c.readTargets(ctx, arnOfGroup(have, part))
+	case stack.PartACL:
+		r.ACL, err = c.readACL(ctx, have.Balancer.ARN)
 	}
-	for _, x := range out.LoadBalancers {
-		fresh := balancerOf(x)
-		fresh.Tags, fresh.Attributes = b.Tags, b.Attributes
-		*b = fresh
-	}
-	return nil
+	return r, err
 }
 
-func (v *view) readTags(ctx context.Context) error {
+// groupsLettingIn finds the security groups with rules whose source is one of some.
+func (c clients) groupsLettingIn(ctx context.Context, sources []string) ([]stack.SecurityGroup, error) {
+	return c.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
+		{Name: sdk.String("ip-permission.group-id"), Values: sources},
+	}})
+}
+
+func arnOfGroup(have stack.State, part stack.Part) string {
+	g, _ := have.Group(part.Key) // a part of what exists
+	return g.ARN
+}
+
+func arnOfListener(have stack.State, part stack.Part) string {
+	for _, l := range have.Listeners {
+		if strconv.Itoa(int(l.Port)) == part.Key {
+			return l.ARN
+		}
+	}
+	return ""
+}
+
+func (c clients) readBalancer(ctx context.Context, b stack.Balancer) (stack.Balancer, error) {
+	out, err := c.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{b.ARN}})
+	if err != nil {
+		return b, Classify("DescribeLoadBalancers", err)
+	}
+	for _, x := range out.LoadBalancers {
+		b = balancerOf(x)
+	}
+	return b, nil
+}
+
+func (c clients) readTagsOf(ctx context.Context, have stack.State) (map[string]map[string]string, error) {
 	var arns []string
 	add := func(arn string) {
 		if arn != "" {
 			arns = append(arns, arn)
 		}
 	}
-	if v.state.Balancer != nil {
-		add(v.state.Balancer.ARN)
+	if have.Balancer != nil {
+		add(have.Balancer.ARN)
 	}
-	for _, g := range v.state.Groups {
+	for _, g := range have.Groups {
 		add(g.ARN)
 	}
-	for _, l := range v.state.Listeners {
+	for _, l := range have.Listeners {
 		add(l.ARN)
 	}
-	tags := map[string]map[string]string{}
-	if err := v.hook.readTags(ctx, arns, tags); err != nil {
-		return err
-	}
-	if b := v.state.Balancer; b != nil {
-		b.Tags = tags[b.ARN]
-	}
-	for i := range v.state.Groups {
-		v.state.Groups[i].Tags = tags[v.state.Groups[i].ARN]
-	}
-	for i := range v.state.Listeners {
-		v.state.Listeners[i].Tags = tags[v.state.Listeners[i].ARN]
-	}
-	return nil
+	return c.readTags(ctx, arns)
 }
 
-func (v *view) readListeners(ctx context.Context) error {
-	arn := sdk.String(v.state.Balancer.ARN)
-	var fresh []stack.Listener
-	pages := elb.NewDescribeListenersPaginator(v.hook.aws.elb, &elb.DescribeListenersInput{LoadBalancerArn: arn})
+func (c clients) readListeners(ctx context.Context, balancer string) ([]stack.Listener, error) {
+	var list []stack.Listener
+	pages := elb.NewDescribeListenersPaginator(c.elb, &elb.DescribeListenersInput{LoadBalancerArn: sdk.String(balancer)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return Classify("DescribeListeners", err)
+			return nil, Classify("DescribeListeners", err)
 		}
 		for _, x := range page.Listeners {
-			fresh = append(fresh, v.listenerOf(x))
+			list = append(list, listenerOf(x))
 		}
 	}
-	var newARNs []string
-	for i, l := range fresh {
-		if old := v.state.Listener(l.Port); old != nil && old.ARN == l.ARN {
-			fresh[i].Tags, fresh[i].Attributes = old.Tags, old.Attributes
-			if len(l.Certificates) > 0 && len(old.Certificates) > 0 {
-				fresh[i].Certificates = append(slices.Clone(l.Certificates), slices.DeleteFunc(slices.Clone(old.Certificates), func(c string) bool { return c == l.Certificates[0] })...)
-			}
-			continue
-		}
-		newARNs = append(newARNs, l.ARN)
-	}
-	v.state.Listeners = fresh
-	// The first time, tags come with the other tags a moment later.
-	if _, read := v.read[part{kind: partTags}]; !read || len(newARNs) == 0 {
-		return nil
-	}
-	delete(v.read, part{kind: partTags})
-	return nil
+	return list, nil
 }
 
-func (v *view) listenerOf(x elbtypes.Listener) stack.Listener {
-	l := stack.Listener{
-		ARN: sdk.ToString(x.ListenerArn), Port: sdk.ToInt32(x.Port), Protocol: string(x.Protocol), Policy: sdk.ToString(x.SslPolicy),
-		Attributes: map[string]string{},
-	}
-	if len(x.AlpnPolicy) > 0 && x.AlpnPolicy[0] != "None" {
-		l.ALPN = x.AlpnPolicy[0]
-	}
-	for _, c := range x.Certificates {
-		l.Certificates = append(l.Certificates, sdk.ToString(c.CertificateArn))
-	}
-	for _, a := range x.DefaultActions {
-		if a.Type == elbtypes.ActionTypeEnumRedirect {
-			l.RedirectTLS = true
-			continue
-		}
-		arn := sdk.ToString(a.TargetGroupArn)
-		if f := a.ForwardConfig; f != nil && len(f.TargetGroups) > 0 {
-			arn = sdk.ToString(f.TargetGroups[0].TargetGroupArn)
-		}
-		l.Group = arn // where it is none of ours, it differs from any name
-		for _, g := range v.state.Groups {
-			if g.ARN == arn {
-				l.Group = g.Name
-			}
-		}
-	}
-	return l
-}
-
-func (v *view) readGroups(ctx context.Context) error {
+func (c clients) readGroups(ctx context.Context, groups []stack.TargetGroup) ([]stack.TargetGroup, error) {
 	var arns []string
-	for _, g := range v.state.Groups {
+	for _, g := range groups {
 		arns = append(arns, g.ARN)
 	}
-	out, err := v.hook.aws.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
+	out, err := c.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
 	if err != nil {
-		return Classify("DescribeTargetGroups", err)
+		return nil, Classify("DescribeTargetGroups", err)
 	}
+	var list []stack.TargetGroup
 	for _, x := range out.TargetGroups {
-		fresh := groupOf(x)
-		if g := v.state.Group(fresh.Name); g != nil {
-			g.Check, g.UsedBy = fresh.Check, fresh.UsedBy
-		}
+		list = append(list, groupOf(x))
 	}
-	return nil
+	return list, nil
 }
 
-func (v *view) readFrontend(ctx context.Context) error {
-	list, err := v.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{v.state.Frontend.ID}})
+func (c clients) readBalancerAttributes(ctx context.Context, arn string) (map[string]string, error) {
+	out, err := c.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: sdk.String(arn)})
 	if err != nil {
-		return err
+		return nil, Classify("DescribeLoadBalancerAttributes", err)
 	}
-	for _, g := range list {
-		v.state.Frontend = &g
-	}
-	return nil
-}
-
-// readNodes reads the nodes' security groups.
-func (v *view) readNodes(ctx context.Context, want stack.Stack) error {
-	list, err := v.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: want.NodeGroups})
-	if err != nil {
-		return err
-	}
-	v.state.Nodes = list
-	return nil
-}
-
-func (v *view) readBalancerAttributes(ctx context.Context) error {
-	out, err := v.hook.aws.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: sdk.String(v.state.Balancer.ARN)})
-	if err != nil {
-		return Classify("DescribeLoadBalancerAttributes", err)
-	}
-	v.state.Balancer.Attributes = map[string]string{}
+	all := map[string]string{}
 	for _, a := range out.Attributes {
-		v.state.Balancer.Attributes[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
+		all[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
 	}
-	return nil
+	return all, nil
 }
 
-func (v *view) readGroupAttributes(ctx context.Context, name string) error {
-	g := v.state.Group(name)
-	out, err := v.hook.aws.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: sdk.String(g.ARN)})
+func (c clients) readGroupAttributes(ctx context.Context, arn string) (map[string]string, error) {
+	out, err := c.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: sdk.String(arn)})
 	if err != nil {
-		return Classify("DescribeTargetGroupAttributes", err)
+		return nil, Classify("DescribeTargetGroupAttributes", err)
 	}
-	g.Attributes = map[string]string{}
-	for _, a := range out.Attributes {
-		g.Attributes[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
-	}
-	return nil
+	return groupAttributes(out.Attributes), nil
 }
 
-// byPort returns the listener of a part's key.
-func (v *view) byPort(key string) *stack.Listener {
-	for i := range v.state.Listeners {
-		if l := &v.state.Listeners[i]; strconv.Itoa(int(l.Port)) == key {
-			return l
-		}
-	}
-	return nil
-}
-
-func (v *view) readListenerAttributes(ctx context.Context, port string) error {
-	l := v.byPort(port)
-	out, err := v.hook.aws.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: sdk.String(l.ARN)})
+func (c clients) readListenerAttributes(ctx context.Context, arn string) (map[string]string, error) {
+	out, err := c.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: sdk.String(arn)})
 	if err != nil {
-		return Classify("DescribeListenerAttributes", err)
+		return nil, Classify("DescribeListenerAttributes", err)
 	}
-	l.Attributes = map[string]string{}
+	all := map[string]string{}
 	for _, a := range out.Attributes {
-		l.Attributes[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
+		all[sdk.ToString(a.Key)] = sdk.ToString(a.Value)
 	}
-	return nil
+	return all, nil
 }
 
-func (v *view) readCertificates(ctx context.Context, port string) error {
-	l := v.byPort(port)
-	l.Certificates = l.Certificates[:min(len(l.Certificates), 1)]
-	pages := elb.NewDescribeListenerCertificatesPaginator(v.hook.aws.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: sdk.String(l.ARN)})
+// readCertificates reads the certificates of a listener besides its default.
+func (c clients) readCertificates(ctx context.Context, arn string) ([]string, error) {
+	var list []string
+	pages := elb.NewDescribeListenerCertificatesPaginator(c.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: sdk.String(arn)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return Classify("DescribeListenerCertificates", err)
+			return nil, Classify("DescribeListenerCertificates", err)
 		}
-		for _, c := range page.Certificates {
-			if arn := sdk.ToString(c.CertificateArn); !sdk.ToBool(c.IsDefault) && !slices.Contains(l.Certificates, arn) {
-				l.Certificates = append(l.Certificates, arn)
+		for _, x := range page.Certificates {
+			if !sdk.ToBool(x.IsDefault) {
+				list = append(list, sdk.ToString(x.CertificateArn))
 			}
 		}
 	}
-	return nil
+	return list, nil
 }
 
-func (v *view) readTargets(ctx context.Context, name string) error {
-	g := v.state.Group(name)
-	out, err := v.hook.aws.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: sdk.String(g.ARN)})
+func (c clients) readTargets(ctx context.Context, arn string) ([]stack.Target, map[stack.Target]stack.Health, error) {
+	out, err := c.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: sdk.String(arn)})
 	if err != nil {
-		return Classify("DescribeTargetHealth", err)
+		return nil, nil, Classify("DescribeTargetHealth", err)
 	}
-	g.Targets, g.Health = nil, map[stack.Target]stack.Health{}
+	var targets []stack.Target
+	health := map[stack.Target]stack.Health{}
 	for _, d := range out.TargetHealthDescriptions {
 		t := stack.Target{ID: sdk.ToString(d.Target.Id), Port: sdk.ToInt32(d.Target.Port), Zone: sdk.ToString(d.Target.AvailabilityZone)}
 		h := stack.Health{State: string(d.TargetHealth.State), Reason: string(d.TargetHealth.Reason)}
-		g.Health[t] = h
+		health[t] = h
 		if h.State != "draining" {
-			g.Targets = append(g.Targets, t)
+			targets = append(targets, t)
 		}
 	}
-	return nil
+	return targets, health, nil
 }
 
-func (v *view) readACL(ctx context.Context) error {
-	out, err := v.hook.aws.waf.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: sdk.String(v.state.Balancer.ARN)})
+func (c clients) readACL(ctx context.Context, balancer string) (string, error) {
+	out, err := c.waf.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: sdk.String(balancer)})
 	if err != nil {
-		return Classify("GetWebACLForResource", err)
+		return "", Classify("GetWebACLForResource", err)
 	}
-	v.state.ACL = ""
-	if out.WebACL != nil {
-		v.state.ACL = sdk.ToString(out.WebACL.ARN)
+	if out.WebACL == nil {
+		return "", nil
 	}
-	return nil
+	return sdk.ToString(out.WebACL.ARN), nil
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Action is one call of AWS. Target groups are named by their name and
-// listeners by their port; whoever carries actions out knows the ARNs of what
-// is there, and learns those of what it creates.
+// listeners by their port; package aws, which carries actions out, knows the ARNs
+// of what exists, and learns those of what it creates.
 type Action interface {
 	// String is the action in a few words, for logs and dry runs.
 	String() string

@@ -36,7 +36,7 @@ const defaultApplicationIdle = time.Minute
 // asks for keeps idle connections to its targets, and sends requests on them. It
 // is 0 where annotations ask for no such load balancer.
 func ApplicationIdle(annotations map[string]string) time.Duration {
-	s, _ := Read(annotations) // Validate tells of problems
+	s, _ := Read(annotations) // Validate reports problems
 	if s.Kind != hook.KindApplication {
 		return 0
 	}
@@ -49,7 +49,7 @@ func ApplicationIdle(annotations map[string]string) time.Duration {
 }
 
 // Read returns what the annotations of a Service say, and what is wrong with
-// them. An annotation that nobody knows is a warning.
+// them. An unknown annotation is a warning.
 func Read(annotations map[string]string) (Settings, []hook.FieldProblem) {
 	var s Settings
 	var problems []hook.FieldProblem

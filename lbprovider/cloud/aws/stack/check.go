@@ -15,7 +15,7 @@ import (
 const maxRules = 60
 
 // Check returns what is wrong with a Service, beside the values of single
-// annotations, which Read has looked at. It asks nobody.
+// annotations, which Read has looked at. It asks no other program.
 func Check(spec *hook.Spec, s Settings) []hook.FieldProblem {
 	c := checker{spec: spec, s: s}
 	c.fields()

@@ -27,10 +27,10 @@ const podDrainSeconds = 45
 
 // Input is what a Stack is made of.
 type Input struct {
-	Spec     *hook.Spec
-	Settings Settings
-	Defaults Defaults
-	Facts    Facts
+	Spec        *hook.Spec
+	Settings    Settings
+	Defaults    Defaults
+	Environment Environment
 	// State is what there is: it decides what would need another load
 	// balancer, and keeps subnets that were once found.
 	State State
@@ -107,14 +107,14 @@ func (d *desire) choose() {
 	if b.AddressType == "" {
 		b.AddressType = "ipv4"
 	}
-	b.VPC = d.Facts.VPC
+	b.VPC = d.Environment.VPC
 	b.Tags = Tags(d.Spec.Ref, ResourceBalancer, d.tags(ResourceBalancer))
 }
 
 // current returns the load balancer that serves, as far as that is remembered:
 // after a restart, the one that the Service's handle names, or any.
 func (d *desire) current() *Balancer {
-	others := d.State.Others
+	others := d.State.Former
 	if b := d.State.Balancer; b != nil || len(others) == 0 {
 		return b
 	}
@@ -155,7 +155,7 @@ func (d *desire) tags(controllersName string) map[string]string {
 	return all
 }
 
-// subnetsRetry is when subnets are looked for again: somebody may have tagged some.
+// subnetsRetry is when subnets are looked for again: some may be tagged by then.
 const subnetsRetry = 2 * time.Minute
 
 // existing returns the load balancer that d.out.Balancer stands for.
@@ -163,9 +163,9 @@ func (d *desire) existing() *Balancer {
 	if b := d.State.Balancer; b != nil && b.Name == d.out.Balancer.Name {
 		return b
 	}
-	for i, b := range d.State.Others {
+	for i, b := range d.State.Former {
 		if b.Name == d.out.Balancer.Name {
-			return &d.State.Others[i]
+			return &d.State.Former[i]
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (d *desire) subnets() error {
 	if b.Kind == hook.KindApplication {
 		least = 2
 	}
-	chosen, err := chooseSubnets(d.Facts, subnetWish{
+	chosen, err := chooseSubnets(d.Environment, subnetWish{
 		cluster: d.Spec.Ref.Cluster, scheme: b.Scheme, dualStack: b.AddressType == "dualstack", least: least, names: s.Subnets,
 	})
 	if err != nil {
@@ -223,7 +223,7 @@ func (d *desire) subnets() error {
 	return nil
 }
 
-// readdressed reports whether a subnet that is there shall have other addresses.
+// readdressed reports whether a subnet that exists is to have other addresses.
 func readdressed(want Mapping, have []Mapping) bool {
 	i := slices.IndexFunc(have, func(h Mapping) bool { return h.Subnet == want.Subnet })
 	return i >= 0 && (have[i].Allocation != want.Allocation || want.PrivateIP != "" && have[i].PrivateIP != want.PrivateIP)

@@ -83,7 +83,7 @@ func (d *desire) groups() {
 	kind := kindOf(d.Spec, d.Settings)
 	for _, p := range d.Spec.Ports {
 		g := TargetGroup{
-			Protocol: p.Protocol, ServicePort: p.Port, VPC: d.Facts.VPC, Type: "ip", Port: max(p.TargetPort, 1),
+			Protocol: p.Protocol, ServicePort: p.Port, VPC: d.Environment.VPC, Type: "ip", Port: max(p.TargetPort, 1),
 			Check: HealthCheckOf(d.Spec, d.Settings, p),
 		}
 		if kind != hook.TargetPodIP && p.NodePort != 0 {
@@ -176,7 +176,7 @@ func (d *desire) instanceOf(n hook.Node, port int32) (Target, bool) {
 		d.note("NodeWithoutInstance", "", fmt.Sprintf("node %s has the providerID %q, which names no instance of EC2; it is no target", n.Name, n.ProviderID))
 		return Target{}, false
 	}
-	m, known := d.Facts.Machines[id]
+	m, known := d.Environment.Machines[id]
 	return Target{ID: id, Port: port}, !known || m.Running // RegisterTargets refuses others
 }
 
@@ -217,7 +217,7 @@ func (d *desire) nodeRules() {
 			machines = append(machines, id)
 		}
 	}
-	groups, problems := nodeGroups(d.Facts, d.Spec.Ref.Cluster, machines)
+	groups, problems := nodeGroups(d.Environment, d.Spec.Ref.Cluster, machines)
 	d.out.NodeGroups = groups
 	if !d.manageNodes() {
 		return

@@ -41,12 +41,12 @@ func (d *desire) wrongGroups() (field string, wrong []string) {
 		ids    []string
 	}{{"security-groups", d.Settings.SecurityGroups}, {"extra-security-groups", d.Settings.ExtraGroups}} {
 		for _, id := range named.ids {
-			vpc, found := d.Facts.Named[id]
+			vpc, found := d.Environment.NamedGroups[id]
 			switch {
 			case !found:
 				wrong = append(wrong, id+" does not exist")
-			case vpc != d.Facts.VPC:
-				wrong = append(wrong, id+" is in "+vpc+" and not in "+d.Facts.VPC)
+			case vpc != d.Environment.VPC:
+				wrong = append(wrong, id+" is in "+vpc+" and not in "+d.Environment.VPC)
 			default:
 				continue
 			}
@@ -64,7 +64,7 @@ func (d *desire) frontend() {
 		return
 	}
 	g := &SecurityGroup{
-		Name: frontendName(d.Spec.Ref), VPC: d.Facts.VPC,
+		Name: frontendName(d.Spec.Ref), VPC: d.Environment.VPC,
 		Description: fmt.Sprintf("load balancer of Service %s in cluster %s", d.Spec.Ref, d.Spec.Ref.Cluster),
 		Tags:        Tags(d.Spec.Ref, ResourceFrontend, d.tags(ResourceFrontend)),
 	}

@@ -63,15 +63,15 @@ func (d *desire) hostPort(n hook.Node, p hook.Port) int32 {
 // sharedRange is RFC 6598.
 var sharedRange = netip.MustParsePrefix("100.64.0.0/10")
 
-// nodeAddress returns the target of a node's address. AWS wants to be told when
-// that is outside of the VPC, and takes only private ones then.
+// nodeAddress returns the target of a node's address. AWS requires that
+// one outside of the VPC is marked, and accepts only private ones then.
 func (d *desire) nodeAddress(address string, port int32) (Target, bool) {
-	if d.Facts.inside(address) {
+	if d.Environment.inside(address) {
 		return Target{ID: address, Port: port}, true
 	}
 	if a, err := netip.ParseAddr(address); err != nil || !a.IsPrivate() && !sharedRange.Contains(a) {
 		d.note("InvalidConfiguration", "fairlead.dev/aws-target-source",
-			fmt.Sprintf("the node address %s is neither in VPC %s nor a private one (RFC 1918, RFC 6598), so it cannot be a target", address, d.Facts.VPC))
+			fmt.Sprintf("the node address %s is neither in VPC %s nor a private one (RFC 1918, RFC 6598), so it cannot be a target", address, d.Environment.VPC))
 		return Target{}, false
 	}
 	return Target{ID: address, Port: port, Zone: "all"}, true
@@ -90,9 +90,9 @@ func (d *desire) pods(p hook.Port) []Target {
 			if t, ok := d.nodeAddress(pod.Address, port); ok {
 				list = append(list, t)
 			}
-		case !d.Facts.inside(pod.Address):
+		case !d.Environment.inside(pod.Address):
 			d.note("InvalidConfiguration", balancerPrefix+"nlb-target-type",
-				fmt.Sprintf("the pod address %s is not in VPC %s, so the load balancer cannot reach it; pods of an overlay network need target type instance", pod.Address, d.Facts.VPC))
+				fmt.Sprintf("the pod address %s is not in VPC %s, so the load balancer cannot reach it; pods of an overlay network need target type instance", pod.Address, d.Environment.VPC))
 		default:
 			list = append(list, Target{ID: pod.Address, Port: port})
 		}

@@ -25,7 +25,7 @@ func wanted(t *testing.T, annotations map[string]string, change func(*Input)) (S
 	spec := routerPorts(full)
 	spec.Ref = hook.Ref{Cluster: "c", Namespace: "openshift-ingress", Name: "router-default", UID: "u"}
 	spec.LocalTraffic, spec.HealthCheckNodePort = true, 32100
-	in := Input{Spec: spec, Defaults: Defaults{Scheme: hook.SchemeInternetFacing, TargetType: "instance", NodeRules: true}, Facts: Facts{
+	in := Input{Spec: spec, Defaults: Defaults{Scheme: hook.SchemeInternetFacing, TargetType: "instance", NodeRules: true}, Environment: Environment{
 		VPC: "vpc-1", Ranges: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("2001:db8::/48")},
 		Subnets: []Subnet{
 			{ID: "s1", Zone: "a", ZoneType: "availability-zone", Free: 100, Public: true, IPv6: true},

@@ -22,7 +22,7 @@ const (
 	TagService     = "kubernetes.io/service-name"
 	// TagResource says what a resource is: ResourceBalancer and so on.
 	TagResource = "fairlead.dev/resource"
-	// TagUID is the UID of the Service, to tell it from a later one of its name.
+	// TagUID is the UID of the Service, which differs from that of a later one of its name.
 	TagUID = "fairlead.dev/service-uid"
 )
 

@@ -22,6 +22,17 @@ type Steps struct {
 	Waits []string
 }
 
+// Creates reports whether something new with a name is made.
+func (s Steps) Creates() bool {
+	return slices.ContainsFunc(s.Actions, func(a Action) bool {
+		switch a.(type) {
+		case CreateBalancer, CreateTargetGroup:
+			return true
+		}
+		return false
+	})
+}
+
 // Plan returns the way from what there is to what is wanted: it opens the new,
 // turns, and a later pass closes the old. Nothing is done in it that would
 // disturb a port that stays as it is.
@@ -148,7 +159,7 @@ func (p *planner) balancer() bool {
 		have, p.have.Balancer, p.have.Listeners = nil, nil, nil
 	}
 	if have == nil {
-		for _, old := range p.have.Others {
+		for _, old := range p.have.Former {
 			if usesAllocations(want, old) {
 				// An address can only be in one place.
 				p.add(DeleteBalancer{old.Name})
@@ -176,7 +187,7 @@ func (p *planner) balancer() bool {
 	return false
 }
 
-// failedRetry is how old a load balancer that failed is before it is made anew.
+// failedRetry is how old a load balancer that failed is before it is made again.
 const failedRetry = 5 * time.Minute
 
 // failedAttempts is how often that is done; tagAttempt counts.
@@ -191,7 +202,7 @@ func usesAllocations(want, old Balancer) bool {
 	})
 }
 
-// withoutUnasked leaves out the addresses that nobody asked for.
+// withoutUnasked leaves out the addresses that were not asked for.
 func withoutUnasked(have, want []Mapping) []Mapping {
 	list := slices.Clone(have)
 	for i, m := range list {
@@ -204,7 +215,7 @@ func withoutUnasked(have, want []Mapping) []Mapping {
 }
 
 // subnets plans other subnets. Addresses of a subnet cannot be changed, so a
-// subnet whose addresses shall change is taken out first, as long as another
+// subnet whose addresses change is taken out first, as long as another
 // one stays.
 func (p *planner) subnets(want, have Balancer) {
 	var stay []Mapping
@@ -271,7 +282,7 @@ func (p *planner) acl() {
 func (p *planner) ready() bool {
 	b := p.balancerNow()
 	return b.State == "active" && len(p.have.Listeners) >= len(p.want.Listeners) && Healthy(p.want, p.have) &&
-		!p.have.Serving.IsZero() && !p.now.Before(p.have.Serving.Add(settleTime))
+		!p.have.PublishedAt.IsZero() && !p.now.Before(p.have.PublishedAt.Add(settleTime))
 }
 
 // Healthy reports whether every wanted target group has a healthy target.
@@ -292,7 +303,7 @@ func Healthy(want Stack, have State) bool {
 // leftovers plans the end of what is not wanted any more.
 func (p *planner) leftovers() {
 	others := map[string]bool{}
-	for _, old := range p.have.Others {
+	for _, old := range p.have.Former {
 		switch {
 		case slices.ContainsFunc(p.steps.Actions, func(a Action) bool { d, ok := a.(DeleteBalancer); return ok && d.Name == old.Name }):
 		case p.have.Balancer != nil && p.ready():

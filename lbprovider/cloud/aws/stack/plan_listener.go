@@ -3,11 +3,9 @@ package stack
 import (
 	"slices"
 	"strconv"
-
-	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// listeners plans the ports: what nobody wants goes first, for it may stand in
+// listeners plans the ports: what is not wanted goes first, because it may be in
 // the way; the others are matched by port, so that they keep their ARN.
 func (p *planner) listeners() {
 	have := p.have.Listeners
@@ -68,7 +66,7 @@ func (p *planner) listenerRest(w, h Listener) {
 }
 
 // targets plans the targets of groups: those that are missing come before
-// those that are too many go, so that there is always somebody to serve.
+// those that are too many go, so that there is always a target that serves.
 func (p *planner) targets(groups []TargetGroup) {
 	var gone []Action
 	for _, want := range groups {
@@ -128,40 +126,5 @@ func PlanTargets(want Stack, have State) []Action {
 	p.openNodes()
 	p.targets(slices.DeleteFunc(slices.Clone(want.Groups), func(g TargetGroup) bool { return p.existing(g.Name) == nil }))
 	p.closeNodes()
-	return p.steps.Actions
-}
-
-// PlanDrain returns the calls by which all targets leave.
-func PlanDrain(have State) []Action {
-	p := &planner{have: have}
-	for _, g := range have.Groups {
-		p.deregister(g.Name, g.Targets)
-	}
-	return p.steps.Actions
-}
-
-// PlanDelete returns how everything of a Service is taken away. An action that
-// AWS is not ready for yet is tried again later, with those behind it.
-func PlanDelete(ref hook.Ref, have State) []Action {
-	p := &planner{want: Stack{Ref: ref}, have: have}
-	for _, l := range have.Listeners {
-		p.add(DeleteListener{l.Port})
-	}
-	p.closeAll(false) // once the load balancer is gone, its groups are not known any more
-	all := have.Others
-	if have.Balancer != nil {
-		all = append([]Balancer{*have.Balancer}, all...)
-	}
-	for _, b := range all {
-		p.add(DeleteBalancer{b.Name})
-	}
-	for _, g := range have.Groups {
-		p.add(DeleteTargetGroup{g.Name})
-	}
-	if have.Frontend == nil {
-		return p.steps.Actions
-	}
-	p.closeAll(true)
-	p.add(DeleteSecurityGroup{have.Frontend.ID})
 	return p.steps.Actions
 }

@@ -263,7 +263,7 @@ func TestChooseSubnets(t *testing.T) {
 			if w.scheme == "" {
 				w.scheme = hook.SchemeInternetFacing
 			}
-			got, err := chooseSubnets(Facts{VPC: "vpc-1", Subnets: c.subnets}, w)
+			got, err := chooseSubnets(Environment{VPC: "vpc-1", Subnets: c.subnets}, w)
 			var ids []string
 			for _, s := range got {
 				ids = append(ids, s.ID)

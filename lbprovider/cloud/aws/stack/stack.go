@@ -1,13 +1,15 @@
-// Package stack decides what there is to be in AWS for a Service, and which
-// calls lead there from what there is. It is a function of values:
+// Package stack decides what is to exist in AWS for a Service, and which calls
+// lead there from what exists. All of it is functions of values:
 //
-//	hook.Spec ─▶ Read ─▶ Settings ─┐
-//	         subnets, machines ────┴▶ Desire ─▶ Stack ─┐
-//	                      what AWS describes ─▶ State ─┴▶ Plan ─▶ []Action
+//	annotations ─▶ Read ─▶ Settings ─┐
+//	hook.Spec, Environment ──────────┴▶ Desire ─▶ Stack ─┐        what is wanted
+//	Inventory ─▶ Find ─▶ Observed ───────────────────────┴▶ Plan ─▶ []Action
+//	               ▲ With(Reading)   what exists              the calls between
+//	               └ After(Outcome) ◀─ package aws carries out ◀──┘
 //
-// The same types say what is wanted and what is there. Between themselves they
+// The same types say what is wanted and what exists. Among themselves they
 // refer to target groups by name and to listeners by port, which are known
-// before they exist; ARNs are filled in where something exists.
+// before they exist; ARNs are filled in if something exists.
 package stack
 
 import (
@@ -163,28 +165,4 @@ type Listener struct {
 	Tags        map[string]string
 
 	ARN string
-}
-
-// State is what there is in AWS for a Service.
-type State struct {
-	// Balancer is nil if there is none.
-	Balancer *Balancer
-	// Others are further load balancers of the Service, which were replaced.
-	Others    []Balancer
-	Frontend  *SecurityGroup
-	Groups    []TargetGroup
-	Listeners []Listener
-	// Nodes are the security groups of the nodes.
-	Nodes []SecurityGroup
-	// Claimed are rules that other Services need, by the nodes' group; Unknown
-	// are security groups of which it is not known yet. Alive are the UIDs of
-	// all Services; nil where nobody asked.
-	Claimed map[string][]Rule
-	Unknown []string
-	Alive   map[string]bool
-	// ACL is the ARN of the web ACL, or empty.
-	ACL string
-	// Serving is since when the name of Balancer is published in place of that
-	// of another one; zero where it is not, or where that is not remembered.
-	Serving time.Time
 }

@@ -19,84 +19,87 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// facts remembers what AWS says of the network and the machines. It is asked
-// only for what a Service needs, and all Services share it.
-type facts struct {
-	hook *Hook
+// environment caches what AWS says of the network, the machines and the
+// certificates. It asks only for what a Service needs, and all Services share it.
+type environment struct {
+	aws     clients
+	cluster string
+	now     func() time.Time
 
-	mu     sync.Mutex // held while asking
-	known  stack.Facts
-	netAt  time.Time // when the subnets were read
-	acmAt  time.Time
-	groups map[string]bool      // security groups whose tags are known
-	absent map[string]time.Time // security groups that users named and that were not there, and when
+	mu        sync.Mutex // held while asking
+	known     stack.Environment
+	subnetsAt time.Time            // when the subnets were read
+	certsAt   time.Time            // when the certificates were read
+	groups    map[string]bool      // security groups whose tags are known
+	absent    map[string]time.Time // security groups that users named and that did not exist, and when
 }
 
-func newFacts(h *Hook) *facts {
-	return &facts{hook: h, groups: map[string]bool{}, absent: map[string]time.Time{}, known: stack.Facts{
-		VPC: h.options.VPC, Machines: map[string]stack.Machine{}, NodeGroups: map[string]map[string]string{}, Named: map[string]string{},
+func newEnvironment(c clients, o Options) *environment {
+	return &environment{aws: c, cluster: o.Cluster, now: o.Now, groups: map[string]bool{}, absent: map[string]time.Time{}, known: stack.Environment{
+		VPC: o.VPC, Machines: map[string]stack.Machine{}, NodeGroups: map[string]map[string]string{}, NamedGroups: map[string]string{},
 	}}
 }
 
 // renew forgets the subnets if they are a minute old, and reports whether it did.
-func (f *facts) renew() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.netAt.IsZero() || f.hook.now().Sub(f.netAt) < time.Minute {
+func (e *environment) renew() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.subnetsAt.IsZero() || e.now().Sub(e.subnetsAt) < time.Minute {
 		return false
 	}
-	f.netAt = time.Time{}
+	e.subnetsAt = time.Time{}
 	return true
 }
 
-func (f *facts) forgetMachine(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	machines := maps.Clone(f.known.Machines)
+func (e *environment) forgetMachine(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	machines := maps.Clone(e.known.Machines)
 	delete(machines, id)
-	f.known.Machines = machines
+	e.known.Machines = machines
 }
 
-// forSpec returns the facts that a Service needs.
-func (f *facts) forSpec(ctx context.Context, spec *hook.Spec, s stack.Settings, v *view) (stack.Facts, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.machines(ctx, spec); err != nil {
-		return stack.Facts{}, err
+// forSpec returns the environment that a Service needs, and how many calls it
+// took to list certificates. Settled says that the Service has a load balancer.
+func (e *environment) forSpec(ctx context.Context, spec *hook.Spec, s stack.Settings, settled bool) (known stack.Environment, calls int, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.machines(ctx, spec); err != nil {
+		return stack.Environment{}, 0, err
 	}
-	if err := f.network(ctx); err != nil {
-		return stack.Facts{}, err
+	if err := e.network(ctx); err != nil {
+		return stack.Environment{}, 0, err
 	}
-	if err := f.named(ctx, slices.Concat(s.SecurityGroups, s.ExtraGroups)); err != nil {
-		return stack.Facts{}, err
+	if err := e.namedGroups(ctx, slices.Concat(s.SecurityGroups, s.ExtraGroups)); err != nil {
+		return stack.Environment{}, 0, err
 	}
 	// Subnets that were found once stay, so they need not be known any more.
-	settled := len(v.state.Others) > 0 || v.state.Balancer != nil
-	if f.netAt.IsZero() && (!settled || len(s.Subnets)+len(s.Allocations) > 0) || settled && spec.Recreate && f.netAt.IsZero() {
-		if err := f.subnets(ctx); err != nil {
-			return stack.Facts{}, err
+	needed := !settled || len(s.Subnets)+len(s.Allocations) > 0 || spec.Recreate
+	if e.subnetsAt.IsZero() && needed {
+		if err := e.subnets(ctx); err != nil {
+			return stack.Environment{}, 0, err
 		}
 	}
-	if s.Kind == hook.KindApplication && len(s.Certificates) == 0 && f.hook.now().Sub(f.acmAt) > time.Hour {
-		if err := f.certificates(ctx, v); err != nil {
-			return stack.Facts{}, err
+	if s.Kind == hook.KindApplication && len(s.Certificates) == 0 && e.now().Sub(e.certsAt) > time.Hour {
+		if calls, err = e.certificates(ctx); err != nil {
+			return stack.Environment{}, calls, err
 		}
 	}
-	return f.known, nil
+	return e.known, calls, nil
 }
 
 // maxFilterValues is how many values one filter takes.
 const maxFilterValues = 200
 
 // machines asks about instances that are not known yet.
-func (f *facts) machines(ctx context.Context, spec *hook.Spec) error {
+func (e *environment) machines(ctx context.Context, spec *hook.Spec) error {
 	var ids []string
 	for _, n := range spec.Targets.Nodes {
 		id, ok := stack.InstanceID(n.ProviderID)
 		if !ok {
 			continue
 		}
-		if _, known := f.known.Machines[id]; !known && !slices.Contains(ids, id) {
+		if _, known := e.known.Machines[id]; !known && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -105,20 +108,20 @@ func (f *facts) machines(ctx context.Context, spec *hook.Spec) error {
 	}
 	var groups []string
 	for part := range slices.Chunk(ids, maxFilterValues) {
-		more, err := f.describe(ctx, part)
+		more, err := e.describe(ctx, part)
 		if err != nil {
 			return err
 		}
 		groups = append(groups, more...)
 	}
-	return f.nodeGroups(ctx, groups)
+	return e.nodeGroups(ctx, groups)
 }
 
 // describe asks about instances, and returns their security groups. Those that
 // do not run are asked about again next time.
-func (f *facts) describe(ctx context.Context, ids []string) (groups []string, err error) {
-	machines := maps.Clone(f.known.Machines)
-	pages := ec2.NewDescribeInstancesPaginator(f.hook.aws.ec2, &ec2.DescribeInstancesInput{
+func (e *environment) describe(ctx context.Context, ids []string) (groups []string, err error) {
+	machines := maps.Clone(e.known.Machines)
+	pages := ec2.NewDescribeInstancesPaginator(e.aws.ec2, &ec2.DescribeInstancesInput{
 		Filters: []ec2types.Filter{{Name: sdk.String("instance-id"), Values: ids}},
 	})
 	for pages.HasMorePages() {
@@ -132,14 +135,14 @@ func (f *facts) describe(ctx context.Context, ids []string) (groups []string, er
 				if m.Running {
 					machines[sdk.ToString(i.InstanceId)] = m
 				}
-				if f.known.VPC == "" {
-					f.known.VPC = sdk.ToString(i.VpcId)
+				if e.known.VPC == "" {
+					e.known.VPC = sdk.ToString(i.VpcId)
 				}
 				groups = append(groups, m.Groups...)
 			}
 		}
 	}
-	f.known.Machines = machines
+	e.known.Machines = machines
 	return groups, nil
 }
 
@@ -158,68 +161,68 @@ func machineOf(i ec2types.Instance) stack.Machine {
 
 // nodeGroups reads the tags of security groups, which matter where a machine
 // has several.
-func (f *facts) nodeGroups(ctx context.Context, ids []string) error {
+func (e *environment) nodeGroups(ctx context.Context, ids []string) error {
 	slices.Sort(ids)
-	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return f.groups[id] })
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return e.groups[id] })
 	if len(ids) == 0 {
 		return nil
 	}
-	list, err := f.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+	list, err := e.aws.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
 	if err != nil {
 		return err
 	}
-	tags := maps.Clone(f.known.NodeGroups)
+	tags := maps.Clone(e.known.NodeGroups)
 	for _, g := range list {
 		tags[g.ID] = g.Tags
-		f.groups[g.ID] = true
+		e.groups[g.ID] = true
 	}
-	f.known.NodeGroups = tags
+	e.known.NodeGroups = tags
 	return nil
 }
 
-// absentTime is how long a security group that is not there is not asked about
+// absentTime is how long a security group that does not exist is not asked about
 // again.
 const absentTime = 30 * time.Second
 
-// named asks about security groups that users name. Those that are there stay
+// namedGroups asks about security groups that users name. Those that exist stay
 // known: a group that a load balancer has cannot be deleted.
-func (f *facts) named(ctx context.Context, ids []string) error {
+func (e *environment) namedGroups(ctx context.Context, ids []string) error {
 	ask := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		at, absent := f.absent[id]
-		return f.known.Named[id] != "" || absent && f.hook.now().Sub(at) < absentTime
+		at, absent := e.absent[id]
+		return e.known.NamedGroups[id] != "" || absent && e.now().Sub(at) < absentTime
 	})
 	if len(ask) == 0 {
 		return nil
 	}
-	// A filter, since an id that is not there would be an error about all.
-	list, err := f.hook.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: sdk.String("group-id"), Values: ask}}})
+	// A filter, since an id that does not exist would be an error about all.
+	list, err := e.aws.securityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: sdk.String("group-id"), Values: ask}}})
 	if err != nil {
 		return err
 	}
-	named := maps.Clone(f.known.Named)
-	maps.DeleteFunc(f.absent, func(_ string, at time.Time) bool { return f.hook.now().Sub(at) >= absentTime })
+	named := maps.Clone(e.known.NamedGroups)
+	maps.DeleteFunc(e.absent, func(_ string, at time.Time) bool { return e.now().Sub(at) >= absentTime })
 	for _, id := range ask {
-		f.absent[id] = f.hook.now()
+		e.absent[id] = e.now()
 	}
 	for _, g := range list {
 		named[g.ID] = g.VPC
-		delete(f.absent, g.ID)
+		delete(e.absent, g.ID)
 	}
-	f.known.Named = named
+	e.known.NamedGroups = named
 	return nil
 }
 
 // network finds the VPC and its ranges.
-func (f *facts) network(ctx context.Context) error {
-	if f.known.VPC == "" {
-		if err := f.findVPC(ctx); err != nil {
+func (e *environment) network(ctx context.Context) error {
+	if e.known.VPC == "" {
+		if err := e.findVPC(ctx); err != nil {
 			return err
 		}
 	}
-	if f.known.Ranges != nil {
+	if e.known.Ranges != nil {
 		return nil
 	}
-	out, err := f.hook.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{f.known.VPC}})
+	out, err := e.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{e.known.VPC}})
 	if err != nil {
 		return Classify("DescribeVpcs", err)
 	}
@@ -238,15 +241,15 @@ func (f *facts) network(ctx context.Context) error {
 			add(a.Ipv6CidrBlock)
 		}
 	}
-	f.known.Ranges = ranges
+	e.known.Ranges = ranges
 	return nil
 }
 
 // findVPC looks for the VPC where no flag and no machine of a node names it: it
 // is the one that is tagged for the cluster, or that of our own machine.
-func (f *facts) findVPC(ctx context.Context) error {
-	tag := stack.TagCluster + f.hook.options.Cluster
-	out, err := f.hook.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: sdk.String("tag-key"), Values: []string{tag}}}})
+func (e *environment) findVPC(ctx context.Context) error {
+	tag := stack.TagCluster + e.cluster
+	out, err := e.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: sdk.String("tag-key"), Values: []string{tag}}}})
 	if err != nil {
 		return Classify("DescribeVpcs", err)
 	}
@@ -256,18 +259,18 @@ func (f *facts) findVPC(ctx context.Context) error {
 	}
 	slices.Sort(ids)
 	if len(ids) == 0 {
-		if id := metadataVPC(ctx, f.hook.aws.cfg); id != "" {
+		if id := metadataVPC(ctx, e.aws.cfg); id != "" {
 			ids = []string{id}
 		}
 	}
 	switch len(ids) {
 	case 1:
-		f.known.VPC = ids[0]
+		e.known.VPC = ids[0]
 		return nil
 	case 0:
 		return &hook.Error{
 			Class: hook.ClassInvalidConfig, Code: "VPCUnknown",
-			Message: "the VPC is not known: no node has a providerID of a running instance, no VPC has the tag " + tag + ", and the machine's metadata service does not tell; set --aws-vpc",
+			Message: "the VPC is not known: no node has a providerID of a running instance, no VPC has the tag " + tag + ", and the machine's metadata service has none; set --aws-vpc",
 		}
 	}
 	return &hook.Error{
@@ -276,9 +279,9 @@ func (f *facts) findVPC(ctx context.Context) error {
 	}
 }
 
-func (f *facts) subnets(ctx context.Context) error {
-	filter := []ec2types.Filter{{Name: sdk.String("vpc-id"), Values: []string{f.known.VPC}}}
-	zones, err := f.hook.aws.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+func (e *environment) subnets(ctx context.Context) error {
+	filter := []ec2types.Filter{{Name: sdk.String("vpc-id"), Values: []string{e.known.VPC}}}
+	zones, err := e.aws.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		return Classify("DescribeAvailabilityZones", err)
 	}
@@ -287,7 +290,7 @@ func (f *facts) subnets(ctx context.Context) error {
 		kinds[sdk.ToString(z.ZoneName)] = sdk.ToString(z.ZoneType)
 	}
 	var tables []ec2types.RouteTable
-	routes := ec2.NewDescribeRouteTablesPaginator(f.hook.aws.ec2, &ec2.DescribeRouteTablesInput{Filters: filter})
+	routes := ec2.NewDescribeRouteTablesPaginator(e.aws.ec2, &ec2.DescribeRouteTablesInput{Filters: filter})
 	for routes.HasMorePages() {
 		page, err := routes.NextPage(ctx)
 		if err != nil {
@@ -296,7 +299,7 @@ func (f *facts) subnets(ctx context.Context) error {
 		tables = append(tables, page.RouteTables...)
 	}
 	var list []stack.Subnet
-	pages := ec2.NewDescribeSubnetsPaginator(f.hook.aws.ec2, &ec2.DescribeSubnetsInput{Filters: filter})
+	pages := ec2.NewDescribeSubnetsPaginator(e.aws.ec2, &ec2.DescribeSubnetsInput{Filters: filter})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -312,22 +315,22 @@ func (f *facts) subnets(ctx context.Context) error {
 			list = append(list, sub)
 		}
 	}
-	f.known.Subnets, f.netAt = list, f.hook.now()
+	e.known.Subnets, e.subnetsAt = list, e.now()
 	return nil
 }
 
-// without returns what to try where AWS refuses a zone: the subnets that its
+// fewerSubnets returns what to try if AWS refuses a zone: the subnets that its
 // message does not name, by id or zone; if it names none, all but one, in turn.
-func (f *facts) without(b stack.Balancer, message string) [][]stack.Mapping {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (e *environment) fewerSubnets(b stack.Balancer, message string) [][]stack.Mapping {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	least := 1
 	if b.Kind == hook.KindApplication {
 		least = 2
 	}
 	named := slices.DeleteFunc(slices.Clone(b.Subnets), func(m stack.Mapping) bool {
-		i := slices.IndexFunc(f.known.Subnets, func(s stack.Subnet) bool { return s.ID == m.Subnet })
-		return strings.Contains(message, m.Subnet) || i >= 0 && strings.Contains(message, f.known.Subnets[i].Zone)
+		i := slices.IndexFunc(e.known.Subnets, func(s stack.Subnet) bool { return s.ID == m.Subnet })
+		return strings.Contains(message, m.Subnet) || i >= 0 && strings.Contains(message, e.known.Subnets[i].Zone)
 	})
 	var tries [][]stack.Mapping
 	if len(named) < len(b.Subnets) {
@@ -361,27 +364,27 @@ func public(tables []ec2types.RouteTable, subnet string) bool {
 }
 
 // certificates lists what ACM has issued.
-func (f *facts) certificates(ctx context.Context, v *view) error {
+func (e *environment) certificates(ctx context.Context) (calls int, err error) {
 	all := map[string][]string{}
-	pages := acm.NewListCertificatesPaginator(f.hook.aws.acm, &acm.ListCertificatesInput{CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}})
+	pages := acm.NewListCertificatesPaginator(e.aws.acm, &acm.ListCertificatesInput{CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return Classify("ListCertificates", err)
+			return calls, Classify("ListCertificates", err)
 		}
-		v.spent++
+		calls++
 		for _, c := range page.CertificateSummaryList {
 			names := append([]string{sdk.ToString(c.DomainName)}, c.SubjectAlternativeNameSummaries...)
 			if sdk.ToBool(c.HasAdditionalSubjectAlternativeNames) {
-				out, err := f.hook.aws.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: c.CertificateArn})
+				out, err := e.aws.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: c.CertificateArn})
 				if err != nil {
-					return Classify("DescribeCertificate", err)
+					return calls, Classify("DescribeCertificate", err)
 				}
 				names = out.Certificate.SubjectAlternativeNames
 			}
 			all[sdk.ToString(c.CertificateArn)] = names
 		}
 	}
-	f.known.Certificates, f.acmAt = all, f.hook.now()
-	return nil
+	e.known.Certificates, e.certsAt = all, e.now()
+	return calls, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// Facts are what AWS knows and no Service says.
-type Facts struct {
+// Environment is what exists in the account beside the resources of Services.
+type Environment struct {
 	VPC     string
 	Ranges  []netip.Prefix // of the VPC
 	Subnets []Subnet       // of the VPC
@@ -20,9 +20,9 @@ type Facts struct {
 	Machines map[string]Machine
 	// NodeGroups are the tags of the machines' security groups, by id.
 	NodeGroups map[string]map[string]string
-	// Named are the security groups that users name and that are there, by id:
+	// NamedGroups are the security groups that users name and that exist, by id:
 	// their VPC.
-	Named map[string]string
+	NamedGroups map[string]string
 	// Certificates are those that ACM has issued, by ARN: their names.
 	Certificates map[string][]string
 }
@@ -68,9 +68,9 @@ type subnetWish struct {
 
 // chooseSubnets returns the subnets for a load balancer: those that are named,
 // or one in each zone.
-func chooseSubnets(f Facts, w subnetWish) ([]Subnet, error) {
+func chooseSubnets(e Environment, w subnetWish) ([]Subnet, error) {
 	if len(w.names) > 0 {
-		return namedSubnets(f, w)
+		return namedSubnets(e, w)
 	}
 	role := tagPublicSubnet
 	if w.scheme == hook.SchemeInternal {
@@ -86,13 +86,13 @@ func chooseSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 			return reason != ""
 		})
 	}
-	candidates := slices.DeleteFunc(slices.Clone(f.Subnets), func(s Subnet) bool {
+	candidates := slices.DeleteFunc(slices.Clone(e.Subnets), func(s Subnet) bool {
 		v, ok := s.Tags[role]
 		return !ok || v != "" && v != "1"
 	})
 	if len(candidates) == 0 {
-		// Nobody has tagged any: whether a subnet reaches the internet tells.
-		candidates = keep(f.Subnets, func(s Subnet) string { return unreachable(s, w) })
+		// None is tagged: whether a subnet reaches the internet decides.
+		candidates = keep(e.Subnets, func(s Subnet) string { return unreachable(s, w) })
 	}
 	candidates = keep(candidates, func(s Subnet) string { return unfit(s, w) })
 	slices.SortFunc(candidates, func(a, b Subnet) int {
@@ -112,13 +112,13 @@ func chooseSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 			text = "; not usable: " + strings.Join(dropped, ", ")
 		}
 		return nil, fmt.Errorf("found %d of at least %d subnets in VPC %s: tag one in each zone with %s=1, or name them with %s%s",
-			len(chosen), w.least, f.VPC, role, balancerPrefix+"subnets", text)
+			len(chosen), w.least, e.VPC, role, balancerPrefix+"subnets", text)
 	}
 	slices.SortFunc(chosen, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen, nil
 }
 
-// unreachable returns why a subnet that nobody tagged is not for this scheme, or "".
+// unreachable returns why a subnet without tags is not for this scheme, or "".
 func unreachable(s Subnet, w subnetWish) string {
 	switch public := w.scheme == hook.SchemeInternetFacing; {
 	case public && !s.Public:
@@ -149,14 +149,14 @@ func unfit(s Subnet, w subnetWish) string {
 	return ""
 }
 
-func namedSubnets(f Facts, w subnetWish) ([]Subnet, error) {
+func namedSubnets(e Environment, w subnetWish) ([]Subnet, error) {
 	var chosen []Subnet
 	for _, name := range w.names {
-		i := slices.IndexFunc(f.Subnets, func(s Subnet) bool { return s.ID == name || s.Tags["Name"] == name })
+		i := slices.IndexFunc(e.Subnets, func(s Subnet) bool { return s.ID == name || s.Tags["Name"] == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%q is no subnet of VPC %s, neither by id nor by the tag Name", name, f.VPC)
+			return nil, fmt.Errorf("%q is no subnet of VPC %s, neither by id nor by the tag Name", name, e.VPC)
 		}
-		s := f.Subnets[i]
+		s := e.Subnets[i]
 		if j := slices.IndexFunc(chosen, func(c Subnet) bool { return c.Zone == s.Zone }); j >= 0 {
 			return nil, fmt.Errorf("%s and %s are in the same zone %s; a load balancer has one subnet in a zone", chosen[j].ID, s.ID, s.Zone)
 		}
@@ -176,18 +176,18 @@ func namedSubnets(f Facts, w subnetWish) ([]Subnet, error) {
 
 // nodeGroups returns the security group of each machine that the load balancer
 // must be let into: its only one, or the one that is tagged for the cluster.
-func nodeGroups(f Facts, cluster string, machines []string) ([]string, []hook.Problem) {
+func nodeGroups(e Environment, cluster string, machines []string) ([]string, []hook.Problem) {
 	found := map[string]bool{}
 	var problems []hook.Problem
 	for _, id := range machines {
-		m, ok := f.Machines[id]
+		m, ok := e.Machines[id]
 		if !ok || len(m.Groups) == 0 {
 			continue
 		}
 		groups := m.Groups
 		if len(groups) > 1 {
 			groups = slices.DeleteFunc(slices.Clone(groups), func(g string) bool {
-				_, tagged := f.NodeGroups[g][TagCluster+cluster]
+				_, tagged := e.NodeGroups[g][TagCluster+cluster]
 				return !tagged
 			})
 		}
@@ -205,9 +205,9 @@ func nodeGroups(f Facts, cluster string, machines []string) ([]string, []hook.Pr
 }
 
 // inside reports whether an address is in the VPC.
-func (f Facts) inside(address string) bool {
+func (e Environment) inside(address string) bool {
 	a, err := netip.ParseAddr(address)
-	return err == nil && slices.ContainsFunc(f.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
+	return err == nil && slices.ContainsFunc(e.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // InstanceID returns the id in a node's providerID: "aws:///zone/i-…",

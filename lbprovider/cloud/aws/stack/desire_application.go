@@ -28,8 +28,8 @@ func (d *desire) applicationGroup(g *TargetGroup, p hook.Port) {
 const annotationProbe = "lb.fairlead.dev/probe"
 
 // applicationCheck makes the health check one by HTTP, which application load
-// balancers insist on: of kube-proxy or of the router itself, where one of
-// them tells whether it serves; else anything that looks like an answer will do.
+// balancers insist on: of kube-proxy or of the router itself, if one of
+// them reports whether it serves; otherwise any answer will do.
 func (d *desire) applicationCheck(g *TargetGroup) {
 	c, own := &g.Check, d.Settings.Check
 	probe := strings.TrimPrefix(d.Spec.Annotations[annotationProbe], ":")
@@ -42,7 +42,7 @@ func (d *desire) applicationCheck(g *TargetGroup) {
 		c.Codes = cmp.Or(own.Codes, "200")
 	default:
 		c.Protocol, c.Path = g.Protocol, cmp.Or(own.Path, "/")
-		c.Codes = cmp.Or(own.Codes, "200-499") // the router answers 404 or 503 for a host that nobody claimed
+		c.Codes = cmp.Or(own.Codes, "200-499") // the router answers 404 or 503 for a host that no Route has
 	}
 	c.Interval = cmp.Or(own.Interval, 15)
 	c.Timeout = cmp.Or(own.Timeout, min(5, c.Interval))
@@ -84,7 +84,7 @@ func (d *desire) discover() []string {
 		return nil
 	}
 	var found []string
-	for arn, names := range d.Facts.Certificates {
+	for arn, names := range d.Environment.Certificates {
 		if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "*."+domain) }) {
 			found = append(found, arn)
 		}

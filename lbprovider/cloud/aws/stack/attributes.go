@@ -9,7 +9,7 @@ import (
 )
 
 // tagAttributes holds the keys of the attributes that we have set, so that one
-// whose annotation is gone gets AWS's default back. Attributes that somebody
+// whose annotation is gone gets AWS's default back. Attributes that a user
 // set by other means stay as they are.
 const tagAttributes = "fairlead.dev/attributes"
 

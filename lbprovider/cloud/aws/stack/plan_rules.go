@@ -51,7 +51,7 @@ func (p *planner) listenedTo(r Rule) bool {
 		return false
 	}
 	// Which ports the former load balancers have is not known here.
-	return len(p.have.Others) > 0 || slices.ContainsFunc(p.have.Listeners, func(l Listener) bool {
+	return len(p.have.Former) > 0 || slices.ContainsFunc(p.have.Listeners, func(l Listener) bool {
 		return transport(l.Protocol) == r.Protocol && l.Port >= r.From && l.Port <= r.To
 	})
 }
@@ -59,7 +59,7 @@ func (p *planner) listenedTo(r Rule) bool {
 // unserved reports whether the frontend would shut out the clients of a
 // listener that is there.
 func (p *planner) unserved() bool {
-	if slices.Contains(p.balancerNow().SecurityGroups, p.have.own()) {
+	if slices.Contains(p.balancerNow().SecurityGroups, p.have.FrontendID()) {
 		return false // which keeps what is listened to
 	}
 	return slices.ContainsFunc(p.have.Listeners, func(l Listener) bool {
@@ -96,41 +96,21 @@ func HasRule(list []Rule, r Rule) bool {
 	return slices.ContainsFunc(list, func(o Rule) bool { return o.source() == r.source() })
 }
 
-// own is the id of the frontend, empty where there is none.
-func (s *State) own() string {
-	if s.Frontend == nil {
-		return ""
-	}
-	return s.Frontend.ID
-}
-
-// InUse are the security groups that the Service's load balancers have now.
-func (s *State) InUse() []string {
-	var ids []string
-	if s.Balancer != nil {
-		ids = append(ids, s.Balancer.SecurityGroups...)
-	}
-	for _, b := range s.Others {
-		ids = append(ids, b.SecurityGroups...)
-	}
-	return ids
-}
-
-// wantedRules are the rules that a security group of nodes shall have, with the
+// wantedRules are the rules that a security group of nodes must have, with the
 // frontend's id where that exists.
 func wantedRules(want Stack, have State, group string) []Rule {
 	wanted := slices.Clone(want.NodeRules[group])
 	for i := range wanted {
 		if wanted[i].Group == "" {
-			wanted[i].Group = have.own()
+			wanted[i].Group = have.FrontendID()
 		}
 	}
 	return wanted
 }
 
-// openNodes opens the nodes to the load balancer. While that gets other
-// security groups, which AWS may refuse, both those that it has and those that
-// it shall have let in what serves now and what shall serve.
+// openNodes opens the nodes to the load balancer. While it gets other security
+// groups, which AWS may refuse, both its present and its wanted groups are let in
+// to the ports that serve now and to those that will serve.
 func (p *planner) openNodes() {
 	for _, group := range p.have.Nodes {
 		wanted := wantedRules(p.want, p.have, group.ID)
@@ -144,13 +124,13 @@ func (p *planner) openNodes() {
 		}
 		for _, source := range sources {
 			for _, r := range ports {
-				r.Group, r.Description = source, nodeRuleDescription(p.want.Ref, source == p.have.own())
+				r.Group, r.Description = source, nodeRuleDescription(p.want.Ref, source == p.have.FrontendID())
 				if !HasRule(wanted, r) {
 					wanted = append(wanted, r)
 				}
 			}
 		}
-		// What somebody else has opened already need not be opened again.
+		// What is open for another reason need not be opened again.
 		if open := missing(wanted, group.Rules); len(open) > 0 {
 			p.add(ChangeRules{Group: group.ID, Authorize: open})
 		}
@@ -184,11 +164,11 @@ func (p *planner) served() []Rule {
 }
 
 // leaving are the load balancer's present security groups that our rules let
-// in, and that it shall not have.
+// in, and that are not wanted.
 func (p *planner) leaving(group SecurityGroup) []string {
 	var list []string
 	for _, id := range p.balancerNow().SecurityGroups {
-		wanted := slices.Contains(p.want.Balancer.SecurityGroups, id) || p.want.Frontend != nil && id == p.have.own()
+		wanted := slices.Contains(p.want.Balancer.SecurityGroups, id) || p.want.Frontend != nil && id == p.have.FrontendID()
 		ours := slices.ContainsFunc(group.Rules, func(r Rule) bool { return r.Group == id && ownRule(p.want.Ref, p.have, r) })
 		if !wanted && ours {
 			list = append(list, id)
@@ -200,7 +180,7 @@ func (p *planner) leaving(group SecurityGroup) []string {
 // ownRule reports whether a rule of the nodes' security groups was made for
 // this Service.
 func ownRule(ref hook.Ref, have State, r Rule) bool {
-	return r.Group != "" && (r.Group == have.own() && strings.HasPrefix(r.Description, nodeRuleMark(ref.Cluster)) ||
+	return r.Group != "" && (r.Group == have.FrontendID() && strings.HasPrefix(r.Description, nodeRuleMark(ref.Cluster)) ||
 		r.Description == nodeRuleDescription(ref, false))
 }
 
@@ -210,11 +190,11 @@ func ownRule(ref hook.Ref, have State, r Rule) bool {
 func abandoned(ref hook.Ref, have State, r Rule, groups []string) bool {
 	mark := nodeRuleMark(ref.Cluster)
 	uid, marked := strings.CutPrefix(r.Description, mark)
-	if have.Alive == nil || !marked || !slices.Contains(groups, r.Group) {
+	if have.Sharing.Services == nil || !marked || !slices.Contains(groups, r.Group) {
 		return false
 	}
 	uid, named := strings.CutPrefix(uid, nodeRuleService)
-	return !named && uid == "" || named && !have.Alive[uid]
+	return !named && uid == "" || named && !have.Sharing.Services[uid]
 }
 
 // closeNodes closes what nothing needs any more.
@@ -224,8 +204,8 @@ func (p *planner) closeNodes() {
 		wanted := wantedRules(p.want, p.have, group.ID)
 		c := ChangeRules{Group: group.ID}
 		for _, r := range group.Rules {
-			switch ours := ownRule(p.want.Ref, p.have, r) || r.Group != p.have.own() && abandoned(p.want.Ref, p.have, r, groups); {
-			case !ours, HasRule(wanted, r), p.have.claimed(group.ID, r):
+			switch ours := ownRule(p.want.Ref, p.have, r) || r.Group != p.have.FrontendID() && abandoned(p.want.Ref, p.have, r, groups); {
+			case !ours, HasRule(wanted, r), p.have.neededByOthers(group.ID, r):
 			case p.serves(r):
 				p.wait(closeWait)
 			default:
@@ -238,14 +218,14 @@ func (p *planner) closeNodes() {
 	}
 }
 
-// claimed reports whether another Service needs a rule, or may.
-func (s *State) claimed(group string, r Rule) bool {
-	return r.Group != s.own() && (slices.Contains(s.Unknown, r.Group) || HasRule(s.Claimed[group], r))
+// neededByOthers reports whether another Service needs a rule, or may.
+func (s State) neededByOthers(group string, r Rule) bool {
+	return r.Group != s.FrontendID() && (slices.Contains(s.Sharing.Undetermined, r.Group) || HasRule(s.Sharing.Needed[group], r))
 }
 
 // serves reports whether a rule lets something in that is there now.
 func (p *planner) serves(r Rule) bool {
-	if stays := slices.Contains(p.want.Balancer.SecurityGroups, r.Group) || p.want.Frontend != nil && r.Group == p.have.own(); !stays {
+	if stays := slices.Contains(p.want.Balancer.SecurityGroups, r.Group) || p.want.Frontend != nil && r.Group == p.have.FrontendID(); !stays {
 		return slices.Contains(p.have.InUse(), r.Group) // until the load balancer has left the group
 	}
 	return p.want.NodeRules != nil && slices.ContainsFunc(p.have.Groups, func(g TargetGroup) bool { return reaches(g, r) })
@@ -264,17 +244,17 @@ func reaches(g TargetGroup, r Rule) bool {
 		slices.ContainsFunc(g.Targets, func(t Target) bool { return at(protocol, t.Port) })
 }
 
-// Claims are the rules by which a Service needs security groups that others may
-// use as well: those that it wants, and those that serve what is there.
-func Claims(want Stack, have State) map[string][]Rule {
+// NeededRules are the rules that a Service needs and may share with others, by
+// the nodes' security group: those that it wants, and those that serve what exists.
+func NeededRules(want Stack, have State) map[string][]Rule {
 	p := &planner{want: want, have: have}
 	all := map[string][]Rule{}
 	for id := range want.NodeRules {
-		all[id] = slices.DeleteFunc(wantedRules(want, have, id), func(r Rule) bool { return r.Group == "" || r.Group == have.own() })
+		all[id] = slices.DeleteFunc(wantedRules(want, have, id), func(r Rule) bool { return r.Group == "" || r.Group == have.FrontendID() })
 	}
 	for _, group := range have.Nodes {
 		for _, r := range group.Rules {
-			if r.Group != have.own() && strings.HasPrefix(r.Description, nodeRuleMark(want.Ref.Cluster)) && p.serves(r) {
+			if r.Group != have.FrontendID() && strings.HasPrefix(r.Description, nodeRuleMark(want.Ref.Cluster)) && p.serves(r) {
 				all[group.ID] = append(all[group.ID], r)
 			}
 		}
@@ -282,37 +262,19 @@ func Claims(want Stack, have State) map[string][]Rule {
 	return all
 }
 
-// Doubtful are the users' security groups whose rules a plan may close if no
-// other Service needs them.
-func Doubtful(want Stack, have State) []string {
+// ClosableSources are the security groups of users that a plan may shut out of
+// the nodes if no other Service needs that they are let in.
+func ClosableSources(want Stack, have State) []string {
 	var list []string
 	groups := slices.Concat(want.Balancer.SecurityGroups, have.InUse())
 	for _, group := range have.Nodes {
 		wanted := wantedRules(want, have, group.ID)
 		for _, r := range group.Rules {
-			marked := strings.HasPrefix(r.Description, nodeRuleMark(want.Ref.Cluster)) && r.Group != have.own()
+			marked := strings.HasPrefix(r.Description, nodeRuleMark(want.Ref.Cluster)) && r.Group != have.FrontendID()
 			if marked && (slices.Contains(groups, r.Group) || ownRule(want.Ref, have, r)) && !HasRule(wanted, r) && !slices.Contains(list, r.Group) {
 				list = append(list, r.Group)
 			}
 		}
 	}
 	return list
-}
-
-// closeAll closes all rules of a Service that goes, with or without those of
-// its frontend.
-func (p *planner) closeAll(frontend bool) {
-	for _, group := range p.have.Nodes {
-		c := ChangeRules{Group: group.ID}
-		for _, r := range group.Rules {
-			own := r.Group == p.have.own()
-			ours := ownRule(p.want.Ref, p.have, r) || !own && abandoned(p.want.Ref, p.have, r, p.have.InUse())
-			if ours && own == frontend && !p.have.claimed(group.ID, r) {
-				c.Revoke = append(c.Revoke, r)
-			}
-		}
-		if len(c.Revoke) > 0 {
-			p.add(c)
-		}
-	}
 }

@@ -72,14 +72,14 @@ func locate(ctx context.Context, cfg *sdk.Config, a Access) error {
 	}
 	if region == "" {
 		return fmt.Errorf("the AWS region is not known: set --aws-region or AWS_REGION. Neither infrastructures.config.openshift.io/cluster nor the nodes"+
-			" (label topology.kubernetes.io/region, spec.providerID aws:///ZONE/i-…) name it, and the machine's metadata service does not tell: %w", err)
+			" (label topology.kubernetes.io/region, spec.providerID aws:///ZONE/i-…) name it, and the machine's metadata service does not either: %w", err)
 	}
 	cfg.Region = region
 	return nil
 }
 
 // zoneName is the name of a zone of a region. Local and wavelength zones have
-// longer names, which do not tell the region.
+// longer names, which do not contain the region.
 var zoneName = regexp.MustCompile(`^([a-z]+(?:-[a-z]+)+-[0-9]+)[a-z]$`)
 
 // regionOf returns the region that a cluster names, or "". Nodes that name
