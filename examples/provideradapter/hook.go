@@ -97,7 +97,7 @@ func (p *Provided) result(ctx context.Context, ref hook.Ref, service *corev1.Ser
 	return r
 }
 
-// UpdateTargets tells the provider the nodes.
+// UpdateTargets gives the provider the nodes.
 func (p *Provided) UpdateTargets(ctx context.Context, spec *hook.Spec) (*hook.TargetResult, error) {
 	err := p.provider.UpdateLoadBalancer(ctx, spec.Ref.Cluster, serviceOf(spec), nodesOf(spec))
 	if retry := (*api.RetryError)(nil); errors.As(err, &retry) {

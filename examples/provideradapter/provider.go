@@ -19,7 +19,7 @@ type Provider struct {
 
 var _ cloudprovider.LoadBalancer = (*Provider)(nil)
 
-// ToProvider returns load balancers for a cloud controller manager. Now tells
+// ToProvider returns load balancers for a cloud controller manager. Now returns
 // the time; nil means time.Now.
 func ToProvider(h hook.LoadBalancerHook, now func() time.Time) *Provider {
 	if now == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	"github.com/fairlead/fairlead/lbprovider/cloud/webhook"
-	"github.com/fairlead/fairlead/test/hookconformance"
 	"github.com/fairlead/fairlead/operator/dns"
+	"github.com/fairlead/fairlead/test/hookconformance"
 	"github.com/fairlead/fairlead/test/nameserver"
 )
 

@@ -1,6 +1,6 @@
 // Package hookconformance tests a hook.LoadBalancerHook or a hook.DNSHook: whether
-// it keeps the promises that the controllers rely on. Whoever writes a webhook runs it
-// against his program:
+// it keeps the promises that the controllers rely on. The author of a webhook runs it
+// against the program:
 //
 //	go run ./test/hookconformance/cmd --url https://…
 //

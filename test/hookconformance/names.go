@@ -12,7 +12,7 @@ import (
 // NameOptions say which names are tested, and how patiently.
 type NameOptions struct {
 	Hook hook.DNSHook
-	// Name is a name that nobody has, in a zone that the hook may write to.
+	// Name is an unused name, in a zone that the hook may write to.
 	Name string
 	// Patience is how long a name may be pending; 0 means 10 minutes.
 	Patience time.Duration
@@ -66,7 +66,7 @@ func (n *names) record(kind hook.RecordType, target string) *hook.Record {
 }
 
 // written writes a record until it is not pending any more, and wants to be
-// told whether that changed anything.
+// known whether that changed anything.
 func (n *names) written(what string, r *hook.Record, changed bool) bool {
 	result, err := n.Hook.EnsureRecord(n.ctx, r, n.zone)
 	if err == nil && result.Changed != changed {

@@ -107,7 +107,7 @@ func Config(ctx context.Context, a Access) (sdk.Config, error) {
 }
 
 // callTimeout is for one attempt. A clock that is wrong shows as refused
-// signatures, which the SDK puts right; longer answers would confuse it.
+// signatures, which the SDK corrects; slow answers would disturb that.
 const callTimeout = 30 * time.Second
 
 // clients are the services that a load balancer needs.
@@ -223,8 +223,8 @@ func (l *limits) install(a Access) func(*middleware.Stack) error {
 	}
 }
 
-// codeOf returns the code of an attempt's error: AWS's, or a word for what
-// kept it from arriving.
+// codeOf returns the code of an attempt's error: AWS's, or a word for why there
+// was no answer.
 func codeOf(err error) string {
 	var api smithy.APIError
 	switch {

@@ -245,8 +245,8 @@ func (e *environment) network(ctx context.Context) error {
 	return nil
 }
 
-// findVPC looks for the VPC where no flag and no machine of a node names it: it
-// is the one that is tagged for the cluster, or that of our own machine.
+// findVPC looks for the VPC if no flag and no machine of a node names it: it is
+// the one that is tagged for the cluster, or that of our own machine.
 func (e *environment) findVPC(ctx context.Context) error {
 	tag := stack.TagCluster + e.cluster
 	out, err := e.aws.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: sdk.String("tag-key"), Values: []string{tag}}}})
@@ -344,7 +344,7 @@ func (e *environment) fewerSubnets(b stack.Balancer, message string) [][]stack.M
 }
 
 // public reports whether a subnet's route table, its own or the main one, has
-// a way to an internet gateway.
+// a route to an internet gateway.
 func public(tables []ec2types.RouteTable, subnet string) bool {
 	var mine *ec2types.RouteTable
 	for i, t := range tables {

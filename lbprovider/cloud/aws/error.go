@@ -77,7 +77,7 @@ func Classify(action string, err error) error {
 	case errors.Is(err, context.Canceled):
 		e.Class, e.Code = hook.ClassUnavailable, "Canceled"
 	case errors.As(err, new(*smithy.OperationError)):
-		// Neither an answer nor a refusal: the connection, the credentials.
+		// No answer: the connection or the credentials failed.
 		e.Class = hook.ClassUnavailable
 		if denied(err) {
 			e.Class, e.Code = hook.ClassDenied, "NoCredentials"
@@ -86,14 +86,14 @@ func Classify(action string, err error) error {
 	return e
 }
 
-// denied reports whether no credentials could be had at all.
-// The SDK has no error type for it.
+// denied reports whether there are no credentials at all. The SDK has no error
+// type for it.
 func denied(err error) bool {
 	s := err.Error()
 	return strings.Contains(s, "get credentials:") || strings.Contains(s, "failed to refresh cached credentials") || strings.Contains(s, "get identity:")
 }
 
-// gone reports whether an error says that something is not there.
+// gone reports whether an error says that something does not exist.
 func gone(err error) bool { return hook.ClassOf(err) == hook.ClassNotFound }
 
 // codeIs reports whether an error has one of the codes.

@@ -16,19 +16,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// Cluster is what a cluster says of its place in AWS.
+// Cluster is what a cluster says of its region and of AWS's endpoints.
 type Cluster struct {
-	// Region is what OpenShift wrote down of its installation, or empty.
+	// Region is the one that OpenShift recorded at its installation, or empty.
 	Region string
-	// Endpoints are the addresses that take the place of AWS's own, by the name
-	// that OpenShift has for a service: "elasticloadbalancing", "ec2", "route53",
+	// Endpoints replace AWS's own addresses, by the name that OpenShift has for a
+	// service: "elasticloadbalancing", "ec2", "route53",
 	// "sts", "acm", "wafv2", "tagging".
 	Endpoints map[string]string
 	// Nodes are nodes of the cluster; not necessarily all.
 	Nodes []Node
 }
 
-// Node is what a node says of its place.
+// Node is what a node says of its region.
 type Node struct {
 	Name string
 	// Region is the label topology.kubernetes.io/region.
@@ -83,7 +83,7 @@ func locate(ctx context.Context, cfg *sdk.Config, a Access) error {
 var zoneName = regexp.MustCompile(`^([a-z]+(?:-[a-z]+)+-[0-9]+)[a-z]$`)
 
 // regionOf returns the region that a cluster names, or "". Nodes that name
-// different ones are an error: then it is not for us to say which one is meant.
+// different ones are an error, because either may be meant.
 func regionOf(c Cluster) (string, error) {
 	if c.Region != "" {
 		return c.Region, nil
@@ -149,8 +149,8 @@ func metadataVPC(ctx context.Context, cfg sdk.Config) string {
 	return vpc
 }
 
-// endpoints are addresses in place of AWS's own, as a source of configuration
-// of the SDK. What the environment says comes first.
+// endpoints replace AWS's own addresses. They are a source of configuration of the
+// SDK; what the environment says comes first.
 type endpoints map[string]string
 
 // GetServiceBaseEndpoint returns the address of a service by the SDK's name.

@@ -60,7 +60,7 @@ func TestRegion(t *testing.T) {
 		{name: "then the machine", metadata: &fakeaws.Metadata{Region: "eu-west-5"}, want: "eu-west-5"},
 		{name: "nodes disagree", cluster: aws.Cluster{Nodes: []aws.Node{node("a", "eu-west-1", ""), node("b", "eu-west-2", "")}}, metadata: &fakeaws.Metadata{Region: "eu-west-5"}, says: []string{"node a is in eu-west-1", "node b in eu-west-2", "--aws-region"}},
 		{name: "nobody knows", says: []string{"--aws-region", "AWS_REGION", "not known"}},
-		{name: "the machine does not answer", metadata: &fakeaws.Metadata{Silent: true}, says: []string{"--aws-region", "does not tell"}},
+		{name: "the machine does not answer", metadata: &fakeaws.Metadata{Silent: true}, says: []string{"--aws-region", "does not either"}},
 		{name: "the cluster cannot be asked", fails: errors.New("forbidden"), says: []string{"ask the cluster", "forbidden"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// debounce makes one pass of many changes of targets: it waits until nothing
-// has changed for a while, but not for ever.
+// debounce makes one pass of many changes of targets: it waits until nothing has
+// changed for a while, up to a limit.
 type debounce struct {
 	quiet, patience time.Duration
 
@@ -25,7 +25,7 @@ func newDebounce(quiet, patience time.Duration) *debounce {
 	return &debounce{quiet: quiet, patience: patience, waits: map[types.NamespacedName]span{}}
 }
 
-// note says that something changed.
+// note notes a change.
 func (d *debounce) note(key types.NamespacedName, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,8 +37,8 @@ func (d *debounce) note(key types.NamespacedName, now time.Time) {
 	d.waits[key] = s
 }
 
-// hurry says that something changed that must not wait.
-func (d *debounce) hurry(key types.NamespacedName, now time.Time) {
+// urgent notes a change that must not wait.
+func (d *debounce) urgent(key types.NamespacedName, now time.Time) {
 	d.note(key, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,8 +47,8 @@ func (d *debounce) hurry(key types.NamespacedName, now time.Time) {
 	d.waits[key] = s
 }
 
-// wait returns how long a pass must still wait; at 0 the changes are taken
-// and the next one begins anew.
+// wait returns how long a pass must still wait; at 0 the changes are taken,
+// and the next change begins a new wait.
 func (d *debounce) wait(key types.NamespacedName, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 type memory struct {
 	// ask is the hash of what the hook was last asked for, with success or not.
 	ask string
-	// spec and targets are hashes of what the hook was last told with success.
+	// spec and targets are hashes of what the hook was last asked for with success.
 	spec, targets string
 	// done is when Ensure last succeeded with nothing left to be done.
 	done time.Time
@@ -20,10 +20,10 @@ type memory struct {
 	// nothing is tried after the last of them.
 	failures int
 	rest     time.Time
-	// told are the warnings that were told with the last pass.
-	told map[string]bool
-	// again is when the cloud, which is not finished, asked to be looked at; what
-	// we write ourselves wakes us before.
+	// reported are the warnings of the last pass.
+	reported map[string]bool
+	// again is when the cloud, which is not finished, asked to be asked again. Our
+	// own writes wake us before.
 	again time.Time
 	// polls counts passes in a row in which the cloud was not finished.
 	polls int
@@ -31,7 +31,7 @@ type memory struct {
 
 // asked notes what is asked for, by its hash, and returns how long the hook is
 // still to be left alone. Only another request ends a pause early: nodes and
-// endpoints, which change all the time, must not hurry calls that fail.
+// endpoints, which change all the time, must not bring calls that fail forward.
 func (m *memory) asked(hash string, now time.Time) time.Duration {
 	if hash != m.ask {
 		m.ask = hash

@@ -27,7 +27,7 @@ func TestPauses(t *testing.T) {
 			t.Errorf("after pass %d: %d failures, a pause of %v after one of %v", n, m.failures, wait, last)
 		}
 		if left := m.asked("a", now.Add(wait-time.Second)); left != time.Second {
-			t.Errorf("somebody who asks for the same is told to wait %v", left)
+			t.Errorf("a second request for the same waits %v", left)
 		}
 		now, last = now.Add(wait), wait
 	}
@@ -48,7 +48,7 @@ func TestHurry(t *testing.T) {
 	d := newDebounce(time.Second, 5*time.Second)
 	key, now := types.NamespacedName{Name: "s"}, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	d.note(key, now)
-	d.hurry(key, now)
+	d.urgent(key, now)
 	d.note(key, now)
 	if wait := d.wait(key, now); wait != 0 {
 		t.Errorf("it waits %v", wait)
@@ -127,10 +127,10 @@ func TestOurs(t *testing.T) {
 	r := &reconciler{opts: Options{Finalizers: []string{"service.k8s.aws/resources"}}}
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"service.k8s.aws/resources"}}}
 	if got := r.foreign(s); got != "" {
-		t.Errorf("our own additional finalizer is taken for that of a rival: %s", got)
+		t.Errorf("our own additional finalizer is taken for that of another controller: %s", got)
 	}
 	s.Finalizers = append(s.Finalizers, "service.kubernetes.io/load-balancer-cleanup")
 	if got := r.foreign(s); got != "service.kubernetes.io/load-balancer-cleanup" {
-		t.Errorf("the rival is %q", got)
+		t.Errorf("the other controller is %q", got)
 	}
 }

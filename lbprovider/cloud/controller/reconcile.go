@@ -49,15 +49,15 @@ func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (r
 	held := controllerutil.ContainsFinalizer(service, api.FinalizerCloudLoadBalancer)
 	switch {
 	case r.ours(service) && r.foreign(service) != "" && !held:
-		return reconcile.Result{}, r.standAside(ctx, service)
+		return reconcile.Result{}, r.reportForeign(ctx, service)
 	case r.ours(service):
 		lease, err := r.other.running(ctx)
 		switch {
-		case held: // what is there is served on, whoever runs
+		case held: // what exists is served on, whatever else runs
 		case err != nil:
 			return reconcile.Result{}, err
 		case lease != "":
-			return reconcile.Result{RequeueAfter: rivalRecheck}, r.giveWay(ctx, service, lease)
+			return reconcile.Result{RequeueAfter: otherRecheck}, r.reportOther(ctx, service, lease)
 		}
 		return r.ensure(ctx, service)
 	case held:
@@ -117,19 +117,19 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 	wait := m.asked(specHash, r.opts.Now())
 	if problems := r.opts.Hook.Validate(ctx, spec); refused(problems) {
 		m.spec, m.targets = "", ""
-		return reconcile.Result{}, r.sayInvalid(ctx, service, problems)
+		return reconcile.Result{}, r.reportInvalid(ctx, service, problems)
 	}
 	if wait > 0 {
-		// It failed, and nobody has changed what is asked for since.
+		// It failed, and what is asked for has not changed since.
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if specHash == m.spec {
-		// Only targets may have changed, and they come in swarms.
-		if wait := r.calm.wait(key, r.opts.Now()); wait > 0 {
+		// Only targets may have changed, and many change at once.
+		if wait := r.debounce.wait(key, r.opts.Now()); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 	}
-	if err := r.hold(ctx, service); err != nil {
+	if err := r.addFinalizers(ctx, service); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if left := m.again.Sub(r.opts.Now()); left > 0 && specHash == m.spec && targetHash == m.targets {
@@ -145,9 +145,9 @@ func (r *reconciler) ensure(ctx context.Context, service *corev1.Service) (recon
 	return r.ensureAll(ctx, service, spec, m, again)
 }
 
-// hold puts the finalizer on a Service, before the first call that makes
-// anything: then nothing can be left over if the Service goes.
-func (r *reconciler) hold(ctx context.Context, service *corev1.Service) error {
+// addFinalizers puts the finalizer on a Service before the first call that makes
+// anything: then nothing can be left over if the Service is deleted.
+func (r *reconciler) addFinalizers(ctx context.Context, service *corev1.Service) error {
 	before := service.DeepCopy()
 	added := false
 	for _, f := range r.finalizers() {
@@ -156,12 +156,12 @@ func (r *reconciler) hold(ctx context.Context, service *corev1.Service) error {
 	if !added {
 		return nil
 	}
-	// An update would do for other kinds, but makes a Service anew that was
+	// An update would do for other kinds, but it creates a Service again that was
 	// deleted in the meantime.
 	if err := r.client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("add the finalizer to Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
-	r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
+	r.event(service, corev1.EventTypeNormal, api.ReasonEnsuringLoadBalancer, "making a load balancer")
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 	m.succeeded()
 	m.spec, m.targets = hashes(spec)
 	result.Problems = append(result.Problems, r.warnings(ctx, spec, result.Targets)...)
-	if err := r.saySucceeded(ctx, service, result); err != nil {
+	if err := r.reportSucceeded(ctx, service, result); err != nil {
 		return reconcile.Result{}, err
 	}
 	if after := result.RetryAfter.Std(); after > 0 {
@@ -192,12 +192,12 @@ func (r *reconciler) ensureAll(ctx context.Context, service *corev1.Service, spe
 	return r.next(m, again), nil
 }
 
-// pause tells of a pass that failed, and waits before the next one.
+// pause reports a pass that failed, and waits before the next one.
 func (r *reconciler) pause(ctx context.Context, service *corev1.Service, m *memory, f failure) (reconcile.Result, error) {
 	wait := m.failed(f.err, r.opts.Now())
 	f.times = m.failures
-	if err := r.sayFailed(ctx, service, f); err != nil {
-		m.rest = time.Time{} // it is still to be said
+	if err := r.reportFailed(ctx, service, f); err != nil {
+		m.rest = time.Time{} // it is still to be reported
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: wait}, nil
@@ -217,11 +217,11 @@ func (r *reconciler) updateTargets(ctx context.Context, service *corev1.Service,
 	m.succeeded()
 	m.targets = hash
 	r.metrics.health(spec.Ref.String(), result.Targets)
-	r.tellWarnings(service, append(result.Problems, r.warnings(ctx, spec, result.Targets)...))
+	r.warningEvents(service, append(result.Problems, r.warnings(ctx, spec, result.Targets)...))
 	if result.Registered+result.Deregistered > 0 {
-		r.tell(service, corev1.EventTypeNormal, api.ReasonUpdatedLoadBalancer,
+		r.event(service, corev1.EventTypeNormal, api.ReasonUpdatedLoadBalancer,
 			fmt.Sprintf("targets of all ports: %d registered, %d deregistered", result.Registered, result.Deregistered))
-		// New targets become healthy one day; the next look tells.
+		// New targets become healthy later, which the next pass sees.
 		m.done = time.Time{}
 		return reconcile.Result{RequeueAfter: max(result.RetryAfter.Std(), time.Second)}, nil
 	}
@@ -241,7 +241,7 @@ func (r *reconciler) next(m *memory, again time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: left}
 }
 
-// remove has the hook delete the load balancer, and then lets the Service go.
+// remove has the hook delete the load balancer, and then releases the Service.
 func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(service)
 	m := r.memory(key)
@@ -251,9 +251,9 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 	}
 	if m.spec != "deleting" {
 		m.spec = "deleting"
-		r.tell(service, corev1.EventTypeNormal, api.ReasonDeletingLoadBalancer, "deleting the load balancer")
+		r.event(service, corev1.EventTypeNormal, api.ReasonDeletingLoadBalancer, "deleting the load balancer")
 	}
-	// Annotations may forbid it, and be taken away at last.
+	// Annotations may forbid it, and be removed later.
 	wait := m.asked("deleting "+hashOf(service.Annotations), r.opts.Now())
 	if wait = max(wait, m.again.Sub(r.opts.Now())); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -272,25 +272,25 @@ func (r *reconciler) remove(ctx context.Context, service *corev1.Service) (recon
 		r.log.Info("deletion waits", "service", key.String(), "for", result.Waiting)
 		return reconcile.Result{RequeueAfter: m.poll(max(result.RetryAfter.Std(), time.Second), 6, 30*time.Second, r.opts.Now())}, nil
 	}
-	if err := r.clear(ctx, service); err != nil {
+	if err := r.release(ctx, service); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if result.Left != "" {
-		r.tell(service, corev1.EventTypeWarning, api.ReasonSyncLoadBalancerFailed, result.Left)
+		r.event(service, corev1.EventTypeWarning, api.ReasonSyncLoadBalancerFailed, result.Left)
 	}
-	r.tell(service, corev1.EventTypeNormal, api.ReasonDeletedLoadBalancer, "the load balancer is deleted")
+	r.event(service, corev1.EventTypeNormal, api.ReasonDeletedLoadBalancer, "the load balancer is deleted")
 	r.forget(key)
 	return reconcile.Result{}, nil
 }
 
-// hashes returns what tells whether a Spec, without and with its targets, has
+// hashes returns what shows whether a Spec, without and with its targets, has
 // changed.
 func hashes(spec *hook.Spec) (without, targets string) {
 	targets = hashOf(spec.Targets)
 	c := *spec
 	c.Targets = hook.TargetSet{}
-	c.Ref.Handle = ""     // our own doing
-	c.NamePending = false // of interest only where there is more to do anyway
+	c.Ref.Handle = ""     // we write it ourselves
+	c.NamePending = false // matters only if there is more to do anyway
 	c.Annotations = map[string]string{}
 	for k, v := range spec.Annotations {
 		if k != api.AnnotationLoadBalancerHandle && k != api.AnnotationTargetZone && k != api.AnnotationTargetDualStack {

@@ -53,10 +53,10 @@ type Options struct {
 	Finalizers []string
 	// RivalLease is the name of the Lease that the leader of that other controller
 	// holds, in whatever namespace. While it does, no load balancers are made.
-	// Empty means that nobody looks.
+	// Empty means that it is not looked for.
 	RivalLease string
 	// NamePending reports whether the name in DNS that leads to a Service is yet
-	// to follow its status; nil means that nobody knows.
+	// to follow its status; nil means that it is not known.
 	NamePending func(context.Context, *corev1.Service) (bool, error)
 	// Namespace is whose Services are served; empty means api.OperandNamespace.
 	Namespace string
@@ -107,13 +107,13 @@ func (o Options) withDefaults() Options {
 const workers = 3
 
 type reconciler struct {
-	client  client.Client
-	events  record.EventRecorder
-	opts    Options
-	log     *slog.Logger
-	metrics *gauges
-	calm    *debounce
-	other   *rival
+	client   client.Client
+	events   record.EventRecorder
+	opts     Options
+	log      *slog.Logger
+	metrics  *gauges
+	debounce *debounce
+	other    *otherController
 
 	mu    sync.Mutex // guards known
 	known map[types.NamespacedName]*memory
@@ -131,8 +131,8 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		// The newer recorder takes events for equal that differ in their text only.
 		events: mgr.GetEventRecorderFor("fairlead-cloud"), //nolint:staticcheck // see above
 		opts:   opts, log: opts.Log.With("part", "cloud"), metrics: gauges,
-		calm: newDebounce(opts.Quiet, opts.Patience), known: map[types.NamespacedName]*memory{},
-		other: &rival{reader: mgr.GetAPIReader(), lease: opts.RivalLease, now: opts.Now},
+		debounce: newDebounce(opts.Quiet, opts.Patience), known: map[types.NamespacedName]*memory{},
+		other: &otherController{reader: mgr.GetAPIReader(), lease: opts.RivalLease, now: opts.Now},
 	}
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == opts.Namespace })
 	err = ctrl.NewControllerManagedBy(mgr).Named("cloud").
@@ -144,7 +144,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the cloud controller: %w", err)
 	}
-	if err := setUpElsewhere(mgr, r.events, opts); err != nil {
+	if err := setUpOtherNamespaces(mgr, r.events, opts); err != nil {
 		return err
 	}
 	if err := mgr.Add(&sweeper{reconciler: r, seen: map[string]time.Time{}}); err != nil {
@@ -201,14 +201,14 @@ func (r *reconciler) nodeEvents() handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { wake(q, r.calm.note) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { wake(q, r.calm.note) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { wake(q, r.debounce.note) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { wake(q, r.debounce.note) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if leaves(e.ObjectOld, e.ObjectNew) {
-				wake(q, r.calm.hurry)
+				wake(q, r.debounce.urgent)
 				return
 			}
-			wake(q, r.calm.note)
+			wake(q, r.debounce.note)
 		},
 	}
 }
@@ -229,7 +229,7 @@ func (r *reconciler) serviceOfSlice(_ context.Context, o client.Object) []reconc
 	if name == "" || r.known[key] == nil {
 		return nil
 	}
-	r.calm.note(key, r.opts.Now())
+	r.debounce.note(key, r.opts.Now())
 	return []reconcile.Request{{NamespacedName: key}}
 }
 

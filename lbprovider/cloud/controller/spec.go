@@ -112,7 +112,7 @@ const (
 )
 
 // notReadyGrace is how long a node that is not ready stays a target: its
-// health check tells the load balancer sooner, and most come back.
+// health check finds it sooner, and most come back.
 const notReadyGrace = time.Minute
 
 // nodesOf returns the nodes that may be targets. If readiness alone would

@@ -22,7 +22,7 @@ func refused(problems []hook.FieldProblem) bool {
 	return slices.ContainsFunc(problems, func(p hook.FieldProblem) bool { return !p.Warning })
 }
 
-// verdict is what is to be said of a Service.
+// verdict is what status and events say of a Service.
 type verdict struct {
 	ready       metav1.ConditionStatus
 	reason      api.Reason
@@ -31,17 +31,17 @@ type verdict struct {
 	// change and changeMessage are those of the condition Progressing.
 	change        api.Reason
 	changeMessage string
-	// warnings are told as events where they are new.
+	// warnings become events if they are new.
 	warnings []hook.Problem
 	result   *hook.Result
-	// event is the reason of the event that tells of a failure; the default is
+	// event is the reason of the event about a failure; the default is
 	// SyncLoadBalancerFailed.
 	event api.Reason
 }
 
-// sayInvalid tells of annotations and fields that cannot be used. What there
-// is in the cloud stays as it is.
-func (r *reconciler) sayInvalid(ctx context.Context, service *corev1.Service, problems []hook.FieldProblem) error {
+// reportInvalid names annotations and fields that cannot be used. What exists in
+// the cloud stays as it is.
+func (r *reconciler) reportInvalid(ctx context.Context, service *corev1.Service, problems []hook.FieldProblem) error {
 	texts := make([]string, 0, len(problems))
 	for _, p := range problems {
 		if !p.Warning {
@@ -61,22 +61,22 @@ func (r *reconciler) sayInvalid(ctx context.Context, service *corev1.Service, pr
 	})
 }
 
-// quietFailures is how many failures in a row of the cloud itself users do not
-// hear of.
+// quietFailures is how many failures in a row of the cloud itself are not
+// reported to users.
 const quietFailures = 3
 
 // failure is a pass that failed.
 type failure struct {
 	err error
-	// result is what is there anyway; may be nil.
+	// result is what exists anyway; may be nil.
 	result *hook.Result
 	// times is how many passes have failed in a row.
 	times int
 	event api.Reason
 }
 
-// sayFailed tells why a pass failed. A published address stays published.
-func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, f failure) error {
+// reportFailed says why a pass failed. A published address stays published.
+func (r *reconciler) reportFailed(ctx context.Context, service *corev1.Service, f failure) error {
 	e := hook.AsError(f.err)
 	r.log.Info("pass failed", "service", client.ObjectKeyFromObject(service).String(), "class", e.Class, "times", f.times, "err", f.err)
 	passing := e.Class == hook.ClassThrottled || e.Class == hook.ClassUnavailable
@@ -88,7 +88,7 @@ func (r *reconciler) sayFailed(ctx context.Context, service *corev1.Service, f f
 		progressing: metav1.ConditionTrue, change: reasonOf(e), changeMessage: f.err.Error(),
 	}
 	if old := meta.FindStatusCondition(service.Status.Conditions, api.ConditionCloudReady); old != nil && old.Status == metav1.ConditionTrue {
-		// It served before, and nothing says that it does not any more.
+		// It served before, and nothing says that it stopped.
 		v.ready = metav1.ConditionTrue
 	}
 	return r.write(ctx, service, v)
@@ -113,8 +113,8 @@ func reasonOf(e *hook.Error) api.Reason {
 	return api.ReasonSyncLoadBalancerFailed
 }
 
-// saySucceeded tells how far the load balancer is.
-func (r *reconciler) saySucceeded(ctx context.Context, service *corev1.Service, result *hook.Result) error {
+// reportSucceeded says how far the load balancer is.
+func (r *reconciler) reportSucceeded(ctx context.Context, service *corev1.Service, result *hook.Result) error {
 	v := verdict{
 		ready: metav1.ConditionTrue, reason: api.ReasonLoadBalancerProvisioned, message: "the load balancer takes connections",
 		progressing: metav1.ConditionFalse, change: api.ReasonLoadBalancerProvisioned, warnings: result.Problems, result: result,
@@ -140,8 +140,8 @@ func (r *reconciler) saySucceeded(ctx context.Context, service *corev1.Service, 
 	return r.write(ctx, service, v)
 }
 
-// standAside tells that another controller serves the Service.
-func (r *reconciler) standAside(ctx context.Context, service *corev1.Service) error {
+// reportForeign says that another controller serves the Service.
+func (r *reconciler) reportForeign(ctx context.Context, service *corev1.Service) error {
 	message := fmt.Sprintf("another controller serves this Service: it has the finalizer %s. Fairlead leaves it alone", r.foreign(service))
 	return r.write(ctx, service, verdict{
 		ready: metav1.ConditionFalse, reason: api.ReasonServedByAnother, message: message,
@@ -149,8 +149,8 @@ func (r *reconciler) standAside(ctx context.Context, service *corev1.Service) er
 	})
 }
 
-// write brings status and annotations of a Service to a verdict, and tells of
-// what is new in it.
+// write brings status and annotations of a Service to a verdict, and writes events
+// of what is new in it.
 func (r *reconciler) write(ctx context.Context, service *corev1.Service, v verdict) error {
 	updated := service.DeepCopy()
 	if result := v.result; result != nil && len(result.Ingress) > 0 {
@@ -173,7 +173,7 @@ func (r *reconciler) write(ctx context.Context, service *corev1.Service, v verdi
 	meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
 		Type: api.ConditionCloudProgressing, Status: v.progressing, Reason: string(v.change), Message: short(v.changeMessage), ObservedGeneration: service.Generation,
 	})
-	r.tellWarnings(service, v.warnings)
+	r.warningEvents(service, v.warnings)
 	if equality.Semantic.DeepEqual(service.Status, updated.Status) && equality.Semantic.DeepEqual(service.Annotations, updated.Annotations) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (r *reconciler) write(ctx context.Context, service *corev1.Service, v verdi
 		return fmt.Errorf("write the status of Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
 	if old == nil || old.Reason != string(v.reason) || old.Message != short(v.message) {
-		r.tellVerdict(service, v)
+		r.verdictEvent(service, v)
 	}
 	return nil
 }
@@ -195,21 +195,21 @@ func annotate(service *corev1.Service, key, value string) {
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, key, value)
 }
 
-// tellVerdict writes the event about a verdict. A failure has the reason that
+// verdictEvent writes the event about a verdict. A failure has the reason that
 // OpenShift's operator and others look for; its own comes first in the text.
-func (r *reconciler) tellVerdict(service *corev1.Service, v verdict) {
+func (r *reconciler) verdictEvent(service *corev1.Service, v verdict) {
 	switch {
 	case v.reason == api.ReasonLoadBalancerProvisioned:
-		r.tell(service, corev1.EventTypeNormal, api.ReasonEnsuredLoadBalancer, v.message)
+		r.event(service, corev1.EventTypeNormal, api.ReasonEnsuredLoadBalancer, v.message)
 	case v.result != nil && v.change == api.ReasonCloudChange:
-		r.tell(service, corev1.EventTypeNormal, v.reason, v.message)
+		r.event(service, corev1.EventTypeNormal, v.reason, v.message)
 	default:
-		r.tell(service, corev1.EventTypeWarning, cmp.Or(v.event, api.ReasonSyncLoadBalancerFailed), string(v.reason)+": "+v.message)
+		r.event(service, corev1.EventTypeWarning, cmp.Or(v.event, api.ReasonSyncLoadBalancerFailed), string(v.reason)+": "+v.message)
 	}
 }
 
-// unavailable warns where a load balancer has nothing to lead to: no node may
-// be a target, and no target is there that stays.
+// unavailable warns if a load balancer has nothing to lead to: no node may be a
+// target, and no target stays.
 func unavailable(spec *hook.Spec, targets []hook.TargetHealth) []hook.Problem {
 	serves := func(t hook.TargetHealth) bool { return t.State != hook.HealthDraining }
 	if len(spec.Targets.Nodes) > 0 || slices.ContainsFunc(targets, serves) {
@@ -218,23 +218,23 @@ func unavailable(spec *hook.Spec, targets []hook.TargetHealth) []hook.Problem {
 	return []hook.Problem{{Reason: string(api.ReasonUnAvailableLoadBalancer), Message: "there are no available nodes for the load balancer"}}
 }
 
-func (r *reconciler) tellWarnings(service *corev1.Service, problems []hook.Problem) {
+func (r *reconciler) warningEvents(service *corev1.Service, problems []hook.Problem) {
 	m := r.memory(client.ObjectKeyFromObject(service))
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, p := range problems {
 		text := p.Message
 		if p.Field != "" {
 			text = p.Field + ": " + text
 		}
-		told[p.Reason+text] = true
-		if !m.told[p.Reason+text] {
-			r.tell(service, corev1.EventTypeWarning, api.Reason(p.Reason), text)
+		reported[p.Reason+text] = true
+		if !m.reported[p.Reason+text] {
+			r.event(service, corev1.EventTypeWarning, api.Reason(p.Reason), text)
 		}
 	}
-	m.told = told
+	m.reported = reported
 }
 
-func (r *reconciler) tell(service *corev1.Service, kind string, reason api.Reason, message string) {
+func (r *reconciler) event(service *corev1.Service, kind string, reason api.Reason, message string) {
 	r.log.Info("service", "service", client.ObjectKeyFromObject(service).String(), "reason", reason, "message", message)
 	r.events.Event(service, kind, string(reason), short(message))
 }
@@ -248,8 +248,8 @@ func short(s string) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// clear takes away what we wrote, and the finalizer at last.
-func (r *reconciler) clear(ctx context.Context, service *corev1.Service) error {
+// release removes what we wrote, and the finalizer last.
+func (r *reconciler) release(ctx context.Context, service *corev1.Service) error {
 	updated := service.DeepCopy()
 	updated.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	for _, c := range []string{api.ConditionCloudReady, api.ConditionCloudProgressing} {

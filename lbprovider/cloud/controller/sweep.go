@@ -11,7 +11,7 @@ import (
 )
 
 // sweeper looks for load balancers whose Service does not exist any more: that
-// happens only if somebody takes our finalizer away by force. It reports them,
+// happens only if a user removes our finalizer by force. It reports them,
 // and deletes them where that is switched on.
 type sweeper struct {
 	*reconciler

@@ -88,7 +88,7 @@ func (g Registry) Fits(r *hook.Record, zone hook.Zone) error {
 	return nil
 }
 
-// ownerTTL is in seconds. Nobody asks for owner records but us, who ask the
+// ownerTTL is in seconds. Only we ask for owner records, and we ask the
 // zone itself.
 const ownerTTL = 300
 

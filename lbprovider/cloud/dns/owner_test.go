@@ -73,7 +73,7 @@ func TestNoRegistry(t *testing.T) {
 	if got := none.Remove(sets(a("198.18.0.7")), sets(a("198.18.0.1")), r); !got.Empty() {
 		t.Errorf("removed %+v, which leads elsewhere", got)
 	}
-	if got, want := none.EnsureBlind(sets(a("198.18.0.1")), r), []Blind{{Put: sets(a("198.18.0.1"))}}; !cmp.Equal(want, got) {
+	if got, want := none.EnsureUnread(sets(a("198.18.0.1")), r), []ConditionalChange{{Put: sets(a("198.18.0.1"))}}; !cmp.Equal(want, got) {
 		t.Errorf("unread: %+v", got)
 	}
 }

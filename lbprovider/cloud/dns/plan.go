@@ -1,6 +1,6 @@
-// Package dns decides what is to be written to a DNS zone, so that a Record is
-// there and nobody else's records are touched. It is pure; rfc2136, endpoint
-// and cloud/aws read and write the zones.
+// Package dns decides what is to be written to a DNS zone, so that a Record
+// exists and records of other owners are not touched. It is pure; rfc2136,
+// route53 and externaldnsprovider read and write the zones.
 //
 // Who owns a name stands beside it in a TXT record of the form that
 // external-dns uses, so that an external-dns with another owner id leaves our
@@ -47,7 +47,7 @@ func (g Registry) Ensure(have, wanted []RRSet, r *hook.Record) (Change, error) {
 				c.Delete = append(c.Delete, g.ownerSets(have, old)...)
 			}
 		case i < 0 && !clash(old, wanted) && !g.madeBy(have, old, r):
-			// The other address family is somebody else's matter.
+			// The other address family has a record of its own.
 		case i < 0 && (g.None || r.Adopt || g.madeBy(have, old, r)):
 			c.Delete = append(c.Delete, old)
 			c.Delete = append(c.Delete, g.ownerSets(have, old)...)

@@ -64,7 +64,7 @@ type Record struct {
 	TargetZone string `json:"targetZone,omitempty"`
 	// DualStack asks for an IPv6 alias too.
 	DualStack bool `json:"dualStack,omitempty"`
-	// Owner is written beside the record, to tell ours from others'.
+	// Owner is written beside the record, and shows that it is ours.
 	Owner string `json:"owner"`
 	// Resource names the object that the record is made of, such as
 	// "dnsrecord/openshift-ingress-operator/default-wildcard".

@@ -26,7 +26,7 @@ const (
 	// ClassInvalidConfig: what the Service asks for is impossible. Tried
 	// again when the Service changes, or after ten minutes.
 	ClassInvalidConfig Class = "InvalidConfig"
-	// ClassConflict: something of the needed name belongs to somebody else.
+	// ClassConflict: something of the needed name belongs to another owner.
 	// It is never changed.
 	ClassConflict Class = "Conflict"
 	// ClassDenied: the credentials are wrong, expired or not sufficient.

@@ -1,4 +1,4 @@
-// Package hook is the border between Fairlead and a cloud: what is asked of a
+// Package hook is the interface between Fairlead and a cloud: what is asked of a
 // load balancer or a DNS service, and what comes back. It knows no cloud and no
 // Kubernetes, and holds values and interfaces only.
 //
@@ -28,7 +28,7 @@ const Version = "cloudhook/v1"
 // different Refs do run at once. Every method returns when ctx ends. An error
 // is an *Error, or is treated as one of class Internal.
 type LoadBalancerHook interface {
-	// Name tells hooks apart in logs: "aws", "webhook:https://…".
+	// Name is the name in logs: "aws", "webhook:https://…".
 	Name() string
 	// Capabilities says what the hook can do. It may ask the cloud.
 	Capabilities(ctx context.Context) (Capabilities, error)
@@ -77,8 +77,8 @@ type Deletion struct {
 	Ref Ref
 	// Annotations are those that the Service has now; they may forbid it.
 	Annotations map[string]string
-	// Orphan means that the Service does not exist any more, and so nobody
-	// knows its annotations.
+	// Orphan means that the Service does not exist any more, and so its
+	// annotations are not known.
 	Orphan bool
 }
 

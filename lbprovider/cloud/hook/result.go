@@ -15,7 +15,7 @@ const (
 	StateDegraded State = "Degraded"
 )
 
-// Result says what there is in the cloud.
+// Result says what exists in the cloud.
 type Result struct {
 	State State `json:"state"`
 	// Reason and Message say why State is not Ready.
@@ -24,7 +24,7 @@ type Result struct {
 	// Ingress are the addresses to publish.
 	Ingress []Ingress `json:"ingress,omitempty"`
 	// HostedZone is the zone id of the load balancer's own name, which alias
-	// records need; empty where the cloud has no such thing.
+	// records need; empty if the cloud has none.
 	HostedZone string `json:"hostedZone,omitempty"`
 	// DualStack says that the name has IPv6 addresses too.
 	DualStack bool `json:"dualStack,omitempty"`
@@ -32,7 +32,7 @@ type Result struct {
 	Handle string `json:"handle,omitempty"`
 	// Targets are what the cloud says of each target.
 	Targets []TargetHealth `json:"targets,omitempty"`
-	// Problems are what could not be done, without keeping back the rest.
+	// Problems are what could not be done. The rest was.
 	Problems []Problem `json:"problems,omitempty"`
 	// RetryAfter is when to call Ensure again although nothing changes; 0
 	// means that the caller decides.
@@ -61,7 +61,7 @@ type Problem struct {
 // HealthState is what the cloud says of a target.
 type HealthState string
 
-// The states. Unknown stands for all that a hook cannot tell.
+// The states. Unknown stands for all that a hook does not know.
 const (
 	HealthInitial   HealthState = "initial"
 	HealthHealthy   HealthState = "healthy"
@@ -98,7 +98,7 @@ type DeleteResult struct {
 	// Waiting says for what, if it is not done.
 	Waiting string `json:"waiting,omitempty"`
 	// Left says what could not be removed although it is done: ListOwned shows
-	// it, so that it is tried again one day.
+	// it, so that it is tried again later.
 	Left       string   `json:"left,omitempty"`
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }

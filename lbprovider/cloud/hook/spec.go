@@ -15,7 +15,7 @@ type Scheme string
 
 // The schemes.
 const (
-	// SchemeInternetFacing: everybody.
+	// SchemeInternetFacing: all clients.
 	SchemeInternetFacing Scheme = "internet-facing"
 	// SchemeInternal: only the cloud network of the cluster.
 	SchemeInternal Scheme = "internal"

@@ -13,8 +13,8 @@ import (
 )
 
 // What an answer says is published: as an address, in conditions and events, in
-// annotations. So it is checked before anything of it is believed. A value that
-// cannot be makes the whole answer a failure; texts are made printable.
+// annotations. So it is checked before any of it is used. An impossible value
+// makes the whole answer a failure; texts are made printable.
 
 // Bounds of answers.
 const (
@@ -25,10 +25,10 @@ const (
 	longestWait = maxRetryAfter
 )
 
-// reason is what conditions take as one.
+// reason is the form of a condition's reason.
 var reason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,126}[A-Za-z0-9_])?$`)
 
-// id is what clouds call things.
+// id is the form of a cloud's ids.
 var id = regexp.MustCompile(`^[[:graph:]]*$`)
 
 // checker collects what is wrong with an answer.
@@ -45,14 +45,14 @@ func (c *checker) reason(field, value string) {
 	}
 }
 
-// id checks what we give back to the program, and show to users.
+// id checks an id that we send back to the program, and show to users.
 func (c *checker) id(field, value string) {
 	if len(value) > maxHandle || !id.MatchString(value) {
 		c.refuse("%s %q is longer than %d characters or has others than printable ASCII", field, hook.Printable(value), maxHandle)
 	}
 }
 
-// check looks through the answer of a method, and makes its texts printable.
+// check checks the answer of a method, and makes its texts printable.
 func check(out any) error {
 	c := &checker{}
 	switch out := out.(type) {
@@ -205,7 +205,7 @@ func (c *checker) refs(list []hook.Ref) {
 	}
 }
 
-// wait bounds a pause that an answer asks for.
+// wait limits a pause that an answer asks for.
 func wait(d hook.Duration) hook.Duration {
 	return hook.Duration(min(max(d.Std(), 0), longestWait))
 }

@@ -29,13 +29,13 @@ type Options struct {
 	// URL is https://host:port, unix:///path/of/a/socket, or http://host:port of
 	// this machine's loopback.
 	URL string
-	// CA are certificates in PEM that the server's is verified with; nil means
-	// those of the system.
+	// CA are the CA certificates in PEM that verify the server; nil means those of
+	// the system.
 	CA []byte
-	// Certificate is shown to the server, or nil. It is asked for at every
-	// handshake, so that it can be renewed.
+	// Certificate returns the client certificate, or is nil. It is called at every
+	// handshake, so that the certificate can be renewed.
 	Certificate func() (*tls.Certificate, error)
-	// Token returns the bearer token, or nil. It is asked for at every call.
+	// Token returns the bearer token, or is nil. It is called for every request.
 	Token func() (string, error)
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
@@ -54,7 +54,7 @@ var (
 	_ hook.DNSHook          = (*Client)(nil)
 )
 
-// New returns a client. It asks nothing yet.
+// New returns a client. It sends nothing yet.
 func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -68,7 +68,7 @@ func New(o Options) (*Client, error) {
 	switch u.Scheme {
 	case "https":
 	case "http":
-		// Anybody on the way could answer in its place, and read a token.
+		// A host on the way could answer in its place, and read a token.
 		if !Loopback(u.Hostname()) {
 			return nil, fmt.Errorf("the webhook's URL %q is plain http to another machine: use https, unix, or a loopback address such as 127.0.0.1", o.URL)
 		}
@@ -78,7 +78,7 @@ func New(o Options) (*Client, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", u.Path)
 		}
 	default:
-		return nil, fmt.Errorf("the webhook's URL %q begins with none of https://, http://, unix://", o.URL)
+		return nil, fmt.Errorf("the webhook's URL %q is invalid; begin it with https://, http:// or unix://", o.URL)
 	}
 	if o.CA != nil {
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
@@ -98,14 +98,14 @@ func Loopback(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// NoRedirect has a client follow no redirection: what a program's address is
-// says the administrator, and nobody who answers there.
+// NoRedirect has a client follow no redirection: the administrator chooses the
+// address of a program, not the program that answers.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Name returns "webhook:" and the URL.
 func (c *Client) Name() string { return "webhook:" + c.options.URL }
 
-// Capabilities asks what the program can do, and whether we speak alike.
+// Capabilities asks what the program can do, and whether it has our version.
 func (c *Client) Capabilities(ctx context.Context) (hook.Capabilities, error) {
 	var out hook.Capabilities
 	if _, err := c.post(ctx, PathCapabilities, Request{}, &out); err != nil {
@@ -117,8 +117,8 @@ func (c *Client) Capabilities(ctx context.Context) (hook.Capabilities, error) {
 	return out, nil
 }
 
-// Validate asks for problems. A program that does not answer has none to tell:
-// Ensure will say that it is not there.
+// Validate asks for problems. A program that does not answer reports none:
+// Ensure will report that it does not answer.
 func (c *Client) Validate(ctx context.Context, spec *hook.Spec) []hook.FieldProblem {
 	var out Problems
 	if _, err := c.post(ctx, PathValidate, Request{Spec: spec}, &out); err != nil {
@@ -152,7 +152,7 @@ func (c *Client) UpdateTargets(ctx context.Context, spec *hook.Spec) (*hook.Targ
 	return &out, nil
 }
 
-// Describe asks what is there.
+// Describe asks what exists.
 func (c *Client) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, error) {
 	var out hook.Result
 	if _, err := c.post(ctx, PathDescribe, Request{Ref: &ref}, &out); err != nil {
@@ -161,8 +161,8 @@ func (c *Client) Describe(ctx context.Context, ref hook.Ref) (*hook.Result, erro
 	return &out, nil
 }
 
-// Delete asks for the end of a load balancer. An answer 202 means that it is
-// not done yet.
+// Delete asks to delete a load balancer. An answer 202 means that it is not done
+// yet.
 func (c *Client) Delete(ctx context.Context, d *hook.Deletion) (*hook.DeleteResult, error) {
 	var out hook.DeleteResult
 	answer, err := c.post(ctx, PathDelete, Request{Ref: &d.Ref, Annotations: d.Annotations, Orphan: d.Orphan}, &out)
@@ -208,7 +208,7 @@ func (c *Client) EnsureRecord(ctx context.Context, record *hook.Record, zone hoo
 	return &out, nil
 }
 
-// DeleteRecord asks for the end of a record.
+// DeleteRecord asks to delete a record.
 func (c *Client) DeleteRecord(ctx context.Context, record *hook.Record, zone hook.Zone) error {
 	_, err := c.post(ctx, PathDeleteRecord, Request{Record: record, Zone: &zone}, nil)
 	if hook.ClassOf(err) == hook.ClassNotFound {
@@ -311,7 +311,7 @@ func (c *Client) retryAfter(h http.Header) time.Duration {
 	return min(max(at.Sub(c.options.Now()), 0), maxRetryAfter)
 }
 
-// failed makes an error of an answer that is one.
+// failed returns the error of an answer that is not 200 or 202.
 func failed(path string, a answer, text []byte) (*hook.Result, error) {
 	var f Failure
 	e := &hook.Error{Class: classOf(a.status), Action: path, RetryAfter: a.retryAfter}
@@ -324,7 +324,7 @@ func failed(path string, a answer, text []byte) (*hook.Result, error) {
 	}
 	if f.Result != nil {
 		if err := check(f.Result); err != nil {
-			f.Result = nil // the error itself is to be told
+			f.Result = nil // the error itself is reported
 		}
 	}
 	if slices.Contains(hook.Classes(), f.Error.Class) {
@@ -337,7 +337,7 @@ func failed(path string, a answer, text []byte) (*hook.Result, error) {
 	return f.Result, e
 }
 
-// breaker leaves a program that fails alone for a while.
+// breaker stops requests to a program that keeps failing, for a while.
 type breaker struct {
 	mu       sync.Mutex
 	failures int
@@ -349,7 +349,7 @@ const (
 	breakerTime     = 30 * time.Second
 )
 
-// open returns how long the program is still left alone.
+// open returns how long requests are still stopped.
 func (b *breaker) open(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -83,7 +83,7 @@ func (h *Handler) allowed(r *http.Request) bool {
 	return err == nil && isBearer && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(want)), []byte(have)) == 1
 }
 
-// call carries out a method. What it needs is there, or that is the error.
+// call calls a method of the hook. A missing parameter is an error.
 func (h *Handler) call(ctx context.Context, path string, in Request) (any, error) {
 	missing := func(field string) error {
 		return &hook.Error{Class: hook.ClassInvalidConfig, Field: field, Message: "is required"}

@@ -3,7 +3,7 @@
 // and Handler is the other side, around any hook written in Go.
 //
 // Every method is a POST of JSON; docs/cloud/webhook.md describes the protocol,
-// and package conformance tests an implementation of it.
+// and test/hookconformance tests an implementation of it.
 package webhook
 
 import (

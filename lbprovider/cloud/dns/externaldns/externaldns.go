@@ -144,7 +144,7 @@ func same(a, b *unstructured.Unstructured) bool {
 	return fmt.Sprint(a.Object["spec"]) == fmt.Sprint(b.Object["spec"])
 }
 
-// failed tells the API server's errors apart.
+// failed classifies the API server's errors.
 func failed(verb string, u *unstructured.Unstructured, err error) error {
 	if err == nil {
 		return nil

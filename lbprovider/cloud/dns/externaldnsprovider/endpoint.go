@@ -52,7 +52,7 @@ func endpointsOf(sets []dns.RRSet, adjusted []endpoint) []endpoint {
 	return list
 }
 
-// setsOf returns endpoints as sets. Several answers of one name, told apart by
+// setsOf returns endpoints as sets. Several answers of one name, distinguished by
 // an identifier, are not what a load balancer's name has; they are left alone.
 func setsOf(list []endpoint) []dns.RRSet {
 	var sets []dns.RRSet

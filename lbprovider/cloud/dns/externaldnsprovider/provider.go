@@ -2,9 +2,9 @@
 // without external-dns: the many DNS services that have one can be used as they
 // are. The provider is mostly a container beside the operator.
 //
-// The protocol has no conditions, so what somebody else writes between our look
-// and our change can be overwritten; the owner records keep who plays by their
-// rules apart.
+// The protocol has no conditions, so what another client writes between our look
+// and our change can be overwritten. The owner records separate clients that
+// follow them.
 package externaldnsprovider
 
 import (
@@ -28,7 +28,7 @@ import (
 // mediaType is version 1 of the protocol (external-dns, webhook provider).
 const mediaType = "application/external.dns.webhook+json;version=1"
 
-// maxBody is the largest answer: a provider tells all of its records.
+// maxBody is the largest answer: a provider returns all of its records.
 const maxBody = 64 << 20
 
 // Options say where the provider is.
@@ -143,7 +143,7 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 }
 
 // read returns the sets of the Record's names that the provider has. One
-// without a TTL has that of what is wanted: not every provider tells it.
+// without a TTL has that of what is wanted: not every provider returns it.
 func (p *Provider) read(ctx context.Context, r *hook.Record, wanted []dns.RRSet) ([]dns.RRSet, error) {
 	var all []endpoint
 	if err := p.call(ctx, http.MethodGet, "/records", nil, &all); err != nil {

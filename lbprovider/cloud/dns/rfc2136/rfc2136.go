@@ -3,7 +3,7 @@
 // and many others understand it.
 //
 // An update carries what must still hold of the records that it replaces
-// (RFC 2136, section 2.4), so that it never overwrites what somebody else wrote
+// (RFC 2136, section 2.4), so that it never overwrites what another client wrote
 // in the meantime.
 package rfc2136
 
@@ -111,7 +111,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	}
 	have, err := p.read(ctx, r)
 	if mayNotAsk(err) {
-		return p.ensureBlind(ctx, r, zone)
+		return p.ensureUnread(ctx, r, zone)
 	}
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	}
 	have, err := p.read(ctx, r)
 	if mayNotAsk(err) {
-		return p.deleteBlind(ctx, r, zone)
+		return p.deleteUnread(ctx, r, zone)
 	}
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	}
 	have, err := p.read(ctx, r, zone)
 	if mayNotRead(err) {
-		return p.ensureBlind(ctx, r, zone, wanted)
+		return p.ensureUnread(ctx, r, zone, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (p *Provider) DeleteRecord(ctx context.Context, r *hook.Record, zone hook.Z
 	case hook.ClassOf(err) == hook.ClassNotFound:
 		return nil
 	case mayNotRead(err):
-		return p.deleteBlind(ctx, r, zone, p.sets(ctx, r))
+		return p.deleteUnread(ctx, r, zone, p.sets(ctx, r))
 	case err != nil:
 		return err
 	}
@@ -195,7 +195,7 @@ func batchOf(have []dns.RRSet, c dns.Change) []types.Change {
 		}
 	}
 	add(types.ChangeActionDelete, c.Delete)
-	// Not UPSERT: what somebody else made since we read is not overwritten.
+	// Not UPSERT: what another client made since we read is not overwritten.
 	add(types.ChangeActionCreate, c.Create)
 	for _, s := range c.Update {
 		for _, h := range have {
@@ -208,7 +208,7 @@ func batchOf(have []dns.RRSet, c dns.Change) []types.Change {
 	return batch
 }
 
-// failed tells Route 53's errors apart (API reference, ChangeResourceRecordSets).
+// failed classifies Route 53's errors (API reference, ChangeResourceRecordSets).
 func (p *Provider) failed(action string, zone hook.Zone, err error) error {
 	e := *hook.AsError(aws.Classify(action, err))
 	batch := (*types.InvalidChangeBatch)(nil)
@@ -224,7 +224,7 @@ func (p *Provider) failed(action string, zone hook.Zone, err error) error {
 		e.Class = hook.ClassInvalidConfig
 		for _, race := range []string{"already exists", "but it was not found", mismatch, "conflicting RRSet"} {
 			if strings.Contains(e.Message, race) {
-				e.Class = hook.ClassBusy // Somebody wrote since we read; the next look tells.
+				e.Class = hook.ClassBusy // Another client wrote since we read; the next pass reads it.
 			}
 		}
 	case e.Code == "InvalidInput", e.Code == "InvalidDomainName":

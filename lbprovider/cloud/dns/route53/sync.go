@@ -51,7 +51,7 @@ func onItsWay(result *hook.RecordResult) *hook.RecordResult {
 }
 
 // landed asks Route 53 whether the last change of a record is everywhere. What
-// it does not tell within some minutes, or at all, holds nothing up: the change
+// it does not report within some minutes, or at all, delays nothing: the change
 // is in the zone.
 func (p *Provider) landed(ctx context.Context, r *hook.Record, zone hook.Zone, result *hook.RecordResult) *hook.RecordResult {
 	key := flightKey(r, zone)

@@ -19,8 +19,8 @@ type regional struct {
 }
 
 // targetZone returns the zone id of an AWS load balancer's name, by its region,
-// or "" for other names. It serves where nobody asked AWS, because another
-// controller made the load balancer; our own tells what DescribeLoadBalancers
+// or "" for other names. It serves if AWS was not asked, because another
+// controller made the load balancer; our own reports what DescribeLoadBalancers
 // said.
 func targetZone(target string) string {
 	region, network := balancer(target)

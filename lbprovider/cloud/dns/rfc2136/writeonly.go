@@ -13,7 +13,7 @@ import (
 const rightToAsk = "to ask the server for the zone's records (allow-query)"
 
 // mayNotAsk reports whether the server refuses questions. It may take updates
-// all the same: to hidden primary servers often nobody has a question.
+// all the same, such as a hidden primary server that answers no client.
 func mayNotAsk(err error) bool {
 	if err == nil {
 		return false
@@ -36,10 +36,10 @@ func (p *Provider) probe(ctx context.Context, zone string, refusal error) error 
 // refused reports whether the server rejected an update for what is in the zone.
 func refused(err error) bool { return hook.ClassOf(err) == hook.ClassBusy }
 
-// ensureBlind writes without asking. Whether anything changed cannot be told.
-func (p *Provider) ensureBlind(ctx context.Context, r *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
-	for _, try := range p.registry.DropBlind(dns.Sets(r), r) {
-		err := p.send(ctx, zone, blindUpdate(dns.Name(zone.Name), try))
+// ensureUnread writes without asking. Whether anything changed is not known.
+func (p *Provider) ensureUnread(ctx context.Context, r *hook.Record, zone hook.Zone) (*hook.RecordResult, error) {
+	for _, try := range p.registry.ReplaceUnread(dns.Sets(r), r) {
+		err := p.send(ctx, zone, conditionalUpdate(dns.Name(zone.Name), try))
 		if err == nil {
 			return &hook.RecordResult{Changed: true, Message: "written without the right " + rightToAsk + ", so changes by others go unseen"}, nil
 		}
@@ -50,8 +50,8 @@ func (p *Provider) ensureBlind(ctx context.Context, r *hook.Record, zone hook.Zo
 	return nil, dns.Unreadable(r, rightToAsk)
 }
 
-// blindUpdate returns the message of a change.
-func blindUpdate(zone string, b dns.Blind) *mdns.Msg {
+// conditionalUpdate returns the message of a change.
+func conditionalUpdate(zone string, b dns.ConditionalChange) *mdns.Msg {
 	m := new(mdns.Msg).SetUpdate(zone)
 	for _, s := range b.Proof {
 		m.Used(records(s))
@@ -69,11 +69,11 @@ func blindUpdate(zone string, b dns.Blind) *mdns.Msg {
 	return m
 }
 
-// deleteBlind removes what the zone itself says is ours, and what no owner
+// deleteUnread removes what the zone itself says is ours, and what no owner
 // record stands beside and leads where the Record says.
-func (p *Provider) deleteBlind(ctx context.Context, r *hook.Record, zone hook.Zone) error {
-	for _, try := range p.registry.RemoveBlind(dns.Sets(r), r) {
-		if err := p.send(ctx, zone, blindUpdate(dns.Name(zone.Name), try)); err != nil && !refused(err) {
+func (p *Provider) deleteUnread(ctx context.Context, r *hook.Record, zone hook.Zone) error {
+	for _, try := range p.registry.RemoveUnread(dns.Sets(r), r) {
+		if err := p.send(ctx, zone, conditionalUpdate(dns.Name(zone.Name), try)); err != nil && !refused(err) {
 			return err
 		}
 	}

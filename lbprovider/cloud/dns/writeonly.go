@@ -7,40 +7,40 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
-// Blind is a change for a zone that we may write to and may not read. It says
-// what must hold, and the zone itself refuses it otherwise, so that nothing of
-// somebody else's is overwritten.
-type Blind struct {
-	// Proof are sets that must be in the zone just so, and stay.
+// ConditionalChange is a change for a zone that we may write to and may not read.
+// It says what must hold, and the zone itself refuses it otherwise, so that no
+// record of another owner is overwritten.
+type ConditionalChange struct {
+	// Proof are sets that must be in the zone exactly so, and stay.
 	Proof []RRSet
 	// Absent are sets of whose name and type there must be none.
 	Absent []RRSet
-	// Drop are sets of whose name and type there shall be none afterwards,
-	// whatever they hold. Not every zone can do that unread.
+	// Drop are sets of whose name and type there are none afterwards, whatever
+	// they hold. Not every zone can do that unread.
 	Drop []RRSet
 	// Put are sets to be there afterwards, whatever was of their name and type.
 	Put []RRSet
 }
 
-// EnsureBlind returns what to try, one after the other, until the zone accepts
-// one. If it accepts none, the name is not ours. What proves that it is, is our
-// own owner record, which nobody else writes.
-func (g Registry) EnsureBlind(wanted []RRSet, r *hook.Record) []Blind {
+// EnsureUnread returns what to try, one after the other, until the zone accepts
+// one. If it accepts none, the name is not ours. Our own owner record, which no
+// other program writes, proves that it is.
+func (g Registry) EnsureUnread(wanted []RRSet, r *hook.Record) []ConditionalChange {
 	if g.None {
-		return []Blind{{Put: wanted}}
+		return []ConditionalChange{{Put: wanted}}
 	}
 	owners := make([]RRSet, 0, len(wanted))
 	for _, w := range wanted {
 		owners = append(owners, g.Owner(w, r))
 	}
 	if r.Adopt {
-		return []Blind{{Put: slices.Concat(wanted, owners)}}
+		return []ConditionalChange{{Put: slices.Concat(wanted, owners)}}
 	}
 	clashes := others(wanted)
-	var tries []Blind
+	var tries []ConditionalChange
 	// Each set may be ours already, or new: first all ours, in the end all new.
 	for ours := 1<<len(wanted) - 1; ours >= 0; ours-- {
-		b := Blind{Put: slices.Clone(wanted), Absent: slices.Clone(clashes)}
+		b := ConditionalChange{Put: slices.Clone(wanted), Absent: slices.Clone(clashes)}
 		for i, w := range wanted {
 			if ours&(1<<i) != 0 {
 				b.Proof = append(b.Proof, owners[i])
@@ -54,11 +54,11 @@ func (g Registry) EnsureBlind(wanted []RRSet, r *hook.Record) []Blind {
 	return tries
 }
 
-// DropBlind returns what to try, after EnsureBlind, where a zone can Drop what
-// it does not tell: it replaces sets of another type, such as a CNAME by
+// ReplaceUnread returns what to try, after EnsureUnread, if a zone can Drop what
+// we may not read: it replaces sets of another type, such as a CNAME by
 // addresses, if an owner record says that they are ours. Where whatever is
 // there may go, it is all there is to try.
-func (g Registry) DropBlind(wanted []RRSet, r *hook.Record) []Blind {
+func (g Registry) ReplaceUnread(wanted []RRSet, r *hook.Record) []ConditionalChange {
 	put := slices.Clone(wanted)
 	if !g.None {
 		for _, w := range wanted {
@@ -67,12 +67,12 @@ func (g Registry) DropBlind(wanted []RRSet, r *hook.Record) []Blind {
 	}
 	old := others(wanted)
 	if g.None || r.Adopt {
-		return []Blind{{Drop: old, Put: put}}
+		return []ConditionalChange{{Drop: old, Put: put}}
 	}
-	tries := g.EnsureBlind(wanted, r)
+	tries := g.EnsureUnread(wanted, r)
 	for i, o := range old {
 		owner := g.Owner(o, r)
-		b := Blind{Proof: []RRSet{owner}, Drop: []RRSet{o, {Name: owner.Name, Type: owner.Type}}, Put: put}
+		b := ConditionalChange{Proof: []RRSet{owner}, Drop: []RRSet{o, {Name: owner.Name, Type: owner.Type}}, Put: put}
 		for _, w := range wanted {
 			b.Absent = append(b.Absent, RRSet{Name: w.Name, Type: w.Type})
 		}
@@ -82,14 +82,14 @@ func (g Registry) DropBlind(wanted []RRSet, r *hook.Record) []Blind {
 	return tries
 }
 
-// RemoveBlind returns what to try, all of it, to take a Record out of a zone
-// that can Drop what it does not tell. What fails was not there, or not ours.
-func (g Registry) RemoveBlind(wanted []RRSet, r *hook.Record) []Blind {
-	var tries []Blind
+// RemoveUnread returns what to try, all of it, to take a Record out of a zone
+// that can Drop what we may not read. What fails was not there, or not ours.
+func (g Registry) RemoveUnread(wanted []RRSet, r *hook.Record) []ConditionalChange {
+	var tries []ConditionalChange
 	for _, w := range append(slices.Clone(wanted), others(wanted)...) {
 		bare := RRSet{Name: w.Name, Type: w.Type}
 		if len(w.Values) > 0 {
-			b := Blind{Proof: []RRSet{w}, Drop: []RRSet{bare}}
+			b := ConditionalChange{Proof: []RRSet{w}, Drop: []RRSet{bare}}
 			if !g.None {
 				b.Absent = []RRSet{{Name: g.OwnerName(w), Type: TypeTXT}}
 			}
@@ -97,7 +97,7 @@ func (g Registry) RemoveBlind(wanted []RRSet, r *hook.Record) []Blind {
 		}
 		if !g.None {
 			owner := g.Owner(w, r)
-			tries = append(tries, Blind{Proof: []RRSet{owner}, Drop: []RRSet{bare, {Name: owner.Name, Type: owner.Type}}})
+			tries = append(tries, ConditionalChange{Proof: []RRSet{owner}, Drop: []RRSet{bare, {Name: owner.Name, Type: owner.Type}}})
 		}
 	}
 	return tries
@@ -117,7 +117,7 @@ func others(wanted []RRSet) []RRSet {
 	return list
 }
 
-// Unreadable is the error where a zone accepts nothing of EnsureBlind.
+// Unreadable is the error where a zone accepts nothing of EnsureUnread.
 func Unreadable(r *hook.Record, right string) error {
 	return &hook.Error{
 		Class: hook.ClassConflict,

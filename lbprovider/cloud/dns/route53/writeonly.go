@@ -24,13 +24,13 @@ func mayNotRead(err error) bool {
 // refused reports whether Route 53 rejected a batch for what is in the zone.
 func refused(err error) bool { return hook.ClassOf(err) == hook.ClassBusy }
 
-// ensureBlind writes without reading. Whether anything changed cannot be told.
-func (p *Provider) ensureBlind(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) (*hook.RecordResult, error) {
+// ensureUnread writes without reading. Whether anything changed is not known.
+func (p *Provider) ensureUnread(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) (*hook.RecordResult, error) {
 	var err error
-	for _, try := range p.registry.EnsureBlind(wanted, r) {
+	for _, try := range p.registry.EnsureUnread(wanted, r) {
 		var info types.ChangeInfo
-		if info, err = p.sendAlone(ctx, zone, blindBatch(try)); err == nil {
-			// It is written anew each time, so nobody could be told of its last change.
+		if info, err = p.sendAlone(ctx, zone, conditionalBatch(try)); err == nil {
+			// It is written again each time, so its last change is not known.
 			return &hook.RecordResult{
 				Changed: true, Handle: strings.TrimPrefix(sdk.ToString(info.Id), "/change/"),
 				Message: "written without the right " + rightToRead + ", so changes by others go unseen",
@@ -46,9 +46,9 @@ func (p *Provider) ensureBlind(ctx context.Context, r *hook.Record, zone hook.Zo
 	return nil, dns.Unreadable(r, rightToRead)
 }
 
-// blindBatch is a change as Route 53 takes it: to delete a set needs it exactly
+// conditionalBatch is a change as Route 53 takes it: to delete a set needs it exactly
 // as it is, which proves that it is so.
-func blindBatch(b dns.Blind) []types.Change {
+func conditionalBatch(b dns.ConditionalChange) []types.Change {
 	var list []types.Change
 	for _, s := range b.Proof {
 		list = append(list, change(types.ChangeActionDelete, s), change(types.ChangeActionCreate, s))
@@ -63,10 +63,10 @@ func blindBatch(b dns.Blind) []types.Change {
 	return list
 }
 
-// deleteBlind removes what we wrote, if it still is as we wrote it. What is
-// there and cannot be told from ours is an error: left behind, the name would
-// lead to what somebody else gets next.
-func (p *Provider) deleteBlind(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) error {
+// deleteUnread removes what we wrote, if it still is as we wrote it. What is
+// there and cannot be distinguished from ours is an error: left behind, the name would
+// lead to what another owner gets next.
+func (p *Provider) deleteUnread(ctx context.Context, r *hook.Record, zone hook.Zone, wanted []dns.RRSet) error {
 	for _, s := range wanted {
 		own := []dns.RRSet{s}
 		if !p.registry.None {
