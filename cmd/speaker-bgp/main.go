@@ -36,7 +36,7 @@ const (
 )
 
 func main() {
-	memory.Unsampled()
+	memory.DisableSampling()
 	// JSON, so that the speaker can see where a line ends, whatever a peer sends.
 	logs := logging.Options{Format: logging.JSON}
 	logs.Register(flag.CommandLine)
@@ -44,7 +44,7 @@ func main() {
 	log := slog.New(logs.Handler(os.Stderr))
 	// The speaker decides when sessions end, also if its process group is told to.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	go memory.Thrift(context.Background(), memoryFloor, os.Getenv)
+	go memory.LimitGarbage(context.Background(), memoryFloor, os.Getenv)
 	debug.SetTraceback("single")
 	if err := sandbox.Enter(sandbox.Limits{Data: maxData, Files: maxFiles}); err != nil {
 		fmt.Fprintln(os.Stderr, "fatal error: BGP process cannot be confined:", err) // which the speaker tells

@@ -35,13 +35,13 @@ const memoryFloor = 40 << 20
 func main() {
 	opts := flags()
 	if opts.pprofAddress == "" {
-		memory.Unsampled()
+		memory.DisableSampling()
 	}
 	log := slog.New(opts.log.Handler(os.Stderr))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go memory.Thrift(ctx, memoryFloor, os.Getenv)
+	go memory.LimitGarbage(ctx, memoryFloor, os.Getenv)
 	if err := run(ctx, opts, log); err != nil {
 		log.Error("speaker stops", "err", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
-	"github.com/fairlead/fairlead/lbprovider/foreign"
+	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
@@ -37,8 +37,8 @@ type setting struct {
 func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
 	log := opts.log
 	var decider atomic.Pointer[speaker.Speaker]
-	var gate foreign.Gate
-	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, gate.Why, log)
+	var gate othermetallb.Waiter
+	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, gate.Reason, log)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liv
 	}
 	decider.Store(s)
 	go func() {
-		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetReach, log.With("part", "apiserver")); err != nil {
+		if err := speaker.WatchAPIServer(ctx, opts.rest, gossip.SetAPIReach, log.With("part", "apiserver")); err != nil {
 			log.Error("the API server is not watched", "err", err)
 		}
 	}()

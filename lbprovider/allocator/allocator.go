@@ -4,7 +4,7 @@
 // equal answers.
 //
 // The owner of an Allocator calls Converge for each Service. On start it does
-// so for the Services that hold addresses first, so that nobody is renumbered.
+// so for the Services that hold addresses first, so that no Service is renumbered.
 // An Allocator is not safe for concurrent use.
 package allocator
 
@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
-// Note is one thing to tell the user about a Service.
+// Note is one thing to report to the user about a Service.
 type Note struct {
 	Reason  api.Reason
 	Message string
@@ -151,7 +151,7 @@ func (a *Allocator) Release(key string) bool {
 	return true
 }
 
-// free forgets a slot that nobody uses.
+// free forgets a slot that no Service uses.
 func (a *Allocator) free(addr netip.Addr, s *slot) {
 	delete(a.slots, addr)
 	a.unshare(addr, s)

@@ -37,7 +37,7 @@ func (a *Allocator) Converge(req service.Request, status Held, problem *api.Find
 	}
 	switch {
 	case req.Headless:
-		// It cannot be told whether what it holds still fits.
+		// It is unknown whether what it holds still fits.
 		out.note(api.ReasonClusterFamily, true, "the service has no cluster IP that shows an IP family; it keeps what it has, if anything")
 		out.Addresses, out.Wanting = a.Held(req.Key), true
 		if before != nil {
@@ -70,7 +70,7 @@ func (a *Allocator) Converge(req service.Request, status Held, problem *api.Find
 	return out
 }
 
-// foreign says whether the status is somebody else's work, which is left alone:
+// foreign says whether the status is the work of another program, which is left alone:
 // addresses of no pool, or host names, that this provider did not write.
 func (a *Allocator) foreign(held []netip.Addr, status Held, out *Outcome) bool {
 	switch {

@@ -115,7 +115,7 @@ const (
 	Up        = protocol.Up
 )
 
-// Change tells that a session is in another state than before.
+// Change says that a session is in another state than before.
 type Change struct {
 	From, To State
 	// Diag says why the session went down.
@@ -125,7 +125,7 @@ type Change struct {
 }
 
 // Failed says that the peer was reachable and no longer is. It is false if
-// somebody ended the session on purpose, which says nothing about the path
+// the peer ended the session on purpose, which says nothing about the path
 // (RFC 5882 section 3.2).
 func (c Change) Failed() bool {
 	return c.From == Up && c.To == Down && !c.PeerAdminDown
@@ -142,7 +142,7 @@ type Status struct {
 	// Since is when the session entered State.
 	Since time.Time
 	// Diag is why the session went down for the last time, here and, as far as
-	// was heard, at the peer.
+	// was received, at the peer.
 	Diag, PeerDiag protocol.Diag
 	PeerState      State
 	// TxInterval is the interval at which packets go out, DetectionTime after how

@@ -60,7 +60,7 @@ func New(opts Options) (*Engine, error) {
 
 // Add starts a session. It fails if cfg is invalid, or with ErrExists. That the
 // peer or the socket cannot be reached is no error: it is tried again until it
-// works, and Session.Status tells of it.
+// works, and Session.Status reports it.
 func (e *Engine) Add(cfg Config) (*Session, error) {
 	cfg, err := cfg.normal()
 	if err != nil {

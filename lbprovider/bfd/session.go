@@ -11,12 +11,12 @@ import (
 
 const (
 	// backlog is how many packets may wait for a session. More come only from
-	// somebody who floods it.
+	// a host that floods it.
 	backlog = 32
 	// reopen is how soon a socket that could not be opened is tried again.
 	reopen = time.Second
 	// stall is the lateness of a timer which shows that this process did not get
-	// to run, so that packets may have arrived that nobody has read yet.
+	// to run, so that packets may have arrived that are not read yet.
 	stall = 5 * time.Millisecond
 	// stallGrace is how long to wait for such packets.
 	stallGrace = 10 * time.Millisecond
@@ -40,8 +40,8 @@ type Session struct {
 	closed   sync.Once
 	// ifindex is the index of cfg.Interface; 0: any, or not there.
 	ifindex   atomic.Int64
-	leads     *leads       // where cfg.Interface is none
-	floor     atomic.Int64 // the smallest TTL of a multihop session's packets
+	leads     *peerInterfaces // where cfg.Interface is none
+	floor     atomic.Int64    // the smallest TTL of a multihop session's packets
 	counts    counters
 	machine   *protocol.Machine
 	out       sender
@@ -57,7 +57,7 @@ func newSession(e *Engine, cfg Config, disc uint32) *Session {
 	s := &Session{
 		engine: e, cfg: cfg, disc: disc,
 		in: make(chan received, backlog), wake: make(chan struct{}, 1), closing: make(chan struct{}),
-		leads:     &leads{peer: cfg.Peer, vrf: cfg.VRF, indexes: routesTo},
+		leads:     &peerInterfaces{peer: cfg.Peer, vrf: cfg.VRF, indexes: routesTo},
 		machine:   protocol.NewMachine(disc, cfg.Profile.config(), rand.Float64),
 		out:       sender{cfg: cfg},
 		lastState: Down,
@@ -107,7 +107,7 @@ func (s *Session) expects(a arrival) bool {
 	if s.cfg.Interface != "" {
 		return int64(a.ifindex) == s.ifindex.Load()
 	}
-	return s.leads.to(a.ifindex, time.Now())
+	return s.leads.contains(a.ifindex, time.Now())
 }
 
 // minTTL returns the smallest TTL at which a packet is accepted. Nobody beyond
@@ -155,7 +155,7 @@ func (s *Session) Status() Status {
 	return st
 }
 
-// Close tells the peer that the session ends on purpose, and ends it. Changed is
+// Close announces to the peer that the session ends on purpose, and ends it. Changed is
 // not called for that. A session with the same peer may be added at once.
 func (s *Session) Close() {
 	s.closed.Do(func() {
@@ -188,7 +188,7 @@ func (s *Session) run() {
 	}
 }
 
-// receive takes a packet. One without our discriminator, which anybody can write,
+// receive takes a packet. One without our discriminator, which any host can send,
 // never ends a session that is Up, nor prolongs it: a peer that started again and
 // forgot this session is silent in it, and so lost after the detection time.
 func (s *Session) receive(r received) {

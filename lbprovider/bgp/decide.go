@@ -153,7 +153,7 @@ func exclude(req Request, ads []*config.BGPAdvertisement, nodes []election.Node,
 	if !req.Local {
 		doubts = nil
 	}
-	return election.StandBack(left, doubts, excluded)
+	return election.ExcludeDoubtful(left, doubts, excluded)
 }
 
 // exclusion says why a node must not announce, or is empty.

@@ -28,11 +28,11 @@ func Merge(peer Peer, offers []Offer) (routes []Route, refused int) {
 	merged := routes[:0]
 	for _, r := range routes {
 		if last := len(merged) - 1; last < 0 || merged[last].Prefix != r.Prefix {
-			merged = append(merged, Route{Prefix: r.Prefix, LocalPref: r.LocalPref, Prepend: r.Prepend, Communities: united(nil, r.Communities)})
+			merged = append(merged, Route{Prefix: r.Prefix, LocalPref: r.LocalPref, Prepend: r.Prepend, Communities: union(nil, r.Communities)})
 		} else {
 			merged[last].LocalPref = max(merged[last].LocalPref, r.LocalPref)
 			merged[last].Prepend = max(merged[last].Prepend, r.Prepend)
-			merged[last].Communities = united(merged[last].Communities, r.Communities)
+			merged[last].Communities = union(merged[last].Communities, r.Communities)
 		}
 	}
 	routes = merged
@@ -52,8 +52,8 @@ func compareCommunities(a, b config.Community) int {
 	return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), cmp.Compare(a.C, b.C))
 }
 
-// united returns the communities of both, sorted and without repetition.
-func united(a, b []config.Community) []config.Community {
+// union returns the communities of both, sorted and without repetition.
+func union(a, b []config.Community) []config.Community {
 	if len(b) == 0 {
 		return a
 	}

@@ -125,7 +125,7 @@ func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement, v6 bool) (why problem, 
 	return problem{}, false
 }
 
-// samePeers says whether some peer is told both.
+// samePeers says whether some peer is sent both.
 func samePeers(a, b *BGPAdvertisement) bool {
 	return len(a.Peers) == 0 || len(b.Peers) == 0 ||
 		slices.ContainsFunc(a.Peers, func(name string) bool { return slices.Contains(b.Peers, name) })

@@ -85,7 +85,7 @@ func (c Community) String() string {
 // Peer is one BGPPeer: one session on every selected node.
 type Peer struct {
 	Name string
-	// MyASN is our number, or the one that this peer is told instead of it.
+	// MyASN is our number, or the one that this peer sees instead of it.
 	MyASN, LocalASN uint32
 	// PeerASN is 0 if DynamicASN says how it is learned.
 	PeerASN    uint32
@@ -122,7 +122,7 @@ func (p *Peer) IBGP() bool {
 	return p.PeerASN == p.OwnASN()
 }
 
-// OwnASN is the AS number that the router is told.
+// OwnASN is the AS number that the router sees.
 func (p *Peer) OwnASN() uint32 {
 	if p.LocalASN != 0 {
 		return p.LocalASN

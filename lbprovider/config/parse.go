@@ -183,7 +183,7 @@ func (p *parser) pool(obj *v1beta1.IPAddressPool) {
 	}
 }
 
-// known tells of an annotation with a value that means nothing.
+// known reports an annotation with a value that means nothing.
 func (p *parser) known(object api.ObjectRef, obj metav1.Object, key string, values ...string) {
 	value, set := obj.GetAnnotations()[key]
 	if !set || slices.Contains(values, value) {

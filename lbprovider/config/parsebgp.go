@@ -239,7 +239,7 @@ func (p *parser) peer(obj *v1beta2.BGPPeer) {
 	}
 }
 
-// hint tells, once and not by each speaker, that a session could be protected by
+// hint reports, once and not by each speaker, that a session could be protected by
 // a password and is not.
 func (p *parser) hint(obj *v1beta2.BGPPeer) {
 	s := obj.Spec

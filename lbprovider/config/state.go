@@ -48,7 +48,7 @@ func State(c Consumer, findings []api.Finding) v1beta1.ConfigurationStateStatus 
 			continue
 		}
 		lines = append(lines, f.Object.String()+": "+f.Text())
-		// What must be corrected is told before what may come by itself.
+		// What must be corrected is listed before what may come by itself.
 		if condition.Status == metav1.ConditionTrue || f.Reason != api.ReasonMissingReference {
 			condition.Reason = v1beta1.ReasonConfigurationError
 			if f.Reason == api.ReasonMissingReference {

@@ -26,14 +26,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	beside := r.foreign.Load() != nil
+	beside := r.otherMetalLB.Load() != nil
 	switch {
 	case req == guardRequest || !r.started && !beside:
-		// The first pass is always a full one: those who hold addresses must
-		// be heard before anyone gets a new one.
-		return r.guarded(ctx, req)
+		// The first pass is always a full one: Services that hold addresses
+		// must be read before any gets a new one.
+		return r.checkOtherMetalLB(ctx, req)
 	case beside:
-		return reconcile.Result{}, nil // the pass after its end hears everything
+		return reconcile.Result{}, nil // the pass after its end reads everything
 	}
 	switch req {
 	case statusRequest:
@@ -41,9 +41,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	case usageRequest:
 		return reconcile.Result{}, r.writeUsages(ctx)
 	case configRequest:
-		return r.result(req), r.all(ctx)
+		return r.result(req), r.reconcileAll(ctx)
 	}
-	released, err := r.one(ctx, req.NamespacedName)
+	released, err := r.reconcileService(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -52,14 +52,14 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 	}
-	r.written()
+	r.enqueueStatusWrites()
 	return r.result(req), nil
 }
 
-// written has the statuses written that follow from what was decided.
-func (r *reconciler) written() {
-	r.later(statusRequest, statusDelay)
-	r.later(usageRequest, usageDelay)
+// enqueueStatusWrites has the statuses written that follow from what was decided.
+func (r *reconciler) enqueueStatusWrites() {
+	r.enqueueAfter(statusRequest, statusDelay)
+	r.enqueueAfter(usageRequest, usageDelay)
 }
 
 func (r *reconciler) result(req reconcile.Request) reconcile.Result {
@@ -69,8 +69,8 @@ func (r *reconciler) result(req reconcile.Request) reconcile.Result {
 	return reconcile.Result{}
 }
 
-// all reads the configuration and converges every Service, holders first.
-func (r *reconciler) all(ctx context.Context) error {
+// reconcileAll reads the configuration and converges every Service, holders first.
+func (r *reconciler) reconcileAll(ctx context.Context) error {
 	var list corev1.ServiceList
 	if err := r.client.List(ctx, &list); err != nil {
 		return fmt.Errorf("list services: %w", err)
@@ -104,17 +104,17 @@ func (r *reconciler) all(ctx context.Context) error {
 	if released {
 		errs = append(errs, r.retryPending(ctx))
 	}
-	r.written()
+	r.enqueueStatusWrites()
 	return errors.Join(errs...)
 }
 
-// one converges the Service of that name. It says whether others may now succeed.
-func (r *reconciler) one(ctx context.Context, name types.NamespacedName) (released bool, err error) {
+// reconcileService converges the Service of that name. It says whether others may now succeed.
+func (r *reconciler) reconcileService(ctx context.Context, name types.NamespacedName) (released bool, err error) {
 	var svc corev1.Service
 	if err := r.client.Get(ctx, name, &svc); apierrors.IsNotFound(err) {
 		delete(r.pending, name)
-		delete(r.toldForeign, name)
-		delete(r.unsaid, name)
+		delete(r.reportedForeign, name)
+		delete(r.unsentNotes, name)
 		return r.alloc.Release(name.String()), nil
 	} else if err != nil {
 		return false, fmt.Errorf("get service %s: %w", name, err)
@@ -160,9 +160,9 @@ func (r *reconciler) converge(ctx context.Context, svc *corev1.Service) (release
 	out := r.alloc.Converge(req, allocator.Held{Addresses: held, Ours: ours, Names: names}, problem)
 	if out.Foreign {
 		delete(r.pending, name)
-		if !r.toldForeign[name] {
-			r.toldForeign[name] = true
-			r.tell(svc, out.Notes)
+		if !r.reportedForeign[name] {
+			r.reportedForeign[name] = true
+			r.report(svc, out.Notes)
 		}
 		return false, nil
 	}

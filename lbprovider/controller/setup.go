@@ -5,7 +5,7 @@
 //
 // One worker does everything, because the allocator is one state. Its memory is
 // made of the Services' own status on start, so nothing else is stored and a
-// restart renumbers nobody.
+// restart renumbers no Service.
 package controller
 
 import (
@@ -41,7 +41,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/allocator"
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/configstate"
-	"github.com/fairlead/fairlead/lbprovider/foreign"
+	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
@@ -112,14 +112,14 @@ type reconciler struct {
 	log     *slog.Logger
 	metrics *gauges
 
-	// foreign is another provider that runs; while there is one, nothing is
+	// otherMetalLB is another provider that runs; while there is one, nothing is
 	// given or written.
-	foreign atomic.Pointer[string]
-	// blind is why it cannot be seen whether there is one.
-	blind   atomic.Pointer[string]
-	started bool
-	cfg     *config.Config
-	// reporter is told how far cfg is valid; findings are those of cfg, by
+	otherMetalLB atomic.Pointer[string]
+	// lookupFailed is why it cannot be seen whether there is one.
+	lookupFailed atomic.Pointer[string]
+	started      bool
+	cfg          *config.Config
+	// reporter gets how far cfg is valid; findings are those of cfg, by
 	// object.
 	reporter *configstate.Reporter
 	findings map[api.ObjectRef][]api.Finding
@@ -127,14 +127,14 @@ type reconciler struct {
 	// pending are Services of ours that have no address, or lack one of the
 	// second family.
 	pending map[types.NamespacedName]bool
-	// toldForeign are Services that were left alone with an event.
-	toldForeign map[types.NamespacedName]bool
-	// unsaid are notes whose write has failed so far.
-	unsaid map[types.NamespacedName][]allocator.Note
-	// overwritten is what the cache may still show.
-	overwritten overwritten
-	// later wakes the worker with a request after a delay.
-	later func(reconcile.Request, time.Duration)
+	// reportedForeign are Services that were left alone with an event.
+	reportedForeign map[types.NamespacedName]bool
+	// unsentNotes are notes whose write has failed so far.
+	unsentNotes map[types.NamespacedName][]allocator.Note
+	// staleVersions is what the cache may still show.
+	staleVersions staleVersions
+	// enqueueAfter wakes the worker with a request after a delay.
+	enqueueAfter func(reconcile.Request, time.Duration)
 }
 
 // Setup adds the address controller, and the keeper of the speakers' key, to
@@ -158,9 +158,9 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		events: mgr.GetEventRecorderFor("fairlead-addresses"), //nolint:staticcheck // see above
 		opts:   opts, log: opts.Log.With("part", "addresses"), metrics: gauges,
 		alloc: allocator.New(), cfg: nil,
-		pending: map[types.NamespacedName]bool{}, toldForeign: map[types.NamespacedName]bool{},
-		unsaid: map[types.NamespacedName][]allocator.Note{}, overwritten: overwritten{},
-		later: func(reconcile.Request, time.Duration) {},
+		pending: map[types.NamespacedName]bool{}, reportedForeign: map[types.NamespacedName]bool{},
+		unsentNotes: map[types.NamespacedName][]allocator.Note{}, staleVersions: staleVersions{},
+		enqueueAfter: func(reconcile.Request, time.Duration) {},
 	}
 	r.reporter = configstate.New(configstate.Options{Reader: r.reader, Writer: r.client, Namespace: opts.Namespace, Log: r.log})
 	if err := mgr.Add(r.reporter); err != nil {
@@ -172,7 +172,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 	if err := mgr.AddReadyzCheck("addresses", r.ready); err != nil {
 		return fmt.Errorf("set up readiness of the address controller: %w", err)
 	}
-	keeper := &keyKeeper{reader: mgr.GetAPIReader(), writer: mgr.GetClient(), namespace: opts.Namespace, name: opts.MemberlistSecret, log: r.log}
+	keeper := &secretCreator{reader: mgr.GetAPIReader(), writer: mgr.GetClient(), namespace: opts.Namespace, name: opts.MemberlistSecret, log: r.log}
 	if err := mgr.Add(keeper); err != nil {
 		return fmt.Errorf("set up keeper of secret %s/%s: %w", opts.Namespace, opts.MemberlistSecret, err)
 	}
@@ -198,9 +198,9 @@ func (r *reconciler) watch(mgr ctrl.Manager) error {
 			return []reconcile.Request{statusRequest}
 		})).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.later = q.AddAfter
+			r.enqueueAfter = q.AddAfter
 			q.Add(configRequest) // also without any pool the state must be made known
-			q.AddAfter(guardRequest, foreign.Interval)
+			q.AddAfter(guardRequest, othermetallb.Interval)
 			return nil
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).

@@ -148,14 +148,14 @@ func (r *reconciler) writeStatus(ctx context.Context, is, want client.Object, ne
 	if equality.Semantic.DeepEqual(is, want) {
 		return nil
 	}
-	if r.overwritten.behind(is) {
-		r.later(statusRequest, statusDelay)
+	if r.staleVersions.isStale(is) {
+		r.enqueueAfter(statusRequest, statusDelay)
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, want); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status of %T %s: %w", want, want.GetName(), err)
 	}
-	r.overwritten.wrote(is, want)
+	r.staleVersions.noteWrite(is, want)
 	for _, f := range news {
 		r.log.Info("configuration", "finding", f.String())
 		kind := corev1.EventTypeWarning

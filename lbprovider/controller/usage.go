@@ -55,13 +55,13 @@ func (r *reconciler) writeUsage(ctx context.Context, pool *v1beta1.IPAddressPool
 		return client.IgnoreAlreadyExists(r.client.Create(ctx, want))
 	case equality.Semantic.DeepEqual(is, want):
 		return nil
-	case r.overwritten.behind(is):
-		r.later(usageRequest, usageDelay)
+	case r.staleVersions.isStale(is):
+		r.enqueueAfter(usageRequest, usageDelay)
 		return nil
 	}
 	if err := r.client.Update(ctx, want); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.overwritten.wrote(is, want)
+	r.staleVersions.noteWrite(is, want)
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/allocator"
 )
 
-// write brings svc's status and annotation to out, if they differ, and tells
-// the user what happened. The notes are told only with a write, so that a
-// state that lasts is told once.
+// write brings svc's status and annotation to out, if they differ, and reports
+// to the user what happened. The notes are reported only with a write, so that a
+// state that lasts is reported once.
 func (r *reconciler) write(ctx context.Context, svc *corev1.Service, out allocator.Outcome) error {
 	want := svc.DeepCopy()
 	if !slices.EqualFunc(svc.Status.LoadBalancer.Ingress, out.Addresses, same) {
@@ -73,33 +73,33 @@ func (r *reconciler) update(ctx context.Context, svc, want *corev1.Service, note
 		return nil
 	}
 	name := client.ObjectKeyFromObject(svc)
-	notes = append(r.unsaid[name], notes...)
-	delete(r.unsaid, name)
-	if r.overwritten.behind(svc) {
+	notes = append(r.unsentNotes[name], notes...)
+	delete(r.unsentNotes, name)
+	if r.staleVersions.isStale(svc) {
 		if len(notes) > 0 {
-			r.unsaid[name] = notes
+			r.unsentNotes[name] = notes
 		}
 		return nil // the event of what was written brings it here again
 	}
 	err := r.client.Status().Update(ctx, want)
 	switch {
 	case err == nil:
-		r.overwritten.wrote(svc, want)
-		r.tell(svc, notes)
+		r.staleVersions.noteWrite(svc, want)
+		r.report(svc, notes)
 		return nil
 	case apierrors.IsNotFound(err):
 		return nil
 	}
-	r.unsaid[name] = notes // what was decided is to be told once it is written
+	r.unsentNotes[name] = notes // what was decided is reported once it is written
 	if apierrors.IsConflict(err) {
 		// The cache is behind. What is decided stands; write it again soon.
-		r.later(reconcile.Request{NamespacedName: name}, conflictDelay)
+		r.enqueueAfter(reconcile.Request{NamespacedName: name}, conflictDelay)
 		return nil
 	}
 	return fmt.Errorf("write status of service %s: %w", name, err)
 }
 
-func (r *reconciler) tell(svc *corev1.Service, notes []allocator.Note) {
+func (r *reconciler) report(svc *corev1.Service, notes []allocator.Note) {
 	for _, n := range notes {
 		kind := corev1.EventTypeNormal
 		if n.Warning {

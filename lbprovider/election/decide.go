@@ -65,7 +65,7 @@ const (
 	ExcludedLeaving       Exclusion = "the Service's pod there is about to stop"
 	ExcludedDraining      Exclusion = "its speaker is about to stop"
 	ExcludedDrained       Exclusion = "it is drained by annotation"
-	ExcludedLost          Exclusion = "its speaker cannot reach the API server"
+	ExcludedAPILost       Exclusion = "its speaker cannot reach the API server"
 	ExcludedSettling      Exclusion = "its speaker has just started"
 	ExcludedNoLocal       Exclusion = "it has no ready endpoint, and externalTrafficPolicy is Local"
 	ExcludedAdvertisement Exclusion = "no advertisement selects it"
@@ -85,9 +85,9 @@ type Node struct {
 	Alive bool
 	// Draining and Settling are what its speaker says of itself.
 	Draining, Settling bool
-	// Lost says that its speaker has not reached the API server for a while,
-	// so that it decides from old facts.
-	Lost bool
+	// APILost says that its speaker has not reached the API server for a while,
+	// so that it decides from old data.
+	APILost bool
 	// Drained says that a user wants its addresses moved away.
 	Drained bool
 	// Interfaces are those on which its speaker can announce; nil if unknown.
@@ -170,7 +170,7 @@ func Decide(req Request, nodes []Node, self string) Decision {
 	if len(req.Endpoints) == 0 {
 		return Decision{Reason: NoReadyEndpoints}
 	}
-	field := newField(nodes)
+	field := newCandidateNodes(nodes)
 	exclude(req, ads, field)
 	var candidates []Candidate
 	for i := range nodes {
@@ -210,7 +210,7 @@ func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 	if len(ads) == 0 {
 		return nil, NoMatchingAdvertisement
 	}
-	// One that does not select this Service tells nodes nothing about it.
+	// One that does not select this Service says nothing about it.
 	if req.Shared && slices.ContainsFunc(ads, func(ad *config.L2Advertisement) bool { return len(ad.Services) > 0 }) {
 		return nil, SharedIPWithServiceSelector
 	}
@@ -218,30 +218,30 @@ func advertisements(req Request) ([]*config.L2Advertisement, Reason) {
 }
 
 // exclude takes the nodes out that may not own the address, and notes why.
-func exclude(req Request, ads []*config.L2Advertisement, field *field) {
+func exclude(req Request, ads []*config.L2Advertisement, field *candidateNodes) {
 	for i := range field.nodes {
-		if why := hard(req, ads, &field.nodes[i]); why != "" {
-			field.take(i, why)
+		if why := mustNotAnnounce(req, ads, &field.nodes[i]); why != "" {
+			field.exclude(i, why)
 		}
 	}
 	if req.IPv6 {
-		field.standBack(ExcludedNoIPv6, func(n *Node) bool { return !reaches(ads, n, n.WithoutIPv6) })
+		field.excludeUnlessAll(ExcludedNoIPv6, func(n *Node) bool { return !reaches(ads, n, n.WithoutIPv6) })
 	}
 	doubts := req.Doubts
 	if !req.Local {
 		doubts = nil
 	}
-	field.doubtful(doubts)
-	field.standBack(ExcludedSettling, func(n *Node) bool { return n.Settling })
+	field.excludeDoubtful(doubts)
+	field.excludeUnlessAll(ExcludedSettling, func(n *Node) bool { return n.Settling })
 }
 
-// StandBack leaves out the nodes that had better not announce, and notes why,
+// ExcludeDoubtful leaves out the nodes that had better not announce, and notes why,
 // the worst first. Where none would be left, they stay: an address on a
 // doubtful node is better than on none. What is returned is nodes itself if none
 // is left out.
-func StandBack(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
-	f := newField(nodes)
-	f.doubtful(doubts)
+func ExcludeDoubtful(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
+	f := newCandidateNodes(nodes)
+	f.excludeDoubtful(doubts)
 	if f.left == len(nodes) {
 		return nodes
 	}
@@ -255,7 +255,7 @@ func StandBack(nodes []Node, doubts, excluded map[string]Exclusion) []Node {
 	return kept
 }
 
-func hard(req Request, ads []*config.L2Advertisement, n *Node) Exclusion {
+func mustNotAnnounce(req Request, ads []*config.L2Advertisement, n *Node) Exclusion {
 	switch {
 	case n.Excluded:
 		return ExcludedLabel
@@ -284,7 +284,7 @@ func covering(ads []*config.L2Advertisement, n Node) []*config.L2Advertisement {
 }
 
 // reaches says whether n has an interface, but for those in except, that one of
-// the advertisements that select it allows. A node that does not tell its interfaces gets the benefit of
+// the advertisements that select it allows. A node that does not report its interfaces gets the benefit of
 // the doubt.
 func reaches(ads []*config.L2Advertisement, n *Node, except []string) bool {
 	if n.Interfaces == nil {

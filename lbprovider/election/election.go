@@ -1,5 +1,5 @@
 // Package election decides which node answers for an address, and says why. It
-// is pure and stateless: every speaker computes it alone from the same facts
+// is pure and stateless: every speaker computes it alone from the same data
 // and comes to the same result, so the nodes need not talk about it.
 //
 //	all nodes ── exclude (with reason) ─→ candidates ── order ─→ owner
@@ -7,7 +7,7 @@
 // The order is MetalLB's: preference score, then the hash of node and address.
 // When a node comes or goes, only the addresses it owns move.
 //
-// Decide tells everything about one address. An Electorate tells only who owns
+// Decide returns everything about one address. An Electorate returns only who owns
 // it, thousands of times as fast as nodes come and go.
 package election
 

@@ -166,8 +166,8 @@ func TestDecide(t *testing.T) {
 			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedDrained},
 		},
 		{
-			name: "without the API server", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.Lost = true }),
-			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedLost},
+			name: "without the API server", ads: []spec{{}}, nodes: change("node-b", func(n *Node) { n.APILost = true }),
+			owner: "node-a", excluded: map[string]Exclusion{"node-b": ExcludedAPILost},
 		},
 		{
 			name: "the lesser doubt wins", ads: []spec{{}},

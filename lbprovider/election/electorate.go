@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/config"
 )
 
-// Verdict is what a speaker acts upon: who announces an address. Decide tells
+// Verdict is what a speaker acts upon: which node announces an address. Decide returns
 // the same with all candidates and all reasons.
 type Verdict struct {
 	Announce bool
@@ -36,7 +36,7 @@ type Electorate struct {
 	self  string
 	nodes []Node
 	ranks ranks
-	views []view
+	views []adView
 }
 
 // Set replaces the nodes, which must not be changed afterwards. The
@@ -46,16 +46,16 @@ func (e *Electorate) Set(nodes []Node, self string) {
 	e.ranks.set(nodes)
 }
 
-// view is how the nodes stand towards some advertisements.
-type view struct {
+// adView is how the nodes stand towards some advertisements.
+type adView struct {
 	ads   []*config.L2Advertisement
-	nodes []standing
+	nodes []nodeState
 	// best is the highest score.
 	best int
 }
 
-// standing is what holds for a node whatever the address.
-type standing struct {
+// nodeState is what holds for a node whatever the address.
+type nodeState struct {
 	// out says that it may not announce.
 	out bool
 	// doubts are reasons against it, the worst the most significant bit: of the
@@ -65,12 +65,12 @@ type standing struct {
 	score  int
 }
 
-// The doubts, in the order in which nodes stand back.
+// The doubts, in the order in which nodes are excluded.
 const (
 	doubtSettling uint8 = 1 << iota
 	doubtNotReady
 	doubtDrained
-	doubtLost
+	doubtAPILost
 	doubtDraining
 	doubtLeaving
 	doubtSilent
@@ -99,7 +99,7 @@ func (e *Electorate) Elect(req Request) Verdict {
 
 // winner returns the node with the least doubts, of those the one with the
 // highest score, and of those the first by hash; nil if none may announce.
-func (e *Electorate) winner(req *Request, v *view) *Node {
+func (e *Electorate) winner(req *Request, v *adView) *Node {
 	var winner *Node
 	var least uint8
 	var best int
@@ -146,16 +146,16 @@ func doubtsOf(req *Request, node string) uint8 {
 }
 
 // view returns how the nodes stand towards the advertisements.
-func (e *Electorate) view(ads []*config.L2Advertisement) *view {
+func (e *Electorate) view(ads []*config.L2Advertisement) *adView {
 	for i := range e.views {
 		if slices.Equal(e.views[i].ads, ads) {
 			return &e.views[i]
 		}
 	}
-	v := view{ads: slices.Clone(ads), nodes: make([]standing, len(e.nodes))}
+	v := adView{ads: slices.Clone(ads), nodes: make([]nodeState, len(e.nodes))}
 	for i := range e.nodes {
 		n := &e.nodes[i]
-		v.nodes[i] = standing{out: hard(Request{}, ads, n) != "", doubts: doubts(ads, n), score: score(ads, *n)}
+		v.nodes[i] = nodeState{out: mustNotAnnounce(Request{}, ads, n) != "", doubts: doubts(ads, n), score: score(ads, *n)}
 		v.best = max(v.best, v.nodes[i].score)
 	}
 	e.views = append(e.views, v)
@@ -170,7 +170,7 @@ func doubts(ads []*config.L2Advertisement, n *Node) uint8 {
 	}{
 		{doubtNoIPv6, !reaches(ads, n, n.WithoutIPv6)},
 		{doubtDraining, n.Draining},
-		{doubtLost, n.Lost},
+		{doubtAPILost, n.APILost},
 		{doubtDrained, n.Drained},
 		{doubtNotReady, !n.Ready},
 		{doubtSettling, n.Settling},

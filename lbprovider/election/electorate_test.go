@@ -77,7 +77,7 @@ func randomNodes(maybe func(int) bool, round int) []Node {
 		}
 		n := Node{
 			Name: fmt.Sprintf("n%02d", i), Labels: labels.Set{"zone": fmt.Sprint(i % 3)},
-			Alive: !maybe(5), Ready: !maybe(5), Drained: maybe(5), Draining: maybe(5), Lost: maybe(5), Settling: maybe(5),
+			Alive: !maybe(5), Ready: !maybe(5), Drained: maybe(5), Draining: maybe(5), APILost: maybe(5), Settling: maybe(5),
 			Excluded: maybe(9), NetworkUnavailable: maybe(9),
 		}
 		if !maybe(3) {

@@ -83,7 +83,7 @@ type Session struct {
 	Error string     `json:"error,omitempty"`
 }
 
-// Announced says whether anybody announces the addresses.
+// Announced says whether some node announces the addresses.
 func (a *Answer) Announced() bool {
 	up := slices.ContainsFunc(a.BGP, func(s Session) bool { return s.State == "Established" })
 	return a.Owner != "" && len(a.Disagree) == 0 || up

@@ -18,7 +18,7 @@ const (
 	// conflictPause bounds how often a foreign claim leads to a new burst.
 	conflictPause = 5 * time.Second
 	// conflictDelay is the time between such a claim and the burst. The other
-	// may be the new owner of which this node is about to hear.
+	// may be the new owner of which this node is about to learn.
 	conflictDelay = 500 * time.Millisecond
 	// DefaultRefresh keeps switches from forgetting where an idle address is.
 	DefaultRefresh = time.Minute
@@ -32,10 +32,10 @@ type Claim struct {
 	// here, requests are answered until the other announces itself, or for
 	// yieldTime; unasked, nothing is sent.
 	Yield bool
-	// Lost is when the node that announced the address before was found dead;
+	// OwnerDiedAt is when the node that announced the address before was found dead;
 	// zero if that is not why it is announced here. The time that passes until the
 	// first frame goes out is measured.
-	Lost time.Time
+	OwnerDiedAt time.Time
 	// counts is set by the Announcer.
 	counts *counts
 }
@@ -88,12 +88,12 @@ type state struct {
 	*Announcer
 	ports  map[string]*port
 	bursts map[netip.Addr]*burst
-	// foreign is when a claim of another was last answered.
-	foreign map[netip.Addr]time.Time
+	// lastConflict is when a claim of another was last answered.
+	lastConflict map[netip.Addr]time.Time
 	// yields are the addresses being given up, and when to stop at the latest.
 	yields map[netip.Addr]time.Time
-	// left is closed when nothing is announced any more.
-	left []chan struct{}
+	// drained is closed when nothing is announced any more.
+	drained []chan struct{}
 	// names and without are what LinksChanged was called with.
 	names, without []string
 
@@ -133,7 +133,7 @@ func (a *Announcer) Announce(claims map[netip.Addr]Claim) {
 }
 
 // Refresh announces every address again, as after a partition of the network.
-func (a *Announcer) Refresh() { a.do <- func(s *state) { s.again() } }
+func (a *Announcer) Refresh() { a.do <- func(s *state) { s.restartBursts() } }
 
 // ours says whether a hardware address is one of this node's.
 func (a *Announcer) ours(m mac) bool { return (*a.own.Load())[m] }
@@ -149,7 +149,7 @@ func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
 // Run works until ctx ends; then it closes everything. It returns no error:
 // interfaces that cannot be used are tried again forever.
 func (a *Announcer) Run(ctx context.Context) {
-	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, foreign: map[netip.Addr]time.Time{}, yields: map[netip.Addr]time.Time{}}
+	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, lastConflict: map[netip.Addr]time.Time{}, yields: map[netip.Addr]time.Time{}}
 	defer s.close()
 	changed := make(chan struct{}, 1)
 	go watchLinks(ctx, a.log, changed)
@@ -169,8 +169,8 @@ func (a *Announcer) Run(ctx context.Context) {
 			}
 		}
 		timer.Stop()
-		s.yielded(time.Now())
-		s.speak(time.Now())
+		s.endYields(time.Now())
+		s.sendDue(time.Now())
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 		}
 		delete(s.yields, addr)
 		s.log.Info("announcing", "address", addr, "interfaces", c.Interfaces)
-		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh, lost: c.Lost}
+		s.bursts[addr] = &burst{start: now, refresh: s.opts.Refresh, ownerDiedAt: c.OwnerDiedAt}
 	}
 	s.claims.Store(&next)
 	for _, p := range s.ports {
@@ -232,7 +232,7 @@ func (s *state) replace(next map[netip.Addr]Claim) {
 	}
 }
 
-func (s *state) again() {
+func (s *state) restartBursts() {
 	now := time.Now()
 	for _, b := range s.bursts {
 		b.restart(now)
@@ -254,10 +254,10 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	(*s.claims.Load())[addr].counts.conflicts.Add(1)
 	now := time.Now()
 	b.hold(now.Add(conflictDelay))
-	if !b.over() || now.Sub(s.foreign[addr]) < conflictPause {
+	if !b.over() || now.Sub(s.lastConflict[addr]) < conflictPause {
 		return
 	}
-	s.foreign[addr] = now
+	s.lastConflict[addr] = now
 	s.log.Info("another host claims an address that is announced here", "address", addr, "mac", by.addr().String(), "interface", on)
 	b.restart(now.Add(conflictDelay))
 	if s.opts.Conflict != nil {
@@ -265,8 +265,8 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	}
 }
 
-// speak sends what is due.
-func (s *state) speak(now time.Time) {
+// sendDue sends what is due.
+func (s *state) sendDue(now time.Time) {
 	if len(s.ports) == 0 {
 		return
 	}
@@ -278,19 +278,19 @@ func (s *state) speak(now time.Time) {
 		}
 		first := b.sent == 0
 		b.mark(now)
-		switch told := s.tell(addr, claims[addr]); {
-		case told && !b.lost.IsZero():
-			s.opts.Metrics.failover.Observe(time.Since(b.lost).Seconds())
-			b.lost = time.Time{}
+		switch told := s.announceOn(addr, claims[addr]); {
+		case told && !b.ownerDiedAt.IsZero():
+			s.opts.Metrics.failover.Observe(time.Since(b.ownerDiedAt).Seconds())
+			b.ownerDiedAt = time.Time{}
 		case !told && first:
 			s.log.Error("no interface can announce the address; for IPv6 it needs some IPv6 address", "address", addr, "interfaces", claims[addr].Interfaces)
 		}
 	}
 }
 
-// tell announces an address by all interfaces of its claim, and says whether
+// announceOn announces an address by all interfaces of its claim, and says whether
 // there was one.
-func (s *state) tell(addr netip.Addr, c Claim) (told bool) {
+func (s *state) announceOn(addr netip.Addr, c Claim) (told bool) {
 	for _, p := range s.ports {
 		if !c.on(p.name) {
 			continue

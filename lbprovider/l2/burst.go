@@ -2,7 +2,7 @@ package l2
 
 import "time"
 
-// offsets returns when the gratuitous frames of a burst go out. The first tells
+// offsets returns when the gratuitous frames of a burst go out. The first shows
 // everyone at once; one 1.1 s later reaches Linux neighbours that ignore changes
 // within a second of the last (locktime); the rest is for frames that get lost.
 func offsets() []time.Duration {
@@ -20,8 +20,8 @@ type burst struct {
 	last    time.Time
 	// held is before when nothing goes out.
 	held time.Time
-	// lost is Claim.Lost, until a frame has gone out.
-	lost time.Time
+	// ownerDiedAt is Claim.Lost, until a frame has gone out.
+	ownerDiedAt time.Time
 }
 
 // due returns when the next frame goes out; false if never.
@@ -40,7 +40,7 @@ func (b *burst) due() (at time.Time, ever bool) {
 }
 
 // hold lets nothing out until then: another has just claimed the address. If it
-// is the new owner, this node is about to hear of that, and must not draw
+// is the new owner, this node is about to learn that, and must not draw
 // clients back in the meantime.
 func (b *burst) hold(until time.Time) { b.held = until }
 

@@ -59,7 +59,7 @@ func (s *state) open(l link) {
 	if l.v6 {
 		s.listen(p, p.ndp, ndp)
 	}
-	s.again()
+	s.restartBursts()
 }
 
 // listen starts a receiver.
@@ -89,7 +89,7 @@ func (s *state) close() {
 	}
 }
 
-// join lets a port hear the questions for what is announced.
+// join lets a port receive the questions for what is announced.
 func (s *state) join(p *port) {
 	if err := p.join(*s.claims.Load()); err != nil {
 		// Most cards and switches pass everything on, so this rarely shows.

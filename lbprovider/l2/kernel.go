@@ -48,7 +48,7 @@ func arpIgnore(name string) (int, error) {
 	return n, nil
 }
 
-// checkKernel tells of a kernel that gets in the way.
+// checkKernel reports a kernel that gets in the way.
 func (s *state) checkKernel(usable []link) {
 	now, err := kernelAnswers(usable)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rescan is how often the interfaces are read although no change was told.
+// rescan is how often the interfaces are read although no change was reported.
 const rescan = 30 * time.Second
 
 // DefaultExcludedInterfaces are patterns of interfaces that lead to pods and
@@ -59,7 +59,7 @@ func links(excluded []*regexp.Regexp) (usable []link, own map[mac]bool, err erro
 		switch {
 		case slices.ContainsFunc(excluded, matches),
 			len(a.HardwareAddr) != hwLen,
-			a.RawFlags&flagUp == 0, a.RawFlags&flagRunning == 0, // no cable: nobody would hear us
+			a.RawFlags&flagUp == 0, a.RawFlags&flagRunning == 0, // no cable: no frame would arrive
 			a.RawFlags&flagNoARP != 0, a.RawFlags&flagBroadcast == 0,
 			// A port of a bridge or bond sees the frames of its master, which is
 			// the one to use. A member of a VRF stands for itself.
@@ -124,7 +124,7 @@ func watchLinks(ctx context.Context, log *slog.Logger, changed chan<- struct{}) 
 
 // forward pokes for each update and every now and then. It returns when a
 // subscription broke or ctx ended, and after a while in any case: to subscribe
-// anew is cheap, and cures a silent subscription.
+// again is cheap, and cures a silent subscription.
 func forward(ctx context.Context, links <-chan netlink.LinkUpdate, addrs <-chan netlink.AddrUpdate, poke func()) {
 	enough := time.NewTimer(rescan)
 	defer enough.Stop()

@@ -12,7 +12,7 @@ import (
 // Metrics count what goes on per announced address. The names are MetalLB's.
 // There are as many label values as the node announces addresses: with
 // thousands of them, the library's counters would take most of a speaker's
-// memory, so these are plain numbers, and labels are made when somebody asks.
+// memory, so these are plain numbers, and labels are made when they are read.
 type Metrics struct {
 	families [4]family
 	kernel   prometheus.Gauge
@@ -105,7 +105,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for addr, c := range m.of {
 		ip := addr.String()
 		for _, f := range m.families {
-			// As with MetalLB, a number begins to be told when there is something to
+			// As with MetalLB, a number appears when there is something to
 			// count: most addresses are never asked for here.
 			if n := f.read(c); n > 0 {
 				out <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(n), ip)

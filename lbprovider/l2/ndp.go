@@ -183,7 +183,7 @@ func appendNDP(b []byte, flags byte, own mac, addr netip.Addr, to mac, toIP neti
 }
 
 // answerNDP appends the answer to c. Who checks whether the address is free has
-// no address of his own and is answered by a word to all.
+// no address of his own and is answered by an advertisement to all.
 func answerNDP(b []byte, own mac, c claim) []byte {
 	if c.asker.IsUnspecified() {
 		return unsolicited(b, own, c.target)
@@ -191,7 +191,7 @@ func answerNDP(b []byte, own mac, c claim) []byte {
 	return appendNDP(b, flagSolicited|flagOverride, own, c.target, c.askerMAC, c.asker)
 }
 
-// unsolicited appends a frame that tells everyone that addr is at own.
+// unsolicited appends a frame that announces to all hosts that addr is at own.
 func unsolicited(b []byte, own mac, addr netip.Addr) []byte {
 	return appendNDP(b, flagOverride, own, addr, groupMAC(allNodes()), allNodes())
 }

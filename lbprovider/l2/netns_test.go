@@ -327,7 +327,7 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 	t.Run("how long an address of a dead node was nowhere is measured", func(t *testing.T) {
 		const metric = "lbprovider_l2_failover_seconds"
 		before := a.metrics()[metric]
-		a.announce(map[string]l2.Claim{"198.18.77.104": {Lost: time.Now().Add(-time.Minute)}})
+		a.announce(map[string]l2.Claim{"198.18.77.104": {OwnerDiedAt: time.Now().Add(-time.Minute)}})
 		took := 0.0
 		s.eventually(func() string {
 			if took = a.metrics()[metric] - before; took < 60 {

@@ -76,7 +76,7 @@ func (p *port) join(claims map[netip.Addr]Claim) error {
 	return p.groups.set(wanted)
 }
 
-// announce tells everyone that addr is here, and says whether it could. For IPv4
+// announce sends to all hosts that addr is here, and says whether it could. For IPv4
 // both forms of gratuitous ARP go out: some systems learn from requests only, and
 // some from replies only.
 func (p *port) announce(addr netip.Addr) (bool, error) {
@@ -103,7 +103,7 @@ func (p *port) announce(addr netip.Addr) (bool, error) {
 }
 
 // receive answers what comes by a socket until the port is closed or its
-// interface goes away. It tells of claims of others for addresses announced here.
+// interface goes away. It reports claims of other hosts for addresses announced here.
 func (p *port) receive(a *Announcer, s socket, by protocol) error {
 	buf, out, limit := make([]byte, maxFrame), make([]byte, 0, maxFrame), newLimiter()
 	read := s.reader(buf)

@@ -19,7 +19,7 @@ const receiveBuffer = 4 << 20
 // goroutine reads; frames may be sent from any. The zero socket is closed.
 //
 // It reads and writes the descriptor of a packet.Conn, whose own methods make
-// addresses that nobody here needs: five allocations for each answer.
+// addresses that are not needed here: five allocations for each answer.
 type socket struct {
 	conn *packet.Conn
 	raw  syscall.RawConn

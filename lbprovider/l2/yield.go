@@ -21,7 +21,7 @@ func (a *Announcer) Yield() <-chan struct{} {
 			next[addr] = c
 		}
 		s.replace(next)
-		s.left = append(s.left, done)
+		s.drained = append(s.drained, done)
 	}
 	return done
 }
@@ -41,18 +41,18 @@ func (s *state) yield(addr netip.Addr, old map[netip.Addr]Claim, now time.Time) 
 	return true
 }
 
-// yielded ends the answers for addresses whose time is over.
-func (s *state) yielded(now time.Time) {
+// endYields ends the answers for addresses whose time is over.
+func (s *state) endYields(now time.Time) {
 	for addr, end := range s.yields {
 		if !end.After(now) {
 			s.release(addr, "no node was seen to take it over in time")
 		}
 	}
 	if len(*s.claims.Load()) == 0 {
-		for _, done := range s.left {
+		for _, done := range s.drained {
 			close(done)
 		}
-		s.left = nil
+		s.drained = nil
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *state) release(addr netip.Addr, why string) {
 // forget drops what is known of an address that is not announced any more.
 func (s *state) forget(addr netip.Addr) {
 	delete(s.bursts, addr)
-	delete(s.foreign, addr)
+	delete(s.lastConflict, addr)
 	delete(s.yields, addr)
 	s.opts.Metrics.forget(addr)
 }

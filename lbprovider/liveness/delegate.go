@@ -12,80 +12,80 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// roster is who is reachable, as memberlist tells it. Its own list cannot be
+// memberTable holds the reachable speakers, as memberlist reports them. Its own list cannot be
 // read while members change, because it hands out what it is writing to.
-type roster struct {
+type memberTable struct {
 	mu    sync.Mutex
-	known map[string]entry
-	// dead is when who was lost without a farewell.
+	known map[string]memberRecord
+	// dead is when speakers were lost that did not say that they stop.
 	dead map[string]time.Time
 }
 
-type entry struct {
+type memberRecord struct {
 	addr netip.Addr
 	meta []byte
 }
 
-func (r *roster) put(n *memberlist.Node) {
+func (r *memberTable) put(n *memberlist.Node) {
 	addr, _ := netip.AddrFromSlice(n.Addr)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[n.Name] = entry{addr: addr.Unmap(), meta: bytes.Clone(n.Meta)}
+	r.known[n.Name] = memberRecord{addr: addr.Unmap(), meta: bytes.Clone(n.Meta)}
 	delete(r.dead, n.Name)
 }
 
 // remove returns how many are left, this one included.
-func (r *roster) remove(n *memberlist.Node) int {
+func (r *memberTable) remove(n *memberlist.Node) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, n.Name)
 	return len(r.known)
 }
 
-// bury notes that a member is dead.
-func (r *roster) bury(name string, now time.Time) {
+// markDead notes that a member is dead.
+func (r *memberTable) markDead(name string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dead[name] = now
 }
 
-func (r *roster) obituaries() map[string]time.Time {
+func (r *memberTable) deadMembers() map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.dead)
 }
 
-func (r *roster) list() map[string]entry {
+func (r *memberTable) list() map[string]memberRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.known)
 }
 
-// events keeps the roster and wakes the loop. memberlist holds its lock during
+// events keeps the table and wakes the loop. memberlist holds its lock during
 // these calls, so they must be short.
 type events struct{ g *Gossip }
 
 func (e events) NotifyJoin(n *memberlist.Node) {
-	e.g.roster.put(n)
-	if n.Name != e.g.opts.NodeName && e.g.cut.CompareAndSwap(true, false) {
-		e.g.settleAnew("this speaker was cut off; settling")
+	e.g.table.put(n)
+	if n.Name != e.g.opts.NodeName && e.g.isolated.CompareAndSwap(true, false) {
+		e.g.settleAgain("this speaker was cut off; settling")
 	}
 	e.g.signal()
 }
 
 func (e events) NotifyUpdate(n *memberlist.Node) {
-	e.g.roster.put(n)
+	e.g.table.put(n)
 	e.g.signal()
 }
 
 func (e events) NotifyLeave(n *memberlist.Node) {
-	if last := e.g.roster.list()[n.Name].meta; !bytes.Contains(last, []byte(Draining)) {
+	if last := e.g.table.list()[n.Name].meta; !bytes.Contains(last, []byte(Draining)) {
 		now := time.Now()
-		e.g.flaps.add(n.Name, now)
-		e.g.roster.bury(n.Name, now)
+		e.g.losses.add(n.Name, now)
+		e.g.table.markDead(n.Name, now)
 	}
-	if e.g.roster.remove(n) <= 1 {
-		e.g.cut.Store(e.g.flaps.alone(time.Now()))
+	if e.g.table.remove(n) <= 1 {
+		e.g.isolated.Store(e.g.losses.alone(time.Now()))
 	}
 	e.g.signal()
 }
@@ -116,20 +116,20 @@ func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 // maxState is the longest state that is read, in bytes: that of 10,000 nodes.
 const maxState = 1 << 20
 
-// LocalState is what members tell each other when they meet: how often which
+// LocalState is what members send each other when they meet: how often which
 // speaker was lost, so that one that comes back learns it of itself.
 func (d delegate) LocalState(bool) []byte {
-	data, err := json.Marshal(d.g.flaps.list(time.Now()))
+	data, err := json.Marshal(d.g.losses.list(time.Now()))
 	if err != nil {
 		return nil
 	}
 	return data
 }
 
-// MergeRemoteState takes what another tells. Nothing is learnt from what cannot be read.
+// MergeRemoteState takes what another member sends. Nothing is learnt from what cannot be read.
 func (d delegate) MergeRemoteState(data []byte, _ bool) {
 	if lost, ok := readLost(data, d.g.opts.NodeName); ok {
-		d.g.told(lost)
+		d.g.noteReportedLosses(lost)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package liveness tells which speakers are reachable, within one to two
+// Package liveness knows which speakers are reachable, within one to two
 // seconds, by gossip among them (hashicorp/memberlist) and without the API
-// server. Speakers also tell each other on which interfaces they can announce
+// server. Speakers also send each other on which interfaces they can announce
 // and whether they are starting or stopping.
 //
 // It decides nothing; package election does.
@@ -58,19 +58,19 @@ type Member struct {
 	// Answering are the Marks of the Services whose pods on its node answer
 	// their probes; nil if it does not say.
 	Answering []string `json:"answering"`
-	Reach
+	APIReach
 }
 
-// Reach is how a speaker reaches the API server.
-type Reach struct {
-	// Lost says that it cannot.
-	Lost bool `json:"lost,omitempty"`
-	// Steady says that it has done so for SteadyTime. All speakers hear it from the
-	// one whose it is, so that they agree on it also where they met at different times.
-	Steady bool `json:"steady,omitempty"`
-	// Silent says that the API server did not answer the last time that it was
-	// asked. No other is told.
-	Silent bool `json:"-"`
+// APIReach is how a speaker reaches the API server.
+type APIReach struct {
+	// APILost says that it cannot.
+	APILost bool `json:"lost,omitempty"`
+	// APISteady says that it has done so for SteadyTime. All speakers learn it from the
+	// one that it is about, so that they agree on it also where they met at different times.
+	APISteady bool `json:"steady,omitempty"`
+	// APISilent says that the API server did not answer the last time that it was
+	// asked. It is not sent to others.
+	APISilent bool `json:"-"`
 }
 
 // SteadyTime is how long a speaker must have reached the API server for the
@@ -80,7 +80,7 @@ type Reach struct {
 const SteadyTime = 30 * time.Second
 
 func (m Member) equal(o Member) bool {
-	return m.Phase == o.Phase && m.Reach == o.Reach && equalLists(m.Interfaces, o.Interfaces) && slices.Equal(m.WithoutIPv6, o.WithoutIPv6) && equalLists(m.Answering, o.Answering)
+	return m.Phase == o.Phase && m.APIReach == o.APIReach && equalLists(m.Interfaces, o.Interfaces) && slices.Equal(m.WithoutIPv6, o.WithoutIPv6) && equalLists(m.Answering, o.Answering)
 }
 
 func equalLists(a, b []string) bool { return slices.Equal(a, b) && (a == nil) == (b == nil) }
@@ -124,30 +124,30 @@ type Options struct {
 type Gossip struct {
 	opts     Options
 	list     *memberlist.Memberlist
-	roster   roster
+	table    memberTable
 	keys     *memberlist.Keyring // nil without encryption
 	snapshot atomic.Pointer[Snapshot]
 	self     atomic.Pointer[Member]
 	synced   atomic.Bool
-	flaps    flaps
-	// cut says that this speaker lost all others, of which there were several.
-	cut atomic.Bool
+	losses   lossHistory
+	// isolated says that this speaker lost all others, of which there were several.
+	isolated atomic.Bool
 	// activeAt is when this speaker has settled, in nanoseconds; 0: not known yet.
 	activeAt atomic.Int64
 	// again wakes the loop that watches over it.
 	again chan struct{}
-	// news wakes the goroutine that spreads what this speaker says of itself.
-	news  chan struct{}
-	wake  chan struct{}
-	peers chan []string
-	done  chan struct{}
+	// metaChanged wakes the goroutine that spreads what this speaker says of itself.
+	metaChanged chan struct{}
+	wake        chan struct{}
+	peers       chan []string
+	done        chan struct{}
 }
 
 // Start opens the port and takes part in the gossip until Stop. It fails if the
 // address or port cannot be used.
 func Start(opts Options) (*Gossip, error) {
 	g := &Gossip{
-		opts: opts, roster: roster{known: map[string]entry{}, dead: map[string]time.Time{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		opts: opts, table: memberTable{known: map[string]memberRecord{}, dead: map[string]time.Time{}}, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), metaChanged: make(chan struct{}, 1),
 		peers: make(chan []string, 1), done: make(chan struct{}),
 	}
 	g.self.Store(&Member{Phase: Settling})
@@ -160,7 +160,7 @@ func Start(opts Options) (*Gossip, error) {
 		return nil, fmt.Errorf("listen for other speakers on %s:%d: %w", opts.BindAddress, opts.BindPort, err)
 	}
 	go g.joinLoop()
-	go g.spread()
+	go g.publish()
 	go g.loop()
 	return g, nil
 }
@@ -206,54 +206,54 @@ func (g *Gossip) SetPeers(addresses []string) {
 	}
 }
 
-// SetInterfaces tells the others on which interfaces this speaker can announce,
+// SetInterfaces sends the others on which interfaces this speaker can announce,
 // and on which of them no IPv6 addresses.
 func (g *Gossip) SetInterfaces(names, withoutIPv6 []string) {
-	g.say(func(m *Member) {
+	g.updateSelf(func(m *Member) {
 		m.Interfaces = append([]string{}, slices.Sorted(slices.Values(names))...)
 		m.WithoutIPv6 = slices.Sorted(slices.Values(withoutIPv6))
 	})
 }
 
-// SetAnswering tells the others which Services' pods on this node answer their probes.
+// SetAnswering sends the others which Services' pods on this node answer their probes.
 func (g *Gossip) SetAnswering(services []string) {
 	marks := make([]string, 0, len(services))
 	for _, name := range services {
 		marks = append(marks, Mark(name))
 	}
 	slices.Sort(marks)
-	g.say(func(m *Member) { m.Answering = marks })
+	g.updateSelf(func(m *Member) { m.Answering = marks })
 }
 
-// told notes how often another speaker has lost this one. One that is lost
-// while it runs on, as by a bad cable, settles anew, like one that starts.
-func (g *Gossip) told(lost int) {
-	if g.flaps.told(lost, time.Now()) {
-		g.settleAnew("other speakers had lost this one; settling")
+// noteReportedLosses notes how often another speaker has lost this one. One that is lost
+// while it runs on, as by a bad cable, settles again, like one that starts.
+func (g *Gossip) noteReportedLosses(lost int) {
+	if g.losses.noteReported(lost, time.Now()) {
+		g.settleAgain("other speakers had lost this one; settling")
 	}
 }
 
-// settleAnew makes this speaker stand back for a while. Waiting for others
+// settleAgain keeps this speaker out of elections for a while. Waiting for others
 // happens elsewhere: memberlist's callbacks must not.
-func (g *Gossip) settleAnew(why string) {
+func (g *Gossip) settleAgain(why string) {
 	if !g.synced.Load() || g.self.Load().Phase == Draining {
 		return
 	}
-	d := g.flaps.settle()
+	d := g.losses.settle()
 	g.activeAt.Store(time.Now().Add(d).UnixNano())
 	g.opts.Log.Info(why, "dur", d.String())
-	g.say(func(m *Member) { m.Phase = Settling })
+	g.updateSelf(func(m *Member) { m.Phase = Settling })
 	select {
 	case g.again <- struct{}{}:
 	default:
 	}
 }
 
-// SetReach tells the others how this speaker reaches the API server.
-func (g *Gossip) SetReach(r Reach) { g.say(func(m *Member) { m.Reach = r }) }
+// SetAPIReach sends the others how this speaker reaches the API server.
+func (g *Gossip) SetAPIReach(r APIReach) { g.updateSelf(func(m *Member) { m.APIReach = r }) }
 
-// say changes what this speaker says of itself, and spreads it.
-func (g *Gossip) say(change func(*Member)) {
+// updateSelf changes what this speaker says of itself, and spreads it.
+func (g *Gossip) updateSelf(change func(*Member)) {
 	for {
 		old := g.self.Load()
 		next := *old
@@ -267,23 +267,23 @@ func (g *Gossip) say(change func(*Member)) {
 	}
 	g.signal()
 	select {
-	case g.news <- struct{}{}:
+	case g.metaChanged <- struct{}{}:
 	default:
 	}
 }
 
-// Drain tells the others that this speaker is about to stop, so that they take
+// Drain announces to the others that this speaker is about to stop, so that they take
 // over while it still answers. It says whether there are others.
 func (g *Gossip) Drain() bool {
-	g.say(func(m *Member) { m.Phase = Draining })
+	g.updateSelf(func(m *Member) { m.Phase = Draining })
 	return len(g.Snapshot().Members) > 1
 }
 
-// Stop says good-bye to the others and ends the gossip.
+// Stop leaves the group of speakers and ends the gossip.
 func (g *Gossip) Stop() error {
 	close(g.done)
 	if err := g.list.Leave(leaveTime); err != nil {
-		g.opts.Log.Info("left without the others' consent", "err", err)
+		g.opts.Log.Info("leave the gossip", "err", err)
 	}
 	if err := g.list.Shutdown(); err != nil {
 		return fmt.Errorf("stop listening for other speakers: %w", err)
@@ -314,7 +314,7 @@ func (g *Gossip) loop() {
 // members reads what the reachable speakers say of themselves.
 func (g *Gossip) members() map[string]Member {
 	out := map[string]Member{}
-	for name, e := range g.roster.list() {
+	for name, e := range g.table.list() {
 		m, err := readMember(e.meta)
 		if err != nil {
 			g.opts.Log.Info("cannot read what a speaker says of itself", "node", name, "err", err)
@@ -352,7 +352,7 @@ const maxName = 15
 
 func (g *Gossip) refresh() {
 	old := g.Snapshot()
-	next := &Snapshot{Synced: g.synced.Load(), Members: g.members(), Dead: g.roster.obituaries()}
+	next := &Snapshot{Synced: g.synced.Load(), Members: g.members(), Dead: g.table.deadMembers()}
 	if next.Synced == old.Synced && maps.EqualFunc(next.Members, old.Members, Member.equal) {
 		return
 	}

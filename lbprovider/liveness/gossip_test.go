@@ -140,7 +140,7 @@ func TestFarewell(t *testing.T) {
 		t.Error(err)
 	}
 	g.sees(g.all[0], "n0:active")
-	if lost := g.all[0].flaps.list(time.Now()); len(lost) > 0 {
+	if lost := g.all[0].losses.list(time.Now()); len(lost) > 0 {
 		t.Errorf("who leaves on purpose is not lost, but these are: %v", lost)
 	}
 }
@@ -179,7 +179,7 @@ func TestLostAPIServerAndProbesAreTold(t *testing.T) {
 		t.Helper()
 		g.eventually(func() error {
 			m := g.all[0].Snapshot().Members["n1"]
-			if got := fmt.Sprintf("%v %v %v", m.Lost, m.Answering, m.Answering != nil); got != want {
+			if got := fmt.Sprintf("%v %v %v", m.APILost, m.Answering, m.Answering != nil); got != want {
 				return fmt.Errorf("n0 knows %q, want %q", got, want)
 			}
 			return nil
@@ -188,7 +188,7 @@ func TestLostAPIServerAndProbesAreTold(t *testing.T) {
 	told("false [] false")
 	g.all[1].SetAnswering([]string{"a/b"})
 	told("false [" + Mark("a/b") + "] true")
-	g.all[1].SetReach(Reach{Lost: true})
+	g.all[1].SetAPIReach(APIReach{APILost: true})
 	g.all[1].SetAnswering(nil)
 	told("true [] true")
 	// More than fits: the interfaces go first, then what answers.
@@ -209,7 +209,7 @@ func TestLastWordIsSpread(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() { g.all[1].SetInterfaces([]string{fmt.Sprintf("eth%d-%d", round, i)}, nil) })
-			wg.Go(func() { g.all[1].SetReach(Reach{Lost: i%2 == 0}) })
+			wg.Go(func() { g.all[1].SetAPIReach(APIReach{APILost: i%2 == 0}) })
 		}
 		wg.Wait()
 		g.eventually(func() error {
@@ -235,7 +235,7 @@ func TestLostSpeakerSettlesAnew(t *testing.T) {
 	}
 	g.all[2].crash()
 	g.sees(g.all[0], "n0:active", "n1:active")
-	if lost := g.all[0].flaps.list(time.Now())["n2"]; lost < 1 {
+	if lost := g.all[0].losses.list(time.Now())["n2"]; lost < 1 {
 		t.Errorf("n0 lost n2 %d times", lost)
 	}
 	back := g.start(2, "key")
@@ -243,7 +243,7 @@ func TestLostSpeakerSettlesAnew(t *testing.T) {
 		g.sees(s, "n0:active", "n1:active", "n2:active")
 	}
 	// So often that it settles for longer than anything here takes.
-	g.all[1].told(100)
+	g.all[1].noteReportedLosses(100)
 	g.sees(g.all[0], "n0:active", "n1:settling", "n2:active")
 	g.sees(back, "n0:active", "n1:settling", "n2:active")
 	// When that time is over, it takes part again.
@@ -266,7 +266,7 @@ func TestSettleFor(t *testing.T) {
 
 func TestFlaps(t *testing.T) {
 	t.Parallel()
-	var f flaps
+	var f lossHistory
 	now := time.Now()
 	f.add("a", now)
 	f.add("a", now.Add(time.Minute))
@@ -283,7 +283,7 @@ func TestFlaps(t *testing.T) {
 	if got := fmt.Sprint(f.list(now.Add(time.Hour))); got != "map[]" {
 		t.Error(got)
 	}
-	if !f.told(1, now) || f.told(1, now.Add(time.Minute)) || !f.told(2, now.Add(time.Minute)) || !f.told(1, now.Add(time.Hour)) {
+	if !f.noteReported(1, now) || f.noteReported(1, now.Add(time.Minute)) || !f.noteReported(2, now.Add(time.Minute)) || !f.noteReported(1, now.Add(time.Hour)) {
 		t.Error("a speaker is to settle anew once for each time that it was lost")
 	}
 }

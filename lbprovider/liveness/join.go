@@ -22,7 +22,7 @@ func (g *Gossip) joinLoop() {
 			g.settle()
 		}
 		if left, known := g.left(); known && left <= 0 && g.self.Load().Phase == Settling {
-			g.say(func(m *Member) { m.Phase = Active })
+			g.updateSelf(func(m *Member) { m.Phase = Active })
 		}
 		select {
 		case <-g.done:
@@ -58,7 +58,7 @@ func (g *Gossip) settle() {
 	wait := time.Duration(0)
 	for name, m := range g.members() {
 		if name != g.opts.NodeName && m.Phase == Active {
-			wait = g.flaps.settle()
+			wait = g.losses.settle()
 		}
 	}
 	g.activeAt.Store(time.Now().Add(wait).UnixNano())
@@ -67,14 +67,14 @@ func (g *Gossip) settle() {
 		g.opts.Log.Info("settling beside other speakers", "dur", wait.String())
 		g.signal()
 	} else {
-		g.say(func(m *Member) { m.Phase = Active })
+		g.updateSelf(func(m *Member) { m.Phase = Active })
 	}
 }
 
 // missing returns the peers that are neither this speaker nor a member.
 func (g *Gossip) missing(peers []string) []string {
 	var have []netip.Addr
-	for _, e := range g.roster.list() {
+	for _, e := range g.table.list() {
 		have = append(have, e.addr)
 	}
 	var out []string

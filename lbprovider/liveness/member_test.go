@@ -44,7 +44,7 @@ func FuzzMember(f *testing.F) {
 		if m.Phase != Active && m.Phase != Settling && m.Phase != Draining {
 			t.Fatalf("phase %q", m.Phase)
 		}
-		if m.Silent {
+		if m.APISilent {
 			t.Fatal("another speaker's word on what only this one knows")
 		}
 		if err != nil {
@@ -74,9 +74,9 @@ func FuzzState(f *testing.F) {
 		if lost < 0 || !ok && lost != 0 {
 			t.Fatalf("lost %d times, %v", lost, ok)
 		}
-		var known flaps
+		var known lossHistory
 		now := time.Unix(1_700_000_000, 0)
-		known.told(lost, now)
+		known.noteReported(lost, now)
 		if wait := known.settle(); wait < settleTime || wait > settleLimit {
 			t.Fatalf("it stands back for %v", wait)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// spreadTime is how long every speaker has to hear of a new secret before
+	// spreadTime is how long every speaker has to learn of a new secret before
 	// the first one uses it.
 	spreadTime = 15 * time.Second
 	// retireTime is how long the old one is understood after that.
@@ -25,7 +25,7 @@ func keyOf(secret []byte) ([]byte, error) {
 	return key, nil
 }
 
-// Rotate changes to the newest of the secrets without losing sight of anybody:
+// Rotate changes to the newest of the secrets without losing sight of any speaker:
 // messages under it are understood at once, sent after spreadTime, and
 // messages under the old one are refused after another retireTime. It returns
 // when ctx ends or the channel is closed.

@@ -14,24 +14,24 @@ const (
 	// gcPercent trades a little computing for memory, which a speaker takes on
 	// every node: it has little to compute, and keeps much.
 	gcPercent = 30
-	// spare is the share of what is in use that may come on top before it is looked
+	// headroomShare is the share of what is in use that may come on top before it is looked
 	// for garbage. A scrape of its metrics, or a burst of changes, leaves garbage
 	// that Go would keep for minutes.
-	spare = 8
-	// every is how often the limit is looked at again, and step what it changes by
+	headroomShare = 8
+	// checkInterval is how often the limit is looked at again, and step what it changes by
 	// at least.
-	every = time.Second
-	step  = 256 << 10
+	checkInterval = time.Second
+	minStep       = 256 << 10
 )
 
-// Unsampled switches off the record of who allocated what, of which only a
+// DisableSampling switches off the record of who allocated what, of which only a
 // profile makes use: it takes 1.5 MB. It is to be called before anything else.
-func Unsampled() { runtime.MemProfileRate = 0 }
+func DisableSampling() { runtime.MemProfileRate = 0 }
 
-// Thrift bounds the memory of the process at what it has in use and an eighth, but
+// LimitGarbage bounds the memory of the process at what it has in use and an eighth, but
 // not below the floor, in bytes, until ctx ends. It is a soft limit: Go collects more often, and gives back at once
 // what is free. $GOGC and $GOMEMLIMIT take precedence.
-func Thrift(ctx context.Context, floor int64, env func(string) string) {
+func LimitGarbage(ctx context.Context, floor int64, env func(string) string) {
 	if env("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -40,7 +40,7 @@ func Thrift(ctx context.Context, floor int64, env func(string) string) {
 	}
 	now := floor
 	debug.SetMemoryLimit(now)
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -48,7 +48,7 @@ func Thrift(ctx context.Context, floor int64, env func(string) string) {
 			return
 		case <-tick.C:
 		}
-		if next := limit(floor); next >= now+step || next <= now-step {
+		if next := limit(floor); next >= now+minStep || next <= now-minStep {
 			now = next
 			debug.SetMemoryLimit(now)
 		}
@@ -70,5 +70,5 @@ func limit(floor int64) int64 {
 	metrics.Read(read)
 	at := func(i int) int64 { return int64(read[i].Value.Uint64()) }
 	besides := at(1) - at(2) - at(3) - at(4)
-	return max(floor, besides+at(0)+at(0)/spare)
+	return max(floor, besides+at(0)+at(0)/headroomShare)
 }

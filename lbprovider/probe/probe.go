@@ -1,5 +1,5 @@
 // Package probe asks pods on this node over HTTP whether they serve, so that an
-// address is announced only where somebody answers behind it. kubelet asks the
+// address is announced only where a pod answers behind it. kubelet asks the
 // same, but what it finds out arrives seconds later, by way of the API server.
 package probe
 
@@ -82,7 +82,7 @@ func New(changed func()) *Prober {
 		asking: map[string]bool{}, rounds: map[string]int{}, answered: map[string]netip.Addr{},
 		client: &http.Client{
 			Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil},
-			// What a pod answers is its own word, not somebody else's.
+			// What a pod answers is its own word, not another server's.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

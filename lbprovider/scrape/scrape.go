@@ -1,4 +1,4 @@
-// Package scrape serves the metrics of operator and speakers to whoever may read
+// Package scrape serves the metrics of operator and speakers to clients that may read
 // them; package access asks the API server who that is.
 package scrape
 
@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead/fairlead/router/access"
 )
 
-// Options serve the metrics of a controller over HTTPS to whoever has a
+// Options serve the metrics of a controller over HTTPS to clients that have a
 // token with the right to get /metrics; if open, over HTTP to everybody.
 func Options(address string, open bool) metricsserver.Options {
 	if open {

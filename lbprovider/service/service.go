@@ -58,7 +58,7 @@ type Request struct {
 	Addresses []netip.Addr
 	// Pool is the requested pool, or empty.
 	Pool string
-	// SharingKey is empty if the Service shares with nobody.
+	// SharingKey is empty if the Service shares with no other.
 	SharingKey string
 	// BackendKey is equal for Services that lead to the same pods; empty
 	// unless externalTrafficPolicy is Local.

@@ -20,7 +20,7 @@ func (s *Speaker) announce() {
 		case v.Announce && !v.waits:
 			for _, addr := range v.addrs {
 				claim := merge(claims, addr, v.Interfaces)
-				claim.Lost = claims[addr].Lost
+				claim.OwnerDiedAt = claims[addr].OwnerDiedAt
 				s.takeovers.begin(addr, &claim)
 				claims[addr] = claim
 			}

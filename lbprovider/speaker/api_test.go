@@ -48,7 +48,7 @@ func (r *record) Announce(claims map[netip.Addr]l2.Claim) {
 	defer r.mu.Unlock()
 	for addr, c := range claims {
 		if was, known := r.claims[addr]; !c.Yield && (!known || was.Yield) {
-			r.lost = append(r.lost, c.Lost)
+			r.lost = append(r.lost, c.OwnerDiedAt)
 		}
 	}
 	r.claims = claims

@@ -32,7 +32,7 @@ const (
 // tell after each answer or failure. A watch alone says nothing: where packets
 // vanish, it looks as if nothing happened. It returns an error if config cannot
 // be used, and otherwise when ctx ends.
-func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness.Reach), log *slog.Logger) error {
+func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness.APIReach), log *slog.Logger) error {
 	// Connections of its own, which are closed after a failure: a new one tells
 	// sooner that the API server is back.
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: checkTimeout}).DialContext)
@@ -86,14 +86,14 @@ type check struct {
 }
 
 // note takes the result of a request in, and returns what is to be told.
-func (c *check) note(err error, now time.Time) liveness.Reach {
+func (c *check) note(err error, now time.Time) liveness.APIReach {
 	if err != nil {
 		c.failures, c.well = c.failures+1, time.Time{}
 		if c.failures >= checkFailures && !c.lost {
 			c.lost = true
 			c.log.Error("the API server cannot be reached; going on with what is known", "err", err)
 		}
-		return liveness.Reach{Lost: c.lost, Silent: true}
+		return liveness.APIReach{APILost: c.lost, APISilent: true}
 	}
 	c.failures = 0
 	if c.well.IsZero() {
@@ -103,5 +103,5 @@ func (c *check) note(err error, now time.Time) liveness.Reach {
 		c.lost = false
 		c.log.Info("the API server can be reached again")
 	}
-	return liveness.Reach{Lost: c.lost, Steady: !c.lost && now.Sub(c.well) >= liveness.SteadyTime}
+	return liveness.APIReach{APILost: c.lost, APISteady: !c.lost && now.Sub(c.well) >= liveness.SteadyTime}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
-	"github.com/fairlead/fairlead/lbprovider/facts"
+	"github.com/fairlead/fairlead/lbprovider/servicecache"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // beside the Speaker, which must not wait for the API server.
 type sessionWriter struct {
 	client client.Client
-	live   *facts.Statuses
+	live   *servicecache.Statuses
 	opts   Options
 	owner  func(context.Context) []metav1.OwnerReference
 
@@ -55,7 +55,7 @@ func newSessionWriter(c client.Client, opts Options, owner func(context.Context)
 
 func (w *sessionWriter) setup(mgr ctrl.Manager) error {
 	var err error
-	w.live, err = facts.NewBGPStatuses(facts.Options{
+	w.live, err = servicecache.NewBGPStatuses(servicecache.Options{
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
 		Changed: func(types.NamespacedName) { w.look() }, Replaced: w.look,
 	}, w.opts.Namespace, w.opts.NodeName)
@@ -128,7 +128,7 @@ func (w *sessionWriter) writeServices(ctx context.Context, services map[types.Na
 		peers, wanted := services[live.Service]
 		o := w.serviceStatus(live.Service, peers)
 		o.Name, o.ResourceVersion = live.Name, live.Version // a status is written without anything else
-		if _, err := w.keep(ctx, o, wanted && live == w.useful(live.Service), w.live.Same(live, o)); err != nil {
+		if _, err := w.keep(ctx, o, wanted && live == w.useful(live.Service), w.live.Matches(live, o)); err != nil {
 			return err
 		}
 	}
@@ -149,9 +149,9 @@ func (w *sessionWriter) writeServices(ctx context.Context, services map[types.Na
 }
 
 // useful returns the object about a Service that is to stay, or nil.
-func (w *sessionWriter) useful(name types.NamespacedName) *facts.Status {
-	for _, o := range w.live.About(name) {
-		if !o.Spoilt {
+func (w *sessionWriter) useful(name types.NamespacedName) *servicecache.Status {
+	for _, o := range w.live.ForService(name) {
+		if !o.Mismatched {
 			return o
 		}
 	}

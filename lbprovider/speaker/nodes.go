@@ -46,7 +46,7 @@ func (s *Speaker) loadNodes(ctx context.Context) (again time.Duration, err error
 			Excluded: node.Excluded && !s.opts.IgnoreExcludeLabel, Drained: node.Drained,
 			Alive: alive || s.presumed(n, working), Interfaces: member.Interfaces, WithoutIPv6: member.WithoutIPv6,
 			Draining: member.Phase == liveness.Draining, Settling: member.Phase == liveness.Settling,
-			Lost: lost[n.Name],
+			APILost: lost[n.Name],
 		})
 	}
 	slices.SortFunc(s.nodes, func(a, b election.Node) int { return compareNames(a.Name, b.Name) })

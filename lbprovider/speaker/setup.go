@@ -43,11 +43,11 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/config"
 	"github.com/fairlead/fairlead/lbprovider/configstate"
 	"github.com/fairlead/fairlead/lbprovider/election"
-	"github.com/fairlead/fairlead/lbprovider/facts"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/probe"
 	"github.com/fairlead/fairlead/lbprovider/service"
+	"github.com/fairlead/fairlead/lbprovider/servicecache"
 )
 
 // Announcer answers for addresses.
@@ -136,7 +136,7 @@ type Speaker struct {
 	// staying says that some addresses are to stay where they are.
 	staying atomic.Bool
 
-	facts    *facts.Facts
+	facts    *servicecache.Cache
 	services map[types.NamespacedName]*verdict
 	// dead is when speakers that are gone were lost.
 	dead      map[string]time.Time
@@ -243,7 +243,7 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 func (s *Speaker) setUpStatus(mgr ctrl.Manager) error {
 	s.status = newStatusWriter(mgr.GetClient(), s.opts, &s.alone)
 	matters := func() bool { return s.alone.Load() || s.staying.Load() }
-	live, err := facts.NewL2Statuses(facts.Options{
+	live, err := servicecache.NewL2Statuses(servicecache.Options{
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
 		Changed: func(name types.NamespacedName) {
 			s.status.changed(name)
@@ -267,7 +267,7 @@ func (s *Speaker) setUpStatus(mgr ctrl.Manager) error {
 // watch has s called for what changes.
 func (s *Speaker) watch(mgr ctrl.Manager) error {
 	var err error
-	s.facts, err = facts.New(facts.Options{
+	s.facts, err = servicecache.New(servicecache.Options{
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Replaced: s.Changed,
 		Changed: func(name types.NamespacedName) { s.enqueue(reconcile.Request{NamespacedName: name}) },
 	})

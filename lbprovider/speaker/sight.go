@@ -51,13 +51,13 @@ func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes m
 	well := false
 	met := time.Time{}
 	for _, m := range members {
-		if m.Lost {
+		if m.APILost {
 			met = now
 		}
 	}
 	for name, m := range members {
 		s.seen[name] = now
-		if m.Lost {
+		if m.APILost {
 			delete(s.wellSince, name)
 			mark(s.lostSince, name, now)
 			continue
@@ -69,7 +69,7 @@ func (s *sight) lost(members map[string]liveness.Member, now time.Time) (nodes m
 		}
 		left := liveness.SteadyTime - now.Sub(mark(s.wellSince, name, since))
 		// Its own word comes first: one that was cut off meets it only now.
-		well = well || m.Steady || left <= 0
+		well = well || m.APISteady || left <= 0
 		again = soonest(again, left)
 	}
 	for _, times := range []map[string]time.Time{s.lostSince, s.wellSince} {
@@ -107,7 +107,7 @@ func ready(n *corev1.Node, now time.Time) (ready bool, again time.Duration) {
 // Kubernetes sees at least two others at work: it is the one that is cut off,
 // or nobody reaches anybody. With one other there is no telling.
 func (s *sight) alone(self string, members map[string]liveness.Member, nodes []corev1.Node, working map[string]bool) bool {
-	if len(members) > 1 || members[self].Lost {
+	if len(members) > 1 || members[self].APILost {
 		return false
 	}
 	others := 0
@@ -138,7 +138,7 @@ func (s *sight) cut(self string, members map[string]liveness.Member, now time.Ti
 		s.cutSince = now
 	}
 	left := cutTime - now.Sub(s.cutSince)
-	return left <= 0 && (members[self].Lost || members[self].Silent), max(left, 0)
+	return left <= 0 && (members[self].APILost || members[self].APISilent), max(left, 0)
 }
 
 // mark returns when the name was first marked, which is at if it never was.

@@ -22,8 +22,8 @@ func members(text string) map[string]liveness.Member {
 	all := map[string]liveness.Member{}
 	for word := range strings.FieldsSeq(text) {
 		name := strings.TrimRight(word, "!+?")
-		all[name] = liveness.Member{Phase: liveness.Active, Reach: liveness.Reach{
-			Lost: strings.Contains(word, "!"), Steady: strings.Contains(word, "+"), Silent: strings.Contains(word, "?"),
+		all[name] = liveness.Member{Phase: liveness.Active, APIReach: liveness.APIReach{
+			APILost: strings.Contains(word, "!"), APISteady: strings.Contains(word, "+"), APISilent: strings.Contains(word, "?"),
 		}}
 	}
 	return all
@@ -170,10 +170,10 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	var told []string
 	c := check{log: slog.New(slog.DiscardHandler)}
-	last := liveness.Reach{}
+	last := liveness.APIReach{}
 	note := func(err error, now time.Time) {
 		if r := c.note(err, now); r != last {
-			told = append(told, fmt.Sprintf("%v/%v/%v", r.Lost, r.Steady, r.Silent))
+			told = append(told, fmt.Sprintf("%v/%v/%v", r.APILost, r.APISteady, r.APISilent))
 			last = r
 		}
 	}

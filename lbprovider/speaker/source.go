@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// read is something that is read from the API server, such as facts.Facts.
+// read is something that is read from the API server, such as servicecache.Facts.
 type read interface {
 	Run(ctx context.Context)
 	Wait(ctx context.Context) error

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api/metallb/v1beta1"
-	"github.com/fairlead/fairlead/lbprovider/facts"
+	"github.com/fairlead/fairlead/lbprovider/servicecache"
 )
 
 const (
@@ -44,7 +44,7 @@ func alike(a, b *verdict) bool {
 // works beside the Speaker, which must not wait for the API server.
 type statusWriter struct {
 	client client.Client
-	live   *facts.Statuses
+	live   *servicecache.Statuses
 	opts   Options
 	log    *slog.Logger
 	// alone says that this speaker reaches no other: then it believes what
@@ -62,7 +62,7 @@ func newStatusWriter(c client.Client, opts Options, alone *atomic.Bool) *statusW
 	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status"), alone: alone, written: map[types.NamespacedName]time.Time{}}
 }
 
-func (w *statusWriter) setup(mgr ctrl.Manager, live *facts.Statuses) error {
+func (w *statusWriter) setup(mgr ctrl.Manager, live *servicecache.Statuses) error {
 	w.live = live
 	err := ctrl.NewControllerManagedBy(mgr).Named("l2status").
 		WatchesRawSource(awaited{live}).
@@ -132,10 +132,10 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if w.alone.Load() {
 		return reconcile.Result{}, nil
 	}
-	var mine *facts.Status
-	for _, o := range w.live.About(req.NamespacedName) {
+	var mine *servicecache.Status
+	for _, o := range w.live.ForService(req.NamespacedName) {
 		own := o.Node == w.opts.NodeName
-		if own && ours && mine == nil && !o.Spoilt {
+		if own && ours && mine == nil && !o.Mismatched {
 			mine = o
 			continue
 		}
@@ -179,7 +179,7 @@ func (w *statusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait
 	return 0
 }
 
-func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *facts.Status, want *verdict) error {
+func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *servicecache.Status, want *verdict) error {
 	since := metav1.NewTime(want.since.Truncate(time.Second))
 	next := v1beta1.MetalLBServiceL2Status{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since}
 	for _, i := range want.Interfaces {
@@ -190,7 +190,7 @@ func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, liv
 	}
 	o := &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace}, Status: next}
 	if live != nil {
-		if w.live.Same(live, o) {
+		if w.live.Matches(live, o) {
 			return nil
 		}
 		o.Name, o.ResourceVersion = live.Name, live.Version // a status is written without anything else

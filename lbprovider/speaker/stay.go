@@ -17,9 +17,9 @@ func stays(pool config.Pool) bool {
 // it by objects that all speakers read, so that all of them decide from the same
 // facts, as election wants it; what this node knows of itself alone is left out.
 func (s *Speaker) incumbents(name types.NamespacedName) (nodes []string) {
-	for _, o := range s.status.live.About(name) {
-		if o.Says != "" {
-			nodes = append(nodes, o.Says)
+	for _, o := range s.status.live.ForService(name) {
+		if o.ReportedNode != "" {
+			nodes = append(nodes, o.ReportedNode)
 		}
 	}
 	return nodes

@@ -45,7 +45,7 @@ func (t *takeovers) begin(addr netip.Addr, claim *l2.Claim) {
 	}
 	delete(t.pending, addr)
 	t.counts[addr]++
-	claim.Lost = dead
+	claim.OwnerDiedAt = dead
 }
 
 // forget drops addresses that no Service has any more.

@@ -13,7 +13,7 @@ type Config struct {
 	DesiredMinTx, RequiredMinRx time.Duration
 	// DetectMult is how many packets in a row the peer may miss.
 	DetectMult uint8
-	// Passive ends say nothing until they have heard the peer.
+	// Passive ends send nothing until the peer has sent something.
 	Passive bool
 }
 
@@ -26,7 +26,7 @@ type Output struct {
 	Changed bool
 }
 
-// remote is what the last packet told of the peer.
+// remote is what the last packet said of the peer.
 type remote struct {
 	state        State
 	diag         Diag
@@ -36,7 +36,7 @@ type remote struct {
 	demand       bool
 }
 
-// Machine is one end of a session. It knows the time only by what it is told.
+// Machine is one end of a session. It knows the time only by its arguments.
 type Machine struct {
 	cfg    Config
 	local  uint32
@@ -93,7 +93,7 @@ func (m *Machine) TxInterval() time.Duration {
 }
 
 // DetectionTime returns after how long without a packet the peer is taken for
-// dead; 0 while nothing was heard of it.
+// dead; 0 while nothing was received from it.
 func (m *Machine) DetectionTime() time.Duration {
 	return time.Duration(m.remote.mult) * max(m.expect, m.remote.minTx)
 }
@@ -159,7 +159,7 @@ func (m *Machine) Receive(now time.Time, p Packet) Output {
 	before := m.state
 	m.follow(p.State)
 	out := Output{Changed: m.state != before}
-	// A change is told at once, and so is the answer to a poll.
+	// A change is sent at once, and so is the answer to a poll.
 	if out.Send = out.Changed || p.Poll; out.Send {
 		out.Packet = m.packet(now)
 		if p.Poll {

@@ -13,7 +13,7 @@ import (
 // the family of the session, its own address, for which the unspecified
 // address stands; of the other one, an address of the interface towards the
 // peer, or else of the node.
-func findNextHops(peer bgp.Peer, at place, node []netip.Addr) nextHops {
+func findNextHops(peer bgp.Peer, at endpoints, node []netip.Addr) nextHops {
 	hops := nextHops{v4: netip.IPv4Unspecified(), v6: netip.IPv6Unspecified()}
 	switch {
 	case peer.Interface != "": // by RFC 8950, to the link-local address

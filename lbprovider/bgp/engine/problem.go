@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
-// ear listens to what gobgp logs about a session, for why it is not up is told
-// nowhere else. Everything is passed on at level debug.
-type ear struct {
+// problemLogger listens to what gobgp logs about a session, because gobgp says nowhere else
+// why it is not up. Everything is passed on at level debug.
+type problemLogger struct {
 	log *slog.Logger
 	// explained says that this attempt to open a session has its problem noted.
 	explained atomic.Bool
@@ -31,28 +31,28 @@ type ear struct {
 	changed func()
 }
 
-// attend makes the ear listen to another peer's session. Changed is called when
+// setPeer makes it listen to the messages about another peer's session. Changed is called when
 // the problem is another one.
-func (e *ear) attend(peer bgp.Peer, changed func()) {
+func (e *problemLogger) setPeer(peer bgp.Peer, changed func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.peer, e.problem, e.changed = peer, "", changed
 }
 
-func (e *ear) attended() bgp.Peer {
+func (e *problemLogger) currentPeer() bgp.Peer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.peer
 }
 
-// heard returns why the session is not up, as far as gobgp told.
-func (e *ear) heard() string {
+// lastProblem returns why the session is not up, as far as gobgp logged it.
+func (e *problemLogger) lastProblem() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.problem
 }
 
-func (e *ear) note(problem string) {
+func (e *problemLogger) setProblem(problem string) {
 	e.mu.Lock()
 	differs := e.problem != problem
 	e.problem = problem
@@ -63,41 +63,41 @@ func (e *ear) note(problem string) {
 	}
 }
 
-func (e *ear) listen(level slog.Level, msg string, fields log.Fields) {
+func (e *problemLogger) handle(level slog.Level, msg string, fields log.Fields) {
 	switch msg {
 	case "failed to connect":
 		if err, ok := fields["Error"].(error); ok {
-			e.note(dialProblem(e.attended(), err))
+			e.setProblem(dialProblem(e.currentPeer(), err))
 		}
 	case "received notification":
 		code, _ := fields["Code"].(uint8)
 		subcode, _ := fields["Subcode"].(uint8)
 		text, _ := fields["Communicated-Reason"].(string)
-		e.note(receivedProblem(e.attended(), code, subcode, text))
+		e.setProblem(receivedProblem(e.currentPeer(), code, subcode, text))
 	case "sent notification":
 		if err, ok := fields["Data"].(*packet.MessageError); ok {
 			e.explained.Store(true)
-			e.note(sentProblem(e.attended(), err))
+			e.setProblem(sentProblem(e.currentPeer(), err))
 		}
 	case "state changed":
 		e.changeState(fields)
 	case "hold timer expired":
-		e.note("the peer was silent for longer than the hold time")
+		e.setProblem("the peer was silent for longer than the hold time")
 	case "Peer Down":
 		if fields["Reason"] == "read-failed" {
-			e.note("the peer closed the connection without a word")
+			e.setProblem("the peer closed the connection without a word")
 		}
 	case "Peer Up":
-		e.note("")
+		e.setProblem("")
 	}
 	if e.log.Enabled(context.Background(), slog.LevelDebug) {
-		e.log.Debug(msg, "peer", e.attended().Name, "gobgp", level.String(), "fields", fields)
+		e.log.Debug(msg, "peer", e.currentPeer().Name, "gobgp", level.String(), "fields", fields)
 	}
 }
 
 // changeState notes why a session was not opened. What the peer said about it
-// gobgp does not tell.
-func (e *ear) changeState(fields log.Fields) {
+// gobgp does not log.
+func (e *problemLogger) changeState(fields log.Fields) {
 	if fields["new"] != packet.BGP_FSM_IDLE.String() {
 		e.explained.Store(false)
 		return
@@ -106,27 +106,27 @@ func (e *ear) changeState(fields log.Fields) {
 	if !opening || e.explained.Load() {
 		return
 	}
-	p := e.attended()
+	p := e.currentPeer()
 	switch fmt.Sprint(fields["reason"]) {
 	case "invalid-msg":
-		e.note(fmt.Sprintf("the peer refused the session: it expects another AS than %d from this node, or another hold time; its log says which", p.OwnASN()))
+		e.setProblem(fmt.Sprintf("the peer refused the session: it expects another AS than %d from this node, or another hold time; its log says which", p.OwnASN()))
 	case "read-failed":
-		e.note("the peer closed the connection at once: it does not know this address as a neighbour, or it has a session with it already")
+		e.setProblem("the peer closed the connection at once: it does not know this address as a neighbour, or it has a session with it already")
 	}
 }
 
 // The methods that gobgp's Logger wants.
 
-func (e *ear) Panic(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
-func (e *ear) Fatal(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
-func (e *ear) Error(msg string, fields log.Fields) { e.listen(slog.LevelError, msg, fields) }
-func (e *ear) Warn(msg string, fields log.Fields)  { e.listen(slog.LevelWarn, msg, fields) }
-func (e *ear) Info(msg string, fields log.Fields)  { e.listen(slog.LevelInfo, msg, fields) }
-func (e *ear) Debug(msg string, fields log.Fields) { e.listen(slog.LevelDebug, msg, fields) }
-func (e *ear) SetLevel(log.LogLevel)               {}
+func (e *problemLogger) Panic(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
+func (e *problemLogger) Fatal(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
+func (e *problemLogger) Error(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
+func (e *problemLogger) Warn(msg string, fields log.Fields)  { e.handle(slog.LevelWarn, msg, fields) }
+func (e *problemLogger) Info(msg string, fields log.Fields)  { e.handle(slog.LevelInfo, msg, fields) }
+func (e *problemLogger) Debug(msg string, fields log.Fields) { e.handle(slog.LevelDebug, msg, fields) }
+func (e *problemLogger) SetLevel(log.LogLevel)               {}
 
-// GetLevel is debug always: why a connection failed is told on that level only.
-func (e *ear) GetLevel() log.LogLevel { return log.DebugLevel }
+// GetLevel is debug always: why a connection failed is logged on that level only.
+func (e *problemLogger) GetLevel() log.LogLevel { return log.DebugLevel }
 
 func dialProblem(p bgp.Peer, err error) string {
 	var netErr net.Error

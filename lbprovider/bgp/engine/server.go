@@ -23,7 +23,7 @@ const stopLimit = 3 * time.Second
 // bgpServer is a gobgp server and what it logs.
 type bgpServer struct {
 	*server.BgpServer
-	ear *ear
+	problems *problemLogger
 }
 
 // pool keeps gobgp servers that are not used now: their goroutine never ends,
@@ -41,12 +41,12 @@ func (p *pool) take(peer bgp.Peer, changed func()) *bgpServer {
 	if n := len(p.free); n > 0 {
 		s := p.free[n-1]
 		p.free = p.free[:n-1]
-		s.ear.attend(peer, changed)
+		s.problems.setPeer(peer, changed)
 		return s
 	}
-	e := &ear{log: p.log}
-	e.attend(peer, changed)
-	s := &bgpServer{BgpServer: server.NewBgpServer(server.LoggerOption(e)), ear: e}
+	e := &problemLogger{log: p.log}
+	e.setPeer(peer, changed)
+	s := &bgpServer{BgpServer: server.NewBgpServer(server.LoggerOption(e)), problems: e}
 	go s.Serve()
 	return s
 }
@@ -60,12 +60,12 @@ func (p *pool) give(s *bgpServer) {
 // start makes a server with one neighbour. Routes come before the neighbour, so
 // that a peer that kept those of an earlier process gets all of them before it
 // drops the rest. Changed is called when the state changes.
-func start(o *order, at place, servers *pool, restarting bool, changed func()) (*running, error) {
+func start(o *target, at endpoints, servers *pool, restarting bool, changed func()) (*running, error) {
 	peer := o.session.Peer
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
-		peer: peer, at: at, server: servers.take(peer, changed), pool: servers, cancel: cancel,
-		hops: findNextHops(peer, at, o.node), state: bgp.StateIdle,
+		peer: peer, endpoints: at, server: servers.take(peer, changed), pool: servers, cancel: cancel,
+		nextHops: findNextHops(peer, at, o.node), state: bgp.StateIdle,
 	}
 	err := r.server.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn: peer.MyASN, RouterId: peer.RouterID.String(), ListenPort: -1,
@@ -80,7 +80,7 @@ func start(o *order, at place, servers *pool, restarting bool, changed func()) (
 	return r, nil
 }
 
-func (r *running) setUp(ctx context.Context, o *order, restarting bool, changed func()) error {
+func (r *running) setUp(ctx context.Context, o *target, restarting bool, changed func()) error {
 	if err := r.refuseRoutes(ctx); err != nil {
 		return fmt.Errorf("refuse the peer's routes: %w", err)
 	}
@@ -91,12 +91,12 @@ func (r *running) setUp(ctx context.Context, o *order, restarting bool, changed 
 	if err != nil {
 		return fmt.Errorf("watch the session: %w", err)
 	}
-	if r.mayTell() {
-		if err := r.tell(o.session.Routes); err != nil {
+	if r.mayAnnounce() {
+		if err := r.announceAll(o.session.Routes); err != nil {
 			return err
 		}
 	}
-	err = r.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(r.peer, r.at.peer.String(), restarting)})
+	err = r.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(r.peer, r.endpoints.peer.String(), restarting)})
 	if err != nil {
 		return fmt.Errorf("add the neighbour: %w", err)
 	}
@@ -151,13 +151,13 @@ func stateName(s api.PeerState_SessionState) string {
 	}
 }
 
-// tell makes the routes what the peer is told. It sends the difference only. It
+// announceAll makes the routes what the peer has. It sends the difference only. It
 // keeps the list, which other sessions may have as well.
-func (r *running) tell(routes []bgp.Route) error {
+func (r *running) announceAll(routes []bgp.Route) error {
 	if !slices.IsSortedFunc(routes, bgp.CompareRoutes) {
 		routes = slices.SortedFunc(slices.Values(routes), bgp.CompareRoutes)
 	}
-	gone, changed := bgp.Differences(r.told, routes)
+	gone, changed := bgp.Differences(r.announced, routes)
 	for _, route := range gone {
 		if err := r.withdraw(route); err != nil {
 			return err
@@ -168,12 +168,12 @@ func (r *running) tell(routes []bgp.Route) error {
 			return err
 		}
 	}
-	r.told = routes
+	r.announced = routes
 	return nil
 }
 
 func (r *running) announce(route bgp.Route) error {
-	hop := r.hop(route.Prefix)
+	hop := r.nextHop(route.Prefix)
 	if !hop.IsValid() {
 		return nil // the other family has no address here; Check says so
 	}
@@ -188,7 +188,7 @@ func (r *running) announce(route bgp.Route) error {
 }
 
 func (r *running) withdraw(route bgp.Route) error {
-	hop := r.hop(route.Prefix)
+	hop := r.nextHop(route.Prefix)
 	if !hop.IsValid() {
 		return nil // it was never announced
 	}
@@ -202,11 +202,11 @@ func (r *running) withdraw(route bgp.Route) error {
 	return nil
 }
 
-func (r *running) hop(p netip.Prefix) netip.Addr {
+func (r *running) nextHop(p netip.Prefix) netip.Addr {
 	if p.Addr().Is4() {
-		return r.hops.v4
+		return r.nextHops.v4
 	}
-	return r.hops.v6
+	return r.nextHops.v6
 }
 
 // stop ends the session with a notification, and gives the server back. A

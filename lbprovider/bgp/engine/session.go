@@ -20,12 +20,12 @@ const (
 	refusedRetry = 30 * time.Second
 )
 
-// order is what a session is to do next; a newer one replaces it.
-type order struct {
+// target is what a session is to do next; a newer one replaces it.
+type target struct {
 	session bgp.Session
 	node    []netip.Addr
 	// end says that the session goes; silent, that a peer with graceful restart
-	// is not told.
+	// is not notified.
 	end, silent bool
 }
 
@@ -39,22 +39,22 @@ type options struct {
 
 // session is one peer. Its goroutine alone talks to gobgp.
 type session struct {
-	opts    options
-	log     *slog.Logger
-	servers *pool
-	wake    chan struct{}
-	ended   chan struct{}
-	tally   tally
+	opts     options
+	log      *slog.Logger
+	servers  *pool
+	wake     chan struct{}
+	ended    chan struct{}
+	counters counters
 
 	mu        sync.Mutex // guards what follows
-	next      *order
+	next      *target
 	suspended string
 	state     bgp.Status
 
 	// The rest belongs to the goroutine.
 	restarting bool
 	running    *running
-	finder     *finder // of the router, where there is only an interface
+	finder     *routerFinder // of the router, where there is only an interface
 	// tried is what was started last; retry says when to try it again.
 	tried bgp.Peer
 	retry <-chan time.Time
@@ -70,12 +70,12 @@ func newSession(peer bgp.Peer, opts options, restarting bool) *session {
 	}
 }
 
-// want gives the session its next order, without waiting.
-func (s *session) want(o *order) {
+// setTarget gives the session its next target, without waiting.
+func (s *session) setTarget(o *target) {
 	s.mu.Lock()
 	s.next = o
 	s.mu.Unlock()
-	s.poke()
+	s.wakeUp()
 }
 
 // suspend keeps the session down as long as why is not empty.
@@ -83,10 +83,10 @@ func (s *session) suspend(why string) {
 	s.mu.Lock()
 	s.suspended = why
 	s.mu.Unlock()
-	s.poke()
+	s.wakeUp()
 }
 
-func (s *session) poke() {
+func (s *session) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will look anyway
@@ -99,7 +99,7 @@ func (s *session) status() bgp.Status {
 	return s.state
 }
 
-// change edits the state, and tells if it is another one.
+// change edits the state, and calls changed if it is another one.
 func (s *session) change(edit func(*bgp.Status)) {
 	s.mu.Lock()
 	before := s.state
@@ -111,7 +111,7 @@ func (s *session) change(edit func(*bgp.Status)) {
 	}
 }
 
-// run carries out orders until one ends the session.
+// run pursues targets until one ends the session.
 func (s *session) run() {
 	defer close(s.ended)
 	for {
@@ -130,15 +130,15 @@ func (s *session) run() {
 			s.find("")
 			return
 		}
-		s.obey(o, suspended)
+		s.pursue(o, suspended)
 	}
 }
 
-// obey brings the session to what the order wants, unless it is suspended.
-func (s *session) obey(o *order, suspended string) {
+// pursue brings the session to its target, unless it is suspended.
+func (s *session) pursue(o *target, suspended string) {
 	w := o.session
-	at, missing := s.place(w.Peer)
-	if s.running != nil && (s.running.peer != w.Peer || s.running.at != at || suspended != "") {
+	at, missing := s.findEndpoints(w.Peer)
+	if s.running != nil && (s.running.peer != w.Peer || s.running.endpoints != at || suspended != "") {
 		s.stop()
 		s.retry = nil
 	}
@@ -169,23 +169,23 @@ func (s *session) obey(o *order, suspended string) {
 	if s.running == nil {
 		return
 	}
-	if s.running.mayTell() {
-		if err := s.running.tell(w.Routes); err != nil {
-			s.log.Error("tell routes", "err", err)
+	if s.running.mayAnnounce() {
+		if err := s.running.announceAll(w.Routes); err != nil {
+			s.log.Error("send routes", "err", err)
 			s.stop()
 			s.fail(err.Error(), startRetry)
 		}
 	}
 }
 
-func (s *session) start(o *order, at place) error {
+func (s *session) start(o *target, at endpoints) error {
 	s.tried = o.session.Peer
-	r, err := start(o, at, s.servers, s.restarting, s.poke)
+	r, err := start(o, at, s.servers, s.restarting, s.wakeUp)
 	if err != nil {
 		return fmt.Errorf("start the session: %w", err)
 	}
 	s.running, s.restarting = r, false
-	s.tally.now.Store(r)
+	s.counters.now.Store(r)
 	return nil
 }
 
@@ -194,9 +194,9 @@ func (s *session) stop() {
 	if s.running == nil {
 		return
 	}
-	past := s.counted()
-	s.tally.now.Store(nil)
-	s.tally.past.Store(&past)
+	past := s.readCounters()
+	s.counters.now.Store(nil)
+	s.counters.past.Store(&past)
 	s.running.stop()
 	s.running = nil
 	s.change(func(st *bgp.Status) { st.State, st.PeerASN = bgp.StateIdle, 0 })
@@ -213,7 +213,7 @@ func (s *session) observe() {
 	now, asn := s.running.observed()
 	problem := ""
 	if now != bgp.StateEstablished {
-		problem = s.running.server.ear.heard()
+		problem = s.running.server.problems.lastProblem()
 	}
 	if refused := wrongAS(s.running.peer, now, asn); refused != "" {
 		s.stop()
@@ -223,7 +223,7 @@ func (s *session) observe() {
 	s.change(func(st *bgp.Status) { st.State, st.PeerASN, st.Problem = now, asn, problem })
 }
 
-// wrongAS says what is wrong with the AS of a peer that may tell its own.
+// wrongAS says what is wrong with the AS of a peer that may choose its own.
 func wrongAS(p bgp.Peer, state string, asn uint32) string {
 	if state != bgp.StateEstablished || p.Dynamic == "" {
 		return ""
@@ -235,15 +235,15 @@ func wrongAS(p bgp.Peer, state string, asn uint32) string {
 	return fmt.Sprintf("the peer's AS is %d, which is not %s to %d", asn, p.Dynamic, p.OwnASN())
 }
 
-// place is where the peer is, or why that is not known.
-func (s *session) place(p bgp.Peer) (at place, missing string) {
+// findEndpoints is where the peer is, or why that is not known.
+func (s *session) findEndpoints(p bgp.Peer) (at endpoints, missing string) {
 	s.find(p.Interface)
 	if s.finder == nil {
-		return place{peer: p.Address}, ""
+		return endpoints{peer: p.Address}, ""
 	}
 	at, missing = s.finder.router(s.opts.now())
 	if missing != "" && s.running != nil && s.running.peer == p {
-		return s.running.at, "" // BGP itself notices whether it is there
+		return s.running.endpoints, "" // BGP itself notices whether it is there
 	}
 	return at, missing
 }
@@ -255,19 +255,19 @@ func (s *session) find(link string) {
 		s.finder = nil
 	}
 	if s.finder == nil && link != "" {
-		s.finder = newFinder(link, s.poke, s.log)
+		s.finder = newRouterFinder(link, s.wakeUp, s.log)
 	}
 }
 
 // running is a session that gobgp holds.
 type running struct {
-	peer   bgp.Peer
-	at     place
-	server *bgpServer
-	pool   *pool
-	hops   nextHops
-	told   []bgp.Route // sorted
-	cancel context.CancelFunc
+	peer      bgp.Peer
+	endpoints endpoints
+	server    *bgpServer
+	pool      *pool
+	nextHops  nextHops
+	announced []bgp.Route // sorted
+	cancel    context.CancelFunc
 
 	mu    sync.Mutex
 	state string
@@ -280,9 +280,9 @@ func (r *running) observed() (state string, asn uint32) {
 	return r.state, r.asn
 }
 
-// mayTell says whether the peer may be told routes: one that must first show
+// mayAnnounce says whether the peer may get routes: one that must first show
 // its AS only then. With graceful restart routes have to be there before.
-func (r *running) mayTell() bool {
+func (r *running) mayAnnounce() bool {
 	if r.peer.Dynamic == "" || r.peer.GracefulRestart {
 		return true
 	}

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// sayEvery is how often the node tells the router its link-local address.
-	sayEvery = 5 * time.Second
-	// routerLifetime is after how long a router that was not heard is forgotten
+	// advertiseInterval is how often the node advertises to the router its link-local address.
+	advertiseInterval = 5 * time.Second
+	// routerLifetime is after how long a router that sent nothing is forgotten
 	// if it does not say itself how long it stays.
 	routerLifetime = 30 * time.Second
 	// linkRetry is the pause before an interface that cannot be used is tried again.
 	linkRetry = 2 * time.Second
 )
 
-// finder finds the one router behind an interface, for sessions without an
-// address ("unnumbered"): routers tell their link-local address by router
+// routerFinder finds the one router behind an interface, for sessions without an
+// address ("unnumbered"): routers send their link-local address in router
 // advertisements (RFC 4861), and learn the node's in the same way. Those of the
 // node have a lifetime of 0, so that nobody takes it for a router.
-type finder struct {
+type routerFinder struct {
 	link    string
 	changed func()
 	log     *slog.Logger
@@ -42,25 +42,25 @@ type finder struct {
 	problem string
 }
 
-func newFinder(link string, changed func(), log *slog.Logger) *finder {
+func newRouterFinder(link string, changed func(), log *slog.Logger) *routerFinder {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &finder{link: link, changed: changed, log: log, cancel: cancel, routers: map[netip.Addr]time.Time{}}
+	f := &routerFinder{link: link, changed: changed, log: log, cancel: cancel, routers: map[netip.Addr]time.Time{}}
 	go f.run(ctx)
 	return f
 }
 
 // stop ends the search.
-func (f *finder) stop() { f.cancel() }
+func (f *routerFinder) stop() { f.cancel() }
 
-// place is where a session's ends are.
-type place struct {
+// endpoints is where a session's ends are.
+type endpoints struct {
 	// peer has the interface as its zone if it is link-local; self is known only
 	// then.
 	peer, self netip.Addr
 }
 
 // router returns where the router and this node are, or why there is none.
-func (f *finder) router(now time.Time) (place, string) {
+func (f *routerFinder) router(now time.Time) (endpoints, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var alive []netip.Addr
@@ -72,17 +72,17 @@ func (f *finder) router(now time.Time) (place, string) {
 	slices.SortFunc(alive, netip.Addr.Compare)
 	switch {
 	case len(alive) == 1:
-		return place{peer: alive[0].WithZone(f.link), self: f.self}, ""
+		return endpoints{peer: alive[0].WithZone(f.link), self: f.self}, ""
 	case len(alive) > 1:
-		return place{}, fmt.Sprintf("%d routers advertise themselves on %s: %v; there must be one", len(alive), f.link, alive)
+		return endpoints{}, fmt.Sprintf("%d routers advertise themselves on %s: %v; there must be one", len(alive), f.link, alive)
 	case f.problem != "":
-		return place{}, f.problem
+		return endpoints{}, f.problem
 	default:
-		return place{}, fmt.Sprintf("no router advertises itself on %s", f.link)
+		return endpoints{}, fmt.Sprintf("no router advertises itself on %s", f.link)
 	}
 }
 
-func (f *finder) run(ctx context.Context) {
+func (f *routerFinder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := f.listen(ctx)
 		if ctx.Err() != nil {
@@ -99,8 +99,8 @@ func (f *finder) run(ctx context.Context) {
 	}
 }
 
-// listen hears routers until ctx ends or the interface goes.
-func (f *finder) listen(ctx context.Context) error {
+// listen receives from routers until ctx ends or the interface goes.
+func (f *routerFinder) listen(ctx context.Context) error {
 	link, err := net.InterfaceByName(f.link)
 	if err != nil {
 		return fmt.Errorf("this node has no interface %q", f.link)
@@ -128,8 +128,8 @@ func (f *finder) listen(ctx context.Context) error {
 	var next time.Time
 	for ctx.Err() == nil {
 		if now := time.Now(); now.After(next) {
-			next = now.Add(sayEvery)
-			if err := f.say(conn, link); err != nil {
+			next = now.Add(advertiseInterval)
+			if err := f.advertise(conn, link); err != nil {
 				return err
 			}
 			f.changed() // a router may have been forgotten
@@ -147,13 +147,13 @@ func (f *finder) listen(ctx context.Context) error {
 		if control == nil || control.HopLimit != ndp.HopLimit || from.WithZone("") == self.WithZone("") {
 			continue // from beyond this link, or our own
 		}
-		f.hear(msg, from.WithZone(""), &next)
+		f.receive(msg, from.WithZone(""), &next)
 	}
 	return ctx.Err()
 }
 
-// hear takes a message. To a solicitation, the next word of ours is the answer.
-func (f *finder) hear(msg ndp.Message, from netip.Addr, next *time.Time) {
+// receive takes a message. To a solicitation, the next word of ours is the answer.
+func (f *routerFinder) receive(msg ndp.Message, from netip.Addr, next *time.Time) {
 	switch m := msg.(type) {
 	case *ndp.RouterSolicitation:
 		*next = time.Time{}
@@ -173,8 +173,8 @@ func (f *finder) hear(msg ndp.Message, from netip.Addr, next *time.Time) {
 	}
 }
 
-// say tells the routers on the link where this node is.
-func (f *finder) say(conn *ndp.Conn, link *net.Interface) error {
+// advertise sends the routers on the link the address of this node.
+func (f *routerFinder) advertise(conn *ndp.Conn, link *net.Interface) error {
 	self := &ndp.RouterAdvertisement{
 		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: link.HardwareAddr}},
 	}

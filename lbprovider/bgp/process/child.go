@@ -22,55 +22,55 @@ const (
 	// checkEvery is how often a process is asked whether it still works, and
 	// silence how long it may take to answer. A peer's message may also have it
 	// compute for ever.
-	checkEvery = 5 * time.Second
-	silence    = 20 * time.Second
+	checkEvery  = 5 * time.Second
+	answerLimit = 20 * time.Second
 	// reportRate is how often in a second a process may report what nobody asked
 	// for, and reportBurst how often at once. Each report has the speaker look at
 	// all sessions, and may have it write to the API server.
 	reportRate  = 10
 	reportBurst = 100
-	// writeLimit is how long a process may take to read an order.
+	// writeLimit is how long a process may take to read a command.
 	writeLimit = 10 * time.Second
 )
 
 // child is one process.
 type child struct {
 	*session
-	cmd             *exec.Cmd
-	orders, reports *os.File
-	// gone says that nothing more is reported, and why; silent is closed then.
-	gone   chan error
-	silent chan struct{}
-	// errors is what it writes to its standard error.
-	errors *trace
-	// told is what it was told, first that it was told nothing yet.
-	told  orders
+	cmd               *exec.Cmd
+	commands, reports *os.File
+	// ended says that nothing more is reported, and why; readDone is closed then.
+	ended    chan error
+	readDone chan struct{}
+	// stderr is what it writes to its standard error.
+	stderr *childLog
+	// sent is what it was sent, first that it was sent nothing yet.
+	sent  target
 	first bool
-	// heard is when it last answered, as far as it was looked at.
-	heard   time.Time
-	answers uint64
+	// answeredAt is when it last answered, as far as it was looked at.
+	answeredAt time.Time
+	answers    uint64
 }
 
-// hold starts a process, tells it what to do, and returns why it ended; nothing
+// runProcess starts a process, sends it what to do, and returns why it ended; nothing
 // if the session is to end.
-func (s *session) hold() (why string) {
-	if s.over() {
+func (s *session) runProcess() (why string) {
+	if s.isEnding() {
 		return ""
 	}
 	c, err := s.start()
 	if err != nil {
 		return wire.Printable(err.Error())
 	}
-	err = c.feed()
+	err = c.sendCommands()
 	s.mu.Lock()
 	s.alive = false
 	s.past, s.counters = s.past.Plus(s.counters), bgp.Counters{}
-	s.tellReported()
+	s.notifyReported()
 	s.mu.Unlock()
 	if err == nil {
 		return ""
 	}
-	return wire.Printable(cmp.Or(c.errors.reason(), err.Error()))
+	return wire.Printable(cmp.Or(c.stderr.crashReason(), err.Error()))
 }
 
 func (s *session) start() (*child, error) {
@@ -103,14 +103,14 @@ func (s *session) start() (*child, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", s.opts.Program, err), closeAll([]*os.File{files[1], files[2], files[4]}))
 	}
 	c := &child{
-		session: s, cmd: cmd, orders: files[1], reports: files[2], gone: make(chan error, 1), silent: make(chan struct{}),
-		errors: newTrace(s.opts.Output, files[4], s.drop), first: true, heard: s.opts.Now(),
+		session: s, cmd: cmd, commands: files[1], reports: files[2], ended: make(chan error, 1), readDone: make(chan struct{}),
+		stderr: newChildLog(s.opts.Output, files[4], s.countDropped), first: true, answeredAt: s.opts.Now(),
 	}
 	s.mu.Lock()
 	s.alive, s.answers = true, s.wanted.asked // it does not answer what another was asked
 	s.mu.Unlock()
 	go c.read()
-	go c.errors.read()
+	go c.stderr.read()
 	return c, nil
 }
 
@@ -126,96 +126,96 @@ func closeAll(files []*os.File) error {
 
 // read takes reports until there are no more, or one that must not be.
 func (c *child) read() {
-	defer close(c.silent)
+	defer close(c.readDone)
 	defer c.reports.Close()
 	lines := wire.Reports(c.reports)
 	unasked := rate.NewLimiter(reportRate, reportBurst)
 	for {
 		r, err := wire.ReadReport(lines)
 		if err == nil {
-			err = c.take(r, unasked.Allow)
+			err = c.apply(r, unasked.Allow)
 		}
 		if err != nil {
-			c.gone <- err
+			c.ended <- err
 			return
 		}
 	}
 }
 
-// feed tells the process what to do until it ends. It returns nil if it ended as
-// it was told.
-func (c *child) feed() error {
+// sendCommands sends the process what to do until it ends. It returns nil if it ended
+// because of a command.
+func (c *child) sendCommands() error {
 	check := time.NewTicker(checkEvery)
 	defer check.Stop()
-	c.poke()
+	c.wakeUp()
 	for {
 		select {
 		case <-c.wake:
 		case <-check.C:
-			if err := c.answering(); err != nil {
+			if err := c.checkAnswers(); err != nil {
 				return c.kill(err)
 			}
-		case err := <-c.gone:
+		case err := <-c.ended:
 			return c.kill(err)
 		}
 		order, last := c.next()
 		if order == nil {
 			continue
 		}
-		if err := c.say(order); err != nil {
+		if err := c.send(order); err != nil {
 			return c.kill(err)
 		}
 		if last {
-			c.leave(order.End.Limit)
+			c.exit(order.End.Limit)
 			return nil
 		}
 	}
 }
 
-// answering asks whether the process works, and whether it answered before.
-func (c *child) answering() error {
+// checkAnswers asks whether the process works, and whether it answered before.
+func (c *child) checkAnswers() error {
 	now := c.opts.Now()
 	c.mu.Lock()
 	answers, asked := c.session.answers, c.wanted.asked
 	c.mu.Unlock()
 	if answers != c.answers || answers == asked {
-		c.heard, c.answers = now, answers
+		c.answeredAt, c.answers = now, answers
 	}
-	if now.Sub(c.heard) > silence {
-		return fmt.Errorf("it did not answer for %v", silence)
+	if now.Sub(c.answeredAt) > answerLimit {
+		return fmt.Errorf("it did not answer for %v", answerLimit)
 	}
 	c.ask()
 	return nil
 }
 
-// next returns what the process is to be told, nil if that is nothing, and
-// whether it is the last order.
-func (c *child) next() (o *wire.Order, last bool) {
+// next returns the next command for the process, nil if there is none, and
+// whether it is the last one.
+func (c *child) next() (o *wire.Command, last bool) {
 	c.mu.Lock()
 	now, ending := c.wanted, c.ending
 	c.mu.Unlock()
 	if ending != nil {
-		return &wire.Order{End: ending}, true
+		return &wire.Command{End: ending}, true
 	}
-	o = &wire.Order{}
-	gone, changed := bgp.Differences(c.told.routes, now.routes)
+	o = &wire.Command{}
+	gone, changed := bgp.Differences(c.sent.routes, now.routes)
 	for _, r := range gone {
 		o.Withdraw = append(o.Withdraw, r.Prefix)
 	}
 	o.Announce = changed
 	some := len(gone)+len(changed) > 0
-	if c.first || c.told.peer != now.peer || !slices.Equal(c.told.node, now.node) {
+	if c.first || c.sent.peer != now.peer || !slices.Equal(c.sent.node, now.node) {
 		peer := now.peer
 		o.Peer, o.Node, some = &peer, nonNil(now.node), true
 	}
-	if c.told.suspended != now.suspended {
+	if c.sent.suspended != now.suspended {
 		o.Suspend, some = &now.suspended, true
 	}
-	if c.told.asked != now.asked {
+	if c.sent.asked != now.asked {
 		o.Ask, some = now.asked, true
 	}
 	o.Restarting = c.first && c.restarting
-	c.told, c.first = now, false
+	c.sent, c.first = now, false
 	if !some {
 		return nil, false
 	}
@@ -229,9 +229,9 @@ func nonNil(addrs []netip.Addr) []netip.Addr {
 	return addrs
 }
 
-func (c *child) say(o *wire.Order) error {
-	if err := c.orders.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
-		return fmt.Errorf("give an order: %w", err)
+func (c *child) send(o *wire.Command) error {
+	if err := c.commands.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return fmt.Errorf("send a command: %w", err)
 	}
-	return wire.Write(c.orders, o)
+	return wire.Write(c.commands, o)
 }

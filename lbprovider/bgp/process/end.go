@@ -18,10 +18,10 @@ const (
 	lastWords = 500 * time.Millisecond
 )
 
-// leave waits until the process has ended as it was told, for a while.
-func (c *child) leave(limit time.Duration) {
-	_ = c.reap(limit + killAfter) // however it ended: it is not needed any more
-	_ = c.orders.Close()
+// exit waits until the process has ended by itself, for a while.
+func (c *child) exit(limit time.Duration) {
+	_ = c.wait(limit + killAfter) // however it ended: it is not needed any more
+	_ = c.commands.Close()
 }
 
 // kill ends the process, if it has not ended, and returns the reason.
@@ -29,17 +29,17 @@ func (c *child) kill(why error) error {
 	c.mu.Lock()
 	c.alive = false
 	c.mu.Unlock()
-	_ = c.orders.Close() // which ends a process that closed its output only
+	_ = c.commands.Close() // which ends a process that closed its output only
 	if ended := errors.Is(why, io.EOF) || errors.Is(why, syscall.EPIPE); ended {
-		return cmp.Or(c.reap(killAfter), errors.New("it ended without a reason"))
+		return cmp.Or(c.wait(killAfter), errors.New("it ended without a reason"))
 	}
-	_ = c.reap(0) // it was killed
+	_ = c.wait(0) // it was killed
 	return why
 }
 
-// reap waits until the process has ended, for a while, ends it and what it
-// started, and returns how it ended. Nothing is heard of it after that.
-func (c *child) reap(limit time.Duration) error {
+// wait waits until the process has ended, for a while, ends it and what it
+// started, and returns how it ended. Nothing of it is read after that.
+func (c *child) wait(limit time.Duration) error {
 	pid := c.cmd.Process.Pid
 	ended := make(chan struct{})
 	go func() {
@@ -60,8 +60,8 @@ func (c *child) reap(limit time.Duration) error {
 	err := c.cmd.Wait()
 	until := time.Now().Add(lastWords)
 	_ = c.reports.SetReadDeadline(until) // it may be closed: all is read
-	_ = c.errors.from.SetReadDeadline(until)
-	<-c.silent
-	<-c.errors.done
+	_ = c.stderr.from.SetReadDeadline(until)
+	<-c.readDone
+	<-c.stderr.done
 	return err
 }

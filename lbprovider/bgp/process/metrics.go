@@ -14,13 +14,13 @@ import (
 const (
 	metricPrefix    = "metallb_bgp_"
 	ownMetricPrefix = "lbprovider_bgp_"
-	// scrapeLimit is how long the processes have to tell their counters; of one
+	// scrapeLimit is how long the processes have to report their counters; of one
 	// that does not, the last ones count.
 	scrapeLimit = 500 * time.Millisecond
 )
 
-// measured is what the metrics of one session are made of.
-type measured struct {
+// metricsSample is what the metrics of one session are made of.
+type metricsSample struct {
 	status   bgp.Status
 	counters bgp.Counters
 	// alive says that its process runs.
@@ -33,7 +33,7 @@ type measured struct {
 type description struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	read func(measured) float64
+	read func(metricsSample) float64
 }
 
 // sessionUp and processUp are the indexes of metrics that do not add up.
@@ -43,44 +43,44 @@ const (
 )
 
 func descriptions() []description {
-	named := func(kind prometheus.ValueType, name, help string, read func(measured) float64) description {
+	named := func(kind prometheus.ValueType, name, help string, read func(metricsSample) float64) description {
 		return description{prometheus.NewDesc(name, help, []string{"peer", "vrf"}, nil), kind, read}
 	}
-	metric := func(kind prometheus.ValueType, name, help string, read func(measured) float64) description {
+	metric := func(kind prometheus.ValueType, name, help string, read func(metricsSample) float64) description {
 		return named(kind, metricPrefix+name, help, read)
 	}
-	gauge := func(name, help string, read func(measured) float64) description {
+	gauge := func(name, help string, read func(metricsSample) float64) description {
 		return metric(prometheus.GaugeValue, name, help, read)
 	}
 	count := func(name, help string, read func(bgp.Counters) uint64) description {
-		return metric(prometheus.CounterValue, name, help, func(m measured) float64 { return float64(read(m.counters)) })
+		return metric(prometheus.CounterValue, name, help, func(m metricsSample) float64 { return float64(read(m.counters)) })
 	}
 	return []description{
-		sessionUp: gauge("session_up", "1 if the session is established.", func(m measured) float64 {
+		sessionUp: gauge("session_up", "1 if the session is established.", func(m metricsSample) float64 {
 			if m.status.Up() {
 				return 1
 			}
 			return 0
 		}),
-		processUp: named(prometheus.GaugeValue, ownMetricPrefix+"process_up", "1 if the process that holds the session runs.", func(m measured) float64 {
+		processUp: named(prometheus.GaugeValue, ownMetricPrefix+"process_up", "1 if the process that holds the session runs.", func(m metricsSample) float64 {
 			if m.alive {
 				return 1
 			}
 			return 0
 		}),
-		named(prometheus.CounterValue, ownMetricPrefix+"process_failures_total", "How often the process that holds the session ended without being asked to.", func(m measured) float64 {
+		named(prometheus.CounterValue, ownMetricPrefix+"process_failures_total", "How often the process that holds the session ended without being asked to.", func(m metricsSample) float64 {
 			return float64(m.status.Failures)
 		}),
-		named(prometheus.CounterValue, ownMetricPrefix+"process_dropped_lines_total", "Lines that the process that holds the session logged and that are not passed on, because they were too many.", func(m measured) float64 {
+		named(prometheus.CounterValue, ownMetricPrefix+"process_dropped_lines_total", "Lines that the process that holds the session logged and that are not passed on, because they were too many.", func(m metricsSample) float64 {
 			return float64(m.dropped)
 		}),
-		gauge("announced_prefixes_total", "Prefixes that are announced to the peer.", func(m measured) float64 {
+		gauge("announced_prefixes_total", "Prefixes that are announced to the peer.", func(m metricsSample) float64 {
 			if m.status.Up() {
 				return float64(m.status.Routes)
 			}
 			return 0
 		}),
-		gauge("pending_prefixes_total", "Prefixes that would be announced to the peer if the session were up.", func(m measured) float64 {
+		gauge("pending_prefixes_total", "Prefixes that would be announced to the peer if the session were up.", func(m metricsSample) float64 {
 			if m.status.Up() {
 				return 0
 			}
@@ -110,7 +110,7 @@ func (h *Host) Describe(out chan<- *prometheus.Desc) {
 func (h *Host) Collect(out chan<- prometheus.Metric) {
 	type labels struct{ peer, vrf string }
 	values := map[labels][]float64{}
-	for _, m := range h.measure() {
+	for _, m := range h.samples() {
 		of := labels{m.status.Peer.String(), m.status.Peer.VRF}
 		known := values[of]
 		if known == nil {
@@ -133,8 +133,8 @@ func (h *Host) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// measure asks all processes for their counters.
-func (h *Host) measure() []measured {
+// samples asks all processes for their counters.
+func (h *Host) samples() []metricsSample {
 	all := h.all()
 	asked := make([]uint64, len(all))
 	for i, s := range all {
@@ -143,7 +143,7 @@ func (h *Host) measure() []measured {
 	limit := time.NewTimer(scrapeLimit)
 	defer limit.Stop()
 	late := false
-	out := make([]measured, len(all))
+	out := make([]metricsSample, len(all))
 	for i, s := range all {
 		for !late {
 			answered, next := s.answered(asked[i])
@@ -156,7 +156,7 @@ func (h *Host) measure() []measured {
 				late = true
 			}
 		}
-		out[i] = s.measured()
+		out[i] = s.sample()
 	}
 	return out
 }

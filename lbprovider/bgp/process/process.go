@@ -3,11 +3,11 @@
 // session: not the speaker, which answers ARP and NDP, nor the sessions with
 // other peers. docs/decisions/bgp-processes.md says why.
 //
-//	Apply, Suspend ─▶ session (one goroutine per peer) ─ orders ─▶ process (bgp/engine) ─▶ TCP
+//	Apply, Suspend ─▶ session (one goroutine per peer) ─ commands ─▶ process (bgp/engine) ─▶ TCP
 //	Status, Collect ◀─ session ◀──────────────────────── reports ◀┘
 //
 // A process that ends is started again after a pause that doubles up to a
-// minute, and is told all that it is to do.
+// minute, and is sent all that it is to do.
 package process
 
 import (
@@ -59,7 +59,7 @@ func New(opts Options) *Host {
 }
 
 // Apply replaces what is wanted. Sessions whose Peer is unchanged stay up, and
-// their peers are told the difference only. It does not wait. Node are the
+// their peers are sent the difference only. It does not wait. Node are the
 // node's addresses, for routes of another family than their session.
 func (h *Host) Apply(wanted []bgp.Session, node []netip.Addr) {
 	h.mu.Lock()
@@ -74,11 +74,11 @@ func (h *Host) Apply(wanted []bgp.Session, node []netip.Addr) {
 		if s == nil {
 			s = newSession(w.Peer, &h.opts)
 			h.sessions[w.Peer.Name] = s
-			s.want(w, node)
+			s.setTarget(w, node)
 			go s.run()
 			continue
 		}
-		s.want(w, node)
+		s.setTarget(w, node)
 	}
 	for name, s := range h.sessions {
 		if !present[name] {
@@ -108,7 +108,7 @@ func (h *Host) suspend(peer, why string) {
 func (h *Host) Status() []bgp.Status {
 	var all []bgp.Status
 	for _, s := range h.all() {
-		all = append(all, s.measured().status)
+		all = append(all, s.sample().status)
 	}
 	return all
 }
@@ -126,7 +126,7 @@ func (h *Host) all() []*session {
 }
 
 // Close ends all sessions and waits for it, up to the limit. Peers with graceful
-// restart are not told that this process ends, so that they keep its routes for
+// restart are not notified that this process ends, so that they keep its routes for
 // the next one; from all others the routes are withdrawn. With farewell, from
 // those as well: the node itself goes away.
 func (h *Host) Close(farewell bool, limit time.Duration) {

@@ -20,7 +20,7 @@ const (
 	// firstPause again.
 	firstPause   = time.Second
 	longestPause = time.Minute
-	calm         = 5 * time.Minute
+	stableTime   = 5 * time.Minute
 	// endLimit is how long a session whose peer is removed may take to end.
 	endLimit = 3 * time.Second
 )
@@ -35,7 +35,7 @@ type session struct {
 	ended chan struct{}
 
 	mu     sync.Mutex // guards what follows
-	wanted orders
+	wanted target
 	ending *wire.End
 	state  bgp.Status
 	// alive says that a process runs whose reports count.
@@ -43,8 +43,8 @@ type session struct {
 	// counters are of the process that runs now, past of those before.
 	counters, past bgp.Counters
 	answers        uint64
-	// fell says that counters fell once, and was told.
-	fell bool
+	// countersFell says that counters fell once, and that it was logged.
+	countersFell bool
 	// dropped are lines of its log that were not passed on.
 	dropped int
 	// reported is closed when the process reports or ends.
@@ -55,8 +55,8 @@ type session struct {
 	restarting bool
 }
 
-// orders are all that a process is to do.
-type orders struct {
+// target are all that a process is to do.
+type target struct {
 	peer      bgp.Peer
 	node      []netip.Addr
 	routes    []bgp.Route // sorted
@@ -73,8 +73,8 @@ func newSession(peer bgp.Peer, opts *Options) *session {
 	}
 }
 
-// want replaces what the peer is told, without waiting.
-func (s *session) want(w bgp.Session, node []netip.Addr) {
+// setTarget replaces what the peer is sent, without waiting.
+func (s *session) setTarget(w bgp.Session, node []netip.Addr) {
 	routes := w.Routes
 	if !slices.IsSortedFunc(routes, bgp.CompareRoutes) {
 		routes = slices.SortedFunc(slices.Values(routes), bgp.CompareRoutes)
@@ -85,7 +85,7 @@ func (s *session) want(w bgp.Session, node []netip.Addr) {
 		s.wanted.peer, s.wanted.node, s.wanted.routes = w.Peer, node, routes
 		s.state.Peer, s.state.Routes = shown, len(routes)
 	})
-	s.poke()
+	s.wakeUp()
 }
 
 // suspend keeps the session down as long as why is not empty.
@@ -93,24 +93,24 @@ func (s *session) suspend(why string) {
 	s.mu.Lock()
 	s.wanted.suspended = why
 	s.mu.Unlock()
-	s.poke()
+	s.wakeUp()
 }
 
 func (s *session) end(how wire.End) {
 	s.mu.Lock()
 	s.ending = &how
 	s.mu.Unlock()
-	s.poke()
+	s.wakeUp()
 }
 
-func (s *session) poke() {
+func (s *session) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// change edits the state, and tells if it is another one.
+// change edits the state, and calls Changed if it is another one.
 func (s *session) change(edit func()) {
 	s.mu.Lock()
 	before := s.state
@@ -127,7 +127,7 @@ func (s *session) ask() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wanted.asked++
-	s.poke()
+	s.wakeUp()
 	return s.wanted.asked
 }
 
@@ -139,15 +139,15 @@ func (s *session) answered(question uint64) (bool, <-chan struct{}) {
 	return !s.alive || s.answers >= question, s.reported
 }
 
-func (s *session) measured() measured {
+func (s *session) sample() metricsSample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return measured{status: s.state, counters: s.past.Plus(s.counters), alive: s.alive, dropped: s.dropped}
+	return metricsSample{status: s.state, counters: s.past.Plus(s.counters), alive: s.alive, dropped: s.dropped}
 }
 
-// take takes over what the process reports. It returns an error if that is
+// apply takes over what the process reports. It returns an error if that is
 // impossible, or more than it may report unasked.
-func (s *session) take(r wire.Report, allowed func() bool) (err error) {
+func (s *session) apply(r wire.Report, allowed func() bool) (err error) {
 	fell := false
 	s.change(func() {
 		switch answers := r.Answers > s.answers; {
@@ -166,10 +166,10 @@ func (s *session) take(r wire.Report, allowed func() bool) (err error) {
 		}
 		s.state.Address, s.state.State, s.state.Problem, s.state.PeerASN = r.Address, r.State, r.Problem, r.PeerASN
 		most := s.counters.AtLeast(r.Counters)
-		fell = most != r.Counters && !s.fell
-		s.fell = s.fell || fell
+		fell = most != r.Counters && !s.countersFell
+		s.countersFell = s.countersFell || fell
 		s.counters, s.answers = most, max(s.answers, r.Answers)
-		s.tellReported()
+		s.notifyReported()
 	})
 	if fell {
 		s.log.Error("the process of a BGP session reports counters that fall; the highest ones count")
@@ -177,15 +177,15 @@ func (s *session) take(r wire.Report, allowed func() bool) (err error) {
 	return err
 }
 
-// drop counts lines of a process's log that are not passed on.
-func (s *session) drop(lines int) {
+// countDropped counts lines of a process's log that are not passed on.
+func (s *session) countDropped(lines int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped += lines
 }
 
-// tellReported wakes all that wait for an answer.
-func (s *session) tellReported() {
+// notifyReported wakes all that wait for an answer.
+func (s *session) notifyReported() {
 	close(s.reported)
 	s.reported = make(chan struct{})
 }
@@ -199,16 +199,16 @@ func (s *session) run() {
 	pause := time.Duration(0)
 	for {
 		began := s.opts.Now()
-		why := s.hold()
+		why := s.runProcess()
 		if why == "" {
 			return
 		}
-		if s.opts.Now().Sub(began) > calm {
+		if s.opts.Now().Sub(began) > stableTime {
 			pause = 0
 		}
 		pause = min(max(firstPause, 2*pause), longestPause)
 		s.fail(why, pause)
-		if !s.rest(pause) {
+		if !s.waitUnlessEnding(pause) {
 			return
 		}
 	}
@@ -228,24 +228,24 @@ func (s *session) fail(why string, pause time.Duration) {
 	})
 }
 
-// rest waits. It returns false if the session is to end.
-func (s *session) rest(pause time.Duration) bool {
+// waitUnlessEnding waits. It returns false if the session is to end.
+func (s *session) waitUnlessEnding(pause time.Duration) bool {
 	over := time.NewTimer(pause)
 	defer over.Stop()
 	for {
-		if s.over() {
+		if s.isEnding() {
 			return false
 		}
 		select {
 		case <-s.wake:
 		case <-over.C:
-			s.poke() // what was said meanwhile
+			s.wakeUp() // what was said meanwhile
 			return true
 		}
 	}
 }
 
-func (s *session) over() bool {
+func (s *session) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ending != nil

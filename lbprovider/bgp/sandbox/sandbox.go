@@ -41,8 +41,8 @@ func Enter(l Limits) error {
 	if err != nil {
 		return fmt.Errorf("find the machine's system calls: %w", err)
 	}
-	group := seccomp.SyscallGroup{Action: seccomp.ActionAllow, NamesWithCondtions: some(uint64(os.Getpid()))}
-	for _, name := range always() {
+	group := seccomp.SyscallGroup{Action: seccomp.ActionAllow, NamesWithCondtions: conditionallyAllowed(uint64(os.Getpid()))}
+	for _, name := range alwaysAllowed() {
 		if _, known := machine.SyscallNames[name]; known {
 			group.Names = append(group.Names, name)
 		}
@@ -57,9 +57,9 @@ func Enter(l Limits) error {
 	return nil
 }
 
-// always are the system calls that Go and a session need; not every machine has
+// alwaysAllowed are the system calls that Go and a session need; not every machine has
 // each.
-func always() []string {
+func alwaysAllowed() []string {
 	return []string{
 		"read", "readv", "pread64", "write", "writev", "close", "fstat",
 		"munmap", "mprotect", "madvise", "mincore", "brk",
@@ -73,8 +73,8 @@ func always() []string {
 	}
 }
 
-// some are those that are allowed with some arguments only.
-func some(self uint64) []seccomp.NameWithConditions {
+// conditionallyAllowed are those that are allowed with some arguments only.
+func conditionallyAllowed(self uint64) []seccomp.NameWithConditions {
 	when := func(name string, argument uint32, operation seccomp.Operation, value uint64) seccomp.NameWithConditions {
 		return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{{Argument: argument, Operation: operation, Value: value}}}
 	}

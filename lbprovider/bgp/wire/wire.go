@@ -1,5 +1,5 @@
 // Package wire is what the speaker and the processes that hold its BGP sessions
-// say to each other: one JSON value per line. The speaker writes orders to the
+// say to each other: one JSON value per line. The speaker writes commands to the
 // standard input of such a process, which writes reports to its standard output.
 //
 // The speaker takes nothing on trust that such a process reports: it reads
@@ -22,16 +22,16 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
-// Order changes what a process is to do. Fields that are not set change nothing.
-type Order struct {
-	// Peer and Node replace the peer and the node's addresses. A first order has
+// Command changes what a process is to do. Fields that are not set change nothing.
+type Command struct {
+	// Peer and Node replace the peer and the node's addresses. A first command has
 	// them.
 	Peer *bgp.Peer    `json:"peer,omitempty"`
 	Node []netip.Addr `json:"node,omitempty"`
-	// Restarting says, in a first order, that an earlier process may have held
+	// Restarting says, in a first command, that an earlier process may have held
 	// the session.
 	Restarting bool `json:"restarting,omitempty"`
-	// Withdraw and Announce change what the peer is told.
+	// Withdraw and Announce change what the peer is sent.
 	Withdraw []netip.Prefix `json:"withdraw,omitempty"`
 	Announce []bgp.Route    `json:"announce,omitempty"`
 	// Suspend ends the session for this reason until it is empty.
@@ -117,7 +117,7 @@ func Reports(r io.Reader) *bufio.Scanner {
 	return lines
 }
 
-// Write writes an order or a report.
+// Write writes a command or a report.
 func Write(w io.Writer, value any) error {
 	line, err := json.Marshal(value)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 )
 
 // askSpeaker reads a speaker's debug page by port forwarding: it is on the
-// node's loopback, where nobody else reaches it.
+// node's loopback, where no other host reaches it.
 func askSpeaker(ctx context.Context, config *rest.Config, pod *corev1.Pod) ([]inspect.Row, error) {
 	type result struct {
 		rows []inspect.Row

@@ -30,7 +30,7 @@ func FuzzTrace(f *testing.F) {
 			_ = to.Close()
 		}()
 		var out bytes.Buffer
-		trace := newTrace(&out, from, func(int) {})
+		trace := newChildLog(&out, from, func(int) {})
 		trace.read()
 		for line := range strings.Lines(out.String()) {
 			bare, whole := strings.CutSuffix(line, "\n")
@@ -38,7 +38,7 @@ func FuzzTrace(f *testing.F) {
 				t.Errorf("%q is logged", line)
 			}
 		}
-		if why := trace.reason(); why != "" && !bytes.Contains(text, []byte(why)) {
+		if why := trace.crashReason(); why != "" && !bytes.Contains(text, []byte(why)) {
 			t.Errorf("reason %q", why)
 		}
 	})

@@ -2,7 +2,7 @@
 // addresses of the same pools would give one address twice, and two that
 // announce would answer for each other's; so Fairlead waits until the other one
 // is gone.
-package foreign
+package othermetallb
 
 import (
 	"context"
@@ -71,8 +71,8 @@ func add(found []Workload, kind string, o metav1.Object) []Workload {
 	return append(found, Workload{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()})
 }
 
-// Text lists workloads for messages.
-func Text(found []Workload) string {
+// Join lists workloads for messages.
+func Join(found []Workload) string {
 	parts := make([]string, len(found))
 	for i, w := range found {
 		parts[i] = w.String()
@@ -80,31 +80,31 @@ func Text(found []Workload) string {
 	return strings.Join(parts, ", ")
 }
 
-// Gate holds a program back while another provider runs. Its methods may be
+// Waiter holds a program back while another provider runs. Its methods may be
 // called from any goroutine.
-type Gate struct{ why atomic.Pointer[string] }
+type Waiter struct{ reason atomic.Pointer[string] }
 
-// Why returns what it waits for, in words for users; empty if for nothing.
-func (g *Gate) Why() string {
-	if why := g.why.Load(); why != nil {
+// Reason returns what it waits for, in words for users; empty if for nothing.
+func (g *Waiter) Reason() string {
+	if why := g.reason.Load(); why != nil {
 		return *why
 	}
 	return ""
 }
 
 // Wait returns when no other MetalLB runs. Each time that what it waits for
-// changes, it calls tell. Whoever may not look waits as well: to answer for
+// changes, it calls tell. A program without the right to look waits as well: to answer for
 // addresses that another provider announces would break what works. It returns
 // an error only when ctx ends.
-func (g *Gate) Wait(ctx context.Context, reader client.Reader, tell func(why string)) error {
+func (g *Waiter) Wait(ctx context.Context, reader client.Reader, tell func(why string)) error {
 	for {
 		found, err := Find(ctx, reader)
 		if err == nil && len(found) == 0 {
-			g.why.Store(nil)
+			g.reason.Store(nil)
 			return nil
 		}
-		if why := explain(found, err); why != g.Why() && ctx.Err() == nil {
-			g.why.Store(&why)
+		if why := explain(found, err); why != g.Reason() && ctx.Err() == nil {
+			g.reason.Store(&why)
 			tell(why)
 		}
 		select {
@@ -123,5 +123,5 @@ func explain(found []Workload, err error) string {
 	case err != nil:
 		return "nothing is announced until it is seen whether another MetalLB runs: " + err.Error()
 	}
-	return "another MetalLB runs in the cluster (" + Text(found) + "), so nothing is announced: " + Remedy
+	return "another MetalLB runs in the cluster (" + Join(found) + "), so nothing is announced: " + Remedy
 }

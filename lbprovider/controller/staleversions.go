@@ -5,13 +5,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// overwritten holds the versions of objects that this controller has replaced,
+// staleVersions holds the versions of objects that this controller has replaced,
 // until its cache shows newer ones. A decision on such a version would be the
 // one that has just been written, and the API server would refuse it.
-type overwritten map[types.UID]string
+type staleVersions map[types.UID]string
 
-// behind says whether the cache still shows what was overwritten.
-func (o overwritten) behind(cached client.Object) bool {
+// isStale says whether the cache still shows what was overwritten.
+func (o staleVersions) isStale(cached client.Object) bool {
 	if o[cached.GetUID()] == cached.GetResourceVersion() {
 		return cached.GetUID() != ""
 	}
@@ -19,8 +19,8 @@ func (o overwritten) behind(cached client.Object) bool {
 	return false
 }
 
-// wrote notes that is, the API server's answer, has taken the place of was.
-func (o overwritten) wrote(was, is client.Object) {
+// noteWrite notes that is, the API server's answer, has taken the place of was.
+func (o staleVersions) noteWrite(was, is client.Object) {
 	if was.GetResourceVersion() != is.GetResourceVersion() {
 		o[was.GetUID()] = was.GetResourceVersion()
 	}

@@ -11,26 +11,26 @@ const (
 	flapWindow = 10 * time.Minute
 	// flapsForgiven is how many losses within it are nothing unusual.
 	flapsForgiven = 2
-	// settleLimit is the longest time that a speaker stands back after it came.
+	// settleLimit is the longest time that a speaker settles after it came.
 	settleLimit = 5 * time.Minute
 )
 
-// aloneWindow is how far back losses do not count once nobody is left: it was
+// aloneWindow is how far back losses do not count once no speaker is left: it was
 // this speaker that was cut off, not the others.
 const aloneWindow = 30 * time.Second
 
-// flaps remembers when which speaker was lost without a good-bye, and how often
+// lossHistory remembers when speakers were lost that did not say that they stop, and how often
 // the others say that they lost this one.
-type flaps struct {
+type lossHistory struct {
 	mu     sync.Mutex
 	lost   map[string][]time.Time
 	own    int
 	ownAge time.Time
 }
 
-// told notes how often another speaker has lost this one of late, and says
+// noteReported notes how often another speaker has lost this one recently, and says
 // whether that is more often than was known.
-func (f *flaps) told(lost int, now time.Time) bool {
+func (f *lossHistory) noteReported(lost int, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.ownAge) > flapWindow {
@@ -43,15 +43,15 @@ func (f *flaps) told(lost int, now time.Time) bool {
 	return true
 }
 
-// settle returns how long this speaker has to stand back.
-func (f *flaps) settle() time.Duration {
+// settle returns how long this speaker has to settle.
+func (f *lossHistory) settle() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return settleFor(f.own)
 }
 
 // alone forgets the latest losses, and says whether there were several.
-func (f *flaps) alone(now time.Time) (several bool) {
+func (f *lossHistory) alone(now time.Time) (several bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	count := 0
@@ -65,7 +65,7 @@ func (f *flaps) alone(now time.Time) (several bool) {
 	return count > 1
 }
 
-func (f *flaps) add(node string, now time.Time) {
+func (f *lossHistory) add(node string, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost == nil {
@@ -74,8 +74,8 @@ func (f *flaps) add(node string, now time.Time) {
 	f.lost[node] = append(f.lost[node], now)
 }
 
-// list returns how often each speaker was lost of late.
-func (f *flaps) list(now time.Time) map[string]int {
+// list returns how often each speaker was lost recently.
+func (f *lossHistory) list(now time.Time) map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]int{}
@@ -92,7 +92,7 @@ func (f *flaps) list(now time.Time) map[string]int {
 	return out
 }
 
-// settleFor returns how long a speaker stands back that was lost so often: five
+// settleFor returns how long a speaker settles that was lost so often: five
 // seconds, and from the third time on twice as long each time.
 func settleFor(lost int) time.Duration {
 	d := settleTime

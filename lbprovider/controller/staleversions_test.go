@@ -13,18 +13,18 @@ func TestOverwritten(t *testing.T) {
 	at := func(uid types.UID, version string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
 	}
-	o := overwritten{}
-	if o.behind(at("a", "1")) || o.behind(at("", "")) {
+	o := staleVersions{}
+	if o.isStale(at("a", "1")) || o.isStale(at("", "")) {
 		t.Error("nothing was written")
 	}
-	o.wrote(at("a", "1"), at("a", "2"))
-	o.wrote(at("b", "5"), at("b", "5")) // the API server found nothing new
+	o.noteWrite(at("a", "1"), at("a", "2"))
+	o.noteWrite(at("b", "5"), at("b", "5")) // the API server found nothing new
 	for _, c := range []struct {
 		uid     types.UID
 		version string
 		want    bool
 	}{{"a", "1", true}, {"a", "1", true}, {"b", "5", false}, {"a", "2", false}, {"a", "1", false}} {
-		if got := o.behind(at(c.uid, c.version)); got != c.want {
+		if got := o.isStale(at(c.uid, c.version)); got != c.want {
 			t.Errorf("%s at %s: %t", c.uid, c.version, got)
 		}
 	}

@@ -33,9 +33,9 @@ const (
 	readRate = 1 << 20
 )
 
-// trace reads what a process writes to its standard error: log lines, which it
+// childLog reads what a process writes to its standard error: log lines, which it
 // passes on, and the words of Go's runtime when it crashes.
-type trace struct {
+type childLog struct {
 	out  io.Writer
 	from *os.File
 	done chan struct{}
@@ -46,25 +46,25 @@ type trace struct {
 	mu    sync.Mutex
 	why   string
 	lines int
-	// told says that it was told that lines are dropped.
+	// told says that it was logged that lines are dropped.
 	told bool
 }
 
-func newTrace(out io.Writer, from *os.File, drop func(lines int)) *trace {
-	return &trace{out: out, from: from, done: make(chan struct{}), drop: drop, passed: rate.NewLimiter(logRate, logBurst)}
+func newChildLog(out io.Writer, from *os.File, drop func(lines int)) *childLog {
+	return &childLog{out: out, from: from, done: make(chan struct{}), drop: drop, passed: rate.NewLimiter(logRate, logBurst)}
 }
 
-// reason is what the runtime said, if the process crashed.
-func (t *trace) reason() string {
+// crashReason is what the runtime said, if the process crashed.
+func (t *childLog) crashReason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.why
 }
 
-func (t *trace) read() {
+func (t *childLog) read() {
 	defer close(t.done)
 	defer t.from.Close()
-	from := &paced{from: t.from, bytes: rate.NewLimiter(readRate, readRate)}
+	from := &rateLimitedReader{from: t.from, bytes: rate.NewLimiter(readRate, readRate)}
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	for lines.Scan() {
@@ -72,7 +72,7 @@ func (t *trace) read() {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		t.mu.Lock()
-		t.tooMuch()
+		t.noteDropped()
 		t.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, from) // so that the process is not stopped by a full pipe
@@ -81,7 +81,7 @@ func (t *trace) read() {
 // line passes a line on: a log line as it is but for what a terminal would obey,
 // any other as the text of one, so that nothing that a peer sent is taken for the
 // speaker's own words.
-func (t *trace) line(text []byte) {
+func (t *childLog) line(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if bytes.HasPrefix(text, []byte("{")) && json.Valid(text) {
@@ -103,33 +103,33 @@ func (t *trace) line(text []byte) {
 	}
 }
 
-// paced reads no faster than it may.
-type paced struct {
+// rateLimitedReader reads no faster than it may.
+type rateLimitedReader struct {
 	from  io.Reader
 	bytes *rate.Limiter
 }
 
-func (p *paced) Read(into []byte) (int, error) {
+func (p *rateLimitedReader) Read(into []byte) (int, error) {
 	n, err := p.from.Read(into[:min(len(into), readRate)])
 	_ = p.bytes.WaitN(context.Background(), n) // which is not more than it may be
 	return n, err
 }
 
 // write logs valid JSON as one printable line of the same meaning.
-func (t *trace) write(text []byte) {
+func (t *childLog) write(text []byte) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, bytes.ToValidUTF8(text, []byte("?"))); err != nil {
 		return // it was looked at
 	}
 	if !t.passed.AllowN(time.Now(), line.Len()) {
-		t.tooMuch()
+		t.noteDropped()
 		return
 	}
 	_, _ = io.WriteString(t.out, terminal.Line(line.String())+"\n") // nothing is to be done about it
 }
 
-// tooMuch notes that a line is not passed on, which is told once.
-func (t *trace) tooMuch() {
+// noteDropped notes that a line is not passed on, which is logged once.
+func (t *childLog) noteDropped() {
 	t.drop(1)
 	if !t.told {
 		t.told = true

@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"fmt"
@@ -9,27 +9,27 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
-// part is what is read of an EndpointSlice.
-type part struct {
+// sliceRecord is what is read of an EndpointSlice.
+type sliceRecord struct {
 	name, of  Name
 	endpoints []service.Endpoint
 }
 
-func (p *part) key() Name     { return p.name }
-func (p *part) service() Name { return p.of }
+func (p *sliceRecord) key() Name     { return p.name }
+func (p *sliceRecord) service() Name { return p.of }
 
 // endpointSlices is what is kept of EndpointSlices.
 type endpointSlices struct {
-	group[*part]
-	texts interned
+	byService[*sliceRecord]
+	texts internedStrings
 }
 
 func newEndpointSlices() *endpointSlices {
-	return &endpointSlices{group: newGroup[*part](), texts: interned{}}
+	return &endpointSlices{byService: newByService[*sliceRecord](), texts: internedStrings{}}
 }
 
 func (s *endpointSlices) read(object any) (any, error) {
-	if read, done := object.(*part); done {
+	if read, done := object.(*sliceRecord); done {
 		return read, nil
 	}
 	o, ok := object.(*discoveryv1.EndpointSlice)
@@ -38,19 +38,19 @@ func (s *endpointSlices) read(object any) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	namespace := s.texts.of(o.Namespace)
-	p := &part{
+	namespace := s.texts.intern(o.Namespace)
+	p := &sliceRecord{
 		name: Name{Namespace: namespace, Name: o.Name}, of: Name{Namespace: namespace, Name: o.Labels[discoveryv1.LabelServiceName]},
 		endpoints: service.ReadEndpoints(o),
 	}
 	for i := range p.endpoints {
-		p.endpoints[i].Node = s.texts.of(p.endpoints[i].Node)
+		p.endpoints[i].Node = s.texts.intern(p.endpoints[i].Node)
 	}
 	return p, nil
 }
 
 func (s *endpointSlices) get(name Name) []service.Endpoint {
-	parts := s.about(name)
+	parts := s.forService(name)
 	if len(parts) == 1 {
 		return parts[0].endpoints
 	}

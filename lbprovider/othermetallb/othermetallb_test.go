@@ -1,4 +1,4 @@
-package foreign_test
+package othermetallb_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead/fairlead/lbprovider/foreign"
+	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
@@ -44,15 +44,15 @@ func TestGate(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "someone"}},
 	}))
 	a.Eventually(func() string {
-		if _, err := foreign.Find(ctx, reader); err != nil {
+		if _, err := othermetallb.Find(ctx, reader); err != nil {
 			return err.Error() // the API server learns of rights a moment later
 		}
 		return ""
 	})
 	a.Step(t, "alone", func(t *testing.T) {
-		var gate foreign.Gate
-		if err := gate.Wait(t.Context(), reader, func(why string) { t.Error(why) }); err != nil || gate.Why() != "" {
-			t.Errorf("%v, waits for %q", err, gate.Why())
+		var gate othermetallb.Waiter
+		if err := gate.Wait(t.Context(), reader, func(why string) { t.Error(why) }); err != nil || gate.Reason() != "" {
+			t.Errorf("%v, waits for %q", err, gate.Reason())
 		}
 	})
 	labels := map[string]string{"app": "metallb"}
@@ -76,12 +76,12 @@ func waits(t *testing.T, reader client.Reader, wants ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	var gate foreign.Gate
+	var gate othermetallb.Waiter
 	told := ""
 	err := gate.Wait(ctx, reader, func(why string) {
 		told = why
-		if gate.Why() != why {
-			t.Errorf("it says %q and then %q", why, gate.Why())
+		if gate.Reason() != why {
+			t.Errorf("it says %q and then %q", why, gate.Reason())
 		}
 		cancel()
 	})

@@ -9,25 +9,25 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
-// tally adds up what the servers of a session count.
-type tally struct {
+// counters adds up what the servers of a session count.
+type counters struct {
 	now  atomic.Pointer[running]
 	past atomic.Pointer[bgp.Counters]
 }
 
-// counted returns the session's bgp.Counters.
-func (s *session) counted() bgp.Counters {
+// readCounters returns the session's bgp.Counters.
+func (s *session) readCounters() bgp.Counters {
 	c := bgp.Counters{}
-	if past := s.tally.past.Load(); past != nil {
+	if past := s.counters.past.Load(); past != nil {
 		c = *past
 	}
-	if r := s.tally.now.Load(); r != nil {
-		c = c.Plus(r.counted())
+	if r := s.counters.now.Load(); r != nil {
+		c = c.Plus(r.readCounters())
 	}
 	return c
 }
 
-func (r *running) counted() bgp.Counters {
+func (r *running) readCounters() bgp.Counters {
 	var c bgp.Counters
 	err := r.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(p *api.Peer) {
 		sent, received := p.GetState().GetMessages().GetSent(), p.GetState().GetMessages().GetReceived()

@@ -10,14 +10,14 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// relook is the shortest time between two looks at the routes to a peer. Packets
-// of strangers must not make the node look all the time.
-const relook = time.Second
+// routeCheckInterval is the shortest time between two looks at the routes to a peer. Packets
+// of other hosts must not make the node look all the time.
+const routeCheckInterval = time.Second
 
-// leads knows by which interfaces the node sends to a peer. A packet that says
+// peerInterfaces knows by which interfaces the node sends to a peer. A packet that says
 // that it is the peer's, and came by another one, is a stranger's: of a pod, for
 // instance, whose own interface is no way to the router.
-type leads struct {
+type peerInterfaces struct {
 	peer    netip.Addr
 	vrf     string
 	indexes func(peer netip.Addr, vrf string) ([]int, error)
@@ -27,13 +27,13 @@ type leads struct {
 	next  time.Time
 }
 
-// to says whether the interface leads to the peer. After a change of the routes
+// contains says whether the interface leads to the peer. After a change of the routes
 // it may take a second to know.
-func (l *leads) to(index int, now time.Time) bool {
+func (l *peerInterfaces) contains(index int, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !now.Before(l.next) {
-		l.next = now.Add(relook)
+		l.next = now.Add(routeCheckInterval)
 		// Without any route the last ones count: that the peer cannot be reached
 		// is for the detection time to say.
 		if found, err := l.indexes(l.peer, l.vrf); err == nil {
@@ -58,7 +58,7 @@ func routesTo(peer netip.Addr, vrf string) ([]int, error) {
 			out = append(out, hop.LinkIndex)
 		}
 	}
-	if vrf != "" { // by which the kernel may tell that a packet came
+	if vrf != "" { // by which the kernel may say that a packet came
 		link, err := netlink.LinkByName(vrf)
 		if err != nil {
 			return nil, fmt.Errorf("find VRF %s: %w", vrf, err)

@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"maps"
@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// subject is what is kept of an object that is about a Service. It is never
+// record is what is kept of an object that is about a Service. It is never
 // changed.
-type subject interface {
+type record interface {
 	comparable
 	// key is the object's name, and service what it is about.
 	key() Name
 	service() Name
 }
 
-// group is what is kept of the objects of a kind of which several may be about
+// byService is what is kept of the objects of a kind of which several may be about
 // one Service. Mostly it is one, so that there is no list for it.
-type group[S subject] struct {
+type byService[S record] struct {
 	mu sync.RWMutex // guards what follows
 	of map[Name]S
 	// more has the others.
@@ -25,11 +25,11 @@ type group[S subject] struct {
 	byName map[Name]S
 }
 
-func newGroup[S subject]() group[S] {
-	return group[S]{of: map[Name]S{}, more: map[Name][]S{}, byName: map[Name]S{}}
+func newByService[S record]() byService[S] {
+	return byService[S]{of: map[Name]S{}, more: map[Name][]S{}, byName: map[Name]S{}}
 }
 
-func (g *group[S]) put(read any) []Name {
+func (g *byService[S]) put(read any) []Name {
 	o := read.(S) //nolint:forcetypeassert // by read
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,7 +38,7 @@ func (g *group[S]) put(read any) []Name {
 	return append(before, o.service())
 }
 
-func (g *group[S]) set(o S) {
+func (g *byService[S]) set(o S) {
 	g.byName[o.key()] = o
 	if _, another := g.of[o.service()]; another {
 		g.more[o.service()] = append(g.more[o.service()], o)
@@ -48,7 +48,7 @@ func (g *group[S]) set(o S) {
 }
 
 // remove forgets an object and returns about which Service it was.
-func (g *group[S]) remove(name Name) []Name {
+func (g *byService[S]) remove(name Name) []Name {
 	was, known := g.byName[name]
 	if !known {
 		return nil
@@ -67,14 +67,14 @@ func (g *group[S]) remove(name Name) []Name {
 	return []Name{service}
 }
 
-func (g *group[S]) drop(read any) []Name {
+func (g *byService[S]) drop(read any) []Name {
 	o := read.(S) //nolint:forcetypeassert // by read
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.remove(o.key())
 }
 
-func (g *group[S]) replace(read []any) {
+func (g *byService[S]) replace(read []any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.of)
@@ -85,14 +85,14 @@ func (g *group[S]) replace(read []any) {
 	}
 }
 
-// about returns what is kept about a Service.
-func (g *group[S]) about(service Name) []S {
+// forService returns what is kept about a Service.
+func (g *byService[S]) forService(service Name) []S {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.list(service)
 }
 
-func (g *group[S]) list(service Name) []S {
+func (g *byService[S]) list(service Name) []S {
 	first, known := g.of[service]
 	if !known {
 		return nil
@@ -101,7 +101,7 @@ func (g *group[S]) list(service Name) []S {
 }
 
 // all returns everything that is kept.
-func (g *group[S]) all() []S {
+func (g *byService[S]) all() []S {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return slices.Collect(maps.Values(g.byName))

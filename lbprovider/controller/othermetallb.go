@@ -10,50 +10,50 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/lbprovider/foreign"
+	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 )
 
-// guarded looks for another provider and makes a full pass if there is none
+// checkOtherMetalLB looks for another provider and makes a full pass if there is none
 // and none was made yet.
-func (r *reconciler) guarded(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	found, err := foreign.Find(ctx, r.reader)
+func (r *reconciler) checkOtherMetalLB(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	found, err := othermetallb.Find(ctx, r.reader)
 	if err != nil {
 		if !r.started { // else it goes on, and looks again
 			text := "no address is given until it is seen whether another MetalLB runs: " + err.Error()
-			r.blind.Store(&text)
+			r.lookupFailed.Store(&text)
 		}
 		return reconcile.Result{}, err
 	}
-	r.blind.Store(nil)
+	r.lookupFailed.Store(nil)
 	if len(found) > 0 {
-		r.refuse(found)
-		r.later(guardRequest, foreign.Interval)
+		r.stopForOther(found)
+		r.enqueueAfter(guardRequest, othermetallb.Interval)
 		return reconcile.Result{}, nil
 	}
-	if r.foreign.Swap(nil) != nil {
+	if r.otherMetalLB.Swap(nil) != nil {
 		r.log.Info("the other MetalLB is gone; addresses are given from now on")
 	}
 	r.metrics.foreign.Set(0)
 	if req == guardRequest {
-		r.later(guardRequest, foreign.Interval)
+		r.enqueueAfter(guardRequest, othermetallb.Interval)
 	}
 	if r.started {
 		return reconcile.Result{}, nil
 	}
-	if err := r.all(ctx); err != nil {
+	if err := r.reconcileAll(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	r.started = true
 	return r.result(req), nil
 }
 
-// refuse stops the work as long as another provider runs: its addresses must
-// be heard again before any is given, so everything starts anew then.
-func (r *reconciler) refuse(found []foreign.Workload) {
+// stopForOther stops the work as long as another provider runs: its addresses must
+// be read again before any is given, so everything starts from scratch then.
+func (r *reconciler) stopForOther(found []othermetallb.Workload) {
 	r.started = false
 	r.metrics.foreign.Set(1)
-	text := "another MetalLB runs in the cluster (" + foreign.Text(found) + "), so no address is given: " + foreign.Remedy
-	if old := r.foreign.Swap(&text); old != nil && *old == text {
+	text := "another MetalLB runs in the cluster (" + othermetallb.Join(found) + "), so no address is given: " + othermetallb.Remedy
+	if old := r.otherMetalLB.Swap(&text); old != nil && *old == text {
 		return
 	}
 	r.log.Error(text)
@@ -63,10 +63,10 @@ func (r *reconciler) refuse(found []foreign.Workload) {
 	}
 }
 
-// ready fails while another provider runs, or may run, so that nobody waits for
+// ready fails while another provider runs, or may run, so that no user waits for
 // addresses without knowing why.
 func (r *reconciler) ready(*http.Request) error {
-	for _, why := range []*atomic.Pointer[string]{&r.foreign, &r.blind} {
+	for _, why := range []*atomic.Pointer[string]{&r.otherMetalLB, &r.lookupFailed} {
 		if text := why.Load(); text != nil {
 			return errors.New(*text)
 		}

@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"net/netip"
@@ -14,31 +14,31 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/service"
 )
 
-// heard is who was told what, and the stores of both kinds.
-type heard struct {
-	*Facts
+// recordingCache is who was told what, and the stores of both kinds.
+type recordingCache struct {
+	*Cache
 	changed  []string
 	replaced int
-	services *store
-	slices   *store
+	services *reflectorStore
+	slices   *reflectorStore
 }
 
-func newHeard() *heard {
-	h := &heard{}
-	h.Facts = &Facts{services: newServices(), slices: newEndpointSlices()}
-	h.services, h.slices = h.store(h.Facts.services), h.store(h.Facts.slices)
+func newRecordingCache() *recordingCache {
+	h := &recordingCache{}
+	h.Cache = &Cache{services: newServices(), slices: newEndpointSlices()}
+	h.services, h.slices = h.store(h.Cache.services), h.store(h.Cache.slices)
 	return h
 }
 
 // store is what a reflector would fill.
-func (h *heard) store(c content) *store {
-	return &store{
-		content: c, changed: func(n Name) { h.changed = append(h.changed, n.String()) }, replaced: func() { h.replaced++ }, synced: func() {},
+func (h *recordingCache) store(c records) *reflectorStore {
+	return &reflectorStore{
+		records: c, changed: func(n Name) { h.changed = append(h.changed, n.String()) }, replaced: func() { h.replaced++ }, synced: func() {},
 	}
 }
 
-// told returns the Services that were told of since the last call.
-func (h *heard) told() []string {
+// takeChanged returns the Services that were told of since the last call.
+func (h *recordingCache) takeChanged() []string {
 	told := h.changed
 	h.changed = nil
 	return told
@@ -60,7 +60,7 @@ func balancer(name string, change func(*corev1.Service)) *corev1.Service {
 
 func TestService(t *testing.T) {
 	t.Parallel()
-	h := newHeard()
+	h := newRecordingCache()
 	all := balancer("a", func(s *corev1.Service) {
 		s.Annotations[corev1.LastAppliedConfigAnnotation] = "long"
 		s.Spec.Selector, s.Spec.ClusterIP = map[string]string{"not": "read"}, "10.0.0.1"
@@ -71,14 +71,14 @@ func TestService(t *testing.T) {
 	if diff := cmp.Diff(balancer("a", nil), h.Service(Name{Namespace: "ns", Name: "a"})); diff != "" {
 		t.Errorf("what is read of it (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ns/a"}, h.told()); diff != "" {
+	if diff := cmp.Diff([]string{"ns/a"}, h.takeChanged()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	internal := balancer("a", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 	if err := h.services.Update(internal); err != nil {
 		t.Fatal(err)
 	}
-	if h.Has(Name{Namespace: "ns", Name: "a"}) || len(h.told()) != 1 {
+	if h.Has(Name{Namespace: "ns", Name: "a"}) || len(h.takeChanged()) != 1 {
 		t.Error("it is no load balancer any more")
 	}
 	if err := h.services.Replace([]any{balancer("b", nil), internal}, "1"); err != nil {
@@ -110,7 +110,7 @@ func slice(name, of string, nodes ...string) *discoveryv1.EndpointSlice {
 
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
-	h := newHeard()
+	h := newRecordingCache()
 	on := func(of string) []string {
 		var nodes []string
 		for _, e := range h.Endpoints(Name{Namespace: "ns", Name: of}) {
@@ -134,7 +134,7 @@ func TestEndpoints(t *testing.T) {
 		if err := step.do(step.with); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.told, h.told()); diff != "" {
+		if diff := cmp.Diff(step.told, h.takeChanged()); diff != "" {
 			t.Errorf("%s: told (-want +got):\n%s", step.name, diff)
 		}
 		if !slices.Equal(on("a"), step.a) || !slices.Equal(on("b"), step.b) {

@@ -30,16 +30,16 @@ func TestSince(t *testing.T) {
 	t.Parallel()
 	s, _, now := reporting()
 	for _, state := range []string{bgp.StateEstablished, bgp.StateEstablished, bgp.StateIdle} {
-		before := s.measured().status
+		before := s.sample().status
 		*now = now.Add(time.Hour)
-		if err := s.take(wire.Report{State: state}, always); err != nil {
+		if err := s.apply(wire.Report{State: state}, always); err != nil {
 			t.Fatal(err)
 		}
 		want := *now
 		if before.State == state {
 			want = before.Since
 		}
-		if got := s.measured().status.Since; !got.Equal(want) {
+		if got := s.sample().status.Since; !got.Equal(want) {
 			t.Errorf("%s since %v, want %v", state, got, want)
 		}
 	}
@@ -52,17 +52,17 @@ func TestAnswers(t *testing.T) {
 	s, _, _ := reporting()
 	question := s.ask()
 	never := func() bool { return false }
-	if err := s.take(wire.Report{State: bgp.StateIdle, Answers: question}, never); err != nil {
+	if err := s.apply(wire.Report{State: bgp.StateIdle, Answers: question}, never); err != nil {
 		t.Errorf("an answer is refused: %v", err)
 	}
-	if err := s.take(wire.Report{State: bgp.StateIdle, Answers: question}, never); err == nil || !strings.Contains(err.Error(), "it reports more than") {
+	if err := s.apply(wire.Report{State: bgp.StateIdle, Answers: question}, never); err == nil || !strings.Contains(err.Error(), "it reports more than") {
 		t.Errorf("the same answer is taken twice: %v", err)
 	}
-	if err := s.take(wire.Report{State: bgp.StateEstablished, Answers: math.MaxUint64}, always); err == nil || !strings.Contains(err.Error(), "not asked") {
+	if err := s.apply(wire.Report{State: bgp.StateEstablished, Answers: math.MaxUint64}, always); err == nil || !strings.Contains(err.Error(), "not asked") {
 		t.Errorf("an answer to nothing is taken: %v", err)
 	}
-	if answered, _ := s.answered(s.ask()); answered || s.measured().status.Up() {
-		t.Errorf("a refused report counts: %+v", s.measured())
+	if answered, _ := s.answered(s.ask()); answered || s.sample().status.Up() {
+		t.Errorf("a refused report counts: %+v", s.sample())
 	}
 }
 
@@ -72,12 +72,12 @@ func TestCounters(t *testing.T) {
 	s, log, _ := reporting()
 	s.past = bgp.Counters{TotalSent: 5, OpensSent: 2}
 	for _, c := range []bgp.Counters{{TotalSent: 7, OpensSent: math.MaxUint64}, {TotalSent: 3}, {TotalSent: 8}} {
-		if err := s.take(wire.Report{State: bgp.StateIdle, Counters: c}, always); err != nil {
+		if err := s.apply(wire.Report{State: bgp.StateIdle, Counters: c}, always); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := bgp.Counters{TotalSent: 13, OpensSent: math.MaxUint64}
-	if got := s.measured().counters; got != want {
+	if got := s.sample().counters; got != want {
 		t.Errorf("counters %+v, want %+v", got, want)
 	}
 	if told := strings.Count(log.String(), "counters that fall"); told != 1 {

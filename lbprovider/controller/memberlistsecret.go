@@ -24,9 +24,9 @@ const (
 	presentRetry = time.Minute
 )
 
-// keyKeeper makes the Secret with which the speakers encrypt their gossip, if
+// secretCreator makes the Secret with which the speakers encrypt their gossip, if
 // it is missing. It never changes an existing one.
-type keyKeeper struct {
+type secretCreator struct {
 	reader          client.Reader
 	writer          client.Writer
 	namespace, name string
@@ -34,7 +34,7 @@ type keyKeeper struct {
 }
 
 // Start implements manager.Runnable; it returns when ctx ends.
-func (k *keyKeeper) Start(ctx context.Context) error {
+func (k *secretCreator) Start(ctx context.Context) error {
 	for {
 		wait := presentRetry
 		if err := k.ensure(ctx); err != nil {
@@ -50,9 +50,9 @@ func (k *keyKeeper) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (k *keyKeeper) NeedLeaderElection() bool { return true }
+func (k *secretCreator) NeedLeaderElection() bool { return true }
 
-func (k *keyKeeper) ensure(ctx context.Context) error {
+func (k *secretCreator) ensure(ctx context.Context) error {
 	var secret corev1.Secret
 	err := k.reader.Get(ctx, types.NamespacedName{Namespace: k.namespace, Name: k.name}, &secret)
 	if err == nil {

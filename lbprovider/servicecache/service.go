@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fact is what is read of a Service.
-type fact struct {
+// serviceRecord is what is read of a Service.
+type serviceRecord struct {
 	name        Name
 	uid         types.UID
 	labels      map[string]string
@@ -28,13 +28,13 @@ type fact struct {
 // services is what is kept of Services.
 type services struct {
 	mu sync.RWMutex // guards what follows
-	of map[Name]*fact
+	of map[Name]*serviceRecord
 }
 
-func newServices() *services { return &services{of: map[Name]*fact{}} }
+func newServices() *services { return &services{of: map[Name]*serviceRecord{}} }
 
 func (s *services) read(object any) (any, error) {
-	if read, done := object.(*fact); done {
+	if read, done := object.(*serviceRecord); done {
 		return read, nil
 	}
 	svc, ok := object.(*corev1.Service)
@@ -43,9 +43,9 @@ func (s *services) read(object any) (any, error) {
 	}
 	name := Name{Namespace: svc.Namespace, Name: svc.Name}
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		return &fact{name: name, other: true}, nil
+		return &serviceRecord{name: name, other: true}, nil
 	}
-	f := &fact{
+	f := &serviceRecord{
 		name: name, uid: svc.UID, labels: svc.Labels, class: svc.Spec.LoadBalancerClass, healthPort: svc.Spec.HealthCheckNodePort,
 		local: svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 	}
@@ -60,14 +60,14 @@ func (s *services) read(object any) (any, error) {
 }
 
 func (s *services) put(read any) []Name {
-	f := read.(*fact) //nolint:forcetypeassert // by read
+	f := read.(*serviceRecord) //nolint:forcetypeassert // by read
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.set(f)
 	return []Name{f.name}
 }
 
-func (s *services) set(f *fact) {
+func (s *services) set(f *serviceRecord) {
 	if f.other {
 		delete(s.of, f.name)
 		return
@@ -76,7 +76,7 @@ func (s *services) set(f *fact) {
 }
 
 func (s *services) drop(read any) []Name {
-	f := read.(*fact) //nolint:forcetypeassert // by read
+	f := read.(*serviceRecord) //nolint:forcetypeassert // by read
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.of, f.name)
@@ -88,7 +88,7 @@ func (s *services) replace(read []any) {
 	defer s.mu.Unlock()
 	clear(s.of)
 	for _, r := range read {
-		s.set(r.(*fact)) //nolint:forcetypeassert // by read
+		s.set(r.(*serviceRecord)) //nolint:forcetypeassert // by read
 	}
 }
 

@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"context"
@@ -22,44 +22,44 @@ type kind struct {
 	// namespace is empty for all; labels select among its objects.
 	namespace, labels string
 	object            runtime.Object
-	into              content
+	into              records
 }
 
-// feed keeps what it watches true.
-type feed struct{ watched []*watched }
+// watches keeps what it watches true.
+type watches struct{ kinds []*watchedKind }
 
-// watched is one kind.
-type watched struct {
+// watchedKind is one kind.
+type watchedKind struct {
 	reflector *cache.Reflector
 	synced    chan struct{}
 }
 
-func (f *feed) watch(opts Options, k kind) error {
+func (f *watches) add(opts Options, k kind) error {
 	c, err := apiutil.RESTClientForGVK(k.version.WithKind(k.name), false, false, opts.REST, serializer.NewCodecFactory(opts.Scheme), opts.HTTP)
 	if err != nil {
 		return fmt.Errorf("make a client for %s: %w", k.resource, err)
 	}
-	w := &watched{synced: make(chan struct{})}
+	w := &watchedKind{synced: make(chan struct{})}
 	w.reflector = cache.NewReflectorWithOptions(
 		cache.NewFilteredListWatchFromClient(c, k.resource, k.namespace, func(o *metav1.ListOptions) { o.LabelSelector = k.labels }), k.object,
-		&store{content: k.into, changed: opts.Changed, replaced: opts.Replaced, synced: sync.OnceFunc(func() { close(w.synced) })},
-		cache.ReflectorOptions{Name: "facts/" + k.resource})
-	f.watched = append(f.watched, w)
+		&reflectorStore{records: k.into, changed: opts.Changed, replaced: opts.Replaced, synced: sync.OnceFunc(func() { close(w.synced) })},
+		cache.ReflectorOptions{Name: "servicecache/" + k.resource})
+	f.kinds = append(f.kinds, w)
 	return nil
 }
 
-// Run keeps the facts true until ctx ends.
-func (f *feed) Run(ctx context.Context) {
+// Run keeps the cache up to date until ctx ends.
+func (f *watches) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, w := range f.watched {
+	for _, w := range f.kinds {
 		wg.Go(func() { w.reflector.RunWithContext(ctx) })
 	}
 	wg.Wait()
 }
 
 // Wait waits until everything has been read once.
-func (f *feed) Wait(ctx context.Context) error {
-	for _, w := range f.watched {
+func (f *watches) Wait(ctx context.Context) error {
+	for _, w := range f.kinds {
 		select {
 		case <-w.synced:
 		case <-ctx.Done():
@@ -69,8 +69,8 @@ func (f *feed) Wait(ctx context.Context) error {
 	return nil
 }
 
-// content is what is kept of the objects of one kind.
-type content interface {
+// records is what is kept of the objects of one kind.
+type records interface {
 	// read returns what is kept of an object.
 	read(object any) (any, error)
 	// put takes what was read, and drop forgets it. They return the Services
@@ -81,38 +81,38 @@ type content interface {
 	replace(read []any)
 }
 
-// store is what a reflector fills.
-type store struct {
-	content  content
+// reflectorStore is what a reflector fills.
+type reflectorStore struct {
+	records  records
 	changed  func(Name)
 	replaced func()
 	synced   func()
 }
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(object any) error {
-	read, err := s.content.read(object)
+func (s *reflectorStore) Add(object any) error {
+	read, err := s.records.read(object)
 	if err != nil {
 		return err
 	}
-	s.tell(s.content.put(read))
+	s.notify(s.records.put(read))
 	return nil
 }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(object any) error { return s.Add(object) }
+func (s *reflectorStore) Update(object any) error { return s.Add(object) }
 
 // Delete implements cache.ReflectorStore.
-func (s *store) Delete(object any) error {
-	read, err := s.content.read(object)
+func (s *reflectorStore) Delete(object any) error {
+	read, err := s.records.read(object)
 	if err != nil {
 		return err
 	}
-	s.tell(s.content.drop(read))
+	s.notify(s.records.drop(read))
 	return nil
 }
 
-func (s *store) tell(names []Name) {
+func (s *reflectorStore) notify(names []Name) {
 	for i, name := range names {
 		if !slices.Contains(names[:i], name) {
 			s.changed(name)
@@ -121,22 +121,22 @@ func (s *store) tell(names []Name) {
 }
 
 // Replace implements cache.ReflectorStore.
-func (s *store) Replace(objects []any, _ string) error {
+func (s *reflectorStore) Replace(objects []any, _ string) error {
 	for i := range objects {
 		var err error
-		if objects[i], err = s.content.read(objects[i]); err != nil {
+		if objects[i], err = s.records.read(objects[i]); err != nil {
 			return err
 		}
 	}
-	s.content.replace(objects)
+	s.records.replace(objects)
 	s.synced()
 	s.replaced()
 	return nil
 }
 
 // Resync implements cache.ReflectorStore.
-func (*store) Resync() error { return nil }
+func (*reflectorStore) Resync() error { return nil }
 
 // Transformer implements cache.TransformingStore: a reflector that gets the
 // first objects as a stream keeps them until it has all.
-func (s *store) Transformer() cache.TransformFunc { return s.content.read }
+func (s *reflectorStore) Transformer() cache.TransformFunc { return s.records.read }

@@ -13,14 +13,14 @@ func TestLeads(t *testing.T) {
 	t.Parallel()
 	looks := 0
 	ways, failed := []int{2, 3}, error(nil)
-	l := &leads{indexes: func(netip.Addr, string) ([]int, error) {
+	l := &peerInterfaces{indexes: func(netip.Addr, string) ([]int, error) {
 		looks++
 		return ways, failed
 	}}
 	now := time.Unix(1, 0)
 	check := func(index int, want bool, wantLooks int) {
 		t.Helper()
-		if got := l.to(index, now); got != want || looks != wantLooks {
+		if got := l.contains(index, now); got != want || looks != wantLooks {
 			t.Errorf("interface %d: %v after %d looks, want %v after %d", index, got, looks, want, wantLooks)
 		}
 	}
@@ -30,11 +30,11 @@ func TestLeads(t *testing.T) {
 	check(7, false, 1)
 	ways = []int{7}
 	check(2, true, 1)
-	now = now.Add(relook)
+	now = now.Add(routeCheckInterval)
 	check(2, false, 2)
 	check(7, true, 2)
 	failed = errors.New("no route")
-	now = now.Add(relook)
+	now = now.Add(routeCheckInterval)
 	check(7, true, 3)
 	check(2, false, 3)
 }

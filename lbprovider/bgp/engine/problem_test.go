@@ -25,8 +25,8 @@ func FuzzMessage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
-		e := &ear{log: slog.New(slog.DiscardHandler)}
-		e.attend(bgp.Peer{Name: "tor", Address: netip.MustParseAddr("198.18.0.1")}, func() {})
+		e := &problemLogger{log: slog.New(slog.DiscardHandler)}
+		e.setPeer(bgp.Peer{Name: "tor", Address: netip.MustParseAddr("198.18.0.1")}, func() {})
 		m := parsed(kind, body)
 		if m == nil {
 			e.Warn("sent notification", log.Fields{"Data": packet.NewMessageError(kind, byte(len(body)), body, string(body))})
@@ -35,7 +35,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		e.Warn("received notification", log.Fields{"Code": kind, "Subcode": string(body), "Communicated-Reason": body})
 		e.Info("state changed", log.Fields{"old": string(body), "new": kind, "reason": body})
-		if text := wire.Printable(e.heard()); text != terminal.Line(text) {
+		if text := wire.Printable(e.lastProblem()); text != terminal.Line(text) {
 			t.Fatalf("problem %q", text)
 		}
 	})
@@ -72,7 +72,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// TestEdited: orders that change routes lead to those that the speaker wants.
+// TestEdited: commands that change routes lead to those that the speaker wants.
 func TestEdited(t *testing.T) {
 	t.Parallel()
 	route := func(n byte, pref uint32) bgp.Route {
@@ -86,7 +86,7 @@ func TestEdited(t *testing.T) {
 		for _, r := range gone {
 			withdrawn = append(withdrawn, r.Prefix)
 		}
-		if have = edited(have, withdrawn, changed); fmt.Sprint(have) != fmt.Sprint(want) && len(have)+len(want) > 0 {
+		if have = applyChanges(have, withdrawn, changed); fmt.Sprint(have) != fmt.Sprint(want) && len(have)+len(want) > 0 {
 			t.Errorf("routes %v, want %v", have, want)
 		}
 	}

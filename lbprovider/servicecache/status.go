@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"fmt"
@@ -18,13 +18,13 @@ type Status struct {
 	// Node and Service are what the object is about, by its labels.
 	Node    string
 	Service Name
-	// Says is the node that the status names; empty if it names none.
-	Says string
-	// Spoilt says that the status names another node or Service than the labels.
+	// ReportedNode is the node that the status names; empty if it names none.
+	ReportedNode string
+	// Mismatched says that the status names another node or Service than the labels.
 	// It can never be put right: those fields are immutable.
-	Spoilt bool
-	// sum tells the contents of the status.
-	sum uint64
+	Mismatched bool
+	// hash stands for the contents of the status.
+	hash uint64
 }
 
 // key leaves out the namespace, which all have in common.
@@ -34,8 +34,8 @@ func (s *Status) service() Name { return s.Service }
 // Statuses are the status objects of one kind in the provider's namespace. All
 // methods may be called concurrently.
 type Statuses struct {
-	feed
-	kept *statuses
+	watches
+	records *statusRecords
 }
 
 // NewL2Statuses returns the ServiceL2Status objects of all nodes. They are not
@@ -54,33 +54,33 @@ func NewBGPStatuses(opts Options, namespace, node string) (*Statuses, error) {
 }
 
 func newStatuses(opts Options, k kind) (*Statuses, error) {
-	s := &Statuses{kept: newStatusGroup()}
-	k.version, k.into = v1beta1.GroupVersion(), s.kept
-	return s, s.watch(opts, k)
+	s := &Statuses{records: newStatusRecords()}
+	k.version, k.into = v1beta1.GroupVersion(), s.records
+	return s, s.add(opts, k)
 }
 
-// About returns the objects about a Service.
-func (s *Statuses) About(service Name) []*Status { return s.kept.about(service) }
+// ForService returns the objects about a Service.
+func (s *Statuses) ForService(service Name) []*Status { return s.records.forService(service) }
 
 // All returns all objects.
-func (s *Statuses) All() []*Status { return s.kept.all() }
+func (s *Statuses) All() []*Status { return s.records.all() }
 
-// Same says whether the object has the status of o, as far as it is told by
+// Matches says whether the object has the status of o, as far as
 // status objects of this kind.
-func (s *Statuses) Same(is *Status, o client.Object) bool { return s.kept.sum(o) == is.sum }
+func (s *Statuses) Matches(is *Status, o client.Object) bool { return s.records.hash(o) == is.hash }
 
-// statuses is what is kept of status objects.
-type statuses struct {
-	group[*Status]
-	texts interned
+// statusRecords is what is kept of status objects.
+type statusRecords struct {
+	byService[*Status]
+	texts internedStrings
 	seed  maphash.Seed
 }
 
-func newStatusGroup() *statuses {
-	return &statuses{group: newGroup[*Status](), texts: interned{}, seed: maphash.MakeSeed()}
+func newStatusRecords() *statusRecords {
+	return &statusRecords{byService: newByService[*Status](), texts: internedStrings{}, seed: maphash.MakeSeed()}
 }
 
-func (s *statuses) read(object any) (any, error) {
+func (s *statusRecords) read(object any) (any, error) {
 	if read, done := object.(*Status); done {
 		return read, nil
 	}
@@ -98,21 +98,21 @@ func (s *statuses) read(object any) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &Status{
-		Name: o.GetName(), Version: o.GetResourceVersion(), Node: s.texts.of(labels[v1beta1.LabelNode]),
-		Service: Name{Namespace: s.texts.of(labels[v1beta1.LabelServiceNamespace]), Name: labels[v1beta1.LabelServiceName]},
-		Says:    s.texts.of(node),
-		Spoilt: other(node, labels[v1beta1.LabelNode]) || other(name, labels[v1beta1.LabelServiceName]) ||
-			other(namespace, labels[v1beta1.LabelServiceNamespace]),
-		sum: s.sum(o),
+		Name: o.GetName(), Version: o.GetResourceVersion(), Node: s.texts.intern(labels[v1beta1.LabelNode]),
+		Service:      Name{Namespace: s.texts.intern(labels[v1beta1.LabelServiceNamespace]), Name: labels[v1beta1.LabelServiceName]},
+		ReportedNode: s.texts.intern(node),
+		Mismatched: differs(node, labels[v1beta1.LabelNode]) || differs(name, labels[v1beta1.LabelServiceName]) ||
+			differs(namespace, labels[v1beta1.LabelServiceNamespace]),
+		hash: s.hash(o),
 	}, nil
 }
 
-// other says whether a field that cannot be changed back has a wrong value.
-func other(is, want string) bool { return is != "" && is != want }
+// differs says whether a field that cannot be changed back has a wrong value.
+func differs(is, want string) bool { return is != "" && is != want }
 
-// sum returns a number that two objects have in common only if they have the
+// hash returns a number that two objects have in common only if they have the
 // same status: that they have by chance is as likely as 1 in 10^19.
-func (s *statuses) sum(object client.Object) uint64 {
+func (s *statusRecords) hash(object client.Object) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	write := func(texts ...string) {

@@ -1,4 +1,4 @@
-package facts
+package servicecache
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ func l2Status(name string, change func(*v1beta1.ServiceL2Status)) *v1beta1.Servi
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	s, a := newStatusGroup(), Name{Namespace: "ns", Name: "a"}
+	s, a := newStatusRecords(), Name{Namespace: "ns", Name: "a"}
 	as := func(o any) *Status {
 		t.Helper()
 		read, err := s.read(o)
@@ -42,12 +42,12 @@ func TestStatus(t *testing.T) {
 		}
 		return read.(*Status)
 	}
-	want := &Status{Name: "1", Version: "7", Node: "n1", Service: a, Says: "n1"}
+	want := &Status{Name: "1", Version: "7", Node: "n1", Service: a, ReportedNode: "n1"}
 	if diff := cmp.Diff(want, as(l2Status("1", nil)), cmpopts.IgnoreUnexported(Status{})); diff != "" {
 		t.Errorf("what is kept (-want +got):\n%s", diff)
 	}
 	empty := as(l2Status("1", func(o *v1beta1.ServiceL2Status) { o.Status = v1beta1.MetalLBServiceL2Status{} }))
-	if empty.Spoilt || empty.Says != "" {
+	if empty.Mismatched || empty.ReportedNode != "" {
 		t.Errorf("an object without a status is %+v", empty)
 	}
 	for _, tt := range []struct {
@@ -68,15 +68,15 @@ func TestStatus(t *testing.T) {
 		{"no date", func(o *v1beta1.ServiceL2Status) { o.Status.Since = nil }, false},
 	} {
 		got := as(l2Status("1", tt.change))
-		if got.Spoilt != tt.spoilt {
-			t.Errorf("%s: spoilt is %v", tt.name, got.Spoilt)
+		if got.Mismatched != tt.spoilt {
+			t.Errorf("%s: spoilt is %v", tt.name, got.Mismatched)
 		}
-		if s.sum(l2Status("1", nil)) == got.sum {
+		if s.hash(l2Status("1", nil)) == got.hash {
 			t.Errorf("%s is not noticed", tt.name)
 		}
 	}
 	other := l2Status("2", func(o *v1beta1.ServiceL2Status) { o.Labels, o.ResourceVersion = nil, "8" })
-	if as(l2Status("1", nil)).sum != s.sum(other) {
+	if as(l2Status("1", nil)).hash != s.hash(other) {
 		t.Error("two objects with the same status differ")
 	}
 	if _, err := s.read(&metav1.Status{}); err == nil {
@@ -86,12 +86,12 @@ func TestStatus(t *testing.T) {
 
 func TestStatusesAboutAService(t *testing.T) {
 	t.Parallel()
-	h, kept := &heard{}, newStatusGroup()
-	all := &Statuses{kept: kept}
+	h, kept := &recordingCache{}, newStatusRecords()
+	all := &Statuses{records: kept}
 	objects := h.store(kept)
 	about := func(service string) []string {
 		var names []string
-		for _, o := range all.About(Name{Namespace: "ns", Name: service}) {
+		for _, o := range all.ForService(Name{Namespace: "ns", Name: service}) {
 			names = append(names, o.Name)
 		}
 		return names
@@ -113,12 +113,12 @@ func TestStatusesAboutAService(t *testing.T) {
 		{"new labels", objects.Update, bgpStatus("1", "b", "tor1"), []string{"ns/a", "ns/b"}, []string{"2"}, []string{"1"}},
 		{"one goes", objects.Delete, bgpStatus("2", "a"), []string{"ns/a"}, nil, []string{"1"}},
 	} {
-		before := all.About(Name{Namespace: "ns", Name: "a"})
+		before := all.ForService(Name{Namespace: "ns", Name: "a"})
 		seen := slices.Clone(before)
 		if err := step.do(step.with); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.told, h.told()); diff != "" {
+		if diff := cmp.Diff(step.told, h.takeChanged()); diff != "" {
 			t.Errorf("%s: told (-want +got):\n%s", step.name, diff)
 		}
 		if !slices.Equal(about("a"), step.a) || !slices.Equal(about("b"), step.b) {
@@ -128,7 +128,7 @@ func TestStatusesAboutAService(t *testing.T) {
 			t.Errorf("%s: a list that somebody has was changed", step.name)
 		}
 	}
-	if left := all.All(); len(left) != 1 || !all.Same(left[0], bgpStatus("9", "c", "tor1")) || all.Same(left[0], bgpStatus("1", "b", "tor1", "tor2")) {
+	if left := all.All(); len(left) != 1 || !all.Matches(left[0], bgpStatus("9", "c", "tor1")) || all.Matches(left[0], bgpStatus("1", "b", "tor1", "tor2")) {
 		t.Errorf("all: %v", left)
 	}
 	if err := objects.Replace([]any{bgpStatus("3", "a")}, "1"); err != nil {

@@ -1,15 +1,15 @@
-// Package facts keeps what a speaker reads of all Services and EndpointSlices
+// Package servicecache keeps what a speaker reads of all Services and EndpointSlices
 // of a cluster, and of the status objects about Services, and nothing else.
 // Every node has a speaker, so what it keeps of each object is kept on every
 // node: an informer's cache takes 2 kB for a Service with its endpoints even
 // when it holds only the fields that are read, this takes 300 bytes. For a
 // status object it takes 1.4 kB, this 200 bytes.
 //
-//	API server ─ reflector ─▶ what is read of an object ─▶ Facts ─▶ Speaker
+//	API server ─ reflector ─▶ what is read of an object ─▶ Cache ─▶ Speaker
 //
 // Objects are stripped as they come from the stream, one by one, so that there
 // is no peak at the start either.
-package facts
+package servicecache
 
 import (
 	"net/http"
@@ -27,10 +27,10 @@ import (
 // Name names a Service.
 type Name = types.NamespacedName
 
-// Facts is what is known of Services of type LoadBalancer, and of the endpoints
+// Cache is what is known of Services of type LoadBalancer, and of the endpoints
 // of all. All methods may be called concurrently.
-type Facts struct {
-	feed
+type Cache struct {
+	watches
 	services *services
 	slices   *endpointSlices
 }
@@ -42,20 +42,20 @@ type Options struct {
 	// Scheme knows the kinds that are watched.
 	Scheme *runtime.Scheme
 	// Changed is called after a Service, its endpoints, or status objects about
-	// it have changed; and Replaced after so much may have that nobody looked for
+	// it have changed; and Replaced after so much may have that it was not looked for
 	// what. Neither may block.
 	Changed  func(Name)
 	Replaced func()
 }
 
-// New returns Facts that know nothing until they run.
-func New(opts Options) (*Facts, error) {
-	f := &Facts{services: newServices(), slices: newEndpointSlices()}
+// New returns a Cache that is empty until it runs.
+func New(opts Options) (*Cache, error) {
+	f := &Cache{services: newServices(), slices: newEndpointSlices()}
 	for _, k := range []kind{
 		{version: corev1.SchemeGroupVersion, name: "Service", resource: "services", object: &corev1.Service{}, into: f.services},
 		{version: discoveryv1.SchemeGroupVersion, name: "EndpointSlice", resource: "endpointslices", object: &discoveryv1.EndpointSlice{}, into: f.slices},
 	} {
-		if err := f.watch(opts, k); err != nil {
+		if err := f.add(opts, k); err != nil {
 			return nil, err
 		}
 	}
@@ -64,22 +64,22 @@ func New(opts Options) (*Facts, error) {
 
 // Service returns what is read of a Service of type LoadBalancer, as a Service;
 // nil if there is none.
-func (f *Facts) Service(name Name) *corev1.Service { return f.services.get(name) }
+func (f *Cache) Service(name Name) *corev1.Service { return f.services.get(name) }
 
 // Has says whether there is a Service of type LoadBalancer.
-func (f *Facts) Has(name Name) bool { return f.services.has(name) }
+func (f *Cache) Has(name Name) bool { return f.services.has(name) }
 
 // Names returns the Services of type LoadBalancer.
-func (f *Facts) Names() []Name { return f.services.names() }
+func (f *Cache) Names() []Name { return f.services.names() }
 
 // Endpoints returns the endpoints of a Service that can serve.
-func (f *Facts) Endpoints(name Name) []service.Endpoint { return f.slices.get(name) }
+func (f *Cache) Endpoints(name Name) []service.Endpoint { return f.slices.get(name) }
 
-// interned returns the one copy of a text that is there again and again: the
+// internedStrings returns the one copy of a text that is there again and again: the
 // names of nodes and namespaces.
-type interned map[string]string
+type internedStrings map[string]string
 
-func (in interned) of(text string) string {
+func (in internedStrings) intern(text string) string {
 	if known, ok := in[text]; ok {
 		return known
 	}
