@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/lbprovider/bfd"
 	"github.com/fairlead/fairlead/lbprovider/bgp/process"
-	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
+	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
 )
 
@@ -37,14 +37,14 @@ type setting struct {
 func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
 	log := opts.log
 	var decider atomic.Pointer[speaker.Speaker]
-	var gate othermetallb.Waiter
-	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, gate.Reason, log)
+	var otherMetalLB othermetallb.Waiter
+	stopHealth, err := speaker.ServeHealth(ctx, opts.healthAddress, decider.Load, otherMetalLB.Reason, log)
 	if err != nil {
 		return err
 	}
 	defer stopHealth()
 	own := types.NamespacedName{Namespace: opts.namespace, Name: opts.podName}
-	if err := gate.Wait(ctx, mgr.GetAPIReader(), speaker.TellPod(ctx, mgr, own, log)); err != nil {
+	if err := otherMetalLB.Wait(ctx, mgr.GetAPIReader(), speaker.ReportOnPod(ctx, mgr, own, log)); err != nil {
 		return err
 	}
 	keyName := types.NamespacedName{Namespace: opts.namespace, Name: opts.secret}

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if _, child := os.LookupEnv(asThrower); child {
-		if err := thrower(os.Args[1:]); err != nil {
+	if _, child := os.LookupEnv(asSender); child {
+		if err := sendDatagram(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -272,7 +272,7 @@ func TestForeignPackets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
 			before := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]
-			throw(t, p.ns("near"), c.from, "198.18.80.1:3784", c.ttl, c.payload)
+			sendFrom(t, p.ns("near"), c.from, "198.18.80.1:3784", c.ttl, c.payload)
 			eventually(t, func() string {
 				if got := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]; got != before+1 {
 					return "the packet was not discarded: " + c.reason
@@ -288,7 +288,7 @@ func TestForeignPackets(t *testing.T) {
 	if discarded() != 5 {
 		t.Errorf("%v packets were discarded, want 5", discarded())
 	}
-	throw(t, p.ns("near"), peer, "198.18.80.1:3784", "255", down)
+	sendFrom(t, p.ns("near"), peer, "198.18.80.1:3784", "255", down)
 	if c := <-h.changes; c.Change != "Down→Init none" { // for a moment, as nobody goes on
 		t.Errorf("a right packet led to %q", c.Change)
 	}

@@ -57,7 +57,7 @@ func TestSpoofedPackets(t *testing.T) {
 				p.run("ip", "netns", "exec", p.ns("us"), "sysctl", "-qw", "net.ipv4.conf."+device+".rp_filter="+c.filter)
 			}
 			before := discarded(c.reason)
-			throw(t, c.ns, near, us+":3784", "255", c.payload)
+			sendFrom(t, c.ns, near, us+":3784", "255", c.payload)
 			eventually(t, func() string {
 				if discarded(c.reason) <= before {
 					return "the packet was not discarded: " + c.reason
@@ -70,7 +70,7 @@ func TestSpoofedPackets(t *testing.T) {
 	on(t, h, f, "the kernel drops them with a strict filter", func(t *testing.T) {
 		p.run("ip", "netns", "exec", p.ns("us"), "sysctl", "-qw", "net.ipv4.conf.pod0.rp_filter=1")
 		before := discarded("interface")
-		throw(t, pod, near, us+":3784", "255", packet(down, ours))
+		sendFrom(t, pod, near, us+":3784", "255", packet(down, ours))
 		// A packet that is dropped leaves no trace but the kernel's counter.
 		eventually(t, func() string {
 			if n := dropped(t, p.ns("us")); n == 0 {

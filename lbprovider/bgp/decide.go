@@ -205,7 +205,7 @@ func offerOne(ads []*config.BGPAdvertisement, addr netip.Addr) (offers []Offer, 
 		}
 		o := Offer{Route: Route{Prefix: prefix, LocalPref: ad.LocalPref, Prepend: ad.Prepend, Communities: ad.Communities}, Peers: ad.Peers}
 		for i, other := range offers {
-			if other.Prefix != o.Prefix || !meet(other.Peers, o.Peers) {
+			if other.Prefix != o.Prefix || !intersect(other.Peers, o.Peers) {
 				continue
 			}
 			if other.Prepend != o.Prepend {
@@ -222,9 +222,9 @@ func offerOne(ads []*config.BGPAdvertisement, addr netip.Addr) (offers []Offer, 
 	return offers, ""
 }
 
-// meet says whether two lists of peers, of which an empty one means all, have
+// intersect says whether two lists of peers, of which an empty one means all, have
 // one in common.
-func meet(a, b []string) bool {
+func intersect(a, b []string) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true
 	}

@@ -112,7 +112,7 @@ func (p *parser) unfit(pool *Pool, ad *BGPAdvertisement, v6 bool) (why problem, 
 	}
 	for _, other := range pool.BGP {
 		if ad.LocalPref == other.LocalPref && ad.Prepend == other.Prepend || length != other.length(v6) || len(ad.Services) > 0 || len(other.Services) > 0 ||
-			!samePeers(ad, other) || !p.meet(ad.Nodes, other.Nodes) {
+			!samePeers(ad, other) || !p.intersect(ad.Nodes, other.Nodes) {
 			continue
 		}
 		if ad.LocalPref == other.LocalPref {

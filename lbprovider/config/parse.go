@@ -108,9 +108,9 @@ func (p *parser) elsewhere(selectors []labels.Selector) bool {
 	return p.res.OnlyNode != "" && !MatchesAny(selectors, p.nodes[0].Labels)
 }
 
-// meet says whether some node is selected by both. Without knowledge of nodes,
+// intersect says whether some node is selected by both. Without knowledge of nodes,
 // it is assumed.
-func (p *parser) meet(a, b []labels.Selector) bool {
+func (p *parser) intersect(a, b []labels.Selector) bool {
 	return p.nodes == nil || slices.ContainsFunc(p.nodes, func(n Node) bool {
 		return MatchesAny(a, n.Labels) && MatchesAny(b, n.Labels)
 	})

@@ -308,7 +308,7 @@ func (p *parser) watchedOnce(r *peerReader, peer *Peer) {
 		return
 	}
 	for _, other := range p.cfg.Peers {
-		if other.BFD != nil && other.Address == peer.Address && other.Interface == peer.Interface && other.VRF == peer.VRF && p.meet(other.Nodes, peer.Nodes) {
+		if other.BFD != nil && other.Address == peer.Address && other.Interface == peer.Interface && other.VRF == peer.VRF && p.intersect(other.Nodes, peer.Nodes) {
 			peer.BFD = nil
 			r.warn("bfdProfile", "BGPPeer %q has the node watch this router already; this session ends by its hold time only", other.Name)
 			return
@@ -321,7 +321,7 @@ func (p *parser) watchedOnce(r *peerReader, peer *Peer) {
 func (p *parser) sameSession(peer *Peer) []problem {
 	for _, other := range p.cfg.Peers {
 		if other.Address == peer.Address && other.Interface == peer.Interface && other.Port == peer.Port &&
-			other.VRF == peer.VRF && other.Source == peer.Source && p.meet(other.Nodes, peer.Nodes) {
+			other.VRF == peer.VRF && other.Source == peer.Source && p.intersect(other.Nodes, peer.Nodes) {
 			return []problem{{
 				field: "spec", reason: api.ReasonDuplicate,
 				message: fmt.Sprintf("BGPPeer %q is the same session on the same node", other.Name),

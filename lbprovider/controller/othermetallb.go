@@ -15,7 +15,7 @@ import (
 
 // checkOtherMetalLB looks for another provider and makes a full pass if there is none
 // and none was made yet.
-func (r *reconciler) checkOtherMetalLB(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *reconciler) checkOtherMetalLB(ctx context.Context, req request) (reconcile.Result, error) {
 	found, err := othermetallb.Find(ctx, r.reader)
 	if err != nil {
 		if !r.started { // else it goes on, and looks again
@@ -27,15 +27,15 @@ func (r *reconciler) checkOtherMetalLB(ctx context.Context, req reconcile.Reques
 	r.lookupFailed.Store(nil)
 	if len(found) > 0 {
 		r.stopForOther(found)
-		r.enqueueAfter(guardRequest, othermetallb.Interval)
+		r.enqueueAfter(findOther{}, othermetallb.Interval)
 		return reconcile.Result{}, nil
 	}
 	if r.otherMetalLB.Swap(nil) != nil {
 		r.log.Info("the other MetalLB is gone; addresses are given from now on")
 	}
 	r.metrics.foreign.Set(0)
-	if req == guardRequest {
-		r.enqueueAfter(guardRequest, othermetallb.Interval)
+	if _, scheduled := req.(findOther); scheduled {
+		r.enqueueAfter(findOther{}, othermetallb.Interval)
 	}
 	if r.started {
 		return reconcile.Result{}, nil

@@ -19,31 +19,39 @@ import (
 )
 
 // Reconcile brings one Service, or everything, to what it should be.
-func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	r.metrics.update(err)
 	return result, err
 }
 
-func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *reconciler) reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	beside := r.otherMetalLB.Load() != nil
+	_, look := req.(findOther)
 	switch {
-	case req == guardRequest || !r.started && !beside:
+	case look || !r.started && !beside:
 		// The first pass is always a full one: Services that hold addresses
 		// must be read before any gets a new one.
 		return r.checkOtherMetalLB(ctx, req)
 	case beside:
 		return reconcile.Result{}, nil // the pass after its end reads everything
 	}
-	switch req {
-	case statusRequest:
+	switch req := req.(type) {
+	case updateStatus:
 		return reconcile.Result{}, r.writeStatuses(ctx)
-	case usageRequest:
+	case updateUsage:
 		return reconcile.Result{}, r.writeUsages(ctx)
-	case configRequest:
-		return r.result(req), r.reconcileAll(ctx)
+	case convergeService:
+		return r.reconcileChanged(ctx, req)
+	default:
+		return reconcile.Result{}, r.reconcileAll(ctx)
 	}
-	released, err := r.reconcileService(ctx, req.NamespacedName)
+}
+
+// reconcileChanged decides about a Service that has changed, and about those that
+// wait if it released an address.
+func (r *reconciler) reconcileChanged(ctx context.Context, req convergeService) (reconcile.Result, error) {
+	released, err := r.reconcileService(ctx, types.NamespacedName(req))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -58,12 +66,12 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // enqueueStatusWrites has the statuses written that follow from what was decided.
 func (r *reconciler) enqueueStatusWrites() {
-	r.enqueueAfter(statusRequest, statusDelay)
-	r.enqueueAfter(usageRequest, usageDelay)
+	r.enqueueAfter(updateStatus{}, statusDelay)
+	r.enqueueAfter(updateUsage{}, usageDelay)
 }
 
-func (r *reconciler) result(req reconcile.Request) reconcile.Result {
-	if r.pending[req.NamespacedName] {
+func (r *reconciler) result(req request) reconcile.Result {
+	if svc, ok := req.(convergeService); ok && r.pending[types.NamespacedName(svc)] {
 		return reconcile.Result{RequeueAfter: pendingRetry}
 	}
 	return reconcile.Result{}

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fairlead/fairlead/api"
@@ -94,14 +94,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// The requests that are not about one Service. No Service has an empty namespace.
-var (
-	configRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "config"}}
-	statusRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "status"}}
-	usageRequest  = reconcile.Request{NamespacedName: types.NamespacedName{Name: "usage"}}
-	guardRequest  = reconcile.Request{NamespacedName: types.NamespacedName{Name: "guard"}}
-)
-
 // reconciler is the one worker. Only Reconcile touches its mutable state.
 type reconciler struct {
 	client client.Client
@@ -134,7 +126,7 @@ type reconciler struct {
 	// staleVersions is what the cache may still show.
 	staleVersions staleVersions
 	// enqueueAfter wakes the worker with a request after a delay.
-	enqueueAfter func(reconcile.Request, time.Duration)
+	enqueueAfter func(request, time.Duration)
 }
 
 // Setup adds the address controller, and the keeper of the speakers' key, to
@@ -160,7 +152,7 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		alloc: allocator.New(), cfg: nil,
 		pending: map[types.NamespacedName]bool{}, reportedForeign: map[types.NamespacedName]bool{},
 		unsentNotes: map[types.NamespacedName][]allocator.Note{}, staleVersions: staleVersions{},
-		enqueueAfter: func(reconcile.Request, time.Duration) {},
+		enqueueAfter: func(request, time.Duration) {},
 	}
 	r.reporter = configstate.New(configstate.Options{Reader: r.reader, Writer: r.client, Namespace: opts.Namespace, Log: r.log})
 	if err := mgr.Add(r.reporter); err != nil {
@@ -181,38 +173,46 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 
 // watch says what wakes the worker.
 func (r *reconciler) watch(mgr ctrl.Manager) error {
-	toConfig := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{configRequest}
-	})
+	to := func(req request) handler.TypedEventHandler[client.Object, request] {
+		return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []request { return []request{req} })
+	}
+	toAll := to(convergeAll{})
 	written := builder.WithPredicates(predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
-	b := ctrl.NewControllerManagedBy(mgr).Named("addresses").
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&corev1.Namespace{}, toConfig, builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		Watches(&corev1.Node{}, toConfig, builder.WithPredicates(nodeChanged()))
+	b := builder.TypedControllerManagedBy[request](mgr).Named("addresses").
+		WithLogConstructor(func(req *request) logr.Logger {
+			log := mgr.GetLogger().WithValues("controller", "addresses")
+			if req != nil {
+				log = log.WithValues("request", (*req).String())
+			}
+			return log
+		}).
+		Watches(&corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []request {
+			return []request{convergeService(client.ObjectKeyFromObject(o))}
+		})).
+		Watches(&corev1.Namespace{}, toAll, builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&corev1.Node{}, toAll, builder.WithPredicates(nodeChanged()))
 	for _, k := range kinds() {
-		b = b.Watches(k.object, toConfig, written).Watches(k.object, r.toStatus())
+		b = b.Watches(k.object, toAll, written).Watches(k.object, r.toStatus())
 	}
 	return b.
-		Watches(&v1beta1.ConfigurationState{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-			return []reconcile.Request{statusRequest}
-		})).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		Watches(&v1beta1.ConfigurationState{}, to(updateStatus{})).
+		WatchesRawSource(source.TypedFunc[request](func(_ context.Context, q workqueue.TypedRateLimitingInterface[request]) error {
 			r.enqueueAfter = q.AddAfter
-			q.Add(configRequest) // also without any pool the state must be made known
-			q.AddAfter(guardRequest, othermetallb.Interval)
+			q.Add(convergeAll{}) // also without any pool the state must be made known
+			q.AddAfter(findOther{}, othermetallb.Interval)
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.TypedOptions[request]{MaxConcurrentReconciles: 1}).
 		Complete(r)
 }
 
 // toStatus has the statuses looked at after one of them has changed, most often
 // by this controller: then nothing differs. What another program wrote is replaced.
-func (r *reconciler) toStatus() handler.EventHandler {
-	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (r *reconciler) toStatus() handler.TypedEventHandler[client.Object, request] {
+	return handler.TypedFuncs[client.Object, request]{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[request]) {
 		if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-			q.AddAfter(statusRequest, statusDelay)
+			q.AddAfter(updateStatus{}, statusDelay)
 		}
 	}}
 }

@@ -149,7 +149,7 @@ func (r *reconciler) writeStatus(ctx context.Context, is, want client.Object, ne
 		return nil
 	}
 	if r.staleVersions.isStale(is) {
-		r.enqueueAfter(statusRequest, statusDelay)
+		r.enqueueAfter(updateStatus{}, statusDelay)
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, want); client.IgnoreNotFound(err) != nil {

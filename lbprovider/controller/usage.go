@@ -56,7 +56,7 @@ func (r *reconciler) writeUsage(ctx context.Context, pool *v1beta1.IPAddressPool
 	case equality.Semantic.DeepEqual(is, want):
 		return nil
 	case r.staleVersions.isStale(is):
-		r.enqueueAfter(usageRequest, usageDelay)
+		r.enqueueAfter(updateUsage{}, usageDelay)
 		return nil
 	}
 	if err := r.client.Update(ctx, want); err != nil {

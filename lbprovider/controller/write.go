@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/allocator"
@@ -93,7 +92,7 @@ func (r *reconciler) update(ctx context.Context, svc, want *corev1.Service, note
 	r.unsentNotes[name] = notes // what was decided is reported once it is written
 	if apierrors.IsConflict(err) {
 		// The cache is behind. What is decided stands; write it again soon.
-		r.enqueueAfter(reconcile.Request{NamespacedName: name}, conflictDelay)
+		r.enqueueAfter(convergeService(name), conflictDelay)
 		return nil
 	}
 	return fmt.Errorf("write status of service %s: %w", name, err)

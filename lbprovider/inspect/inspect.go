@@ -1,7 +1,7 @@
-// Package inspect says who announces an address and why: `kubectl fairlead lb`.
+// Package inspect says which node announces an address and why: `kubectl fairlead lb`.
 // It is pure. What Kubernetes knows comes from objects; what only speakers
-// know, which other speakers they reach and whose probes fail, they tell
-// themselves (package cluster asks them). Without their word, package election
+// know, which other speakers they reach and whose probes fail, they report
+// themselves (package cluster asks them). Without their reports, package election
 // decides here from the objects alone.
 package inspect
 
@@ -24,18 +24,18 @@ import (
 
 // Objects are what the API server knows.
 type Objects struct {
-	Services   []corev1.Service
-	Slices     []discoveryv1.EndpointSlice
-	Nodes      []corev1.Node
-	Speakers   []corev1.Pod
-	Config     config.Resources
-	L2         []v1beta1.ServiceL2Status
-	BGP        []v1beta1.ServiceBGPStatus
-	Sessions   []v1beta1.BGPSessionState
-	Heard      map[string][]Row  // what speakers say, by node
-	Unheard    map[string]string // why a speaker could not be asked, by node
-	Classes    service.Classes
-	IgnoreSkip bool // speakers ignore the exclude label
+	Services           []corev1.Service
+	Slices             []discoveryv1.EndpointSlice
+	Nodes              []corev1.Node
+	Speakers           []corev1.Pod
+	Config             config.Resources
+	L2                 []v1beta1.ServiceL2Status
+	BGP                []v1beta1.ServiceBGPStatus
+	Sessions           []v1beta1.BGPSessionState
+	Reported           map[string][]Row  // what speakers say, by node
+	Unreachable        map[string]string // why a speaker could not be asked, by node
+	Classes            service.Classes
+	IgnoreExcludeLabel bool // speakers ignore the exclude label
 }
 
 // Row is what a speaker says of a Service, at /debug/l2.
@@ -66,11 +66,11 @@ type Answer struct {
 	Excluded   map[string]election.Exclusion `json:"excluded,omitempty"`
 	// BGP are the sessions of the nodes that announce by BGP.
 	BGP []Session `json:"bgp,omitempty"`
-	// Heard are the speakers whose word this is; Unheard are the others, and
+	// Reported are the speakers that report this; Unreachable are the others, and
 	// why. Disagree says what some say differently.
-	Heard    []string          `json:"heard,omitempty"`
-	Unheard  map[string]string `json:"unheard,omitempty"`
-	Disagree map[string]string `json:"disagree,omitempty"`
+	Reported    []string          `json:"heard,omitempty"`
+	Unreachable map[string]string `json:"unheard,omitempty"`
+	Disagree    map[string]string `json:"disagree,omitempty"`
 }
 
 // Session is one by which the addresses are announced.
@@ -111,7 +111,7 @@ func Look(o *Objects, only netip.Addr) []Answer {
 }
 
 func (o *Objects) look(svc *corev1.Service, addrs []netip.Addr, cfg *config.Config) Answer {
-	a := Answer{Service: svc.Namespace + "/" + svc.Name, Unheard: o.Unheard, Disagree: map[string]string{}}
+	a := Answer{Service: svc.Namespace + "/" + svc.Name, Unreachable: o.Unreachable, Disagree: map[string]string{}}
 	for _, addr := range addrs {
 		a.Addresses = append(a.Addresses, addr.String())
 	}
@@ -120,11 +120,11 @@ func (o *Objects) look(svc *corev1.Service, addrs []netip.Addr, cfg *config.Conf
 		a.Pool = pool.Name
 	}
 	a.BGP = o.sessions(svc)
-	heard := o.heard(a.Service)
-	if len(heard) == 0 {
+	reports := o.reportsFor(a.Service)
+	if len(reports) == 0 {
 		a.take(election.Decide(o.request(svc, addrs, pool), o.nodes(), ""))
 	} else {
-		a.hear(heard)
+		a.mergeReports(reports)
 	}
 	for _, s := range o.L2 {
 		if s.Status.Node == a.Owner && s.Status.ServiceName == svc.Name && s.Status.ServiceNamespace == svc.Namespace && a.Since == nil && s.Status.Since != nil {
@@ -145,11 +145,11 @@ func (a *Answer) take(d election.Decision) {
 	a.Reason = string(d.Reason)
 }
 
-// hear compares what the speakers say. Whoever says that it is the owner is
+// mergeReports compares what the speakers say. A node that says that it is the owner is
 // right about itself; of the others, the first counts.
-func (a *Answer) hear(rows map[string]Row) {
+func (a *Answer) mergeReports(rows map[string]Row) {
 	names := sortedNames(rows)
-	a.Heard = names
+	a.Reported = names
 	said := names[0]
 	for _, n := range names {
 		if rows[n].Decision.Announce {
@@ -181,9 +181,9 @@ func ownerBy(d election.Decision) string {
 	return string(d.Reason)
 }
 
-func (o *Objects) heard(svc string) map[string]Row {
+func (o *Objects) reportsFor(svc string) map[string]Row {
 	out := map[string]Row{}
-	for node, rows := range o.Heard {
+	for node, rows := range o.Reported {
 		for _, r := range rows {
 			if r.Service == svc {
 				out[node] = r
@@ -228,7 +228,7 @@ func (o *Objects) nodes() []election.Node {
 	var out []election.Node
 	for i := range o.Nodes {
 		n := service.ReadNode(&o.Nodes[i])
-		n.Excluded = n.Excluded && !o.IgnoreSkip
+		n.Excluded = n.Excluded && !o.IgnoreExcludeLabel
 		out = append(out, election.Node{
 			Name: n.Name, Labels: n.Labels, Ready: n.Ready, NetworkUnavailable: n.NetworkUnavailable,
 			Excluded: n.Excluded, Drained: n.Drained, Alive: alive[n.Name],

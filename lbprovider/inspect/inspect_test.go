@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write what is said into testdata")
 // read turns the objects of a test into what a cluster would give.
 func read(t *testing.T, text string) *Objects {
 	t.Helper()
-	o := &Objects{Classes: service.DefaultClasses(), Heard: map[string][]Row{}, Unheard: map[string]string{}}
+	o := &Objects{Classes: service.DefaultClasses(), Reported: map[string][]Row{}, Unreachable: map[string]string{}}
 	o.Config.ProviderNamespace = api.ProviderNamespace
 	for doc := range strings.SplitSeq(text, "---\n") {
 		var head struct {
@@ -67,9 +67,9 @@ func read(t *testing.T, text string) *Objects {
 				Rows              []Row
 			}
 			into(&said)
-			if o.Heard[said.Node] = said.Rows; said.Error != "" {
-				delete(o.Heard, said.Node)
-				o.Unheard[said.Node] = said.Error
+			if o.Reported[said.Node] = said.Rows; said.Error != "" {
+				delete(o.Reported, said.Node)
+				o.Unreachable[said.Node] = said.Error
 			}
 		default:
 			t.Fatalf("kind %q", head.Kind)

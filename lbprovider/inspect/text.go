@@ -124,21 +124,21 @@ func (v *View) detail(out io.Writer, a *Answer) {
 	v.sources(out, a)
 }
 
-// sources says whose word it is.
+// sources says which speakers report it.
 func (v *View) sources(out io.Writer, a *Answer) {
 	switch {
-	case len(a.Heard) == 0:
+	case len(a.Reported) == 0:
 		line(out, "  as the objects have it; no speaker was asked, so it may be that one is not reachable or a probe fails")
 	case len(a.Disagree) == 0:
-		line(out, "  as the speakers of %s say", strings.Join(a.Heard, ", "))
+		line(out, "  as the speakers of %s say", strings.Join(a.Reported, ", "))
 	default:
-		line(out, "  as the speakers of %s say, but they disagree", strings.Join(a.Heard, ", "))
+		line(out, "  as the speakers of %s say, but they disagree", strings.Join(a.Reported, ", "))
 		for _, n := range sortedNames(a.Disagree) {
 			line(out, "    %s says %s", n, a.Disagree[n])
 		}
 	}
-	for _, n := range sortedNames(a.Unheard) {
-		line(out, "  the speaker of %s did not answer: %s", n, a.Unheard[n])
+	for _, n := range sortedNames(a.Unreachable) {
+		line(out, "  the speaker of %s did not answer: %s", n, a.Unreachable[n])
 	}
 }
 

@@ -24,8 +24,8 @@ type limitSlot struct {
 	count  int
 }
 
-// asked is who asked for what.
-type asked struct {
+// limitKey is a host and the address that it asks for.
+type limitKey struct {
 	host   mac
 	target netip.Addr
 }
@@ -36,7 +36,7 @@ func newLimiter() *limiter {
 
 // allow says whether to answer host about target in this second.
 func (l *limiter) allow(host mac, target netip.Addr, second int64) bool {
-	slot := &l.slots[maphash.Comparable(l.seed, asked{host, target})%uint64(len(l.slots))]
+	slot := &l.slots[maphash.Comparable(l.seed, limitKey{host, target})%uint64(len(l.slots))]
 	if slot.second != second {
 		*slot = limitSlot{second: second}
 	}

@@ -29,11 +29,11 @@ const (
 )
 
 // WatchAPIServer asks the API server every two seconds for /livez, and calls
-// tell after each answer or failure. A watch alone says nothing: where packets
+// report after each answer or failure. A watch alone is no proof: where packets
 // vanish, it looks as if nothing happened. It returns an error if config cannot
 // be used, and otherwise when ctx ends.
-func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness.APIReach), log *slog.Logger) error {
-	// Connections of its own, which are closed after a failure: a new one tells
+func WatchAPIServer(ctx context.Context, config *rest.Config, report func(liveness.APIReach), log *slog.Logger) error {
+	// Connections of its own, which are closed after a failure: a new one shows
 	// sooner that the API server is back.
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: checkTimeout}).DialContext)
 	own := rest.CopyConfig(config)
@@ -46,7 +46,7 @@ func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness
 	if !strings.Contains(own.Host, "://") {
 		url = "https://" + url
 	}
-	c := check{log: log}
+	c := apiCheck{log: log}
 	for pause := checkPause; ; {
 		select {
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ func WatchAPIServer(ctx context.Context, config *rest.Config, tell func(liveness
 			dialer.CloseAll()
 			pause = checkRetry
 		}
-		tell(c.note(err, time.Now()))
+		report(c.note(err, time.Now()))
 	}
 }
 
@@ -77,16 +77,16 @@ func ask(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// check is the verdict from one request to the next.
-type check struct {
+// apiCheck is what is known from one request to the next.
+type apiCheck struct {
 	log      *slog.Logger
 	failures int
 	lost     bool
 	well     time.Time // since when it answers
 }
 
-// note takes the result of a request in, and returns what is to be told.
-func (c *check) note(err error, now time.Time) liveness.APIReach {
+// note takes the result of a request, and returns what is to be reported.
+func (c *apiCheck) note(err error, now time.Time) liveness.APIReach {
 	if err != nil {
 		c.failures, c.well = c.failures+1, time.Time{}
 		if c.failures >= checkFailures && !c.lost {

@@ -4,24 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
+const (
+	bgpName = "bgp"
+	// closeLimit is how long the sessions may take to end.
+	closeLimit = 1500 * time.Millisecond
+)
+
 // Routers holds BGP sessions; process.Host is one.
 type Routers interface {
-	// Apply replaces what each peer is told.
+	// Apply replaces what each peer is sent.
 	Apply(sessions []bgp.Session, node []netip.Addr)
 	Status() []bgp.Status
 	Suspend(peer, why string)
@@ -29,28 +38,36 @@ type Routers interface {
 	Close(farewell bool, limit time.Duration)
 }
 
-// bgpSide is the part of a Speaker that announces by BGP. Only the Speaker's
-// Reconcile touches its mutable state.
-type bgpSide struct {
-	*Speaker
-	routers Routers
-	watch   *bfdWatch
-	states  *sessionWriter
-	gate    *gate
+var _ Protocol = (*bgpProtocol)(nil)
 
-	// self and addrs are this node.
-	self    labels.Set
-	addrs   []netip.Addr
-	peers   []bgp.Peer
-	verdict map[types.NamespacedName]bgpVerdict
-	// dirty says that what the peers are to be told may have changed; intended is
-	// which of them are to be told of each Service.
+// bgpProtocol announces addresses by BGP: all nodes that may announce an address
+// do so, and the routers spread the traffic over them.
+type bgpProtocol struct {
+	client    client.Reader
+	node      string
+	namespace string
+	routers   Routers
+	backends  *backendReader
+	events    record.EventRecorder
+	log       *slog.Logger
+	bfd       *bfdWatcher
+	status    *bgpStatusWriter
+	gate      *deliveryGate
+
+	mu      sync.Mutex // guards what follows
+	cluster *Cluster
+	// addrs are this node's.
+	addrs    []netip.Addr
+	peers    []bgp.Peer
+	verdicts map[types.NamespacedName]bgpVerdict
+	// dirty says that what the peers are to be sent may have changed; intended is
+	// which of them are to be sent the addresses of each Service.
 	dirty    bool
 	intended map[types.NamespacedName][]string
-	// refused is by how many routes a peer exceeds what it may be told.
+	// refused is by how many routes a peer exceeds what it may be sent.
 	refused map[string]int
-	// up is which sessions were established when that was last told, and failures
-	// how often the process of each had ended by itself.
+	// up is which sessions were established when that was last reported, and
+	// failures how often the process of each had ended by itself.
 	up       map[string]bool
 	failures map[string]int
 }
@@ -67,146 +84,115 @@ type bgpVerdict struct {
 	waits bool
 }
 
-// setUpBGP adds the part that announces by BGP, if somebody does.
-func (s *Speaker) setUpBGP(mgr ctrl.Manager) error {
-	if s.opts.Routers == nil {
-		return nil
-	}
-	s.bgp = newBGPSide(s, s.opts.Routers, s.opts.Detector)
-	s.bgp.states = newSessionWriter(s.client, s.opts, s.status.owner)
-	if err := s.bgp.states.setup(mgr); err != nil {
+// Name implements Protocol.
+func (*bgpProtocol) Name() string { return bgpName }
+
+// SetConfig implements Protocol.
+func (b *bgpProtocol) SetConfig(ctx context.Context, c *Cluster) error {
+	node, err := b.thisNode(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cluster = c
+	if err != nil {
 		return err
 	}
-	if err := mgr.Add(manager.RunnableFunc(s.bgp.run)); err != nil {
-		return fmt.Errorf("set up BGP: %w", err)
-	}
+	b.addrs = nodeAddresses(node)
+	b.peers = bgp.Peers(c.Config, b.node, labels.Set(node.Labels), b.addrs)
+	b.dirty = true
 	return nil
 }
 
-func newBGPSide(s *Speaker, routers Routers, detector Detector) *bgpSide {
-	b := &bgpSide{
-		Speaker: s, routers: routers, gate: newGate(s.opts.NodeAddress, s.Changed),
-		verdict: map[types.NamespacedName]bgpVerdict{}, refused: map[string]int{}, up: map[string]bool{}, failures: map[string]int{},
-	}
-	b.watch = newBFDWatch(detector, routers, s.SessionsChanged, s.log)
-	return b
-}
-
-// decide computes the verdict about svc, to which addrs belong, and tells what
-// is new. It says whether some node announces it.
-func (b *bgpSide) decide(svc *corev1.Service, addrs []netip.Addr) (served bool) {
-	if b == nil {
-		return false
-	}
-	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	pool := b.cfg.PoolOf(addrs)
+// Announce implements Protocol.
+func (b *bgpProtocol) Announce(req Request) Decision {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := client.ObjectKeyFromObject(req.Service)
+	pool := b.cluster.Config.PoolOf(req.Addrs)
 	if pool == nil || len(pool.BGP) == 0 {
-		b.forget(name)
-		return false
+		b.withdraw(name)
+		return Decision{Refusal: Refusal(bgp.NoAdvertisement)}
 	}
-	d := b.judge(svc, addrs)
-	v := bgpVerdict{announce: d.Announce, reason: d.Reason, detail: d.Detail, offers: d.Offers, addrs: addrs}
+	d := b.decide(req.Service, req.Addrs)
+	v := bgpVerdict{announce: d.Announce, reason: d.Reason, detail: d.Detail, offers: d.Offers, addrs: req.Addrs}
 	if v.announce {
-		v.waits = !b.gate.open(svc, 0)
+		v.waits = !b.gate.open(req.Service, 0)
 	} else {
 		b.gate.close(name)
 	}
-	old, known := b.verdict[name]
-	b.verdict[name] = v
+	old, known := b.verdicts[name]
+	b.verdicts[name] = v
 	if !known || old.waits != v.waits || !slices.EqualFunc(old.offers, v.offers, sameOffer) {
 		b.dirty = true
 	}
-	b.tellService(svc, &d, v, old, known)
-	return len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements
+	return b.describe(&d, v, old, known)
 }
 
-// judge asks package bgp about svc.
-func (b *bgpSide) judge(svc *corev1.Service, addrs []netip.Addr) bgp.Decision {
-	pods := b.backends(svc)
+// decide asks package bgp about a Service.
+func (b *bgpProtocol) decide(svc *corev1.Service, addrs []netip.Addr) bgp.Decision {
+	pods := b.backends.of(svc)
 	return bgp.Decide(bgp.Request{
-		Addrs: addrs, Ads: b.cfg.PoolOf(addrs).BGP, Labels: labels.Set(svc.Labels),
+		Addrs: addrs, Ads: b.cluster.Config.PoolOf(addrs).BGP, Labels: labels.Set(svc.Labels),
 		Local:     svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 		Endpoints: pods.nodes, Doubts: pods.doubts,
-	}, b.nodes, b.opts.NodeName)
+	}, b.cluster.Nodes, b.node)
+}
+
+// describe returns the decision and what is new about it.
+func (b *bgpProtocol) describe(d *bgp.Decision, v, old bgpVerdict, known bool) Decision {
+	out := Decision{Served: len(d.Nodes) > 0 && d.Reason != bgp.ConflictingAdvertisements}
+	if !v.announce {
+		out.Refusal = Refusal(v.reason)
+	}
+	if out.Changed = !known || old.announce != v.announce || old.reason != v.reason || !slices.Equal(old.addrs, v.addrs); out.Changed {
+		out.Message = d.String()
+	}
+	out.Starts = v.announce && !v.waits && (!old.announce || old.waits || !slices.Equal(old.addrs, v.addrs))
+	failed := v.detail != "" || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
+	if failed && (!known || old.reason != v.reason || old.detail != v.detail) && b.cluster.Reports() {
+		what := "the address is announced to no router"
+		if v.announce {
+			what = "one of the addresses is announced to no router"
+		}
+		out.Problem = what + ": " + shorten(d.String())
+	}
+	return out
 }
 
 func sameOffer(a, b bgp.Offer) bool {
 	return a.Equal(b.Route) && slices.Equal(a.Peers, b.Peers)
 }
 
-func (b *bgpSide) tellService(svc *corev1.Service, d *bgp.Decision, v, old bgpVerdict, known bool) {
-	if !known || old.announce != v.announce || old.reason != v.reason || !slices.Equal(old.addrs, v.addrs) {
-		b.log.Info("decision", "service", svc.Namespace+"/"+svc.Name, "protocol", "bgp", "addresses", v.addrs, "reason", v.reason, "message", d.String())
-	}
-	begins := v.announce && !v.waits && (!old.announce || old.waits || !slices.Equal(old.addrs, v.addrs))
-	failed := v.detail != "" || v.reason == bgp.NoEligibleNode || v.reason == bgp.NoMatchingAdvertisement
-	if begins {
-		b.events.Eventf(svc, corev1.EventTypeNormal, string(api.ReasonNodeAssigned),
-			"announcing from node %q with protocol %q", b.opts.NodeName, "bgp")
-	}
-	if failed && (!known || old.reason != v.reason || old.detail != v.detail) && b.spokesman() {
-		what := "the address is announced to no router"
-		if v.announce {
-			what = "one of the addresses is announced to no router"
-		}
-		b.events.Eventf(svc, corev1.EventTypeWarning, string(api.ReasonAnnounceFailed), "%s: %s", what, short(d.String()))
-	}
+// Withdraw implements Protocol.
+func (b *bgpProtocol) Withdraw(name types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.withdraw(name)
 }
 
-// forget drops what is known of a Service.
-func (b *bgpSide) forget(name types.NamespacedName) {
-	if b == nil {
-		return
-	}
-	if _, known := b.verdict[name]; known {
+func (b *bgpProtocol) withdraw(name types.NamespacedName) {
+	if _, known := b.verdicts[name]; known {
 		b.dirty = true
-		delete(b.verdict, name)
+		delete(b.verdicts, name)
 	}
 	b.gate.close(name)
 }
 
-// load takes over the configuration and what is known of this node.
-func (b *bgpSide) load(ctx context.Context) error {
-	if b == nil {
-		return nil
-	}
-	node, err := b.node(ctx)
-	if err != nil {
-		return err
-	}
-	b.self, b.addrs = labels.Set(node.Labels), nodeAddresses(node)
-	b.peers = bgp.Peers(b.cfg, b.opts.NodeName, b.self, b.addrs)
-	b.dirty = true
-	return nil
-}
-
-// announce tells the peers, and everybody else what became of the sessions.
-func (b *bgpSide) announce() {
-	if b == nil {
+// Apply sends the peers what they are to have, if that may have changed.
+func (b *bgpProtocol) Apply() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.dirty {
 		return
 	}
-	if b.dirty {
-		b.dirty = false
-		b.apply()
-		b.intended = b.intents()
-	}
-	b.report()
+	b.dirty = false
+	b.routers.Apply(b.sessions(), b.addrs)
+	b.intended = b.intentions()
 }
 
-// report tells what became of the sessions.
-func (b *bgpSide) report() {
-	if b == nil {
-		return
-	}
-	sessions := b.routers.Status()
-	b.tellSessions(sessions)
-	b.watch.apply(b.cfg, sessions)
-	b.states.want(b.intended, sessions, b.watch.states())
-}
-
-func (b *bgpSide) apply() {
-	offers := make([]bgp.Offer, 0, len(b.verdict))
-	for _, v := range b.verdict {
+// sessions are the peers with the routes that they are to have.
+func (b *bgpProtocol) sessions() []bgp.Session {
+	offers := make([]bgp.Offer, 0, len(b.verdicts))
+	for _, v := range b.verdicts {
 		if v.announce && !v.waits {
 			offers = append(offers, v.offers...)
 		}
@@ -217,39 +203,39 @@ func (b *bgpSide) apply() {
 		routes, refused := bgp.Merge(peer, offers)
 		if refused > 0 && b.refused[peer.Name] == 0 {
 			b.peerEvent(peer.Name, corev1.EventTypeWarning, api.ReasonTooManyRoutes,
-				"node %q announces no more than %d prefixes; %d are left out: use an aggregationLength", b.opts.NodeName, bgp.MaxRoutes, refused)
+				"node %q announces no more than %d prefixes; %d are left out: use an aggregationLength", b.node, bgp.MaxRoutes, refused)
 		}
 		b.refused[peer.Name] = refused
 		if slices.EqualFunc(routes, last, bgp.Route.Equal) {
-			routes = last // most peers are told the same
+			routes = last // most peers get the same
 		}
 		last = routes
 		sessions = append(sessions, bgp.Session{Peer: peer, Routes: routes})
 	}
-	b.routers.Apply(sessions, b.addrs)
+	return sessions
 }
 
-// intents are the peers that this node is to tell of each Service.
-func (b *bgpSide) intents() map[types.NamespacedName][]string {
-	out := make(map[types.NamespacedName][]string, len(b.verdict))
+// intentions are the peers that this node is to send each Service's addresses to.
+func (b *bgpProtocol) intentions() map[types.NamespacedName][]string {
+	out := make(map[types.NamespacedName][]string, len(b.verdicts))
 	lists := map[string][]string{} // which are few
-	for name, v := range b.verdict {
+	for name, v := range b.verdicts {
 		if !v.announce || v.waits {
 			continue
 		}
-		var told []string
+		var peers []string
 		for _, p := range b.peers {
 			if slices.ContainsFunc(v.offers, func(o bgp.Offer) bool {
 				return p.Carries(o.Prefix) && (len(o.Peers) == 0 || slices.Contains(o.Peers, p.Name))
 			}) {
-				told = append(told, p.Name)
+				peers = append(peers, p.Name)
 			}
 		}
-		if len(told) > 0 {
-			slices.Sort(told)
-			key := strings.Join(told, ",")
+		if len(peers) > 0 {
+			slices.Sort(peers)
+			key := strings.Join(peers, ",")
 			if lists[key] == nil {
-				lists[key] = told
+				lists[key] = peers
 			}
 			out[name] = lists[key]
 		}
@@ -257,63 +243,81 @@ func (b *bgpSide) intents() map[types.NamespacedName][]string {
 	return out
 }
 
-// tellSessions puts sessions that came up or went down into log and events.
-func (b *bgpSide) tellSessions(sessions []bgp.Status) {
+// Report puts what became of the sessions into log, events and status objects, and
+// has BFD watch their routers.
+func (b *bgpProtocol) Report() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cluster == nil {
+		return
+	}
+	sessions := b.routers.Status()
+	b.reportSessions(sessions)
+	b.bfd.apply(b.cluster.Config, sessions)
+	b.status.set(b.intended, sessions, b.bfd.states())
+}
+
+// reportSessions puts sessions that came up or went down into log and events.
+func (b *bgpProtocol) reportSessions(sessions []bgp.Status) {
 	now, failures := map[string]bool{}, map[string]int{}
 	for _, st := range sessions {
 		now[st.Peer.Name], failures[st.Peer.Name] = st.Up(), st.Failures
 		if st.Failures > b.failures[st.Peer.Name] {
 			b.peerEvent(st.Peer.Name, corev1.EventTypeWarning, api.ReasonSessionProcessFailed,
-				"node %q, session with %s: %s (%d times so far)", b.opts.NodeName, st.Peer, cmp.Or(st.Problem, "its process ended and was started again"), st.Failures)
+				"node %q, session with %s: %s (%d times so far)", b.node, st.Peer, cmp.Or(st.Problem, "its process ended and was started again"), st.Failures)
 		}
 		switch {
 		case st.Up() && !b.up[st.Peer.Name]:
 			b.log.Info("BGP session is up", "peer", st.Peer.Name, "router", st.Peer.String(), "asn", st.PeerASN)
 			b.peerEvent(st.Peer.Name, corev1.EventTypeNormal, api.ReasonSessionUp,
-				"node %q and %s (AS %d) have a session; %d prefixes are announced", b.opts.NodeName, st.Peer, st.PeerASN, st.Routes)
+				"node %q and %s (AS %d) have a session; %d prefixes are announced", b.node, st.Peer, st.PeerASN, st.Routes)
 		case !st.Up() && b.up[st.Peer.Name]:
 			why := cmp.Or(st.Problem, "the connection ended")
 			b.log.Error("BGP session is down", "peer", st.Peer.Name, "router", st.Peer.String(), "reason", why)
 			b.peerEvent(st.Peer.Name, corev1.EventTypeWarning, api.ReasonSessionDown,
-				"node %q lost its session with %s: %s", b.opts.NodeName, st.Peer, why)
+				"node %q lost its session with %s: %s", b.node, st.Peer, why)
 		}
 	}
 	b.up, b.failures = now, failures
 }
 
-func (b *bgpSide) peerEvent(peer, kind string, reason api.Reason, format string, args ...any) {
+func (b *bgpProtocol) peerEvent(peer, kind string, reason api.Reason, format string, args ...any) {
 	object := &corev1.ObjectReference{
-		APIVersion: "metallb.io/v1beta2", Kind: "BGPPeer", Namespace: b.opts.Namespace, Name: peer,
+		APIVersion: "metallb.io/v1beta2", Kind: "BGPPeer", Namespace: b.namespace, Name: peer,
 	}
-	b.events.Event(object, kind, string(reason), short(fmt.Sprintf(format, args...)))
+	b.events.Event(object, kind, string(reason), shorten(fmt.Sprintf(format, args...)))
 }
 
-// explain returns what was decided about a Service and why, or nil.
-func (b *bgpSide) explain(name types.NamespacedName) (*bgp.Decision, error) {
-	if b == nil {
-		return nil, nil
+// Services implements Protocol.
+func (b *bgpProtocol) Services() iter.Seq2[types.NamespacedName, Announcement] {
+	return func(yield func(types.NamespacedName, Announcement) bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for name, v := range b.verdicts {
+			if !yield(name, Announcement{Addrs: v.addrs, Announce: v.announce, Waits: v.waits}) {
+				return
+			}
+		}
 	}
-	v, known := b.verdict[name]
-	if !known {
-		return nil, nil
-	}
-	svc := b.facts.Service(name)
-	if svc == nil {
-		return nil, fmt.Errorf("there is no service %s", name)
-	}
-	if b.cfg.PoolOf(v.addrs) == nil {
-		return nil, nil
-	}
-	d := b.judge(svc, v.addrs)
-	return &d, nil
 }
 
-// run ends the sessions when ctx ends: with a farewell if the node is about to
-// go, so that routers do not keep routes to it (graceful restart).
-func (b *bgpSide) run(ctx context.Context) error {
-	<-ctx.Done()
-	node, err := b.node(context.WithoutCancel(ctx))
-	b.watch.close()
+// Explain implements Protocol.
+func (b *bgpProtocol) Explain(_ context.Context, rows []Row) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range rows {
+		v, known := b.verdicts[client.ObjectKeyFromObject(rows[i].service)]
+		if known && b.cluster.Config.PoolOf(v.addrs) != nil {
+			d := b.decide(rows[i].service, v.addrs)
+			rows[i].BGP = &d
+		}
+	}
+}
+
+// Close ends the sessions: with a farewell if the node is about to go, so that
+// routers do not keep routes to it (graceful restart).
+func (b *bgpProtocol) Close(ctx context.Context) {
+	node, err := b.thisNode(ctx)
+	b.bfd.close()
 	b.routers.Close(err == nil && leaving(node), closeLimit)
-	return nil
 }

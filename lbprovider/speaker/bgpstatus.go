@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,14 +33,17 @@ const (
 	noBFD       = "N/A"
 )
 
-// sessionWriter keeps the BGPSessionState objects of this node, one per peer,
+// writeStatuses asks for all objects of a bgpStatusWriter at once.
+type writeStatuses struct{}
+
+// bgpStatusWriter keeps the BGPSessionState objects of this node, one per peer,
 // and its ServiceBGPStatus objects, one per Service that it announces. It works
 // beside the Speaker, which must not wait for the API server.
-type sessionWriter struct {
+type bgpStatusWriter struct {
 	client client.Client
 	live   *servicecache.Statuses
 	opts   Options
-	owner  func(context.Context) []metav1.OwnerReference
+	owner  *podOwner
 
 	mu       sync.Mutex // guards what follows
 	wanted   bool
@@ -49,29 +53,29 @@ type sessionWriter struct {
 	add      func()
 }
 
-func newSessionWriter(c client.Client, opts Options, owner func(context.Context) []metav1.OwnerReference) *sessionWriter {
-	return &sessionWriter{client: c, opts: opts, owner: owner}
+func newBGPStatusWriter(c client.Client, opts Options) *bgpStatusWriter {
+	return &bgpStatusWriter{client: c, opts: opts, owner: newPodOwner(c, opts)}
 }
 
-func (w *sessionWriter) setup(mgr ctrl.Manager) error {
+func (w *bgpStatusWriter) setup(mgr ctrl.Manager) error {
 	var err error
 	w.live, err = servicecache.NewBGPStatuses(servicecache.Options{
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(),
-		Changed: func(types.NamespacedName) { w.look() }, Replaced: w.look,
+		Changed: func(types.NamespacedName) { w.requeue() }, Replaced: w.requeue,
 	}, w.opts.Namespace, w.opts.NodeName)
 	if err != nil {
 		return fmt.Errorf("watch status objects of BGP: %w", err)
 	}
-	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{allRequest}
+	toAll := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []writeStatuses {
+		return []writeStatuses{{}}
 	})
-	err = ctrl.NewControllerManagedBy(mgr).Named("bgpstatus").
-		WatchesRawSource(feed{w.live}).
+	err = builder.TypedControllerManagedBy[writeStatuses](mgr).Named("bgpstatus").
+		WatchesRawSource(runSource[writeStatuses]{w.live}).
 		Watches(&v1beta1.BGPSessionState{}, toAll).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		WatchesRawSource(source.TypedFunc[writeStatuses](func(_ context.Context, q workqueue.TypedRateLimitingInterface[writeStatuses]) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.add = func() { q.AddAfter(allRequest, statusPause) }
+			w.add = func() { q.AddAfter(writeStatuses{}, statusPause) }
 			w.add()
 			return nil
 		})).
@@ -82,8 +86,8 @@ func (w *sessionWriter) setup(mgr ctrl.Manager) error {
 	return nil
 }
 
-// look has all objects looked at soon.
-func (w *sessionWriter) look() {
+// requeue has all objects compared soon with what they should be.
+func (w *bgpStatusWriter) requeue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.add != nil {
@@ -91,8 +95,8 @@ func (w *sessionWriter) look() {
 	}
 }
 
-// want replaces what the objects are to say.
-func (w *sessionWriter) want(services map[types.NamespacedName][]string, sessions []bgp.Status, states map[string]bfd.State) {
+// set replaces what the objects are to say.
+func (w *bgpStatusWriter) set(services map[types.NamespacedName][]string, sessions []bgp.Status, states map[string]bfd.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.wanted && maps.EqualFunc(w.services, services, slices.Equal) && slices.Equal(w.sessions, sessions) && maps.Equal(w.bfd, states) {
@@ -105,7 +109,7 @@ func (w *sessionWriter) want(services map[types.NamespacedName][]string, session
 }
 
 // Reconcile brings all objects of this node in line.
-func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (w *bgpStatusWriter) Reconcile(ctx context.Context, _ writeStatuses) (reconcile.Result, error) {
 	w.mu.Lock()
 	wanted, services, sessions, states := w.wanted, w.services, w.sessions, w.bfd
 	w.mu.Unlock()
@@ -123,7 +127,7 @@ func (w *sessionWriter) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 	return reconcile.Result{}, err
 }
 
-func (w *sessionWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string) error {
+func (w *bgpStatusWriter) writeServices(ctx context.Context, services map[types.NamespacedName][]string) error {
 	for _, live := range w.live.All() {
 		peers, wanted := services[live.Service]
 		o := w.serviceStatus(live.Service, peers)
@@ -149,7 +153,7 @@ func (w *sessionWriter) writeServices(ctx context.Context, services map[types.Na
 }
 
 // useful returns the object about a Service that is to stay, or nil.
-func (w *sessionWriter) useful(name types.NamespacedName) *servicecache.Status {
+func (w *bgpStatusWriter) useful(name types.NamespacedName) *servicecache.Status {
 	for _, o := range w.live.ForService(name) {
 		if !o.Mismatched {
 			return o
@@ -158,7 +162,7 @@ func (w *sessionWriter) useful(name types.NamespacedName) *servicecache.Status {
 	return nil
 }
 
-func (w *sessionWriter) serviceStatus(name types.NamespacedName, peers []string) *v1beta1.ServiceBGPStatus {
+func (w *bgpStatusWriter) serviceStatus(name types.NamespacedName, peers []string) *v1beta1.ServiceBGPStatus {
 	return &v1beta1.ServiceBGPStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace},
 		Status: v1beta1.MetalLBServiceBGPStatus{
@@ -167,7 +171,7 @@ func (w *sessionWriter) serviceStatus(name types.NamespacedName, peers []string)
 	}
 }
 
-func (w *sessionWriter) writeSessions(ctx context.Context, sessions []bgp.Status, states map[string]bfd.State, mine []client.ListOption) error {
+func (w *bgpStatusWriter) writeSessions(ctx context.Context, sessions []bgp.Status, states map[string]bfd.State, mine []client.ListOption) error {
 	var list v1beta1.BGPSessionStateList
 	if err := w.client.List(ctx, &list, mine...); err != nil {
 		return fmt.Errorf("list session states: %w", err)
@@ -180,10 +184,10 @@ func (w *sessionWriter) writeSessions(ctx context.Context, sessions []bgp.Status
 		o := &list.Items[i]
 		name := o.Labels[v1beta1.LabelPeer]
 		status, wanted := missing[name]
-		spoilt := other(o.Status.Node, status.Node) || other(o.Status.Peer, status.Peer) || o.Labels[v1beta1.LabelVRF] != status.VRF
+		mismatched := differs(o.Status.Node, status.Node) || differs(o.Status.Peer, status.Peer) || o.Labels[v1beta1.LabelVRF] != status.VRF
 		same := equality.Semantic.DeepEqual(o.Status, status)
 		o.Status = status
-		kept, err := w.keep(ctx, o, wanted && !spoilt, same)
+		kept, err := w.keep(ctx, o, wanted && !mismatched, same)
 		if err != nil {
 			return err
 		}
@@ -200,12 +204,12 @@ func (w *sessionWriter) writeSessions(ctx context.Context, sessions []bgp.Status
 	return nil
 }
 
-// other says whether a field that cannot be changed back has a wrong value.
-func other(is, want string) bool { return is != "" && is != want }
+// differs says whether a field that cannot be changed back has a wrong value.
+func differs(is, want string) bool { return is != "" && is != want }
 
 // keep writes the status of an object that is to stay, unless it is there
 // already, and removes one that is not.
-func (w *sessionWriter) keep(ctx context.Context, o client.Object, stays, same bool) (kept bool, err error) {
+func (w *bgpStatusWriter) keep(ctx context.Context, o client.Object, stays, same bool) (kept bool, err error) {
 	switch {
 	case !stays:
 		if err := client.IgnoreNotFound(w.client.Delete(ctx, o)); err != nil {
@@ -219,10 +223,10 @@ func (w *sessionWriter) keep(ctx context.Context, o client.Object, stays, same b
 	}
 }
 
-func (w *sessionWriter) sessionStatus(st bgp.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
+func (w *bgpStatusWriter) sessionStatus(st bgp.Status, states map[string]bfd.State) v1beta1.BGPSessionStateStatus {
 	out := v1beta1.BGPSessionStateStatus{
 		BGPStatus: st.State, BFDStatus: noBFD, Node: w.opts.NodeName, Peer: st.Peer.Name, VRF: st.Peer.VRF,
-		LastError: short(st.Problem), Advertised: int32(st.Routes),
+		LastError: shorten(st.Problem), Advertised: int32(st.Routes),
 	}
 	if st.Address.IsValid() {
 		out.PeerAddress = st.Address.String()
@@ -239,13 +243,13 @@ func (w *sessionWriter) sessionStatus(st bgp.Status, states map[string]bfd.State
 	return out
 }
 
-func (w *sessionWriter) meta(ctx context.Context, prefix string, extra map[string]string) metav1.ObjectMeta {
+func (w *bgpStatusWriter) meta(ctx context.Context, prefix string, extra map[string]string) metav1.ObjectMeta {
 	extra[v1beta1.LabelNode] = w.opts.NodeName
-	return metav1.ObjectMeta{Namespace: w.opts.Namespace, GenerateName: prefix, Labels: extra, OwnerReferences: w.owner(ctx)}
+	return metav1.ObjectMeta{Namespace: w.opts.Namespace, GenerateName: prefix, Labels: extra, OwnerReferences: w.owner.references(ctx)}
 }
 
 // create makes an object and gives it the status that fill fills in.
-func (w *sessionWriter) create(ctx context.Context, o client.Object, fill func()) error {
+func (w *bgpStatusWriter) create(ctx context.Context, o client.Object, fill func()) error {
 	if err := w.client.Create(ctx, o); err != nil {
 		return fmt.Errorf("create %s: %w", o.GetGenerateName(), err)
 	}
@@ -253,7 +257,7 @@ func (w *sessionWriter) create(ctx context.Context, o client.Object, fill func()
 	return w.update(ctx, o)
 }
 
-func (w *sessionWriter) update(ctx context.Context, o client.Object) error {
+func (w *bgpStatusWriter) update(ctx context.Context, o client.Object) error {
 	if err := client.IgnoreNotFound(w.client.Status().Update(ctx, o)); err != nil {
 		return fmt.Errorf("write status of %s: %w", o.GetName(), err)
 	}

@@ -20,7 +20,7 @@ func ServeHealth(ctx context.Context, address string, current func() *Speaker, w
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		text := why()
 		if s := current(); text == "" && s != nil {
-			text = s.waits()
+			text = s.notReady()
 		} else if text == "" {
 			text = "the speaker starts"
 		}

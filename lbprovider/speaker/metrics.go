@@ -45,79 +45,99 @@ func (g *gauges) config(stale bool) {
 	}
 }
 
-// announced tells the addresses that this node announces, when it is asked: kept
-// between two questions, they would be the largest part of a speaker's memory.
-// The label service has as many values as the node announces Services.
-type announced struct {
-	*Speaker
-	desc *prometheus.Desc
+// reconcileCounters count the requests of the Speaker, and those that failed.
+type reconcileCounters struct{ all, failed prometheus.Counter }
+
+func newReconcileCounters(reg prometheus.Registerer) (*reconcileCounters, error) {
+	c := &reconcileCounters{
+		all: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "metallb_k8s_client_updates_total", Help: "Changes of objects that were looked at.",
+		}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "metallb_k8s_client_update_errors_total", Help: "Changes of objects that could not be carried out.",
+		}),
+	}
+	for _, counter := range []prometheus.Collector{c.all, c.failed} {
+		if err := reg.Register(counter); err != nil {
+			return nil, fmt.Errorf("register metric: %w", err)
+		}
+	}
+	return c, nil
 }
 
-func newAnnounced(s *Speaker) *announced {
-	return &announced{Speaker: s, desc: prometheus.NewDesc("metallb_speaker_announced",
+func (c *reconcileCounters) count(err error) {
+	c.all.Inc()
+	if err != nil {
+		c.failed.Inc()
+	}
+}
+
+// announcedAddresses is the metric of the addresses that this node announces. It is
+// made when it is read: kept between two scrapes, it would be the largest part of a
+// speaker's memory. The label service has as many values as the node announces Services.
+type announcedAddresses struct {
+	node      string
+	protocols []Protocol
+	desc      *prometheus.Desc
+}
+
+func newAnnouncedAddresses(node string, protocols []Protocol) *announcedAddresses {
+	return &announcedAddresses{node: node, protocols: protocols, desc: prometheus.NewDesc("metallb_speaker_announced",
 		"Addresses that this node announces.", []string{"service", "protocol", "node", "ip"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (a *announced) Describe(out chan<- *prometheus.Desc) { out <- a.desc }
+func (a *announcedAddresses) Describe(out chan<- *prometheus.Desc) { out <- a.desc }
 
 // Collect implements prometheus.Collector.
-func (a *announced) Collect(out chan<- prometheus.Metric) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	layer2, bgp := a.protocol("layer2"), a.protocol("bgp")
-	for name, v := range a.services {
-		if v.Announce && !v.waits {
-			layer2.tell(out, name, v.addrs)
-		}
-	}
-	if a.bgp == nil {
-		return
-	}
-	for name, v := range a.bgp.verdict {
-		if v.announce && !v.waits {
-			bgp.tell(out, name, v.addrs)
+func (a *announcedAddresses) Collect(out chan<- prometheus.Metric) {
+	for _, p := range a.protocols {
+		labels := a.labels(p.Name())
+		for name, its := range p.Services() {
+			if its.Active() {
+				labels.collect(out, name, its.Addrs)
+			}
 		}
 	}
 }
 
-// protocol is what the metrics of one protocol share: all at once, they are
+// sharedLabels is what the metrics of one protocol share: all at once, they are
 // thousands.
-type protocol struct {
+type sharedLabels struct {
 	desc       *prometheus.Desc
 	node, self *dto.LabelPair
 	ip, name   *string
 	one        *dto.Gauge
 }
 
-func (a *announced) protocol(name string) protocol {
+func (a *announcedAddresses) labels(protocol string) *sharedLabels {
 	label := func(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 	ip, service, one := "ip", "service", 1.0
-	return protocol{
-		desc: a.desc, node: label("node", a.opts.NodeName), self: label("protocol", name), ip: &ip, name: &service, one: &dto.Gauge{Value: &one},
+	return &sharedLabels{
+		desc: a.desc, node: label("node", a.node), self: label("protocol", protocol), ip: &ip, name: &service, one: &dto.Gauge{Value: &one},
 	}
 }
 
-func (p *protocol) tell(out chan<- prometheus.Metric, name types.NamespacedName, addrs []netip.Addr) {
+func (l *sharedLabels) collect(out chan<- prometheus.Metric, name types.NamespacedName, addrs []netip.Addr) {
 	text := name.String()
-	service := &dto.LabelPair{Name: p.name, Value: &text}
+	service := &dto.LabelPair{Name: l.name, Value: &text}
 	for _, addr := range addrs {
-		out <- &announcement{protocol: p, service: service, addr: addr}
+		out <- &announcedAddress{sharedLabels: l, service: service, addr: addr}
 	}
 }
 
-// announcement is the metric of one address.
-type announcement struct {
-	*protocol
+// announcedAddress is the metric of one address.
+type announcedAddress struct {
+	*sharedLabels
 	service *dto.LabelPair
 	addr    netip.Addr
 }
 
 // Desc implements prometheus.Metric.
-func (a *announcement) Desc() *prometheus.Desc { return a.desc }
+func (a *announcedAddress) Desc() *prometheus.Desc { return a.desc }
 
 // Write implements prometheus.Metric. Labels are sorted by name.
-func (a *announcement) Write(m *dto.Metric) error {
+func (a *announcedAddress) Write(m *dto.Metric) error {
 	ip := a.addr.String()
 	m.Label = []*dto.LabelPair{{Name: a.ip, Value: &ip}, a.node, a.self, a.service}
 	m.Gauge = a.one

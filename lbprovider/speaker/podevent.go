@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// TellPod returns a function that says why this speaker does not start: in the
+// ReportOnPod returns a function that says why this speaker does not start: in the
 // log, and as an event on its own pod, which is where users look. Without a name
 // of the pod there is the log only.
-func TellPod(ctx context.Context, mgr ctrl.Manager, pod types.NamespacedName, log *slog.Logger) func(why string) {
+func ReportOnPod(ctx context.Context, mgr ctrl.Manager, pod types.NamespacedName, log *slog.Logger) func(why string) {
 	events := mgr.GetEventRecorderFor("fairlead-speaker") //nolint:staticcheck // the newer recorder takes events for equal that differ in their text only
 	return func(why string) {
 		log.Error("the speaker waits", "reason", why)
@@ -27,6 +27,6 @@ func TellPod(ctx context.Context, mgr ctrl.Manager, pod types.NamespacedName, lo
 			log.Info("no event on the speaker's pod", "err", fmt.Errorf("get pod %s: %w", pod, err))
 			return
 		}
-		events.Event(&own, corev1.EventTypeWarning, string(api.ReasonForeignProvider), short(why))
+		events.Event(&own, corev1.EventTypeWarning, string(api.ReasonForeignProvider), shorten(why))
 	}
 }

@@ -36,12 +36,12 @@ func Read(ctx context.Context, config *rest.Config, ask bool) (*inspect.Objects,
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	o := &inspect.Objects{Heard: map[string][]inspect.Row{}, Unheard: map[string]string{}, Classes: service.DefaultClasses()}
+	o := &inspect.Objects{Reported: map[string][]inspect.Row{}, Unreachable: map[string]string{}, Classes: service.DefaultClasses()}
 	if err := read(ctx, c, o); err != nil {
 		return nil, err
 	}
 	if ask {
-		hear(ctx, config, o)
+		askAll(ctx, config, o)
 	}
 	return o, nil
 }
@@ -86,8 +86,8 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 	return nil
 }
 
-// hear asks every speaker, all at once.
-func hear(ctx context.Context, config *rest.Config, o *inspect.Objects) {
+// askAll asks every speaker, all at once.
+func askAll(ctx context.Context, config *rest.Config, o *inspect.Objects) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range o.Speakers {
@@ -97,10 +97,10 @@ func hear(ctx context.Context, config *rest.Config, o *inspect.Objects) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				o.Unheard[pod.Spec.NodeName] = err.Error()
+				o.Unreachable[pod.Spec.NodeName] = err.Error()
 				return
 			}
-			o.Heard[pod.Spec.NodeName] = rows
+			o.Reported[pod.Spec.NodeName] = rows
 		})
 	}
 	wg.Wait()

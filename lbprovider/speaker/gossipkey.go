@@ -23,14 +23,14 @@ const (
 )
 
 // ReadKey waits for the Secret with the key of the gossip and returns the key.
-// A speaker without it could not talk to the others, and would take their
+// A speaker without it could not reach the others, and would take their
 // addresses. An empty name means that the gossip is not encrypted. It returns an
 // error only when ctx ends.
 func ReadKey(ctx context.Context, reader client.Reader, name types.NamespacedName, log *slog.Logger) ([]byte, error) {
 	if name.Name == "" {
 		return nil, nil
 	}
-	for told := ""; ; {
+	for reported := ""; ; {
 		var secret corev1.Secret
 		err := reader.Get(ctx, name, &secret)
 		if err == nil && len(secret.Data[secretKey]) > 0 {
@@ -42,9 +42,9 @@ func ReadKey(ctx context.Context, reader client.Reader, name types.NamespacedNam
 		case err == nil:
 			err = fmt.Errorf("it has no key %q", secretKey)
 		}
-		if told != err.Error() {
-			told = err.Error()
-			log.Info("waiting for the secret of the speakers", "secret", name.String(), "reason", told)
+		if reported != err.Error() {
+			reported = err.Error()
+			log.Info("waiting for the secret of the speakers", "secret", name.String(), "reason", reported)
 		}
 		select {
 		case <-ctx.Done():

@@ -19,39 +19,39 @@ const (
 	gatePause = 50 * time.Millisecond
 	gateAsk   = 500 * time.Millisecond
 	// handoverPause is how long a node waits before it announces an address that
-	// another one that lives gives up. All speakers hear at about the same time
+	// another one that lives gives up. All speakers learn at about the same time
 	// what makes an address move; the other is to know that it gives the address
-	// up before it hears of the new owner, or it would stand up for it.
+	// up before it sees the new owner, or it would defend the address.
 	handoverPause = 100 * time.Millisecond
 )
 
-// gate keeps a node from announcing an address too soon: one that another node is
+// deliveryGate keeps a node from announcing an address too soon: one that another node is
 // about to give up, and one whose packets it would still drop. With
 // externalTrafficPolicy Local, a node delivers to its own pods only,
-// and kube-proxy hears of a new pod at the same time as the speaker, but needs
-// up to a second. It tells when it is done at the Service's health check port.
-type gate struct {
+// and kube-proxy learns of a new pod at the same time as the speaker, but needs
+// up to a second. It reports when it is done at the Service's health check port.
+type deliveryGate struct {
 	address string // where kube-proxy listens: the node's address
 	opened  func() // called when a gate has opened
 	client  *http.Client
 
 	mu    sync.Mutex
-	gates map[types.NamespacedName]*state
+	gates map[types.NamespacedName]*gateState
 }
 
-// state is that of one gate from open to close.
-type state struct{ open bool }
+// gateState is that of one gate from open to close.
+type gateState struct{ open bool }
 
-func newGate(address string, opened func()) *gate {
-	return &gate{
-		address: address, opened: opened, gates: map[types.NamespacedName]*state{},
+func newDeliveryGate(address string, opened func()) *deliveryGate {
+	return &deliveryGate{
+		address: address, opened: opened, gates: map[types.NamespacedName]*gateState{},
 		client: &http.Client{Timeout: gateAsk, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
 // open says whether the node can deliver what comes for svc, and pause is over. If
 // that is not known yet, it finds out and calls opened.
-func (g *gate) open(svc *corev1.Service, pause time.Duration) bool {
+func (g *deliveryGate) open(svc *corev1.Service, pause time.Duration) bool {
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	url := ""
 	if port := svc.Spec.HealthCheckNodePort; port != 0 && g.address != "" {
@@ -64,7 +64,7 @@ func (g *gate) open(svc *corev1.Service, pause time.Duration) bool {
 		if url == "" && pause == 0 {
 			return true // of thousands, nothing is to be remembered
 		}
-		its = &state{}
+		its = &gateState{}
 		g.gates[name] = its
 		switch {
 		case url != "":
@@ -77,15 +77,15 @@ func (g *gate) open(svc *corev1.Service, pause time.Duration) bool {
 }
 
 // close makes the next open ask again.
-func (g *gate) close(name types.NamespacedName) {
+func (g *deliveryGate) close(name types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.gates, name)
 }
 
-// wait opens the gate after the pause, when the node delivers, nobody can tell, or
-// it has taken too long.
-func (g *gate) wait(name types.NamespacedName, its *state, url string, pause time.Duration) {
+// wait opens the gate after the pause, when the node delivers, kube-proxy does not
+// answer, or it has taken too long.
+func (g *deliveryGate) wait(name types.NamespacedName, its *gateState, url string, pause time.Duration) {
 	paused := time.After(pause)
 	ctx, cancel := context.WithTimeout(context.Background(), gateLimit)
 	defer cancel()
@@ -100,7 +100,7 @@ func (g *gate) wait(name types.NamespacedName, its *state, url string, pause tim
 }
 
 // admit opens the gate.
-func (g *gate) admit(name types.NamespacedName, its *state) {
+func (g *deliveryGate) admit(name types.NamespacedName, its *gateState) {
 	g.mu.Lock()
 	wanted := g.gates[name] == its
 	its.open = true
@@ -110,8 +110,8 @@ func (g *gate) admit(name types.NamespacedName, its *state) {
 	}
 }
 
-// delivers is false only if somebody says that it does not deliver.
-func (g *gate) delivers(ctx context.Context, url string) bool {
+// delivers is false only if kube-proxy answers that it does not deliver.
+func (g *deliveryGate) delivers(ctx context.Context, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return true

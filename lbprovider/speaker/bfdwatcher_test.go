@@ -15,7 +15,7 @@ import (
 // TestBFDPause: who is lost again and again waits longer and longer.
 func TestBFDPause(t *testing.T) {
 	t.Parallel()
-	w, now := &watched{}, time.Unix(1_700_000_000, 0)
+	w, now := &watchedPeer{}, time.Unix(1_700_000_000, 0)
 	for i, step := range []struct{ after, want time.Duration }{
 		{0, time.Second},
 		{10 * time.Second, 2 * time.Second},

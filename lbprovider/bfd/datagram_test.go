@@ -11,22 +11,22 @@ import (
 	"testing"
 )
 
-// asThrower in the environment makes the test binary send one datagram.
-const asThrower = "FAIRLEAD_BFD_TEST_THROW"
+// asSender in the environment makes the test binary send one datagram.
+const asSender = "FAIRLEAD_BFD_TEST_SEND"
 
-// throw sends a datagram from a network namespace.
-func throw(t *testing.T, ns, from, to, ttl, payload string) {
+// sendFrom sends a datagram from a network namespace.
+func sendFrom(t *testing.T, ns, from, to, ttl, payload string) {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command("nsenter", "--net=/run/netns/"+ns, self, from, to, ttl, payload)
-	cmd.Env = append(os.Environ(), asThrower+"=1")
+	cmd.Env = append(os.Environ(), asSender+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("send: %v: %s", err, out)
 	}
 }
 
-func thrower(args []string) error {
+func sendDatagram(args []string) error {
 	ttl, err := strconv.Atoi(args[2])
 	if err != nil {
 		return err

@@ -67,9 +67,9 @@ func TestLost(t *testing.T) {
 		{"none is steady after a time without for all", []at{{0, "a+ b+", ""}, {40, "a! b!", ""}, {60, "a b!", ""}, {63, "a b!", ""}}},
 		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {44, "a! b", "a"}, {45, "b", ""}, {50, "a! b", ""}, {53, "a! b", "a"}}},
 	} {
-		s, start := newSight(), time.Now()
+		s, start := newReachability(), time.Now()
 		for _, step := range tt.steps {
-			nodes, again := s.lost(members(step.members), start.Add(time.Duration(step.second*float64(time.Second))))
+			nodes, again := s.apiLost(members(step.members), start.Add(time.Duration(step.second*float64(time.Second))))
 			maps.DeleteFunc(nodes, func(_ string, lost bool) bool { return !lost })
 			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != step.lost {
 				t.Errorf("%s, second %v: lost %q, want %q", tt.name, step.second, got, step.lost)
@@ -96,13 +96,13 @@ func TestCut(t *testing.T) {
 		{"two of four", "a b c d", "a! b!", 60, false},
 		{"one of a thousand seconds ago", "a b c", "a!", 1000, false},
 	} {
-		s, start := newSight(), time.Now()
-		s.lost(members(tt.before), start)
-		s.cut("a", members(tt.before), start)
-		s.cut("a", members(tt.after), start)
+		s, start := newReachability(), time.Now()
+		s.apiLost(members(tt.before), start)
+		s.isolated("a", members(tt.before), start)
+		s.isolated("a", members(tt.after), start)
 		now := start.Add(time.Duration(tt.seconds) * time.Second)
-		s.lost(members(tt.after), now)
-		if got, _ := s.cut("a", members(tt.after), now); got != tt.want {
+		s.apiLost(members(tt.after), now)
+		if got, _ := s.isolated("a", members(tt.after), now); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAlone(t *testing.T) {
 		{"a b", "a b c", false},
 	} {
 		list, working := nodes(tt.nodes)
-		if got := newSight().alone("a", members(tt.members), list, working); got != tt.want {
+		if got := newReachability().alone("a", members(tt.members), list, working); got != tt.want {
 			t.Errorf("members %s, nodes %s: %v, want %v", tt.members, tt.nodes, got, tt.want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestReady(t *testing.T) {
 		if tt.status != "" {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tt.status, LastTransitionTime: metav1.NewTime(now.Add(-tt.ago))}}
 		}
-		if got, again := ready(&n, now); got != tt.want || again != tt.again {
+		if got, again := readyOrRecently(&n, now); got != tt.want || again != tt.again {
 			t.Errorf("%s: %t, again after %v; want %t, %v", tt.name, got, again, tt.want, tt.again)
 		}
 	}
@@ -169,7 +169,7 @@ func TestReady(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	var told []string
-	c := check{log: slog.New(slog.DiscardHandler)}
+	c := apiCheck{log: slog.New(slog.DiscardHandler)}
 	last := liveness.APIReach{}
 	note := func(err error, now time.Time) {
 		if r := c.note(err, now); r != last {

@@ -3,13 +3,11 @@ package speaker
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,26 +29,27 @@ const (
 	conflictPause = 500 * time.Millisecond
 )
 
-// owned are the Services that this node announces.
-type owned map[types.NamespacedName]*verdict
+// announcedServices are the Services that this node announces.
+type announcedServices map[types.NamespacedName]*layer2Verdict
 
-// alike says whether the status objects of both are the same.
-func alike(a, b *verdict) bool {
+// sameStatus says whether the status objects of both are the same.
+func sameStatus(a, b *layer2Verdict) bool {
 	return a == b || slices.Equal(a.addrs, b.addrs) && slices.Equal(a.Interfaces, b.Interfaces) && a.since.Equal(b.since)
 }
 
-// statusWriter keeps one ServiceL2Status per announced Service: the owner
-// creates its own and deletes those of others; who loses deletes its own. It
-// works beside the Speaker, which must not wait for the API server.
-type statusWriter struct {
+// layer2StatusWriter keeps one ServiceL2Status per announced Service: the owner of
+// the address creates its own and deletes those of others; a node that loses the
+// address deletes its own. It runs beside the Speaker, which must not wait for the
+// API server.
+type layer2StatusWriter struct {
 	client client.Client
 	live   *servicecache.Statuses
 	opts   Options
-	log    *slog.Logger
+	owner  *podOwner
 	// alone says that this speaker reaches no other: then it believes what
 	// they write, and does not undo it.
-	alone *atomic.Bool
-	owned atomic.Pointer[owned]
+	alone  *atomic.Bool
+	wanted atomic.Pointer[announcedServices]
 
 	mu sync.Mutex
 	// written is when the object of a Service was last created.
@@ -58,14 +57,14 @@ type statusWriter struct {
 	add     atomic.Pointer[func(types.NamespacedName)]
 }
 
-func newStatusWriter(c client.Client, opts Options, alone *atomic.Bool) *statusWriter {
-	return &statusWriter{client: c, opts: opts, log: opts.Log.With("part", "status"), alone: alone, written: map[types.NamespacedName]time.Time{}}
+func newLayer2StatusWriter(c client.Client, opts Options, alone *atomic.Bool) *layer2StatusWriter {
+	return &layer2StatusWriter{client: c, opts: opts, owner: newPodOwner(c, opts), alone: alone, written: map[types.NamespacedName]time.Time{}}
 }
 
-func (w *statusWriter) setup(mgr ctrl.Manager, live *servicecache.Statuses) error {
+func (w *layer2StatusWriter) setup(mgr ctrl.Manager, live *servicecache.Statuses) error {
 	w.live = live
 	err := ctrl.NewControllerManagedBy(mgr).Named("l2status").
-		WatchesRawSource(awaited{live}).
+		WatchesRawSource(waitSource[reconcile.Request]{live}).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			add := func(name types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: name}) }
 			w.add.Store(&add)
@@ -80,16 +79,16 @@ func (w *statusWriter) setup(mgr ctrl.Manager, live *servicecache.Statuses) erro
 	return nil
 }
 
-// changed has the objects about a Service looked at.
-func (w *statusWriter) changed(name types.NamespacedName) {
+// changed has the objects about a Service compared with what they should be.
+func (w *layer2StatusWriter) changed(name types.NamespacedName) {
 	if add := w.add.Load(); add != nil {
 		(*add)(name)
 	}
 }
 
-// replaced has all objects looked at, those that are missing as well.
-func (w *statusWriter) replaced() {
-	if all := w.owned.Load(); all != nil {
+// replaced does the same for all objects, and for those that are missing.
+func (w *layer2StatusWriter) replaced() {
+	if all := w.wanted.Load(); all != nil {
 		for name := range *all {
 			w.changed(name)
 		}
@@ -99,17 +98,17 @@ func (w *statusWriter) replaced() {
 	}
 }
 
-// own replaces what this node announces.
-func (w *statusWriter) own(next owned) {
-	old := w.owned.Swap(&next)
+// set replaces what this node announces.
+func (w *layer2StatusWriter) set(next announcedServices) {
+	old := w.wanted.Swap(&next)
 	add := w.add.Load()
 	if add == nil {
 		return
 	}
-	for name, o := range next {
+	for name, v := range next {
 		if old == nil {
 			(*add)(name)
-		} else if was, known := (*old)[name]; !known || !alike(was, o) {
+		} else if was, known := (*old)[name]; !known || !sameStatus(was, v) {
 			(*add)(name)
 		}
 	}
@@ -123,8 +122,8 @@ func (w *statusWriter) own(next owned) {
 }
 
 // Reconcile brings the status objects of one Service in line.
-func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	all := w.owned.Load()
+func (w *layer2StatusWriter) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	all := w.wanted.Load()
 	if all == nil {
 		return reconcile.Result{}, nil // nothing is decided yet
 	}
@@ -140,7 +139,7 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 			continue
 		}
 		if !own && !ours {
-			continue // its owner's business
+			continue // its owner keeps it
 		}
 		gone := &v1beta1.ServiceL2Status{ObjectMeta: metav1.ObjectMeta{Namespace: w.opts.Namespace, Name: o.Name}}
 		if err := client.IgnoreNotFound(w.client.Delete(ctx, gone)); err != nil {
@@ -164,7 +163,7 @@ func (w *statusWriter) Reconcile(ctx context.Context, req reconcile.Request) (re
 
 // mayCreate bounds how often the object of a Service is created. Two owners
 // that do not see each other would otherwise delete each other's without end.
-func (w *statusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait time.Duration) {
+func (w *layer2StatusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if left := createPause - now.Sub(w.written[name]); left > 0 {
@@ -179,7 +178,7 @@ func (w *statusWriter) mayCreate(name types.NamespacedName, now time.Time) (wait
 	return 0
 }
 
-func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, live *servicecache.Status, want *verdict) error {
+func (w *layer2StatusWriter) write(ctx context.Context, name types.NamespacedName, live *servicecache.Status, want *layer2Verdict) error {
 	since := metav1.NewTime(want.since.Truncate(time.Second))
 	next := v1beta1.MetalLBServiceL2Status{Node: w.opts.NodeName, ServiceName: name.Name, ServiceNamespace: name.Namespace, Since: &since}
 	for _, i := range want.Interfaces {
@@ -195,7 +194,7 @@ func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, liv
 		}
 		o.Name, o.ResourceVersion = live.Name, live.Version // a status is written without anything else
 	} else {
-		o.GenerateName, o.OwnerReferences = "l2-", w.owner(ctx)
+		o.GenerateName, o.OwnerReferences = "l2-", w.owner.references(ctx)
 		o.Labels = map[string]string{
 			v1beta1.LabelNode: w.opts.NodeName, v1beta1.LabelServiceName: name.Name, v1beta1.LabelServiceNamespace: name.Namespace,
 		}
@@ -208,22 +207,4 @@ func (w *statusWriter) write(ctx context.Context, name types.NamespacedName, liv
 		return client.IgnoreNotFound(fmt.Errorf("write status object %s: %w", o.Name, err))
 	}
 	return nil
-}
-
-// owner is this speaker's pod, with which its objects go.
-func (w *statusWriter) owner(ctx context.Context) []metav1.OwnerReference {
-	if w.opts.PodName == "" {
-		return nil
-	}
-	var pod corev1.Pod
-	if err := w.client.Get(ctx, types.NamespacedName{Namespace: w.opts.Namespace, Name: w.opts.PodName}, &pod); err != nil {
-		w.log.Info("the status object has no owner", "err", err)
-		return nil
-	}
-	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
-}
-
-// superseded says whether another working node says that it announces the Service.
-func (s *Speaker) superseded(name types.NamespacedName) bool {
-	return slices.ContainsFunc(s.incumbents(name), func(node string) bool { return s.unmet[node] })
 }

@@ -38,7 +38,7 @@ func TestWaits(t *testing.T) {
 			snapshot := &liveness.Snapshot{Members: map[string]liveness.Member{"a": {Phase: c.phase}}}
 			s := &Speaker{opts: Options{NodeName: "a", Peers: known{snapshot: snapshot}}}
 			s.decided.Store(c.decided)
-			if text := s.waits(); (text == "") != c.ready {
+			if text := s.notReady(); (text == "") != c.ready {
 				t.Errorf("waits for %q, want ready: %v", text, c.ready)
 			}
 		})

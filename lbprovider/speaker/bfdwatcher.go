@@ -29,21 +29,21 @@ type Detector interface {
 	Close()
 }
 
-// bfdWatch has peers watched by BFD, and brings their BGP sessions down as soon
+// bfdWatcher has peers watched by BFD, and brings their BGP sessions down as soon
 // as BFD loses them, without waiting for a Reconcile.
-type bfdWatch struct {
+type bfdWatcher struct {
 	detector Detector
 	routers  Routers
 	changed  func()
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	watched map[string]*watched
+	watched map[string]*watchedPeer
 	closed  bool
 }
 
-// watched is one peer's BFD session.
-type watched struct {
+// watchedPeer is one peer's BFD session.
+type watchedPeer struct {
 	config  bfd.Config // without Profile and Changed: what it takes a new session to change
 	profile bfd.Profile
 	session *bfd.Session
@@ -54,13 +54,13 @@ type watched struct {
 	lostAt time.Time
 }
 
-func newBFDWatch(detector Detector, routers Routers, changed func(), log *slog.Logger) *bfdWatch {
-	return &bfdWatch{detector: detector, routers: routers, changed: changed, log: log, watched: map[string]*watched{}}
+func newBFDWatcher(detector Detector, routers Routers, changed func(), log *slog.Logger) *bfdWatcher {
+	return &bfdWatcher{detector: detector, routers: routers, changed: changed, log: log, watched: map[string]*watchedPeer{}}
 }
 
 // apply starts, changes and ends BFD sessions so that they are those of the peers
 // of the BGP sessions.
-func (w *bfdWatch) apply(cfg *config.Config, sessions []bgp.Status) {
+func (w *bfdWatcher) apply(cfg *config.Config, sessions []bgp.Status) {
 	if w.detector == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (w *bfdWatch) apply(cfg *config.Config, sessions []bgp.Status) {
 			continue
 		}
 		wanted[p.Name] = true
-		w.one(p, c.BFD)
+		w.watch(p, c.BFD)
 	}
 	for name, one := range w.watched {
 		if !wanted[name] {
@@ -102,7 +102,7 @@ func routerAt(st bgp.Status) netip.Addr {
 	return netip.Addr{}
 }
 
-func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
+func (w *bfdWatcher) watch(p bgp.Peer, profile *config.BFDProfile) {
 	want := bfd.Config{
 		Peer: p.Address, Local: p.Source, VRF: p.VRF, Multihop: p.MultiHop || p.Internal() && !process.Direct(p.Address),
 	}
@@ -114,23 +114,23 @@ func (w *bfdWatch) one(p bgp.Peer, profile *config.BFDProfile) {
 	if old != nil && old.session != nil && sameConfig(old.config, want) {
 		if old.profile != timers {
 			old.profile = timers
-			w.complain(p, old.session.SetProfile(timers))
+			w.logError(p, old.session.SetProfile(timers))
 		}
 		return
 	}
 	if old != nil {
 		w.end(p.Name, old)
 	}
-	now := &watched{config: want, profile: timers, state: bfd.Down}
+	now := &watchedPeer{config: want, profile: timers, state: bfd.Down}
 	w.watched[p.Name] = now
 	want.Profile = timers
 	want.Changed = func(c bfd.Change) { w.change(p, now, c) }
 	var err error
 	now.session, err = w.detector.Add(want)
-	w.complain(p, err)
+	w.logError(p, err)
 }
 
-func (w *bfdWatch) complain(p bgp.Peer, err error) {
+func (w *bfdWatcher) logError(p bgp.Peer, err error) {
 	if err != nil {
 		w.log.Error("watch a router by BFD", "peer", p.Name, "err", err)
 	}
@@ -141,7 +141,7 @@ func sameConfig(a, b bfd.Config) bool {
 }
 
 // change is called by the BFD session.
-func (w *bfdWatch) change(p bgp.Peer, one *watched, c bfd.Change) {
+func (w *bfdWatcher) change(p bgp.Peer, one *watchedPeer, c bfd.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched[p.Name] != one {
@@ -161,7 +161,7 @@ func (w *bfdWatch) change(p bgp.Peer, one *watched, c bfd.Change) {
 }
 
 // next returns the pause after a loss at the given time.
-func (o *watched) next(now time.Time) time.Duration {
+func (o *watchedPeer) next(now time.Time) time.Duration {
 	if o.lostAt.IsZero() || now.Sub(o.lostAt) > bfdMemory {
 		o.pause = bfdPause
 	} else {
@@ -171,14 +171,14 @@ func (o *watched) next(now time.Time) time.Duration {
 	return o.pause
 }
 
-func (o *watched) stopRetry() {
+func (o *watchedPeer) stopRetry() {
 	if o.retry != nil {
 		o.retry.Stop()
 	}
 }
 
 // end ends and forgets a session.
-func (w *bfdWatch) end(name string, one *watched) {
+func (w *bfdWatcher) end(name string, one *watchedPeer) {
 	delete(w.watched, name)
 	one.stopRetry()
 	if one.session != nil {
@@ -187,7 +187,7 @@ func (w *bfdWatch) end(name string, one *watched) {
 }
 
 // states returns the state of BFD by peer.
-func (w *bfdWatch) states() map[string]bfd.State {
+func (w *bfdWatcher) states() map[string]bfd.State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := map[string]bfd.State{}
@@ -197,15 +197,15 @@ func (w *bfdWatch) states() map[string]bfd.State {
 	return out
 }
 
-// close ends all sessions and tells the peers, who then know that the silence
-// is on purpose.
-func (w *bfdWatch) close() {
+// close ends all sessions and says so to the peers, so that they know that the
+// silence is on purpose.
+func (w *bfdWatcher) close() {
 	w.mu.Lock()
 	w.closed = true
 	for _, one := range w.watched {
 		one.stopRetry()
 	}
-	w.watched = map[string]*watched{}
+	w.watched = map[string]*watchedPeer{}
 	w.mu.Unlock()
 	if w.detector != nil {
 		w.detector.Close()

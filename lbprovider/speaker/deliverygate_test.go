@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 )
 
-// TestGate: an address waits for its pause and for kube-proxy, and for nothing
+// TestDeliveryGate: an address waits for its pause and for kube-proxy, and for nothing
 // that nobody has to say anything about.
-func TestGate(t *testing.T) {
+func TestDeliveryGate(t *testing.T) {
 	t.Parallel()
 	ready := make(chan bool, 1)
 	kubeProxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,7 @@ func TestGate(t *testing.T) {
 	svc.Namespace, svc.Name = name.Namespace, name.Name
 
 	opened := make(chan struct{}, 1)
-	g := newGate(at.Addr().String(), func() { opened <- struct{}{} })
+	g := newDeliveryGate(at.Addr().String(), func() { opened <- struct{}{} })
 	if !g.open(svc, 0) {
 		t.Fatal("nothing is to be waited for")
 	}
@@ -58,12 +58,12 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestPause: only who takes an address from a speaker that lives waits.
-func TestPause(t *testing.T) {
+// TestHandoverDelay: only who takes an address from a speaker that lives waits.
+func TestHandoverDelay(t *testing.T) {
 	t.Parallel()
-	s := &Speaker{opts: Options{NodeName: "a"}, members: map[string]liveness.Member{"a": {}, "b": {}}}
+	l := &layer2{node: "a", cluster: &Cluster{Members: map[string]liveness.Member{"a": {}, "b": {}}}}
 	for owner, want := range map[string]time.Duration{"": 0, "a": 0, "b": handoverPause, "dead": 0} {
-		if got := s.pause(&verdict{Verdict: election.Verdict{Owner: owner}}); got != want {
+		if got := l.handoverDelay(&layer2Verdict{Verdict: election.Verdict{Owner: owner}}); got != want {
 			t.Errorf("taken from %q: %v, want %v", owner, got, want)
 		}
 	}

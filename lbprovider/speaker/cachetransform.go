@@ -5,10 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// slim leaves out what no speaker reads before an object enters the cache. Of
-// the objects in it a speaker writes the status only. Services and their
-// endpoints are not in the cache at all (package facts).
-func slim(o any) (any, error) {
+// dropUnread removes what no speaker reads before an object enters the manager's
+// cache. Of the objects in it a speaker writes the status only. Services and their
+// endpoints are kept by package servicecache instead.
+func dropUnread(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)
 		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
