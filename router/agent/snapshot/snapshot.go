@@ -1,0 +1,151 @@
+// Package snapshot is what the router hands to the policy agent: all policies that
+// need it, by ID, in versioned JSON with a generation and a hash. It is pure, and
+// knows nothing of Kubernetes.
+//
+// A snapshot holds secrets (hashes of passwords, shared keys), so it is kept only in memory.
+package snapshot
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/fairlead/fairlead/router/agent/authorize"
+	"github.com/fairlead/fairlead/router/agent/jwt"
+)
+
+// Version is the version of the format. An agent refuses any other one, and keeps
+// the snapshot that it has.
+const Version = 1
+
+// Snapshot is everything that an agent decides by.
+type Snapshot struct {
+	Version    int    `json:"version"`
+	Generation uint64 `json:"generation"`
+	// Forbidden are networks that the agent never connects to, besides loopback,
+	// link-local, unspecified and multicast addresses: nodes, router pods, the API server.
+	Forbidden []netip.Prefix `json:"forbidden,omitempty"`
+	Policies  []Policy       `json:"policies"`
+}
+
+// Satisfy says how many of a policy's methods must admit a request.
+type Satisfy string
+
+// The values of Satisfy. The empty one is All.
+const (
+	All Satisfy = "All"
+	Any Satisfy = "Any"
+)
+
+// Policy is the part of an effective policy that the agent decides. A policy without
+// any method refuses everything.
+type Policy struct {
+	// ID is what HAProxy asks for. It changes with the policy's content, so that no
+	// verdict about an older version is used.
+	ID string `json:"id"`
+	// Namespace is whose share of the agent's work the policy uses.
+	Namespace     string           `json:"namespace"`
+	Satisfy       Satisfy          `json:"satisfy,omitempty"`
+	Basic         *Basic           `json:"basic,omitempty"`
+	External      *External        `json:"external,omitempty"`
+	JWT           *JWT             `json:"jwt,omitempty"`
+	Authorization []authorize.Rule `json:"authorization,omitempty"`
+}
+
+// Basic is authentication by user and password.
+type Basic struct {
+	// Htpasswd is the text of a file of users, or Users their hashes by name.
+	Htpasswd string            `json:"htpasswd,omitempty"`
+	Users    map[string]string `json:"users,omitempty"`
+	Realm    string            `json:"realm,omitempty"`
+	// ForwardUser is the header that gets the user's name.
+	ForwardUser string `json:"forwardUser,omitempty"`
+	// KeepCredentials leaves the Authorization header for the pod.
+	KeepCredentials bool `json:"keepCredentials,omitempty"`
+	// MaxFailures is how many wrong passwords an address may send in a period; 0 is 10.
+	MaxFailures int           `json:"maxFailures,omitempty"`
+	FailurePer  time.Duration `json:"failurePer,omitempty"`
+}
+
+// External is authentication by a server that is asked about each request.
+type External struct {
+	// URL is where the server is asked: http or https, host, port and path.
+	URL string `json:"url"`
+	// Endpoints are where to connect to for the URL's host, if the router knows them: the
+	// pods of a Service.
+	Endpoints []netip.AddrPort `json:"endpoints,omitempty"`
+	// CA is the PEM of the certificates that the server's must descend from, instead of
+	// the system's.
+	CA string `json:"ca,omitempty"`
+	// Method is GET, or Original for the request's own.
+	Method string `json:"method,omitempty"`
+	// RequestHeaders are those of the client that are sent; empty is all but those that
+	// concern the connection or the body.
+	RequestHeaders []string `json:"requestHeaders,omitempty"`
+	// ResponseHeaders of the answer go to the pod.
+	ResponseHeaders []string `json:"responseHeaders,omitempty"`
+	// ClientHeaders of a refusal go to the client.
+	ClientHeaders   []string      `json:"clientHeaders,omitempty"`
+	SignIn          *SignIn       `json:"signIn,omitempty"`
+	SetCookieAlways bool          `json:"setCookieAlways,omitempty"`
+	Timeout         time.Duration `json:"timeout,omitempty"`
+	// RefuseRedirects makes a redirect of the server an error instead of an answer.
+	RefuseRedirects bool  `json:"refuseRedirects,omitempty"`
+	Cache           Cache `json:"cache"`
+}
+
+// SignIn turns 401 into a redirect.
+type SignIn struct {
+	URL string `json:"url"`
+	// Param is the query argument that gets the original URL; default is rd.
+	Param string `json:"param,omitempty"`
+}
+
+// Cache is for how long answers of an external server are kept.
+type Cache struct {
+	TTL      time.Duration `json:"ttl,omitempty"`
+	Negative time.Duration `json:"negative,omitempty"`
+	// Key are the headers with credentials: a header's name, or Cookie:NAME. A request
+	// without any of them is never answered from the cache.
+	Key []string `json:"key,omitempty"`
+}
+
+// JWT is authentication by a JSON Web Token.
+type JWT struct {
+	Issuers []Issuer `json:"issuers"`
+	// From are the places where a token may be; empty is the Authorization header.
+	From []Source `json:"from,omitempty"`
+	// Optional lets requests without any token on; an invalid one is refused.
+	Optional bool          `json:"optional,omitempty"`
+	Claims   []ClaimHeader `json:"claims,omitempty"`
+	// Drop removes the token from the request.
+	Drop bool `json:"drop,omitempty"`
+}
+
+// Source is a place of a token.
+type Source struct {
+	// Type is Header, Cookie or Query.
+	Type   string `json:"type"`
+	Name   string `json:"name"`
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// Issuer is one issuer of tokens, with one source of keys.
+type Issuer struct {
+	Name       string        `json:"name"`
+	Audiences  []string      `json:"audiences,omitempty"`
+	Algorithms []string      `json:"algorithms,omitempty"`
+	Leeway     time.Duration `json:"leeway,omitempty"`
+	MaxAge     time.Duration `json:"maxAge,omitempty"`
+	// JWKSURI is where the key set is fetched, JWKS the set itself, Secret a shared key.
+	JWKSURI string `json:"jwksURI,omitempty"`
+	CA      string `json:"ca,omitempty"`
+	JWKS    string `json:"jwks,omitempty"`
+	Secret  []byte `json:"secret,omitempty"`
+}
+
+// ClaimHeader writes a claim into a header for the pod.
+type ClaimHeader struct {
+	Claim  string   `json:"claim"`
+	Header string   `json:"header"`
+	As     jwt.Form `json:"as,omitempty"`
+}
