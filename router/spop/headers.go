@@ -1,6 +1,7 @@
 package spop
 
 import (
+	"bytes"
 	"errors"
 	"iter"
 )
@@ -134,3 +135,6 @@ func ValidValue(value string) bool {
 	}
 	return true
 }
+
+// Clone returns a list that does not point into a frame.
+func (h Headers) Clone() Headers { return Headers{bytes.Clone(h.list)} }

@@ -79,3 +79,38 @@ func (r *Reply) frame() ([]byte, error) {
 	putLength(r.buf)
 	return r.buf, err
 }
+
+// Fits reports whether all that was set fits into the frame.
+func (r *Reply) Fits() bool { return !r.over }
+
+// Answered returns the variables that an answer sets, for tests and for programs that
+// speak HAProxy's part.
+func Answered(limit uint32, answer func(*Reply)) map[string]Value {
+	var r Reply
+	r.begin(Header{}, limit)
+	answer(&r)
+	b, _ := r.frame()
+	_, content, err := ParseHeader(b[lengthSize:])
+	if err != nil {
+		return nil
+	}
+	return ReadActions(content)
+}
+
+// ReadActions returns the variables that the content of an ACK frame sets, whatever
+// their scope, or nil if it is invalid.
+func ReadActions(content []byte) map[string]Value {
+	c := cursor{rest: content}
+	set := map[string]Value{}
+	for len(c.rest) > 0 {
+		if head := c.take(3); head == nil || head[0] != actionSet || head[1] != 3 {
+			return nil
+		}
+		name := string(c.name())
+		set[name] = c.value()
+	}
+	if c.err != nil {
+		return nil
+	}
+	return set
+}

@@ -44,7 +44,9 @@ type Server struct {
 	Connections int
 
 	// jobs are requests whose buffers wait for their next use.
-	jobs    sync.Pool
+	jobs     sync.Pool
+	accepted atomic.Uint64
+
 	mu      sync.Mutex
 	conns   map[*conn]struct{}
 	closing bool
@@ -86,11 +88,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			}
 			continue
 		}
+		s.accepted.Add(1)
 		if !s.add(ctx, c) {
 			_ = c.Close()
 		}
 	}
 }
+
+// Accepted returns how many connections there were.
+func (s *Server) Accepted() uint64 { return s.accepted.Load() }
 
 // Count returns the number of connections.
 func (s *Server) Count() int {

@@ -7,6 +7,7 @@ package snapshot
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/authorize"
@@ -149,3 +150,56 @@ type ClaimHeader struct {
 	Header string   `json:"header"`
 	As     jwt.Form `json:"as,omitempty"`
 }
+
+// Credentials says by which headers of a request HAProxy may let a client on without
+// asking again: "a" for Authorization, "c" for Cookie, "ac" for both, and "" if each
+// request must be asked about, because the verdict depends on something else, or
+// comes with headers for the pod. The router writes it into the Route's record.
+func (p *Policy) Credentials() string {
+	if p.Satisfy == Any || !authorize.ByIdentity(p.Authorization) || p.Basic == nil && p.JWT == nil && p.External == nil {
+		return ""
+	}
+	var authorization, cookies bool
+	if p.Basic != nil {
+		if p.Basic.ForwardUser != "" {
+			return ""
+		}
+		authorization = true
+	}
+	if p.JWT != nil {
+		if p.JWT.Optional || p.JWT.Drop || len(p.JWT.Claims) > 0 || len(p.JWT.From) > 1 {
+			return ""
+		}
+		if len(p.JWT.From) == 1 && (p.JWT.From[0].Type != "Header" || !strings.EqualFold(p.JWT.From[0].Name, "Authorization")) {
+			return ""
+		}
+		authorization = true
+	}
+	if x := p.External; x != nil {
+		if x.Cache.TTL <= 0 || len(x.ResponseHeaders) > 0 {
+			return ""
+		}
+		authorization = authorization || len(x.Cache.Key) == 0
+		for _, k := range x.Cache.Key {
+			switch {
+			case strings.EqualFold(k, "Authorization"):
+				authorization = true
+			case strings.HasPrefix(k, "Cookie:"):
+				cookies = true
+			default:
+				return ""
+			}
+		}
+	}
+	switch {
+	case authorization && cookies:
+		return "ac"
+	case cookies:
+		return "c"
+	}
+	return "a"
+}
+
+// Strips reports whether HAProxy has to remove Authorization from a request that it lets
+// on by an earlier verdict.
+func (p *Policy) Strips() bool { return p.Basic != nil && !p.Basic.KeepCredentials }
