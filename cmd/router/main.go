@@ -3,10 +3,11 @@
 //	router --kubeconfig FILE --name default --domain apps.example.com --haproxy PATH --work-dir DIR
 //	router haproxy --haproxy PATH --work-dir DIR
 //	router logs --socket PATH
+//	router agent --socket-dir DIR --snapshot FILE
 //
 // The second form only keeps HAProxy running; in a pod it is a container of its
 // own, so that the end of either process leaves the other. The third prints the
-// access log.
+// access log. The fourth decides about requests what HAProxy cannot decide alone.
 package main
 
 import (
@@ -35,6 +36,8 @@ func main() {
 	switch {
 	case len(args) > 0 && args[0] == "haproxy":
 		args, run = args[1:], runHAProxy
+	case len(args) > 0 && args[0] == "agent":
+		args, run = args[1:], runAgent
 	case len(args) > 0 && args[0] == "logs":
 		args, run = args[1:], runLogs
 	}

@@ -1,0 +1,105 @@
+// Package process runs the policy agent: two workers, and a supervisor that starts them
+// again and hands them snapshots.
+//
+//	router ──agent-state.sock──▶ supervisor ──file──▶ worker A ◀──decide-a.sock── HAProxy
+//	                                 │  "load 7"  ──▶ worker B ◀──decide-b.sock──
+//	                                 ◀── a beat each 200 ms, with the generation
+//
+// Either worker is enough. A worker that ends, or whose beat stops for a second, is
+// replaced within a tenth of a second, and reads its snapshot from the file, without the
+// router. A supervisor that ends leaves its workers serving until those of the next
+// supervisor have taken their sockets over.
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Names of sockets in the agent's folder.
+const (
+	StateSocket   = "agent-state.sock"
+	MetricsSocket = "agent-metrics.sock"
+)
+
+// DecideSocket is where HAProxy asks a worker.
+func DecideSocket(worker string) string { return "decide-" + worker + ".sock" }
+
+func workerMetrics(worker string) string { return "agent-metrics-" + worker + ".sock" }
+
+// Workers are the names of the workers.
+func Workers() []string { return []string{"a", "b"} }
+
+// beat is what a worker reports, in one line of JSON.
+type beat struct {
+	// Load is the number of the last order to load that was followed.
+	Load int `json:"load"`
+	// Generation is that of the snapshot in use.
+	Generation uint64 `json:"generation"`
+	// Error is why the last snapshot is not used.
+	Error string `json:"error,omitempty"`
+	// Closed are policies that refuse everything, with the reason.
+	Closed map[string]string `json:"closed,omitempty"`
+	// Connections are open now; Accepted is how many there were.
+	Connections int    `json:"connections"`
+	Accepted    uint64 `json:"accepted"`
+}
+
+// Reply is what the router gets for a snapshot.
+type Reply struct {
+	// Generations are those that the workers decide by.
+	Generations map[string]uint64 `json:"generations"`
+	// Closed are policies of the snapshot that refuse everything, with the reason.
+	Closed map[string]string `json:"closed,omitempty"`
+	// Error is why the snapshot is not used, or not by all workers.
+	Error string `json:"error,omitempty"`
+}
+
+// listen makes a socket that takes the place of an earlier one without a moment
+// without either.
+func listen(dir, name string) (*net.UnixListener, error) {
+	path := filepath.Join(dir, name)
+	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("make the socket %s: %w", name, err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fresh})
+	if err != nil {
+		return nil, fmt.Errorf("make the socket %s: %w", name, err)
+	}
+	l.SetUnlinkOnClose(false) // the name may be another process's by then
+	if err := errors.Join(os.Chmod(fresh, 0o660), os.Rename(fresh, path)); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("make the socket %s: %w", name, err)
+	}
+	return l, nil
+}
+
+// same returns a function that reports whether a socket is still the one that was
+// made.
+func same(path string) func() bool {
+	made, err := os.Stat(path)
+	return func() bool {
+		now, err2 := os.Stat(path)
+		return err == nil && err2 == nil && os.SameFile(made, now)
+	}
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("{}") // there is nothing in these types that has no JSON
+	}
+	return append(b, '\n')
+}
+
+const (
+	beatEvery = 200 * time.Millisecond
+	// mostClosed bounds the closed policies in a beat.
+	mostClosed = 1000
+)

@@ -1,0 +1,208 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/fairlead/fairlead/router/agent"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/spop"
+)
+
+// Worker is one of the processes that answer HAProxy.
+type Worker struct {
+	Name string
+	// Dir is the folder of the sockets, Snapshot the file.
+	Dir, Snapshot string
+	// Orders are lines of the supervisor: "load N", "stop". Their end means that the
+	// supervisor has ended.
+	Orders io.Reader
+	// Beats is where the worker reports.
+	Beats io.Writer
+	Log   *slog.Logger
+	// Special replaces agent.Special in tests.
+	Special func(netip.Addr) bool
+
+	engine  *agent.Engine
+	metrics *agent.Metrics
+	server  *spop.Server
+	checks  uint64
+
+	mu    sync.Mutex
+	state beat
+}
+
+// orphaned is for how long a worker serves on without a supervisor, unless its socket
+// is another's by then.
+const orphaned = time.Minute
+
+// Run serves until it is told to stop.
+func (w *Worker) Run(ctx context.Context) error {
+	registry := prometheus.NewRegistry()
+	w.metrics = agent.NewMetrics(registry)
+	w.engine = agent.New(agent.Options{Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special})
+	// The snapshot comes first: a worker that answers has one, if there is one.
+	w.load(0)
+	w.server = &spop.Server{Handle: w.engine.Handle, Busy: w.engine.Busy, Panicked: w.panicked, Failed: w.metrics.ProtocolFailed}
+	l, err := listen(w.Dir, DecideSocket(w.Name))
+	if err != nil {
+		return err
+	}
+	ml, err := listen(w.Dir, workerMetrics(w.Name))
+	if err != nil {
+		return err
+	}
+	hs := &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: time.Second}
+	go func() { _ = hs.Serve(ml) }()
+	defer hs.Close()
+	served := make(chan struct{})
+	go func() { _ = w.server.Serve(ctx, l); close(served) }()
+	orders := make(chan string)
+	go w.read(orders)
+	w.beats(ctx, orders, same(filepath.Join(w.Dir, DecideSocket(w.Name))))
+	_ = l.Close()
+	<-served
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*time.Second)
+	defer cancel()
+	w.server.Close(ctx)
+	return nil
+}
+
+func (w *Worker) panicked(v any) {
+	w.metrics.Panicked(v)
+	w.Log.Error("an answer ended in a panic; the request was refused", "panic", fmt.Sprint(v))
+}
+
+func (w *Worker) read(orders chan<- string) {
+	in := bufio.NewScanner(w.Orders)
+	for in.Scan() {
+		orders <- in.Text()
+	}
+	close(orders)
+}
+
+// beats reports and follows orders until the worker has to end.
+func (w *Worker) beats(ctx context.Context, orders <-chan string, mine func() bool) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	var alone time.Time
+	w.beat(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case order, ok := <-orders:
+			switch {
+			case !ok:
+				// A worker of the next supervisor comes.
+				alone, orders = time.Now(), nil
+				continue
+			case order == "stop":
+				return
+			}
+			var n int
+			if _, err := fmt.Sscanf(order, "load %d", &n); err == nil {
+				w.load(n)
+				w.beat(ctx)
+			}
+		case <-tick.C:
+			if !alone.IsZero() && (!mine() || time.Since(alone) > orphaned) {
+				return
+			}
+			w.beat(ctx)
+		}
+	}
+}
+
+// load takes the file's snapshot into use. One that cannot be used leaves the one
+// before.
+func (w *Worker) load(number int) {
+	state := beat{Load: number}
+	s, err := readFile(w.Snapshot)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		w.Log.Info("no snapshot yet: all requests are refused", "worker", w.Name)
+	case err != nil:
+		w.metrics.SnapshotRefused()
+		state.Error = err.Error()
+		w.Log.Error("the snapshot is not used; the one before stays", "worker", w.Name, "err", err)
+	default:
+		for id, err := range w.engine.Swap(s) {
+			if state.Closed == nil {
+				state.Closed = map[string]string{}
+			}
+			if len(state.Closed) < mostClosed {
+				state.Closed[id] = err.Error()
+			}
+		}
+		w.Log.Info("deciding by a snapshot", "worker", w.Name, "generation", s.Generation, "policies", len(s.Policies), "closed", len(state.Closed))
+	}
+	w.mu.Lock()
+	w.state = state
+	w.mu.Unlock()
+}
+
+func readFile(path string) (*snapshot.Snapshot, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > snapshot.MaxSize+4096 {
+		return nil, fmt.Errorf("the snapshot has %d bytes", info.Size())
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Decode(whole)
+}
+
+// beat reports, if the worker's own socket answers. A worker that does not answer
+// stays silent and is replaced.
+func (w *Worker) beat(ctx context.Context) {
+	if !w.answers(ctx) {
+		return
+	}
+	w.mu.Lock()
+	b := w.state
+	w.mu.Unlock()
+	b.Generation, b.Connections = w.engine.Generation(), w.server.Count()
+	b.Accepted = w.server.Accepted() - w.checks
+	_, _ = w.Beats.Write(encode(b)) // without a supervisor nothing reads it
+}
+
+// answers makes the same check as HAProxy does.
+func (w *Worker) answers(ctx context.Context) bool {
+	d := net.Dialer{Timeout: time.Second}
+	c, err := d.DialContext(ctx, "unix", filepath.Join(w.Dir, DecideSocket(w.Name)))
+	if err != nil {
+		return false
+	}
+	w.checks++
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	return spop.Check(c) == nil
+}
+
+// Arguments are those of a worker's process.
+func (w *Worker) Arguments() []string {
+	return []string{"--name", w.Name, "--socket-dir", w.Dir, "--snapshot", w.Snapshot}
+}
+
+// Valid reports whether the worker's name is one of those that HAProxy asks.
+func (w *Worker) Valid() bool { return strings.Contains(" a b ", " "+w.Name+" ") }
