@@ -1,0 +1,141 @@
+package render
+
+import "fmt"
+
+// Agent are the lines of HAProxy's configuration by which frontends ask the policy
+// agent. Nothing of a tenant stands in them: which policy a request needs is data.
+//
+// Before AgentRules a frontend has set, from the record of the request's key:
+//
+//	txn.ask        the policy's ID (snapshot.Policy.ID), only for requests that need the agent
+//	txn.ask_by     by what HAProxy may keep its verdict: snapshot.Policy.Credentials
+//	txn.ask_strip  set if Authorization is not for the pod: snapshot.Policy.Strips
+//
+// A request with txn.ask goes on only by a verdict "allow", from the agent or, while it
+// lives, from the table router_verdicts. Each other end of these rules is an answer.
+type Agent struct {
+	// SocketDir has the agent's sockets, ConfigFile is where AgentConfig is written.
+	SocketDir, ConfigFile string
+	// Key is base64 of at least 32 random bytes, made at each start of HAProxy: hashes of
+	// credentials under it are worth nothing elsewhere.
+	Key string
+	// Processing is how long HAProxy waits for a worker that hangs. A worker itself keeps
+	// to the time of each policy, which is at most 5 s.
+	Processing string
+}
+
+// agentStatuses are those of the agent's verdicts, because a rule's status cannot be
+// data. Any other one becomes 503.
+func agentStatuses() []int { return []int{301, 302, 303, 307, 308, 400, 401, 403, 404, 429, 503} }
+
+// Globals are lines of the section global.
+func (a Agent) Globals() []string {
+	return []string{fmt.Sprintf("set-var proc.agent_key str(%s)", a.Key)}
+}
+
+// Filter is the line of a frontend that AgentRules need.
+func (a Agent) Filter() string {
+	return "filter spoe engine fairlead config " + a.ConfigFile
+}
+
+// Rules are the rules of a frontend, after txn.ask and before anything of the request
+// reaches a pod.
+func (a Agent) Rules() []string {
+	const (
+		asked = "{ var(txn.ask) -m found }"
+		kept  = "{ var(txn.ask_left) -m int gt 0 }"
+		open  = asked + " !" + kept
+		none  = " !{ var(txn.fl.verdict) -m found }"
+		allow = "{ var(txn.fl.verdict) -m str allow }"
+		// Without one of the credentials, or with one that stands twice, the worker is asked.
+		byHeader = "{ var(txn.ask_by) -m str a ac } { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m len gt 0 }"
+		byCookie = "{ var(txn.ask_by) -m str c ac } { req.fhdr_cnt(cookie) eq 1 } { req.fhdr(cookie) -m len gt 0 }"
+		text     = `%[var(txn.ask),length]:%[var(txn.ask)]%[method,length]:%[method]`
+	)
+	var rules []string
+	add := func(format string, args ...any) { rules = append(rules, fmt.Sprintf(format, args...)) }
+	part := func(header string) string {
+		return fmt.Sprintf("%%[req.fhdr(%s),length]:%%[req.fhdr(%s)]", header, header)
+	}
+	add(`http-request set-var(txn.ask_odd) bool(true) if %s { req.fhdr_cnt(authorization) gt 1 } || %s { req.fhdr_cnt(cookie) gt 1 }`, asked, asked)
+	// The policy, the method and the credentials, each with its length: txn.ask_key.
+	add(`http-request set-var-fmt(txn.ask_text) "a%s%s" if %s { var(txn.ask_by) -m str a } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), asked, byHeader)
+	add(`http-request set-var-fmt(txn.ask_text) "c%s%s" if %s { var(txn.ask_by) -m str c } !{ var(txn.ask_odd) -m found } %s`, text, part("cookie"), asked, byCookie)
+	for _, by := range []string{byHeader, byCookie} {
+		add(`http-request set-var-fmt(txn.ask_text) "b%s%s%s" if %s { var(txn.ask_by) -m str ac } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), part("cookie"), asked, by)
+	}
+	add("http-request set-var(txn.ask_key) var(txn.ask_text),hmac(sha256,proc.agent_key) if { var(txn.ask_text) -m found }")
+	add("http-request unset-var(txn.ask_text) if { var(txn.ask_text) -m found }")
+	add("http-request set-var(txn.ask_now) date if %s", asked)
+	add("http-request set-var(txn.ask_left) var(txn.ask_key),table_gpt(0,router_verdicts),sub(txn.ask_now) if { var(txn.ask_key) -m found }")
+	// The second question goes to the other worker, if the first had no answer. A third one
+	// is for the moment after a worker was killed, in which the second may meet another
+	// connection to it; it is not for workers that hang (error 1), which take long enough.
+	add("http-request send-spoe-group fairlead ask if %s", open)
+	add("http-request send-spoe-group fairlead ask if %s%s", open, none)
+	add("http-request send-spoe-group fairlead ask if %s%s !{ var(txn.fl.err) -m int 1 }", open, none)
+	add(`http-request return status 503 content-type text/plain string "Service Unavailable\n" hdr Retry-After 1 if %s%s`, open, none)
+	for _, status := range agentStatuses() {
+		add(`http-request return status %d content-type text/plain lf-string "%%[var(txn.fl.body)]" if %s { var(txn.fl.verdict) -m str %d }`, status, open, status)
+	}
+	// Whatever else was said is no permission.
+	add(`http-request return status 503 content-type text/plain string "Service Unavailable\n" hdr Retry-After 1 if %s !%s`, open, allow)
+	add("http-request del-headers-bin var(txn.fl.del) if { var(txn.fl.del) -m found }")
+	add("http-request set-headers-bin var(txn.fl.set) if { var(txn.fl.set) -m found }")
+	add("http-request del-header authorization if { var(txn.ask_strip) -m found }")
+	add("http-request set-var(txn.ask_until) var(txn.fl.ttl),add(txn.ask_now) if %s { var(txn.fl.ttl) -m int gt 0 } { var(txn.ask_key) -m found }", open)
+	add("http-request track-sc2 var(txn.ask_key) table router_verdicts if { var(txn.ask_until) -m found }")
+	add("http-request sc-set-gpt(0,2) var(txn.ask_until) if { var(txn.ask_until) -m found }")
+	return rules
+}
+
+// ResponseRules are the rules of a frontend about answers, also those of Rules.
+func (a Agent) ResponseRules() []string {
+	return []string{
+		"http-after-response set-headers-bin var(txn.fl.rset) if { var(txn.fl.rset) -m found }",
+		"http-after-response add-headers-bin var(txn.fl.radd) if { var(txn.fl.radd) -m found }",
+		"http-after-response add-headers-bin var(txn.fl.rok) if { var(txn.fl.rok) -m found } { status 200:399 }",
+	}
+}
+
+// Sections are the backend of the workers and the table of verdicts.
+func (a Agent) Sections() []string {
+	return []string{
+		"backend router_agent",
+		"  mode spop",
+		"  timeout connect 100ms",
+		"  timeout server " + a.Processing,
+		"  option spop-check",
+		"  option redispatch 1",
+		"  retries 2",
+		"  balance roundrobin",
+		fmt.Sprintf("  server a unix@%s/decide-a.sock check inter 200ms fall 1 rise 1", a.SocketDir),
+		fmt.Sprintf("  server b unix@%s/decide-b.sock check inter 200ms fall 1 rise 1", a.SocketDir),
+		"backend router_verdicts",
+		"  mode http",
+		"  timeout connect 1s",
+		"  timeout server 1s",
+		"  stick-table type binary len 32 size 200k expire 1h store gpt(1)",
+	}
+}
+
+// Config is the text of the file that Filter names.
+func (a Agent) Config() []string {
+	return []string{
+		"[fairlead]",
+		"spoe-agent fairlead",
+		"  groups ask",
+		"  option var-prefix fl",
+		// Without it an error ends SPOE for the request, and the second question never goes out.
+		"  option continue-on-error",
+		"  option set-on-error err",
+		"  option set-process-time ms",
+		"  register-var-names verdict set del body rset radd rok ttl consumer reason",
+		"  timeout processing " + a.Processing,
+		"  use-backend router_agent",
+		"spoe-group ask",
+		"  messages ask",
+		"spoe-message ask",
+		"  args p=var(txn.ask) method=method path=pathq host=req.hdr(host) src=src tls=ssl_fc hdrs=req.hdrs_bin cert=ssl_c_der",
+	}
+}
