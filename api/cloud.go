@@ -44,7 +44,7 @@ const (
 	ConditionCloudProgressing = "fairlead.dev/LoadBalancerProgressing"
 )
 
-// Reasons of these conditions and of the events that tell of them.
+// Reasons of these conditions and of the events that report them.
 const (
 	// ReasonNamespaceNotServed: the Service names our class, in a namespace
 	// whose Services get no load balancer of the cloud.

@@ -25,7 +25,7 @@ const (
 	// only. It is served, and most clients refuse it.
 	ReasonDefaultCertificateWithoutNames Reason = "DefaultCertificateWithoutNames"
 	// ReasonSourceRangesAnnotation: an annotation of the load-balancer Service
-	// says who may connect, instead of the IngressController.
+	// restricts the source addresses, instead of the IngressController.
 	ReasonSourceRangesAnnotation Reason = "OperandsEvaluationConditionsDetected"
 	// ReasonConflictingObject: an object of the name that the operator needs
 	// exists, but does not belong to the IngressController. Delete or rename it.
@@ -48,7 +48,7 @@ const (
 	ReasonLoadBalancerProvisioned Reason = "LoadBalancerProvisioned"
 	// ReasonLoadBalancerPending: no address has been assigned yet.
 	ReasonLoadBalancerPending Reason = "LoadBalancerPending"
-	// ReasonSyncLoadBalancerFailed: who assigns addresses reported an error.
+	// ReasonSyncLoadBalancerFailed: the load-balancer provider reported an error.
 	ReasonSyncLoadBalancerFailed Reason = "SyncLoadBalancerFailed"
 	// ReasonLoadBalancerServiceNotFound: the Service router-NAME does not exist yet.
 	ReasonLoadBalancerServiceNotFound Reason = "ServiceNotFound"
@@ -83,7 +83,7 @@ func controllerRemedies() map[Reason]Remedy {
 			Remedy:   "correct the fields that the message names; routers that it already has keep the settings that were admitted last",
 		},
 		ReasonDeletionWaits: {
-			Cause:  "the IngressController is being deleted, and the message says what that waits for",
+			Cause:  "the IngressController is being deleted; the message names the objects that deletion waits for",
 			Remedy: "wait, or see why the DNSRecord, Service or pod that the message names does not go",
 		},
 		ReasonRejected: {
@@ -106,7 +106,7 @@ func controllerRemedies() map[Reason]Remedy {
 			Remedy:   "issue a certificate that has *.DOMAIN and DOMAIN as subjectAltName",
 		},
 		ReasonSourceRangesAnnotation: {
-			Cause:  "an annotation of the Service router-NAME says who may connect, instead of the IngressController",
+			Cause:  "an annotation of the Service router-NAME restricts the source addresses of clients, instead of the IngressController",
 			Remedy: "set spec.endpointPublishingStrategy.loadBalancer.allowedSourceRanges to the same ranges; the annotation then goes by itself",
 		},
 		ReasonConflictingObject: {
@@ -123,7 +123,7 @@ func controllerRemedies() map[Reason]Remedy {
 			Remedy: "look at the events of the Service router-NAME in namespace openshift-ingress; create an IPAddressPool if there is none",
 		},
 		ReasonSyncLoadBalancerFailed: {
-			Cause:  "who assigns addresses reported an error",
+			Cause:  "the load-balancer provider reported an error",
 			Remedy: "look at the events of the Service router-NAME in namespace openshift-ingress",
 		},
 		ReasonLoadBalancerServiceNotFound: {
@@ -139,7 +139,7 @@ func canaryRemedies() map[Reason]Remedy {
 		ReasonCanarySucceeding: {Cause: "the canary answers through the routers"},
 		ReasonCanaryFailing: {
 			Cause:  "five probes of the canary in a row had no right answer: most likely clients get none either",
-			Remedy: "look at what the message says of each address: the way to it, the routers' log, the way from the routers to the pods in openshift-ingress-canary",
+			Remedy: "check for each address in the message: the way to it, the routers' log, the way from the routers to the pods in openshift-ingress-canary",
 		},
 		ReasonCanaryInconclusive: {
 			Cause:  "the probes fail, which may be so because pods have another way to the routers than clients",

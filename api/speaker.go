@@ -1,6 +1,6 @@
 package api
 
-// What users and the operator tell the speakers.
+// What users and the operator set for the speakers.
 const (
 	// AnnotationProbe on a Service with externalTrafficPolicy Local is a port
 	// and a path, such as ":1936/healthz/ready". Only nodes announce the

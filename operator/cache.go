@@ -81,7 +81,7 @@ func ClientOptions() client.Options {
 }
 
 // CacheOptions limit what the operator keeps in memory: of Secrets no content, and
-// in foreign namespaces the metadata of TLS certificates only, of Roles those for Ingresses and of the
+// in other namespaces the metadata of TLS certificates only, of Roles those for Ingresses and of the
 // routers, of Deployments and Pods only the routers, of Nodes only what placement
 // and addresses need. Routes are decoded in one go (package jsonwatch): a tenant's
 // may be large, and change often.

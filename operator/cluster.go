@@ -64,7 +64,7 @@ func (r *Reconciler) followCluster(ctx context.Context, k clusterKind, informers
 	if err != nil {
 		return fmt.Errorf("watch %s cluster: %w", k.kind, err)
 	}
-	told := func(object any, gone bool) {
+	changed := func(object any, gone bool) {
 		o, ok := object.(client.Object)
 		if !ok || o.GetName() != clusterObject {
 			return
@@ -75,13 +75,13 @@ func (r *Reconciler) followCluster(ctx context.Context, k clusterKind, informers
 		k.seen(ctx, o)
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { told(o, false) },
-		UpdateFunc: func(_, o any) { told(o, false) },
+		AddFunc:    func(o any) { changed(o, false) },
+		UpdateFunc: func(_, o any) { changed(o, false) },
 		DeleteFunc: func(o any) {
 			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = last.Obj
 			}
-			told(o, true)
+			changed(o, true)
 		},
 	}); err != nil {
 		return fmt.Errorf("watch %s cluster: %w", k.kind, err)

@@ -28,7 +28,7 @@ import (
 
 // longest bounds how long each step of a deletion waits for what others must
 // do, counted from the deletion: a cloud that does not answer must not keep an
-// IngressController for ever. What is left is still cleaned up by who owns it.
+// IngressController for ever. What is left is still cleaned up by its owner.
 const (
 	longestForNames        = 10 * time.Minute
 	longestForLoadBalancer = 20 * time.Minute

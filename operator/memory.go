@@ -37,10 +37,10 @@ func (m *memory) forget(name string) {
 	delete(m.texts, name)
 }
 
-// claim gives the domain to the IngressController unless another one has it that
+// reserve gives the domain to the IngressController unless another one has it that
 // is still there, and returns which one has it. Two workers may admit two
 // IngressControllers at the same time, of which neither is in the other's cache.
-func (m *memory) claim(domain, ic string, there func(string) bool) string {
+func (m *memory) reserve(domain, ic string, there func(string) bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if holder, ok := m.texts[domain]; ok && holder != ic && there(holder) {
@@ -53,7 +53,7 @@ func (m *memory) claim(domain, ic string, there func(string) bool) string {
 	return ic
 }
 
-// release gives up what the IngressController has claimed.
+// release gives up what the IngressController has reserved.
 func (m *memory) release(ic string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

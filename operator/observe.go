@@ -57,7 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, ic *operatorv1.IngressControll
 		there := func(name string) bool {
 			return slices.ContainsFunc(ics.Items, func(o operatorv1.IngressController) bool { return o.Name == name })
 		}
-		if holder := r.domains.claim(in.Settings.Domain, ic.Name, there); holder != ic.Name {
+		if holder := r.domains.reserve(in.Settings.Domain, ic.Name, there); holder != ic.Name {
 			in.Faults = append(in.Faults, admission.DomainTaken(ic, in.Settings.Domain, holder))
 		}
 	}

@@ -67,7 +67,7 @@ func (r *Reconciler) report(ctx context.Context, in *status.Input) (time.Duratio
 	r.announceDNS(*in, written)
 	r.announceHints(*in, written)
 	r.announceCanary(*in, written)
-	in.IC, in.Groups.Told = updated, service.EffectiveGroups(in.LoadBalancer, in.Settings.Dialect)
+	in.IC, in.Groups.Published = updated, service.EffectiveGroups(in.LoadBalancer, in.Settings.Dialect)
 	return again, nil
 }
 
@@ -84,7 +84,7 @@ func statusPatch(in status.Input, updated *operatorv1.IngressController, address
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, false, fmt.Errorf("read the status patch: %w", err)
 	}
-	groupsChanged, err := status.TellGroups(patch, in)
+	groupsChanged, err := status.PublishGroups(patch, in)
 	if err != nil || string(data) == "{}" && !addressesChanged && !groupsChanged {
 		return nil, false, err
 	}

@@ -60,12 +60,12 @@ func parseError(err error, topic string) error {
 }
 
 // world reads the objects and decides them.
-func (c *command) world(ctx context.Context, o *options) (*explain.World, error) {
+func (c *command) world(ctx context.Context, o *options) (*explain.Snapshot, error) {
 	objects, err := c.read(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return explain.NewWorld(objects, explain.Options{Router: o.router, Domain: o.domain, Now: c.now})
+	return explain.NewSnapshot(objects, explain.Options{Router: o.router, Domain: o.domain, Now: c.now})
 }
 
 // read reads the objects from manifests, or else from a cluster.

@@ -23,8 +23,8 @@ import (
 	"github.com/fairlead/fairlead/operator/dnsrecord"
 )
 
-// cloudSettings are the flags about load balancers of a cloud.
-type cloudSettings struct {
+// cloudOptions are the flags about load balancers of a cloud.
+type cloudOptions struct {
 	hook          string
 	cluster       string
 	deleteOrphans bool
@@ -42,8 +42,8 @@ type cloudSettings struct {
 	url, ca, token, cert, key string
 }
 
-func (c *cloudSettings) flags(f *flag.FlagSet) {
-	f.StringVar(&c.hook, "cloud", "none", "who gives IngressControllers a load balancer of a `cloud`: aws, webhook or none")
+func (c *cloudOptions) flags(f *flag.FlagSet) {
+	f.StringVar(&c.hook, "cloud", "none", "`cloud` that provides the load balancers of IngressControllers: aws, webhook or none")
 	f.StringVar(&c.cluster, "cloud-cluster", "", "`name` of this cluster in the cloud's tags; required with --cloud, and never to be changed")
 	f.BoolVar(&c.deleteOrphans, "cloud-delete-orphans", false, "delete load balancers whose Service does not exist any more, instead of only logging them")
 	f.BoolVar(&c.unclassed, "cloud-default", false, "serve Services without a class, too: nothing else in the cluster must. Those with an annotation aws-load-balancer-type of external or nlb-ip are left alone")
@@ -53,7 +53,7 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 	f.BoolVar(&c.nodeRules, "aws-node-security-groups", true, "let load balancers into the security groups of nodes")
 	f.BoolVar(&c.drain, "aws-drain-on-delete", false, "let connections end, for up to the targets' deregistration delay, before a load balancer is deleted")
 	f.StringVar(&c.tags, "aws-tags", "", "`key=value,…` tags of everything that is made")
-	f.StringVar(&c.ownership, "aws-ownership", stack.OwnershipNative, "`who` owns what is made, by its tags: native, or lbc, with the tags and the finalizer of the AWS Load Balancer Controller, which must not run then")
+	f.StringVar(&c.ownership, "aws-ownership", stack.OwnershipNative, "`scheme` of the ownership tags: native, or lbc for the tags and the finalizer of the AWS Load Balancer Controller, which must not run then")
 	f.StringVar(&c.url, "cloud-webhook", "", "`URL` of the webhook, for --cloud=webhook and --dns=webhook: https://…, or unix:///…")
 	f.StringVar(&c.ca, "cloud-webhook-ca", "", "`file` with the CA of its certificate")
 	f.StringVar(&c.token, "cloud-webhook-token", "", "`file` with the bearer token; it is read at every call")
@@ -62,7 +62,7 @@ func (c *cloudSettings) flags(f *flag.FlagSet) {
 }
 
 // class is the load-balancer class that is ours, or "".
-func (c *cloudSettings) class() string {
+func (c *cloudOptions) class() string {
 	switch c.hook {
 	case "aws":
 		return api.LoadBalancerClassAWS
@@ -74,13 +74,13 @@ func (c *cloudSettings) class() string {
 
 // dialect is that of the annotations of Services. Without a hook, what an earlier
 // one was asked for can still be read.
-func (c *cloudSettings) dialect() hook.Dialect {
+func (c *cloudOptions) dialect() hook.Dialect {
 	return stack.Dialect{AnyPlatform: c.hook == "webhook"}
 }
 
 // setup adds the controller to mgr, if a cloud is chosen. Named says that the
 // operator publishes names.
-func (c *cloudSettings) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access, named bool) error {
+func (c *cloudOptions) setup(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer, access aws.Access, named bool) error {
 	if c.hook == "none" || c.hook == "" {
 		return nil
 	}
@@ -111,7 +111,7 @@ func unclassed(s *corev1.Service) bool {
 	return kind != "external" && kind != "nlb-ip"
 }
 
-func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
+func (c *cloudOptions) choose(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
 	switch c.hook {
 	case "aws":
 		return c.aws(ctx, access)
@@ -121,7 +121,7 @@ func (c *cloudSettings) choose(ctx context.Context, access aws.Access) (hook.Loa
 	return nil, fmt.Errorf("--cloud: unknown cloud %q; use one of: none, aws, webhook", c.hook)
 }
 
-func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
+func (c *cloudOptions) aws(ctx context.Context, access aws.Access) (hook.LoadBalancerHook, error) {
 	if c.ownership != stack.OwnershipNative && c.ownership != stack.OwnershipLBC {
 		return nil, fmt.Errorf("--aws-ownership: unknown owner %q; use one of: native, lbc", c.ownership)
 	}
@@ -142,14 +142,14 @@ func (c *cloudSettings) aws(ctx context.Context, access aws.Access) (hook.LoadBa
 		if identity, err := h.Identity(ctx); err == nil {
 			slog.Info("load balancers of AWS", "as", identity, "cluster", c.cluster)
 		} else if ctx.Err() == nil {
-			slog.Error("cannot find out who we are to AWS", "err", err)
+			slog.Error("cannot read the identity of the AWS credentials", "err", err)
 		}
 	}()
 	return h, nil
 }
 
-// webhook is who is asked for load balancers, names or both.
-func (c *cloudSettings) webhook() (*webhook.Client, error) {
+// webhook is the server that is asked for load balancers, names or both.
+func (c *cloudOptions) webhook() (*webhook.Client, error) {
 	o := webhook.Options{URL: c.url}
 	if c.ca != "" {
 		pem, err := os.ReadFile(c.ca)

@@ -26,7 +26,7 @@ func TestUnclassed(t *testing.T) {
 func TestCloudFlags(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{"--cloud=gcp": "gcp", "--cloud=aws --aws-ownership=theirs": "--aws-ownership"} {
-		var c cloudSettings
+		var c cloudOptions
 		f := flag.NewFlagSet("operator", flag.ContinueOnError)
 		c.flags(f)
 		if err := f.Parse(strings.Fields(args)); err != nil {

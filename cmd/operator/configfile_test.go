@@ -27,7 +27,7 @@ func write(t *testing.T, content string) string {
 // file is.
 func TestEveryFlagHasAField(t *testing.T) {
 	t.Parallel()
-	var s settings
+	var s options
 	fs := s.flags()
 	fields := configFields()
 	fs.VisitAll(func(f *flag.Flag) {

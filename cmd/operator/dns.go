@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead/fairlead/operator/dns"
 )
 
-// dnsSettings are the flags about names.
-type dnsSettings struct {
+// dnsOptions are the flags about names.
+type dnsOptions struct {
 	provider     string
 	owner        string
 	zones        zoneList
@@ -45,17 +45,17 @@ type dnsSettings struct {
 // reads Services.
 const byService = "external-dns-service"
 
-func (d *dnsSettings) flags(f *flag.FlagSet) {
+func (d *dnsOptions) flags(f *flag.FlagSet) {
 	f.StringVar(&d.provider, "dns", "none", "`provider` that publishes the wildcard names of IngressControllers: none, rfc2136, route53, webhook (as --cloud-webhook), external-dns (by DNSEndpoint objects), external-dns-service (by annotations of Services) or external-dns-webhook (a provider of external-dns, without external-dns)")
 	f.StringVar(&d.owner, "dns-owner", "", "`id` of this cluster in the records that it owns; each cluster needs its own. By default fairlead- and --cloud-cluster, or fairlead")
-	f.StringVar(&d.noted, "dns-registry", "txt", "how zones note whose a record is (rfc2136, route53, external-dns-webhook): txt, by a TXT record beside it, or none: whatever has the name is `replaced`")
+	f.StringVar(&d.noted, "dns-registry", "txt", "`registry` of the owners of records (rfc2136, route53, external-dns-webhook): txt for a TXT record beside each, or none, which replaces any record of the name")
 	f.StringVar(&d.registry.Prefix, "dns-txt-prefix", "", "`text` before the names of those TXT records, as external-dns has it; %{record_type} in it is the type of the record")
 	f.StringVar(&d.registry.Suffix, "dns-txt-suffix", "", "`text` behind the first label of those names; as --dns-txt-prefix, instead of it")
 	f.StringVar(&d.registry.Wildcard, "dns-txt-wildcard", "wild", "`word` for * in those names")
 	f.Var(&d.zones, "dns-zone", "`zone` to publish in: its name (rfc2136), its id or key=value,… tags (route53, webhook); may be repeated. By default that of dns.config.openshift.io/cluster, else the one that the name lies in")
 	f.Var(&d.privateZones, "dns-private-zone", "private `zone`, as --dns-zone; may be repeated")
 	f.StringVar(&d.privateRole, "dns-private-zone-role", "", "`ARN` of the role for private zones of another account (route53). By default that of dns.config.openshift.io/cluster")
-	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that what a removed name led to stays, until resolvers have forgotten the name (its TTL)")
+	f.DurationVar(&d.drain, "dns-drain", time.Minute, "longest `time` that the target of a removed name is kept, until the name's TTL has passed at resolvers")
 	f.DurationVar(&d.ttl, "dns-ttl", 30*time.Second, "`time` that resolvers may keep a published name, 1s to 24h in whole seconds; aliases of Route 53 have a minute")
 	f.StringVar(&d.baseDomain, "dns-base-domain", "", "`domain` that names are published in; the operator publishes no other names. By default that of dns.config.openshift.io/cluster, unless zones are named")
 	f.StringVar(&d.webhook, "external-dns-webhook", "http://127.0.0.1:8888", "`URL` of the provider (external-dns-webhook), mostly a container beside the operator")
@@ -91,7 +91,7 @@ type asking func() (*webhook.Client, error)
 
 // options returns what the flags mean, for a cluster of a name, which may be
 // empty.
-func (d *dnsSettings) options(ctx context.Context, config *rest.Config, access aws.Access, cluster string, ask asking) (dns.Options, error) {
+func (d *dnsOptions) options(ctx context.Context, config *rest.Config, access aws.Access, cluster string, ask asking) (dns.Options, error) {
 	o := dns.Options{Owner: d.owner, Drain: d.drain}
 	if o.Owner == "" {
 		o.Owner = strings.TrimSuffix("fairlead-"+cluster, "-")
@@ -137,7 +137,7 @@ func roleOf(ctx context.Context, config *rest.Config) (string, error) {
 	return dns.PrivateZoneRole(spec), err
 }
 
-func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (hook.DNSHook, error) {
+func (d *dnsOptions) hook(ctx context.Context, config *rest.Config, access aws.Access, ask asking) (hook.DNSHook, error) {
 	switch d.provider {
 	case "none", "", byService:
 		return nil, nil
@@ -167,7 +167,7 @@ func (d *dnsSettings) hook(ctx context.Context, config *rest.Config, access aws.
 	return nil, fmt.Errorf("--dns: unknown DNS provider %q; use one of: none, rfc2136, route53, webhook, external-dns, external-dns-service, external-dns-webhook", d.provider)
 }
 
-func (d *dnsSettings) route53(ctx context.Context, access aws.Access) (hook.DNSHook, error) {
+func (d *dnsOptions) route53(ctx context.Context, access aws.Access) (hook.DNSHook, error) {
 	public, err := aws.Config(ctx, access)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (d *dnsSettings) route53(ctx context.Context, access aws.Access) (hook.DNSH
 	return route53.New(route53.Options{Public: public, Private: private, Registry: d.registry}), nil
 }
 
-func (d *dnsSettings) rfc2136() (hook.DNSHook, error) {
+func (d *dnsOptions) rfc2136() (hook.DNSHook, error) {
 	o := rfc2136.Options{Server: d.server, Registry: d.registry}
 	if d.keyDir != "" {
 		if _, err := rfc2136.ReadKey(d.keyDir); err != nil {

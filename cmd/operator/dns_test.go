@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead/fairlead/test/fakeaws"
 )
 
-func dnsFlags(t *testing.T, args ...string) *dnsSettings {
+func dnsFlags(t *testing.T, args ...string) *dnsOptions {
 	t.Helper()
-	d := &dnsSettings{}
+	d := &dnsOptions{}
 	f := flag.NewFlagSet("operator", flag.ContinueOnError)
 	d.flags(f)
 	if err := f.Parse(args); err != nil {

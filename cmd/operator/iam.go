@@ -22,8 +22,8 @@ Flags:
 // configuration, by the flags that the operator has.
 func iamPolicy(args []string, out io.Writer) error {
 	var access aws.Access
-	var names dnsSettings
-	var balancers cloudSettings
+	var names dnsOptions
+	var balancers cloudOptions
 	var o iam.Options
 	f := flag.NewFlagSet("operator iam-policy", flag.ContinueOnError)
 	f.Usage = func() {

@@ -62,7 +62,7 @@ Examples:
 Flags:
 `
 
-type settings struct {
+type options struct {
 	kubeconfig     string
 	domain         string
 	routerImage    string
@@ -83,12 +83,12 @@ type settings struct {
 	routerLog      logging.Options
 	file           configFile
 	aws            aws.Access
-	dns            dnsSettings
-	cloud          cloudSettings
+	dns            dnsOptions
+	cloud          cloudOptions
 }
 
 // flags returns the flags, which set s.
-func (s *settings) flags() *flag.FlagSet {
+func (s *options) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("operator", flag.ContinueOnError)
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), usage)
@@ -123,7 +123,7 @@ func (s *settings) flags() *flag.FlagSet {
 	return f
 }
 
-func parse(args []string) (s settings, err error) {
+func parse(args []string) (s options, err error) {
 	f := s.flags()
 	if err = f.Parse(args); err != nil {
 		return s, err
@@ -138,7 +138,7 @@ func parse(args []string) (s settings, err error) {
 }
 
 // validate refuses what cannot work, whatever the cluster is like.
-func (s *settings) validate() error {
+func (s *options) validate() error {
 	switch {
 	case s.routerImage == "":
 		return errors.New("--router-image is required; see --help")
@@ -155,7 +155,7 @@ func (s *settings) validate() error {
 // leastCanaryInterval bounds what the canary asks of the routers.
 const leastCanaryInterval = 4 * time.Second
 
-func (s *settings) setupAddresses(mgr ctrl.Manager) error {
+func (s *options) setupAddresses(mgr ctrl.Manager) error {
 	if !s.addresses {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (s *settings) setupAddresses(mgr ctrl.Manager) error {
 }
 
 // classes are nil where the flag says nothing.
-func (s *settings) classes() *service.Classes {
+func (s *options) classes() *service.Classes {
 	if s.lbClasses == "" {
 		return nil
 	}
@@ -226,7 +226,7 @@ func serveCanary(args []string) int {
 	return 0
 }
 
-func run(ctx context.Context, s settings) error {
+func run(ctx context.Context, s options) error {
 	config, err := restConfig(s.kubeconfig)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func run(ctx context.Context, s settings) error {
 	if s.aws, err = observed(s.aws, metrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	s.aws.Cluster = placeOf(config, scheme)
+	s.aws.Cluster = awsClusterOf(config, scheme)
 	names, err := s.dns.options(ctx, config, s.aws, s.cloud.cluster, s.cloud.webhook)
 	if err != nil {
 		return fmt.Errorf("set up DNS: %w", err)

@@ -30,7 +30,7 @@ type mountedFiles struct {
 const mountPoll = 2 * time.Second
 
 // read returns the files as they are. One that cannot be read is empty, which
-// for client certificates means that nobody gets in.
+// for client certificates means that no client gets in.
 func (c *config) read(log *slog.Logger) mountedFiles {
 	text := func(dir, name string) string {
 		if dir == "" {

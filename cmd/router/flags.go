@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead/fairlead/router/settings"
 )
 
-// errUsage means that the flags were wrong and the user has been told.
+// errUsage means that the flags were wrong and the user has seen why.
 var errUsage = errors.New("usage")
 
 // config is the command line of the router.
@@ -73,8 +73,8 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 	fs.DurationVar(&c.grace, "drain-timeout", time.Hour, "how long running requests may take when the router stops")
 	c.log.Register(fs)
 	if !haproxyOnly {
-		fs.StringVar(&c.stateDir, "state-dir", "", "directory for what the next process of the router in the same pod reads, such as the last good versions of routes, which HAProxy does not have to see; default is \"state\" in the work directory")
-		fs.StringVar(&c.kubeconfig, "kubeconfig", "", "file that leads to the API server; default is the pod's own account")
+		fs.StringVar(&c.stateDir, "state-dir", "", "directory for the state that the next router process in the same pod reads, such as the last good versions of routes; HAProxy needs no access to it; default is \"state\" in the work directory")
+		fs.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file for access to the API server; default is the pod's service account")
 		fs.StringVar(&c.name, "name", "default", "name of the IngressController, and routerName in the status of routes")
 		fs.StringVar(&c.domain, "domain", "", "domain of routes that have only a subdomain")
 		fs.IntVar(&c.httpPort, "http-port", 80, "port for HTTP")
@@ -82,7 +82,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.IntVar(&c.statsPort, "stats-port", 1936, "port for metrics, the statistics page, and probes")
 		fs.IntVar(&c.healthPort, "health-port", 0, "port for probes alone; default is none")
 		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
-		fs.StringVar(&c.destinationCA, "destination-ca", "", "directory with service-ca.crt: who must have signed the certificates of pods, for SERVICE.NAMESPACE.svc, behind re-encrypt routes without a CA of their own; default is not to verify those")
+		fs.StringVar(&c.destinationCA, "destination-ca", "", "directory with service-ca.crt, the CA bundle that verifies the certificates of pods, for SERVICE.NAMESPACE.svc, behind re-encrypt routes without a CA of their own; by default those certificates are not verified")
 		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")

@@ -33,7 +33,7 @@ func runLogs(ctx context.Context, args []string, _ *slog.Logger) error {
 	return printLines(ctx, *socket, os.Stdout)
 }
 
-// printLines reads the socket until the context ends. If nobody takes the lines
+// printLines reads the socket until the context ends. If no program takes the lines
 // on, the socket fills up, and HAProxy drops lines rather than requests.
 func printLines(ctx context.Context, socket string, out io.Writer) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {

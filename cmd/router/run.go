@@ -123,13 +123,13 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	if err != nil {
 		return nil, err
 	}
-	teller := newSettingsTeller(c, log, registry, statuses.PublishSettings)
+	reporter := newSettingsReporter(c, log, registry, statuses.PublishSettings)
 	ring, rung := bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := engine.New(engine.Options{
 		Doors:   doors.All(),
 		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
-		Settings: teller.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: teller.refused, FilesFailed: teller.filesFailed,
+		Settings: reporter.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: reporter.refused, FilesFailed: reporter.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,
 	})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead/fairlead/router/settings"
 )
 
-// settingsTeller hands on what is wrong with the settings: to the log when it
+// settingsReporter hands on what is wrong with the settings: to the log when it
 // changes, to a metric, and to the status of the IngressController.
-type settingsTeller struct {
+type settingsReporter struct {
 	log      *slog.Logger
 	object   api.ObjectRef
 	unusable prometheus.Gauge
@@ -28,16 +28,16 @@ type settingsTeller struct {
 	refusal, files *api.Finding
 }
 
-func newSettingsTeller(c *config, log *slog.Logger, registry prometheus.Registerer, publish func([]api.Finding)) *settingsTeller {
+func newSettingsReporter(c *config, log *slog.Logger, registry prometheus.Registerer, publish func([]api.Finding)) *settingsReporter {
 	unusable := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; its condition SettingsApplied names them.",
 	})
 	registry.MustRegister(unusable)
 	object := api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: c.controllersSpace, Name: c.name}
-	return &settingsTeller{log: log, object: object, unusable: unusable, publish: publish}
+	return &settingsReporter{log: log, object: object, unusable: unusable, publish: publish}
 }
 
-func (t *settingsTeller) tell() {
+func (t *settingsReporter) report() {
 	all := slices.Clone(t.found)
 	for _, f := range []*api.Finding{t.refusal, t.files} {
 		if f != nil {
@@ -62,27 +62,27 @@ func (t *settingsTeller) tell() {
 }
 
 // refused takes HAProxy's refusal of the settings, nil if there is none.
-func (t *settingsTeller) refused(f *api.Finding) {
+func (t *settingsReporter) refused(f *api.Finding) {
 	if t.refusal = f; f != nil {
 		f.Object = t.object
 	}
-	t.tell()
+	t.report()
 }
 
 // filesFailed takes that HAProxy's files cannot be written, nil if they can.
-func (t *settingsTeller) filesFailed(f *api.Finding) {
+func (t *settingsReporter) filesFailed(f *api.Finding) {
 	if t.files = f; f != nil {
 		f.Object = t.object
 	}
-	t.tell()
+	t.report()
 }
 
-// firstFetch is how long the first settings wait for revocation lists, lest a
-// router that starts refuses clients for a moment.
+// firstFetch is how long the first settings wait for revocation lists, so that a
+// router that starts refuses no clients for a moment.
 const firstFetch = 10 * time.Second
 
 // source joins the command line with the IngressController as it is when asked.
-func (t *settingsTeller) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
+func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
 	waited := false
 	read := func() (settings.Settings, []api.Finding) {
 		s, findings := settings.From(w.IngressController(), c.flags(t.log, lists.Lists()))
@@ -99,7 +99,7 @@ func (t *settingsTeller) source(ctx context.Context, c *config, w *kube.Watcher,
 			s, findings = read()
 		}
 		t.found = findings
-		t.tell()
+		t.report()
 		return s
 	}
 }

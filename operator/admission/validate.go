@@ -15,7 +15,7 @@ import (
 // Validate returns what makes an IngressController unusable: what the routers
 // would refuse as well, and what only shows beside the remaining
 // IngressControllers of the cluster, the others.
-func Validate(ic *operatorv1.IngressController, s effective.Settings, others []operatorv1.IngressController) []api.Finding {
+func Validate(ic *operatorv1.IngressController, s effective.Spec, others []operatorv1.IngressController) []api.Finding {
 	var faults []api.Finding
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, refusal(ic, field, fmt.Sprintf(format, args...)))

@@ -43,7 +43,7 @@ func podLabels() map[string]string {
 // level "restricted". It has no token and no Secret.
 func DesiredDaemonSet(image string) *appsv1.DaemonSet {
 	labels, unavailable := podLabels(), intstr.FromString("10%")
-	security := pod.Security(effective.Settings{})
+	security := pod.Security(effective.Spec{})
 	security.Sysctls = nil
 	container := corev1.Container{
 		Name:            "serve-healthcheck-canary",

@@ -37,7 +37,7 @@ type Verdict struct {
 	Rotate bool
 }
 
-// Prober asks a Target from time to time. It is used by one who aims it and
+// Prober asks a Target from time to time. It is used by a caller that sets it and
 // reads its verdict, while Run works.
 type Prober struct {
 	options Options

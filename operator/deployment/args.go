@@ -9,15 +9,15 @@ import (
 	"github.com/fairlead/fairlead/operator/effective"
 )
 
-// foreignBalancerDelay is how long a router that stops serves on where something
+// externalBalancerDelay is how long a router that stops serves on where something
 // other than our speakers leads clients to it, as OpenShift's router does: load
 // balancers of clouds and of others ask for health every few seconds, and
 // believe the third answer.
-const foreignBalancerDelay = "45s"
+const externalBalancerDelay = "45s"
 
 // routerArgs holds only what a running router cannot read from its own
 // IngressController: every change here is a rollout.
-func routerArgs(s effective.Settings) []string {
+func routerArgs(s effective.Spec) []string {
 	port := func(p int32) string { return strconv.Itoa(int(p)) }
 	args := []string{
 		"--name", s.Name,
@@ -48,7 +48,7 @@ func routerArgs(s effective.Settings) []string {
 		args = append(args, "--log-socket", logSocket)
 	}
 	if s.Strategy.Type != operatorv1.LoadBalancerServiceStrategyType || s.CloudClass != "" {
-		args = append(args, "--shutdown-delay", foreignBalancerDelay)
+		args = append(args, "--shutdown-delay", externalBalancerDelay)
 	}
 	return args
 }

@@ -10,7 +10,7 @@ import (
 
 // haproxyContainer is a sidecar (an init container that keeps running), so
 // that the death of HAProxy or of the router leaves the other one alone.
-func haproxyContainer(s effective.Settings) corev1.Container {
+func haproxyContainer(s effective.Spec) corev1.Container {
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{
 		Name:            "haproxy",
@@ -32,7 +32,7 @@ func haproxyContainer(s effective.Settings) corev1.Container {
 
 // sidecars start in this order and end in the other one, so that the log is
 // there for the last request.
-func sidecars(s effective.Settings) []corev1.Container {
+func sidecars(s effective.Spec) []corev1.Container {
 	haproxy := haproxyContainer(s)
 	if !s.Logs {
 		return []corev1.Container{haproxy}
@@ -53,7 +53,7 @@ func sidecars(s effective.Settings) []corev1.Container {
 	}, haproxy}
 }
 
-func routerContainer(s effective.Settings) corev1.Container {
+func routerContainer(s effective.Spec) corev1.Container {
 	return corev1.Container{
 		Name:            "router",
 		Image:           s.Image,
@@ -83,7 +83,7 @@ func routerContainer(s effective.Settings) corev1.Container {
 	}
 }
 
-func containerPorts(s effective.Settings) []corev1.ContainerPort {
+func containerPorts(s effective.Spec) []corev1.ContainerPort {
 	list := []corev1.ContainerPort{
 		{Name: "http", ContainerPort: s.Ports.HTTP, Protocol: corev1.ProtocolTCP},
 		{Name: "https", ContainerPort: s.Ports.HTTPS, Protocol: corev1.ProtocolTCP},
@@ -98,7 +98,7 @@ func containerPorts(s effective.Settings) []corev1.ContainerPort {
 	return list
 }
 
-func probe(s effective.Settings, path string, periodSeconds, failures int32) *corev1.Probe {
+func probe(s effective.Spec, path string, periodSeconds, failures int32) *corev1.Probe {
 	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(s.ProbePort()), Scheme: corev1.URISchemeHTTP}
 	if s.HostNetwork() {
 		get.Host = "localhost"
@@ -114,7 +114,7 @@ func probe(s effective.Settings, path string, periodSeconds, failures int32) *co
 
 // livenessProbe restarts a stuck router soon: without a grace period of its
 // own it would get that of the pod, which is an hour.
-func livenessProbe(s effective.Settings) *corev1.Probe {
+func livenessProbe(s effective.Spec) *corev1.Probe {
 	p := probe(s, "/healthz", 10, 3)
 	p.TerminationGracePeriodSeconds = new(int64(10))
 	return p

@@ -24,7 +24,7 @@ const (
 )
 
 // Desired returns the Deployment of the routers.
-func Desired(s effective.Settings) *appsv1.Deployment {
+func Desired(s effective.Spec) *appsv1.Deployment {
 	selector := pod.Labels(s.Name)
 	d := &appsv1.Deployment{
 		ObjectMeta: child.Meta(s.Name, api.RouterName(s.Name)),
@@ -55,7 +55,7 @@ func Desired(s effective.Settings) *appsv1.Deployment {
 // for a second new pod that has no node.
 //
 // With host ports two generations cannot share a node, so there is no surge.
-func rolloutStrategy(s effective.Settings) appsv1.DeploymentStrategy {
+func rolloutStrategy(s effective.Spec) appsv1.DeploymentStrategy {
 	unavailable, surge := intstr.FromString("50%"), intstr.FromString("25%")
 	if s.Replicas >= 4 {
 		unavailable = intstr.FromString("25%")
@@ -69,7 +69,7 @@ func rolloutStrategy(s effective.Settings) appsv1.DeploymentStrategy {
 	}
 }
 
-func podSpec(s effective.Settings) corev1.PodSpec {
+func podSpec(s effective.Spec) corev1.PodSpec {
 	p := corev1.PodSpec{
 		ServiceAccountName: api.RouterServiceAccount,
 		// Only the router container gets the token; HAProxy needs none.
@@ -96,7 +96,7 @@ func podSpec(s effective.Settings) corev1.PodSpec {
 // affinity keeps pods of one generation on different nodes and puts a new pod
 // where an old one is, so that a node that gets traffic keeps a router during
 // a rollout and the announced address need not move. See rolloutStrategy.
-func affinity(s effective.Settings) *corev1.Affinity {
+func affinity(s effective.Spec) *corev1.Affinity {
 	if s.HostNetwork() {
 		return nil // Host ports keep pods apart.
 	}
@@ -119,7 +119,7 @@ func affinity(s effective.Settings) *corev1.Affinity {
 	}
 }
 
-func zoneSpread(s effective.Settings) corev1.TopologySpreadConstraint {
+func zoneSpread(s effective.Spec) corev1.TopologySpreadConstraint {
 	return corev1.TopologySpreadConstraint{
 		MaxSkew:           1,
 		TopologyKey:       corev1.LabelTopologyZone,

@@ -19,6 +19,6 @@ const logsMemory = 64 << 20
 
 // goMemory limits what the router's garbage collector may use: the limit of
 // its container without the files that count there as well.
-func goMemory(s effective.Settings) corev1.EnvVar {
+func goMemory(s effective.Spec) corev1.EnvVar {
 	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(s.Memory.Router-s.Memory.Files-s.Memory.State, 10)}
 }

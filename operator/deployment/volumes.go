@@ -25,7 +25,7 @@ const (
 	logSocket      = logsDir + "/access.sock"
 )
 
-func volumes(s effective.Settings) []corev1.Volume {
+func volumes(s effective.Spec) []corev1.Volume {
 	folder := func(volume string, medium corev1.StorageMedium, size int64) corev1.Volume {
 		limit := pod.Mebibytes(size)
 		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: medium, SizeLimit: &limit}}}

@@ -15,7 +15,7 @@ import (
 
 // Desired returns the budget, and whether there must be
 // one: with a single replica it would only block the draining of its node.
-func Desired(s effective.Settings) (*policyv1.PodDisruptionBudget, bool) {
+func Desired(s effective.Spec) (*policyv1.PodDisruptionBudget, bool) {
 	unavailable := intstr.FromInt32(1)
 	if s.Replicas >= 3 {
 		unavailable = intstr.FromString("25%")

@@ -174,7 +174,7 @@ func (r *reconciler) publish(ctx context.Context, d *iov1.DNSRecord) ([]outcome,
 	if err := r.client.List(ctx, all); err != nil {
 		return nil, fmt.Errorf("list DNSRecords: %w", err)
 	}
-	first := claimant(d, all.Items)
+	first := nameHolder(d, all.Items)
 	record := recordOf(d, r.options.Owner)
 	problem := check(record)
 	zones, err := r.zones(ctx)
@@ -235,7 +235,7 @@ func (r *reconciler) leave(ctx context.Context, d *iov1.DNSRecord, zones []Zone,
 	return left
 }
 
-// erase takes the record out of a zone. The status does not tell whether that
+// erase takes the record out of a zone. The status does not say whether that
 // is a private one, which may be another account's, so where the configuration
 // has it no more, both are asked.
 func (r *reconciler) erase(ctx context.Context, zone configv1.DNSZone, configured []Zone, record *hook.Record) error {

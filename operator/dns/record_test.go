@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestClaimant(t *testing.T) {
+func TestNameHolder(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	record := func(name string, age time.Duration, change func(*iov1.DNSRecord)) iov1.DNSRecord {
@@ -76,7 +76,7 @@ func TestClaimant(t *testing.T) {
 			t.Parallel()
 			mine := record("mine", time.Hour, family)
 			got := ""
-			if c := claimant(&mine, []iov1.DNSRecord{mine, test.other}); c != nil {
+			if c := nameHolder(&mine, []iov1.DNSRecord{mine, test.other}); c != nil {
 				got = c.Name
 			}
 			if got != test.want {

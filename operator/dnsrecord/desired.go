@@ -22,7 +22,7 @@ import (
 // Desired returns the DNSRecords of an IngressController's wildcard
 // name: one that leads to the load balancer's host name, or one for each family
 // of its addresses. There are none as long as it has no address.
-func Desired(s effective.Settings, ic *operatorv1.IngressController, balancer *corev1.Service) []*iov1.DNSRecord {
+func Desired(s effective.Spec, ic *operatorv1.IngressController, balancer *corev1.Service) []*iov1.DNSRecord {
 	if balancer == nil || s.Strategy.LoadBalancer == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func Desired(s effective.Settings, ic *operatorv1.IngressController, balancer *c
 	return list
 }
 
-func record(s effective.Settings, ic *operatorv1.IngressController, balancer *corev1.Service, name string, t iov1.DNSRecordType, targets []string) *iov1.DNSRecord {
+func record(s effective.Spec, ic *operatorv1.IngressController, balancer *corev1.Service, name string, t iov1.DNSRecordType, targets []string) *iov1.DNSRecord {
 	d := &iov1.DNSRecord{ObjectMeta: child.Meta(s.Name, name)}
 	d.Namespace = api.OperatorNamespace
 	d.OwnerReferences = []metav1.OwnerReference{{

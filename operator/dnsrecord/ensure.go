@@ -21,7 +21,7 @@ import (
 
 // Ensure writes the DNSRecords. A load balancer that has lost its
 // address for a while keeps its name.
-func Ensure(ctx context.Context, w apply.Writer, s effective.Settings, ic *operatorv1.IngressController, balancer *corev1.Service) ([]iov1.DNSRecord, error) {
+func Ensure(ctx context.Context, w apply.Writer, s effective.Spec, ic *operatorv1.IngressController, balancer *corev1.Service) ([]iov1.DNSRecord, error) {
 	wanted := Desired(s, ic, balancer)
 	if len(wanted) == 0 && s.Strategy.Type == operatorv1.LoadBalancerServiceStrategyType {
 		return observe(ctx, w, s.Name)

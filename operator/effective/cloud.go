@@ -34,7 +34,7 @@ func (o Defaults) dialect() hook.Dialect {
 // Wish is what the load balancer of a cloud is asked for. The names of fields
 // are those of the IngressController's API; what they mean to a cloud is the
 // business of its hook.
-func (s Settings) Wish() hook.Wish {
+func (s Spec) Wish() hook.Wish {
 	lb := s.Strategy.LoadBalancer
 	w := hook.Wish{Scheme: hook.SchemeInternetFacing, SecurityGroups: s.SecurityGroups, Detailed: lb.ProviderParameters != nil}
 	if lb.Scope == operatorv1.InternalLoadBalancer {

@@ -33,7 +33,7 @@ func notOurName(domain string, o Defaults, cluster *configv1.DNSSpec) string {
 }
 
 // withoutName makes a name that is not ours Unmanaged.
-func withoutName(s Settings) Settings {
+func withoutName(s Spec) Spec {
 	if s.NotOurName != "" && s.Strategy.LoadBalancer != nil {
 		s.Strategy = *s.Strategy.DeepCopy()
 		s.Strategy.LoadBalancer.DNSManagementPolicy = operatorv1.UnmanagedLoadBalancerDNS

@@ -39,7 +39,7 @@ func haproxyOf(ic *operatorv1.IngressController, clusterWide string, o Defaults)
 }
 
 // HaproxyFault says why the version cannot be had, or nothing.
-func HaproxyFault(s Settings) string {
+func HaproxyFault(s Spec) string {
 	if s.Image != "" || s.HAProxy == "" {
 		return ""
 	}

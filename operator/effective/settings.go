@@ -38,8 +38,8 @@ const defaultDNSTTL = 30 * time.Second
 // ports are those that the router listens on.
 type ports struct{ HTTP, HTTPS, Stats int32 }
 
-// Settings are what an IngressController asks for, with every default applied.
-type Settings struct {
+// Spec is what an IngressController asks for, with every default applied.
+type Spec struct {
 	Name  string
 	Image string
 	// HAProxy is the version of HAProxy in the image; HAProxies are all that
@@ -80,7 +80,7 @@ type Settings struct {
 // ProbePort is where the kubelet asks. On the network of a node it is that of
 // metrics and statistics, because no field of the API has another one for it:
 // there the kubelet asks by loopback, which has no limits.
-func (s Settings) ProbePort() int32 {
+func (s Spec) ProbePort() int32 {
 	if s.HostNetwork() {
 		return s.Ports.Stats
 	}
@@ -88,7 +88,7 @@ func (s Settings) ProbePort() int32 {
 }
 
 // HostNetwork reports whether router pods use the network of their node.
-func (s Settings) HostNetwork() bool {
+func (s Spec) HostNetwork() bool {
 	return s.Strategy.Type == operatorv1.HostNetworkStrategyType
 }
 
@@ -105,8 +105,8 @@ type Cluster struct {
 }
 
 // Of applies the defaults to an IngressController.
-func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Settings {
-	s := Settings{
+func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
+	s := Spec{
 		Name:         ic.Name,
 		HAProxies:    haproxies(o),
 		Domain:       domainOf(ic, o.Domain),

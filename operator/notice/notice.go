@@ -91,10 +91,10 @@ func (r *Recorder) Say(about client.Object, kind string, reason api.Reason, text
 	}
 }
 
-// Tell writes an Event for each finding about an object that was not among those
+// Publish writes an Event for each finding about an object that was not among those
 // of the last call. It reports false if some could not be reported yet: the next call
 // tries them again.
-func (r *Recorder) Tell(about client.Object, findings []api.Finding) bool {
+func (r *Recorder) Publish(about client.Object, findings []api.Finding) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := client.ObjectKeyFromObject(about)

@@ -81,12 +81,12 @@ func TestTell(t *testing.T) {
 		{[]api.Finding{finding("Service b")}, "BackendNotFound Service b"},
 	}
 	for n, step := range steps {
-		all := r.Tell(i, step.findings)
+		all := r.Publish(i, step.findings)
 		if got := written(t, r, s); got != step.want || !all {
 			t.Errorf("step %d: %q, all told: %t, want %q", n, got, all, step.want)
 		}
 	}
-	r.Tell(i, nil)
+	r.Publish(i, nil)
 	if len(r.said) > 0 {
 		t.Errorf("what is good is remembered: %v", r.said)
 	}
@@ -101,13 +101,13 @@ func TestNamespaceBudget(t *testing.T) {
 	for n := range burst + 50 {
 		many = append(many, finding(fmt.Sprint("Service ", n)))
 	}
-	if r.Tell(ingressOf("loud", "a"), many) {
+	if r.Publish(ingressOf("loud", "a"), many) {
 		t.Error("all was told")
 	}
 	if n := strings.Count(written(t, r, s), ";") + 1; n != burst {
 		t.Errorf("%d told, want %d", n, burst)
 	}
-	if !r.Tell(ingressOf("quiet", "a"), many[:2]) || written(t, r, s) != "BackendNotFound Service 0; BackendNotFound Service 1" {
+	if !r.Publish(ingressOf("quiet", "a"), many[:2]) || written(t, r, s) != "BackendNotFound Service 0; BackendNotFound Service 1" {
 		t.Error("another namespace is not told about")
 	}
 	if said := len(r.said[client.ObjectKey{Namespace: "loud", Name: "a"}]); said != burst {

@@ -21,7 +21,7 @@ const firstUnprivilegedPort = 1024
 // In a network namespace of its own any user may bind any port, by a sysctl that
 // "restricted" calls safe: so no process needs a capability. On the network of
 // the node that sysctl is the node's; see BindSecurity.
-func Security(s effective.Settings) *corev1.PodSecurityContext {
+func Security(s effective.Spec) *corev1.PodSecurityContext {
 	c := &corev1.PodSecurityContext{
 		RunAsNonRoot:   new(true),
 		RunAsUser:      new(int64(user)),
@@ -48,7 +48,7 @@ func ContainerSecurity() *corev1.SecurityContext {
 // port below 1024 takes the capability NET_BIND_SERVICE. Kubernetes gives it to
 // a user other than root only by the program's file, and the kernel honours that
 // only where escalation is allowed. All other capabilities stay dropped.
-func BindSecurity(s effective.Settings) *corev1.SecurityContext {
+func BindSecurity(s effective.Spec) *corev1.SecurityContext {
 	c := ContainerSecurity()
 	privileged := func(port int32) bool { return port < firstUnprivilegedPort }
 	if s.HostNetwork() && slices.ContainsFunc([]int32{s.Ports.HTTP, s.Ports.HTTPS, s.Ports.Stats}, privileged) {

@@ -13,7 +13,7 @@ import (
 // ChangedLoadBalancer is Changed for the Service that gets an address. It also
 // removes what the operator annotated once and does not want any more, and the
 // annotation that a field of the IngressController has replaced.
-func ChangedLoadBalancer(s effective.Settings, live, desired *corev1.Service) (*corev1.Service, bool) {
+func ChangedLoadBalancer(s effective.Spec, live, desired *corev1.Service) (*corev1.Service, bool) {
 	updated, changed := Changed(live, desired)
 	former := withoutFormer(updated, live, desired)
 	replaced := withoutRangesAnnotation(updated, s)

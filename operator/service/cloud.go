@@ -14,7 +14,7 @@ import (
 
 // forCloud makes the desired Service one for the cloud hook. What an
 // administrator annotated himself wins.
-func forCloud(desired, live *corev1.Service, ic *operatorv1.IngressController, s effective.Settings) {
+func forCloud(desired, live *corev1.Service, ic *operatorv1.IngressController, s effective.Spec) {
 	if s.CloudClass == "" {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 const prefix = stack.AnnotationPrefix + "aws-load-balancer-"
 
 // cloudDesired is the Service that is wanted, with the live one as it is.
-func cloudDesired(ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, effective.Settings) {
+func cloudDesired(ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, effective.Spec) {
 	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS, Dialect: stack.Dialect{}})
 	service, _ := DesiredLoadBalancer(s, ic, live)
 	return service, s
@@ -73,18 +73,18 @@ func TestCloudAnnotationsMeetOthers(t *testing.T) {
 	live, _ := cloudDesired(internal, nil)
 	live.Annotations[prefix+"name"] = "mine"
 	desired, _ := cloudDesired(build.AWSController(nil), live)
-	updated, changed := ChangedLoadBalancer(effective.Settings{}, live, desired)
+	updated, changed := ChangedLoadBalancer(effective.Spec{}, live, desired)
 	if _, still := updated.Annotations[prefix+"internal"]; still || !changed || updated.Annotations[prefix+"name"] != "mine" {
 		t.Errorf("annotations: %v", updated.Annotations)
 	}
-	if _, again := ChangedLoadBalancer(effective.Settings{}, updated, desired); again {
+	if _, again := ChangedLoadBalancer(effective.Spec{}, updated, desired); again {
 		t.Error("the update leaves something to change")
 	}
 
 	fresh, _ := DesiredLoadBalancer(effective.Of(internal, effective.Cluster{}, effective.Defaults{}), internal, nil)
 	fresh.Annotations = map[string]string{prefix + "backend-protocol": "tcp"}
 	desired, _ = cloudDesired(internal, fresh)
-	if updated, _ := ChangedLoadBalancer(effective.Settings{}, fresh, desired); updated.Annotations[prefix+"backend-protocol"] != "tcp" {
+	if updated, _ := ChangedLoadBalancer(effective.Spec{}, fresh, desired); updated.Annotations[prefix+"backend-protocol"] != "tcp" {
 		t.Error("the administrator's annotation was overwritten")
 	}
 }
@@ -99,19 +99,19 @@ func TestCloudAnnotationsChanged(t *testing.T) {
 	live.Annotations[prefix+"type"], live.Annotations[prefix+"internal"] = "alb", "false"
 	for range 2 { // the second time, the list of what is the operator's has changed too
 		desired, _ := cloudDesired(internal, live)
-		live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired)
+		live, _ = ChangedLoadBalancer(effective.Spec{}, live, desired)
 	}
 	desired, _ := cloudDesired(build.AWSController(nil), live)
-	live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired)
+	live, _ = ChangedLoadBalancer(effective.Spec{}, live, desired)
 	if live.Annotations[prefix+"type"] != "alb" || live.Annotations[prefix+"internal"] != "false" {
 		t.Errorf("annotations: %v", live.Annotations)
 	}
-	if _, again := ChangedLoadBalancer(effective.Settings{}, live, desired); again {
+	if _, again := ChangedLoadBalancer(effective.Spec{}, live, desired); again {
 		t.Error("the update leaves something to change")
 	}
 	delete(live.Annotations, prefix+"type")
 	desired, _ = cloudDesired(build.AWSController(nil), live)
-	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[prefix+"type"] != "nlb" {
+	if live, _ = ChangedLoadBalancer(effective.Spec{}, live, desired); live.Annotations[prefix+"type"] != "nlb" {
 		t.Errorf("after it was removed: %v", live.Annotations)
 	}
 
@@ -119,7 +119,7 @@ func TestCloudAnnotationsChanged(t *testing.T) {
 	live.Annotations[annotationManaged] = prefix + "healthcheck-timeout " + prefix + "healthcheck-interval"
 	live.Annotations[prefix+"healthcheck-timeout"] = "3"
 	desired, _ = cloudDesired(build.AWSController(nil), live)
-	if live, _ = ChangedLoadBalancer(effective.Settings{}, live, desired); live.Annotations[prefix+"healthcheck-timeout"] != "4" {
+	if live, _ = ChangedLoadBalancer(effective.Spec{}, live, desired); live.Annotations[prefix+"healthcheck-timeout"] != "4" {
 		t.Errorf("after a former version: %v", live.Annotations)
 	}
 }

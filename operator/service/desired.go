@@ -23,7 +23,7 @@ const annotationLocalWithFallback = "traffic-policy.network.alpha.openshift.io/l
 const portMetrics = "metrics"
 
 // DesiredInternal returns the Service within the cluster.
-func DesiredInternal(s effective.Settings) *corev1.Service {
+func DesiredInternal(s effective.Spec) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: child.Meta(s.Name, api.InternalServiceName(s.Name)),
 		Spec: corev1.ServiceSpec{
@@ -38,7 +38,7 @@ func DesiredInternal(s effective.Settings) *corev1.Service {
 // publishing strategy wants one. Its traffic policy is Local: routers see the
 // address of the client, and no second node is on the way. Live is the Service as
 // it is, nil if there is none: what an administrator annotated there wins.
-func DesiredLoadBalancer(s effective.Settings, ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, bool) {
+func DesiredLoadBalancer(s effective.Spec, ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, bool) {
 	service := outsideService(s, api.RouterName(s.Name), corev1.ServiceTypeLoadBalancer, servicePorts(false))
 	service.Spec.LoadBalancerSourceRanges = s.SourceRanges
 	withRanges(service, live)
@@ -50,12 +50,12 @@ func DesiredLoadBalancer(s effective.Settings, ic *operatorv1.IngressController,
 // DesiredNodePort returns the Service with ports on every node, and
 // whether the publishing strategy wants one. Metrics and statistics are not open
 // there.
-func DesiredNodePort(s effective.Settings) (*corev1.Service, bool) {
+func DesiredNodePort(s effective.Spec) (*corev1.Service, bool) {
 	service := outsideService(s, api.NodePortServiceName(s.Name), corev1.ServiceTypeNodePort, servicePorts(false))
 	return service, s.Strategy.Type == operatorv1.NodePortServiceStrategyType
 }
 
-func outsideService(s effective.Settings, name string, t corev1.ServiceType, p []corev1.ServicePort) *corev1.Service {
+func outsideService(s effective.Spec, name string, t corev1.ServiceType, p []corev1.ServicePort) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: child.Meta(s.Name, name),
 		Spec: corev1.ServiceSpec{

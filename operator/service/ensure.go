@@ -15,11 +15,11 @@ import (
 
 // SecurityGroups are those of a load balancer: what is asked for, and what the
 // status says.
-type SecurityGroups struct{ Wanted, Told []string }
+type SecurityGroups struct{ Wanted, Published []string }
 
 // ReadSecurityGroups asks the API server, for the cache holds Go types. Only
 // IngressControllers that may have such groups cost this request.
-func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.IngressController, s effective.Settings) (SecurityGroups, error) {
+func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.IngressController, s effective.Spec) (SecurityGroups, error) {
 	if !effective.HasGroups(s.Strategy) {
 		return SecurityGroups{}, nil
 	}
@@ -31,7 +31,7 @@ func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.
 	var g SecurityGroups
 	var err error
 	if g.Wanted, _, err = unstructured.NestedStringSlice(u.Object, effective.GroupsPath("spec")...); err == nil {
-		g.Told, _, err = unstructured.NestedStringSlice(u.Object, effective.GroupsPath("status")...)
+		g.Published, _, err = unstructured.NestedStringSlice(u.Object, effective.GroupsPath("status")...)
 	}
 	return g, err
 }
@@ -39,7 +39,7 @@ func ReadSecurityGroups(ctx context.Context, live client.Reader, ic *operatorv1.
 // EnsureLoadBalancer writes the Service that a load balancer serves, and returns
 // it, nil if it is not wanted or could not be written. Live is the Service as it
 // was read, nil if there was none.
-func EnsureLoadBalancer(ctx context.Context, w apply.Writer, s effective.Settings, ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, error) {
+func EnsureLoadBalancer(ctx context.Context, w apply.Writer, s effective.Spec, ic *operatorv1.IngressController, live *corev1.Service) (*corev1.Service, error) {
 	desired, wanted := DesiredLoadBalancer(s, ic, live)
 	now, err := apply.EnsureFrom(ctx, w, apply.Child[*corev1.Service]{
 		IC: s.Name, Empty: &corev1.Service{}, Desired: desired, Unwanted: !wanted,

@@ -17,7 +17,7 @@ const (
 // withName asks external-dns for the wildcard name by annotations of the
 // Service, where --dns=external-dns-service leaves names to it. What an
 // administrator annotated himself wins.
-func withName(desired, live *corev1.Service, s effective.Settings) {
+func withName(desired, live *corev1.Service, s effective.Spec) {
 	if !s.NameByService {
 		return
 	}

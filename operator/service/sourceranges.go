@@ -44,7 +44,7 @@ func withRanges(desired, live *corev1.Service) {
 }
 
 // withoutRangesAnnotation takes the annotation away that the field has replaced.
-func withoutRangesAnnotation(updated *corev1.Service, s effective.Settings) bool {
+func withoutRangesAnnotation(updated *corev1.Service, s effective.Spec) bool {
 	_, there := updated.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]
 	if !there || len(s.SourceRanges) == 0 {
 		return false

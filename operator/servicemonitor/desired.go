@@ -19,7 +19,7 @@ var kind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1"
 
 // desired returns what makes a Prometheus read the metrics of an
 // IngressController's routers, over HTTPS and with its own token.
-func desired(s effective.Settings, owner *appsv1.Deployment) *unstructured.Unstructured {
+func desired(s effective.Spec, owner *appsv1.Deployment) *unstructured.Unstructured {
 	endpoint := func(path string) any {
 		return map[string]any{
 			"port": "metrics", "path": path, "scheme": "https", "interval": "30s",

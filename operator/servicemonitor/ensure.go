@@ -49,7 +49,7 @@ func (m *Keeper) exist(now time.Time, again time.Duration) (bool, error) {
 // not watched; changes by other programs are reverted when something else happens.
 //
 // Whether there are such is asked again after a while.
-func (m *Keeper) Ensure(ctx context.Context, w apply.Writer, s effective.Settings, owner *appsv1.Deployment, now time.Time, again time.Duration) error {
+func (m *Keeper) Ensure(ctx context.Context, w apply.Writer, s effective.Spec, owner *appsv1.Deployment, now time.Time, again time.Duration) error {
 	there, err := m.exist(now, again)
 	if err != nil || !there {
 		return err

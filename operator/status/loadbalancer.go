@@ -72,7 +72,7 @@ func loadBalancerConditions(in Input) []condition {
 }
 
 func loadBalancerReady(in Input) condition {
-	if c, told := cloudReady(in); told {
+	if c, known := cloudReady(in); known {
 		return c
 	}
 	if len(in.Addresses) > 0 {

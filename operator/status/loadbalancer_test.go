@@ -22,7 +22,7 @@ import (
 const prefix = stack.AnnotationPrefix + "aws-load-balancer-"
 
 // cloudDesired is the Service that is wanted of AWS.
-func cloudDesired(ic *operatorv1.IngressController) (*corev1.Service, effective.Settings) {
+func cloudDesired(ic *operatorv1.IngressController) (*corev1.Service, effective.Spec) {
 	s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1", CloudClass: api.LoadBalancerClassAWS, Dialect: stack.Dialect{}})
 	desired, _ := service.DesiredLoadBalancer(s, ic, nil)
 	return desired, s

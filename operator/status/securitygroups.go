@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead/fairlead/operator/service"
 )
 
-// TellGroups puts the groups into a patch of the status, and reports whether
+// PublishGroups puts the groups into a patch of the status, and reports whether
 // they differ from what the status has.
-func TellGroups(patch map[string]any, in Input) (bool, error) {
+func PublishGroups(patch map[string]any, in Input) (bool, error) {
 	now := service.EffectiveGroups(in.LoadBalancer, in.Settings.Dialect)
-	if !effective.HasGroups(in.Settings.Strategy) || len(in.Faults) > 0 || slices.Equal(now, in.Groups.Told) {
+	if !effective.HasGroups(in.Settings.Strategy) || len(in.Faults) > 0 || slices.Equal(now, in.Groups.Published) {
 		return false, nil
 	}
 	var value any

@@ -30,6 +30,6 @@ func evaluationCondition(in Input) condition {
 			key, in.LoadBalancer.Name, err, strings.Join(in.LoadBalancer.Spec.LoadBalancerSourceRanges, ","), remedy))
 	}
 	return isTrue(ConditionEvaluation, api.ReasonSourceRangesAnnotation, fmt.Sprintf(
-		"The annotation %s of Service %s limits who may connect to %s. It is kept for what was made before the field was there: %s",
+		"The annotation %s of Service %s limits the source addresses that may connect to %s. It is kept for Services older than the field: %s",
 		key, in.LoadBalancer.Name, in.LoadBalancer.Annotations[key], remedy))
 }

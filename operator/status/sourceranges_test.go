@@ -27,7 +27,7 @@ func TestSourceRangesAnnotation(t *testing.T) {
 		told             string
 	}{
 		{name: "nothing"},
-		{name: "annotation", annotation: "198.18.0.0/16, 2001:db8::/32", want: []string{"198.18.0.0/16", "2001:db8::/32"}, stays: true, told: "limits who may connect"},
+		{name: "annotation", annotation: "198.18.0.0/16, 2001:db8::/32", want: []string{"198.18.0.0/16", "2001:db8::/32"}, stays: true, told: "limits the source addresses that may connect"},
 		{name: "field wins", annotation: "198.18.0.0/16", field: []string{"203.0.113.0/24"}, want: []string{"203.0.113.0/24"}},
 		{name: "annotation removed", before: []string{"198.18.0.0/16"}},
 		{name: "mistake", annotation: "198.18.0.0/16;10.0.0.0/8", before: []string{"198.18.0.0/16"}, want: []string{"198.18.0.0/16"}, stays: true, told: "cannot be used"},

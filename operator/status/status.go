@@ -20,7 +20,7 @@ import (
 // Input is everything that the status of an IngressController says.
 type Input struct {
 	IC       *operatorv1.IngressController
-	Settings effective.Settings
+	Settings effective.Spec
 	// Faults are the findings of validate.
 	Faults []api.Finding
 	// Certificate are the findings about the default certificate.

@@ -1,5 +1,5 @@
 // Package access asks the API server who may read a router's metrics and
-// profiles: whoever has a token with the right to the router's subresource, as
+// profiles: clients that have a token with the right to the router's subresource, as
 // with OpenShift's router.
 //
 //	bearer token ─ TokenReview ─▶ user ─ SubjectAccessReview ─▶ verdict

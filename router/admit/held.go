@@ -10,17 +10,17 @@ import (
 // Numbers are positions among the winners; -1 is none.
 type held struct {
 	count int
-	// places are winners by what match.Rule.Place says.
-	places map[string][]int
-	// namespace is the first winner's, foreign the first winner of another one.
-	namespace string
-	foreign   int
+	// samePaths are winners by what match.Rule.NormalKey says.
+	samePaths map[string][]int
+	// namespace is the first winner's, other the first winner of another one.
+	namespace  string
+	otherFirst int
 	// tls is the first winner with TLS, passthrough the first whose pod ends it.
 	tls, passthrough int
 }
 
 func newHeld(winners ...*model.Claim) *held {
-	h := &held{places: map[string][]int{}, foreign: -1, tls: -1, passthrough: -1}
+	h := &held{samePaths: map[string][]int{}, otherFirst: -1, tls: -1, passthrough: -1}
 	for _, w := range winners {
 		h.add(w)
 	}
@@ -31,13 +31,13 @@ func newHeld(winners ...*model.Claim) *held {
 func (h *held) add(c *model.Claim) {
 	at := h.count
 	h.count++
-	place := rule(c).Place()
-	h.places[place] = append(h.places[place], at)
+	key := rule(c).NormalKey()
+	h.samePaths[key] = append(h.samePaths[key], at)
 	switch {
 	case at == 0:
 		h.namespace = c.Owner.Namespace
-	case h.foreign < 0 && c.Owner.Namespace != h.namespace:
-		h.foreign = at
+	case h.otherFirst < 0 && c.Owner.Namespace != h.namespace:
+		h.otherFirst = at
 	}
 	if h.tls < 0 && tls(c) {
 		h.tls = at
@@ -52,7 +52,7 @@ func (h *held) other(namespace string) int {
 	if h.count > 0 && h.namespace != namespace {
 		return 0
 	}
-	return h.foreign
+	return h.otherFirst
 }
 
 // conflict returns the first winner that keeps a claim from being served.
@@ -63,7 +63,7 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 			first = at
 		}
 	}
-	// Every claim has its place on the HTTP listener, if only to redirect or
+	// Every claim is on the HTTP listener, if only to redirect or
 	// refuse, and a passthrough claim has all of the TLS listener.
 	if !interNamespace || passthrough {
 		found(h.other(c.Owner.Namespace))
@@ -74,8 +74,8 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 	} else if tls(c) {
 		found(h.passthrough)
 	}
-	for _, at := range h.places[rule(c).Place()] {
-		if samePlace(winners[at], c) {
+	for _, at := range h.samePaths[rule(c).NormalKey()] {
+		if contend(winners[at], c) {
 			found(at)
 			break
 		}
@@ -83,9 +83,9 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 	return first
 }
 
-// samePlace reports whether one of two claims for the same paths must lose: they
+// contend reports whether one of two claims for the same paths must lose: they
 // are of two namespaces, the same, or would have different keys.
-func samePlace(a, b *model.Claim) bool {
+func contend(a, b *model.Claim) bool {
 	return a.Owner.Namespace != b.Owner.Namespace || a.Path == b.Path && a.Exact == b.Exact || !rule(a).SameKey(rule(b))
 }
 

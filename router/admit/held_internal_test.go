@@ -14,9 +14,9 @@ import (
 // finds.
 func pairwise(winners []*model.Claim, c *model.Claim, interNamespace bool) int {
 	for i, w := range winners {
-		foreign, same := w.Owner.Namespace != c.Owner.Namespace, rule(w).Place() == rule(c).Place()
+		otherOwner, same := w.Owner.Namespace != c.Owner.Namespace, rule(w).NormalKey() == rule(c).NormalKey()
 		switch {
-		case foreign && (!interNamespace || same || c.Termination == model.Passthrough),
+		case otherOwner && (!interNamespace || same || c.Termination == model.Passthrough),
 			w.Path == c.Path && w.Exact == c.Exact,
 			same && !rule(w).SameKey(rule(c)),
 			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):

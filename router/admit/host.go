@@ -65,7 +65,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			}
 			continue
 		}
-		if winner := foreign(hosts, taken, below, c); !interNamespace && winner != nil {
+		if winner := wildcardOwner(hosts, taken, below, c); !interNamespace && winner != nil {
 			h.Losers[c.ID()] = blocked(c, winner)
 			continue
 		}
@@ -139,10 +139,10 @@ func takesAll(claims []*model.Claim) bool {
 
 func wildcard(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
 
-// foreign returns the first winner of another namespace on the wildcard host that
+// wildcardOwner returns the first winner of another namespace on the wildcard host that
 // covers a claim's, or below the claim's wildcard host: these belong to one
 // namespace.
-func foreign(hosts map[string]*Host, taken map[string]*held, below map[string]*owners, c *model.Claim) *model.Claim {
+func wildcardOwner(hosts map[string]*Host, taken map[string]*held, below map[string]*owners, c *model.Claim) *model.Claim {
 	if wildcard(c) {
 		return below[c.Host].other(c.Owner.Namespace)
 	}
@@ -158,14 +158,14 @@ func foreign(hosts map[string]*Host, taken map[string]*held, below map[string]*o
 
 // owners are the first of some claims, and the first of another namespace than
 // that one's.
-type owners struct{ first, foreign *model.Claim }
+type owners struct{ first, otherNamespace *model.Claim }
 
 func (o *owners) add(c *model.Claim) {
 	switch {
 	case o.first == nil:
 		o.first = c
-	case o.foreign == nil && c.Owner.Namespace != o.first.Owner.Namespace:
-		o.foreign = c
+	case o.otherNamespace == nil && c.Owner.Namespace != o.first.Owner.Namespace:
+		o.otherNamespace = c
 	}
 }
 
@@ -177,7 +177,7 @@ func (o *owners) other(namespace string) *model.Claim {
 	case o.first.Owner.Namespace != namespace:
 		return o.first
 	}
-	return o.foreign
+	return o.otherNamespace
 }
 
 // lose notes that of a winner and a claim the younger one loses, unless the older
@@ -193,7 +193,7 @@ func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
 }
 
 // yields reports whether a winner gives its place to a younger claim: what is
-// there for paths that nobody names goes when somebody of the namespace does.
+// there for paths that no claim names goes when a claim of the namespace does.
 func yields(winner, c *model.Claim) bool {
 	return winner.Fallback && !c.Fallback && winner.Owner.Namespace == c.Owner.Namespace
 }
@@ -235,7 +235,7 @@ func lost(c, winner *model.Claim) api.Finding {
 	case winner.Owner.Namespace == c.Owner.Namespace:
 		f.Message = fmt.Sprintf("%s %s already exposes %s and is older", noun(winner), winner.Owner.Name, c.NamedHost)
 	default:
-		// Names in other namespaces are none of this tenant's business.
+		// A tenant must not see names in other namespaces.
 		f.Message = fmt.Sprintf("a %s in another namespace holds %s and is older than %s", noun(winner), c.NamedHost, c.Owner.Name)
 	}
 	return f

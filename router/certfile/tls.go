@@ -9,7 +9,7 @@ import (
 )
 
 // TLS returns what a server of our own asks for its certificate: the one in
-// path, read anew for each connection, else the last good one. Without a path
+// path, read again for each connection, else the last good one. Without a path
 // it is always the first.
 func TLS(path string, first *model.Certificate) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	var mu sync.Mutex

@@ -113,7 +113,7 @@ func Check(c *x509.Certificate, rsaBits int) error {
 		return err
 	}
 	if bytes.Equal(c.RawSubject, c.RawIssuer) {
-		return nil // nobody checks how a root has signed itself
+		return nil // no client checks how a root has signed itself
 	}
 	switch c.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:

@@ -42,7 +42,7 @@ type Engine struct {
 	pipeline *pipeline.Pipeline
 	haproxy  HAProxy
 
-	skeleton *skeleton
+	skeleton *skeletonState
 
 	live *plan.State
 	// driftAt is when live was last compared with HAProxy itself.
@@ -121,7 +121,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	skeleton.told = o.SettingsRefused
+	skeleton.refusedSink = o.SettingsRefused
 	e := &Engine{
 		o: o, log: o.Log, haproxy: o.HAProxy, skeleton: skeleton,
 		pipeline: pipeline.New(o.Doors, o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
@@ -220,7 +220,7 @@ func (e *Engine) update(ch door.Changes) {
 	if ch.All {
 		s := e.o.Settings()
 		e.pipeline.SetSettings(limited(s.Ingest, e.o.Caps))
-		e.aim(s.Render)
+		e.setSettings(s.Render)
 	}
 	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))
@@ -326,7 +326,7 @@ func (e *Engine) startBare() {
 		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
 	}
 	e.bare = true
-	e.tellFiles(e.haproxy.Write(e.skeleton.target.base, e.pipeline.Bare()))
+	e.reportFiles(e.haproxy.Write(e.skeleton.target.base, e.pipeline.Bare()))
 }
 
 // identify makes sure that live describes the process behind the socket. It

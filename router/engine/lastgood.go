@@ -29,12 +29,12 @@ const (
 // routes, so a change costs what its route does, and no namespace has more than
 // its share.
 type lastGood struct {
-	kept  map[model.Object]pipeline.Kept
+	kept  map[model.Object]pipeline.Saved
 	texts map[model.Object][]byte
 	// used counts the bytes of each namespace, total those of all.
 	used  map[string]int
 	total int
-	// full are the namespaces with routes that do not fit, true until that is told.
+	// full are the namespaces with routes that do not fit, true until that is logged.
 	full map[string]bool
 	// due is true if the file is another one, next when it may be written.
 	due  bool
@@ -42,11 +42,11 @@ type lastGood struct {
 }
 
 func newLastGood() lastGood {
-	return lastGood{kept: map[model.Object]pipeline.Kept{}, texts: map[model.Object][]byte{}, used: map[string]int{}, full: map[string]bool{}}
+	return lastGood{kept: map[model.Object]pipeline.Saved{}, texts: map[model.Object][]byte{}, used: map[string]int{}, full: map[string]bool{}}
 }
 
 // set notes what is to be kept of a route, if anything is.
-func (l *lastGood) set(key model.Object, k pipeline.Kept, keep bool) {
+func (l *lastGood) set(key model.Object, k pipeline.Saved, keep bool) {
 	former, had := l.texts[key]
 	if before := l.kept[key]; keep && had && k.Equal(&before) {
 		return
@@ -93,8 +93,8 @@ func (l *lastGood) file() []byte {
 	return slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'})
 }
 
-// tell returns the namespaces that are full and have not been told of.
-func (l *lastGood) tell() (full []string) {
+// newlyFull returns the namespaces that are full and have not been reported yet.
+func (l *lastGood) newlyFull() (full []string) {
 	for namespace, fresh := range l.full {
 		if fresh {
 			full = append(full, namespace)
@@ -108,9 +108,9 @@ func (l *lastGood) tell() (full []string) {
 // recallLastGood takes the last good versions over from a former process of
 // the router in the same pod.
 func (e *Engine) recallLastGood() {
-	var kept []pipeline.Kept
+	var kept []pipeline.Saved
 	if !e.o.State.Read(lastGoodFile, 2*maxLastGood, func(text []byte) (err error) {
-		kept, err = e.pipeline.ParseKept(text)
+		kept, err = e.pipeline.ParseSaved(text)
 		return err
 	}) {
 		return
@@ -123,14 +123,14 @@ func (e *Engine) recallLastGood() {
 // served as they are now.
 func (e *Engine) noteLastGood() {
 	for key := range e.reports {
-		k, keep := e.pipeline.Kept(key)
+		k, keep := e.pipeline.Saved(key)
 		e.lastGood.set(key, k, keep)
 	}
 }
 
 // saveLastGood keeps the last good versions for the next process of the router.
 func (e *Engine) saveLastGood() {
-	if full := e.lastGood.tell(); len(full) > 0 {
+	if full := e.lastGood.newlyFull(); len(full) > 0 {
 		e.log.Error("some last good versions of routes are not kept: these namespaces have too many that cannot be served as they are; the next process of the router will not know them", "namespaces", full, "share", lastGoodShare)
 	}
 	began := time.Now()

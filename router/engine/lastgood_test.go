@@ -23,7 +23,7 @@ import (
 func TestLastGoodBounded(t *testing.T) {
 	l := newLastGood()
 	add := func(namespace, name string) {
-		k := pipeline.Kept{Object: model.Object{Kind: route.Kind, Namespace: namespace, Name: name}, UID: "1", Good: &routev1.Route{
+		k := pipeline.Saved{Object: model.Object{Kind: route.Kind, Namespace: namespace, Name: name}, UID: "1", Good: &routev1.Route{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "1"},
 			Spec:       routev1.RouteSpec{Host: "a.test", Path: "/" + strings.Repeat("x", 10_000)},
 		}}
@@ -34,14 +34,14 @@ func TestLastGoodBounded(t *testing.T) {
 	}
 	add("victim", "r")
 	text := l.file()
-	kept, err := pipeline.New(doors.All(), nil, door.Settings{}, &model.Certificate{}).ParseKept(text)
+	kept, err := pipeline.New(doors.All(), nil, door.Settings{}, &model.Certificate{}).ParseSaved(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if last := kept[len(kept)-1]; last.Object.Namespace != "victim" || last.Good == nil {
 		t.Errorf("the last kept route is %s", last.Object)
 	}
-	if full := l.tell(); len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) || l.tell() != nil {
+	if full := l.newlyFull(); len(text) > lastGoodShare+20_000 || len(kept) < 150 || !slices.Equal(full, []string{"flood"}) || l.newlyFull() != nil {
 		t.Errorf("%d routes in %d bytes; full: %v", len(kept), len(text), full)
 	}
 	if len(l.texts) != len(kept) || len(l.kept) != len(kept) {
@@ -52,13 +52,13 @@ func TestLastGoodBounded(t *testing.T) {
 		t.Errorf("a further route takes %.0f allocations", n)
 	}
 	for key := range l.kept {
-		l.set(key, pipeline.Kept{}, false)
+		l.set(key, pipeline.Saved{}, false)
 	}
 	if text := l.file(); string(text) != "[]" || l.total != 0 || len(l.used) > 0 || len(l.full) > 0 || !l.due {
 		t.Errorf("%s is left of %d bytes: %v, %v", text, l.total, l.used, l.full)
 	}
 	l.due = false
-	if l.set(model.Object{Kind: route.Kind, Namespace: "flood", Name: "r"}, pipeline.Kept{}, false); l.due {
+	if l.set(model.Object{Kind: route.Kind, Namespace: "flood", Name: "r"}, pipeline.Saved{}, false); l.due {
 		t.Error("a route that was not kept is a reason to write the file")
 	}
 }

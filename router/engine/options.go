@@ -27,7 +27,7 @@ type Cluster interface {
 	WaitForSecrets(context.Context) bool
 }
 
-// StatusSink is told what the router says about routes. Its methods do not block.
+// StatusSink receives what the router says about routes. Its methods do not block.
 type StatusSink interface {
 	Publish([]model.RouteStatus)
 	Forget([]model.Object)
@@ -53,10 +53,10 @@ type Options struct {
 	// nil, receives.
 	Settings        func() settings.Settings
 	SettingsChanged <-chan struct{}
-	// SettingsRefused, if set, is told when HAProxy refuses the settings, and
+	// SettingsRefused, if set, is called when HAProxy refuses the settings, and
 	// with nil when others are tried instead.
 	SettingsRefused func(*api.Finding)
-	// FilesFailed, if set, is told that HAProxy's files cannot be written, and
+	// FilesFailed, if set, is called when HAProxy's files cannot be written, and
 	// with nil when they can be again.
 	FilesFailed func(*api.Finding)
 	// Certificate answers for hosts that bring none. Updates come over

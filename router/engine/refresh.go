@@ -66,7 +66,7 @@ func (e *Engine) writeFiles() error {
 		if e.refuseUnsafe(err) {
 			continue
 		}
-		e.tellFiles(err)
+		e.reportFiles(err)
 		if err != nil {
 			return &filesError{err}
 		}
@@ -88,9 +88,9 @@ func (e *filesError) Error() string { return e.err.Error() }
 
 func (e *filesError) Unwrap() error { return e.err }
 
-// tellFiles notes whether the files could be written, and tells it when that has
+// reportFiles notes whether the files could be written, and reports it when that has
 // changed. What waits for files is tried again with the next write.
-func (e *Engine) tellFiles(err error) {
+func (e *Engine) reportFiles(err error) {
 	if err == nil {
 		if e.filesFailing {
 			e.log.Info("HAProxy's files can be written again")
@@ -150,5 +150,5 @@ func (e *Engine) refreshed(err error) {
 		e.refresh.due = true
 		return
 	}
-	e.tellFiles(err)
+	e.reportFiles(err)
 }

@@ -63,7 +63,7 @@ func pauseAfter(old int) time.Duration {
 	return pause
 }
 
-// replaced tells of old workers that the supervisor ends after a reload.
+// replaced logs old workers that the supervisor ends after a reload.
 func (e *Engine) replaced(surplus int) {
 	e.countOldWorkers(0)
 	if surplus <= 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead/fairlead/router/render"
 )
 
-// skeleton is what HAProxy starts from, except the routes. Its settings change
+// skeletonState is what HAProxy starts from, except the routes. Its settings change
 // with the IngressController; a change is a reload, which HAProxy may refuse.
-type skeleton struct {
+type skeletonState struct {
 	layout render.Layout
 	caps   plan.Capabilities
 
@@ -25,8 +25,8 @@ type skeleton struct {
 
 	// words are HAProxy's about what it refused last.
 	words string
-	// told, if not nil, hears of a refusal, and of its end as nil.
-	told func(*api.Finding)
+	// refusedSink, if not nil, receives a refusal, and nil when it has ended.
+	refusedSink func(*api.Finding)
 }
 
 // skeletonVersion is a base with the settings that it was made of.
@@ -35,15 +35,15 @@ type skeletonVersion struct {
 	base     render.Base
 }
 
-func newSkeleton(s render.Settings, l render.Layout, caps plan.Capabilities) (*skeleton, error) {
-	k := &skeleton{layout: l, caps: caps}
+func newSkeleton(s render.Settings, l render.Layout, caps plan.Capabilities) (*skeletonState, error) {
+	k := &skeletonState{layout: l, caps: caps}
 	base, err := render.Skeleton(s, l, caps)
 	k.target = skeletonVersion{s, base}
 	return k, err
 }
 
-// aim changes the target, and reports whether it is another one now.
-func (k *skeleton) aim(s render.Settings) (bool, error) {
+// setSettings changes the target, and reports whether it is another one now.
+func (k *skeletonState) setSettings(s render.Settings) (bool, error) {
 	base, err := render.Skeleton(s, k.layout, k.caps)
 	if err != nil {
 		return false, err
@@ -51,7 +51,7 @@ func (k *skeleton) aim(s render.Settings) (bool, error) {
 	if base.Fingerprint == k.refused {
 		return false, nil
 	}
-	k.tell("")
+	k.report("")
 	k.refused, k.words = "", ""
 	if base.Fingerprint == k.target.base.Fingerprint {
 		return false, nil
@@ -61,12 +61,12 @@ func (k *skeleton) aim(s render.Settings) (bool, error) {
 }
 
 // is reports whether a process may go on with what it runs.
-func (k *skeleton) is(fingerprint string) bool {
+func (k *skeletonState) is(fingerprint string) bool {
 	return fingerprint == k.target.base.Fingerprint || fingerprint == k.tolerated
 }
 
 // reason says why a reload is needed, for log and metric.
-func (k *skeleton) reason() string {
+func (k *skeletonState) reason() string {
 	if k.running.base.Fingerprint == "" {
 		return "router-wide settings changed"
 	}
@@ -80,29 +80,29 @@ func (k *skeleton) reason() string {
 	return strings.Join(changed[:3], ", ") + " and others"
 }
 
-// tell says that HAProxy refuses the target, or with an empty message that
+// report says that HAProxy refuses the target, or with an empty message that
 // another one is tried.
-func (k *skeleton) tell(message string) {
+func (k *skeletonState) report(message string) {
 	switch {
-	case k.told == nil:
+	case k.refusedSink == nil:
 	case message != "":
-		k.told(&api.Finding{
+		k.refusedSink(&api.Finding{
 			Field: k.reason(), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
-			Message: message, Effect: "none of them is used until they are changed",
+			Message: message, Effect: "HAProxy keeps its former settings until these are changed",
 		})
 	case k.refused != "":
-		k.told(nil)
+		k.refusedSink(nil)
 	}
 }
 
 // started notes that HAProxy runs the target.
-func (k *skeleton) started() { k.running, k.tolerated = k.target, "" }
+func (k *skeletonState) started() { k.running, k.tolerated = k.target, "" }
 
 // fallBack makes the target what certainly works: the last version that ran,
 // if that is what the process still runs, else one without anything that could
 // be refused.
-func (k *skeleton) fallBack(fingerprint string) error {
-	k.tell("HAProxy refuses the settings" + k.words)
+func (k *skeletonState) fallBack(fingerprint string) error {
+	k.report("HAProxy refuses the settings" + k.words)
 	k.refused, k.tolerated = k.target.base.Fingerprint, fingerprint
 	if k.running.base.Fingerprint != "" && k.running.base.Fingerprint == fingerprint {
 		k.target = k.running
@@ -116,9 +116,9 @@ func (k *skeleton) fallBack(fingerprint string) error {
 	return err
 }
 
-// aim takes router-wide settings; the next sync applies them.
-func (e *Engine) aim(s render.Settings) {
-	changed, err := e.skeleton.aim(s)
+// setSettings takes router-wide settings; the next sync applies them.
+func (e *Engine) setSettings(s render.Settings) {
+	changed, err := e.skeleton.setSettings(s)
 	if err != nil {
 		e.log.Error("cannot render router-wide settings, the last ones stay", "err", err)
 	}

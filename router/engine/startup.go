@@ -2,18 +2,18 @@ package engine
 
 import "time"
 
-// startup tells once how long the parts of a start took, so that a slow start can be
+// startup logs once how long the parts of a start took, so that a slow start can be
 // explained.
 type startup struct {
 	// parts are names and durations, in order.
-	parts []any
-	since time.Time
-	told  bool
+	parts  []any
+	since  time.Time
+	logged bool
 }
 
 // end notes the end of a part of the start.
 func (s *startup) end(part string) {
-	if s.told {
+	if s.logged {
 		return
 	}
 	now := time.Now()
@@ -23,11 +23,11 @@ func (s *startup) end(part string) {
 
 // started logs the parts when the router gets ready for the first time.
 func (e *Engine) started() {
-	if e.startup.told {
+	if e.startup.logged {
 		return
 	}
 	e.startup.end("haproxy")
-	e.startup.told = true
+	e.startup.logged = true
 	_, served := e.pipeline.Count()
 	e.log.Info("ready: all routes are served", append([]any{"routes", served}, e.startup.parts...)...)
 }

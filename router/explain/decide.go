@@ -17,8 +17,8 @@ type decision struct {
 }
 
 // decide looks a request up as HAProxy does, in the tables of the wanted state.
-func (w *World) decide(r *Request) decision {
-	d := match.Decide(w.tables, match.Request{TLS: r.Secure, SNI: r.SNI, Host: r.Host, Path: r.Path})
+func (s *Snapshot) decide(r *Request) decision {
+	d := match.Decide(s.tables, match.Request{TLS: r.Secure, SNI: r.SNI, Host: r.Host, Path: r.Path})
 	return decision{d, plan.TargetBackend(d.Value)}
 }
 
@@ -43,10 +43,10 @@ func (d decision) name(r *Request) string {
 func (d decision) routed() bool { return d.value != "" && !strings.HasPrefix(d.value, "!") }
 
 // owner returns the claim that put the value there, or nil.
-func (w *World) owner(d decision, r *Request) *model.Claim {
+func (s *Snapshot) owner(d decision, r *Request) *model.Claim {
 	if d.routed() {
-		if key, ok := w.byBackend[d.value]; ok {
-			c, _ := w.pipeline.Claim(key)
+		if key, ok := s.byBackend[d.value]; ok {
+			c, _ := s.pipeline.Claim(key)
 			return c
 		}
 		return nil
@@ -60,7 +60,7 @@ func (w *World) owner(d decision, r *Request) *model.Claim {
 		fits = func(c *model.Claim) bool { return matchesNormal(c, d.name(r), r.Path) }
 	}
 	var best *model.Claim
-	for _, c := range w.claimsFor(d.name(r)) {
+	for _, c := range s.claimsFor(d.name(r)) {
 		if c.Termination == model.Plain || !fits(c) || refusal(c) != d.value {
 			continue
 		}
@@ -84,10 +84,10 @@ func refusal(c *model.Claim) string {
 }
 
 // claimsFor returns the served claims of a host, the wildcard's last.
-func (w *World) claimsFor(host string) []*model.Claim {
+func (s *Snapshot) claimsFor(host string) []*model.Claim {
 	var served []*model.Claim
-	for _, key := range w.about(host) {
-		if c, ok := w.pipeline.Claim(key); ok {
+	for _, key := range s.about(host) {
+		if c, ok := s.pipeline.Claim(key); ok {
 			served = append(served, c)
 		}
 	}

@@ -4,9 +4,9 @@
 // It is pure: objects in, values out. The command kubectl-fairlead reads the
 // objects from a cluster or from manifests and shows the values.
 //
-//	Objects ─ NewWorld ─▶ pipeline.Pipeline ─▶ wanted state ─▶ Explain, Why, Lint, Render
+//	Objects ─ NewSnapshot ─▶ pipeline.Pipeline ─▶ wanted state ─▶ Explain, Why, Lint, Render
 //
-// An answer says only what the objects tell. Where an object could not be read
+// An answer says only what follows from the objects. Where an object could not be read
 // or a manifest is missing, the answer has a note, and what depends on it is
 // "not known" and never "wrong".
 package explain

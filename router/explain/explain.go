@@ -16,34 +16,34 @@ import (
 )
 
 // Explain says what becomes of a request, and why.
-func (w *World) Explain(r *Request) *Explanation {
-	d := w.decide(r)
+func (s *Snapshot) Explain(r *Request) *Explanation {
+	d := s.decide(r)
 	e := &Explanation{
-		Schema: SchemaExplain, URL: r.URL, Router: w.options.Router, Listener: d.listener(),
-		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(w.notes),
+		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router, Listener: d.listener(),
+		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(s.notes),
 	}
 	if r.Secure {
 		e.SNI = match.ServerName(r.SNI)
-		e.Certificate, e.HTTP2 = w.certificate(d, r), plan.HTTP2(d.Certificate)
+		e.Certificate, e.HTTP2 = s.certificate(d, r), plan.HTTP2(d.Certificate)
 	}
-	c := w.owner(d, r)
+	c := s.owner(d, r)
 	if c != nil {
-		info := w.info(c.Owner)
+		info := s.info(c.Owner)
 		e.Route = &info
-		e.Findings = w.findingsOf(c.Owner)
+		e.Findings = s.findingsOf(c.Owner)
 	}
 	switch {
 	case match.RedirectStatus(d.value) != 0:
 		e.redirect(d, r)
 	case !d.routed():
-		w.notServed(e, d, c)
+		s.notServed(e, d, c)
 	default:
-		w.routed(e, r, c)
+		s.routed(e, r, c)
 	}
-	e.Others = w.others(d, r, c)
-	w.addNotes(e, r, c)
+	e.Others = s.others(d, r, c)
+	s.addNotes(e, r, c)
 	if !e.Served && d.value == "" {
-		w.nothingMatches(e, r)
+		s.nothingMatches(e, r)
 	}
 	return e
 }
@@ -56,7 +56,7 @@ func (e *Explanation) redirect(d decision, r *Request) {
 }
 
 // notServed is the answer of the default backend.
-func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
+func (s *Snapshot) notServed(e *Explanation, d decision, c *model.Claim) {
 	e.Result = Result{Status: 404, Text: "404 page of the router"}
 	if d.value == match.BadPath {
 		e.Result = Result{Status: 400, Text: "400: programs read this path in different ways, and routes of the host protect some paths"}
@@ -80,12 +80,12 @@ func (w *World) notServed(e *Explanation, d decision, c *model.Claim) {
 }
 
 // routed describes the backend of a request that a route takes.
-func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
+func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	if c == nil {
 		return // cannot happen: every backend in the tables is a claim's
 	}
 	e.Backend = c.Backend.Name()
-	e.Policies = w.policies(c)
+	e.Policies = s.policies(c)
 	e.Endpoints = endpoints(c, r)
 	if p := &c.Backend.Policy; p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)
@@ -96,7 +96,7 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 		return
 	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
-	switch unknown := w.unknownServices(c.Owner); {
+	switch unknown := s.unknownServices(c.Owner); {
 	case live:
 		e.Served = true
 		e.Result = Result{Text: "served by the route's endpoints"}
@@ -104,14 +104,14 @@ func (w *World) routed(e *Explanation, r *Request, c *model.Claim) {
 		e.Served, e.EndpointsKnown = true, false
 		e.Result = Result{Text: "goes to the endpoints of Service " + strings.Join(unknown, ", ")}
 	default:
-		w.unavailable(e, c)
+		s.unavailable(e, c)
 	}
 }
 
 // unavailable is the answer of a route without usable endpoint.
-func (w *World) unavailable(e *Explanation, c *model.Claim) {
+func (s *Snapshot) unavailable(e *Explanation, c *model.Claim) {
 	why := "no endpoint is ready"
-	ingressClosed := route.Closed(w.source.routes[c.Owner])
+	ingressClosed := route.Closed(s.source.routes[c.Owner])
 	switch {
 	case ingressClosed:
 		why = "its Ingress is closed by an annotation"
@@ -134,65 +134,65 @@ func (w *World) unavailable(e *Explanation, c *model.Claim) {
 		return
 	}
 	if ingressClosed {
-		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+w.source.ingress[c.Owner], "-n", c.Owner.Namespace))
+		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+s.source.ingress[c.Owner], "-n", c.Owner.Namespace))
 		return
 	}
-	for _, s := range w.pipeline.Services(c.Owner) {
-		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(s))
+	for _, service := range s.pipeline.Services(c.Owner) {
+		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(service))
 	}
 }
 
 // unknownServices returns the route's Services whose endpoints are not known.
-func (w *World) unknownServices(key model.Object) []string {
+func (s *Snapshot) unknownServices(key model.Object) []string {
 	var names []string
-	for _, s := range w.pipeline.Services(key) {
-		if w.source.Service(s) != nil && !w.source.endpointsKnown(s) {
-			names = append(names, s.Name)
+	for _, service := range s.pipeline.Services(key) {
+		if s.source.Service(service) != nil && !s.source.endpointsKnown(service) {
+			names = append(names, service.Name)
 		}
 	}
 	return names
 }
 
 // addNotes says what the answer leaves open.
-func (w *World) addNotes(e *Explanation, r *Request, c *model.Claim) {
+func (s *Snapshot) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	note := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
 	if r.Secure && e.Listener.Name == "https" && e.SNI != "" && e.SNI != e.Host {
 		note("the server name %s chose the certificate, the Host header %s chose the route", e.SNI, e.Host)
 	}
 	if !e.EndpointsKnown {
-		if w.objects.Offline {
+		if s.objects.Offline {
 			note("the manifests have no EndpointSlice, so endpoints are not known")
 		} else {
 			note("endpoints could not be read")
 		}
 	}
-	if ic := w.controller; ic != nil && ic.Spec.ClientTLS.ClientCertificatePolicy == operatorv1.ClientCertificatePolicyRequired && e.Listener.Name == "https" {
+	if ic := s.controller; ic != nil && ic.Spec.ClientTLS.ClientCertificatePolicy == operatorv1.ClientCertificatePolicyRequired && e.Listener.Name == "https" {
 		note("the router asks every TLS client for a certificate (spec.clientTLS), and refuses those without")
 	}
 	if c == nil {
 		return
 	}
-	if why := w.source.unreadable[c.Owner]; why != "" && !slices.Contains(e.Notes, why) {
+	if why := s.source.unreadable[c.Owner]; why != "" && !slices.Contains(e.Notes, why) {
 		note("%s", why)
 	}
 	if p := &c.Backend.Policy; p.Restricted && !r.ClientIP.IsValid() && e.Backend != "" {
 		note("the route admits only some clients; name one with --client-ip")
 	}
-	w.compareStatus(e, c)
+	s.compareStatus(e, c)
 }
 
 // compareStatus says where the router's own word differs.
-func (w *World) compareStatus(e *Explanation, c *model.Claim) {
-	route := w.source.routes[c.Owner]
-	if w.objects.Offline || route == nil {
+func (s *Snapshot) compareStatus(e *Explanation, c *model.Claim) {
+	route := s.source.routes[c.Owner]
+	if s.objects.Offline || route == nil {
 		return
 	}
-	admitted, known := admittedBy(route, w.options.Router)
+	admitted, known := admittedBy(route, s.options.Router)
 	switch {
 	case !known:
-		e.Notes = append(e.Notes, fmt.Sprintf("router %s has not written a status for route %s; is it running?", w.options.Router, c.Owner))
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s has not written a status for route %s; is it running?", s.options.Router, c.Owner))
 	case !admitted.ok:
-		e.Notes = append(e.Notes, fmt.Sprintf("router %s itself says of route %s: not admitted, %s: %s", w.options.Router, c.Owner, admitted.reason, admitted.message))
+		e.Notes = append(e.Notes, fmt.Sprintf("router %s itself says of route %s: not admitted, %s: %s", s.options.Router, c.Owner, admitted.reason, admitted.message))
 		if remedy, ok := api.RemedyOf(api.Reason(admitted.reason)); ok {
 			e.Next = append(e.Next, remedy.Remedy)
 		}

@@ -33,24 +33,24 @@ type Lint struct {
 }
 
 // Lint returns all findings, of one namespace if that is not empty.
-func (w *World) Lint(namespace string) *Lint {
-	l := &Lint{Schema: SchemaLint, Router: w.options.Router, Findings: []Finding{}, Notes: slices.Clone(w.notes)}
+func (s *Snapshot) Lint(namespace string) *Lint {
+	l := &Lint{Schema: SchemaLint, Router: s.options.Router, Findings: []Finding{}, Notes: slices.Clone(s.notes)}
 	here := func(ns string) bool { return namespace == "" || ns == namespace }
-	for _, p := range w.objects.Problems {
-		f := w.finding(p.Finding)
+	for _, p := range s.objects.Problems {
+		f := s.finding(p.Finding)
 		f.File = p.File
 		l.Findings = append(l.Findings, f)
 	}
-	for _, f := range w.findings {
+	for _, f := range s.findings {
 		if here(f.Object.Namespace) {
-			l.Findings = append(l.Findings, w.finding(f))
+			l.Findings = append(l.Findings, s.finding(f))
 		}
 	}
-	for _, key := range w.source.keys() {
+	for _, key := range s.source.keys() {
 		if here(key.Namespace) {
 			l.Routes++
-			l.Findings = append(l.Findings, w.findingsOf(key)...)
-			if why := w.source.unreadable[key]; why != "" {
+			l.Findings = append(l.Findings, s.findingsOf(key)...)
+			if why := s.source.unreadable[key]; why != "" {
 				l.Notes = append(l.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
 			}
 		}
@@ -125,28 +125,28 @@ func count(n int, noun string) string {
 
 // extraFindings are those that need not concern a running router, but the
 // author of a manifest.
-func (w *World) extraFindings(key model.Object) []Finding {
+func (s *Snapshot) extraFindings(key model.Object) []Finding {
 	var out []Finding
 	find := func(severity api.Severity, field string, reason api.Reason, message, effect string) {
-		r := w.source.routes[key]
-		out = append(out, w.finding(api.Finding{Object: Ref(r), Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect}))
+		r := s.source.routes[key]
+		out = append(out, s.finding(api.Finding{Object: Ref(r), Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect}))
 	}
-	w.unknownAnnotations(key, find)
-	w.servicePorts(key, find)
-	w.certificateTime(key, find)
-	w.openPath(key, find)
+	s.unknownAnnotations(key, find)
+	s.servicePorts(key, find)
+	s.certificateTime(key, find)
+	s.openPath(key, find)
 	return out
 }
 
 type finder func(severity api.Severity, field string, reason api.Reason, message, effect string)
 
 // unknownAnnotations finds annotations that look like the router's, but are not.
-func (w *World) unknownAnnotations(key model.Object, find finder) {
+func (s *Snapshot) unknownAnnotations(key model.Object, find finder) {
 	known := map[string]bool{}
 	for _, a := range policy.Annotations() {
 		known[a.Key] = true
 	}
-	annotations := w.source.routes[key].Annotations
+	annotations := s.source.routes[key].Annotations
 	for _, k := range sortedKeys(annotations) {
 		domain, _, _ := strings.Cut(k, "/")
 		if known[k] || domain != "haproxy.router.openshift.io" && domain != "router.openshift.io" {
@@ -163,20 +163,20 @@ func (w *World) unknownAnnotations(key model.Object, find finder) {
 
 // servicePorts checks the route's port against its Services, as far as there
 // are no endpoints yet that the router could check.
-func (w *World) servicePorts(key model.Object, find finder) {
-	route := w.source.routes[key]
-	if route.Spec.Port == nil || w.source.ingress[key] != "" {
+func (s *Snapshot) servicePorts(key model.Object, find finder) {
+	route := s.source.routes[key]
+	if route.Spec.Port == nil || s.source.ingress[key] != "" {
 		return
 	}
 	wanted := route.Spec.Port.TargetPort.String()
-	for _, service := range w.pipeline.Services(key) {
-		s := w.objects.Services[service]
-		if s == nil || w.source.endpointsKnown(service) || len(s.Spec.Ports) == 0 {
+	for _, service := range s.pipeline.Services(key) {
+		object := s.objects.Services[service]
+		if object == nil || s.source.endpointsKnown(service) || len(object.Spec.Ports) == 0 {
 			continue
 		}
 		var have []string
 		found := false
-		for _, p := range s.Spec.Ports {
+		for _, p := range object.Spec.Ports {
 			target := p.TargetPort.String()
 			if p.TargetPort == (intstr.IntOrString{}) {
 				target = strconv.Itoa(int(p.Port))
@@ -195,8 +195,8 @@ func (w *World) servicePorts(key model.Object, find finder) {
 }
 
 // certificateTime finds certificates outside of their time.
-func (w *World) certificateTime(key model.Object, find finder) {
-	c, _ := w.pipeline.Claim(key)
+func (s *Snapshot) certificateTime(key model.Object, find finder) {
+	c, _ := s.pipeline.Claim(key)
 	if c == nil || c.Certificate == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (w *World) certificateTime(key model.Object, find finder) {
 		return
 	}
 	const day = "2006-01-02"
-	switch now := w.options.Now; {
+	switch now := s.options.Now; {
 	case now.After(leaf.NotAfter):
 		find(api.SeverityWarning, "spec.tls", api.ReasonCertificateExpired, "the certificate expired on "+leaf.NotAfter.UTC().Format(day), "clients will refuse it")
 	case now.Before(leaf.NotBefore):

@@ -8,16 +8,16 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// openPath tells of a route that is open to everybody around a path that is
+// openPath finds a route that is open to all clients around a path that is
 // not: its pods get what is written like the protected path and is not, if they
 // serve that as well.
-func (w *World) openPath(key model.Object, find finder) {
-	open, served := w.pipeline.Claim(key)
+func (s *Snapshot) openPath(key model.Object, find finder) {
+	open, served := s.pipeline.Claim(key)
 	if !served || open.Guard() != "" || open.Termination == model.Passthrough {
 		return
 	}
-	for _, c := range w.claimsFor(open.Host) {
-		if c.Guard() == "" || c.Host != open.Host || c.Termination == model.Passthrough || !place(open).Covers(place(c)) {
+	for _, c := range s.claimsFor(open.Host) {
+		if c.Guard() == "" || c.Host != open.Host || c.Termination == model.Passthrough || !ruleOf(open).Covers(ruleOf(c)) {
 			continue
 		}
 		field, protected := "spec.path", "a route of another namespace"
@@ -30,4 +30,4 @@ func (w *World) openPath(key model.Object, find finder) {
 	}
 }
 
-func place(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
+func ruleOf(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }

@@ -30,7 +30,7 @@ func TestOpenPath(t *testing.T) {
 		}
 		o.Add(object)
 	}
-	w, err := NewWorld(o, Options{Now: time.Unix(0, 0)})
+	w, err := NewSnapshot(o, Options{Now: time.Unix(0, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,15 @@ import (
 )
 
 // others lists the other routes of the host, and why they do not decide.
-func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
+func (s *Snapshot) others(d decision, r *Request, winner *model.Claim) []Other {
 	host := d.name(r)
 	var out []Other
-	for _, key := range w.about(host) {
+	for _, key := range s.about(host) {
 		if winner != nil && key == winner.Owner {
 			continue
 		}
-		code, why := w.lost(key, d, r, winner)
-		out = append(out, Other{Route: w.info(key), Code: code, Why: why})
+		code, why := s.lost(key, d, r, winner)
+		out = append(out, Other{Route: s.info(key), Code: code, Why: why})
 	}
 	slices.SortStableFunc(out, func(a, b Other) int {
 		return cmp.Or(cmp.Compare(len(b.Route.Path), len(a.Route.Path)), cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
@@ -29,16 +29,16 @@ func (w *World) others(d decision, r *Request, winner *model.Claim) []Other {
 }
 
 // lost says why a route does not decide a request.
-func (w *World) lost(key model.Object, d decision, r *Request, winner *model.Claim) (code, why string) {
-	if why := w.source.unselected[key]; why != "" {
-		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
+func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.Claim) (code, why string) {
+	if why := s.source.unselected[key]; why != "" {
+		if names := admittingRouters(s.source.routes[key]); len(names) > 0 {
 			why += "; it is served by router " + strings.Join(names, ", ")
 		}
 		return LostNotSelected, why
 	}
-	c, served := w.pipeline.Claim(key)
+	c, served := s.pipeline.Claim(key)
 	if !served {
-		return w.refusedFor(key)
+		return s.refusedFor(key)
 	}
 	switch {
 	case d.Listener == match.ListenerHTTPS && c.Termination == model.Plain:
@@ -49,7 +49,7 @@ func (w *World) lost(key model.Object, d decision, r *Request, winner *model.Cla
 		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
 	case d.Listener == match.ListenerPassthrough && !wild(c):
 		return LostPassthrough, "the connection goes to the pods of a passthrough route, unopened"
-	case c.Host == match.Any && (winner == nil || winner.Host != match.Any) && w.named(d.name(r)):
+	case c.Host == match.Any && (winner == nil || winner.Host != match.Any) && s.hasHost(d.name(r)):
 		return LostWildcard, "the host is some route's, so routes for any host have no part in it"
 	case !matches(c, d.name(r), r.Path):
 		return LostOtherPath, fmt.Sprintf("its path %s does not match", pathText(c))
@@ -59,14 +59,14 @@ func (w *World) lost(key model.Object, d decision, r *Request, winner *model.Cla
 	return beaten(c, winner)
 }
 
-// named reports whether a route has the host, or a wildcard that covers it.
-func (w *World) named(host string) bool {
-	return len(w.byHost[host])+len(w.byHost[match.Wildcard(host)]) > 0
+// hasHost reports whether a route has the host, or a wildcard that covers it.
+func (s *Snapshot) hasHost(host string) bool {
+	return len(s.byHost[host])+len(s.byHost[match.Wildcard(host)]) > 0
 }
 
 // refusedFor returns the finding that keeps a route from being served.
-func (w *World) refusedFor(key model.Object) (code, why string) {
-	for _, f := range w.pipeline.Status(key).Findings {
+func (s *Snapshot) refusedFor(key model.Object) (code, why string) {
+	for _, f := range s.pipeline.Status(key).Findings {
 		if f.Severity == api.SeverityError {
 			return string(f.Reason), f.Message
 		}
@@ -103,11 +103,11 @@ func pathText(c *model.Claim) string {
 }
 
 // nothingMatches says what to do where no route takes the request.
-func (w *World) nothingMatches(e *Explanation, r *Request) {
+func (s *Snapshot) nothingMatches(e *Explanation, r *Request) {
 	next := func(format string, args ...any) { e.Next = append(e.Next, fmt.Sprintf(format, args...)) }
 	if len(e.Others) == 0 {
 		e.Result.Text += ": no route has host " + e.Host
-		if near := w.nearest(e.Host); near != "" {
+		if near := s.nearest(e.Host); near != "" {
 			next("a route exists for %s; was that meant?", near)
 		}
 		next("create a route: kubectl fairlead lint checks its manifest before")
@@ -146,10 +146,10 @@ func firstSegment(path string) string {
 }
 
 // nearest returns a known host that differs by at most two letters.
-func (w *World) nearest(host string) string {
+func (s *Snapshot) nearest(host string) string {
 	best, distance := "", 3
-	for _, key := range w.source.keys() {
-		c, served := w.pipeline.Claim(key)
+	for _, key := range s.source.keys() {
+		c, served := s.pipeline.Claim(key)
 		if !served || wild(c) {
 			continue
 		}

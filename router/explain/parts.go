@@ -16,22 +16,22 @@ import (
 )
 
 // info describes a route and what it claims.
-func (w *World) info(key model.Object) RouteInfo {
-	info := RouteInfo{Namespace: key.Namespace, Name: key.Name, Ingress: w.source.ingress[key]}
-	r := w.source.routes[key]
+func (s *Snapshot) info(key model.Object) RouteInfo {
+	info := RouteInfo{Namespace: key.Namespace, Name: key.Name, Ingress: s.source.ingress[key]}
+	r := s.source.routes[key]
 	if r == nil {
 		return info
 	}
-	info.File = w.objects.Files[refOf(r)]
+	info.File = s.objects.Files[refOf(r)]
 	info.Host, info.Path = r.Spec.Host, r.Spec.Path
 	if t := r.Spec.TLS; t != nil {
 		info.Termination, info.Insecure = string(t.Termination), string(t.InsecureEdgeTerminationPolicy)
 	}
-	if c, _ := w.pipeline.Claim(key); c != nil {
+	if c, _ := s.pipeline.Claim(key); c != nil {
 		info.Host, info.Path, info.Exact = c.Host, c.Path, c.Exact
 		info.Termination, info.Insecure = string(c.Termination), string(c.Insecure)
 	}
-	if t := r.CreationTimestamp; !t.IsZero() && (!w.objects.Offline || !t.Time.Equal(w.options.Now)) {
+	if t := r.CreationTimestamp; !t.IsZero() && (!s.objects.Offline || !t.Time.Equal(s.options.Now)) {
 		utc := t.UTC()
 		info.Created = &utc
 	}
@@ -79,47 +79,47 @@ func cookieValue(r *Request, name string) string {
 }
 
 // certificate describes what a TLS client is shown.
-func (w *World) certificate(d decision, r *Request) *Certificate {
+func (s *Snapshot) certificate(d decision, r *Request) *Certificate {
 	if d.Listener == match.ListenerPassthrough {
 		return &Certificate{Source: "pod", Note: "the pod ends TLS and shows its own certificate"}
 	}
 	sni := match.ServerName(r.SNI)
 	if d.Filter == match.Any || d.Filter == "" {
-		return w.servedDefault(sni, r)
+		return s.servedDefault(sni, r)
 	}
-	c := w.describe(w.pipeline.Want().Certs[d.Certificate], sni)
+	c := s.describe(s.pipeline.Want().Certs[d.Certificate], sni)
 	c.Source = "route"
-	if owner, known := w.pipeline.Owners()[d.Certificate]; known {
+	if owner, known := s.pipeline.Owners()[d.Certificate]; known {
 		c.Route = owner.String()
 	}
 	return c
 }
 
 // servedDefault describes the router's own certificate, and says why it is used.
-func (w *World) servedDefault(sni string, r *Request) *Certificate {
+func (s *Snapshot) servedDefault(sni string, r *Request) *Certificate {
 	why := "no route of " + sni + " brings a certificate"
 	if sni == "" {
 		why = "the client sends no server name"
 	}
-	for _, c := range w.claimsFor(sni) {
-		if why := w.source.unreadable[c.Owner]; why != "" {
+	for _, c := range s.claimsFor(sni) {
+		if why := s.source.unreadable[c.Owner]; why != "" {
 			return &Certificate{Source: "unknown", Note: why}
 		}
 	}
-	if w.defaultCert == nil {
+	if s.defaultCert == nil {
 		return &Certificate{Source: "default", Note: why + "; the default certificate itself is not known here"}
 	}
 	name := sni
 	if name == "" {
 		name = strings.Trim(hostOnly(strings.ToLower(r.Host)), "[]")
 	}
-	c := w.describe(w.defaultCert.PEM, name)
+	c := s.describe(s.defaultCert.PEM, name)
 	c.Source, c.Note = "default", why
 	return c
 }
 
 // describe reads the leaf of a PEM text.
-func (w *World) describe(text, name string) *Certificate {
+func (s *Snapshot) describe(text, name string) *Certificate {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
 		return &Certificate{}
@@ -131,7 +131,7 @@ func (w *World) describe(text, name string) *Certificate {
 	expires := leaf.NotAfter.UTC()
 	covers := leaf.VerifyHostname(name) == nil
 	c := &Certificate{Subject: leaf.Subject.String(), Expires: &expires, Covers: &covers}
-	c.Expired = w.options.Now.After(leaf.NotAfter)
+	c.Expired = s.options.Now.After(leaf.NotAfter)
 	c.Names = slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
 		c.Names = append(c.Names, ip.String())
@@ -140,27 +140,27 @@ func (w *World) describe(text, name string) *Certificate {
 }
 
 // findingsOf returns what the router has to say about a route.
-func (w *World) findingsOf(key model.Object) []Finding {
-	if known, _ := w.pipeline.Known(key); !known {
+func (s *Snapshot) findingsOf(key model.Object) []Finding {
+	if known, _ := s.pipeline.Known(key); !known {
 		return nil
 	}
 	var out []Finding
-	for _, f := range w.pipeline.Status(key).Findings {
-		if f.Reason == api.ReasonNoEndpoints && len(w.unknownServices(key)) > 0 {
+	for _, f := range s.pipeline.Status(key).Findings {
+		if f.Reason == api.ReasonNoEndpoints && len(s.unknownServices(key)) > 0 {
 			continue
 		}
-		if (f.Reason == api.ReasonPortNotFound || f.Reason == api.ReasonForeignProtection) && w.source.ingress[key] != "" {
+		if (f.Reason == api.ReasonPortNotFound || f.Reason == api.ReasonForeignProtection) && s.source.ingress[key] != "" {
 			continue // a finding of the Ingress says it better
 		}
-		out = append(out, w.finding(f))
+		out = append(out, s.finding(f))
 	}
-	return append(out, w.extraFindings(key)...)
+	return append(out, s.extraFindings(key)...)
 }
 
 // finding adds what a finding means and where its manifest stands.
-func (w *World) finding(f api.Finding) Finding {
+func (s *Snapshot) finding(f api.Finding) Finding {
 	out := Finding{
-		Object: objectText(f.Object), File: w.objects.Files[f.Object], Field: f.Field, Reason: f.Reason,
+		Object: objectText(f.Object), File: s.objects.Files[f.Object], Field: f.Field, Reason: f.Reason,
 		Severity: f.Severity, Message: f.Message, Effect: f.Effect,
 	}
 	if remedy, ok := api.RemedyOf(f.Reason); ok {

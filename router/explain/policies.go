@@ -13,14 +13,14 @@ import (
 
 // policies lists what is in force for a route: how servers share requests, and
 // each annotation that the router reads and the route has.
-func (w *World) policies(c *model.Claim) []Policy {
-	route := w.source.routes[c.Owner]
+func (s *Snapshot) policies(c *model.Claim) []Policy {
+	route := s.source.routes[c.Owner]
 	termination := string(c.Termination)
 	if termination == "" {
 		termination = "plain"
 	}
 	invalid := map[string]bool{}
-	for _, f := range w.pipeline.Status(c.Owner).Findings {
+	for _, f := range s.pipeline.Status(c.Owner).Findings {
 		if f.Reason == api.ReasonInvalidAnnotation {
 			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
 		}
@@ -45,7 +45,7 @@ func (w *World) policies(c *model.Claim) []Policy {
 		case isList && c.Backend.Policy.Restricted:
 			p.Value = prefixes(c.Backend.Policy.Allow) // those that can be read
 		case isList && strings.TrimSpace(v) == "":
-			continue // everybody
+			continue // all clients
 		case invalid[a.Key]:
 			p.Value, p.Source = a.Default, "default, because the annotation is invalid"
 		}

@@ -32,18 +32,18 @@ const (
 )
 
 // Render returns HAProxy's files for a version such as "3.4".
-func (w *World) Render(version string) (*Rendered, error) {
+func (s *Snapshot) Render(version string) (*Rendered, error) {
 	caps, err := plan.CapabilitiesOf(version)
 	if err != nil {
 		return nil, fmt.Errorf("--haproxy: %w", err)
 	}
 	l := render.Layout{Dir: workDir, Run: runDir}
-	want := w.pipeline.Want()
-	base, err := render.Skeleton(w.render, l, caps)
+	want := s.pipeline.Want()
+	base, err := render.Skeleton(s.render, l, caps)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rendered{Schema: SchemaRender, Router: w.options.Router, HAProxy: version, Files: map[string]string{}, Notes: slices.Clone(w.notes)}
+	r := &Rendered{Schema: SchemaRender, Router: s.options.Router, HAProxy: version, Files: map[string]string{}, Notes: slices.Clone(s.notes)}
 	writers := map[string]func(io.Writer) error{
 		l.CrtList(): func(out io.Writer) error { return render.CrtList(out, want, l) },
 		l.Config(): func(out io.Writer) error {

@@ -69,33 +69,33 @@ func (s *source) endpointsKnown(service model.Object) bool {
 
 // convertIngresses makes the routes that Ingresses stand for. In a cluster the
 // operator has made them, and only its findings are repeated.
-func (w *World) convertIngresses() error {
-	for key, i := range w.objects.Ingresses {
-		class, known := w.class(i)
+func (s *Snapshot) convertIngresses() error {
+	for key, i := range s.objects.Ingresses {
+		class, known := s.class(i)
 		if !ingress.Managed(i, class, true) {
 			continue
 		}
-		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(w.options.Router) {
-			w.note("IngressClass %s is not known; it is taken as Fairlead's", name)
+		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(s.options.Router) {
+			s.note("IngressClass %s is not known; it is taken as Fairlead's", name)
 		}
-		in := w.ingressInput(key, i)
+		in := s.ingressInput(key, i)
 		in.Class = class
 		out := ingress.Convert(in)
-		w.findings = append(w.findings, w.withoutUnknown(i, out.Findings)...)
-		if !w.objects.Offline {
+		s.findings = append(s.findings, s.withoutUnknown(i, out.Findings)...)
+		if !s.objects.Offline {
 			continue
 		}
 		for _, r := range out.Routes {
 			r.CreationTimestamp = i.CreationTimestamp
-			w.objects.order[refOf(r)] = w.objects.order[refOf(i)]
-			w.objects.Files[refOf(r)] = w.objects.Files[refOf(i)]
+			s.objects.order[refOf(r)] = s.objects.order[refOf(i)]
+			s.objects.Files[refOf(r)] = s.objects.Files[refOf(i)]
 			rkey := keyOf(r)
-			if _, taken := w.objects.Routes[rkey]; taken {
+			if _, taken := s.objects.Routes[rkey]; taken {
 				return fmt.Errorf("two objects meet: Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
 			}
-			w.source.add(rkey, r)
-			if why := w.unknownCertificate(i, r); why != "" {
-				w.source.unreadable[rkey] = why
+			s.source.add(rkey, r)
+			if why := s.unknownCertificate(i, r); why != "" {
+				s.source.unreadable[rkey] = why
 			}
 		}
 	}
@@ -105,39 +105,39 @@ func (w *World) convertIngresses() error {
 // class returns the class that an Ingress names, nil if there is none, and
 // whether it is known. Manifests seldom have the class: one that cannot be
 // looked up is taken as Fairlead's.
-func (w *World) class(i *networkingv1.Ingress) (class *networkingv1.IngressClass, known bool) {
+func (s *Snapshot) class(i *networkingv1.Ingress) (class *networkingv1.IngressClass, known bool) {
 	name := ingress.ClassOf(i)
-	class = w.objects.Classes[name]
-	if class == nil && name != "" && (w.objects.Offline || !w.objects.readable("IngressClass", "")) {
+	class = s.objects.Classes[name]
+	if class == nil && name != "" && (s.objects.Offline || !s.objects.readable("IngressClass", "")) {
 		return &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}, false
 	}
 	return class, true
 }
 
 // ingressInput gathers what an Ingress depends on.
-func (w *World) ingressInput(key model.Object, i *networkingv1.Ingress) ingress.Input {
+func (s *Snapshot) ingressInput(key model.Object, i *networkingv1.Ingress) ingress.Input {
 	in := ingress.Input{
 		Ingress: i, Services: map[string]*corev1.Service{}, Secrets: map[string]*corev1.Secret{}, Routes: map[string]*routev1.Route{},
 	}
-	for k, s := range w.objects.Services {
+	for k, service := range s.objects.Services {
 		if k.Namespace == key.Namespace {
-			in.Services[k.Name] = s
+			in.Services[k.Name] = service
 		}
 	}
-	for k, s := range w.objects.Secrets {
+	for k, secret := range s.objects.Secrets {
 		if k.Namespace == key.Namespace {
-			in.Secrets[k.Name] = s
+			in.Secrets[k.Name] = secret
 		}
 	}
 	in.ClosedHosts = map[string]string{}
-	for k, other := range w.objects.Ingresses {
+	for k, other := range s.objects.Ingresses {
 		if k.Namespace == key.Namespace && k.Name != key.Name {
 			for _, host := range ingress.ClosedHosts(other, ingress.Limits{}) {
 				in.ClosedHosts[host] = k.Name
 			}
 		}
 	}
-	for k, r := range w.objects.Routes {
+	for k, r := range s.objects.Routes {
 		if k.Namespace == key.Namespace && ingress.Owner(r) == i.Name {
 			in.Routes[k.Name] = r
 		}
@@ -146,12 +146,12 @@ func (w *World) ingressInput(key model.Object, i *networkingv1.Ingress) ingress.
 }
 
 // withoutUnknown drops findings that only say that something is not known.
-func (w *World) withoutUnknown(i *networkingv1.Ingress, findings []api.Finding) []api.Finding {
+func (s *Snapshot) withoutUnknown(i *networkingv1.Ingress, findings []api.Finding) []api.Finding {
 	var kept []api.Finding
 	for _, f := range findings {
 		switch {
-		case f.Reason == api.ReasonBackendNotFound && !w.objects.readable("Service", i.Namespace):
-		case f.Reason == api.ReasonCertificateInvalid && w.unknownSecret(i, f.Field):
+		case f.Reason == api.ReasonBackendNotFound && !s.objects.readable("Service", i.Namespace):
+		case f.Reason == api.ReasonCertificateInvalid && s.unknownSecret(i, f.Field):
 		default:
 			kept = append(kept, f)
 		}
@@ -161,14 +161,14 @@ func (w *World) withoutUnknown(i *networkingv1.Ingress, findings []api.Finding) 
 
 // unknownSecret reports whether the Secret of a field "spec.tls[0].secretName"
 // is not known.
-func (w *World) unknownSecret(i *networkingv1.Ingress, field string) bool {
+func (s *Snapshot) unknownSecret(i *networkingv1.Ingress, field string) bool {
 	for n, t := range i.Spec.TLS {
 		if field != fmt.Sprintf("spec.tls[%d].secretName", n) {
 			continue
 		}
 		key := model.Object{Kind: door.KindSecret, Namespace: i.Namespace, Name: t.SecretName}
-		if why := w.objects.secretGap(key); why != "" {
-			w.note("Secret %s of Ingress %s %s", key, i.Name, why)
+		if why := s.objects.secretGap(key); why != "" {
+			s.note("Secret %s of Ingress %s %s", key, i.Name, why)
 			return true
 		}
 	}
@@ -177,7 +177,7 @@ func (w *World) unknownSecret(i *networkingv1.Ingress, field string) bool {
 
 // unknownCertificate says why the certificate of a route that was made of an
 // Ingress is not known, or returns "".
-func (w *World) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) string {
+func (s *Snapshot) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) string {
 	if r.Spec.TLS == nil || r.Spec.TLS.Certificate != "" || r.Spec.TLS.ExternalCertificate != nil || r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
 		return ""
 	}
@@ -186,7 +186,7 @@ func (w *World) unknownCertificate(i *networkingv1.Ingress, r *routev1.Route) st
 		if t.SecretName == "" || !slices.Contains(t.Hosts, r.Spec.Host) {
 			continue
 		}
-		if why := w.objects.secretGap(key); why != "" {
+		if why := s.objects.secretGap(key); why != "" {
 			return "Secret " + key.String() + " " + why
 		}
 	}

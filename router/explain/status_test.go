@@ -37,7 +37,7 @@ func TestRouterStatus(t *testing.T) {
 			Status:     routev1.RouteStatus{Ingress: tt.status},
 		})
 		o.Gaps = []Gap{{Kind: "Service", Why: "you have no right to"}, {Kind: "EndpointSlice", Why: "you have no right to"}}
-		w, err := NewWorld(o, Options{Now: time.Unix(0, 0)})
+		w, err := NewSnapshot(o, Options{Now: time.Unix(0, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,20 +57,20 @@ type Reach struct {
 }
 
 // Why explains an object. The error says what to ask instead.
-func (w *World) Why(kind, namespace, name string) (*Why, error) {
+func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 	key := func(kind model.Kind) model.Object { return model.Object{Kind: kind, Namespace: namespace, Name: name} }
-	y := &Why{Schema: SchemaWhy, Router: w.options.Router, Notes: slices.Clone(w.notes)}
+	y := &Why{Schema: SchemaWhy, Router: s.options.Router, Notes: slices.Clone(s.notes)}
 	var err error
 	switch strings.ToLower(kind) {
 	case "route", "routes", "route.route.openshift.io":
 		o := key(route.Kind)
-		y.Object, err = "route/"+o.String(), w.whyRoute(y, o)
+		y.Object, err = "route/"+o.String(), s.whyRoute(y, o)
 	case "ingress", "ingresses", "ing", "ingress.networking.k8s.io":
 		o := key(ingress.Kind)
-		y.Object, err = "ingress/"+o.String(), w.whyIngress(y, o)
+		y.Object, err = "ingress/"+o.String(), s.whyIngress(y, o)
 	case "service", "services", "svc":
 		o := key(door.KindService)
-		y.Object, err = "service/"+o.String(), w.whyService(y, o)
+		y.Object, err = "service/"+o.String(), s.whyService(y, o)
 	default:
 		return nil, fmt.Errorf("kind %q is not one of route, ingress and service", kind)
 	}
@@ -95,47 +95,47 @@ func (y *Why) next(format string, args ...any) {
 }
 
 // missing says that an object is not there, or that it cannot be known.
-func (w *World) missing(kind string, key model.Object) error {
+func (s *Snapshot) missing(kind string, key model.Object) error {
 	switch {
-	case !w.objects.readable(kind, key.Namespace):
+	case !s.objects.readable(kind, key.Namespace):
 		return fmt.Errorf("%s %s could not be read: you have no right to list %s of namespace %s", kind, key, plural(kind), key.Namespace)
-	case w.objects.Offline:
+	case s.objects.Offline:
 		return fmt.Errorf("the manifests have no %s %s; another namespace is named with -n", kind, key)
 	}
 	return fmt.Errorf("there is no %s %s; another namespace is named with -n", kind, key)
 }
 
-func (w *World) whyRoute(y *Why, key model.Object) error {
-	if w.source.routes[key] == nil {
-		return w.missing("Route", key)
+func (s *Snapshot) whyRoute(y *Why, key model.Object) error {
+	if s.source.routes[key] == nil {
+		return s.missing("Route", key)
 	}
-	y.Routes = []WhyRoute{w.oneRoute(key)}
+	y.Routes = []WhyRoute{s.oneRoute(key)}
 	r := y.Routes[0]
-	if why := w.source.unselected[key]; why != "" {
+	if why := s.source.unselected[key]; why != "" {
 		y.next("%s: change the labels, or ask another router with --router", why)
-		if names := admittingRouters(w.source.routes[key]); len(names) > 0 {
+		if names := admittingRouters(s.source.routes[key]); len(names) > 0 {
 			y.next("it is served by router %s: %s", strings.Join(names, ", "), terminal.Command("kubectl", "fairlead", "why", "route/"+key.Name, "-n", key.Namespace, "--router", names[0]))
 		}
 	}
 	if !r.Served && len(r.Findings) == 0 && len(r.Reach) > 0 {
 		y.next("see one request in full: %s", terminal.Command("kubectl", "fairlead", "explain", strings.ReplaceAll(r.Reach[0].URL, "*", anyLabel)))
 	}
-	w.routerWord(y, key)
+	s.routerWord(y, key)
 	return nil
 }
 
 // routerWord adds what the running router says, where it differs.
-func (w *World) routerWord(y *Why, key model.Object) {
-	if w.objects.Offline || w.source.unselected[key] != "" {
+func (s *Snapshot) routerWord(y *Why, key model.Object) {
+	if s.objects.Offline || s.source.unselected[key] != "" {
 		return
 	}
-	said, known := admittedBy(w.source.routes[key], w.options.Router)
+	said, known := admittedBy(s.source.routes[key], s.options.Router)
 	if !known {
-		y.Notes = append(y.Notes, fmt.Sprintf("router %s has not written a status for route %s yet", w.options.Router, key))
+		y.Notes = append(y.Notes, fmt.Sprintf("router %s has not written a status for route %s yet", s.options.Router, key))
 		return
 	}
-	if st := w.pipeline.Status(key); said.ok != st.Admitted {
-		y.Notes = append(y.Notes, fmt.Sprintf("router %s itself says of route %s: admitted %v %s %s", w.options.Router, key, said.ok, said.reason, said.message))
+	if st := s.pipeline.Status(key); said.ok != st.Admitted {
+		y.Notes = append(y.Notes, fmt.Sprintf("router %s itself says of route %s: admitted %v %s %s", s.options.Router, key, said.ok, said.reason, said.message))
 		if remedy, ok := api.RemedyOf(api.Reason(said.reason)); ok {
 			y.next("route %s: %s", key, remedy.Remedy)
 		}
@@ -146,9 +146,9 @@ func (w *World) routerWord(y *Why, key model.Object) {
 const anyLabel = "any-host"
 
 // oneRoute says what a route does.
-func (w *World) oneRoute(key model.Object) WhyRoute {
-	out := WhyRoute{Route: w.info(key), Findings: w.findingsOf(key)}
-	c, served := w.pipeline.Claim(key)
+func (s *Snapshot) oneRoute(key model.Object) WhyRoute {
+	out := WhyRoute{Route: s.info(key), Findings: s.findingsOf(key)}
+	c, served := s.pipeline.Claim(key)
 	if !served {
 		return out
 	}
@@ -158,7 +158,7 @@ func (w *World) oneRoute(key model.Object) WhyRoute {
 		if err != nil {
 			continue
 		}
-		e := w.Explain(r)
+		e := s.Explain(r)
 		reach := Reach{URL: url, Below: !c.Exact && c.Termination != model.Passthrough, Served: e.Served, Result: strings.ReplaceAll(e.Result.Text, anyLabel, "*")}
 		if e.Route == nil || e.Route.Namespace != key.Namespace || e.Route.Name != key.Name {
 			reach.Served, reach.Result = false, "goes elsewhere: "+e.Result.Text
@@ -169,7 +169,7 @@ func (w *World) oneRoute(key model.Object) WhyRoute {
 		out.Served = out.Served || reach.Served
 		out.Reach = append(out.Reach, reach)
 	}
-	out.Shadows = w.shadows(c)
+	out.Shadows = s.shadows(c)
 	return out
 }
 
@@ -186,14 +186,14 @@ func urls(c *model.Claim) []string {
 }
 
 // shadows lists the served claims that take a part of a claim's requests.
-func (w *World) shadows(c *model.Claim) []Other {
+func (s *Snapshot) shadows(c *model.Claim) []Other {
 	var out []Other
-	candidates := w.byHost[c.Host]
+	candidates := s.byHost[c.Host]
 	if wild(c) { // hosts below it take their part
-		candidates = w.source.keys()
+		candidates = s.source.keys()
 	}
 	for _, key := range candidates {
-		o, served := w.pipeline.Claim(key)
+		o, served := s.pipeline.Claim(key)
 		if !served || key == c.Owner || !overlaps(c, o) {
 			continue
 		}
@@ -211,7 +211,7 @@ func (w *World) shadows(c *model.Claim) []Other {
 		case o.Exact:
 			code = LostPrefix
 		}
-		out = append(out, Other{Route: w.info(key), Code: code, Why: where})
+		out = append(out, Other{Route: s.info(key), Code: code, Why: where})
 	}
 	return out
 }
@@ -231,55 +231,55 @@ func samplePath(c *model.Claim) string {
 	return c.Path
 }
 
-func (w *World) whyIngress(y *Why, key model.Object) error {
-	i := w.objects.Ingresses[key]
+func (s *Snapshot) whyIngress(y *Why, key model.Object) error {
+	i := s.objects.Ingresses[key]
 	if i == nil {
-		return w.missing("Ingress", key)
+		return s.missing("Ingress", key)
 	}
-	for _, k := range w.source.keys() {
-		if k.Namespace == key.Namespace && w.source.ingress[k] == key.Name {
-			y.Routes = append(y.Routes, w.oneRoute(k))
+	for _, k := range s.source.keys() {
+		if k.Namespace == key.Namespace && s.source.ingress[k] == key.Name {
+			y.Routes = append(y.Routes, s.oneRoute(k))
 		}
 	}
 	ref := Ref(i)
-	for _, f := range w.findings {
+	for _, f := range s.findings {
 		if f.Object == ref {
-			y.Findings = append(y.Findings, w.finding(f))
+			y.Findings = append(y.Findings, s.finding(f))
 			if remedy, ok := api.RemedyOf(f.Reason); ok {
 				y.next("%s: %s", f.Field, remedy.Remedy)
 			}
 		}
 	}
 	if len(y.Routes) == 0 {
-		w.noRoutes(y, i)
+		s.noRoutes(y, i)
 	}
 	return nil
 }
 
 // noRoutes says why an Ingress has no Route.
-func (w *World) noRoutes(y *Why, i *networkingv1.Ingress) {
+func (s *Snapshot) noRoutes(y *Why, i *networkingv1.Ingress) {
 	name := ingress.ClassOf(i)
-	class, _ := w.class(i)
+	class, _ := s.class(i)
 	switch {
 	case name == "":
-		y.next("the Ingress names no class; set spec.ingressClassName: %s", api.IngressClassName(w.options.Router))
+		y.next("the Ingress names no class; set spec.ingressClassName: %s", api.IngressClassName(s.options.Router))
 	case !ingress.Managed(i, class, true):
-		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", name, api.IngressClassName(w.options.Router))
+		y.next("IngressClass %s is not there, or another controller's; set spec.ingressClassName: %s", name, api.IngressClassName(s.options.Router))
 	case len(y.Findings) == 0:
 		y.next("no Route was made of the Ingress: see its events with %s", terminal.Command("kubectl", "-n", i.Namespace, "describe", "ingress", i.Name))
 	}
 }
 
-func (w *World) whyService(y *Why, key model.Object) error {
-	if w.source.Service(key) == nil {
-		return w.missing("Service", key)
+func (s *Snapshot) whyService(y *Why, key model.Object) error {
+	if s.source.Service(key) == nil {
+		return s.missing("Service", key)
 	}
-	for _, k := range w.source.keys() {
-		share, named := serviceShare(w.source.routes[k], key)
+	for _, k := range s.source.keys() {
+		share, named := serviceShare(s.source.routes[k], key)
 		if !named {
 			continue
 		}
-		r := w.oneRoute(k)
+		r := s.oneRoute(k)
 		r.Share = &share
 		if share == 0 && r.Served {
 			r.Served = false
@@ -288,8 +288,8 @@ func (w *World) whyService(y *Why, key model.Object) error {
 		y.Routes = append(y.Routes, r)
 	}
 	count := -1
-	if w.source.endpointsKnown(key) {
-		count = readyEndpoints(w.objects.Slices[key])
+	if s.source.endpointsKnown(key) {
+		count = readyEndpoints(s.objects.Slices[key])
 	}
 	y.Endpoints = &count
 	if len(y.Routes) == 0 {

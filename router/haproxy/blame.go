@@ -22,8 +22,8 @@ type Blamed struct {
 
 var (
 	alertLine = regexp.MustCompile(`\[ALERT\][^\n]*`)
-	// place is a line of a file in HAProxy's messages, "[FILE:LINE]".
-	place = regexp.MustCompile(`\[([^\]\s]+):(\d+)\]`)
+	// fileLine is a line of a file in HAProxy's messages, "[FILE:LINE]".
+	fileLine = regexp.MustCompile(`\[([^\]\s]+):(\d+)\]`)
 	// certFile is the file of a certificate in HAProxy's messages.
 	certFile = regexp.MustCompile(`[^\s'":]+/certs/[^\s'":]+\.(?:pem|ca)`)
 	// backendName is the name of a route's backend in HAProxy's messages.
@@ -49,7 +49,7 @@ func Blame(l render.Layout, messages string) []Blamed {
 			}
 			continue
 		}
-		if m := place.FindStringSubmatch(alert); m != nil && m[1] == l.Config() {
+		if m := fileLine.FindStringSubmatch(alert); m != nil && m[1] == l.Config() {
 			if line, err := strconv.Atoi(m[2]); err == nil {
 				if name := backendAt(l.Config(), line); name != "" {
 					out = append(out, Blamed{plan.BackendAdd{Name: name}, text})
@@ -92,7 +92,7 @@ func Check(ctx context.Context, binary string, l render.Layout) (string, error) 
 	if err == nil {
 		return "", nil
 	}
-	// Who is stopped half-way has refused nothing, whatever he has said so far.
+	// A process that was stopped half-way has refused nothing, whatever it has printed.
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("check HAProxy's configuration: %w", ctx.Err())
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// A digest is the sum of the hashes of facts, so their order does not matter.
-// HAProxy's answers and a state give the same one if they tell the same facts,
+// A digest is the sum of the hashes of items, so their order does not matter.
+// HAProxy's answers and a state give the same one if they hold the same items,
 // which costs the router a tenth of reading a state and comparing it, and no
 // memory, because nothing is kept of the answers.
 
@@ -26,23 +26,23 @@ const (
 	Everything Depth = true
 )
 
-// digest adds facts up.
+// digest adds items up.
 type digest struct {
 	seed maphash.Seed
 	sum  uint64
-	fact []byte
+	item []byte
 }
 
-// add adds a fact of a kind.
+// add adds an item of a kind.
 func add[T ~string | ~[]byte](d *digest, kind string, parts ...T) {
-	d.fact = append(append(d.fact[:0], kind...), 0)
+	d.item = append(append(d.item[:0], kind...), 0)
 	for _, p := range parts {
-		d.fact = append(append(d.fact, p...), 0)
+		d.item = append(append(d.item, p...), 0)
 	}
-	d.sum += maphash.Bytes(d.seed, d.fact)
+	d.sum += maphash.Bytes(d.seed, d.item)
 }
 
-// wrong adds facts that no state has, because they are to be put right.
+// wrong adds items that no state has, because they are to be put right.
 func (d *digest) wrong(n int) {
 	for range n {
 		add(d, "wrong", "")
@@ -54,10 +54,10 @@ func (d *digest) server(backend, name, address, port, weight []byte, flags byte)
 	add(d, "server", backend, name, address, port, weight, []byte{flags})
 }
 
-// flags are the facts about a server that are true or not.
-func flags(facts ...bool) (b byte) {
-	for i, f := range facts {
-		if f {
+// flags are the properties of a server that are true or not.
+func flags(properties ...bool) (b byte) {
+	for i, set := range properties {
+		if set {
 			b |= 1 << i
 		}
 	}
@@ -212,13 +212,13 @@ func (r *Runtime) digestProxies(d *digest) error {
 // parseLine reads "FILE:NUMBER [options] FILTER" of the list of certificates.
 func parseLine(l []byte) (file, filter []byte, ok bool) {
 	l = bytes.TrimSpace(l)
-	place, rest, ok := bytes.Cut(l, []byte(" "))
+	fileLine, rest, ok := bytes.Cut(l, []byte(" "))
 	if !ok || len(l) == 0 || l[0] == '#' {
 		return nil, nil, false
 	}
 	// "-n" appends the line number.
-	if i := bytes.LastIndexByte(place, ':'); i > bytes.LastIndexByte(place, '.') {
-		place = place[:i]
+	if i := bytes.LastIndexByte(fileLine, ':'); i > bytes.LastIndexByte(fileLine, '.') {
+		fileLine = fileLine[:i]
 	}
-	return place, rest[bytes.LastIndexByte(rest, ' ')+1:], true
+	return fileLine, rest[bytes.LastIndexByte(rest, ' ')+1:], true
 }

@@ -16,7 +16,7 @@ type stored struct {
 	id      func(file string) (string, bool)
 	file    func(id string) string
 	// whole is true if every certificate of a text counts, and not only the
-	// first one, of which alone HAProxy tells the fingerprint.
+	// first one, of which alone HAProxy reports the fingerprint.
 	whole bool
 }
 
@@ -28,7 +28,7 @@ func (r *Runtime) stored() [2]stored {
 }
 
 // fingerprints asks HAProxy for those of all certificates and CA bundles whose
-// text a state knows, as lines of its answers tell them: 20 µs of its thread for
+// text a state knows, as lines of its answers have them: 20 µs of its thread for
 // each (3.4.7).
 func (r *Runtime) fingerprints(st *plan.State, each func(of stored, file, sum []byte)) error {
 	for _, of := range r.stored() {

@@ -209,7 +209,7 @@ func (s *Supervisor) watch(ctx context.Context, pid int, grace time.Duration) er
 }
 
 // ended returns a channel that is closed when a process that is not our child
-// has ended. The kernel tells; where it cannot (before Linux 5.3), one has to
+// has ended. The kernel reports it; where it cannot (before Linux 5.3), one has to
 // look.
 func ended(pid int) <-chan struct{} {
 	done := make(chan struct{})
@@ -252,7 +252,7 @@ func alive(pid int) bool {
 }
 
 // runningMaster returns the pid of a master that answers on the layout's
-// socket, or 0. The kernel tells who is behind the socket.
+// socket, or 0. The kernel knows the process behind the socket.
 func (s *Supervisor) runningMaster() int {
 	conn, err := net.DialTimeout("unix", s.Layout.RunDir()+"/master.sock", time.Second)
 	if err != nil {

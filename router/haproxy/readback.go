@@ -30,7 +30,7 @@ func (r *Runtime) ReadBack() (*plan.State, error) {
 func (r *Runtime) readMaps(st *plan.State) error {
 	for _, m := range plan.Maps() {
 		err := r.stream("show map "+r.layout.MapFile(m), func(l string) {
-			// "0x55… key value with blanks"
+			// "0x55… key value with spaces"
 			if ref, rest, ok := strings.Cut(l, " "); ok && strings.HasPrefix(ref, "0x") {
 				key, value, _ := strings.Cut(rest, " ")
 				st.Entries[plan.Entry{Map: m, Key: key}] = value
@@ -97,7 +97,7 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 		abort   form
 		id      func(string) (string, bool)
 		into    map[string]string
-		foreign bool // the router's own are all that should be
+		all     bool // what the router did not make is read, too
 	}{
 		{"show ssl cert", "abort ssl cert ?", r.layout.CertID, st.Certs, true},
 		{"show ssl ca-file", "abort ssl ca-file ?", r.layout.CAID, st.CAs, false},
@@ -114,8 +114,8 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 				open = append(open, name[1:])
 			case ok:
 				c.into[id] = ""
-			case c.foreign && strings.HasPrefix(name, "/"):
-				c.into[render.Foreign(name)] = ""
+			case c.all && strings.HasPrefix(name, "/"):
+				c.into[render.Unmanaged(name)] = ""
 			}
 		})
 		if err != nil {
@@ -130,7 +130,9 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 	return nil
 }
 
-// abort ends a transaction. One that has ended meanwhile is no failure.
+// abort ends a transaction. One that has ended meanwhile is no failure. The name is
+// what another program chose, and the typed call of the library sends it unescaped:
+// "x;shutdown …" would be a second command.
 func (r *Runtime) abort(f form, name string) error {
 	c := say(f, name)
 	if c.err != nil {
@@ -146,7 +148,7 @@ func (r *Runtime) abort(f form, name string) error {
 }
 
 // readLines reads the list of certificates. Lines that the router cannot have
-// made, of a certificate or for a name that has one already, go by the place
+// made, of a certificate or for a name that has one already, go by the file and line
 // where they stand.
 func (r *Runtime) readLines(st *plan.State) error {
 	seen := map[string]bool{}
@@ -155,15 +157,15 @@ func (r *Runtime) readLines(st *plan.State) error {
 		if len(f) < 2 || strings.HasPrefix(f[0], "#") {
 			return
 		}
-		place, filter := f[0], f[len(f)-1]
-		file := place
+		fileLine, filter := f[0], f[len(f)-1]
+		file := fileLine
 		if i := strings.LastIndexByte(file, ':'); i > strings.LastIndexByte(file, '.') {
 			file = file[:i] // "-n" appends the line number
 		}
 		id, ours := r.layout.CertID(file)
 		// The first line of a filter answers, as in HAProxy.
 		if !ours || st.Lines[filter] != "" || seen[id] {
-			st.Lines[render.Foreign(place)] = render.Foreign(place)
+			st.Lines[render.Unmanaged(fileLine)] = render.Unmanaged(fileLine)
 			return
 		}
 		st.Lines[filter], seen[id] = id, true

@@ -139,7 +139,7 @@ func (s *Server) handler() http.Handler {
 func (s *Server) handleProbes(mux *http.ServeMux) {
 	mux.HandleFunc("/healthz", s.healthz(""))
 	mux.HandleFunc("/healthz/ready", s.healthz("ready"))
-	mux.HandleFunc("/healthz/", http.NotFound) // what is no check needs no password
+	mux.HandleFunc("/healthz/", http.NotFound) // an unknown check needs no password
 	for _, c := range checks {
 		mux.HandleFunc("/"+path.Join("healthz", c.of, c.name), s.healthz(c.of, c))
 	}

@@ -62,18 +62,18 @@ func (l *limited) admit(c net.Conn, source netip.Prefix) net.Conn {
 		_ = old.Conn.Close()
 	}
 	conn := &counted{Conn: c, of: l, source: source}
-	conn.place = l.oldest.PushBack(conn)
+	conn.element = l.oldest.PushBack(conn)
 	l.sources[source]++
 	return conn
 }
 
 // drop forgets a connection; the lock is held.
 func (l *limited) drop(c *counted) {
-	if c.place == nil {
+	if c.element == nil {
 		return
 	}
-	l.oldest.Remove(c.place)
-	c.place = nil
+	l.oldest.Remove(c.element)
+	c.element = nil
 	if l.sources[c.source]--; l.sources[c.source] == 0 {
 		delete(l.sources, c.source)
 	}
@@ -82,9 +82,9 @@ func (l *limited) drop(c *counted) {
 // counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
-	of     *limited
-	source netip.Prefix
-	place  *list.Element
+	of      *limited
+	source  netip.Prefix
+	element *list.Element
 }
 
 // Close closes the connection, which no longer counts.

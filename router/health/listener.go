@@ -16,7 +16,7 @@ const firstByte = 5 * time.Second
 const tlsHandshake = 0x16
 
 // either is a listener for HTTP and HTTPS on one port: probes speak the one,
-// whoever sends a token should speak the other.
+// a client that sends a token should speak the other.
 type either struct {
 	net.Listener
 	config *tls.Config

@@ -17,7 +17,7 @@ type admitted struct {
 	// stored returns the spec that the operator admitted last, or nil if that
 	// is not known. It is asked when a router starts beside a refused spec.
 	stored func() *operatorv1.IngressControllerSpec
-	// keep is told each spec that is not refused; may be nil.
+	// keep receives each spec that is not refused; may be nil.
 	keep func(*operatorv1.IngressControllerSpec)
 	// spec is the last one that was not refused, or nil, and version tells it
 	// from others. Only the goroutine that gets the events uses them.
@@ -45,7 +45,7 @@ func (a *admitted) inForce(c *operatorv1.IngressController) *operatorv1.IngressC
 	}
 	effect := "the settings that were admitted last stay in use"
 	if a.spec == nil {
-		effect = "no settings are known that were admitted before, so what can be used of these is"
+		effect = "no earlier settings are known, so the valid ones of these are used"
 	}
 	for i := range faults {
 		faults[i].Effect = effect

@@ -71,7 +71,7 @@ func serviceOf(key model.Object, s *backend.Slice) model.Object {
 	return model.Object{Kind: door.KindService, Namespace: key.Namespace, Name: s.Service()}
 }
 
-// The functions below remove what nobody reads.
+// The functions below remove what no package reads.
 
 // intern makes one of equal texts, for those that many objects have.
 func intern(texts ...*string) {

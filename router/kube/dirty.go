@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// dirtySet collects changes until somebody takes them.
+// dirtySet collects changes until the engine takes them.
 type dirtySet struct {
 	mu      sync.Mutex
 	changes door.Changes

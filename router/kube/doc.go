@@ -3,7 +3,7 @@
 // routes' status.
 //
 // It decides nothing. What it watches is kept as the API server reported it;
-// events only mark keys as dirty, and whoever reads the keys looks at the
+// events only mark keys as dirty, and the reader of the keys looks at the
 // newest state. If the API server goes away, the last state stays readable and
 // the watches resume when it returns.
 //

@@ -39,7 +39,7 @@ type election struct {
 // context of hold ends with the term; the Lease is given up after its return.
 func (e *election) run(ctx context.Context, hold func(context.Context)) error {
 	for {
-		if elected, err := e.claim(ctx); elected {
+		if elected, err := e.acquire(ctx); elected {
 			break
 		} else if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 			return err
@@ -68,7 +68,7 @@ func (e *election) keep(ctx context.Context) error {
 		}
 		began := time.Now()
 		attempt, cancel := context.WithDeadline(ctx, renewed.Add(e.times.renew))
-		still, err := e.claim(attempt)
+		still, err := e.acquire(attempt)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -83,8 +83,8 @@ func (e *election) keep(ctx context.Context) error {
 	}
 }
 
-// claim takes or renews the Lease, unless another replica holds it.
-func (e *election) claim(ctx context.Context) (bool, error) {
+// acquire takes or renews the Lease, unless another replica holds it.
+func (e *election) acquire(ctx context.Context) (bool, error) {
 	if !e.mine() {
 		lease := &coordinationv1.Lease{}
 		if err := e.on(e.client.Get()).Do(ctx).Into(lease); err != nil {

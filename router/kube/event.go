@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// teller writes Events one by one, beside everything else. StatusWriter tells
+// eventWriter writes Events one by one, beside everything else. StatusWriter tells
 // each finding once and bounds their rate, so nothing needs to be summed up.
-type teller struct {
+type eventWriter struct {
 	client rest.Interface
 	source string
-	log    *complainer
+	log    *limitedLog
 	queue  chan *corev1.Event
 }
 
@@ -29,13 +29,13 @@ const (
 	eventPause = 5 * time.Second
 )
 
-func newTeller(client rest.Interface, source string, log *complainer) *teller {
-	return &teller{client: client, source: source, log: log, queue: make(chan *corev1.Event, waitingEvents)}
+func newEventWriter(client rest.Interface, source string, log *limitedLog) *eventWriter {
+	return &eventWriter{client: client, source: source, log: log, queue: make(chan *corev1.Event, waitingEvents)}
 }
 
 // warn makes an event of type Warning about an object. It does not block; when
 // there is no room left the event is lost.
-func (t *teller) warn(about corev1.ObjectReference, reason, message string) {
+func (w *eventWriter) warn(about corev1.ObjectReference, reason, message string) {
 	now := time.Now()
 	at, unique := metav1.NewTime(now), fmt.Sprintf(".%x", now.UnixNano())
 	const longest = 253 // of a name
@@ -44,34 +44,34 @@ func (t *teller) warn(about corev1.ObjectReference, reason, message string) {
 		InvolvedObject: about,
 		Reason:         reason, Message: message, Type: corev1.EventTypeWarning,
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
-		Source: corev1.EventSource{Component: t.source}, ReportingController: t.source,
+		Source: corev1.EventSource{Component: w.source}, ReportingController: w.source,
 	}
 	select {
-	case t.queue <- event:
+	case w.queue <- event:
 	default:
-		t.log.complain("too many events wait for the API server, losing some")
+		w.log.errorLimited("too many events wait for the API server, losing some")
 	}
 }
 
 // run writes events until ctx ends.
-func (t *teller) run(ctx context.Context) {
+func (w *eventWriter) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-t.queue:
-			t.write(ctx, e)
+		case e := <-w.queue:
+			w.write(ctx, e)
 		}
 	}
 }
 
-func (t *teller) write(ctx context.Context, e *corev1.Event) {
+func (w *eventWriter) write(ctx context.Context, e *corev1.Event) {
 	for range eventTries {
-		err := t.client.Post().Namespace(e.Namespace).Resource("events").Body(e).Do(ctx).Error()
+		err := w.client.Post().Namespace(e.Namespace).Resource("events").Body(e).Do(ctx).Error()
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		t.log.complain("cannot write an event", "object", e.Namespace+"/"+e.InvolvedObject.Name, "reason", e.Reason, "err", err)
+		w.log.errorLimited("cannot write an event", "object", e.Namespace+"/"+e.InvolvedObject.Name, "reason", e.Reason, "err", err)
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) {
 			return // the API server has answered
 		}

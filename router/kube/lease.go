@@ -27,7 +27,7 @@ func (s *StatusWriter) Run(ctx context.Context) error {
 		usable, err := s.leaseUsable(ctx)
 		switch {
 		case err != nil:
-			s.log.complain("cannot read the lease of the status writer, retrying", "err", err)
+			s.log.errorLimited("cannot read the lease of the status writer, retrying", "err", err)
 			pause(ctx, s.lease.retry)
 		case usable:
 			s.elect(ctx)
@@ -89,23 +89,23 @@ func (s *StatusWriter) elect(ctx context.Context) {
 		s.write(term)
 	})
 	if err != nil {
-		s.log.complain("cannot take part in the election of the status writer", "err", err)
+		s.log.errorLimited("cannot take part in the election of the status writer", "err", err)
 		pause(ctx, s.lease.retry)
 	}
 }
 
-// complainer logs a recurring error at most once a minute per message.
-type complainer struct {
+// limitedLog logs a recurring error at most once a minute per message.
+type limitedLog struct {
 	*slog.Logger
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-func newComplainer(log *slog.Logger) *complainer {
-	return &complainer{Logger: log, last: map[string]time.Time{}}
+func newLimitedLog(log *slog.Logger) *limitedLog {
+	return &limitedLog{Logger: log, last: map[string]time.Time{}}
 }
 
-func (c *complainer) complain(message string, args ...any) {
+func (c *limitedLog) errorLimited(message string, args ...any) {
 	c.mu.Lock()
 	last, before := c.last[message]
 	silent := before && time.Since(last) < time.Minute
@@ -118,7 +118,7 @@ func (c *complainer) complain(message string, args ...any) {
 	}
 }
 
-func (c *complainer) once(message string, args ...any) {
+func (c *limitedLog) once(message string, args ...any) {
 	c.mu.Lock()
 	_, before := c.last[message]
 	c.last[message] = time.Now()

@@ -28,10 +28,10 @@ type feed struct {
 	// example is a value of the watched type.
 	example runtime.Object
 	store   cache.ReflectorStore
-	// failed, if set, is told each refusal of a list or watch.
+	// failed, if set, receives each refusal of a list or watch.
 	failed func(error)
 	// absent, if set, makes it no error that the API server does not have the
-	// resource, and is told so.
+	// resource, and reports that.
 	absent func()
 	// slowest is the longest pause between attempts.
 	slowest time.Duration

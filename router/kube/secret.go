@@ -40,7 +40,7 @@ func (e *SecretError) Error() string {
 }
 
 // Pending reports whether it is too early to say anything: package door/route asks
-// for this method, so that no user is told of a Secret that is just being read.
+// for this method, so that no user gets a finding about a Secret that is just being read.
 func (e *SecretError) Pending() bool { return e.Unread }
 
 // Unwrap returns the API server's refusal.

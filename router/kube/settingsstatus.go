@@ -50,7 +50,7 @@ func (s *StatusWriter) writeSettings(ctx context.Context) {
 	for {
 		wait := time.Hour
 		if err := s.updateSettings(ctx); err != nil && ctx.Err() == nil {
-			s.log.complain("cannot write the status of the ingress controller, retrying", "err", err)
+			s.log.errorLimited("cannot write the status of the ingress controller, retrying", "err", err)
 			wait = settingsRetry
 		}
 		timer := time.NewTimer(wait)
@@ -76,7 +76,7 @@ func (s *StatusWriter) updateSettings(ctx context.Context) error {
 	if !known || ic == nil {
 		return nil
 	}
-	want, told, differs := settingsCondition(ic.Status.Conditions, findings, metav1.Now().Rfc3339Copy())
+	want, reported, differs := settingsCondition(ic.Status.Conditions, findings, metav1.Now().Rfc3339Copy())
 	if !differs {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (s *StatusWriter) updateSettings(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("write condition %s of IngressController %s: %w", want.Type, ic.Name, err)
 	}
-	for _, f := range told {
+	for _, f := range reported {
 		s.events.warn(corev1.ObjectReference{
 			APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController",
 			Namespace: ic.Namespace, Name: ic.Name, UID: ic.UID, ResourceVersion: ic.ResourceVersion,
@@ -138,6 +138,6 @@ func settingsCondition(current []operatorv1.OperatorCondition, findings []api.Fi
 	if old.Status == want.Status {
 		want.LastTransitionTime = old.LastTransitionTime
 	}
-	told := slices.DeleteFunc(slices.Clone(findings), func(f api.Finding) bool { return strings.Contains(old.Message, f.Text()) })
-	return want, told, old.Status != want.Status || old.Reason != want.Reason || old.Message != want.Message
+	reported := slices.DeleteFunc(slices.Clone(findings), func(f api.Finding) bool { return strings.Contains(old.Message, f.Text()) })
+	return want, reported, old.Status != want.Status || old.Reason != want.Reason || old.Message != want.Message
 }

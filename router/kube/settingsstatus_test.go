@@ -28,20 +28,20 @@ func TestSettingsCondition(t *testing.T) {
 		findings []api.Finding
 		status   operatorv1.ConditionStatus
 		since    metav1.Time
-		told     int
+		reported int
 		differs  bool
 	}{
 		{"first word, all well", []operatorv1.OperatorCondition{other}, nil, operatorv1.ConditionTrue, now, 0, true},
 		{"nothing new", []operatorv1.OperatorCondition{other, well}, nil, operatorv1.ConditionTrue, before, 0, false},
 		{"becomes wrong", []operatorv1.OperatorCondition{well}, []api.Finding{one}, operatorv1.ConditionFalse, now, 1, true},
-		{"told before, as after a restart", []operatorv1.OperatorCondition{ill}, []api.Finding{one}, operatorv1.ConditionFalse, before, 0, false},
+		{"reported before, as after a restart", []operatorv1.OperatorCondition{ill}, []api.Finding{one}, operatorv1.ConditionFalse, before, 0, false},
 		{"one more", []operatorv1.OperatorCondition{ill}, []api.Finding{one, two}, operatorv1.ConditionFalse, before, 1, true},
 		{"only a hint", []operatorv1.OperatorCondition{well}, []api.Finding{hint}, operatorv1.ConditionTrue, before, 0, true},
 		{"mended", []operatorv1.OperatorCondition{ill, other}, nil, operatorv1.ConditionTrue, now, 0, true},
 	} {
-		got, told, differs := settingsCondition(test.current, test.findings, now)
-		if got.Status != test.status || got.LastTransitionTime != test.since || len(told) != test.told || differs != test.differs {
-			t.Errorf("%s: %+v, %d told, differs is %t", test.name, got, len(told), differs)
+		got, reported, differs := settingsCondition(test.current, test.findings, now)
+		if got.Status != test.status || got.LastTransitionTime != test.since || len(reported) != test.reported || differs != test.differs {
+			t.Errorf("%s: %+v, %d reported, differs is %t", test.name, got, len(reported), differs)
 		}
 	}
 }

@@ -44,7 +44,7 @@ type Stats struct {
 	Errors uint64
 	// Events are events that were handed to the API server's client.
 	Events uint64
-	// Leading tells whether this replica writes.
+	// Leading reports whether this replica writes.
 	Leading bool
 	// Queued is the number of routes that wait for a worker.
 	Queued int
@@ -59,8 +59,8 @@ type StatusWriter struct {
 	namespace string
 	identity  string
 	lease     leaseTimes
-	log       *complainer
-	events    *teller
+	log       *limitedLog
+	events    *eventWriter
 	// term is held while this replica writes, so that two terms never overlap.
 	term sync.Mutex
 
@@ -72,7 +72,7 @@ type StatusWriter struct {
 	queue    queue
 	settings settingsReport
 
-	writes, conflicts, failures, told atomic.Uint64
+	writes, conflicts, failures, eventsWritten atomic.Uint64
 }
 
 type queue = workqueue.TypedRateLimitingInterface[model.Object]
@@ -82,13 +82,13 @@ type desired struct {
 	status model.RouteStatus
 	// urgent is true from a change of status until it has been written.
 	urgent bool
-	// repaired is when an entry that somebody else had changed was last put
+	// repaired is when an entry that another program had changed was last put
 	// right.
 	repaired time.Time
 	// judged is true once the findings have been compared with those that
-	// events told, which are in told.
-	judged bool
-	told   []api.Finding
+	// events reported, which are in reported.
+	judged   bool
+	reported []api.Finding
 }
 
 // ahead is the answer to a write that the watch has not delivered yet.
@@ -121,10 +121,10 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		}
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}
-	log := newComplainer(o.Log)
+	log := newLimitedLog(o.Log)
 	s := &StatusWriter{
 		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
-		lease: defaultLeaseTimes, log: log, events: newTeller(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
+		lease: defaultLeaseTimes, log: log, events: newEventWriter(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
 		budget:  newEventBudget(),
 		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
@@ -168,7 +168,7 @@ func (s *StatusWriter) Forget(keys []model.Object) {
 // Stats returns the counters. It may be called at any time.
 func (s *StatusWriter) Stats() Stats {
 	stats := Stats{
-		Writes: s.writes.Load(), Conflicts: s.conflicts.Load(), Errors: s.failures.Load(), Events: s.told.Load(),
+		Writes: s.writes.Load(), Conflicts: s.conflicts.Load(), Errors: s.failures.Load(), Events: s.eventsWritten.Load(),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *StatusWriter) Stats() Stats {
 	return stats
 }
 
-// routeSeen looks again at a route whose object changed, in case somebody else
+// routeSeen looks again at a route whose object changed, in case another program
 // overwrote the entry.
 func (s *StatusWriter) routeSeen(key model.Object) {
 	s.mu.Lock()

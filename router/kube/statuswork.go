@@ -47,7 +47,7 @@ func (s *StatusWriter) process(ctx context.Context, q queue, key model.Object) {
 		return
 	}
 	q.Forget(key)
-	if w.opinion != nil && !s.tell(w) {
+	if w.opinion != nil && !s.writeEvents(w) {
 		// The rate of events is used up; spread the rest.
 		q.AddAfter(key, wait.Jitter(5*time.Second, 3))
 	}
@@ -89,8 +89,8 @@ func (s *StatusWriter) plan(key model.Object) (work, bool) {
 	}
 	if !d.judged && !w.differs {
 		// Somebody, perhaps this router before a restart, has already said the
-		// same about this route, and told the findings with it.
-		d.told = grave(d.status.Findings)
+		// same about this route, and reported the findings with it.
+		d.reported = grave(d.status.Findings)
 	}
 	d.judged = true
 	return w, true
@@ -119,11 +119,11 @@ func (s *StatusWriter) update(ctx context.Context, q queue, w work) bool {
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		// Only a person can change that; the route is served all the same.
 		s.failures.Add(1)
-		s.log.complain("route status refused", "route", w.key.String(), "err", err)
+		s.log.errorLimited("route status refused", "route", w.key.String(), "err", err)
 		q.AddAfter(w.key, wait.Jitter(time.Minute, 1))
 	default:
 		s.failures.Add(1)
-		s.log.complain("cannot write route status, retrying", "route", w.key.String(), "err", err)
+		s.log.errorLimited("cannot write route status, retrying", "route", w.key.String(), "err", err)
 		q.AddRateLimited(w.key)
 	}
 	return false
@@ -179,21 +179,21 @@ func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
 	}
 }
 
-// tell makes events of findings that are new, and reports false if some have
+// writeEvents makes events of findings that are new, and reports false if some have
 // to wait. Findings that disappear make no event.
-func (s *StatusWriter) tell(w work) bool {
+func (s *StatusWriter) writeEvents(w work) bool {
 	now := grave(w.status.Findings)
 	s.mu.Lock()
-	told := w.opinion.told
+	reported := w.opinion.reported
 	s.mu.Unlock()
 	var said []api.Finding
 	complete := true
 	for _, f := range now {
-		if !slices.Contains(told, f) {
-			if complete = complete && s.mayTell(w.key.Namespace); !complete {
+		if !slices.Contains(reported, f) {
+			if complete = complete && s.mayWriteEvent(w.key.Namespace); !complete {
 				break
 			}
-			s.told.Add(1)
+			s.eventsWritten.Add(1)
 			s.events.warn(corev1.ObjectReference{
 				APIVersion: routev1.GroupVersion.String(), Kind: "Route",
 				Namespace: w.key.Namespace, Name: w.key.Name,
@@ -203,12 +203,12 @@ func (s *StatusWriter) tell(w work) bool {
 		said = append(said, f)
 	}
 	s.mu.Lock()
-	w.opinion.told = said
+	w.opinion.reported = said
 	s.mu.Unlock()
 	return complete
 }
 
-func (s *StatusWriter) mayTell(namespace string) bool {
+func (s *StatusWriter) mayWriteEvent(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.budget.take(namespace)

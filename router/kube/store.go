@@ -54,7 +54,7 @@ type store[T comparable] struct {
 // item is what a store keeps of one version of an object.
 type item[T comparable] struct {
 	value T
-	// version tells versions of all objects of a store apart: it is a hash of
+	// version distinguishes versions of all objects of a store: it is a hash of
 	// UID and resource version.
 	version uint64
 }
@@ -71,7 +71,7 @@ func newStore[T comparable](kind model.Kind, keep func(any) (T, bool), changed f
 	}
 }
 
-// whole keeps objects of a type as they are, after strip has removed what nobody
+// whole keeps objects of a type as they are, after strip has removed what no package
 // reads.
 func whole[T any](strip func(*T)) func(any) (*T, bool) {
 	return func(obj any) (*T, bool) {

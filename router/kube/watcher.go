@@ -34,7 +34,7 @@ type Options struct {
 	// Admitted returns the spec that the operator admitted last, or nil if that
 	// is not known. It holds if the router starts beside one that is refused.
 	Admitted func() *operatorv1.IngressControllerSpec
-	// Accepted is told each spec that this router has begun to use; may be nil.
+	// Accepted receives each spec that this router has begun to use; may be nil.
 	Accepted func(*operatorv1.IngressControllerSpec)
 	// Log defaults to slog's default logger.
 	Log *slog.Logger
@@ -63,9 +63,9 @@ type Watcher struct {
 	// object is deleted.
 	controller atomic.Pointer[operatorv1.IngressController]
 	admitted   admitted
-	// routeSeen is told each route event, those without effect included.
+	// routeSeen receives each route event, those without effect included.
 	routeSeen atomic.Pointer[func(model.Object)]
-	// controllerSeen is told each event of the IngressController.
+	// controllerSeen receives each event of the IngressController.
 	controllerSeen atomic.Pointer[func()]
 
 	mu sync.Mutex

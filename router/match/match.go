@@ -11,7 +11,7 @@
 //	prefix /foo        h/foo/         /foo, /foo/, /foo/x, not /foobar
 //	exact  /foo        h/foo/#        /foo
 //	prefix /foo/       h/foo/         /foo/, /foo/x; a shield h/foo/# gives
-//	                                  /foo to whoever would have it otherwise
+//	                                  /foo to the route that would have it otherwise
 //
 // Where routes of a host protect something (Guard), its table has the same keys
 // once more, for normalised paths: percent-encoded, "/" included, so that the

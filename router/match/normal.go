@@ -105,9 +105,9 @@ func (t Table) Guard(host string, rules []Rule) {
 	t.add(host+normalRoot, Miss)
 }
 
-// Place returns what two rules of one host share if they are for the same
+// NormalKey returns what two rules of one host share if they are for the same
 // paths, however these are written.
-func (r Rule) Place() string {
+func (r Rule) NormalKey() string {
 	if path, ok := Normal(r.Path); ok && !r.root() {
 		r.Path = path
 	}

@@ -103,8 +103,8 @@ func ByAge(a, b *Claim) int {
 // Older reports whether c has the better right to a host than o.
 func (c *Claim) Older(o *Claim) bool { return ByAge(c, o) < 0 }
 
-// Guard tells what a claim keeps out by client, as text: claims with the same
-// text keep out the same. It is empty for a claim that is open to everybody.
+// Guard returns what a claim keeps out by client, as text: claims with the same
+// text keep out the same clients. It is empty for a claim that is open to all.
 func (c *Claim) Guard() string {
 	p := &c.Backend.Policy
 	switch {

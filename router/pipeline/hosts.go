@@ -11,10 +11,10 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// families returns the hosts to decide, in groups that must be decided
+// hostGroups returns the hosts to decide, in groups that must be decided
 // together: a host alone, or with the wildcard host that covers it and all
 // others that this one covers.
-func (p *Pipeline) families(hosts map[string]struct{}) [][]string {
+func (p *Pipeline) hostGroups(hosts map[string]struct{}) [][]string {
 	var out [][]string
 	wild := map[string]struct{}{}
 	for host := range hosts {
@@ -34,10 +34,10 @@ func (p *Pipeline) families(hosts map[string]struct{}) [][]string {
 	return out
 }
 
-// decide decides a family of hosts again.
-func (p *Pipeline) decide(family []string, scope *plan.Scope, touched model.Objects) {
-	claims := make(map[string][]*model.Claim, len(family))
-	for _, host := range family {
+// decide decides a group of hosts again.
+func (p *Pipeline) decide(group []string, scope *plan.Scope, touched model.Objects) {
+	claims := make(map[string][]*model.Claim, len(group))
+	for _, host := range group {
 		claims[host] = nil
 		for _, c := range p.claims[host] {
 			claims[host] = append(claims[host], c)

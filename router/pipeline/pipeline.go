@@ -44,14 +44,14 @@ type Pipeline struct {
 	// caUses counts the backends that each CA verifies.
 	caUses map[string]int
 	want   *plan.State
-	// keeping are the objects that are not served as they are now, restored
+	// fallenBack are the objects that are not served as they are now, restored
 	// those that a former process left so.
-	keeping  model.Objects
-	restored map[model.Object]Kept
-	// paces shares out the health checks of each namespace.
-	paces paces
-	// early are results of objects that are about to be taken in.
-	early map[model.Object]early
+	fallenBack model.Objects
+	restored   map[model.Object]Saved
+	// checkShares shares out the health checks of each namespace.
+	checkShares checkShares
+	// ingested are results of objects that are about to be taken in.
+	ingested map[model.Object]ingested
 }
 
 // tracked is what the pipeline knows of one object of a door's kind.
@@ -84,7 +84,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), keeping: model.Objects{}, paces: newPaces(), secretsChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, checkShares: newCheckShares(), secretsChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -143,7 +143,7 @@ func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, model.Objects) {
 	ch = p.Resolve(ch)
 	dirty := p.dirty(ch)
-	p.forgive(dirty, ch)
+	p.clearRefusals(dirty, ch)
 	scope, touched := p.update(dirty, ch.All)
 	if ch.All {
 		p.restored = nil // what is not here now is gone
@@ -155,13 +155,13 @@ func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, model.Objects) {
 // true every host: the settings may decide otherwise.
 func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Objects) {
 	scope, touched, hosts := plan.NewScope(), model.Objects{}, map[string]struct{}{}
-	p.ingestEarly(dirty)
+	p.ingestInParallel(dirty)
 	for key := range dirty {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
 	}
-	p.early = nil
-	for key := range p.paces.settle(p.settings, all) {
+	p.ingested = nil
+	for key := range p.checkShares.settle(p.settings, all) {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
 	}
@@ -170,8 +170,8 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			hosts[host] = struct{}{}
 		}
 	}
-	for _, family := range p.families(hosts) {
-		p.decide(family, scope, touched)
+	for _, group := range p.hostGroups(hosts) {
+		p.decide(group, scope, touched)
 	}
 	for key := range touched {
 		p.serve(key, scope)
@@ -227,19 +227,19 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 		before = r.result
 	}
 	old := before.Claims
-	delete(p.keeping, key)
+	delete(p.fallenBack, key)
 	object := p.src.Object(key)
 	if object == nil {
 		if r != nil {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
-			p.claim(key, old, nil, hosts)
+			p.replaceClaims(key, old, nil, hosts)
 		}
 		return
 	}
 	if r == nil || r.result.UID != string(object.GetUID()) {
 		if r != nil {
-			p.claim(key, old, nil, hosts)
+			p.replaceClaims(key, old, nil, hosts)
 			old = nil
 			*r = tracked{door: d, served: r.served}
 		} else {
@@ -250,10 +250,10 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	}
 	r.result = p.ingestOrKeep(r, key, object)
 	if r.kept() {
-		p.keeping[key] = struct{}{}
+		p.fallenBack[key] = struct{}{}
 	}
 	p.depend(key, before, r.result)
-	p.claim(key, old, r.result.Claims, hosts)
+	p.replaceClaims(key, old, r.result.Claims, hosts)
 }
 
 // depend notes what an object depends on.
@@ -263,9 +263,9 @@ func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 	}
 }
 
-// claim replaces the claims of an object.
-func (p *Pipeline) claim(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
-	p.paces.set(key, now)
+// replaceClaims replaces the claims of an object.
+func (p *Pipeline) replaceClaims(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
+	p.checkShares.set(key, now)
 	for _, o := range old {
 		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {
 			p.claims[o.Host] = slices.DeleteFunc(p.claims[o.Host], func(other *model.Claim) bool { return other.ID() == o.ID() })
@@ -300,7 +300,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 
 // sameRight reports whether two versions of a claim lead to the same decision
 // about their host and the same values of its keys, because they differ at most
-// in servers and what is no key's.
+// in servers and values that belong to no key.
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && len(a.Split)+len(b.Split) == 0 && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.RedirectStatus == b.RedirectStatus && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&

@@ -177,7 +177,7 @@ func (d *differ) servers(backend string, have, want *Backend) {
 	}
 }
 
-// fitness takes back what somebody has told HAProxy about a server.
+// fitness takes back what another program has set about a server in HAProxy.
 func (d *differ) fitness(backend, name string, have, want *Server) {
 	if have.Unchecked && !want.Unchecked {
 		d.add(ServerCheck{Backend: backend, Name: name})

@@ -57,7 +57,7 @@ type State struct {
 	CAs   map[string]string
 	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
 	Lines map[string]string
-	// Repairs are steps that put right what somebody has changed in the parts
+	// Repairs are steps that put right what another program has changed in the parts
 	// of HAProxy that are no route's. Only live states have them.
 	Repairs []Step
 	// Broken says what of those parts only a new process puts right, or is

@@ -24,7 +24,7 @@ type (
 	CertDel struct{ ID string }
 	// CAPut creates a CA bundle.
 	CAPut struct{ ID, PEM string }
-	// CASet puts the content of one right that somebody has changed.
+	// CASet puts the content of one right that another program has changed.
 	CASet struct{ ID, PEM string }
 	// CADel deletes one that no server uses.
 	CADel struct{ ID string }
@@ -66,7 +66,7 @@ type (
 	ServerReady struct{ Backend, Name string }
 	// ServerCheck lets the health checks of a server run.
 	ServerCheck struct{ Backend, Name string }
-	// ServerUp calls a server healthy that nobody checks.
+	// ServerUp calls a server healthy that has no health checks.
 	ServerUp struct{ Backend, Name string }
 	// ServerDrain gives a server no new sessions.
 	ServerDrain struct{ Backend, Name string }

@@ -12,7 +12,7 @@ import (
 //
 // One namespace adds only so many keys to the table in a while, those of sources
 // that were not there; they alone cost a look at what it has added. Further ones
-// of its keys are counted in a second table. So nobody's counters are driven out
+// of its keys are counted in a second table. So no client's counters are driven out
 // by a flood from many sources to a route of another namespace, except where both
 // namespaces have that many clients.
 func limitRules(s Settings) []string {

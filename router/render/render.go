@@ -64,20 +64,20 @@ func (l Layout) MapFile(m plan.Map) string {
 // after which "del ssl crt-list" would expect a line number (3.4.7).
 // Underscores stand for them, which names of Kubernetes objects do not have.
 func (l Layout) CertFile(id string) string {
-	if file, ok := strings.CutPrefix(id, foreign); ok {
+	if file, ok := strings.CutPrefix(id, unmanaged); ok {
 		return file
 	}
 	return filepath.Join(l.CertsDir(), strings.ReplaceAll(id, ":", "_")+".pem")
 }
 
-// foreign begins the ID of what the router did not make. No name of a
+// unmanaged begins the ID of what the router did not make. No name of a
 // Kubernetes object has it.
-const foreign = "@"
+const unmanaged = "@"
 
-// Foreign returns the ID of a certificate, or a line of the list ("FILE:LINE"),
-// that somebody else made in HAProxy. It only ever stands in live states, and
+// Unmanaged returns the ID of a certificate, or a line of the list ("FILE:LINE"),
+// that another program made in HAProxy. It only occurs in live states, and
 // CertFile gives its name back.
-func Foreign(name string) string { return foreign + name }
+func Unmanaged(name string) string { return unmanaged + name }
 
 // CertID returns the ID of the certificate that CertFile names.
 func (l Layout) CertID(file string) (string, bool) {

@@ -58,9 +58,9 @@ func CheckEntry(key, value string) error {
 	case key == "" || value == "":
 		return fmt.Errorf("an empty key or value beside %q", shorten(key+value))
 	case strings.IndexByte(key, ' ') >= 0 || key[0] == '#':
-		return fmt.Errorf("a blank in, or # before, the key %q", shorten(key))
+		return fmt.Errorf("a space in, or # before, the key %q", shorten(key))
 	case value[0] == ' ' || value[len(value)-1] == ' ':
-		return fmt.Errorf("a blank around the value %q", shorten(value))
+		return fmt.Errorf("a space around the value %q", shorten(value))
 	}
 	return errors.Join(CheckText(key), CheckText(value))
 }

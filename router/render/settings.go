@@ -134,7 +134,7 @@ type HTTP struct {
 	// UniqueIDName is the request header that gets a text of UniqueIDFormat.
 	UniqueIDName, UniqueIDFormat string
 	// CaseAdjustments are header names as HTTP/1 clients, and pods of routes
-	// that ask for it, shall see them.
+	// that ask for it, see them.
 	CaseAdjustments []string
 	// RequestHeaders change before those of a route, ResponseHeaders after.
 	RequestHeaders, ResponseHeaders []model.HeaderAction

@@ -38,7 +38,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
 	s = s.withDefaults()
-	data, base := skeletonData(s, l, caps), Base{Files: baseFiles(s, l)}
+	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l)}
 	var body bytes.Buffer
 	write := func(description string) error {
 		if data.Head, err = buildHead(s, l, caps, description); err != nil {
@@ -92,8 +92,8 @@ func (l Layout) notFoundFile() string  { return filepath.Join(l.PagesDir(), "404
 func (l Layout) clientCAFile() string  { return filepath.Join(l.Dir, "client-ca.pem") }
 func (l Layout) clientCRLFile() string { return filepath.Join(l.Dir, "client-crl.pem") }
 
-// skeleton is what the template prints. The lists are lines.
-type skeleton struct {
+// templateData is what the template prints. The lists are lines.
+type templateData struct {
 	// Mode, CookieName and CookieAttributes are places in a policy record,
 	// Restricted a letter of its mode.
 	Mode, CookieName, CookieAttributes model.Field
@@ -145,8 +145,8 @@ type profile struct {
 	Options               []string
 }
 
-func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
-	d := &skeleton{
+func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData {
+	d := &templateData{
 		Mode: model.FieldMode, CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes, Restricted: model.FlagRestricted,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
@@ -173,7 +173,7 @@ func skeletonData(s Settings, l Layout, caps plan.Capabilities) *skeleton {
 	return d
 }
 
-// closesIdle reports whether a client whose connection is idle hears of its end with
+// closesIdle reports whether an idle connection of a client is closed with
 // the next answer, because a plain close could cross its next request. Where reloads
 // are part of every day, this is always so. The price is that the old process, also
 // at the end of a pod, stays until idle clients have left.
@@ -181,7 +181,7 @@ func closesIdle(s Settings, caps plan.Capabilities) bool {
 	return !caps.DynamicBackends || s.HTTP.DeferClose
 }
 
-func (d *skeleton) addProfile(p model.Profile, s Settings) {
+func (d *templateData) addProfile(p model.Profile, s Settings) {
 	r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: milliseconds(p.Tunnel)}
 	if p.TCP {
 		if p.Tunnel == 0 {

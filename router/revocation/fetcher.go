@@ -49,8 +49,8 @@ type Fetcher struct {
 	client *http.Client
 	wake   chan struct{}
 
-	// told is what Lists had when Changed was last called; only Run uses it.
-	told settings.Revocations
+	// reported is what Lists had when Changed was last called; only Run uses it.
+	reported settings.Revocations
 
 	mu      sync.Mutex
 	bundle  string
@@ -187,8 +187,8 @@ func (f *Fetcher) round(ctx context.Context) time.Duration {
 		}
 	}
 	closeOnce(tried)
-	if now := f.Lists(); now.Lists != f.told.Lists || !slices.Equal(now.Problems, f.told.Problems) {
-		f.told = now
+	if now := f.Lists(); now.Lists != f.reported.Lists || !slices.Equal(now.Problems, f.reported.Problems) {
+		f.reported = now
 		f.o.Changed()
 	}
 	wait := forever

@@ -51,7 +51,7 @@ func sources(value string) (lines string, bad []string) {
 	return strings.Join(slices.Compact(good), "\n"), bad
 }
 
-// exemptSources reads who has no limits. What cannot be read has them.
+// exemptSources reads the sources without limits. An entry that cannot be read has them.
 func (r *reader) exemptSources(field, value string) {
 	good, bad := sources(value)
 	r.out.Render.Clients.Exempt = good
@@ -60,7 +60,7 @@ func (r *reader) exemptSources(field, value string) {
 	}
 }
 
-// proxySources reads who may speak the PROXY protocol. If there is no usable
+// proxySources reads the sources that may use the PROXY protocol. If there is no usable
 // network, no source may.
 func (r *reader) proxySources(field, value string) {
 	good, bad := sources(value)

@@ -89,7 +89,7 @@ func (r *reader) override(field, key, value string) {
 	}
 }
 
-// withoutEffect tells of fields that are set and mean nothing here.
+// withoutEffect reports fields that are set and mean nothing here.
 func (r *reader) withoutEffect() {
 	t := &r.spec.TuningOptions
 	if t.ReloadInterval.Duration != 0 {

@@ -107,7 +107,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 }
 
 // destinationCA reads the CA of pods whose routes bring none. Where it cannot
-// be read such routes are refused, lest pods that were verified are trusted.
+// be read such routes are refused, so that pods that were verified are not trusted.
 func (r *reader) destinationCA() {
 	if r.flags.DestinationCA == "" {
 		return

@@ -79,7 +79,7 @@ func (s *Store) Read(name string, most int, use func([]byte) error) bool {
 	if err == nil {
 		return true
 	}
-	s.Log.Error("discarding what a former process of the router kept: it is not as it was written", "file", name, "err", err)
+	s.Log.Error("discarding a state file of the former router process: its content is not as it was written", "file", name, "err", err)
 	if s.Discarded != nil {
 		s.Discarded(name)
 	}

@@ -27,7 +27,7 @@ func TestExplainCluster(t *testing.T) {
 	readable(t, admin, ns, "missing")
 	explainObjects(t, admin, ns)
 	url := "https://" + ns + ".example.com/"
-	ask := func(user string) (*explain.World, *explain.Explanation) {
+	ask := func(user string) (*explain.Snapshot, *explain.Explanation) {
 		t.Helper()
 		config, err := server.RESTConfig()
 		if err != nil {
@@ -41,7 +41,7 @@ func TestExplainCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := explain.NewWorld(objects, explain.Options{Now: time.Now()})
+		w, err := explain.NewSnapshot(objects, explain.Options{Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func (c *core) equalsFull(t testing.TB) error {
 	if err != nil {
 		return err
 	}
-	kept, err := full.ParseKept(text)
+	kept, err := full.ParseSaved(text)
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (c *core) equalsFull(t testing.TB) error {
 }
 
 // keeping is what the pipeline keeps for the next process.
-func (c *core) keeping() (all []pipeline.Kept) {
+func (c *core) keeping() (all []pipeline.Saved) {
 	for _, key := range c.cluster.All() {
-		if k, ok := c.pipeline.Kept(key); ok {
+		if k, ok := c.pipeline.Saved(key); ok {
 			all = append(all, k)
 		}
 	}

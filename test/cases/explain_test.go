@@ -15,7 +15,7 @@ import (
 )
 
 // explainer decides what kubectl fairlead would see of a cluster.
-func explainer(t *testing.T, m *memory) *explain.World {
+func explainer(t *testing.T, m *memory) *explain.Snapshot {
 	t.Helper()
 	o := explain.NewObjects()
 	m.mu.Lock()
@@ -47,7 +47,7 @@ func explainer(t *testing.T, m *memory) *explain.World {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-certs-" + settings.RouterName},
 		Data:       map[string][]byte{"tls.crt": []byte(leaf.certPEM), "tls.key": []byte(leaf.keyPEM)},
 	})
-	w, err := explain.NewWorld(o, explain.Options{Router: settings.RouterName, Now: time.Now()})
+	w, err := explain.NewSnapshot(o, explain.Options{Router: settings.RouterName, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (c *core) history() change {
 	return ch
 }
 
-func explainURL(t *testing.T, w *explain.World, url string) *explain.Explanation {
+func explainURL(t *testing.T, w *explain.Snapshot, url string) *explain.Explanation {
 	t.Helper()
 	r, err := explain.ParseRequest(explain.RequestArgs{URL: url})
 	if err != nil {

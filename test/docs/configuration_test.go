@@ -74,7 +74,7 @@ func renderExample(t *testing.T, version string) *explain.Rendered {
 	}
 	r := manifest.NewReader("shop")
 	r.Read("example.yaml", text)
-	w, err := explain.NewWorld(r.Objects(), explain.Options{Domain: "apps.example.com", Now: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)})
+	w, err := explain.NewSnapshot(r.Objects(), explain.Options{Domain: "apps.example.com", Now: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func decide(t *testing.T, e example, ofPage *explain.Objects) int {
 	}
 	// The age of manifests without one is their order.
 	now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
-	w, err := explain.NewWorld(o, explain.Options{Domain: "apps.example.com", Now: now})
+	w, err := explain.NewSnapshot(o, explain.Options{Domain: "apps.example.com", Now: now})
 	if err != nil {
 		t.Errorf("%s:%d: %v", e.page, e.line, err)
 		return 0

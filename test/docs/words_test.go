@@ -33,7 +33,10 @@ var words = []word{
 	{whole(`everybody`), `the noun: "all clients", "all Routes"`},
 	{whole(`(?:is|are) none of`), `"unknown …; use one of: …"`},
 	{whole(`likewise`), `"also", "the same holds for"`},
-	{whole(`tells|told|hears|heard`), `"reports", "announces", "sends", "receives"`},
+	{whole(`tells?|told|telling|hears?|heard`), `"reports", "announces", "sends", "receives", "distinguishes"`},
+	{whole(`what (?:is|are) (?:no|none)`), `the noun, not a clause in its place: "other Routes", "unmanaged certificates"`},
+	{regexp.MustCompile(`(?i)((?:\b(?:by|to|for|of)|[:;,]) who)\b`), `the noun: "the user who", "the client that", "the owner"`},
+	{whole(`blanks`), `"space", "separated by spaces"`},
 	{whole(`st(?:ands?|ood) up`), `"starts", "is made"`},
 	{whole(`heed(?:s|ed)?`), `"honours", "follows"`},
 	{whole(`mend(?:s|ed)?`), `"fix", "repair"`},
@@ -82,7 +85,7 @@ var unclean = map[string]string{
 
 	"lbprovider/cloud/aws/stack/annotation.go": "a value of users, and the page above",
 	"lbprovider/inspect/text.go":               "cases hold these words",
-	"router/door/ingress/foreigntable.go":      "cases hold these words",
+	"router/door/ingress/vendortable.go":       "cases hold these words",
 	"router/door/ingress/tls.go":               "cases hold these words",
 	"router/policy/allowlist.go":               "cases hold these words",
 }
@@ -213,6 +216,8 @@ func TestWordsAreFound(t *testing.T) {
 		{"except", "all, save the first; no change save that it moves", []string{", save", "save that"}},
 		{"to save is allowed", "It saves memory. Save the file.", nil},
 		{"a person for a program", "Whoever writes tells Somebody; nobody mends it", []string{"Whoever", "nobody", "Somebody", "tells", "mends"}},
+		{"a clause for a noun", "It deletes what is no route's, by who writes it; the user who reads it.", []string{"what is no", "by who"}},
+		{"to tell, to hear, blanks", "Programs cannot tell; they hear blanks. Tellers fill in blanket forms.", []string{"tell", "hear", "blanks"}},
 		{"within a word", "the newest, a parcel, apartment, marshalled, re-parted", nil},
 		{"code", "`is none of` [x](somebody.md)\n\n```text\nnobody\n```\n\n    anew\n\nhence", []string{"hence"}},
 	} {

@@ -47,7 +47,7 @@ func TestExplain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := explain.NewWorld(objects, explain.Options{Router: "default", Now: time.Now()})
+			w, err := explain.NewSnapshot(objects, explain.Options{Router: "default", Now: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 }
 
 // explain compares one request, and once more with the cookie that it gave.
-func (b *bed) explain(t *testing.T, w *explain.World, d *dice, seen map[string]int) {
+func (b *bed) explain(t *testing.T, w *explain.Snapshot, d *dice, seen map[string]int) {
 	t.Helper()
 	r, args := d.request(b)
 	for range 2 {
@@ -137,7 +137,7 @@ func (d *dice) request(b *bed) (rig.Request, explain.RequestArgs) {
 	return rig.Request{Method: pick(d, http.MethodGet, http.MethodPost), Path: t.path, From: args.ClientIP}, args
 }
 
-func explanation(t *testing.T, w *explain.World, args explain.RequestArgs) *explain.Explanation {
+func explanation(t *testing.T, w *explain.Snapshot, args explain.RequestArgs) *explain.Explanation {
 	t.Helper()
 	request, err := explain.ParseRequest(args)
 	if err != nil {

@@ -157,7 +157,7 @@ func receivedProblem(p bgp.Peer, code, subcode uint8, text string) string {
 	case code == packet.BGP_ERROR_OPEN_MESSAGE_ERROR && subcode == packet.BGP_ERROR_SUB_UNACCEPTABLE_HOLD_TIME:
 		return "the peer does not accept the hold time"
 	case code == packet.BGP_ERROR_HOLD_TIMER_EXPIRED:
-		return "the peer did not hear of this node for longer than the hold time"
+		return "the peer received nothing from this node for longer than the hold time"
 	case code == packet.BGP_ERROR_CEASE && subcode == packet.BGP_ERROR_SUB_ADMINISTRATIVE_SHUTDOWN:
 		told = "the session is shut down there"
 	case code == packet.BGP_ERROR_CEASE && subcode == packet.BGP_ERROR_SUB_PEER_DECONFIGURED:

@@ -15,11 +15,11 @@ type metrics struct {
 	classless, unmanaged *prometheus.Desc
 
 	mu    sync.Mutex
-	known map[client.ObjectKey]facts
+	known map[client.ObjectKey]ingressRecord
 }
 
-// facts are those about one Ingress.
-type facts struct {
+// ingressRecord is what the metrics say about one Ingress.
+type ingressRecord struct {
 	classless, managed bool
 	// hosts are those of its Routes by name.
 	hosts map[string]string
@@ -31,7 +31,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			"Whether an Ingress has no spec.ingressClassName (1) or has one (0).", []string{"name", "namespace"}, nil),
 		unmanaged: prometheus.NewDesc("openshift_ingress_to_route_controller_route_with_unmanaged_owner",
 			"Whether the Ingress that a Route belongs to is another controller's (1) or ours (0).", []string{"name", "namespace", "host"}, nil),
-		known: map[client.ObjectKey]facts{},
+		known: map[client.ObjectKey]ingressRecord{},
 	}
 	if registry == nil {
 		return m, nil
@@ -41,7 +41,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 
 // set counts an Ingress and the Routes that belong to it.
 func (m *metrics) set(i *networkingv1.Ingress, routes map[string]*routev1.Route, managed bool) {
-	f := facts{classless: i.Spec.IngressClassName == nil || *i.Spec.IngressClassName == "", managed: managed, hosts: make(map[string]string, len(routes))}
+	f := ingressRecord{classless: i.Spec.IngressClassName == nil || *i.Spec.IngressClassName == "", managed: managed, hosts: make(map[string]string, len(routes))}
 	for name, r := range routes {
 		f.hosts[name] = r.Spec.Host
 	}

@@ -92,9 +92,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	current, refused, err := r.serve(ctx, i, owned, out.Routes)
 	if errors.Is(err, errBudgetUsed) {
-		r.notices.Tell(i, append(out.Findings, *routeFinding(i, api.ReasonIngressTooLarge,
+		r.notices.Publish(i, append(out.Findings, *routeFinding(i, api.ReasonIngressTooLarge,
 			"for the Ingresses of the namespace too many Routes were written in a short time",
-			"what does not close a path is written slowly")))
+			"changes that do not close a path are written slowly")))
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -104,19 +104,19 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	findings := slices.Concat(out.Findings, withoutEchoes(ingress.Refusals(i, current), out.Findings))
 	if len(refused) > 0 && r.granted.settling(req.NamespacedName) {
-		r.notices.Tell(i, findings)
+		r.notices.Publish(i, findings)
 		return reconcile.Result{RequeueAfter: accessRetry}, nil // What is refused now may be granted already.
 	}
-	told := r.notices.Tell(i, slices.Concat(findings, refused))
-	if unwatched || len(refused) > 0 || out.Cut || !told {
+	published := r.notices.Publish(i, slices.Concat(findings, refused))
+	if unwatched || len(refused) > 0 || out.Cut || !published {
 		return reconcile.Result{RequeueAfter: unwatchedRecheck}, nil
 	}
 	return reconcile.Result{}, nil
 }
 
 // withoutEchoes drops what routers say of a Secret that is reported already.
-func withoutEchoes(refusals, told []api.Finding) []api.Finding {
-	if !slices.ContainsFunc(told, func(f api.Finding) bool { return f.Reason == api.ReasonCertificateInvalid }) {
+func withoutEchoes(refusals, published []api.Finding) []api.Finding {
+	if !slices.ContainsFunc(published, func(f api.Finding) bool { return f.Reason == api.ReasonCertificateInvalid }) {
 		return refusals
 	}
 	return slices.DeleteFunc(refusals, func(f api.Finding) bool { return f.Reason == api.ReasonExternalCertificateValidationFailed })

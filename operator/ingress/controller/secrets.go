@@ -107,7 +107,7 @@ func (s *secrets) read(ctx context.Context, key client.ObjectKey, copied []strin
 	live := &corev1.Secret{}
 	if err := s.contents.Get(ctx, key, live); err != nil {
 		if apierrors.IsNotFound(err) {
-			return known, false, 0, nil // The watch will tell of that, too.
+			return known, false, 0, nil // The watch reports that, too.
 		}
 		return known, false, 0, fmt.Errorf("read Secret %s: %w", key, err)
 	}

@@ -75,7 +75,7 @@ func (r *reconciler) apply(ctx context.Context, i *networkingv1.Ingress, owned m
 	}
 	t := &turn{room: turnWrites}
 	end := r.writeAll(ctx, i, owned, closing, t)
-	gone := unclaimed(owned, desired)
+	gone := replaced(owned, desired)
 	if end == nil && len(gone) <= mostLeft {
 		end = r.writeAll(ctx, i, owned, others, t)
 	}
@@ -141,20 +141,20 @@ func (t *turn) wrote(live, route *routev1.Route, finding *api.Finding, err error
 	}
 }
 
-// unclaimed returns the Routes that can go though desired ones are not written yet:
+// replaced returns the Routes that can go though desired ones are not written yet:
 // their paths are of no desired Route, or of one that is there.
-func unclaimed(owned map[string]*routev1.Route, desired []*routev1.Route) map[string]*routev1.Route {
-	type place struct{ host, path string }
-	missing, wanted := map[place]bool{}, map[string]bool{}
+func replaced(owned map[string]*routev1.Route, desired []*routev1.Route) map[string]*routev1.Route {
+	type hostPath struct{ host, path string }
+	missing, wanted := map[hostPath]bool{}, map[string]bool{}
 	for _, d := range desired {
 		wanted[d.Name] = true
 		if owned[d.Name] == nil {
-			missing[place{d.Spec.Host, d.Spec.Path}] = true
+			missing[hostPath{d.Spec.Host, d.Spec.Path}] = true
 		}
 	}
 	gone := map[string]*routev1.Route{}
 	for name, route := range owned {
-		if route.DeletionTimestamp.IsZero() && !wanted[name] && !missing[place{route.Spec.Host, route.Spec.Path}] {
+		if route.DeletionTimestamp.IsZero() && !wanted[name] && !missing[hostPath{route.Spec.Host, route.Spec.Path}] {
 			gone[name] = route
 		}
 	}

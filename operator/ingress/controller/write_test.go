@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestUnclaimed: what goes before the desired Routes are written serves nothing
+// TestReplaced: what goes before the desired Routes are written serves nothing
 // that these ask for.
-func TestUnclaimed(t *testing.T) {
+func TestReplaced(t *testing.T) {
 	t.Parallel()
 	route := func(name, host, path string) *routev1.Route {
 		return &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: routev1.RouteSpec{Host: host, Path: path}}
@@ -24,7 +24,7 @@ func TestUnclaimed(t *testing.T) {
 		owned[r.Name] = r
 	}
 	desired := []*routev1.Route{route("kept", "h", "/kept"), route("new-of-moves", "h", "/moves"), route("new-of-moved", "h", "/moved"), route("new", "h", "/new")}
-	got := slices.Sorted(maps.Keys(unclaimed(owned, desired)))
+	got := slices.Sorted(maps.Keys(replaced(owned, desired)))
 	if d := cmp.Diff([]string{"elsewhere", "gone", "moved"}, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

@@ -30,7 +30,7 @@ var embedding = []struct {
 }
 
 // Metadata reports whether an address, or the IPv4 address within it, is
-// link-local or a cloud's metadata service. The router calls neither, whoever
+// link-local or a cloud's metadata service. The router calls neither, whichever object
 // names them.
 func Metadata(a netip.Addr) bool {
 	v4, embedded := unwrap(a)

@@ -42,7 +42,7 @@ func meaningful(annotations map[string]string) map[string]string {
 
 // routeAnnotations are the annotations of the Ingress that mean something, what
 // says which Route it is, and the list of them.
-func (c *conversion) routeAnnotations(key claim) map[string]string {
+func (c *conversion) routeAnnotations(key hostPath) map[string]string {
 	annotations := meaningful(c.in.Ingress.Annotations)
 	switch {
 	case key.exact:

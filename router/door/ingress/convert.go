@@ -67,7 +67,7 @@ type Output struct {
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
 	c := newConversion(in)
-	if !c.foreign() {
+	if !c.carryVendorAnnotations() {
 		return Output{Findings: c.findings}
 	}
 	in = c.in
@@ -79,17 +79,17 @@ func Convert(in Input) Output {
 		c.rule(i, rule)
 	}
 	c.defaults()
-	c.tellSize()
+	c.reportSize()
 	return Output{Routes: c.routes, Findings: c.findings, Cut: c.in.Limits.Namespace && (c.tooMany > 0 || c.secretsLeft > 0)}
 }
 
 func newConversion(in Input) *conversion {
 	in.Limits = in.Limits.Or(DefaultLimits())
-	return &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[claim]int{}, verdicts: map[string]Verdict{}}
+	return &conversion{in: in, seen: map[api.Finding]bool{}, taken: map[hostPath]int{}, verdicts: map[string]Verdict{}}
 }
 
-// claim is what a path asks for; two paths with equal claims mean the same.
-type claim struct {
+// hostPath is what a path asks for; two paths with equal ones mean the same.
+type hostPath struct {
 	// host is empty for any host.
 	host, path string
 	exact      bool
@@ -104,7 +104,7 @@ type conversion struct {
 	fields   []string // the field of each route
 	findings []api.Finding
 	seen     map[api.Finding]bool
-	taken    map[claim]int
+	taken    map[hostPath]int
 	// only names the one IngressController for the Routes, or is empty.
 	only string
 	// copies puts certificates into the Routes, keys included.
@@ -119,10 +119,10 @@ type conversion struct {
 	verdicts map[string]Verdict
 	entries  *entries
 	// bytes are those of the Routes. tooMany counts those that the limits do not
-	// allow, of which firstTooMany is the field of the first; untold counts
+	// allow, of which firstTooMany is the field of the first; unreported counts
 	// findings, and secretsLeft says whether there are more than may be read.
-	bytes, tooMany, untold, secretsLeft int
-	firstTooMany                        string
+	bytes, tooMany, unreported, secretsLeft int
+	firstTooMany                            string
 	// unverified is set where the CA of the pods is missing that the Ingress names.
 	unverified bool
 	// closedService are Services that annotations of their own protect.
@@ -144,7 +144,7 @@ func (c *conversion) find(severity api.Severity, field string, reason api.Reason
 	f := api.Finding{Object: c.object(), Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect}
 	switch {
 	case len(c.findings) >= maxFindings && reason != api.ReasonIngressTooLarge:
-		c.untold++
+		c.unreported++
 	case !c.seen[f]:
 		c.seen[f] = true
 		c.findings = append(c.findings, f)
@@ -183,7 +183,7 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 		c.warn(field+".path", api.ReasonUnsupportedPath, "with passthrough the router does not see paths; only Prefix / is possible", "the path is not served")
 		return
 	}
-	key := claim{host: host, path: path, exact: exact}
+	key := hostPath{host: host, path: path, exact: exact}
 	if at, dup := c.taken[key]; dup {
 		c.duplicate(at, field, p.Path)
 		if len(p.Path) <= len(c.spelled[at]) {
@@ -195,7 +195,7 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 	c.add(field, field+".backend.service", key, p.Path, p.Backend.Service)
 }
 
-func (c *conversion) add(field, backendField string, key claim, spelled string, backend *networkingv1.IngressServiceBackend) {
+func (c *conversion) add(field, backendField string, key hostPath, spelled string, backend *networkingv1.IngressServiceBackend) {
 	if c.tooMany == 0 {
 		if r := c.route(backendField, key, backend); c.fits(r) {
 			c.taken[key] = len(c.routes)
@@ -227,7 +227,7 @@ func (c *conversion) service(field string, b *networkingv1.IngressBackend, effec
 }
 
 // defaults serves spec.defaultBackend: at each host of the rules what no path
-// matches, or without any rule all hosts that nobody names.
+// matches, or without any rule all hosts that no object names.
 func (c *conversion) defaults() {
 	const field = "spec.defaultBackend"
 	b := c.in.Ingress.Spec.DefaultBackend
@@ -246,8 +246,8 @@ func (c *conversion) defaults() {
 		hosts = []string{""}
 	}
 	for _, host := range hosts {
-		key := claim{host: host, path: "/", fallback: true}
-		_, all := c.taken[claim{host: host, path: "/"}]
+		key := hostPath{host: host, path: "/", fallback: true}
+		_, all := c.taken[hostPath{host: host, path: "/"}]
 		if _, done := c.taken[key]; !all && !done {
 			c.add(field, field+".service", key, "/", b.Service)
 		}
@@ -288,7 +288,7 @@ func routePath(path string, exact bool) (string, error) {
 }
 
 // route makes the Route of one path.
-func (c *conversion) route(backendField string, key claim, backend *networkingv1.IngressServiceBackend) *routev1.Route {
+func (c *conversion) route(backendField string, key hostPath, backend *networkingv1.IngressServiceBackend) *routev1.Route {
 	ingress := c.in.Ingress
 	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{
 		Namespace:       ingress.Namespace,

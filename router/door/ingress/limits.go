@@ -37,7 +37,7 @@ func (l Limits) Or(others Limits) Limits {
 	return l
 }
 
-// maxFindings is how many findings of one Ingress are told. Its paths may all be
+// maxFindings is how many findings of one Ingress are reported. Its paths may all be
 // wrong in the same way.
 const maxFindings = 50
 
@@ -113,26 +113,26 @@ func (c *conversion) fits(r *routev1.Route) bool {
 	return true
 }
 
-// tellSize says what was not made of an Ingress that is too large.
-func (c *conversion) tellSize() {
-	whose := "an Ingress"
+// reportSize says what was not made of an Ingress that is too large.
+func (c *conversion) reportSize() {
+	limit := "the limit of an Ingress"
 	if c.in.Limits.Namespace {
-		whose = "what is left for the Ingresses of the namespace"
+		limit = "the rest of the limit of the namespace's Ingresses"
 	}
 	if c.tooMany > 0 {
 		c.find(api.SeverityError, c.firstTooMany, api.ReasonIngressTooLarge,
-			fmt.Sprintf("the limit of %s is %d Routes of together %d bytes, and this one needs %d more Routes", whose, c.in.Limits.Routes, c.in.Limits.Bytes, c.tooMany),
+			fmt.Sprintf("%s is %d Routes of together %d bytes, and this one needs %d more Routes", limit, c.in.Limits.Routes, c.in.Limits.Bytes, c.tooMany),
 			"this path and those behind it are not served; split the Ingress, or remove long annotations and labels")
 	}
 	if c.secretsLeft > 0 {
 		c.find(api.SeverityError, "spec.tls", api.ReasonIngressTooLarge,
-			fmt.Sprintf("the limit of %s is %d Secrets, and this one names %d more", whose, c.in.Limits.Secrets, c.secretsLeft),
+			fmt.Sprintf("%s is %d Secrets, and this one names %d more", limit, c.in.Limits.Secrets, c.secretsLeft),
 			"the others are not read, and Routes with them keep the certificate that they have; split the Ingress")
 	}
-	if c.untold > 0 {
+	if c.unreported > 0 {
 		c.findings = append(c.findings, api.Finding{
 			Object: c.object(), Reason: api.ReasonMoreFindings, Severity: api.SeverityWarning,
-			Message: fmt.Sprintf("%d more findings are not reported", c.untold),
+			Message: fmt.Sprintf("%d more findings are not reported", c.unreported),
 			Effect:  "they are reported when those before them are fixed",
 		})
 	}

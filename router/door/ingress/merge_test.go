@@ -146,7 +146,7 @@ func TestManaged(t *testing.T) {
 
 func TestRouteName(t *testing.T) {
 	t.Parallel()
-	key := claim{host: "a.example.com", path: "/"}
+	key := hostPath{host: "a.example.com", path: "/"}
 	if a, b := routeName("a", key), routeName("a", key); a != b {
 		t.Errorf("%s and then %s", a, b)
 	}

@@ -16,7 +16,7 @@ const (
 // routeName returns the name of the Route of a path. Earlier versions named
 // those with passthrough by the empty path; such a Route keeps its name, so that
 // its host is always held.
-func (c *conversion) routeName(key claim) string {
+func (c *conversion) routeName(key hostPath) string {
 	name := routeName(c.in.Ingress.Name, key)
 	if c.in.Routes[name] != nil || key.path != "/" || key.exact || key.fallback {
 		return name
@@ -31,7 +31,7 @@ func (c *conversion) routeName(key claim) string {
 // routeName returns the name of the Route of a path: the same claim of the
 // same Ingress has the same name for ever, so that nothing needs to be
 // remembered to find it again, and manifests and dashboards can refer to it.
-func routeName(ingress string, key claim) string {
+func routeName(ingress string, key hostPath) string {
 	text := key.host + "\x00" + key.path + "\x00" + strconv.FormatBool(key.exact)
 	if key.fallback {
 		text += "\x00fallback"

@@ -97,7 +97,7 @@ func (c *conversion) tlsEntry(host string, live *routev1.TLSConfig) (*networking
 }
 
 // coveredBy reports whether the certificate of an entry without hosts is for a
-// host. If it cannot be told, the entry stays that of Routes that have it: a
+// host. If that is not known, the entry stays that of Routes that have it: a
 // Secret that is gone must not leave its hosts without TLS.
 func (c *conversion) coveredBy(index int, host string, live *routev1.TLSConfig, copied func() bool) bool {
 	name := c.in.Ingress.Spec.TLS[index].SecretName
@@ -136,7 +136,7 @@ func (c *conversion) certificate(t *routev1.TLSConfig, field, name, host string,
 
 // lastCertificate keeps what a Route had, where the Secret of a name cannot be
 // used, and says what happens now. The default certificate never takes the place
-// of one that was there: clients would be told of another server without a word
+// of one that was there: clients would see another server without a finding
 // on the Route.
 func (c *conversion) lastCertificate(t *routev1.TLSConfig, name string, live *routev1.TLSConfig) string {
 	const effectWithdrawn = "its hosts are not served until it can be used"
@@ -161,7 +161,7 @@ func (c *conversion) lastCertificate(t *routev1.TLSConfig, name string, live *ro
 }
 
 // destinationCA returns the CA with which the router checks the pods: that of
-// the annotation, else what somebody wrote into the Route.
+// the annotation, else the value that a user wrote into the Route.
 func (c *conversion) destinationCA(live *routev1.TLSConfig) string {
 	name, ok := c.in.Ingress.Annotations[annotationDestinationCA]
 	kept := ""

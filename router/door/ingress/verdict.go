@@ -63,7 +63,7 @@ func JudgeSecret(s *corev1.Secret) Verdict {
 	return Verdict{leaf: namesOf(leaf)}
 }
 
-// namesOf returns what tells whether a certificate is for a host, and why not. A
+// namesOf returns a function that reports whether a certificate is for a host, and why not. A
 // whole certificate is many times as large.
 func namesOf(leaf *x509.Certificate) *x509.Certificate {
 	names := &x509.Certificate{Subject: pkix.Name{CommonName: leaf.Subject.CommonName}, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses}

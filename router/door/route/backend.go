@@ -30,7 +30,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	c.RedirectStatus = spec.RedirectStatus
 	if c.Insecure != model.InsecureRedirect && c.RedirectStatus != 0 {
 		c.RedirectStatus = 0
-		if c.Termination != model.Plain { // of which the table has told
+		if c.Termination != model.Plain { // which the table has reported
 			b.find(api.SeverityInfo, "metadata.annotations["+policy.RedirectStatus+"]", api.ReasonAnnotationIgnored,
 				"has no effect unless spec.tls.insecureEdgeTerminationPolicy is Redirect", "")
 		}

@@ -33,9 +33,9 @@ type guard struct {
 	termination model.Termination
 	insecure    model.InsecurePolicy
 	ca          string
-	// place is where the version answers; anywhere says that its path cannot
+	// rule is where the version answers; anywhere says that its path cannot
 	// be read.
-	place    match.Rule
+	rule     match.Rule
 	anywhere bool
 	// headers are its changes of headers.
 	headers []string
@@ -51,7 +51,7 @@ func Covers(former, newest *routev1.Route, s door.Settings) bool {
 	case n.closed || n.unreadable:
 		return false
 	}
-	return f.coversClients(&n) && f.coversTLS(&n, s) && (n.anywhere || n.place.Covers(f.place)) &&
+	return f.coversClients(&n) && f.coversTLS(&n, s) && (n.anywhere || n.rule.Covers(f.rule)) &&
 		(n.forwarded != model.ForwardedReplace || f.forwarded == model.ForwardedReplace) &&
 		!slices.ContainsFunc(n.headers, func(h string) bool { return !slices.Contains(f.headers, h) })
 }
@@ -69,7 +69,7 @@ func readGuard(r *routev1.Route, s door.Settings) guard {
 		closed: Closed(r), unreadable: unreadable, restricted: spec.Restricted, allow: spec.Allow,
 		limits: spec.Limits, serverName: spec.ServerName, forwarded: spec.Forwarded,
 	}
-	g.place, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
+	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
 		g.headers = append(headerTexts("request", h.Actions.Request), headerTexts("response", h.Actions.Response)...)

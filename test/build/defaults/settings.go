@@ -9,7 +9,7 @@ import (
 )
 
 // Settings returns those of an IngressController with a publishing strategy and a number of replicas.
-func Settings(t operatorv1.EndpointPublishingStrategyType, replicas int32) effective.Settings {
+func Settings(t operatorv1.EndpointPublishingStrategyType, replicas int32) effective.Spec {
 	ic := build.IngressController(build.Strategy(operatorv1.EndpointPublishingStrategy{Type: t}), func(ic *operatorv1.IngressController) {
 		ic.Spec.Replicas = &replicas
 	})

@@ -239,7 +239,7 @@ func (p *Provider) refusal(action string, code int) error {
 	case mdns.RcodeNotAuth, mdns.RcodeBadSig, mdns.RcodeBadKey, mdns.RcodeBadTime:
 		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not accept the key, is not the primary server of the zone, or has another time of day"
 	case mdns.RcodeRefused:
-		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not allow it; check its update policy and the key (BIND also wants allow-query for who updates)"
+		e.Class, e.Message = hook.ClassDenied, "server "+p.server+" does not allow it; check its update policy and the key (BIND also wants allow-query for the client that updates)"
 	case mdns.RcodeNotZone:
 		e.Class, e.Message = hook.ClassInvalidConfig, "the name does not lie in the zone"
 	default:

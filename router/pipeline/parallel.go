@@ -16,16 +16,16 @@ import (
 // manyObjects is from how many new objects on that is worth it.
 const manyObjects = 500
 
-// early is a result that waits to be taken in.
-type early struct {
+// ingested is a result that waits to be taken in.
+type ingested struct {
 	object door.Version
 	result *door.Result
 	// material is what its TLS texts hold.
 	material *certificate.Material
 }
 
-// ingestEarly ingests the new ones of many objects.
-func (p *Pipeline) ingestEarly(dirty model.Objects) {
+// ingestInParallel ingests the new ones of many objects.
+func (p *Pipeline) ingestInParallel(dirty model.Objects) {
 	var fresh []model.Object
 	for key := range dirty {
 		_, known := p.objects[key]
@@ -36,7 +36,7 @@ func (p *Pipeline) ingestEarly(dirty model.Objects) {
 	if len(fresh) < manyObjects {
 		return
 	}
-	results := make([]early, len(fresh))
+	results := make([]ingested, len(fresh))
 	workers := runtime.GOMAXPROCS(0)
 	var running sync.WaitGroup
 	for w := range workers {
@@ -44,21 +44,21 @@ func (p *Pipeline) ingestEarly(dirty model.Objects) {
 			for i := w; i < len(fresh); i += workers {
 				if object := p.src.Object(fresh[i]); object != nil {
 					material := &certificate.Material{}
-					results[i] = early{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material}), material}
+					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material}), material}
 				}
 			}
 		})
 	}
 	running.Wait()
-	p.early = make(map[model.Object]early, len(fresh))
+	p.ingested = make(map[model.Object]ingested, len(fresh))
 	for i, key := range fresh {
-		p.early[key] = results[i]
+		p.ingested[key] = results[i]
 	}
 }
 
 // read ingests an object, unless that has been done already.
 func (p *Pipeline) read(r *tracked, key model.Object, object door.Version) *door.Result {
-	if e := p.early[key]; e.object == object && r.result == nil {
+	if e := p.ingested[key]; e.object == object && r.result == nil {
 		r.material = e.material
 		return e.result
 	}
@@ -70,5 +70,5 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	return r.door.Ingest(v, p.src, p.settings, door.Past{Claims: r.past(), Material: r.material, Stretch: p.paces.stretch(key)})
+	return r.door.Ingest(v, p.src, p.settings, door.Past{Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key)})
 }

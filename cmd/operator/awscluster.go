@@ -19,20 +19,20 @@ import (
 // show whether they agree.
 const nodesAsked = 100
 
-// placeOf asks the cluster where it is in AWS: OpenShift's note of its
+// awsClusterOf asks the cluster where it is in AWS: OpenShift's note of its
 // installation, if there is one, and nodes.
-func placeOf(config *rest.Config, scheme *runtime.Scheme) func(context.Context) (aws.Cluster, error) {
+func awsClusterOf(config *rest.Config, scheme *runtime.Scheme) func(context.Context) (aws.Cluster, error) {
 	return func(ctx context.Context) (aws.Cluster, error) {
 		// Not the manager's client: its cache does not run yet.
 		c, err := client.New(config, client.Options{Scheme: scheme})
 		if err != nil {
 			return aws.Cluster{}, fmt.Errorf("reach the cluster: %w", err)
 		}
-		return observePlace(ctx, c)
+		return observeAWSCluster(ctx, c)
 	}
 }
 
-func observePlace(ctx context.Context, c client.Reader) (aws.Cluster, error) {
+func observeAWSCluster(ctx context.Context, c client.Reader) (aws.Cluster, error) {
 	installation := &configv1.Infrastructure{}
 	if err := c.Get(ctx, client.ObjectKey{Name: "cluster"}, installation); err != nil && !absent(err) {
 		return aws.Cluster{}, fmt.Errorf("read infrastructures.config.openshift.io/cluster: %w", err)
@@ -41,26 +41,26 @@ func observePlace(ctx context.Context, c client.Reader) (aws.Cluster, error) {
 	if err := c.List(ctx, nodes, client.Limit(nodesAsked)); err != nil {
 		return aws.Cluster{}, fmt.Errorf("list nodes: %w", err)
 	}
-	return placeFrom(installation, nodes.Items), nil
+	return awsClusterFrom(installation, nodes.Items), nil
 }
 
 // absent reports whether an error means that there is no such note: elsewhere
-// than on OpenShift there is none, and where it must not be read, the nodes tell.
+// than on OpenShift there is none, and if it must not be read, the nodes say.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err)
 }
 
-func placeFrom(installation *configv1.Infrastructure, nodes []corev1.Node) aws.Cluster {
-	var place aws.Cluster
+func awsClusterFrom(installation *configv1.Infrastructure, nodes []corev1.Node) aws.Cluster {
+	var cluster aws.Cluster
 	if p := installation.Status.PlatformStatus; p != nil && p.AWS != nil {
-		place.Region, place.Endpoints = p.AWS.Region, map[string]string{}
+		cluster.Region, cluster.Endpoints = p.AWS.Region, map[string]string{}
 		for _, e := range p.AWS.ServiceEndpoints {
-			place.Endpoints[e.Name] = e.URL
+			cluster.Endpoints[e.Name] = e.URL
 		}
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		place.Nodes = append(place.Nodes, aws.Node{Name: n.Name, Region: n.Labels[corev1.LabelTopologyRegion], ProviderID: n.Spec.ProviderID})
+		cluster.Nodes = append(cluster.Nodes, aws.Node{Name: n.Name, Region: n.Labels[corev1.LabelTopologyRegion], ProviderID: n.Spec.ProviderID})
 	}
-	return place
+	return cluster
 }

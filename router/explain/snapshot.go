@@ -36,8 +36,8 @@ type Options struct {
 	Now time.Time
 }
 
-// World is everything decided: what one router serves from a set of objects.
-type World struct {
+// Snapshot is what one router serves from a set of objects.
+type Snapshot struct {
 	objects    *Objects
 	options    Options
 	controller *operatorv1.IngressController
@@ -60,115 +60,115 @@ type World struct {
 // unknownCertificate stands for a default certificate that could not be read.
 const unknownCertificate = "default:default:unknown"
 
-// NewWorld decides everything that the objects say about one router.
-func NewWorld(o *Objects, opts Options) (*World, error) {
-	w := &World{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}}
-	if err := w.chooseController(); err != nil {
+// NewSnapshot decides everything that the objects say about one router.
+func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
+	s := &Snapshot{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}}
+	if err := s.chooseController(); err != nil {
 		return nil, err
 	}
-	w.refusal()
-	wide, findings := settings.From(w.controller, settings.Flags{
-		RouterName: w.options.Router, Domain: domainOf(w.options.Domain, w.controller),
+	s.refusal()
+	wide, findings := settings.From(s.controller, settings.Flags{
+		RouterName: s.options.Router, Domain: domainOf(s.options.Domain, s.controller),
 		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1,
 	})
-	w.settings, w.render = wide.Ingest, wide.Render
+	s.settings, s.render = wide.Ingest, wide.Render
 	for _, f := range findings {
 		if !needsFiles(f.Field) {
-			w.findings = append(w.findings, f)
+			s.findings = append(s.findings, f)
 		}
 	}
-	w.source = newSource(w)
-	if err := w.convertIngresses(); err != nil {
+	s.source = newSource(s)
+	if err := s.convertIngresses(); err != nil {
 		return nil, err
 	}
 	for key, r := range o.Routes {
 		if o.Offline {
-			r = stored(r, w.generatedDomain())
+			r = stored(r, s.generatedDomain())
 		}
-		w.source.add(key, r)
+		s.source.add(key, r)
 	}
-	if err := w.source.selectRoutes(w.controller); err != nil {
+	if err := s.source.selectRoutes(s.controller); err != nil {
 		return nil, err
 	}
-	w.defaultCertificate()
-	cert := w.defaultCert
+	s.defaultCertificate()
+	cert := s.defaultCert
 	if cert == nil {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
-	w.pipeline = pipeline.New(doors.All(), w.source, w.settings, cert)
-	w.pipeline.Update(door.Changes{All: true})
-	for key := range w.pipeline.Objects() {
-		if c, served := w.pipeline.Claim(key); served {
-			w.byBackend[c.Backend.Name()] = key
+	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
+	s.pipeline.Update(door.Changes{All: true})
+	for key := range s.pipeline.Objects() {
+		if c, served := s.pipeline.Claim(key); served {
+			s.byBackend[c.Backend.Name()] = key
 		}
 	}
-	w.indexHosts()
-	w.tables = w.pipeline.Want().Tables()
+	s.indexHosts()
+	s.tables = s.pipeline.Want().Tables()
 	for _, g := range o.Gaps {
 		if g.Kind != "Secret" {
-			w.note("%s", g)
+			s.note("%s", g)
 		}
 	}
-	return w, nil
+	return s, nil
 }
 
-func (w *World) note(format string, args ...any) {
+func (s *Snapshot) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
-	if !slices.Contains(w.notes, n) {
-		w.notes = append(w.notes, n)
+	if !slices.Contains(s.notes, n) {
+		s.notes = append(s.notes, n)
 	}
 }
 
 // chooseController finds the IngressController that the answers are about.
-func (w *World) chooseController() error {
-	names := w.objects.ControllerNames()
-	if w.options.Router == "" {
-		w.options.Router = api.DefaultIngressController
-		if w.objects.Controllers[w.options.Router] == nil && len(names) == 1 {
-			w.options.Router = names[0]
+func (s *Snapshot) chooseController() error {
+	names := s.objects.ControllerNames()
+	if s.options.Router == "" {
+		s.options.Router = api.DefaultIngressController
+		if s.objects.Controllers[s.options.Router] == nil && len(names) == 1 {
+			s.options.Router = names[0]
 		}
 	}
-	w.controller = w.objects.Controllers[w.options.Router]
+	s.controller = s.objects.Controllers[s.options.Router]
 	switch {
-	case w.controller != nil:
+	case s.controller != nil:
 	case len(names) > 0:
-		return fmt.Errorf("there is no router %q; choose with --router one of %s", w.options.Router, strings.Join(names, ", "))
-	case w.objects.Offline:
+		return fmt.Errorf("there is no router %q; choose with --router one of %s", s.options.Router, strings.Join(names, ", "))
+	case s.objects.Offline:
 		// Manifests of an application seldom have the IngressController.
-	case w.objects.readable("IngressController", api.OperatorNamespace):
-		w.note("there is no IngressController; answers are for a router with default settings")
+	case s.objects.readable("IngressController", api.OperatorNamespace):
+		s.note("there is no IngressController; answers are for a router with default settings")
 	default:
-		w.note("selectors and settings of router %s are not known; answers are for default settings", w.options.Router)
+		s.note("selectors and settings of router %s are not known; answers are for default settings", s.options.Router)
 	}
 	return nil
 }
 
 // generatedDomain is that of hosts which the API server makes.
-func (w *World) generatedDomain() string {
-	return domainOf(w.options.Domain, w.objects.Controllers[api.DefaultIngressController])
+func (s *Snapshot) generatedDomain() string {
+	return domainOf(s.options.Domain, s.objects.Controllers[api.DefaultIngressController])
 }
 
 // refusal puts the spec that was admitted last in the place of one that is
 // refused, as the routers do.
-func (w *World) refusal() {
-	if w.controller == nil {
+func (s *Snapshot) refusal() {
+	if s.controller == nil {
 		return
 	}
-	faults := settings.Refusal(w.controller)
+	faults := settings.Refusal(s.controller)
 	if len(faults) == 0 {
 		return
 	}
-	w.findings = append(w.findings, faults...)
-	spec := w.objects.Admitted[w.controller.Name]
+	s.findings = append(s.findings, faults...)
+	spec := s.objects.Admitted[s.controller.Name]
 	if spec == nil {
-		if !w.objects.Offline {
-			w.note("the settings of router %s that were admitted last are not known; answers are for those that stand there now", w.options.Router)
+		if !s.objects.Offline {
+			s.note("the settings of router %s that were admitted last are not known; answers are for those that stand there now", s.options.Router)
 		}
 		return
 	}
-	held := *w.controller
+	held := *s.controller
 	held.Spec = *spec
-	w.controller = &held
+	s.controller = &held
 }
 
 // needsFiles reports whether a field of an IngressController names files that
@@ -187,27 +187,27 @@ func domainOf(domain string, ic *operatorv1.IngressController) string {
 }
 
 // defaultCertificate finds the router's own certificate among the Secrets.
-func (w *World) defaultCertificate() {
-	key := model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(w.options.Router)}
-	secret := w.objects.Secrets[key]
+func (s *Snapshot) defaultCertificate() {
+	key := model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(s.options.Router)}
+	secret := s.objects.Secrets[key]
 	if secret == nil {
 		return
 	}
 	cert, err := certificate.Default(string(secret.Data["tls.crt"]), string(secret.Data["tls.key"]))
 	if err != nil {
-		w.note("default certificate %s: %v", key, err)
+		s.note("default certificate %s: %v", key, err)
 		return
 	}
-	w.defaultCert = cert
+	s.defaultCert = cert
 }
 
 // source gives the pipeline the routes that the router's selectors match.
 type source struct {
 	*Objects
-	world    *World
+	snapshot *Snapshot
 	routes   map[model.Object]*routev1.Route
 	selected map[model.Object]bool
-	// unselected says why a route is none of this router's.
+	// unselected says why this router does not serve a route.
 	unselected map[model.Object]string
 	// ingress names the Ingress that a route was made of.
 	ingress map[model.Object]string
@@ -215,9 +215,9 @@ type source struct {
 	unreadable map[model.Object]string
 }
 
-func newSource(w *World) *source {
+func newSource(s *Snapshot) *source {
 	return &source{
-		Objects: w.objects, world: w, routes: map[model.Object]*routev1.Route{}, selected: map[model.Object]bool{},
+		Objects: s.objects, snapshot: s, routes: map[model.Object]*routev1.Route{}, selected: map[model.Object]bool{},
 		unselected: map[model.Object]string{}, ingress: map[model.Object]string{}, unreadable: map[model.Object]string{},
 	}
 }
@@ -225,18 +225,17 @@ func newSource(w *World) *source {
 // add takes a route in as the API server would store it.
 func (s *source) add(key model.Object, r *routev1.Route) {
 	r = r.DeepCopy()
-	w := s.world
 	if r.UID == "" { // the pipeline knows an object by it
-		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", w.objects.order[refOf(r)], r.Name))
+		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.Objects.order[refOf(r)], r.Name))
 	}
-	if w.objects.Offline {
+	if s.Objects.Offline {
 		s.complete(r)
 	}
 	// The router may read Secrets that the user may not: without them, the
 	// rest of the route is explained.
 	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
 		secret := model.Object{Kind: door.KindSecret, Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
-		if why := w.objects.secretGap(secret); why != "" {
+		if why := s.Objects.secretGap(secret); why != "" {
 			s.unreadable[key] = fmt.Sprintf("Secret %s %s", secret, why)
 			t.ExternalCertificate = nil
 		}
@@ -253,9 +252,9 @@ func (s *source) add(key model.Object, r *routev1.Route) {
 // are younger than those with one, and among them the order counts.
 func (s *source) complete(r *routev1.Route) {
 	if r.CreationTimestamp.IsZero() {
-		r.CreationTimestamp = metav1.NewTime(s.world.options.Now)
+		r.CreationTimestamp = metav1.NewTime(s.snapshot.options.Now)
 	}
-	domain := s.world.settings.Domain
+	domain := s.snapshot.settings.Domain
 	if r.Spec.Host == "" && r.Spec.Subdomain == "" && r.Spec.WildcardPolicy != routev1.WildcardPolicySubdomain && domain != "" {
 		r.Spec.Host = strings.ReplaceAll(r.Name, ".", "-") + "-" + r.Namespace + "." + domain
 	}
@@ -279,17 +278,17 @@ func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
 		ns := s.Namespaces[key.Namespace]
 		only := r.Annotations[api.AnnotationIngressController]
 		switch {
-		case only != "" && only != s.world.options.Router:
+		case only != "" && only != s.snapshot.options.Router:
 			s.unselected[key] = fmt.Sprintf("only router %s may serve it", only)
 		case !routes.Matches(labels.Set(r.Labels)):
-			s.unselected[key] = fmt.Sprintf("router %s takes only routes with labels %s", s.world.options.Router, routes)
+			s.unselected[key] = fmt.Sprintf("router %s takes only routes with labels %s", s.snapshot.options.Router, routes)
 		case namespaces.Empty():
 			s.selected[key] = true
 		case ns == nil:
-			s.world.note("labels of namespace %s are not known; its routes are taken as selected by router %s", key.Namespace, s.world.options.Router)
+			s.snapshot.note("labels of namespace %s are not known; its routes are taken as selected by router %s", key.Namespace, s.snapshot.options.Router)
 			s.selected[key] = true
 		case !namespaces.Matches(labels.Set(ns.Labels)):
-			s.unselected[key] = fmt.Sprintf("router %s takes only routes of namespaces with labels %s", s.world.options.Router, namespaces)
+			s.unselected[key] = fmt.Sprintf("router %s takes only routes of namespaces with labels %s", s.snapshot.options.Router, namespaces)
 		default:
 			s.selected[key] = true
 		}
@@ -298,24 +297,24 @@ func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
 }
 
 // indexHosts notes under which host each route is to be found.
-func (w *World) indexHosts() {
-	for _, key := range w.source.keys() {
+func (s *Snapshot) indexHosts() {
+	for _, key := range s.source.keys() {
 		host := ""
-		if c, _ := w.pipeline.Claim(key); c != nil {
+		if c, _ := s.pipeline.Claim(key); c != nil {
 			host = c.Host
-		} else if known, _ := w.pipeline.Known(key); known {
-			host = match.Host(w.pipeline.Status(key).Host)
+		} else if known, _ := s.pipeline.Known(key); known {
+			host = match.Host(s.pipeline.Status(key).Host)
 		} else {
-			host = match.Host(w.source.routes[key].Spec.Host)
+			host = match.Host(s.source.routes[key].Spec.Host)
 		}
-		w.byHost[host] = append(w.byHost[host], key)
+		s.byHost[host] = append(s.byHost[host], key)
 	}
 }
 
 // about returns the routes of a host, of the wildcard that covers it, and
 // those for any host.
-func (w *World) about(host string) []model.Object {
-	return slices.Concat(w.byHost[host], w.byHost[match.Wildcard(host)], w.byHost[match.Any])
+func (s *Snapshot) about(host string) []model.Object {
+	return slices.Concat(s.byHost[host], s.byHost[match.Wildcard(host)], s.byHost[match.Any])
 }
 
 // keys returns all routes, those that are not selected included, in order.

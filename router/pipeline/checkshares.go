@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// paces shares out what the health checks of each namespace may cost: the
+// checkShares shares out what the health checks of each namespace may cost: the
 // oldest routes are checked as often as they ask for, the others less often the
 // further behind they are. It is a function of the claims alone, so that every
 // router, and each process after a restart, shares out the same.
@@ -16,7 +16,7 @@ import (
 // Where a namespace asks for no more than its budget, nothing is computed. Else
 // a change costs one walk over the namespace's checked routes, and only those
 // whose share is another are ingested again.
-type paces struct {
+type checkShares struct {
 	namespaces map[string]*checkedRoutes
 	// dirty are the namespaces that have changed since the last settle.
 	dirty map[string]struct{}
@@ -42,15 +42,15 @@ type checkedRoute struct {
 	stretch int
 }
 
-func newPaces() paces {
-	return paces{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: model.Objects{}}
+func newCheckShares() checkShares {
+	return checkShares{namespaces: map[string]*checkedRoutes{}, dirty: map[string]struct{}{}, ended: model.Objects{}}
 }
 
 func older(a, b *checkedRoute) int { return model.ByAge(a.claim, b.claim) }
 
 // stretch returns how many times longer than it asks for the pause between a
 // route's health checks is.
-func (p *paces) stretch(key model.Object) int {
+func (p *checkShares) stretch(key model.Object) int {
 	if n := p.namespaces[key.Namespace]; n != nil && n.byKey[key] != nil {
 		return n.byKey[key].stretch
 	}
@@ -58,7 +58,7 @@ func (p *paces) stretch(key model.Object) int {
 }
 
 // set notes what a route asks for now: the sum of its claims.
-func (p *paces) set(key model.Object, claims []*model.Claim) {
+func (p *checkShares) set(key model.Object, claims []*model.Claim) {
 	n := p.namespaces[key.Namespace]
 	var old *checkedRoute
 	if n != nil {
@@ -125,7 +125,7 @@ func (n *checkedRoutes) remove(key model.Object, r *checkedRoute) {
 
 // settle shares out again where something has changed, or everywhere, and
 // returns the routes whose share is another.
-func (p *paces) settle(s door.Settings, all bool) model.Objects {
+func (p *checkShares) settle(s door.Settings, all bool) model.Objects {
 	changed := p.ended
 	p.ended = model.Objects{}
 	if all {

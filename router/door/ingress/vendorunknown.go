@@ -18,11 +18,11 @@ const otherControllers = " nginx.org nginx.com konghq.com projectcontour.io geta
 // protective are words in the names of annotations that keep requests away.
 var protective = regexp.MustCompile(`auth|allow|deny|white|black|block|limit|middleware|waf|firewall|cidr|jwt|oidc|security|mutual|protect|polic|plugin|restrict|client-?c|tls[-.]?option|(^|[-._])acl([-._]|$)`)
 
-// foreignOf returns what becomes of an annotation, and whether it is another
+// vendorAnnotationOf returns what becomes of an annotation, and whether it is another
 // controller's.
-func foreignOf(key string) (foreign, bool) {
+func vendorAnnotationOf(key string) (vendorAnnotation, bool) {
 	if prefix, name, ok := cutPrefix(key); ok {
-		table := foreignTable(prefix)
+		table := vendorTable(prefix)
 		if f, known := table[name]; known {
 			return f, true
 		}
@@ -30,21 +30,21 @@ func foreignOf(key string) (foreign, bool) {
 	}
 	prefix, name, _ := strings.Cut(key, "/")
 	if !strings.Contains(prefix, "ingress") && !strings.Contains(otherControllers, " "+prefix+" ") || prefix == api.OperatorAnnotationPrefix {
-		return foreign{}, false
+		return vendorAnnotation{}, false
 	}
 	name = strings.ToLower(name)
 	switch {
 	case protective.MatchString(name) && name != "ssl-policy":
-		return foreign{instead: "it looks as if it kept requests away, and annotations of this controller are not read", protects: enabled}, true
+		return vendorAnnotation{instead: "it looks as if it kept requests away, and annotations of this controller are not read", protects: enabled}, true
 	case strings.Contains(name, "tls"):
-		return foreign{instead: "annotations of this controller are not read; certificates are those of spec.tls, and " + annotationTermination + " says where TLS ends"}, true
+		return vendorAnnotation{instead: "annotations of this controller are not read; certificates are those of spec.tls, and " + annotationTermination + " says where TLS ends"}, true
 	}
-	return foreign{}, false
+	return vendorAnnotation{}, false
 }
 
 // misspelt is for names that a known controller does not have.
-func misspelt(name string, table map[string]foreign) foreign {
-	f := foreign{instead: "it is not known; look for a spelling mistake"}
+func misspelt(name string, table map[string]vendorAnnotation) vendorAnnotation {
+	f := vendorAnnotation{instead: "it is not known; look for a spelling mistake"}
 	for distance := 2; distance > 0; distance-- { // the nearest one is named
 		for _, known := range slices.Sorted(maps.Keys(table)) {
 			if !near(name, known, distance) {
@@ -104,7 +104,7 @@ func serviceProtection(key, value string) string {
 	if !ok || prefix == prefixNginx {
 		return ""
 	}
-	f, _ := foreignOf(key)
+	f, _ := vendorAnnotationOf(key)
 	if f.protects == nil || !f.protects(value) {
 		return ""
 	}
@@ -124,12 +124,12 @@ func serviceProtection(key, value string) string {
 // its namespace too: what protected them was about the whole host, or there is
 // no room for all of its paths.
 func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
-	foreign := slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := foreignOf(key); return ok })
-	if !foreign && !keepsOut(i.Annotations) {
+	vendor := slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := vendorAnnotationOf(key); return ok })
+	if !vendor && !keepsOut(i.Annotations) {
 		return nil
 	}
 	c := newConversion(Input{Ingress: i, Limits: limits})
-	c.foreign()
+	c.carryVendorAnnotations()
 	if c.hostwide == "" {
 		return nil
 	}

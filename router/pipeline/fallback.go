@@ -230,9 +230,9 @@ func sameContent(a, b []*model.Claim) bool {
 	})
 }
 
-// forgive lets routes with resolved changes try again what HAProxy refused. A change
+// clearRefusals lets routes with resolved changes try again what HAProxy refused. A change
 // of pods alone is no reason where the pods were not.
-func (p *Pipeline) forgive(dirty model.Objects, ch door.Changes) {
+func (p *Pipeline) clearRefusals(dirty model.Objects, ch door.Changes) {
 	for key := range dirty {
 		r := p.objects[key]
 		if r == nil || r.refusal == nil {
@@ -249,7 +249,7 @@ func (p *Pipeline) forgive(dirty model.Objects, ch door.Changes) {
 // now differ, as Update does.
 func (p *Pipeline) Retry() (*plan.Scope, model.Objects) {
 	refused := model.Objects{}
-	for key := range p.keeping {
+	for key := range p.fallenBack {
 		if r := p.objects[key]; r.refusal != nil {
 			r.refusal, refused[key] = nil, struct{}{}
 		}

@@ -30,14 +30,14 @@ const (
 	effectCanary = "nothing of the Ingress is served, its paths are those of the Ingress whose canary it is"
 )
 
-// foreign is what becomes of an annotation of another controller.
-type foreign struct {
+// vendorAnnotation is what becomes of an annotation of another controller.
+type vendorAnnotation struct {
 	// carry says the same in our words. If it is nil, or fails, nothing does.
 	carry func(value string, into *carried) error
 	// instead is what to write where nothing is carried over; with carry it is
 	// what differs, if anything.
 	instead string
-	// protects tells values whose loss would open what was closed. Then the
+	// protects reports values whose loss would open what was closed. Then the
 	// paths of the Ingress answer 503.
 	protects func(value string) bool
 	// host is set if it protects all paths of its hosts, those of other
@@ -76,11 +76,11 @@ func (c *carried) set(key, value string, better func(value, than string) bool) {
 	}
 }
 
-// foreign replaces the annotations of other controllers by ours, where there is
+// carryVendorAnnotations replaces the annotations of other controllers by ours, where there is
 // a word for them and the Ingress does not say otherwise itself. It closes the
 // Ingress if it must not be served without what they protect, and reports false
 // if it has no paths of its own.
-func (c *conversion) foreign() bool {
+func (c *conversion) carryVendorAnnotations() bool {
 	original := c.in.Ingress
 	into := &carried{annotations: map[string]string{}, ingress: original.DeepCopy()}
 	canary := enabled(original.Annotations[annotationCanary])
@@ -89,7 +89,7 @@ func (c *conversion) foreign() bool {
 		c.effect = effectCanary
 	}
 	for _, key := range slices.Sorted(maps.Keys(original.Annotations)) {
-		if f, ok := foreignOf(key); ok {
+		if f, ok := vendorAnnotationOf(key); ok {
 			c.carry(key, original.Annotations[key], f, into)
 		}
 	}
@@ -147,7 +147,7 @@ func (c *conversion) protect(field, message string, host bool) {
 	c.find(api.SeverityError, field, api.ReasonForeignProtection, message, effect)
 }
 
-func (c *conversion) carry(key, value string, f foreign, into *carried) {
+func (c *conversion) carry(key, value string, f vendorAnnotation, into *carried) {
 	if f.harmless || f.carry == nil && !enabled(value) {
 		return
 	}

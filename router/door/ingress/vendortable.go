@@ -29,8 +29,8 @@ const (
 	insteadRewrite    = "the rest of the path is kept behind the target"
 )
 
-// foreignTable returns what becomes of one controller's annotations.
-func foreignTable(prefix string) map[string]foreign {
+// vendorTable returns what becomes of one controller's annotations.
+func vendorTable(prefix string) map[string]vendorAnnotation {
 	switch prefix {
 	case prefixNginx:
 		return nginxTable()
@@ -42,8 +42,8 @@ func foreignTable(prefix string) map[string]foreign {
 	return nil
 }
 
-func nginxTable() map[string]foreign {
-	t := map[string]foreign{
+func nginxTable() map[string]vendorAnnotation {
+	t := map[string]vendorAnnotation{
 		"ssl-redirect":           {carry: redirect},
 		"force-ssl-redirect":     {carry: forceRedirect},
 		"ssl-passthrough":        {carry: passthrough},
@@ -69,40 +69,40 @@ func nginxTable() map[string]foreign {
 		"stream-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
 		"proxy-ssl-verify":      {carry: verify},
 	}
-	add(t, foreign{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
-	add(t, foreign{harmless: true}, `preserve-trailing-slash proxy-buffering proxy-request-buffering proxy-buffer-size proxy-buffers-number
+	add(t, vendorAnnotation{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
+	add(t, vendorAnnotation{harmless: true}, `preserve-trailing-slash proxy-buffering proxy-request-buffering proxy-buffer-size proxy-buffers-number
 		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
 		affinity-mode affinity-canary-behavior enable-access-log enable-rewrite-log limit-burst-multiplier`)
-	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-snippet")
-	add(t, foreign{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
-	add(t, foreign{instead: insteadAuth, protects: enabled, host: true}, "auth-tls-verify-client")
-	add(t, foreign{instead: insteadAuth, protects: enabled}, "enable-global-auth")
-	add(t, foreign{instead: insteadAuth}, `auth-secret-type auth-realm auth-signin auth-signin-redirect-param auth-response-headers auth-method
+	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-snippet")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: enabled, host: true}, "auth-tls-verify-client")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: enabled}, "enable-global-auth")
+	add(t, vendorAnnotation{instead: insteadAuth}, `auth-secret-type auth-realm auth-signin auth-signin-redirect-param auth-response-headers auth-method
 		auth-proxy-set-headers auth-request-redirect auth-always-set-cookie auth-cache-key auth-cache-duration auth-keepalive auth-keepalive-share-vars
 		auth-keepalive-requests auth-keepalive-timeout satisfy auth-tls-verify-depth auth-tls-pass-certificate-to-upstream auth-tls-error-page`)
-	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
-	add(t, foreign{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
-	add(t, foreign{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
+	add(t, vendorAnnotation{instead: insteadDeny, protects: always}, "denylist-source-range")
+	add(t, vendorAnnotation{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
+	add(t, vendorAnnotation{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
 		session-cookie-expires session-cookie-conditional-samesite-none`)
-	add(t, foreign{instead: insteadRoute}, "canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
-	add(t, foreign{instead: insteadHeaders}, "custom-headers x-forwarded-prefix upstream-vhost connection-proxy-header")
-	add(t, foreign{instead: insteadPod}, `app-root permanent-redirect permanent-redirect-code temporal-redirect temporal-redirect-code from-to-www-redirect
+	add(t, vendorAnnotation{instead: insteadRoute}, "canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
+	add(t, vendorAnnotation{instead: insteadHeaders}, "custom-headers x-forwarded-prefix upstream-vhost connection-proxy-header")
+	add(t, vendorAnnotation{instead: insteadPod}, `app-root permanent-redirect permanent-redirect-code temporal-redirect temporal-redirect-code from-to-www-redirect
 		relative-redirects use-port-in-redirects enable-cors cors-allow-origin cors-allow-methods cors-allow-headers cors-expose-headers cors-allow-credentials
 		cors-max-age proxy-body-size proxy-cookie-domain proxy-cookie-path proxy-redirect-from proxy-redirect-to`)
-	add(t, foreign{instead: "give each host its own rule"}, "server-alias")
-	add(t, foreign{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
-	add(t, foreign{instead: insteadController}, `proxy-connect-timeout ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
+	add(t, vendorAnnotation{instead: "give each host its own rule"}, "server-alias")
+	add(t, vendorAnnotation{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
+	add(t, vendorAnnotation{instead: insteadController}, `proxy-connect-timeout ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
 		custom-http-errors disable-proxy-intercept-errors proxy-http-version`)
-	add(t, foreign{instead: "use " + api.AnnotationBalance}, "upstream-hash-by upstream-hash-by-subset upstream-hash-by-subset-size")
-	add(t, foreign{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap limit-allowlist limit-whitelist limit-rate
+	add(t, vendorAnnotation{instead: "use " + api.AnnotationBalance}, "upstream-hash-by upstream-hash-by-subset upstream-hash-by-subset-size")
+	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap limit-allowlist limit-whitelist limit-rate
 		limit-rate-after default-backend enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span mirror-target mirror-host
 		mirror-request-body modsecurity-transaction-id proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout`)
 	return t
 }
 
 // haproxyTable is that of HAProxy Technologies' controller.
-func haproxyTable() map[string]foreign {
-	t := map[string]foreign{
+func haproxyTable() map[string]vendorAnnotation {
+	t := map[string]vendorAnnotation{
 		"allow-list": {carry: addresses, protects: always}, "whitelist": {carry: addresses, protects: always},
 		"ssl-redirect": {carry: redirect}, "ssl-passthrough": {carry: passthrough}, "server-ssl": {carry: serverTLS},
 		"timeout-server": {carry: to(api.AnnotationTimeout)}, "timeout-tunnel": {carry: to(api.AnnotationTimeoutTunnel)},
@@ -113,29 +113,29 @@ func haproxyTable() map[string]foreign {
 		"src-ip-header":      {carry: sourceHeader, protects: always},
 		"server-ca":          {carry: verify},
 	}
-	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "backend-config-snippet")
-	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "frontend-config-snippet global-config-snippet")
-	add(t, foreign{harmless: true}, "check forwarded-for cookie-persistence-no-dynamic dontlognull request-capture request-capture-len")
-	add(t, foreign{instead: insteadAuth, protects: always}, "auth-type auth-secret client-ca")
-	add(t, foreign{instead: insteadAuth}, "auth-realm client-crt-optional")
-	add(t, foreign{instead: insteadDeny, protects: always}, "deny-list blacklist")
-	add(t, foreign{
+	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "backend-config-snippet")
+	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "frontend-config-snippet global-config-snippet")
+	add(t, vendorAnnotation{harmless: true}, "check forwarded-for cookie-persistence-no-dynamic dontlognull request-capture request-capture-len")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "auth-type auth-secret client-ca")
+	add(t, vendorAnnotation{instead: insteadAuth}, "auth-realm client-crt-optional")
+	add(t, vendorAnnotation{instead: insteadDeny, protects: always}, "deny-list blacklist")
+	add(t, vendorAnnotation{
 		instead: "use " + api.AnnotationLimitRateHTTP + ", which counts in 10 seconds, with " + api.AnnotationLimit, protects: always,
 	}, "rate-limit-requests")
-	add(t, foreign{instead: insteadNothing}, "rate-limit-period rate-limit-size rate-limit-status-code rate-limit-whitelist send-proxy-protocol scale-server-slots check-http")
-	add(t, foreign{instead: insteadHeaders}, "request-set-header response-set-header set-host")
-	add(t, foreign{instead: "use " + api.AnnotationRewrite}, "path-rewrite")
-	add(t, foreign{instead: insteadPod}, `request-redirect request-redirect-code ssl-redirect-code ssl-redirect-port cors-enable cors-allow-origin
+	add(t, vendorAnnotation{instead: insteadNothing}, "rate-limit-period rate-limit-size rate-limit-status-code rate-limit-whitelist send-proxy-protocol scale-server-slots check-http")
+	add(t, vendorAnnotation{instead: insteadHeaders}, "request-set-header response-set-header set-host")
+	add(t, vendorAnnotation{instead: "use " + api.AnnotationRewrite}, "path-rewrite")
+	add(t, vendorAnnotation{instead: insteadPod}, `request-redirect request-redirect-code ssl-redirect-code ssl-redirect-port cors-enable cors-allow-origin
 		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-respond-to-options`)
-	add(t, foreign{instead: insteadCA}, "server-crt")
-	add(t, foreign{instead: "set appProtocol: kubernetes.io/h2c of the Service's port"}, "server-proto")
-	add(t, foreign{instead: insteadController}, "timeout-connect timeout-check")
+	add(t, vendorAnnotation{instead: insteadCA}, "server-crt")
+	add(t, vendorAnnotation{instead: "set appProtocol: kubernetes.io/h2c of the Service's port"}, "server-proto")
+	add(t, vendorAnnotation{instead: insteadController}, "timeout-connect timeout-check")
 	return t
 }
 
 // haproxyIngressTable is that of the community's HAProxy Ingress.
-func haproxyIngressTable() map[string]foreign {
-	t := map[string]foreign{
+func haproxyIngressTable() map[string]vendorAnnotation {
+	t := map[string]vendorAnnotation{
 		"allowlist-source-range": {carry: addresses, protects: always}, "whitelist-source-range": {carry: addresses, protects: always},
 		"ssl-redirect": {carry: redirect}, "ssl-passthrough": {carry: passthrough}, "secure-backends": {carry: serverTLS},
 		"rewrite-target": {carry: rewriteTarget},
@@ -148,30 +148,30 @@ func haproxyIngressTable() map[string]foreign {
 		"waf":               {instead: "Fairlead has no web application firewall", protects: enabled},
 		"path-type":         {carry: pathType},
 	}
-	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "config-backend")
-	add(t, foreign{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "config-frontend config-tcp config-global config-defaults")
-	add(t, foreign{carry: verify}, "secure-verify-ca-secret secure-verify-hostname")
-	add(t, foreign{instead: "a Route does not look at headers", protects: always}, "http-header-match http-header-match-regex")
-	add(t, foreign{instead: insteadHeaderList, protects: always}, "allowlist-source-header")
-	add(t, foreign{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
-	add(t, foreign{instead: insteadAuth, protects: always}, "auth-secret auth-url oauth")
-	add(t, foreign{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret")
-	add(t, foreign{instead: insteadAuth}, `auth-realm auth-method auth-signin auth-headers-request auth-headers-succeed auth-headers-fail oauth-uri-prefix
+	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "config-backend")
+	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "config-frontend config-tcp config-global config-defaults")
+	add(t, vendorAnnotation{carry: verify}, "secure-verify-ca-secret secure-verify-hostname")
+	add(t, vendorAnnotation{instead: "a Route does not look at headers", protects: always}, "http-header-match http-header-match-regex")
+	add(t, vendorAnnotation{instead: insteadHeaderList, protects: always}, "allowlist-source-header")
+	add(t, vendorAnnotation{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "auth-secret auth-url oauth")
+	add(t, vendorAnnotation{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret")
+	add(t, vendorAnnotation{instead: insteadAuth}, `auth-realm auth-method auth-signin auth-headers-request auth-headers-succeed auth-headers-fail oauth-uri-prefix
 		oauth-headers auth-tls-verify-client auth-tls-cert-header auth-tls-error-page auth-tls-strict`)
-	add(t, foreign{instead: insteadDeny, protects: always}, "denylist-source-range")
-	add(t, foreign{instead: insteadHeaders}, "headers original-forwarded-for-hdr")
-	add(t, foreign{instead: "reencrypt: " + annotationTermination + "; HTTP/2: appProtocol kubernetes.io/h2c of the Service's port"}, "backend-protocol")
-	add(t, foreign{instead: insteadPod}, `redirect-to redirect-from redirect-from-regex app-root no-tls-redirect-locations cors-enable cors-allow-origin
+	add(t, vendorAnnotation{instead: insteadDeny, protects: always}, "denylist-source-range")
+	add(t, vendorAnnotation{instead: insteadHeaders}, "headers original-forwarded-for-hdr")
+	add(t, vendorAnnotation{instead: "reencrypt: " + annotationTermination + "; HTTP/2: appProtocol kubernetes.io/h2c of the Service's port"}, "backend-protocol")
+	add(t, vendorAnnotation{instead: insteadPod}, `redirect-to redirect-from redirect-from-regex app-root no-tls-redirect-locations cors-enable cors-allow-origin
 		cors-allow-methods cors-allow-headers cors-allow-credentials cors-max-age cors-expose-headers proxy-body-size`)
-	add(t, foreign{instead: insteadRoute}, "blue-green-deploy blue-green-balance blue-green-mode blue-green-header blue-green-cookie")
-	add(t, foreign{instead: insteadCA}, "secure-crt-secret secure-sni")
-	add(t, foreign{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-same-site session-cookie-domain session-cookie-value-strategy")
-	add(t, foreign{instead: "use " + api.AnnotationHSTS}, "hsts hsts-max-age hsts-include-subdomains hsts-preload")
-	add(t, foreign{instead: insteadNothing}, "limit-whitelist proxy-protocol fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
+	add(t, vendorAnnotation{instead: insteadRoute}, "blue-green-deploy blue-green-balance blue-green-mode blue-green-header blue-green-cookie")
+	add(t, vendorAnnotation{instead: insteadCA}, "secure-crt-secret secure-sni")
+	add(t, vendorAnnotation{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-same-site session-cookie-domain session-cookie-value-strategy")
+	add(t, vendorAnnotation{instead: "use " + api.AnnotationHSTS}, "hsts hsts-max-age hsts-include-subdomains hsts-preload")
+	add(t, vendorAnnotation{instead: insteadNothing}, "limit-whitelist proxy-protocol fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
 	return t
 }
 
-func add(table map[string]foreign, f foreign, names string) {
+func add(table map[string]vendorAnnotation, f vendorAnnotation, names string) {
 	for name := range strings.FieldsSeq(names) {
 		table[name] = f
 	}

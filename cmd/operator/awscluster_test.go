@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 )
 
-// TestPlace: what the cluster says of its place in AWS, on OpenShift and
+// TestAWSCluster: what the cluster says of its place in AWS, on OpenShift and
 // elsewhere.
-func TestPlace(t *testing.T) {
+func TestAWSCluster(t *testing.T) {
 	t.Parallel()
 	nodes := []corev1.Node{{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelTopologyRegion: "eu-west-1"}},
@@ -38,7 +38,7 @@ func TestPlace(t *testing.T) {
 		{"OpenShift elsewhere", platform(&configv1.PlatformStatus{}), aws.Cluster{Nodes: known}},
 		{"not OpenShift", platform(nil), aws.Cluster{Nodes: known}},
 	} {
-		if diff := cmp.Diff(c.want, placeFrom(c.installation, nodes)); diff != "" {
+		if diff := cmp.Diff(c.want, awsClusterFrom(c.installation, nodes)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}

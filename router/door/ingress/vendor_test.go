@@ -9,16 +9,16 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// TestForeignTable: every annotation has one answer, and what is carried over
+// TestVendorTable: every annotation has one answer, and what is carried over
 // goes to annotations that there are.
-func TestForeignTable(t *testing.T) {
+func TestVendorTable(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{annotationTermination: true}
 	for _, a := range policy.Annotations() {
 		known[a.Key] = true
 	}
 	for _, prefix := range []string{prefixNginx, prefixHAProxy, prefixHAProxy2} {
-		for name, f := range foreignTable(prefix) {
+		for name, f := range vendorTable(prefix) {
 			if !f.harmless && f.carry == nil && f.instead == "" {
 				t.Errorf("%s%s: nothing is said", prefix, name)
 			}
@@ -43,10 +43,10 @@ func TestForeignTable(t *testing.T) {
 	}
 }
 
-// FuzzForeign: whatever other controllers' annotations say, values of ours are
+// FuzzVendorAnnotations: whatever other controllers' annotations say, values of ours are
 // made of it that the routers can judge: one line, no control characters beyond
 // those that were there.
-func FuzzForeign(f *testing.F) {
+func FuzzVendorAnnotations(f *testing.F) {
 	f.Add("10.0.0.0/8,nonsense")
 	f.Add("/x/$2")
 	f.Add("5\r\nX: y")
@@ -56,7 +56,7 @@ func FuzzForeign(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, prefix := range []string{prefixNginx, prefixHAProxy, prefixHAProxy2} {
-			for name, a := range foreignTable(prefix) {
+			for name, a := range vendorTable(prefix) {
 				if a.carry == nil {
 					continue
 				}

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Kept is an object that is not served as it is now, for the next process.
-type Kept struct {
+// Saved is an object that is not served as it is now, for the next process.
+type Saved struct {
 	Object model.Object
 	UID    string
 	// Good is the last version that could be served, Accepted and Claims are the
@@ -30,19 +30,19 @@ type Kept struct {
 
 // Equal reports whether two are the same: of versions and claims, that they are
 // the same values in memory.
-func (k *Kept) Equal(o *Kept) bool {
+func (k *Saved) Equal(o *Saved) bool {
 	return k.Object == o.Object && k.UID == o.UID && k.Good == o.Good && k.Accepted == o.Accepted && slices.Equal(k.Claims, o.Claims) &&
 		k.Refused == o.Refused && k.Message == o.Message && k.Fallback == o.Fallback
 }
 
-// Kept returns what the next process has to know of an object, if it is not served
+// Saved returns what the next process has to know of an object, if it is not served
 // as it is now.
-func (p *Pipeline) Kept(key model.Object) (Kept, bool) {
-	if _, keeping := p.keeping[key]; !keeping {
-		return Kept{}, false
+func (p *Pipeline) Saved(key model.Object) (Saved, bool) {
+	if _, fell := p.fallenBack[key]; !fell {
+		return Saved{}, false
 	}
 	r := p.objects[key]
-	k := Kept{Object: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claims: r.accepted.claims}
+	k := Saved{Object: key, UID: r.result.UID, Good: r.good, Accepted: r.accepted.object, Claims: r.accepted.claims}
 	if r.refusal != nil {
 		k.Refused, k.Message, k.Fallback = r.refusal.version, r.refusal.message, int(r.refusal.fallback)
 	}
@@ -50,8 +50,8 @@ func (p *Pipeline) Kept(key model.Object) (Kept, bool) {
 }
 
 // Restore takes what a former process kept, before the first Update.
-func (p *Pipeline) Restore(kept []Kept) {
-	p.restored = make(map[model.Object]Kept, len(kept))
+func (p *Pipeline) Restore(kept []Saved) {
+	p.restored = make(map[model.Object]Saved, len(kept))
 	for _, k := range kept {
 		p.restored[k.Object] = k
 	}
@@ -80,12 +80,12 @@ func fingerprint(d door.Door, v door.Version) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// ParseKept reads a list of kept objects, as encoding/json writes it. Objects of
+// ParseSaved reads a list of kept objects, as encoding/json writes it. Objects of
 // other kinds than those of the pipeline's doors are an error. Whether a version
 // belongs to its object as it is now is seen when that is known.
-func (p *Pipeline) ParseKept(text []byte) ([]Kept, error) {
+func (p *Pipeline) ParseSaved(text []byte) ([]Saved, error) {
 	var texts []struct {
-		Kept
+		Saved
 
 		Good, Accepted json.RawMessage
 	}
@@ -97,9 +97,9 @@ func (p *Pipeline) ParseKept(text []byte) ([]Kept, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the kept objects")
 	}
-	kept := make([]Kept, len(texts))
+	kept := make([]Saved, len(texts))
 	for i, t := range texts {
-		k := t.Kept
+		k := t.Saved
 		err := p.decode(&k, t.Good, t.Accepted)
 		if err == nil {
 			err = k.check()
@@ -113,7 +113,7 @@ func (p *Pipeline) ParseKept(text []byte) ([]Kept, error) {
 }
 
 // decode reads the versions of a kept object.
-func (p *Pipeline) decode(k *Kept, good, accepted json.RawMessage) error {
+func (p *Pipeline) decode(k *Saved, good, accepted json.RawMessage) error {
 	d := p.doors[k.Object.Kind]
 	if d == nil {
 		return fmt.Errorf("unknown kind %q", k.Object.Kind)
@@ -135,7 +135,7 @@ func (p *Pipeline) decode(k *Kept, good, accepted json.RawMessage) error {
 }
 
 // check returns what is wrong with a kept object by itself.
-func (k *Kept) check() error {
+func (k *Saved) check() error {
 	for _, v := range []door.Version{k.Good, k.Accepted} {
 		if v != nil && (v.GetNamespace() != k.Object.Namespace || v.GetName() != k.Object.Name) {
 			return errors.New("a version is another object's")
@@ -163,7 +163,7 @@ func (k *Kept) check() error {
 // of reports whether a kept object can be a former version of an object as it is
 // now. Whatever stands in the file, the object is no older than the API server
 // says, so it takes no host from others.
-func (k *Kept) of(object door.Version) bool {
+func (k *Saved) of(object door.Version) bool {
 	if k.UID != string(object.GetUID()) {
 		return false
 	}
@@ -181,18 +181,18 @@ func (k *Kept) of(object door.Version) bool {
 
 // claims reports whether the claims that are kept are what their door makes of the
 // version, under settings that allow it.
-func (k *Kept) claims(p *Pipeline) bool {
+func (k *Saved) claims(p *Pipeline) bool {
 	if k.Accepted == nil || len(k.Claims) == 0 {
 		return false
 	}
 	settings := p.settings
 	settings.WildcardsAllowed = true
 	now := p.doors[k.Object.Kind].Ingest(k.Accepted, p.src, settings, door.Past{Claims: k.Claims}).Claims
-	return !slices.ContainsFunc(k.Claims, func(kept *model.Claim) bool { c := ruleOf(now, kept.Rule); return c == nil || !samePlace(c, kept) })
+	return !slices.ContainsFunc(k.Claims, func(kept *model.Claim) bool { c := ruleOf(now, kept.Rule); return c == nil || !sameRequests(c, kept) })
 }
 
-// samePlace reports whether two claims are for the same requests.
-func samePlace(a, b *model.Claim) bool {
+// sameRequests reports whether two claims are for the same requests.
+func sameRequests(a, b *model.Claim) bool {
 	return a.Created.Equal(b.Created) && a.Host == b.Host && a.NamedHost == b.NamedHost &&
 		a.Path == b.Path && a.Exact == b.Exact && a.Termination == b.Termination && a.Insecure == b.Insecure
 }

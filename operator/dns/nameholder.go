@@ -8,10 +8,10 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// claimant returns the record that has a name before d has it: the oldest. It
+// nameHolder returns the record that has a name before d has it: the oldest. It
 // is nil if d has the name itself. Records that are being deleted have none;
 // those that others publish (Unmanaged) do.
-func claimant(d *iov1.DNSRecord, all []iov1.DNSRecord) *iov1.DNSRecord {
+func nameHolder(d *iov1.DNSRecord, all []iov1.DNSRecord) *iov1.DNSRecord {
 	first := d
 	for i := range all {
 		o := &all[i]

@@ -19,7 +19,7 @@ func TestPaces(t *testing.T) {
 	const most = 100 * 3600 // what one route asks for
 	s := door.Settings{NamespaceChecks: 200}
 	random := rand.New(rand.NewPCG(1, 2)) // the same each time
-	p := newPaces()
+	p := newCheckShares()
 	claims := map[model.Object]*model.Claim{}
 	for n := range 3000 {
 		key := model.Object{Kind: route.Kind, Namespace: "a", Name: fmt.Sprint(random.IntN(400))}
@@ -33,7 +33,7 @@ func TestPaces(t *testing.T) {
 			continue
 		}
 		p.settle(s, false)
-		fresh := newPaces()
+		fresh := newCheckShares()
 		for key, c := range claims {
 			fresh.set(key, list(c))
 		}
