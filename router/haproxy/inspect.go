@@ -149,32 +149,7 @@ func (r *Runtime) proxies(each func(proxyRow)) error {
 	})
 }
 
-// processLimits returns what puts the limits of the process right, and what the
-// limit of connections is to be, which frontends start with as well.
-func (r *Runtime) processLimits() (steps []plan.Step, connections int, err error) {
-	names := map[string]string{
-		"ConnRateLimit": "rate-limit connections global", "SessRateLimit": "rate-limit sessions global",
-		"SslRateLimit": "rate-limit ssl-sessions global", "CompressBpsRateLim": "rate-limit http-compression global",
-	}
-	now := 0
-	err = r.streamBytes("show info", func(l []byte) {
-		key, value, _ := bytes.Cut(l, []byte(": "))
-		switch what := names[string(key)]; {
-		case string(key) == "Maxconn":
-			now = number(value)
-		case string(key) == "Hard_maxconn":
-			connections = number(value)
-		case what != "" && number(value) != 0:
-			steps = append(steps, plan.LimitSet{What: what})
-		}
-	})
-	if now != connections {
-		steps = append(steps, plan.LimitSet{What: "maxconn global", Value: connections})
-	}
-	return steps, connections, err
-}
-
-// Inspect adds to a state what takes HAProxy longer to tell: which backends are
+// Inspect adds to a state what takes HAProxy longer to report: which backends are
 // published, which certificates and CA bundles are not those that another state
 // has under their names, and what another program changed in what HAProxy started with.
 func (r *Runtime) Inspect(st, known *plan.State) error {
@@ -196,12 +171,21 @@ func (r *Runtime) Inspect(st, known *plan.State) error {
 	return r.markAltered(st, known)
 }
 
-// stream runs a command whose answer is too long to be held.
+// stream runs a command whose answer is too long to be held. Long answers do not
+// go through the typed calls of the library; see docs/dependencies.md and
+// library_test.go for the figures, which are of 10,000 entries:
+//
+//   - It holds the whole answer, and a value for each entry, before the first one
+//     can be looked at, and has no bound for an answer.
+//   - It reports an answer that was cut off by a read error as a whole one.
+//   - Maps: a value ends at its first space, and a key without value panics.
+//     Servers: no weight, no state of checks, and no backend.
+//     Lists of certificates: a regular expression is compiled for each line.
 func (r *Runtime) stream(command string, line func(string)) error {
 	return r.answer(command, func(from io.Reader) error { return eachLine(&bounded{from, maxKeptState}, line) })
 }
 
-// streamBytes is stream for those who copy what they keep.
+// streamBytes is stream for callers that copy what they keep.
 func (r *Runtime) streamBytes(command string, line func([]byte)) error {
 	return r.answer(command, func(from io.Reader) error { return r.eachBytes(from, line) })
 }

@@ -44,13 +44,52 @@ func newImpostor(t testing.TB) *impostor {
 				if err != nil {
 					return
 				}
-				_, _ = bufio.NewReader(conn).ReadString('\n')
-				_, _ = fmt.Fprint(conn, prefix+*i.answer.Load())
+				command, _ := bufio.NewReader(conn).ReadString('\n')
+				text := *i.answer.Load()
+				if strings.Contains(command, "show info typed") {
+					text = typedInfo(text)
+				}
+				_, _ = fmt.Fprint(conn, prefix+text)
 				_ = conn.Close()
 			}
 		}()
 	}
 	return i
+}
+
+// typedInfo returns the lines of a text that are of "show info typed", if it has
+// some: the library reads no other line than these.
+func typedInfo(text string) string {
+	var lines []string
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, ":u32:") {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 {
+		return text
+	}
+	return strings.Join(lines, "")
+}
+
+// TestNoInfo: an answer to "show info" that did not come, or was cut off, is an error
+// and not a process without limits.
+func TestNoInfo(t *testing.T) {
+	t.Parallel()
+	i := newImpostor(t)
+	r, err := NewRuntime(i.layout, plan.Capabilities{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "cut off": "6.Pid.1:MGP:u32:7\n15.Maxco", "cut off in a number": "6.Pid.1:MGP:u32:7\n15.Maxconn.1:CLP:u32:",
+		"without limits": "6.Pid.1:MGP:u32:7\n", "a refusal": "[3]: Permission denied\n",
+	} {
+		i.answer.Store(&text)
+		if steps, n, err := r.processLimits(); !errors.Is(err, ErrGone) {
+			t.Errorf("%s: %v, %d, %v", name, steps, n, err)
+		}
+	}
 }
 
 // answers are HAProxy's to the commands by which its state is read, for one route.
@@ -61,7 +100,8 @@ const answers = "0x55 h.test/ be_http:a:r:1|a|x||1000\n" +
 	"*/d/certs/open.pem\n/d/certs/a_r_1.pem\n/etc/other.pem\n/d/certs/a_r_1.ca - 1 certificate(s)\n" +
 	"# /d/crt.list\n/d/certs/a_r_1.pem:1 [alpn h2] h.test\n" +
 	"Filename: /d/certs/a_r_1.pem\nSHA1 FingerPrint: 4806827708EBF92172FCC0138B867FBF3B8EF416\n" +
-	"[6]: 3.4.7\n" + "Pid: 7\nVersion: 3.4.7\ndescription: x\nMaxconn: 10\nHard_maxconn: 11\nSessRateLimit: 5\n" +
+	"[6]: 3.4.7\n" + "Pid: 7\nVersion: 3.4.7\ndescription: x\n" +
+	"6.Pid.1:MGP:u32:7\n15.Maxconn.1:CLP:u32:10\n16.Hard_maxconn.1:CLP:u32:11\n30.SessRateLimit.1:CLP:u32:5\n" +
 	"public,FRONTEND,,,0,0,500,0,0,0,0,0,0,,,,,OPEN,,,\npublic,FRONTEND,,,0,0,5,0,0,0,0,0,0,,,,,STOP,,,\nbe_http:a:r:1,BACKEND,0,0,0,0,50,0,0,0,0,0,0,,0,0,0,UP (UNPUB),1\n"
 
 // TestReadBackOfAnswers: the answers that the fuzzer starts from are understood.

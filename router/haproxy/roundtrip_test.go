@@ -189,7 +189,7 @@ func readBack(t *testing.T, rt *haproxy.Runtime) *plan.State {
 	return st
 }
 
-func mustApply(t *testing.T, rt *haproxy.Runtime, steps ...plan.Step) {
+func mustApply(t testing.TB, rt *haproxy.Runtime, steps ...plan.Step) {
 	t.Helper()
 	if err := rt.Apply(steps, func(plan.Step) {}); err != nil {
 		t.Fatalf("%v: %v", steps, err)

@@ -80,7 +80,8 @@ func NewRuntime(l render.Layout, caps plan.Capabilities) (*Runtime, error) {
 	return r, nil
 }
 
-// Info asks the process who it is.
+// Info asks the process for its identity. The typed call of the library leaves out
+// the description, by which the router recognises its own skeleton (v5.1.15).
 func (r *Runtime) Info() (Info, error) {
 	var info Info
 	err := r.streamBytes("show info", func(l []byte) {
@@ -145,9 +146,11 @@ func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 // unanswered is the message of a refusal without an answer.
 const unanswered = "it did not answer the command to the end"
 
-// run sends a line and reads its answers. The library gives what came until the
-// connection ended for whatever reason, also after its limit of 30 seconds, so
-// the answers say for themselves whether they are all there.
+// run sends a line and reads its answers. A batch is one raw call of the library:
+// its typed calls send one command on a connection each, which takes longer by a
+// factor that library_test.go measures. The library returns what it had read when the
+// connection ended for any reason, also after its limit of 30 seconds, so the
+// answers show themselves whether all are there.
 func (r *Runtime) run(l *line) ([]string, error) {
 	r.Commands++
 	out, err := r.socket.ExecuteRaw(l.ask())
@@ -164,7 +167,9 @@ func (r *Runtime) Reload() error {
 	if err := master.Init(r.layout.RunDir()+"/master.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		return fmt.Errorf("prepare the HAProxy master client: %w", err)
 	}
-	// The library sends no newline to the master, which then waits for one.
+	// Not the typed call: it sends no newline, for which the master waits until the
+	// connection ends after 30 seconds, and then panics on the empty answer. It also
+	// leaves out the log if HAProxy refuses (v5.1.15).
 	out, err := master.ExecuteMaster("reload\n")
 	if err != nil {
 		return fmt.Errorf("%w: master socket: %w", ErrGone, err)

@@ -14,8 +14,9 @@ type RefusedSource struct {
 	Refused, Connections int
 }
 
-// RefusedSources tells those that HAProxy has refused in the last half a minute,
-// or that still have connections, in no order.
+// RefusedSources calls each with those that HAProxy has refused in the last half a
+// minute, or that still have connections, in no order. During an attack there may be
+// 100,000, so the answer is streamed (see stream).
 func (r *Runtime) RefusedSources(each func(RefusedSource)) error {
 	return r.streamBytes("show table router_sources data.gpc1 gt 0", func(l []byte) {
 		if s, ok := parseSource(l); ok {

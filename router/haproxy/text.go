@@ -12,7 +12,8 @@ import (
 // is a constant of this package, with values in the place of its question marks.
 // Each value becomes exactly one word of HAProxy's command line, whatever it
 // holds, or the command is refused. What ingest lets through does not matter
-// here.
+// here. Of the typed calls of client-native only one without values is used, because
+// they send values as they are.
 
 // form is a command with a "?" for each value.
 type form string

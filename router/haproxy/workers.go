@@ -43,7 +43,9 @@ type OldWorker struct {
 	Reloads int
 }
 
-// OldWorkers asks the master in a layout for them, the oldest one first.
+// OldWorkers asks the master in a layout for them, the oldest one first. The library
+// has no call for this, and its raw call cannot tell an answer that was cut off: it
+// drops the empty line that ends one.
 func OldWorkers(l render.Layout) ([]OldWorker, error) {
 	const limit = 5 * time.Second
 	conn, err := net.DialTimeout("unix", filepath.Join(l.RunDir(), "master.sock"), limit)
@@ -138,7 +140,7 @@ func (s *Supervisor) short() bool {
 // and if that is not enough, by force.
 func (s *Supervisor) endWorker(master int, w OldWorker, why string, asked map[int]bool) {
 	if parent, err := parentOf(w.PID); err != nil || parent != master {
-		return // it has ended meanwhile, or is none of this master's
+		return // it has ended meanwhile, or belongs to another master
 	}
 	if asked[w.PID] {
 		_ = syscall.Kill(w.PID, syscall.SIGKILL)
