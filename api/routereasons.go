@@ -76,6 +76,9 @@ const (
 	ReasonNoEndpoints Reason = "NoEndpoints"
 	// ReasonInvalidAnnotation: an annotation has a value that cannot be used.
 	ReasonInvalidAnnotation Reason = "InvalidAnnotation"
+	// ReasonPolicyClosed: something that protects the paths cannot be used, so
+	// they answer 503 until it is right. The claim on host and paths is kept.
+	ReasonPolicyClosed Reason = "PolicyClosed"
 	// ReasonAnnotationIgnored: an annotation has no effect on this route.
 	ReasonAnnotationIgnored Reason = "AnnotationIgnored"
 	// ReasonInvalidField: a field has a value that the API server should have
@@ -114,6 +117,11 @@ func admittedRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the annotation's value cannot be used",
 			Remedy:   "correct the value as the message says, or remove the annotation",
+		},
+		ReasonPolicyClosed: {
+			Severity: SeverityError,
+			Cause:    "something that protects the paths cannot be read, so it is not known which requests to keep out",
+			Remedy:   "correct the value as the message says; to open the paths on purpose, remove it",
 		},
 		ReasonAnnotationIgnored: {
 			Severity: SeverityWarning,

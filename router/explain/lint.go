@@ -140,7 +140,8 @@ func (s *Snapshot) extraFindings(key model.Object) []Finding {
 
 type finder func(severity api.Severity, field string, reason api.Reason, message, effect string)
 
-// unknownAnnotations finds annotations that look like the router's, but are not.
+// unknownAnnotations finds annotations that look like those of OpenShift's router,
+// but are not. Of its own the router finds them itself.
 func (s *Snapshot) unknownAnnotations(key model.Object, find finder) {
 	known := map[string]bool{}
 	for _, a := range policy.Annotations() {
@@ -153,9 +154,8 @@ func (s *Snapshot) unknownAnnotations(key model.Object, find finder) {
 			continue
 		}
 		message := "the router does not read this annotation"
-		near := slices.IndexFunc(sortedKeys(known), func(candidate string) bool { return editDistance(k, candidate, 3) < 3 })
-		if near >= 0 {
-			message += "; " + sortedKeys(known)[near] + " may be meant"
+		if near, _ := policy.Nearest(k); near != "" {
+			message += "; " + near + " may be meant"
 		}
 		find(api.SeverityWarning, "metadata.annotations["+k+"]", api.ReasonUnknownAnnotation, message, "it has no effect")
 	}

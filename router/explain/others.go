@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/spelling"
 )
 
 // others lists the other routes of the host, and why they do not decide.
@@ -153,32 +154,9 @@ func (s *Snapshot) nearest(host string) string {
 		if !served || wild(c) {
 			continue
 		}
-		if n := editDistance(c.Host, host, distance); n < distance {
+		if n := spelling.Distance(c.Host, host, distance); n < distance {
 			best, distance = c.Host, n
 		}
 	}
 	return best
-}
-
-// editDistance counts inserted, deleted and changed letters, up to a limit.
-func editDistance(a, b string, limit int) int {
-	if diff := len(a) - len(b); diff >= limit || -diff >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		left := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			left, row[j] = row[j], min(row[j]+1, row[j-1]+1, left+cost)
-		}
-	}
-	return min(row[len(b)], limit)
 }

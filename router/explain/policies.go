@@ -21,7 +21,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	}
 	invalid := map[string]bool{}
 	for _, f := range s.pipeline.Status(c.Owner).Findings {
-		if f.Reason == api.ReasonInvalidAnnotation {
+		if f.Reason == api.ReasonInvalidAnnotation || f.Reason == api.ReasonPolicyClosed {
 			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
 		}
 	}

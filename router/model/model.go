@@ -162,7 +162,7 @@ type RouteStatus struct {
 	Host           string
 	WildcardPolicy string
 	Admitted       bool
-	// Reason and Message are empty for an admitted route.
+	// Reason and Message are empty for an admitted route, unless its paths are closed.
 	Reason  api.Reason
 	Message string
 	// Findings are all findings about the route, the refusing one included.

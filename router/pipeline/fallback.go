@@ -87,6 +87,13 @@ func (p *Pipeline) ingestOrKeep(r *tracked, key model.Object, object door.Versio
 	case r.refusal != nil:
 		p.fallBack(r, res)
 		return res
+	case len(res.Claims) > 0 && closed(res):
+		// What was served before comes back with the next version that can be read.
+		r.from, r.barred = object, true
+		if r.good != nil && !r.door.Continues(r.good, object) {
+			r.good, r.accepted = nil, accepted{}
+		}
+		return res
 	case len(res.Claims) > 0:
 		r.good, r.from = object, object
 		return res
@@ -154,6 +161,12 @@ func (p *Pipeline) keep(r *tracked, res *door.Result, former door.Version) bool 
 	res.Claims, r.from = kept.Claims, former
 	res.Depends = append(res.Depends, kept.Depends...)
 	return true
+}
+
+// closed reports whether an object keeps its paths while nothing of it is served,
+// because something that protects cannot be read.
+func closed(res *door.Result) bool {
+	return slices.ContainsFunc(res.Findings, func(f api.Finding) bool { return f.Reason == api.ReasonPolicyClosed })
 }
 
 // contentRefused reports whether an object was refused for what its fields hold,

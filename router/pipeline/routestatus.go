@@ -33,12 +33,24 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 		st.Findings = append(lost, st.Findings...)
 	}
 	for _, f := range st.Findings {
-		if f.Severity == api.SeverityError {
+		switch {
+		case f.Severity != api.SeverityError:
+		case f.Reason != api.ReasonPolicyClosed:
 			st.Admitted, st.Reason, st.Message = false, f.Reason, f.Text()
-			break
+			return st
+		case st.Reason == "":
+			st.Reason, st.Message = f.Reason, closedText(f)
 		}
 	}
 	return st
+}
+
+// closedText begins with what clients get, because the object is admitted all the
+// same.
+func closedText(f api.Finding) string {
+	effect := f.Effect
+	f.Effect = ""
+	return effect + ": " + f.Text()
 }
 
 // Count returns how many objects of its doors the router knows, and how many it

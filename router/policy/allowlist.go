@@ -41,7 +41,7 @@ func Allowlist(v string) (allow []netip.Prefix, bad []string, err error) {
 const maxAllow = 2000
 
 // readAllowlist reads the addresses that may connect. What it cannot read admits
-// nobody; a list of nothing else is refused.
+// nobody; a list of nothing else closes the object's paths.
 func (s *Spec) readAllowlist(annotations map[string]string) *Problem {
 	key, v := allowlistOf(annotations)
 	switch {
@@ -56,7 +56,8 @@ func (s *Spec) readAllowlist(annotations map[string]string) *Problem {
 	s.Allow, bad, err = Allowlist(v)
 	switch {
 	case err != nil:
-		return refusal(key, err)
+		p := closing(key, err.Error())
+		return &p
 	case len(bad) > 0:
 		return &Problem{
 			Key: key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation,

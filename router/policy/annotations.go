@@ -30,8 +30,8 @@ type Annotation struct {
 	Doc string
 
 	// set parses a value. An error leaves the default in place, unless the
-	// annotation protects something: then the object is refused. It is nil for
-	// the lists of addresses, which are read together.
+	// annotation protects something: then no request of the object reaches a pod.
+	// It is nil for the lists of addresses, which are read together.
 	set func(*Spec, string) error
 	// protects is nil for what protects nothing, and sees what the rows before
 	// ask for.

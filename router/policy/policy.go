@@ -54,15 +54,16 @@ type Problem struct {
 	Key      string
 	Severity api.Severity
 	Reason   api.Reason
-	// Message and Effect are as in api.Finding; there is no effect where the
-	// object is refused.
+	// Message and Effect are as in api.Finding; the effect of what closes is the
+	// door's to name.
 	Message, Effect string
-	// Refuses means that the object must not be served.
-	Refuses bool
+	// Closes means that no request of the object may reach a pod, because it is
+	// not known which ones are to be kept out.
+	Closes bool
 }
 
-func refusal(key string, err error) *Problem {
-	return &Problem{Key: key, Severity: api.SeverityError, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Refuses: true}
+func closing(key, message string) Problem {
+	return Problem{Key: key, Severity: api.SeverityError, Reason: api.ReasonPolicyClosed, Message: message, Closes: true}
 }
 
 // effectDefault is what happens to what cannot be used and protects nothing.
@@ -70,8 +71,7 @@ const effectDefault = "the default is used"
 
 // Read returns what annotations ask for, on top of the defaults, and what is
 // wrong with them, in the order of the table. If closed is true, no request gets
-// through: then what protects is no reason to refuse the object, which would give
-// its path to others.
+// through anyway: then what protects is not looked at.
 func Read(annotations map[string]string, defaults Spec, t model.Termination, closed bool) (Spec, []Problem) {
 	s := defaults
 	var problems []Problem
@@ -90,7 +90,7 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 			problems = append(problems, row.ignored("has no effect without "+api.AnnotationLimit+`: "true"`))
 		case err == nil:
 		case row.protects != nil && row.protects(&before):
-			problems = append(problems, *refusal(row.Key, err))
+			problems = append(problems, closing(row.Key, err.Error()))
 		default:
 			s = before
 			problems = append(problems, Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Effect: effectDefault})
@@ -105,14 +105,14 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 	if p := s.readAllowlist(annotations); p != nil {
 		problems = append(problems, *p)
 	}
-	return s, problems
+	return s, append(problems, unknown(annotations)...)
 }
 
 // Protection returns the same as Read for what protects, and whether something
 // that protects cannot be read: then it is not known what it keeps out.
 func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadable bool) {
 	s, problems := Read(annotations, defaults, model.Plain, false)
-	return s, slices.ContainsFunc(problems, func(p Problem) bool { return p.Refuses })
+	return s, slices.ContainsFunc(problems, func(p Problem) bool { return p.Closes })
 }
 
 // ignored describes an annotation that is right and changes nothing. One that is

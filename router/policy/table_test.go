@@ -37,13 +37,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s has no case in test/cases", row.Key)
 		}
 		if !parses(row.Key) {
-			t.Errorf("%s: what cannot be read is taken, or refused as if it protected", row.Key)
+			t.Errorf("%s: what cannot be read is taken, or closes as if it protected", row.Key)
 		}
 	}
 }
 
-// parses reports whether a value that nobody means is noticed, and refuses the
-// object where the annotation protects.
+// parses reports whether a value that nobody means is noticed, and closes the
+// object's paths where the annotation protects.
 func parses(key string) bool {
 	const nonsense = "\x00"
 	for i := range table {
@@ -57,7 +57,7 @@ func parses(key string) bool {
 		annotations := map[string]string{api.AnnotationLimit: "true"}
 		annotations[key] = nonsense
 		_, problems := Read(annotations, Spec{}, model.Reencrypt, false)
-		return len(problems) == 1 && problems[0].Key == key && problems[0].Refuses == (row.protects != nil)
+		return len(problems) == 1 && problems[0].Key == key && problems[0].Closes == (row.protects != nil)
 	}
 	return false
 }

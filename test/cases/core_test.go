@@ -258,6 +258,10 @@ func checkStatus(line string, find func(model.Object) (model.RouteStatus, bool))
 		if !st.Admitted || st.Reason != "" || st.Message != "" {
 			return fmt.Errorf("%s: not admitted: %s: %s", k, st.Reason, st.Message)
 		}
+	case "closed": // admitted, with a message
+		if text := strings.TrimPrefix(line, f[0]+" closed "); !st.Admitted || st.Reason != "PolicyClosed" || !strings.Contains(st.Message, text) {
+			return fmt.Errorf("%s: admitted %v, %s: %s", k, st.Admitted, st.Reason, st.Message)
+		}
 	case "quiet":
 		if len(st.Findings) > 0 {
 			return fmt.Errorf("%s: findings %v", k, st.Findings)

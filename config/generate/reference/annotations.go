@@ -14,8 +14,8 @@ All annotations that the router reads. Ingresses may have them too: the operator
 Times are a positive whole number and one of ` + "`us`, `ms`, `s`, `m`, `h`, `d`; without unit they count milliseconds" + `.
 
 If a value cannot be used, the default holds and the Route has a warning with reason ` + "`InvalidAnnotation`" + `. Where the
-annotation protects something (allow-list, limits), the path answers 503 until it is right, unless the
-[last good version](status.md#the-last-good-version-keeps-serving) keeps out all that this one tries to.
+annotation protects something (allow-list, limits), the [paths answer 503](status.md#what-protects-closes) until it is right. An unknown
+name under fairlead.dev/ has a warning UnknownAnnotation; one that is nearly the name of a protective annotation closes the paths.
 
 | annotation | value | default | for | effect |
 |---|---|---|---|---|

@@ -25,14 +25,17 @@ func meaningful(annotations map[string]string) map[string]string {
 	for _, a := range policy.Annotations() {
 		read[a.Key] = true
 	}
+	others := map[string]bool{api.AnnotationCertificates: true}
 	for _, k := range ownAnnotations {
 		delete(read, k)
+		others[k] = true
 	}
 	found := map[string]string{}
 	for k, v := range annotations {
 		prefix, _, _ := strings.Cut(k, "/")
 		// A key that the API server would not take makes no list of keys that it takes.
-		ours := (prefix == "haproxy.router.openshift.io" || prefix == "router.openshift.io") && len(validation.IsQualifiedName(strings.ToLower(k))) == 0
+		// What is misspelt may have been meant to protect, so the router has to see it.
+		ours := (prefix == "haproxy.router.openshift.io" || prefix == "router.openshift.io" || prefix == "fairlead.dev" && !others[k]) && len(validation.IsQualifiedName(strings.ToLower(k))) == 0
 		if read[k] || ours {
 			found[k] = v
 		}

@@ -16,10 +16,7 @@ import (
 // backend chooses the servers of a claim and how they are used. It reports
 // false if the route must not be served.
 func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
-	spec, ok := b.readAnnotations(c)
-	if !ok {
-		return false
-	}
+	spec, closed := b.readAnnotations(c)
 	if Closed(b.route) {
 		// Without cookies it is another backend, so that no client's cookie
 		// leads to a server that is about to go.
@@ -38,6 +35,10 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	c.Exact, c.Fallback = spec.Exact && c.Path != "", spec.Fallback
 	if spec.Fallback && strings.Trim(c.Path, "/") != "" {
 		return b.refuse("spec.path", api.ReasonInvalidField, "must be empty or / where "+api.AnnotationPathType+" is Default")
+	}
+	if closed {
+		*c = *c.Barred()
+		return true
 	}
 	rules, ok := b.policy(c, &spec)
 	if !ok {

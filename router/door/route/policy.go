@@ -90,20 +90,26 @@ func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHe
 	return out, true
 }
 
-// readAnnotations reads what the route's annotations ask for. It reports false if
-// one that protects something cannot be used.
-func (b *builder) readAnnotations(c *model.Claim) (policy.Spec, bool) {
+// readAnnotations reads what the route's annotations ask for, and whether one that
+// protects something cannot be used: then nothing may get through.
+func (b *builder) readAnnotations(c *model.Claim) (spec policy.Spec, closed bool) {
 	spec, problems := policy.Read(b.route.Annotations, defaults(b.settings), c.Termination, Closed(b.route))
-	ok := true
 	for _, p := range problems {
-		field := "metadata.annotations[" + p.Key + "]"
-		if p.Refuses {
-			ok = b.refuse(field, p.Reason, p.Message)
-			continue
+		if p.Closes {
+			closed = true
+			p.Effect = effectClosed(c.Termination)
 		}
-		b.find(p.Severity, field, p.Reason, p.Message, p.Effect)
+		b.find(p.Severity, "metadata.annotations["+p.Key+"]", p.Reason, p.Message, p.Effect)
 	}
-	return spec, ok
+	return spec, closed
+}
+
+// effectClosed is what clients get of a route whose protection cannot be read.
+func effectClosed(t model.Termination) string {
+	if t == model.Passthrough {
+		return "connections are closed"
+	}
+	return "paths answer 503"
 }
 
 // defaults are what holds without annotations.
