@@ -21,6 +21,10 @@ const (
 // can have this name, so it means the same to any router.
 const ClosedPort = "closed_by_ingress"
 
+// PolicyControllerName is the controllerName of the routers' entries in the status of
+// policies.
+const PolicyControllerName = "fairlead.dev/router"
+
 // LabelIngressAccess is on the Roles and RoleBindings by which routers read the
 // Secrets of an Ingress; its value is "true".
 const LabelIngressAccess = "fairlead.dev/ingress-access"
@@ -56,6 +60,13 @@ const (
 	// that may serve it. The operator sets it on Routes of Ingresses whose class
 	// has an IngressController as its parameters.
 	AnnotationIngressController = "fairlead.dev/ingress-controller"
+	// AnnotationPolicy on a Route or Ingress names a RoutePolicy of its namespace that
+	// applies to it.
+	AnnotationPolicy = "fairlead.dev/policy"
+	// AnnotationIngressLabels on a Route has the labels of the Ingress that it is made
+	// of, by which policies select Ingresses: "key=value", separated by commas. The
+	// operator writes it, and keeps it equal to them.
+	AnnotationIngressLabels = "fairlead.dev/ingress-labels"
 	// AnnotationHTTP2 on an IngressController, with the value "true", offers
 	// HTTP/2 to clients.
 	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"

@@ -1,0 +1,90 @@
+package api
+
+// Reasons of findings about policies, and of the conditions of RoutePolicies and
+// ClusterRoutePolicies.
+const (
+	// ReasonInvalidPolicy: a policy has a value that the API server should have
+	// refused.
+	ReasonInvalidPolicy Reason = "InvalidPolicy"
+	// ReasonPolicyConflict: two policies of equal rank set a group that only one of
+	// them can set; the older one wins.
+	ReasonPolicyConflict Reason = "PolicyConflict"
+	// ReasonPolicyOverridden: a source of a higher rank sets the group.
+	ReasonPolicyOverridden Reason = "PolicyOverridden"
+	// ReasonPolicyNotApplicable: the group cannot be applied to the object.
+	ReasonPolicyNotApplicable Reason = "PolicyNotApplicable"
+	// ReasonTargetNotFound: an object that is named does not exist.
+	ReasonTargetNotFound Reason = "TargetNotFound"
+	// ReasonLimitExceeded: there is more of something than the router applies.
+	ReasonLimitExceeded Reason = "LimitExceeded"
+)
+
+// Reasons of the conditions in status.ancestors of policies.
+const (
+	ReasonPolicyAccepted   Reason = "Accepted"
+	ReasonPolicyConflicted Reason = "Conflicted"
+	ReasonPolicyInvalid    Reason = "Invalid"
+	ReasonPolicyProgrammed Reason = "Programmed"
+	ReasonPolicyPending    Reason = "Pending"
+	ReasonPolicyProtecting Reason = "Protecting"
+	ReasonClosedPaths      Reason = "ClosedPaths"
+	ReasonNotOverridden    Reason = "NotOverridden"
+	ReasonOverridden       Reason = "Overridden"
+)
+
+// Types of the conditions of policies.
+const (
+	ConditionAccepted   = "Accepted"
+	ConditionProgrammed = "Programmed"
+	ConditionOverridden = "Overridden"
+	ConditionProtecting = "Protecting"
+)
+
+func policyRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonInvalidPolicy: {
+			Severity: SeverityError,
+			Cause:    "the policy has a value that the API server should have refused, as one of an older version would not",
+			Remedy:   "correct the field as the message says, and install the CustomResourceDefinitions of this version",
+		},
+		ReasonPolicyConflict: {
+			Severity: SeverityWarning,
+			Cause:    "two policies of equal rank set the same group for the object, so the older one wins",
+			Remedy:   "remove the group from one of the two, or let them name different objects",
+		},
+		ReasonPolicyOverridden: {
+			Severity: SeverityInfo,
+			Cause:    "a policy or annotation of a higher rank sets the same group, and groups never mix",
+			Remedy:   "nothing, if that is meant; else change the group there, or remove it",
+		},
+		ReasonPolicyNotApplicable: {
+			Severity: SeverityError,
+			Cause:    "the group cannot be applied to the object, most often because of its termination",
+			Remedy:   "remove the group from the policy, or choose objects that it can be applied to",
+		},
+		ReasonTargetNotFound: {
+			Severity: SeverityError,
+			Cause:    "an object that is named does not exist",
+			Remedy:   "correct the name, or create the object; what protects keeps the paths closed until then",
+		},
+		ReasonLimitExceeded: {
+			Severity: SeverityError,
+			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, or 4,000 addresses for one object",
+			Remedy:   "join policies or addresses, or remove some",
+		},
+	}
+}
+
+func policyConditionRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
+		ReasonPolicyAccepted:   {Cause: "the router applies the policy to the objects that the message counts"},
+		ReasonPolicyConflicted: {Cause: "an older policy of equal rank sets the same group for the same object", Remedy: "remove the group from one of the two, or let them name different objects"},
+		ReasonPolicyInvalid:    {Cause: "the policy has a value that the API server should have refused", Remedy: "correct the field that the message names"},
+		ReasonPolicyProgrammed: {Cause: "HAProxy of the replica that writes status has what the policy says, for all of its objects"},
+		ReasonPolicyPending:    {Cause: "some objects of the policy still wait for their turn, or HAProxy does not answer", Remedy: "wait a moment; if it stays, look at the router's log"},
+		ReasonPolicyProtecting: {Cause: "the paths of the policy's objects are guarded as it says"},
+		ReasonClosedPaths:      {Cause: "paths of the policy's objects answer 503, because something that protects cannot be applied", Remedy: "correct what the message names"},
+		ReasonNotOverridden:    {Cause: "each group of the policy is in force"},
+		ReasonOverridden:       {Cause: "a source of a higher rank sets a group of the policy for at least one object", Remedy: "nothing, if that is meant; the message names group and winner"},
+	}
+}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Rank says which of several sources wins: the smaller one.
+type Rank int
+
+// The ranks. Those of Services and of the IngressController follow with the groups
+// that they may set.
+const (
+	RankOverride    Rank = 1 // a ClusterRoutePolicy with mode Override
+	RankAnnotations Rank = 2 // annotations of the object
+	RankSection     Rank = 3 // a RoutePolicy that names a host of the Ingress
+	RankObject      Rank = 4 // a RoutePolicy that names or selects the object, or that it names
+	RankNamespace   Rank = 6 // a RoutePolicy for its namespace
+	RankDefault     Rank = 7 // a ClusterRoutePolicy with mode Default
+
+	ranks = RankDefault + 1
+)
+
+// String says it as explain does.
+func (r Rank) String() string {
+	switch r {
+	case RankOverride:
+		return "override of the cluster"
+	case RankAnnotations:
+		return "annotations"
+	case RankSection:
+		return "host of the Ingress"
+	case RankObject:
+		return "object"
+	case RankNamespace:
+		return "namespace"
+	case RankDefault:
+		return "default of the cluster"
+	}
+	return "none"
+}
+
+// Source is a version of a policy, or the annotations of an object, as it applies to
+// one object.
+type Source struct {
+	Rank       Rank
+	Key        model.Object
+	Created    time.Time
+	UID        string
+	Generation int64
+	// Spec has all groups but access, which is in Access.
+	Spec   *v1alpha1.PolicySpec
+	Access *Access
+	// Fields name what sets a group where that is not the field of its name, such as
+	// an annotation.
+	Fields map[Group]string
+}
+
+// Ref names the source's object in findings.
+func (s *Source) Ref() api.ObjectRef {
+	if IsKind(s.Key.Kind) {
+		return Ref(s.Key)
+	}
+	return api.ObjectRef{Kind: string(s.Key.Kind), Namespace: s.Key.Namespace, Name: s.Key.Name}
+}
+
+// Field names what sets a group.
+func (s *Source) Field(g Group) string { return cmp.Or(s.Fields[g], "spec."+string(g)) }
+
+// Title names the source as users do, such as "RoutePolicy demo/members".
+func (s *Source) Title() string { return Title(s.Key) }
+
+// Title names an object as users do.
+func Title(key model.Object) string {
+	if key.Namespace == "" {
+		return string(key.Kind) + " " + key.Name
+	}
+	return fmt.Sprintf("%s %s/%s", key.Kind, key.Namespace, key.Name)
+}
+
+// Effective is what holds for one object, and where it comes from.
+type Effective struct {
+	// Access, and Limits of which each holds, are what all sources say together.
+	Access Access
+	Limits []Limit
+	// Spec has the other groups, each of the source that wins it.
+	Spec v1alpha1.PolicySpec
+	// Origins are the sources in force, group by group; Losses are those that are
+	// not.
+	Origins []Origin
+	Losses  []Loss
+	// Closings say why no request may get through; none if requests may.
+	Closings []Closing
+	// Unapplied are parts that protect nothing and cannot be applied.
+	Unapplied []Closing
+}
+
+// Origin is a source of a group in force.
+type Origin struct {
+	Group  Group
+	Source *Source
+}
+
+// Loss is a group of a source that another one replaces.
+type Loss struct {
+	Group  Group
+	Source *Source
+	Winner *Source
+	// Conflict is true if both have the same rank, and the winner is only older.
+	Conflict bool
+}
+
+// Closing is why the paths of an object are closed.
+type Closing struct {
+	// Key and Field name what is to be mended.
+	Key     model.Object
+	Field   string
+	Reason  api.Reason
+	Message string
+}
+
+// maxAddresses bounds what all sources together may list, because each is up to
+// eight entries of a map for each object that they apply to.
+const maxAddresses = 2 * maxAllow
+
+// Merge decides what holds of several sources, whatever their order. A group that
+// protects holds as all of them say together; of the others the source of the
+// highest rank wins, of equal ones the oldest.
+func Merge(sources []*Source) *Effective {
+	e := &Effective{}
+	sorted := slices.Clone(sources)
+	slices.SortFunc(sorted, func(a, b *Source) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), older(a, b)) })
+	for _, r := range groups {
+		var winner *Source
+		for _, s := range sorted {
+			switch {
+			case !r.has(s):
+			case winner == nil || r.combines:
+				winner = s
+				r.take(e, s)
+				e.Origins = append(e.Origins, Origin{r.group, s})
+			default:
+				e.Losses = append(e.Losses, Loss{r.group, s, winner, winner.Rank == s.Rank})
+			}
+		}
+	}
+	e.checkAccess()
+	return e
+}
+
+// combineAccess admits whom all sources admit, and none of them denies.
+func (e *Effective) combineAccess(s *Source) {
+	a, from := &e.Access, s.Access
+	switch {
+	case !from.Restricted:
+	case !a.Restricted:
+		a.Restricted, a.Allow = true, from.Allow
+	default:
+		a.Allow = intersection(a.Allow, from.Allow)
+	}
+	switch {
+	case len(from.Deny) == 0:
+	case len(a.Deny) == 0:
+		a.Deny = from.Deny
+	default:
+		a.Deny = union(a.Deny, from.Deny)
+	}
+	if len(from.BadDeny) > 0 {
+		e.close(s, GroupAccess, ".deny", api.ReasonInvalidPolicy, fmt.Sprintf("%q is not an IP address or CIDR, so it is not known whom the list refuses", from.BadDeny[0]))
+	}
+	if from.Restricted && len(from.Allow) == 0 {
+		e.close(s, GroupAccess, ".allow", api.ReasonInvalidPolicy, fmt.Sprintf("%q is not an IP address or CIDR, and the list has no other item", slices.Concat(from.BadAllow, []string{""})[0]))
+	}
+}
+
+func (e *Effective) combineLimits(s *Source) {
+	e.Limits = append(e.Limits, Limit{s, s.Spec.Limits})
+}
+
+// checkAccess closes where the sources together ask for too much.
+func (e *Effective) checkAccess() {
+	for _, list := range []struct {
+		field string
+		n     int
+	}{{".allow", len(e.Access.Allow)}, {".deny", len(e.Access.Deny)}} {
+		if list.n <= maxAddresses {
+			continue
+		}
+		for i := len(e.Origins) - 1; i >= 0; i-- {
+			if o := e.Origins[i]; o.Group == GroupAccess {
+				e.close(o.Source, GroupAccess, list.field, api.ReasonLimitExceeded, fmt.Sprintf("all policies of the object together list more than %d addresses", maxAddresses))
+				break
+			}
+		}
+		e.Access.Allow, e.Access.Deny = nil, nil
+	}
+}
+
+func (e *Effective) close(s *Source, g Group, field string, reason api.Reason, message string) {
+	e.Closings = append(e.Closings, Closing{Key: s.Key, Field: s.Field(g) + field, Reason: reason, Message: message})
+}
+
+// Closed reports whether no request may get through.
+func (e *Effective) Closed() bool { return len(e.Closings) > 0 }

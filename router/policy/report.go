@@ -1,0 +1,229 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Report is what one router says about a policy.
+type Report struct {
+	Key        model.Object
+	UID        string
+	Generation int64
+	// Targets counts the objects of this router that the policy is for.
+	Targets int
+	// Conditions have no times yet. None means that the policy is not for this router.
+	Conditions []metav1.Condition
+	// Pending reports are soon followed by others.
+	Pending bool
+}
+
+// Equal reports whether two reports say the same.
+func (r *Report) Equal(o *Report) bool {
+	return r.Key == o.Key && r.UID == o.UID && r.Generation == o.Generation && r.Targets == o.Targets && slices.Equal(r.Conditions, o.Conditions)
+}
+
+// Tally gathers what became of a policy, object by object.
+type Tally struct {
+	policy  *Object
+	exceeds bool
+	// elsewhere is true if the policy is for other routers.
+	elsewhere bool
+
+	targets, pending, refused, closed, lost, conflicts int
+	firstClosed, firstConflict                         string
+	lostTo                                             []string
+}
+
+// NewTally begins with a policy that is in a set, for a router.
+func NewTally(o *Object, in *Set, router string) *Tally {
+	t := &Tally{policy: o, exceeds: in.Exceeds(o)}
+	if c := o.cluster; c != nil && len(c.controllers) > 0 {
+		t.elsewhere = !slices.Contains(c.controllers, router)
+	}
+	return t
+}
+
+// Concerns reports whether the policy is for an object.
+func (t *Tally) Concerns(p *Place) bool {
+	_, applies := t.policy.RankFor(p)
+	return applies
+}
+
+// Wait counts an object that is not taken in yet.
+func (t *Tally) Wait() { t.pending++ }
+
+// Waiting reports whether an object was counted by Wait.
+func (t *Tally) Waiting() bool { return t.pending > 0 }
+
+// Fate is what became of an object.
+type Fate struct {
+	// Refused is true if HAProxy did not take the object as it is.
+	Refused bool
+	// Barred is true if its paths are closed.
+	Barred bool
+}
+
+// Add takes in what holds for an object that the policy is for; nil if that is not
+// known, because the object itself is refused.
+func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
+	t.targets++
+	if f.Refused {
+		t.refused++
+	}
+	if e == nil {
+		if f.Barred && t.policy.Protects() {
+			t.closed++
+			least(&t.firstClosed, Title(o)+" cannot be served as it is")
+		}
+		return
+	}
+	for _, origin := range e.Origins {
+		if origin.Source.Key == t.policy.Key && origin.Source.Generation != t.policy.Generation {
+			t.pending++
+			break
+		}
+	}
+	if e.Closed() && t.policy.Protects() {
+		t.closed++
+		c := e.Closings[0]
+		least(&t.firstClosed, fmt.Sprintf("%s: %s: %s", Title(o), strings.TrimSpace(Title(c.Key)+" "+c.Field), c.Message))
+	}
+	for _, l := range e.Losses {
+		if l.Source.Key != t.policy.Key {
+			continue
+		}
+		text := fmt.Sprintf("%s by %s for %s", l.Group, l.Winner.Title(), Title(o))
+		if l.Conflict {
+			t.conflicts++
+			least(&t.firstConflict, text)
+			continue
+		}
+		t.lost++
+		i, _ := slices.BinarySearch(t.lostTo, text)
+		if t.lostTo = slices.Insert(t.lostTo, i, text); len(t.lostTo) > maxExamples {
+			t.lostTo = t.lostTo[:maxExamples]
+		}
+	}
+}
+
+// maxExamples bounds what a condition lists.
+const maxExamples = 3
+
+// least keeps the smaller of two texts, because objects come in no order, and a
+// condition that changes without need is written again and again.
+func least(text *string, other string) {
+	if *text == "" || other < *text {
+		*text = other
+	}
+}
+
+// Report sums up. Missing says which objects do not exist that the policy names.
+func (t *Tally) Report(missing []string) Report {
+	o := t.policy
+	r := Report{Key: o.Key, UID: o.UID, Generation: o.Generation, Targets: t.targets, Pending: t.pending > 0}
+	if t.elsewhere {
+		return r
+	}
+	r.Conditions = []metav1.Condition{t.accepted(missing), t.programmed(), t.overridden()}
+	if o.Protects() {
+		r.Conditions = append(r.Conditions, t.protecting())
+	}
+	return r
+}
+
+func condition(kind string, status bool, reason api.Reason, format string, args ...any) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: string(reason), Message: fmt.Sprintf(format, args...)}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+func (t *Tally) accepted(missing []string) metav1.Condition {
+	invalid := t.policy.invalid()
+	slices.Sort(missing)
+	switch {
+	case t.exceeds:
+		return condition(api.ConditionAccepted, false, api.ReasonLimitExceeded, "only the oldest %d policies are applied; remove some that are older", maxPolicies)
+	case invalid != "":
+		return condition(api.ConditionAccepted, false, api.ReasonPolicyInvalid, "%s", invalid)
+	case t.conflicts > 0:
+		return condition(api.ConditionAccepted, false, api.ReasonPolicyConflicted, "an older policy of equal rank sets %s (%d in all)", t.firstConflict, t.conflicts)
+	case len(missing) > 0 && t.targets == 0:
+		return condition(api.ConditionAccepted, false, api.ReasonTargetNotFound, "%s", strings.Join(missing, ", "))
+	case len(missing) > 0:
+		return condition(api.ConditionAccepted, true, api.ReasonPolicyAccepted, "applies to %s; %s", t.count(), strings.Join(missing, ", "))
+	}
+	return condition(api.ConditionAccepted, true, api.ReasonPolicyAccepted, "applies to %s", t.count())
+}
+
+func (t *Tally) count() string {
+	if t.targets == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", t.targets)
+}
+
+func (t *Tally) programmed() metav1.Condition {
+	switch {
+	case t.pending > 0:
+		return condition(api.ConditionProgrammed, false, api.ReasonPolicyPending, "some objects are not brought to HAProxy yet")
+	case t.refused > 0:
+		return condition(api.ConditionProgrammed, false, api.ReasonRefusedByHAProxy, "HAProxy refused %d objects as they are", t.refused)
+	}
+	return condition(api.ConditionProgrammed, true, api.ReasonPolicyProgrammed, "HAProxy has what the policy says")
+}
+
+func (t *Tally) overridden() metav1.Condition {
+	if t.lost == 0 {
+		return condition(api.ConditionOverridden, false, api.ReasonNotOverridden, "each group is in force")
+	}
+	text := strings.Join(t.lostTo, "; ")
+	if more := t.lost - len(t.lostTo); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return condition(api.ConditionOverridden, true, api.ReasonOverridden, "%s", text)
+}
+
+func (t *Tally) protecting() metav1.Condition {
+	switch {
+	case t.closed > 0:
+		return condition(api.ConditionProtecting, false, api.ReasonClosedPaths, "paths of %d objects answer 503: %s", t.closed, t.firstClosed)
+	case t.pending > 0:
+		return condition(api.ConditionProtecting, false, api.ReasonPolicyPending, "some objects are not brought to HAProxy yet")
+	case t.targets == 0:
+		return condition(api.ConditionProtecting, false, api.ReasonTargetNotFound, "the policy is for no object of this router")
+	}
+	return condition(api.ConditionProtecting, true, api.ReasonPolicyProtecting, "paths are guarded as the policy says")
+}
+
+// invalid says what of the policy cannot be read, or is empty.
+func (o *Object) invalid() string {
+	if o.Access == nil {
+		return ""
+	}
+	for _, list := range []struct {
+		field string
+		bad   []string
+	}{{"allow", o.Access.BadAllow}, {"deny", o.Access.BadDeny}} {
+		if len(list.bad) > 0 {
+			return fmt.Sprintf("spec.access.%s: %q is not an IP address or CIDR", list.field, list.bad[0])
+		}
+	}
+	return ""
+}
+
+// Same reports whether two results say the same about all policies.
+func (e *Effective) Same(o *Effective) bool {
+	if e == nil || o == nil {
+		return e == o
+	}
+	return slices.Equal(e.Origins, o.Origins) && slices.Equal(e.Losses, o.Losses) && slices.Equal(e.Closings, o.Closings)
+}
