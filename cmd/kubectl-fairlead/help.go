@@ -22,7 +22,7 @@ func helpOf(command string) string {
 const helpProgram = `kubectl fairlead says what becomes of a request, and why.
 
   explain URL           which route, certificate and endpoints a request gets
-  why KIND/NAME         what a route, ingress or service does, and what shadows it
+  why KIND/NAME         what a route, ingress, service or policy does, and what shadows it
   lint                  what is wrong with manifests; for CI
   render                the HAProxy configuration that manifests give
   lb [ADDRESS]          who announces an address, since when, and who would be next
@@ -54,6 +54,7 @@ Examples
   kubectl fairlead why route/shop -n web
   kubectl fairlead why ingress/shop
   kubectl fairlead why service/cart -f manifests/
+  kubectl fairlead why routepolicy/members
 
 Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be read.
 `

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Version is one version of an object of a door's kind, as the API server reported
@@ -28,12 +29,14 @@ type Door interface {
 	// Continues reports whether two versions ask for the same host, so that the
 	// former one may be served while the newest one cannot be.
 	Continues(former, newest Version) bool
+	// Place returns what policies find a version by.
+	Place(Version, Settings) *policy.Place
 	// Covers reports whether a former version forbids all that the newest one
-	// forbids, as far as that can be read.
-	Covers(former, newest Version, s Settings) bool
+	// forbids, as far as that can be read, with the policies of now.
+	Covers(former, newest Version, src Source, s Settings) bool
 	// Guarded reports whether a version has, or tries to have, anything that keeps
 	// clients out. Then its path is better closed than left to others.
-	Guarded(Version) bool
+	Guarded(Version, Source, Settings) bool
 	// Content returns what of a version decides what is served, as encoding/json
 	// writes it.
 	Content(Version) any
@@ -58,8 +61,10 @@ type Result struct {
 	// Pending results wait for a Secret that is being fetched; it is too
 	// early to tell the user.
 	Pending bool
-	// Depends are the Services and Secrets that the result depends on.
+	// Depends are the Services, Secrets and policies that the result depends on.
 	Depends []model.Object
+	// Effective is what policies say about the object, or nil if none is for it.
+	Effective *policy.Effective
 }
 
 // Past is what the pipeline remembers of an object.
@@ -87,6 +92,11 @@ type Source interface {
 	Slices(service model.Object) []*backend.Slice
 	// Secret returns a Secret that an object names, or why it cannot be read.
 	Secret(model.Object) (*corev1.Secret, error)
+	// Policies returns the RoutePolicies of a namespace; of the empty one the
+	// ClusterRoutePolicies. It may be nil if there are none.
+	Policies(namespace string) *policy.Set
+	// AllPolicies lists the policies of all namespaces and of the cluster.
+	AllPolicies() []model.Object
 }
 
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service

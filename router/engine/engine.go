@@ -75,6 +75,8 @@ type Engine struct {
 	// reports are routes whose status is due once pending is applied.
 	reports  model.Objects
 	removals *removals
+	// policiesNext is when policies may be reported on again.
+	policiesNext time.Time
 	// retriedAt is when refused routes were last tried again.
 	retriedAt time.Time
 	// lastGood are the routes that are not served as they are now.
@@ -268,6 +270,7 @@ func (e *Engine) sync() time.Duration {
 	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
+	e.reportPolicies()
 	e.saveLastGood()
 	e.lookAtSources()
 	e.refreshFiles()

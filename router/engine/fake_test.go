@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
@@ -259,3 +260,9 @@ func (b *bench) Forget(keys []model.Object) {
 		delete(b.statuses, key)
 	}
 }
+
+func (*bench) Policies(string) *policy.Set { return nil }
+
+func (*bench) AllPolicies() []model.Object { return nil }
+
+func (*bench) PublishPolicies([]policy.Report) {}

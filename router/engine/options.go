@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
@@ -27,10 +28,12 @@ type Cluster interface {
 	WaitForSecrets(context.Context) bool
 }
 
-// StatusSink receives what the router says about routes. Its methods do not block.
+// StatusSink receives what the router says about routes and policies. Its methods do
+// not block.
 type StatusSink interface {
 	Publish([]model.RouteStatus)
 	Forget([]model.Object)
+	PublishPolicies([]policy.Report)
 }
 
 // Options configure an Engine.

@@ -1,6 +1,15 @@
 package engine
 
-import "github.com/fairlead/fairlead/router/model"
+import (
+	"time"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// policyPause is the pause between two reports on policies, policyRest how much
+// longer than making one it is at least: a policy may be for thousands of routes, of
+// which some change all the time.
+const policyPause, policyRest = 500 * time.Millisecond, 20
 
 // report notes that HAProxy has taken what the changes touched, and tells the
 // status of the routes.
@@ -27,4 +36,19 @@ func (e *Engine) report() {
 	e.o.Statuses.Publish(statuses)
 	e.o.Statuses.Forget(gone)
 	e.o.Metrics.setRoutes(e.pipeline.Count())
+}
+
+// reportPolicies tells the status of policies, after HAProxy has taken what they say.
+func (e *Engine) reportPolicies() {
+	began := time.Now()
+	if began.Before(e.policiesNext) {
+		return
+	}
+	reports := e.pipeline.PolicyReports(e.turns.objects)
+	if len(reports) == 0 {
+		return
+	}
+	now := time.Now()
+	e.policiesNext = now.Add(max(policyPause, policyRest*now.Sub(began)))
+	e.o.Statuses.PublishPolicies(reports)
 }

@@ -93,6 +93,20 @@ func (t *turns) isBusy(namespace string, now time.Time) bool {
 	return t.size < math.MaxInt && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
 }
 
+// objects returns those that wait, or nil for none.
+func (t *turns) objects() model.Objects {
+	if len(t.waiting) == 0 {
+		return nil
+	}
+	all := model.Objects{}
+	for _, routes := range t.waiting {
+		for key := range routes {
+			all[key] = struct{}{}
+		}
+	}
+	return all
+}
+
 // rests reports whether a namespace has to wait for the end of the rest.
 func (t *turns) rests(namespace string, now time.Time) bool {
 	return now.Before(t.rest) && t.isBusy(namespace, now)

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,11 @@ func (s *Snapshot) Lint(namespace string) *Lint {
 			if why := s.source.unreadable[key]; why != "" {
 				l.Notes = append(l.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
 			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Policies), compareKeys) {
+		if here(key.Namespace) {
+			l.Findings = append(l.Findings, s.policyFindings(key)...)
 		}
 	}
 	slices.SortStableFunc(l.Findings, func(a, b Finding) int {

@@ -13,8 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Objects are what the answers are made from.
@@ -27,6 +29,8 @@ type Objects struct {
 	Controllers map[string]*operatorv1.IngressController
 	Classes     map[string]*networkingv1.IngressClass
 	Namespaces  map[string]*corev1.Namespace
+	// Policies are RoutePolicies and ClusterRoutePolicies.
+	Policies map[model.Object]*policy.Object
 	// Admitted are the specs of IngressControllers that were admitted last, as
 	// far as they are known.
 	Admitted map[string]*operatorv1.IngressControllerSpec
@@ -81,6 +85,7 @@ func NewObjects() *Objects {
 		Services: map[model.Object]*corev1.Service{}, Slices: map[model.Object][]*discoveryv1.EndpointSlice{},
 		Secrets: map[model.Object]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
+		Policies: map[model.Object]*policy.Object{},
 		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
 	}
 }
@@ -111,6 +116,10 @@ func (o *Objects) Add(object metav1.Object) {
 		o.Classes[v.Name] = v
 	case *corev1.Namespace:
 		o.Namespaces[v.Name] = v
+	case *v1alpha1.RoutePolicy:
+		o.Policies[key] = policy.ReadRoutePolicy(v)
+	case *v1alpha1.ClusterRoutePolicy:
+		o.Policies[key] = policy.ReadClusterRoutePolicy(v)
 	}
 }
 
@@ -164,6 +173,10 @@ func refOf(o metav1.Object) api.ObjectRef {
 		r.Group, r.Kind = operatorv1.GroupName, "IngressController"
 	case *corev1.Namespace:
 		r.Kind = "Namespace"
+	case *v1alpha1.RoutePolicy:
+		r.Group, r.Kind = v1alpha1.Group, string(policy.KindRoutePolicy)
+	case *v1alpha1.ClusterRoutePolicy:
+		r.Group, r.Kind = v1alpha1.Group, string(policy.KindClusterRoutePolicy)
 	default:
 		r.Kind = fmt.Sprintf("%T", o)
 	}

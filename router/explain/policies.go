@@ -42,6 +42,8 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		}
 		p := Policy{Name: shortName(a.Key), Value: v, Source: "metadata.annotations[" + a.Key + "]", Doc: a.Doc}
 		switch isList := a.Key == api.AnnotationAllowlist || a.Key == api.AnnotationWhitelist; {
+		case isList && s.pipeline.Effective(c.Owner) != nil:
+			p.Value = strings.Join(strings.Fields(v), " ") // others may have a say, see below
 		case isList && c.Backend.Policy.Restricted:
 			p.Value = prefixes(c.Backend.Policy.Allow) // those that can be read
 		case isList && strings.TrimSpace(v) == "":
@@ -51,7 +53,8 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		}
 		out = append(out, p)
 	}
-	return append(out, headerPolicies(&c.Backend.Policy)...)
+	out = append(out, headerPolicies(&c.Backend.Policy)...)
+	return append(out, s.groups(c.Owner)...)
 }
 
 // prefixes lists the addresses and networks of an allow-list.

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -54,7 +55,9 @@ type Snapshot struct {
 	// defaultCert is the router's own certificate, or nil if it is not known.
 	defaultCert *model.Certificate
 	findings    []api.Finding
-	notes       []string
+	// reports are what the router says about policies.
+	reports map[model.Object]policy.Report
+	notes   []string
 }
 
 // unknownCertificate stands for a default certificate that could not be read.
@@ -78,6 +81,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		}
 	}
 	s.source = newSource(s)
+	s.source.readPolicies()
 	if err := s.convertIngresses(); err != nil {
 		return nil, err
 	}
@@ -97,6 +101,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	}
 	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
 	s.pipeline.Update(door.Changes{All: true})
+	s.reportPolicies()
 	for key := range s.pipeline.Objects() {
 		if c, served := s.pipeline.Claim(key); served {
 			s.byBackend[c.Backend.Name()] = key
@@ -213,6 +218,8 @@ type source struct {
 	ingress map[model.Object]string
 	// unreadable routes name a Secret that the user may not read.
 	unreadable map[model.Object]string
+	// policies are those of each namespace, and of the cluster under "".
+	policies map[string]*policy.Set
 }
 
 func newSource(s *Snapshot) *source {

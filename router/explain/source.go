@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 var _ door.Source = (*source)(nil)
@@ -57,6 +59,26 @@ func (s *source) Slices(service model.Object) []*backend.Slice {
 
 // Secret implements door.Source.
 func (s *source) Secret(key model.Object) (*corev1.Secret, error) { return s.Secrets[key], nil }
+
+// Policies implements door.Source.
+func (s *source) Policies(namespace string) *policy.Set { return s.policies[namespace] }
+
+// AllPolicies implements door.Source.
+func (s *source) AllPolicies() []model.Object {
+	return slices.Collect(maps.Keys(s.Objects.Policies))
+}
+
+// readPolicies sorts the policies by their namespace.
+func (s *source) readPolicies() {
+	byNamespace := map[string][]*policy.Object{}
+	for key, o := range s.Objects.Policies {
+		byNamespace[key.Namespace] = append(byNamespace[key.Namespace], o)
+	}
+	s.policies = make(map[string]*policy.Set, len(byNamespace))
+	for namespace, all := range byNamespace {
+		s.policies[namespace] = policy.NewSet(all)
+	}
+}
 
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests
 // of an application have none: pods do not exist yet.

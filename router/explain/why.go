@@ -15,12 +15,14 @@ import (
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Why is the answer to "what does this object do, and why not more".
 type Why struct {
 	Schema string `json:"schema"`
-	// Object is "route/ns/name", "ingress/ns/name" or "service/ns/name".
+	// Object is "route/ns/name", "ingress/ns/name", "service/ns/name" or
+	// "routepolicy/ns/name"; of a ClusterRoutePolicy "clusterroutepolicy/name".
 	Object string `json:"object"`
 	Router string `json:"router"`
 	// Served is true if a request can reach an endpoint by way of the object.
@@ -28,6 +30,8 @@ type Why struct {
 	// Endpoints is the number of ready endpoints of a service, -1 if unknown.
 	Endpoints *int       `json:"endpoints,omitempty"`
 	Routes    []WhyRoute `json:"routes,omitempty"`
+	// Policy is what the object does, if it is a policy.
+	Policy *WhyPolicy `json:"policy,omitempty"`
 	// Findings are those about the object itself, if it is not a route.
 	Findings []Finding `json:"findings,omitempty"`
 	Next     []string  `json:"next,omitempty"`
@@ -72,7 +76,11 @@ func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 		o := key(door.KindService)
 		y.Object, err = "service/"+o.String(), s.whyService(y, o)
 	default:
-		return nil, fmt.Errorf("kind %q is not one of route, ingress and service", kind)
+		o, known := policyKey(kind, namespace, name)
+		if !known {
+			return nil, fmt.Errorf("kind %q is not one of route, ingress, service, routepolicy and clusterroutepolicy", kind)
+		}
+		y.Object, err = objectText(policy.Ref(o)), s.whyPolicy(y, o)
 	}
 	if err != nil {
 		return nil, err

@@ -12,10 +12,18 @@ import (
 func (y *Why) Text(w io.Writer) error {
 	p := &printer{w: w}
 	verdict := "NOT SERVED"
-	if y.Served {
+	switch {
+	case y.Policy != nil && y.Served:
+		verdict = "APPLIED"
+	case y.Policy != nil:
+		verdict = "NOT APPLIED"
+	case y.Served:
 		verdict = "SERVED"
 	}
 	p.line("%s  %s by router %s", verdict, y.Object, y.Router)
+	if y.Policy != nil {
+		y.Policy.print(p)
+	}
 	if y.Endpoints != nil {
 		switch n := *y.Endpoints; n {
 		case -1:
@@ -70,8 +78,11 @@ func percent(part, total int) float64 {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func plural(kind string) string {
-	if kind[len(kind)-1] == 's' {
+	switch kind[len(kind)-1] {
+	case 's':
 		return kind + "es"
+	case 'y':
+		return kind[:len(kind)-1] + "ies"
 	}
 	return fmt.Sprint(kind, "s")
 }

@@ -24,7 +24,7 @@ func routeChanged(a, b *routev1.Route) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
-	return metaChanged(a, b) || !equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
+	return metaChanged(a, b) || !equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || !equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
 }
 
 func serviceChanged(a, b *backend.Service) bool {

@@ -138,9 +138,29 @@ type listedRoute struct {
 		CreationTimestamp metav1.Time       `json:"creationTimestamp"`
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
+		OwnerReferences   []listedOwner     `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec   routev1.RouteSpec   `json:"spec"`
 	Status routev1.RouteStatus `json:"status"`
+}
+
+// listedOwner is of an owner reference what tells whether an Ingress controls the
+// Route.
+type listedOwner struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller *bool  `json:"controller"`
+}
+
+func controllers(owners []listedOwner) []metav1.OwnerReference {
+	for _, o := range owners {
+		if o.Controller != nil && *o.Controller {
+			intern(&o.APIVersion, &o.Kind)
+			return []metav1.OwnerReference{{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, Controller: o.Controller}}
+		}
+	}
+	return nil
 }
 
 func (l *listedRoute) route() *routev1.Route {
@@ -149,6 +169,7 @@ func (l *listedRoute) route() *routev1.Route {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 			CreationTimestamp: m.CreationTimestamp, Labels: m.Labels, Annotations: m.Annotations,
+			OwnerReferences: controllers(m.OwnerReferences),
 		},
 		Spec: l.Spec, Status: l.Status,
 	}

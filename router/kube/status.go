@@ -71,6 +71,7 @@ type StatusWriter struct {
 	// queue is nil unless this replica writes.
 	queue    queue
 	settings settingsReport
+	policies policyReports
 
 	writes, conflicts, failures, eventsWritten atomic.Uint64
 }
@@ -128,8 +129,10 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		budget:  newEventBudget(),
 		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
+		policies: policyReports{desired: map[model.Object]*policyOpinion{}},
 	}
-	seen, controllerSeen := s.routeSeen, s.settings.ring
+	seen, controllerSeen, policySeen := s.routeSeen, s.settings.ring, s.policies.seen
+	o.Watcher.policyEvent.Store(&policySeen)
 	o.Watcher.routeSeen.Store(&seen)
 	o.Watcher.controllerSeen.Store(&controllerSeen)
 	return s, nil
@@ -210,6 +213,7 @@ func (s *StatusWriter) write(ctx context.Context) {
 	s.begin(q)
 	var workers sync.WaitGroup
 	workers.Go(func() { s.writeSettings(ctx) })
+	workers.Go(func() { s.writePolicies(ctx) })
 	for range statusWorkers {
 		workers.Go(func() {
 			for {

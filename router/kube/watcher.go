@@ -53,6 +53,7 @@ type Watcher struct {
 	slices      *store[*backend.Slice]
 	controllers *store[*operatorv1.IngressController]
 	secrets     *secretSet
+	policies    *policySets
 
 	// selection is nil until the IngressController, or its absence, is known.
 	selection atomic.Pointer[selection]
@@ -65,6 +66,8 @@ type Watcher struct {
 	admitted   admitted
 	// routeSeen receives each route event, those without effect included.
 	routeSeen atomic.Pointer[func(model.Object)]
+	// policyEvent receives each event of a policy.
+	policyEvent atomic.Pointer[func(model.Object)]
 	// controllerSeen receives each event of the IngressController.
 	controllerSeen atomic.Pointer[func()]
 
@@ -111,6 +114,7 @@ func New(o Options) (*Watcher, error) {
 		}
 	})
 	w.slices.index = serviceOf
+	w.policies = newPolicySets(w.dirty.mark, w.policySeen)
 	w.controllers = newStore(kindController, whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
 	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Object]*secretWatch{}, watched: map[string]int{}, turns: map[string]*secretTurns{}}
@@ -144,7 +148,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	slices := clientFeed(w.clients.discovery, "endpointslices", "", "", &discoveryv1.EndpointSlice{})
 	slices.store, slices.plain = w.slices, true
 	slices.list = w.slices.list(readList[discoveryv1.EndpointSlice](w.clients.discovery, "endpointslices"))
-	for _, f := range []*feed{routes, services, slices} {
+	for _, f := range append(w.policies.feeds(w), routes, services, slices) {
 		start(f)
 	}
 	w.startController(start)
@@ -168,14 +172,14 @@ func (w *Watcher) stop() {
 // readAheadLimit bounds how long the first state waits for Secrets.
 const readAheadLimit = 15 * time.Second
 
-// WaitForSync waits until the IngressController is known and all routes,
+// WaitForSync waits until the IngressController is known and all routes, policies,
 // services, endpoints and, if they matter, namespaces have been read. It
 // returns false if ctx ends before.
 //
 // It also reads the Secrets that routes name, so that a router that starts does
 // not take them for missing. From then on NeedSecrets says which are watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.policies.namespaced.synced, w.policies.clustered.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():

@@ -99,14 +99,14 @@ func (p *Pipeline) ingestOrKeep(r *tracked, key model.Object, object door.Versio
 		return res
 	case r.good == nil || r.good == object || !res.Pending && !contentRefused(res) || !r.door.Continues(r.good, object):
 		r.good, r.from, r.accepted = nil, nil, accepted{}
-	case !r.door.Covers(r.good, object, p.settings):
+	case !p.covers(r, res, r.good, object):
 		p.bar(r, res, object, r.good)
 		return res
 	case p.keep(r, res, r.good):
 		setEffect(res, "the last good version keeps serving")
 		return res
 	}
-	if r.door.Guarded(object) {
+	if r.door.Guarded(object, p.src, p.settings) {
 		p.bar(r, res, object, nil)
 	}
 	return res
@@ -158,7 +158,7 @@ func (p *Pipeline) keep(r *tracked, res *door.Result, former door.Version) bool 
 		return false
 	}
 	// What the served version depends on must be noticed, too.
-	res.Claims, r.from = kept.Claims, former
+	res.Claims, res.Effective, r.from = kept.Claims, kept.Effective, former
 	res.Depends = append(res.Depends, kept.Depends...)
 	return true
 }
@@ -190,7 +190,7 @@ func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
 		res.Barrier = append(res.Barrier, c.Barred())
 	}
 	res.Claims, r.barred = nil, false
-	covered := len(former.claims) > 0 && (former.closed() || r.door.Covers(former.object, newest, p.settings))
+	covered := len(former.claims) > 0 && p.mayReplace(r, res, newest)
 	f := api.Finding{
 		Object: r.door.Ref(res.Object), Reason: api.ReasonRefusedByHAProxy, Severity: api.SeverityError,
 		Message: "HAProxy refused this " + noun(res.Object) + "'s configuration: " + r.refusal.message,
@@ -206,7 +206,7 @@ func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
 	case covered && r.refusal.fallback < barred || r.refusal.fallback == withdrawn:
 	case len(former.claims) > 0 && !covered:
 		p.bar(r, res, newest, former.object)
-	case r.door.Guarded(newest):
+	case r.door.Guarded(newest, p.src, p.settings):
 		p.bar(r, res, newest, nil)
 	}
 }

@@ -134,3 +134,7 @@ func checkFiles(t *testing.T, st *plan.State) {
 		}
 	}
 }
+
+func (tenant) Policies(string) *policy.Set { return nil }
+
+func (tenant) AllPolicies() []model.Object { return nil }

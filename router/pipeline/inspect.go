@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Claim returns the first claim of an object as it is now, or nil if it is refused
@@ -45,3 +46,18 @@ func (p *Pipeline) Services(key model.Object) []model.Object {
 
 // Objects returns the objects that the pipeline knows.
 func (p *Pipeline) Objects() model.Objects { return keysOf(p.objects) }
+
+// Effective returns what policies say about an object, or nil if none is for it.
+func (p *Pipeline) Effective(key model.Object) *policy.Effective {
+	if r := p.objects[key]; r != nil && r.result != nil {
+		return r.result.Effective
+	}
+	return nil
+}
+
+// Dependents returns the objects that depend on another one.
+func (p *Pipeline) Dependents(key model.Object) model.Objects {
+	set := model.Objects{}
+	p.index.addTo(set, key)
+	return set
+}

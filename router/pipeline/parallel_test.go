@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // crowd is a cluster with many routes, each with a Service of its own; every
@@ -89,3 +90,7 @@ func TestManyRoutesAtOnce(t *testing.T) {
 		t.Errorf("%d of %d routes are served", n, len(c))
 	}
 }
+
+func (crowd) Policies(string) *policy.Set { return nil }
+
+func (crowd) AllPolicies() []model.Object { return nil }

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Pipeline computes the wanted state of HAProxy, and the status of each route,
@@ -50,6 +51,8 @@ type Pipeline struct {
 	restored   map[model.Object]Saved
 	// checkShares shares out the health checks of each namespace.
 	checkShares checkShares
+	// unreported are policies of which there may be something new to say.
+	unreported model.Objects
 	// ingested are results of objects that are about to be taken in.
 	ingested map[model.Object]ingested
 }
@@ -71,6 +74,8 @@ type tracked struct {
 	// barred is true if the result's claims close the paths of a version that cannot
 	// be served.
 	barred bool
+	// ingress is the name of the Ingress that the object is made of, or empty.
+	ingress string
 	// served are the claims that the object adds to the wanted state: those that
 	// won.
 	served []*model.Claim
@@ -84,7 +89,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, checkShares: newCheckShares(), secretsChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), secretsChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -147,6 +152,9 @@ func (p *Pipeline) Update(ch door.Changes) (*plan.Scope, model.Objects) {
 	scope, touched := p.update(dirty, ch.All)
 	if ch.All {
 		p.restored = nil // what is not here now is gone
+		for _, key := range p.src.AllPolicies() {
+			p.unreported[key] = struct{}{}
+		}
 	}
 	return scope, touched
 }
@@ -187,9 +195,12 @@ func (p *Pipeline) Resolve(ch door.Changes) door.Changes {
 	out := door.Changes{Objects: model.Objects{}, Endpoints: model.Objects{}}
 	maps.Copy(out.Endpoints, ch.Endpoints)
 	for o := range ch.Objects {
-		switch o.Kind {
-		case door.KindService:
+		switch {
+		case o.Kind == door.KindService:
 			p.index.addTo(out.Endpoints, o)
+		case policy.IsKind(o.Kind):
+			p.unreported[o] = struct{}{}
+			p.concerned(out.Objects, o)
 		default:
 			if p.doors[o.Kind] != nil {
 				out.Objects[o] = struct{}{}
@@ -234,6 +245,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.replaceClaims(key, old, nil, hosts)
+			p.noteIngress(r, key, nil)
 		}
 		return
 	}
@@ -241,13 +253,14 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 		if r != nil {
 			p.replaceClaims(key, old, nil, hosts)
 			old = nil
-			*r = tracked{door: d, served: r.served}
+			*r = tracked{door: d, served: r.served, ingress: r.ingress}
 		} else {
 			r = &tracked{door: d}
 			p.objects[key] = r
 			p.restore(r, key, object)
 		}
 	}
+	p.noteIngress(r, key, object)
 	r.result = p.ingestOrKeep(r, key, object)
 	if r.kept() {
 		p.fallenBack[key] = struct{}{}
@@ -258,6 +271,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 
 // depend notes what an object depends on.
 func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
+	p.noteOutcome(before, now)
 	if slices.Contains(p.index.replace(key, before.Depends, now.Depends), door.KindSecret) {
 		p.secretsChanged = true
 	}

@@ -231,6 +231,16 @@ var table = []Annotation{
 			return nil
 		},
 	},
+	{
+		Key: api.AnnotationPolicy, Values: "name of a RoutePolicy of the namespace", Default: "none", Terminations: all,
+		Doc:      "A RoutePolicy that applies, as one that names the route does. If there is none of that name, paths answer 503.",
+		protects: always, set: func(_ *Spec, v string) error {
+			if len(validation.IsDNS1123Subdomain(v)) > 0 {
+				return errors.New("must be the name of a RoutePolicy")
+			}
+			return nil
+		},
+	},
 	// What these two say is read before: it decides about the host, and the router.
 	{
 		Key: api.AnnotationAnyHost, Values: "true", Default: "false", Terminations: http,

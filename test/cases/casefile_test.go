@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
@@ -41,6 +42,9 @@ var kinds = map[string]func() metav1.Object{
 	"Service":       func() metav1.Object { return &corev1.Service{} },
 	"EndpointSlice": func() metav1.Object { return &discoveryv1.EndpointSlice{} },
 	"Secret":        func() metav1.Object { return &corev1.Secret{} },
+
+	"RoutePolicy":        func() metav1.Object { return &v1alpha1.RoutePolicy{} },
+	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
 }
 
 // loadCases reads all cases, each anew, so that runs share no object.

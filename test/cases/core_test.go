@@ -16,6 +16,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
@@ -78,6 +79,10 @@ func clone(o metav1.Object) metav1.Object {
 		return o.DeepCopy()
 	case *portal.Portal:
 		return o.DeepCopy()
+	case *v1alpha1.RoutePolicy:
+		return o.DeepCopy()
+	case *v1alpha1.ClusterRoutePolicy:
+		return o.DeepCopy()
 	}
 	panic(fmt.Sprintf("clone of a %T", o))
 }
@@ -86,17 +91,10 @@ func clone(o metav1.Object) metav1.Object {
 // as the next process of the router would with what this one keeps for it.
 func (c *core) equalsFull(t testing.TB) error {
 	t.Helper()
-	full := freshPipeline(t, c.cluster)
-	text, err := json.Marshal(c.keeping())
+	full, err := c.full(t)
 	if err != nil {
 		return err
 	}
-	kept, err := full.ParseSaved(text)
-	if err != nil {
-		return err
-	}
-	full.Restore(kept)
-	full.Update(door.Changes{All: true})
 	if d := cmp.Diff(full.Want(), c.pipeline.Want(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
 		return fmt.Errorf("the incremental state differs from the full one (-full +incremental):\n%s", d)
 	}
@@ -106,6 +104,24 @@ func (c *core) equalsFull(t testing.TB) error {
 		}
 	}
 	return nil
+}
+
+// full computes everything from scratch, with what the pipeline keeps for the next
+// process.
+func (c *core) full(t testing.TB) (*pipeline.Pipeline, error) {
+	t.Helper()
+	full := freshPipeline(t, c.cluster)
+	text, err := json.Marshal(c.keeping())
+	if err != nil {
+		return nil, err
+	}
+	kept, err := full.ParseSaved(text)
+	if err != nil {
+		return nil, err
+	}
+	full.Restore(kept)
+	full.Update(door.Changes{All: true})
+	return full, nil
 }
 
 // keeping is what the pipeline keeps for the next process.

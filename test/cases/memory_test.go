@@ -14,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
@@ -30,20 +32,22 @@ type memory struct {
 	services map[model.Object]*corev1.Service
 	slices   map[model.Object]*discoveryv1.EndpointSlice
 	secrets  map[model.Object]*corev1.Secret
+	policies map[model.Object]*policy.Object
 	version  int
 	changes  door.Changes
 	settings door.Settings
 	wake     chan struct{}
 
 	statuses  map[model.Object]model.RouteStatus
+	reports   map[model.Object]policy.Report
 	published chan struct{} // closed and renewed at each publication
 }
 
 func newMemory() *memory {
 	return &memory{
 		routes: map[model.Object]*routev1.Route{}, portals: map[model.Object]*portal.Portal{}, services: map[model.Object]*corev1.Service{},
-		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{},
-		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{},
+		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, policies: map[model.Object]*policy.Object{},
+		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{}, reports: map[model.Object]policy.Report{},
 		published: make(chan struct{}), settings: door.Settings{RouterName: "cases"},
 	}
 }
@@ -117,7 +121,20 @@ func (m *memory) put(o metav1.Object) {
 		k := objectOf(door.KindSecret, o)
 		m.secrets[k] = o
 		m.mark(k)
+	case *v1alpha1.RoutePolicy:
+		m.putPolicy(objectOf(policy.KindRoutePolicy, o), &o.ObjectMeta, func() *policy.Object { return policy.ReadRoutePolicy(o) })
+	case *v1alpha1.ClusterRoutePolicy:
+		m.putPolicy(objectOf(policy.KindClusterRoutePolicy, o), &o.ObjectMeta, func() *policy.Object { return policy.ReadClusterRoutePolicy(o) })
 	}
+}
+
+func (m *memory) putPolicy(k model.Object, meta *metav1.ObjectMeta, read func() *policy.Object) {
+	if old := m.policies[k]; old != nil && meta.UID == "" {
+		meta.UID, meta.CreationTimestamp = types.UID(old.UID), metav1.NewTime(old.Created)
+	}
+	m.name(meta, nil)
+	m.policies[k] = read()
+	m.mark(k)
 }
 
 // name gives an object the identity that it had before, or a new one.
@@ -146,6 +163,8 @@ func (m *memory) delete(o model.Object) {
 		return
 	case door.KindSecret:
 		delete(m.secrets, o)
+	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
+		delete(m.policies, o)
 	}
 	m.mark(o)
 }
@@ -154,7 +173,7 @@ func (m *memory) delete(o model.Object) {
 func (m *memory) everything() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)))
+	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)), slices.Collect(maps.Keys(m.policies)))
 }
 
 // All implements door.Source.
@@ -211,6 +230,26 @@ func (m *memory) Secret(k model.Object) (*corev1.Secret, error) {
 	return m.secrets[k], nil
 }
 
+// Policies implements door.Source.
+func (m *memory) Policies(namespace string) *policy.Set {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*policy.Object
+	for k, o := range m.policies {
+		if k.Namespace == namespace {
+			all = append(all, o)
+		}
+	}
+	return policy.NewSet(all)
+}
+
+// AllPolicies implements door.Source.
+func (m *memory) AllPolicies() []model.Object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.policies))
+}
+
 // Wake implements engine.Cluster.
 func (m *memory) Wake() <-chan struct{} { return m.wake }
 
@@ -254,6 +293,17 @@ func (m *memory) Forget(keys []model.Object) {
 	for _, k := range keys {
 		delete(m.statuses, k)
 	}
+}
+
+// PublishPolicies implements engine.StatusSink.
+func (m *memory) PublishPolicies(reports []policy.Report) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range reports {
+		m.reports[r.Key] = r
+	}
+	close(m.published)
+	m.published = make(chan struct{})
 }
 
 // snapshot returns the statuses published so far, and what to wait on for more.

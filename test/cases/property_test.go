@@ -28,6 +28,8 @@ type universe struct {
 	// invalid makes some routes invalid, so that what is served depends on
 	// what was before.
 	invalid bool
+	// policies come and go, too.
+	policies bool
 }
 
 var (
@@ -73,6 +75,15 @@ func (u *universe) route() *routev1.Route {
 	}
 	if u.invalid && u.IntN(12) == 0 {
 		r.Annotations["haproxy.router.openshift.io/ip_whitelist"] = "nobody"
+	}
+	if u.policies && u.IntN(3) == 0 {
+		r.Labels = map[string]string{"tier": pick(u, someTiers)}
+	}
+	if u.policies && u.IntN(8) == 0 {
+		r.Annotations["fairlead.dev/policy"] = fmt.Sprintf("p%d", u.IntN(4))
+	}
+	if u.policies && u.IntN(4) == 0 {
+		u.ofIngress(r)
 	}
 	r.Spec.To.Name = pick(u, []string{"s1", "s2", "none"})
 	if u.IntN(3) == 0 {
@@ -120,10 +131,12 @@ func (u *universe) services() change {
 func (u *universe) change() change {
 	var c change
 	for range 1 + u.IntN(3) {
-		switch u.IntN(6) {
-		case 0:
+		switch n := u.IntN(8); {
+		case n > 5 && u.policies:
+			u.policyChange(&c)
+		case n == 0:
 			c.del = append(c.del, model.Object{Kind: route.Kind, Namespace: pick(u, spaces), Name: fmt.Sprintf("r%d", u.IntN(8))})
-		case 1:
+		case n == 1:
 			s := u.services()
 			i := 2 * u.IntN(len(s.put)/2)
 			c.put = append(c.put, s.put[i:i+2]...)
@@ -153,7 +166,7 @@ func TestIncremental(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			u := newUniverse(t)
-			u.invalid = true
+			u.invalid, u.policies = true, i%2 == 0
 			k := newCore(t)
 			k.apply(u.services())
 			for n := range 100 {

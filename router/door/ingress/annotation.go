@@ -2,6 +2,8 @@ package ingress
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +15,7 @@ import (
 )
 
 // ownAnnotations are those that say what a Route of an Ingress is.
-var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController}
+var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController, api.AnnotationIngressLabels}
 
 // annotationAllowHost lets labels of a host be long, for the API server's policy.
 const annotationAllowHost = "route.openshift.io/allow-non-dns-compliant-host"
@@ -59,10 +61,22 @@ func (c *conversion) routeAnnotations(key hostPath) map[string]string {
 	if c.only != "" {
 		annotations[api.AnnotationIngressController] = c.only
 	}
+	if labels := c.in.Ingress.Labels; len(labels) > 0 {
+		annotations[api.AnnotationIngressLabels] = joinLabels(labels)
+	}
 	if len(annotations) > 0 {
 		annotations[annotationCopied] = joinKeys(annotations)
 	}
 	return annotations
+}
+
+// joinLabels writes labels as policies read them (api.AnnotationIngressLabels).
+func joinLabels(labels map[string]string) string {
+	items := make([]string, 0, len(labels))
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		items = append(items, k+"="+labels[k])
+	}
+	return strings.Join(items, ",")
 }
 
 // Copies reports whether certificates are copied into the Routes, keys included,

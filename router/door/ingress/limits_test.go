@@ -50,7 +50,7 @@ func TestHugeIngress(t *testing.T) {
 		{"paths", huge(9000, nil, nil), limits.Routes},
 		{"annotations that mean nothing", huge(9000, map[string]string{"example.com/x": big}, nil), limits.Routes},
 		{"annotations that mean something", huge(9000, map[string]string{api.AnnotationCookieName: big}, nil), 66},
-		{"labels", huge(9000, nil, map[string]string{"x": big}), 66},
+		{"labels", huge(9000, nil, map[string]string{"x": big}), 33}, // an annotation has them, too
 		{"Secrets", huge(60_000, nil, nil), limits.Routes},
 	}
 	for _, test := range tests {

@@ -38,7 +38,7 @@ func routeOf(t *testing.T, i *networkingv1.Ingress) *routev1.Route {
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	const follow = annotationReconcileLabels
+	const follow, labels = annotationReconcileLabels, api.AnnotationIngressLabels
 	tests := []struct {
 		name            string
 		before, after   *networkingv1.Ingress
@@ -59,14 +59,14 @@ func TestMerge(t *testing.T) {
 			edit: func(r *routev1.Route) { r.Annotations["theirs"] = "x" }, wantAnnotations: map[string]string{"theirs": "x"},
 		},
 		{
-			name: "labels are copied once", before: simple(nil, map[string]string{"l": "1"}), after: simple(nil, map[string]string{"l": "2"}),
-			wantLabels: map[string]string{"l": "1"},
+			name: "labels are copied once, but policies see those of now", before: simple(nil, map[string]string{"l": "1"}), after: simple(nil, map[string]string{"l": "2"}),
+			changed: true, wantLabels: map[string]string{"l": "1"}, wantAnnotations: map[string]string{labels: "l=2", annotationCopied: labels},
 		},
 		{
 			name: "labels follow if asked to", changed: true,
 			before:     simple(map[string]string{follow: "true"}, map[string]string{"l": "1"}),
 			after:      simple(map[string]string{follow: "true"}, map[string]string{"l": "2"}),
-			wantLabels: map[string]string{"l": "2"}, wantAnnotations: map[string]string{follow: "true", annotationCopied: follow},
+			wantLabels: map[string]string{"l": "2"}, wantAnnotations: map[string]string{follow: "true", labels: "l=2", annotationCopied: labels + "," + follow},
 		},
 		{
 			name: "host changed by hand", before: simple(nil, nil), after: simple(nil, nil), changed: true,

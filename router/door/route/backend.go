@@ -17,6 +17,7 @@ import (
 // false if the route must not be served.
 func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	spec, closed := b.readAnnotations(c)
+	closed = b.policies(c, &spec) || closed
 	if Closed(b.route) {
 		// Without cookies it is another backend, so that no client's cookie
 		// leads to a server that is about to go.

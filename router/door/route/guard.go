@@ -26,9 +26,12 @@ type guard struct {
 	unreadable bool
 	restricted bool
 	allow      []netip.Prefix
+	deny       []netip.Prefix
 	limits     model.Limits
-	serverName string
-	forwarded  model.Forwarded
+	// policyLimits are those of policies, each of which holds.
+	policyLimits []policy.Limit
+	serverName   string
+	forwarded    model.Forwarded
 
 	termination model.Termination
 	insecure    model.InsecurePolicy
@@ -43,8 +46,8 @@ type guard struct {
 
 // Covers reports whether a former version of a route forbids all that the
 // newest one forbids, as far as that can be read.
-func Covers(former, newest *routev1.Route, s door.Settings) bool {
-	f, n := readGuard(former, s), readGuard(newest, s)
+func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) bool {
+	f, n := readGuard(former, src, s), readGuard(newest, src, s)
 	switch {
 	case f.closed:
 		return true
@@ -58,17 +61,20 @@ func Covers(former, newest *routev1.Route, s door.Settings) bool {
 
 // Guarded reports whether a route has, or tries to have, anything that keeps
 // clients out. Then its path is better closed than left to others.
-func Guarded(r *routev1.Route) bool {
-	g := readGuard(r, door.Settings{})
-	return g.closed || g.unreadable || g.restricted || g.limits != model.Limits{} || g.serverName != ""
+func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
+	g := readGuard(r, src, s)
+	return g.closed || g.unreadable || g.restricted || len(g.deny) > 0 || g.limits != model.Limits{} || len(g.policyLimits) > 0 || g.serverName != ""
 }
 
-func readGuard(r *routev1.Route, s door.Settings) guard {
+func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	spec, unreadable := policy.Protection(r.Annotations, defaults(s))
-	g := guard{
-		closed: Closed(r), unreadable: unreadable, restricted: spec.Restricted, allow: spec.Allow,
-		limits: spec.Limits, serverName: spec.ServerName, forwarded: spec.Forwarded,
+	g := guard{closed: Closed(r), unreadable: unreadable}
+	if e := effective(r, selectFor(r, src, s), &spec); e != nil {
+		spec.Apply(e)
+		g.closed = g.closed || e.Closed()
+		g.deny, g.policyLimits = e.Access.Deny, e.Limits
 	}
+	g.restricted, g.allow, g.limits, g.serverName, g.forwarded = spec.Restricted, spec.Allow, spec.Limits, spec.ServerName, spec.Forwarded
 	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
@@ -105,7 +111,10 @@ func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
 
 // coversClients compares which clients get through, and how often.
 func (g *guard) coversClients(n *guard) bool {
-	if n.restricted && (!g.restricted || slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return !within(p, n.allow) })) {
+	if n.restricted && (!g.restricted || !policy.Within(g.allow, n.allow)) || !policy.Within(n.deny, g.deny) {
+		return false
+	}
+	if slices.ContainsFunc(n.policyLimits, func(l policy.Limit) bool { return !slices.Contains(g.policyLimits, l) }) {
 		return false
 	}
 	return covers(g.limits.Concurrent, n.limits.Concurrent) && covers(g.limits.Connections, n.limits.Connections) &&
@@ -113,10 +122,6 @@ func (g *guard) coversClients(n *guard) bool {
 }
 
 func covers(limit, newest int) bool { return newest == 0 || limit != 0 && limit <= newest }
-
-func within(p netip.Prefix, list []netip.Prefix) bool {
-	return slices.ContainsFunc(list, func(o netip.Prefix) bool { return o.Bits() <= p.Bits() && o.Contains(p.Addr()) })
-}
 
 // coversTLS compares what stays encrypted, and which pods are trusted.
 func (g *guard) coversTLS(n *guard, s door.Settings) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Effects that findings name.
@@ -56,15 +57,15 @@ func (Door) Continues(former, newest door.Version) bool {
 }
 
 // Covers implements door.Door.
-func (Door) Covers(former, newest door.Version, s door.Settings) bool {
+func (Door) Covers(former, newest door.Version, src door.Source, s door.Settings) bool {
 	f, n, ok := routes(former, newest)
-	return ok && Covers(f, n, s)
+	return ok && Covers(f, n, src, s)
 }
 
 // Guarded implements door.Door.
-func (Door) Guarded(v door.Version) bool {
+func (Door) Guarded(v door.Version, src door.Source, s door.Settings) bool {
 	r, ok := v.(*routev1.Route)
-	return !ok || Guarded(r)
+	return !ok || Guarded(r, src, s)
 }
 
 // Content implements door.Door.
@@ -109,6 +110,8 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *
 	}
 	// Dependencies come first: a refused route must notice their change, too.
 	refs := b.services()
+	b.selection = selectFor(r, src, s)
+	b.result.Depends = append(b.result.Depends, b.selection.Depends...)
 	claim := &model.Claim{
 		Owner: b.result.Object, UID: b.result.UID, Version: r.ResourceVersion,
 		Created: r.CreationTimestamp.Time, Match: model.Match{Path: r.Spec.Path},
@@ -128,9 +131,11 @@ type builder struct {
 	src      door.Source
 	settings door.Settings
 	result   *door.Result
-	ca       *model.CA
-	last     *model.Certificate
-	material *certificate.Material
+	// selection are the policies for the route.
+	selection *policy.Selection
+	ca        *model.CA
+	last      *model.Certificate
+	material  *certificate.Material
 	// stretch is how many times longer the pause between health checks is.
 	stretch int
 	// serviceCA is true if ca is the router's own, which knows services by name.

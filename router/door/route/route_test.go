@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // one is a Source with one Service that has one endpoint.
@@ -100,3 +101,7 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+func (one) Policies(string) *policy.Set { return nil }
+
+func (one) AllPolicies() []model.Object { return nil }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/model"
@@ -41,7 +42,7 @@ func Read(ctx context.Context, config *rest.Config, own string) (*explain.Object
 	config.QPS, config.Burst = 50, 100
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, routev1.AddToScheme, operatorv1.AddToScheme,
+		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, routev1.AddToScheme, operatorv1.AddToScheme, v1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
@@ -70,6 +71,8 @@ func (r *reader) read(ctx context.Context) error {
 		{"Service", &corev1.ServiceList{}, false, ""},
 		{"EndpointSlice", &discoveryv1.EndpointSliceList{}, false, ""},
 		{"IngressClass", &networkingv1.IngressClassList{}, true, ""},
+		{"RoutePolicy", &v1alpha1.RoutePolicyList{}, false, ""},
+		{"ClusterRoutePolicy", &v1alpha1.ClusterRoutePolicyList{}, true, ""},
 		{"IngressController", &operatorv1.IngressControllerList{}, false, api.OperatorNamespace},
 	} {
 		if err := r.list(ctx, k.kind, k.list, k.clustered, k.in); err != nil {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/explain"
 )
 
@@ -44,6 +45,9 @@ func kinds() map[string]kind {
 		"Namespace":         {"v1", true, func() metav1.Object { return &corev1.Namespace{} }},
 		"EndpointSlice":     {discoveryv1.SchemeGroupVersion.String(), false, func() metav1.Object { return &discoveryv1.EndpointSlice{} }},
 		"IngressController": {operatorv1.GroupVersion.String(), false, func() metav1.Object { return &operatorv1.IngressController{} }},
+		"RoutePolicy":       {v1alpha1.GroupVersion().String(), false, func() metav1.Object { return &v1alpha1.RoutePolicy{} }},
+
+		"ClusterRoutePolicy": {v1alpha1.GroupVersion().String(), true, func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} }},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Kind is that of Portals.
@@ -92,11 +93,14 @@ func endpoints(src door.Source, service model.Object) []backend.Endpoint {
 // Continues implements door.Door.
 func (Door) Continues(_, _ door.Version) bool { return true }
 
+// Place implements door.Door: no policy is for a Portal.
+func (Door) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
+
 // Covers implements door.Door: no Portal forbids anything.
-func (Door) Covers(_, _ door.Version, _ door.Settings) bool { return true }
+func (Door) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return true }
 
 // Guarded implements door.Door.
-func (Door) Guarded(door.Version) bool { return false }
+func (Door) Guarded(door.Version, door.Source, door.Settings) bool { return false }
 
 // Content implements door.Door.
 func (Door) Content(v door.Version) any {

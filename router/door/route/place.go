@@ -1,0 +1,105 @@
+package route
+
+import (
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// Place implements door.Door.
+func (Door) Place(v door.Version, s door.Settings) *policy.Place {
+	if r, ok := v.(*routev1.Route); ok {
+		return Place(r, s)
+	}
+	return &policy.Place{}
+}
+
+// Place returns what policies find a Route by.
+func Place(r *routev1.Route, s door.Settings) *policy.Place {
+	p := &policy.Place{
+		Object: model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
+		Labels: r.Labels, Named: r.Annotations[api.AnnotationPolicy], Host: hostOf(r, s), Router: s.RouterName,
+	}
+	if p.Ingress = ingressOf(r); p.Ingress != "" {
+		p.IngressLabels = readLabels(r.Annotations[api.AnnotationIngressLabels])
+	}
+	return p
+}
+
+// ingressOf returns the name of the Ingress that the operator made a Route of, or
+// an empty text.
+func ingressOf(r *routev1.Route) string {
+	owner := metav1.GetControllerOfNoCopy(r)
+	if owner == nil || owner.Kind != "Ingress" || !strings.HasPrefix(owner.APIVersion, networkingv1.GroupName+"/") {
+		return ""
+	}
+	return owner.Name
+}
+
+// readLabels reads "key=value" separated by commas, neither of which a label can
+// have.
+func readLabels(text string) map[string]string {
+	if text == "" {
+		return nil
+	}
+	labels := map[string]string{}
+	for item := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(item, "=")
+		labels[key] = value
+	}
+	return labels
+}
+
+// hostOf returns the host of a Route's claim, as far as the Route has one.
+func hostOf(r *routev1.Route, s door.Settings) string {
+	host := r.Spec.Host
+	switch {
+	case r.Annotations[api.AnnotationAnyHost] == "true":
+		return match.Any
+	case host == "" && r.Spec.Subdomain != "" && s.Domain != "":
+		host = r.Spec.Subdomain + "." + s.Domain
+	}
+	if _, domain, ok := strings.Cut(host, "."); ok && r.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain {
+		return "*." + domain
+	}
+	return host
+}
+
+// selectFor returns the policies for a Route.
+func selectFor(r *routev1.Route, src door.Source, s door.Settings) *policy.Selection {
+	return policy.Select(Place(r, s), src.Policies(r.Namespace), src.Policies(""))
+}
+
+// effective returns what policies and annotations say together, or nil where no
+// policy is for the Route.
+func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec) *policy.Effective {
+	if len(selection.Depends) == 0 {
+		return nil
+	}
+	return selection.Effective(policy.FromAnnotations(
+		model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}, r.Annotations, spec))
+}
+
+// policies puts what policies say into what the annotations ask for, and reports
+// whether nothing may get through.
+func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
+	e := effective(b.route, b.selection, spec)
+	if e == nil {
+		return false
+	}
+	b.result.Effective = e
+	for _, f := range e.Findings(effectClosed(c.Termination)) {
+		f.Object = Ref(b.result.Object)
+		b.result.Findings = append(b.result.Findings, f)
+	}
+	spec.Apply(e)
+	return e.Closed()
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+)
+
+// dryRun has the API server judge a manifest, and keep nothing of it.
+func dryRun(t *testing.T, manifest string) error {
+	t.Helper()
+	newClient(t)
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := server.Kubectl(t.Context(), "create", "--dry-run=server", "--validate=strict", "-f", file)
+	return err
+}
+
+const policyHead = "apiVersion: fairlead.dev/v1alpha1\nkind: RoutePolicy\nmetadata: {name: judged, namespace: default}\nspec:\n"
+
+// TestPolicyRules: each rule of the kinds takes one good value, and refuses a bad one
+// with its message.
+func TestPolicyRules(t *testing.T) {
+	t.Parallel()
+	limit := func(text string) string {
+		return "  limits: {requests: [{name: a, requests: 10, " + text + "}]}"
+	}
+	redirect := func(to string) string { return "  redirects: {rules: [{to: {" + to + "}}]}" }
+	target := func(text string) string { return "  targetRefs: [{" + text + "}]" }
+	for _, test := range []struct{ name, good, bad, want string }{
+		{"allow", "  access: {allow: [10.0.0.0/8, '2001:db8::/32', 192.0.2.1]}", "  access: {allow: [10.0.0.0/33]}", "must be an address or a CIDR"},
+		{"allow, mapped", "  access: {allow: ['::1']}", "  access: {allow: ['::ffff:10.0.0.1']}", "must be an address or a CIDR"},
+		{"allow, empty", "  access: {allow: ['::/0']}", "  access: {allow: []}", "spec.access.allow"},
+		{"deny", "  access: {deny: [0.0.0.0/0]}", "  access: {deny: [everybody]}", "must be an address or a CIDR"},
+		{"exempt of a limit", limit("exempt: [10.0.0.1]"), limit("exempt: [10.0.0.256]"), "must be an address or a CIDR"},
+		{"exempt of maintenance", "  maintenance: {enabled: true, exempt: ['fd00::/8']}", "  maintenance: {enabled: true, exempt: ['fd00::/129']}", "must be an address or a CIDR"},
+		{"burst", limit("burst: 1000"), limit("burst: 1001"), "burst must be from 1 to 100 times requests"},
+		{"key with a name", limit("key: {type: Header, name: X-User}"), limit("key: {type: Header}"), "name is for Header, Cookie and Query"},
+		{"key without", limit("key: {type: Host}"), limit("key: {type: Host, name: a}"), "name is for Header, Cookie and Query"},
+		{"concurrent key", "  limits: {concurrent: {count: 5, key: {type: Query, name: q}}}", "  limits: {concurrent: {count: 5, key: {type: None, name: q}}}", "name is for Header, Cookie and Query"},
+		{"url of a redirect", redirect("url: 'https://a.example.com/x'"), redirect("url: /x, host: a.example.com"), "set url, or one of scheme"},
+		{"nothing of a redirect", redirect("scheme: https"), "  redirects: {rules: [{to: {}}]}", "set url, or one of scheme"},
+		{"path or prefix", redirect("path: /x"), redirect("path: /x, prefix: /y"), "set path or prefix, not both"},
+		{"text of a redirect", redirect("url: /a%20b"), redirect(`url: "/a\nb"`), "spec.redirects.rules[0].to.url"},
+		{"code of a redirect", "  redirects: {https: {code: 308}}", "  redirects: {https: {code: 300}}", "spec.redirects.https.code"},
+		{"target or selector", "  targetSelector: {kind: Route, matchLabels: {a: b}}", target("group: route.openshift.io, kind: Route, name: a") + "\n  targetSelector: {kind: Route, matchLabels: {a: b}}", "set targetRefs or targetSelector, not both"},
+		{"kind of a target", target("group: networking.k8s.io, kind: Ingress, name: a"), target("group: networking.k8s.io, kind: Route, name: a"), "must be a Route of route.openshift.io"},
+		{"section", target("group: networking.k8s.io, kind: Ingress, name: a, sectionName: a.example.com"), target("group: route.openshift.io, kind: Route, name: a, sectionName: b"), "sectionName is for Ingress only"},
+		{"origins", "  cors: {origins: ['https://*.example.com']}", "  cors: {origins: ['https://*.*.example.com']}", "spec.cors.origins"},
+		{"duration", "  timeouts: {response: 5s}", "  timeouts: {response: 5 s}", "spec.timeouts.response"},
+		{"percent", "  log: {percent: 0}", "  log: {percent: 101}", "spec.log.percent"},
+		{"unknown field", "  access: {deny: [10.0.0.1]}", "  access: {denied: [10.0.0.1]}", "denied"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if err := dryRun(t, policyHead+test.good); err != nil {
+				t.Errorf("the good one: %v", err)
+			}
+			if err := dryRun(t, policyHead+test.bad); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want a refusal with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestClusterPolicyRules: the same for the kind of administrators.
+func TestClusterPolicyRules(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: fairlead.dev/v1alpha1\nkind: ClusterRoutePolicy\nmetadata: {name: judged}\nspec:\n"
+	if err := dryRun(t, head+"  mode: Override\n  hosts: ['*.example.com']\n  namespaces: [a]\n  ingressControllers: [default]\n  access: {deny: [10.0.0.1]}"); err != nil {
+		t.Errorf("the good one: %v", err)
+	}
+	for spec, want := range map[string]string{
+		"  mode: Sometimes":                         "spec.mode",
+		"  access: {deny: [10.0.0.1]}":              "spec.mode",
+		"  mode: Default\n  hosts: ['a.*.com']":     "spec.hosts",
+		"  mode: Default\n  access: {deny: [here]}": "must be an address or a CIDR",
+		"  mode: Default\n  namespaces: [a, a]":     "spec.namespaces",
+	} {
+		if err := dryRun(t, head+spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want a refusal with %q", spec, err, want)
+		}
+	}
+}
+
+// clientAs returns a client of a user.
+func clientAs(t *testing.T, user string) client.Client {
+	t.Helper()
+	config, err := server.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	c, err := client.New(config, client.Options{Scheme: scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// bindRole gives a user one of the roles of Kubernetes in a namespace.
+func bindRole(t *testing.T, c client.Client, namespace, role, user string) {
+	t.Helper()
+	if err := c.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPolicyAccess: who may edit a namespace writes its RoutePolicies, but not their
+// status; who may view it reads them; ClusterRoutePolicies are the administrator's.
+// API server and controller-manager fill the roles; where there is no
+// controller-manager the rules of Fairlead's own ClusterRoles are looked at.
+func TestPolicyAccess(t *testing.T) {
+	c := newClient(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "policy-access"}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	bindRole(t, c, ns.Name, "fairlead-routes-edit", "editor")
+	bindRole(t, c, ns.Name, "fairlead-routes-view", "viewer")
+	policy := func(name string) *v1alpha1.RoutePolicy {
+		return &v1alpha1.RoutePolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: name},
+			Spec:       v1alpha1.RoutePolicySpec{PolicySpec: v1alpha1.PolicySpec{Access: &v1alpha1.Access{Allow: []v1alpha1.CIDR{"10.0.0.0/8"}}}},
+		}
+	}
+	editor, viewer := clientAs(t, "editor"), clientAs(t, "viewer")
+	p := policy("mine")
+	eventually(t, func() error { return client.IgnoreAlreadyExists(editor.Create(t.Context(), p)) })
+	if err := editor.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		t.Fatal(err)
+	}
+	p.Status.Ancestors = []v1alpha1.PolicyAncestor{{ControllerName: "mine"}}
+	for what, err := range map[string]error{
+		"an editor writes a status":               editor.Status().Update(t.Context(), p),
+		"an editor writes a ClusterRoutePolicy":   editor.Create(t.Context(), &v1alpha1.ClusterRoutePolicy{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: v1alpha1.ClusterRoutePolicySpec{Mode: "Default"}}),
+		"a viewer writes a RoutePolicy":           viewer.Create(t.Context(), policy("theirs")),
+		"an editor lists ClusterRoutePolicies":    editor.List(t.Context(), &v1alpha1.ClusterRoutePolicyList{}),
+		"an editor lists those of all namespaces": editor.List(t.Context(), &v1alpha1.RoutePolicyList{}),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	eventually(t, func() error {
+		return viewer.List(t.Context(), &v1alpha1.RoutePolicyList{}, client.InNamespace(ns.Name))
+	})
+	for name, label := range map[string]string{"fairlead-routes-edit": "edit", "fairlead-routes-view": "view"} {
+		role := &rbacv1.ClusterRole{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, role); err != nil {
+			t.Fatal(err)
+		}
+		if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+label] != "true" {
+			t.Errorf("%s is not part of the role %s", name, label)
+		}
+	}
+	if err := c.Delete(t.Context(), p); err != nil {
+		t.Error(fmt.Errorf("clean up: %w", err))
+	}
+}
