@@ -172,15 +172,18 @@ func (r *Runtime) Inspect(st, known *plan.State) error {
 }
 
 // stream runs a command whose answer is too long to be held. Long answers do not
-// go through the typed calls of the library; see docs/dependencies.md and
-// library_test.go for the figures, which are of 10,000 entries:
+// go through the typed calls of the library (v5.1.15; HAProxy 3.4.7, 10,000 entries,
+// BenchmarkLibrary):
 //
-//   - It holds the whole answer, and a value for each entry, before the first one
-//     can be looked at, and has no bound for an answer.
-//   - It reports an answer that was cut off by a read error as a whole one.
-//   - Maps: a value ends at its first space, and a key without value panics.
-//     Servers: no weight, no state of checks, and no backend.
-//     Lists of certificates: a regular expression is compiled for each line.
+//   - Maps take 5.6 MB and 20,000 allocations, here 22: it holds the whole answer and
+//     a value for each entry. A value ends at its first space, and a key without
+//     value panics.
+//   - Servers take 11 MB and 30,000 allocations, here 22, without weights, states of
+//     checks and backends.
+//   - Lists of certificates take 60 MB and 0.8 s: it compiles a regular expression for
+//     each line.
+//   - There is no bound for an answer, and one that a read error cut off counts as
+//     whole.
 func (r *Runtime) stream(command string, line func(string)) error {
 	return r.answer(command, func(from io.Reader) error { return eachLine(&bounded{from, maxKeptState}, line) })
 }

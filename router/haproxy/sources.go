@@ -16,7 +16,8 @@ type RefusedSource struct {
 
 // RefusedSources calls each with those that HAProxy has refused in the last half a
 // minute, or that still have connections, in no order. During an attack there may be
-// 100,000, so the answer is streamed (see stream).
+// 100,000, so the answer is streamed: the typed call takes 16 MB and 180,000
+// allocations for 10,000, instead of 0.2 MB and 10,000 (BenchmarkLibrary).
 func (r *Runtime) RefusedSources(each func(RefusedSource)) error {
 	return r.streamBytes("show table router_sources data.gpc1 gt 0", func(l []byte) {
 		if s, ok := parseSource(l); ok {
