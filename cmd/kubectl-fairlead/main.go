@@ -7,6 +7,9 @@
 //	kubectl fairlead lint -f manifests/
 //	kubectl fairlead render -f manifests/
 //	kubectl fairlead lb 192.168.10.201
+//
+// A link named kubectl_complete-fairlead makes it answer kubectl's questions for
+// shell completion.
 package main
 
 import (
@@ -16,9 +19,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/api/terminal"
 )
@@ -26,14 +31,27 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now()}
-	code := c.run(ctx, os.Args[1:])
+	code := c.run(ctx, arguments(os.Args))
 	stop()
 	os.Exit(code)
 }
 
+// completer is the name under which kubectl looks for a program that completes
+// the arguments of this one.
+const completer = "kubectl_complete-fairlead"
+
+// arguments returns the arguments of a process, without its name.
+func arguments(process []string) []string {
+	name := strings.TrimSuffix(filepath.Base(process[0]), ".exe")
+	if name == completer {
+		return append([]string{cobra.ShellCompRequestCmd}, process[1:]...)
+	}
+	return process[1:]
+}
+
 // Exit codes.
 const (
-	exitGood  = 0 // served, nothing to complain about
+	exitGood  = 0 // served, no error found
 	exitBad   = 1 // not served, errors found
 	exitUsage = 2 // wrong arguments, or something could not be read
 )
@@ -43,12 +61,12 @@ type command struct {
 	in       io.Reader
 	out, err io.Writer
 	now      time.Time
+	// code is what a command without error ends with.
+	code int
 }
 
 // usageError is one that the help text answers.
-type usageError struct {
-	message, topic string
-}
+type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
 
@@ -58,46 +76,45 @@ func (e *usageError) Error() string { return e.message }
 // terminal would obey: names and messages come from whoever may write objects.
 func (c *command) run(ctx context.Context, args []string) int {
 	c.out, c.err = terminal.Writer(c.out), terminal.Writer(c.err)
-	topic := ""
-	if len(args) > 0 {
-		topic = args[0]
-	}
-	do := map[string]func(context.Context, []string) (int, error){
-		"explain": c.explain, "why": c.why, "lint": c.lint, "render": c.render, "lb": c.lb,
-	}[topic]
-	switch {
-	case topic == "" || topic == "help" || topic == "-h" || topic == "--help":
-		return c.help(args)
-	case do == nil:
-		fmt.Fprintf(c.err, "error: there is no command %q; see kubectl fairlead --help\n", topic)
-		return exitUsage
-	}
-	code, err := do(ctx, args[1:])
+	root := c.root()
+	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	at, err := root.ExecuteContextC(ctx)
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(c.err, "error: %s\nSee kubectl fairlead %s --help\n", usage.message, topic)
+		fmt.Fprintf(c.err, "error: %s\nSee %s --help\n", usage.message, at.CommandPath())
 		return exitUsage
 	}
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(c.out, helpOf(topic))
-		return exitGood
-	case err != nil:
+	if err != nil {
 		fmt.Fprintf(c.err, "error: %v\n", err)
 		return exitUsage
 	}
-	return code
+	return c.code
 }
 
-func (c *command) help(args []string) int {
-	if len(args) > 1 {
-		if text := helpOf(args[1]); text != "" {
-			fmt.Fprint(c.out, text)
-			return exitGood
-		}
+// root returns the whole tree of commands.
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:         "kubectl-fairlead",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fairlead"},
+		Long: `kubectl fairlead says what becomes of a request, and why.
+
+All commands read a cluster, or with -f manifests (not lb).`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q; see kubectl fairlead --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.code = exitUsage
+			return cmd.Help()
+		},
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
-	fmt.Fprint(c.out, helpOf(""))
-	if len(args) == 0 {
-		return exitUsage
-	}
-	return exitGood
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand())
+	return root
 }

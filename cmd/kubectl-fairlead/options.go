@@ -3,16 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/router/explain"
 )
 
-// options are the flags that all commands have.
+// options are the flags that several commands have.
 type options struct {
 	files                []string
 	namespace, router    string
@@ -20,47 +19,41 @@ type options struct {
 	kubeconfig, kcontext string
 }
 
-func (c *command) flags(name string) (*pflag.FlagSet, *options) {
+// addFlags gives a command the flags that say where its objects come from, and
+// the form of its output.
+func (c *command) addFlags(cmd *cobra.Command) *options {
 	o := &options{}
-	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
-	fs.StringArrayVarP(&o.files, "filename", "f", nil, "")
-	fs.StringVarP(&o.namespace, "namespace", "n", "", "")
-	fs.StringVar(&o.router, "router", "", "")
-	fs.StringVar(&o.domain, "domain", "", "")
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "")
-	fs.StringVar(&o.kcontext, "context", "", "")
-	fs.StringVarP(&o.output, "output", "o", "text", "")
-	return fs, o
+	fs := cmd.Flags()
+	fs.SortFlags = false // a command's own flags come first
+	fs.StringArrayVarP(&o.files, "filename", "f", nil, "manifests: a `PATH` of a file, of a folder (with all below it), or - for standard input; may be repeated")
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "`NAMESPACE` of the object, and of manifests that name none")
+	fs.StringVar(&o.router, "router", "", "`NAME` of the IngressController to ask; default is \"default\", or the only one")
+	fs.StringVar(&o.domain, "domain", "", "`DOMAIN` that completes routes without host; default is the IngressController's")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that names the cluster; default is $KUBECONFIG, then ~/.kube/config")
+	fs.StringVar(&o.kcontext, "context", "", "`NAME` of the kubeconfig's context")
+	fs.StringVarP(&o.output, "output", "o", "text", "`FORM` of the answer: text or json")
+	c.completeFlags(cmd, o)
+	return o
 }
 
-// parse reads the arguments; count is how many may stand without a flag.
-func parse(fs *pflag.FlagSet, o *options, args []string, what string, count int) ([]string, error) {
-	if err := fs.Parse(args); err != nil {
-		return nil, parseError(err, fs.Name())
+// arguments demands that the command line names exactly these things, and a form
+// of output that exists.
+func (o *options) arguments(what ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(what):
+			return &usageError{"name " + what[len(args)]}
+		case len(args) > len(what):
+			return &usageError{fmt.Sprintf("%q is one argument too many", args[len(what)])}
+		case o.output != "text" && o.output != "json":
+			return &usageError{fmt.Sprintf("--output %q is neither text nor json", o.output)}
+		}
+		return nil
 	}
-	rest := fs.Args()
-	switch {
-	case len(rest) < count:
-		return nil, &usageError{"name " + what, fs.Name()}
-	case len(rest) > count:
-		return nil, &usageError{fmt.Sprintf("%q is one argument too many", rest[count]), fs.Name()}
-	case o.output != "text" && o.output != "json":
-		return nil, &usageError{fmt.Sprintf("--output %q is neither text nor json", o.output), fs.Name()}
-	}
-	return rest, nil
 }
 
-func parseError(err error, topic string) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
-	return &usageError{err.Error(), topic}
-}
-
-// world reads the objects and decides them.
-func (c *command) world(ctx context.Context, o *options) (*explain.Snapshot, error) {
+// decide reads the objects and decides them.
+func (c *command) decide(ctx context.Context, o *options) (*explain.Snapshot, error) {
 	objects, err := c.read(ctx, o)
 	if err != nil {
 		return nil, err
@@ -81,7 +74,11 @@ type answer interface {
 	Text(io.Writer) error
 }
 
-func (c *command) write(a answer, o *options) error {
+// finish writes the answer, and sets the exit code.
+func (c *command) finish(a answer, good bool, o *options) error {
+	if !good {
+		c.code = exitBad
+	}
 	if o.output == "text" {
 		if err := a.Text(c.out); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
@@ -95,11 +92,4 @@ func (c *command) write(a answer, o *options) error {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
-}
-
-func code(good bool) int {
-	if good {
-		return exitGood
-	}
-	return exitBad
 }

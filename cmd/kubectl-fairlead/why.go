@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *command) whyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME",
+		Short: "What a route, ingress, service or policy does, and what shadows it",
+		Long: `kubectl fairlead why KIND/NAME says which URLs reach an object, what shadows it and what its findings mean.
+
+Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be read.`,
+		Example: `  kubectl fairlead why route/shop -n web
+  kubectl fairlead why ingress/shop
+  kubectl fairlead why service/cart -f manifests/
+  kubectl fairlead why routepolicy/members`,
+	}
+	o := c.addFlags(cmd)
+	cmd.Args = o.arguments("an object, such as route/shop")
+	cmd.ValidArgsFunction = c.completeObject(o)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		kind, name, ok := strings.Cut(args[0], "/")
+		if !ok || name == "" {
+			return &usageError{fmt.Sprintf("%q names no object; write route/NAME, ingress/NAME or service/NAME", args[0])}
+		}
+		var err error
+		if o.namespace, err = o.ownNamespace(); err != nil {
+			return err
+		}
+		w, err := c.decide(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		answer, err := w.Why(kind, o.namespace, name)
+		if err != nil {
+			return err
+		}
+		return c.finish(answer, answer.Served, o)
+	}
+	return cmd
+}
