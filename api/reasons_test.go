@@ -49,6 +49,9 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 	all := map[string]Reason{}
 	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
 		declared, rows := readReasons(t, name)
 		maps.Copy(all, declared)
 		for constant, reason := range declared {
