@@ -78,7 +78,7 @@ func run(ctx context.Context, name, cloud string, check bool) error {
 	case check:
 		return d.verdict(ctx)
 	default:
-		return d.stay(ctx)
+		return d.keepRunning(ctx)
 	}
 }
 

@@ -198,8 +198,8 @@ func (r *Report) Slow() []Request {
 	return r.those(func(q Request) bool { return q.Error == "" && q.Resent && q.Took >= slow })
 }
 
-// Harmed returns all of them: requests that were lost, torn or slow.
-func (r *Report) Harmed() []Request { return slices.Concat(r.Lost(), r.Torn(), r.Slow()) }
+// Affected returns the requests that were lost, torn or slow.
+func (r *Report) Affected() []Request { return slices.Concat(r.Lost(), r.Torn(), r.Slow()) }
 
 func (r *Report) those(keep func(Request) bool) []Request {
 	return slices.DeleteFunc(slices.Clone(r.Requests), func(q Request) bool { return !keep(q) })

@@ -42,7 +42,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		Sent: []Sending{{MAC: "a"}, {MAC: "b"}, {MAC: "a"}},
 	}
-	if torn, lost, late := len(r.Torn()), len(r.Lost()), len(r.Slow()); torn != 1 || lost != 1 || late != 1 || len(r.Harmed()) != 3 {
+	if torn, lost, late := len(r.Torn()), len(r.Lost()), len(r.Slow()); torn != 1 || lost != 1 || late != 1 || len(r.Affected()) != 3 {
 		t.Errorf("%d torn, %d lost, %d slow; want one of each", torn, lost, late)
 	}
 	if r.Moves() != 2 || (&Report{}).Moves() != 0 {

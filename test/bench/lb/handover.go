@@ -129,7 +129,7 @@ func drain(ctx context.Context, c client.Client, node string, away bool) error {
 
 // assess adds to the results what the monitor saw of each handover.
 func (b *bench) assess(r *netmonitor.Report, orders []order) error {
-	for _, q := range r.Harmed() {
+	for _, q := range r.Affected() {
 		b.progress("lost at %s: %s", q.At.Format(time.StampMilli), q.Error)
 	}
 	for i, o := range orders {
@@ -162,7 +162,7 @@ func around(r *netmonitor.Report, at time.Time) (handover, error) {
 	}
 	silence, _ := own.Silence()
 	return handover{
-		Lost: len(own.Harmed()), Silence: milliseconds(silence), Moved: milliseconds(moved),
+		Lost: len(own.Affected()), Silence: milliseconds(silence), Moved: milliseconds(moved),
 		Rate: float64(len(own.Requests)) / (before + after).Seconds(),
 	}, nil
 }

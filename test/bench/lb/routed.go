@@ -169,7 +169,7 @@ func (b *bench) lose(ctx context.Context, address, node string) (time.Duration, 
 	if err := b.revive(ctx, node); err != nil {
 		return 0, err
 	}
-	lost := r.Harmed()
+	lost := r.Affected()
 	if len(lost) == 0 {
 		return 0, fmt.Errorf("%s died, and got no request", node)
 	}

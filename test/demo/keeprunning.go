@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stay prints how to reach everything and waits for Ctrl-C.
-func (d *demo) stay(ctx context.Context) error {
+// keepRunning prints how to reach everything and waits for Ctrl-C.
+func (d *demo) keepRunning(ctx context.Context) error {
 	if len(d.failed) > 0 {
 		d.title(fmt.Sprintf("%d of the acts failed; the cluster stays up for a look", len(d.failed)))
 		for _, err := range d.failed {
