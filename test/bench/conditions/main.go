@@ -7,8 +7,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bench/rig"
 	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const (
@@ -143,6 +146,17 @@ func run() error {
 	return nil
 }
 
+// listens waits until HAProxy, which reads its keys first, takes connections.
+func listens() error {
+	return wait.Poll{}.Until(context.Background(), "HAProxy's port", func() error {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
 // measure returns HAProxy's processor time for each request, in microseconds.
 func measure(binary, dir string, v *variant) (float64, error) {
 	rule := ""
@@ -170,7 +184,9 @@ func measure(binary, dir string, v *variant) (float64, error) {
 		_ = haproxy.Process.Kill()
 		_ = haproxy.Wait()
 	}()
-	time.Sleep(300 * time.Millisecond) // it reads 10,000 keys
+	if err := listens(); err != nil {
+		return 0, err
+	}
 	before, err := rig.CPUTime(haproxy.Process.Pid)
 	if err != nil {
 		return 0, err
