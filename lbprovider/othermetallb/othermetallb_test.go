@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead/fairlead/test/metallbapi"
 )
 
-// TestGate: whoever may not look waits and says which right it lacks, and so does
-// whoever finds another provider; without one, the gate is open.
-func TestGate(t *testing.T) {
+// TestWaiter: a program that may not look waits and says which right it lacks, and
+// so does one that finds another provider; without one, it goes on.
+func TestWaiter(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short: takes an API server")
@@ -50,9 +50,9 @@ func TestGate(t *testing.T) {
 		return ""
 	})
 	a.Step(t, "alone", func(t *testing.T) {
-		var gate othermetallb.Waiter
-		if err := gate.Wait(t.Context(), reader, func(why string) { t.Error(why) }); err != nil || gate.Reason() != "" {
-			t.Errorf("%v, waits for %q", err, gate.Reason())
+		var waiter othermetallb.Waiter
+		if err := waiter.Wait(t.Context(), reader, func(why string) { t.Error(why) }); err != nil || waiter.Reason() != "" {
+			t.Errorf("%v, waits for %q", err, waiter.Reason())
 		}
 	})
 	labels := map[string]string{"app": "metallb"}
@@ -71,17 +71,17 @@ func TestGate(t *testing.T) {
 	})
 }
 
-// waits checks that the gate stays shut, and what it says.
+// waits checks that the waiter waits, and what it says.
 func waits(t *testing.T, reader client.Reader, wants ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	var gate othermetallb.Waiter
+	var waiter othermetallb.Waiter
 	told := ""
-	err := gate.Wait(ctx, reader, func(why string) {
+	err := waiter.Wait(ctx, reader, func(why string) {
 		told = why
-		if gate.Reason() != why {
-			t.Errorf("it says %q and then %q", why, gate.Reason())
+		if waiter.Reason() != why {
+			t.Errorf("it says %q and then %q", why, waiter.Reason())
 		}
 		cancel()
 	})

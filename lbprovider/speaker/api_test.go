@@ -303,7 +303,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.patch(endpoints, `{"endpoints":[{"addresses":["10.1.0.1"],"nodeName":"node-a","conditions":{"ready":false,"serving":true,"terminating":true}}]}`)
 		e.announces(vip)
 	})
-	step("who announces is told, whatever others do to it", func(t *testing.T) { objects(t, e, svc) })
+	step("the status object names the announcing node, whatever other programs do to it", func(t *testing.T) { objects(t, e, svc) })
 	step("the pool goes, the service goes", func(t *testing.T) {
 		e.Must(e.Delete(t.Context(), pool))
 		e.reason(vip, "ipNotAllowed")
@@ -319,7 +319,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 }
 
 // objects looks at the metric and the status object of the Service, which
-// node-a announces, and has somebody else change and delete the latter.
+// node-a announces, and changes and deletes the latter as another program would.
 func objects(t *testing.T, e *env, svc *corev1.Service) {
 	const mine = "node-a announces default/web [10.0.0.1]"
 	e.Eventually(func() string { return e.value("metallb_speaker_announced", 1) })
@@ -372,12 +372,12 @@ func (e *env) tookOver(times int, died time.Time) {
 	e.announced.mu.Lock()
 	defer e.announced.mu.Unlock()
 	if !slices.ContainsFunc(e.announced.lost, died.Equal) {
-		e.T.Errorf("the announcer was told that the former owner died at %v, want %v", e.announced.lost, died)
+		e.T.Errorf("the former owner died at %v by what the announcer got, want %v", e.announced.lost, died)
 	}
 	e.announced.lost = nil
 }
 
-// value says "" if the sum of a metric is this; 0: it is not told.
+// value says "" if the sum of a metric is this; 0: it is not there.
 func (e *env) value(name string, want int) string {
 	families, err := e.metrics.Gather()
 	e.Must(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 )
 
-// routers records what peers are to be told. All sessions are in the given state.
+// routers records what peers are to be sent. All sessions are in the given state.
 type routers struct {
 	mu       sync.Mutex
 	sessions []bgp.Session
@@ -39,7 +39,7 @@ func (r *routers) Status() []bgp.Status {
 	defer r.mu.Unlock()
 	var all []bgp.Status
 	for _, s := range r.sessions {
-		st := bgp.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "nobody is there", Routes: len(s.Routes), Failures: r.failures}
+		st := bgp.Status{Peer: s.Peer, Address: s.Peer.Address, State: "Active", Problem: "no answer", Routes: len(s.Routes), Failures: r.failures}
 		if r.up {
 			st.State, st.Problem, st.PeerASN, st.Since = "Established", "", s.Peer.PeerASN, time.Unix(1_700_000_000, 0)
 		}
@@ -66,8 +66,8 @@ func (r *routers) crash() {
 	r.failures++
 }
 
-// told is "peer password: routes" per peer.
-func (r *routers) told() string {
+// sent is "peer password: routes" per peer.
+func (r *routers) sent() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []string
@@ -82,11 +82,11 @@ func (r *routers) told() string {
 	return strings.Join(all, "; ")
 }
 
-func (e *env) tells(want string) {
+func (e *env) sends(want string) {
 	e.T.Helper()
 	e.Eventually(func() string {
-		if got := e.routers.told(); got != want {
-			return fmt.Sprintf("peers are told %q, want %q", got, want)
+		if got := e.routers.sent(); got != want {
+			return fmt.Sprintf("peers are sent %q, want %q", got, want)
 		}
 		return ""
 	})
@@ -125,37 +125,37 @@ func TestBGPAgainstAPIServer(t *testing.T) {
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, NodeName: &nodeB, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
 		},
 	)
-	e.tells("tor first:")
+	e.sends("tor first:")
 	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}}
 	e.Must(e.Status().Update(t.Context(), svc))
-	e.tells("tor first: 10.0.0.1/32 [64512:1]")
+	e.sends("tor first: 10.0.0.1/32 [64512:1]")
 
 	e.patch(svc, `{"spec":{"externalTrafficPolicy":"Local"}}`)
-	e.tells("tor first:")
+	e.sends("tor first:")
 	e.patch(svc, `{"spec":{"externalTrafficPolicy":"Cluster"}}`)
-	e.tells("tor first: 10.0.0.1/32 [64512:1]")
+	e.sends("tor first: 10.0.0.1/32 [64512:1]")
 	e.patch(secret, `{"stringData":{"password":"second"}}`)
-	e.tells("tor second: 10.0.0.1/32 [64512:1]")
+	e.sends("tor second: 10.0.0.1/32 [64512:1]")
 	nodeA := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
 	e.patch(nodeA, `{"metadata":{"labels":{"rack":"2"}}}`)
-	e.tells("elsewhere : 10.0.0.1/32 [64512:1]; tor second: 10.0.0.1/32 [64512:1]")
+	e.sends("elsewhere : 10.0.0.1/32 [64512:1]; tor second: 10.0.0.1/32 [64512:1]")
 	e.patch(ad, `{"spec":{"peers":["elsewhere"],"aggregationLength":28}}`)
-	e.tells("elsewhere : 10.0.0.0/28 [64512:1]; tor second:")
+	e.sends("elsewhere : 10.0.0.0/28 [64512:1]; tor second:")
 	e.patch(nodeA, `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":""}}}`)
-	e.tells("elsewhere :; tor second:")
+	e.sends("elsewhere :; tor second:")
 	e.patch(nodeA, `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":null}}}`)
-	e.tells("elsewhere : 10.0.0.0/28 [64512:1]; tor second:")
+	e.sends("elsewhere : 10.0.0.0/28 [64512:1]; tor second:")
 
 	t.Run("objects", func(*testing.T) {
-		e.sessions("elsewhere=Active/nobody is there/0 tor=Active/nobody is there/0")
+		e.sessions("elsewhere=Active/no answer/0 tor=Active/no answer/0")
 		e.routers.establish(true)
 		e.speaker.SessionsChanged()
 		e.sessions("elsewhere=Established//1 tor=Established//0")
 		e.statusOfService("elsewhere")
-		e.told("sessionUp", `node "node-a" and 198.18.0.2:179 (AS 64500) have a session`)
-		e.told("nodeAssigned", `with protocol "bgp"`)
+		e.hasEvent("sessionUp", `node "node-a" and 198.18.0.2:179 (AS 64500) have a session`)
+		e.hasEvent("nodeAssigned", `with protocol "bgp"`)
 
-		// What somebody tampers with is put right.
+		// What another program changes is reverted.
 		var list v1beta1.BGPSessionStateList
 		e.Must(e.List(t.Context(), &list))
 		e.Must(e.Delete(t.Context(), &list.Items[0]))
@@ -165,17 +165,17 @@ func TestBGPAgainstAPIServer(t *testing.T) {
 
 		e.routers.establish(false)
 		e.speaker.SessionsChanged()
-		e.told("sessionDown", `node "node-a" lost its session with 198.18.0.2:179: nobody is there`)
+		e.hasEvent("sessionDown", `node "node-a" lost its session with 198.18.0.2:179: no answer`)
 
 		e.routers.crash()
 		e.speaker.SessionsChanged()
-		e.told("sessionProcessFailed", `node "node-a", session with 198.18.0.2:179: nobody is there (1 times so far)`)
+		e.hasEvent("sessionProcessFailed", `node "node-a", session with 198.18.0.2:179: no answer (1 times so far)`)
 	})
 	e.Must(e.Delete(t.Context(), tor))
-	e.tells("elsewhere : 10.0.0.0/28 [64512:1]")
-	e.sessions("elsewhere=Active/nobody is there/0")
+	e.sends("elsewhere : 10.0.0.0/28 [64512:1]")
+	e.sessions("elsewhere=Active/no answer/0")
 	e.Must(e.Delete(t.Context(), svc))
-	e.tells("elsewhere :")
+	e.sends("elsewhere :")
 	e.statusOfService("")
 }
 
@@ -215,7 +215,7 @@ func (e *env) statusOfService(want string) {
 	})
 }
 
-func (e *env) told(reason, words string) {
+func (e *env) hasEvent(reason, words string) {
 	e.T.Helper()
 	e.Eventually(func() string {
 		var list corev1.EventList

@@ -15,7 +15,7 @@ import (
 )
 
 // TestDeliveryGate: an address waits for its pause and for kube-proxy, and for nothing
-// that nobody has to say anything about.
+// that kube-proxy does not report.
 func TestDeliveryGate(t *testing.T) {
 	t.Parallel()
 	ready := make(chan bool, 1)

@@ -29,7 +29,7 @@ func members(text string) map[string]liveness.Member {
 	return all
 }
 
-// TestLost: one speaker without the API server stands back; if all are without
+// TestLost: a speaker without the API server is left out; if all are without
 // it, nothing moves, neither at the beginning nor at the end.
 func TestLost(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestLost(t *testing.T) {
 				t.Errorf("%s, second %v: lost %q, want %q", tt.name, step.second, got, step.lost)
 			}
 			if strings.Contains(step.members, "!") && again <= 0 && step.lost == "" && step.second < 43 {
-				t.Errorf("%s, second %v: nobody looks again", tt.name, step.second)
+				t.Errorf("%s, second %v: it is not looked at again", tt.name, step.second)
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func TestReady(t *testing.T) {
 		{"the API server has just come back", corev1.ConditionUnknown, 10 * time.Second, true, 20 * time.Second},
 		{"the kubelet says so", corev1.ConditionFalse, 29 * time.Second, true, time.Second},
 		{"for a while", corev1.ConditionUnknown, 30 * time.Second, false, 0},
-		{"nobody says", "", 0, false, 0},
+		{"no condition", "", 0, false, 0},
 	} {
 		var n corev1.Node
 		if tt.status != "" {
@@ -168,12 +168,12 @@ func TestReady(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var reported []string
 	c := apiCheck{log: slog.New(slog.DiscardHandler)}
 	last := liveness.APIReach{}
 	note := func(err error, now time.Time) {
 		if r := c.note(err, now); r != last {
-			told = append(told, fmt.Sprintf("%v/%v/%v", r.APILost, r.APISteady, r.APISilent))
+			reported = append(reported, fmt.Sprintf("%v/%v/%v", r.APILost, r.APISteady, r.APISilent))
 			last = r
 		}
 	}
@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 	for second := 11; second < 45; second++ {
 		note(nil, start.Add(time.Duration(second)*time.Second))
 	}
-	if got := strings.Join(told, " "); got != "false/false/true false/false/false false/false/true true/false/true true/false/false true/false/true true/false/false false/false/false false/true/false" {
-		t.Errorf("told %q", got)
+	if got := strings.Join(reported, " "); got != "false/false/true false/false/false false/false/true true/false/true true/false/false true/false/true true/false/false false/false/false false/true/false" {
+		t.Errorf("reported %q", got)
 	}
 }

@@ -16,7 +16,7 @@ type known struct {
 func (k known) Snapshot() *liveness.Snapshot { return k.snapshot }
 
 // TestWaits: a rollout goes on when a speaker takes part again, and is not held
-// up by one that stands back for long.
+// up by one that settles for long.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
