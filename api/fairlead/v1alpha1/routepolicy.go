@@ -200,7 +200,7 @@ type ClusterRoutePolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Hosts []string `json:"hosts,omitempty"`
+	Hosts      []string `json:"hosts,omitempty"`
 	PolicySpec `json:",inline"`
 }
 
