@@ -233,7 +233,7 @@ var table = []Annotation{
 	},
 	{
 		Key: api.AnnotationPolicy, Values: "name of a RoutePolicy of the namespace", Default: "none", Terminations: all,
-		Doc:      "A RoutePolicy that applies, as one that names the route does. If there is none of that name, paths answer 503.",
+		Doc:      "A RoutePolicy that applies, as one that names the route does. Paths answer 503 while no policy has that name.",
 		protects: always, set: func(_ *Spec, v string) error {
 			if len(validation.IsDNS1123Subdomain(v)) > 0 {
 				return errors.New("must be the name of a RoutePolicy")
