@@ -42,8 +42,8 @@ func TestPolicyRules(t *testing.T) {
 	target := func(text string) string { return "  targetRefs: [{" + text + "}]" }
 	for _, test := range []struct{ name, good, bad, want string }{
 		{"allow", "  access: {allow: [10.0.0.0/8, '2001:db8::/32', 192.0.2.1]}", "  access: {allow: [10.0.0.0/33]}", "must be an address or a CIDR"},
-		{"allow, mapped", "  access: {allow: ['::1']}", "  access: {allow: ['::ffff:10.0.0.1']}", "must be an address or a CIDR"},
-		{"allow, empty", "  access: {allow: ['::/0']}", "  access: {allow: []}", "spec.access.allow"},
+		{"allow mapped", "  access: {allow: ['::1']}", "  access: {allow: ['::ffff:10.0.0.1']}", "must be an address or a CIDR"},
+		{"allow empty", "  access: {allow: ['::/0']}", "  access: {allow: []}", "spec.access.allow"},
 		{"deny", "  access: {deny: [0.0.0.0/0]}", "  access: {deny: [everybody]}", "must be an address or a CIDR"},
 		{"exempt of a limit", limit("exempt: [10.0.0.1]"), limit("exempt: [10.0.0.256]"), "must be an address or a CIDR"},
 		{"exempt of maintenance", "  maintenance: {enabled: true, exempt: ['fd00::/8']}", "  maintenance: {enabled: true, exempt: ['fd00::/129']}", "must be an address or a CIDR"},
