@@ -10,7 +10,7 @@ import (
 )
 
 // A value that cannot be used leaves the default, unless the annotation protects
-// something: then the Route is refused.
+// something: then the Route's paths answer 503.
 func ExampleRead() {
 	defaults := policy.Spec{Timeout: 30 * time.Second}
 	spec, problems := policy.Read(map[string]string{
@@ -19,10 +19,10 @@ func ExampleRead() {
 	}, defaults, model.Edge, false)
 	fmt.Println("timeout:", spec.Timeout)
 	for _, p := range problems {
-		fmt.Println(p.Key, p.Severity, "refuses:", p.Refuses)
+		fmt.Println(p.Key, p.Severity, "closes:", p.Closes)
 	}
 	// Output:
 	// timeout: 30s
-	// haproxy.router.openshift.io/timeout Warning refuses: false
-	// haproxy.router.openshift.io/ip_allowlist Error refuses: true
+	// haproxy.router.openshift.io/timeout Warning closes: false
+	// haproxy.router.openshift.io/ip_allowlist Error closes: true
 }

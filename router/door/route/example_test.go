@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // cluster is a Source in which every Service has one pod.
@@ -21,6 +22,8 @@ func (cluster) All() []model.Object                         { return nil }
 func (cluster) Object(model.Object) door.Version            { return nil }
 func (cluster) Service(model.Object) *backend.Service       { return &backend.Service{} }
 func (cluster) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (cluster) Policies(string) *policy.Set                 { return nil }
+func (cluster) AllPolicies() []model.Object                 { return nil }
 func (cluster) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
