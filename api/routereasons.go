@@ -79,6 +79,11 @@ const (
 	// ReasonPolicyClosed: something that protects the paths cannot be used, so
 	// they answer 503 until it is right. The claim on host and paths is kept.
 	ReasonPolicyClosed Reason = "PolicyClosed"
+	// ReasonRedirectLoop: a redirect leads to an address that is redirected again,
+	// without end. It is left out.
+	ReasonRedirectLoop Reason = "RedirectLoop"
+	// ReasonUnreachableRule: a rule before this one takes all of its requests.
+	ReasonUnreachableRule Reason = "UnreachableRule"
 	// ReasonAnnotationIgnored: an annotation has no effect on this route.
 	ReasonAnnotationIgnored Reason = "AnnotationIgnored"
 	// ReasonInvalidField: a field has a value that the API server should have
@@ -122,6 +127,16 @@ func admittedRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "something that protects the paths cannot be read, so it is not known which requests to keep out",
 			Remedy:   "correct the value as the message says; to open the paths on purpose, remove it",
+		},
+		ReasonRedirectLoop: {
+			Severity: SeverityWarning,
+			Cause:    "the redirect leads to an address that is redirected again, without end",
+			Remedy:   "choose a target outside of the redirected paths; for https, set spec.tls.insecureEdgeTerminationPolicy to Redirect",
+		},
+		ReasonUnreachableRule: {
+			Severity: SeverityInfo,
+			Cause:    "a rule before this one takes all of its requests",
+			Remedy:   "put the more specific rule first, or remove it",
 		},
 		ReasonAnnotationIgnored: {
 			Severity: SeverityWarning,

@@ -90,9 +90,11 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	if p := &c.Backend.Policy; p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)
 	}
-	if result, refused := denied(c, r); refused {
+	if result, refused := answered(c, r); refused {
 		e.Result = result
-		e.Next = append(e.Next, "ask from an address on the list, or add the client's to it")
+		if r.ClientIP.IsValid() && (result.Status == 0 || result.Status == match.StatusForbidden) {
+			e.Next = append(e.Next, "ask from an address that the route admits, or change its lists")
+		}
 		return
 	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
@@ -175,7 +177,7 @@ func (s *Snapshot) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	if why := s.source.unreadable[c.Owner]; why != "" && !slices.Contains(e.Notes, why) {
 		note("%s", why)
 	}
-	if p := &c.Backend.Policy; p.Restricted && !r.ClientIP.IsValid() && e.Backend != "" {
+	if p := &c.Backend.Policy; (p.Restricted || len(p.Deny) > 0) && !r.ClientIP.IsValid() && e.Backend != "" {
 		note("the route admits only some clients; name one with --client-ip")
 	}
 	s.compareStatus(e, c)

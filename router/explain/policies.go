@@ -2,11 +2,14 @@ package explain
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -79,22 +82,38 @@ func shortName(key string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// denied says what a client gets that the route's allow-list does not have.
-func denied(c *model.Claim, r *Request) (Result, bool) {
-	p := &c.Backend.Policy
-	if !p.Restricted || !r.ClientIP.IsValid() {
+// answered is what the router itself answers by the route's policy, if it does.
+func answered(c *model.Claim, r *Request) (Result, bool) {
+	a, ok := match.Judge(&c.Backend.Policy, r.client())
+	switch {
+	case !ok:
 		return Result{}, false
+	case c.Termination == model.Passthrough:
+		return Result{Text: "the connection is closed: " + a.Why}, true
 	}
-	for _, prefix := range p.Allow {
-		if prefix.Contains(r.ClientIP) {
-			return Result{}, false
+	if a.Location != "" {
+		return Result{Status: a.Status, Location: a.Location, Text: fmt.Sprintf("redirect %d to %s: %s", a.Status, a.Location, a.Why)}, true
+	}
+	return Result{Status: a.Status, Text: fmt.Sprintf("%d of the router: %s", a.Status, a.Why)}, true
+}
+
+// client is what policies look at. Without the header Content-Length there is no
+// body.
+func (r *Request) client() *match.Client {
+	c := &match.Client{Host: strings.ToLower(r.Host), Address: r.ClientIP, Path: r.Path, Query: r.Query}
+	for _, h := range r.Headers {
+		switch {
+		case strings.EqualFold(h.Name, "Transfer-Encoding"):
+			c.Body.Unknown = true
+		case strings.EqualFold(h.Name, "Content-Length"):
+			n, err := strconv.ParseUint(h.Value, 10, 64)
+			if err != nil || n > math.MaxInt64 {
+				n = math.MaxInt64
+			}
+			c.Body.Bytes = int64(n)
 		}
 	}
-	why := "the route's allow-list does not have " + r.ClientIP.String()
-	if c.Termination == model.Passthrough {
-		return Result{Text: "the connection is closed: " + why}, true
-	}
-	return Result{Status: 403, Text: "403 of the router: " + why}, true
+	return c
 }
 
 // rewritten returns the path that the pod sees.

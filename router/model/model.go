@@ -13,6 +13,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -110,15 +111,19 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && p.Limits == (Limits{}):
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}):
 		return ""
 	}
-	items := make([]string, 0, len(p.Allow)+1)
-	for _, a := range p.Allow {
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny))
+}
+
+func sorted(list []netip.Prefix) []string {
+	items := make([]string, 0, len(list))
+	for _, a := range list {
 		items = append(items, a.String())
 	}
 	slices.Sort(items)
-	return fmt.Sprint(p.Restricted, p.Limits, items)
+	return items
 }
 
 // Barred returns the claim closed: with its host, path and listeners, and with

@@ -34,9 +34,13 @@ type Policy struct {
 	Rewrite *Rewrite
 	// HSTS is the value of Strict-Transport-Security, or empty.
 	HSTS string
-	// Restricted admits only clients in Allow.
-	Restricted bool
-	Allow      []netip.Prefix
+	// Restricted admits only clients in Allow, and no client in Deny is admitted.
+	Restricted  bool
+	Allow, Deny []netip.Prefix
+	// Sizes bound single requests.
+	Sizes Sizes
+	// Redirects answer in place of the pods.
+	Redirects []Redirect
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
 }
@@ -50,6 +54,14 @@ type Limits struct {
 	Connections int
 	// Requests is the number of HTTP requests in 10 seconds.
 	Requests int
+}
+
+// Sizes are in bytes; zero means no limit.
+type Sizes struct {
+	// Body bounds the body of a request, which then has to say its length.
+	Body int64
+	// URI bounds path and query, Headers all headers.
+	URI, Headers int
 }
 
 // Rewrite cuts the first Strip bytes of the path and puts To before the rest,
@@ -89,6 +101,9 @@ const (
 	FieldRewrite
 	FieldRewriteEmpty
 	FieldHSTS
+	FieldBody
+	FieldURI
+	FieldHeaders
 	endOfFields
 )
 
@@ -105,6 +120,9 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldRewrite:          rewriting(func(r *Rewrite) string { return r.To }),
 	FieldRewriteEmpty:     rewriting(func(r *Rewrite) string { return r.Empty }),
 	FieldHSTS:             func(p *Policy) string { return p.HSTS },
+	FieldBody:             func(p *Policy) string { return number(p.Sizes.Body) },
+	FieldURI:              func(p *Policy) string { return number(p.Sizes.URI) },
+	FieldHeaders:          func(p *Policy) string { return number(p.Sizes.Headers) },
 }
 
 func rewriting(write func(*Rewrite) string) func(*Policy) string {
@@ -130,7 +148,10 @@ const (
 	// package plan.
 	FlagGuarded         = "u"
 	FlagRestricted      = "w"
+	FlagDenied          = "d"
 	FlagLimited         = "l"
+	FlagSized           = "b"
+	FlagRedirected      = "e"
 	FlagRequestHeaders  = "q"
 	FlagResponseHeaders = "s"
 )
@@ -143,7 +164,8 @@ const separator = "|"
 // cookie is asked for, so that rules can leave most requests alone after one look.
 // No field holds a "|": doors see to it.
 func (p *Policy) Record() string {
-	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(p.Limits != Limits{}, FlagLimited) +
+	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
+		flag(p.Limits != Limits{}, FlagLimited) + flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))
 	last := FieldMode
@@ -179,11 +201,11 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-func number(n int) string {
+func number[T int | int64](n T) string {
 	if n == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return strconv.FormatInt(int64(n), 10)
 }
 
 func flag(set bool, text string) string {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -13,7 +14,7 @@ import (
 // requests to them.
 func (m Map) isPolicy() bool {
 	switch m {
-	case MapPolicy, MapAllow, MapRequestHeaders, MapResponseHeaders:
+	case MapPolicy, MapAllow, MapDeny, MapRedirects, MapRequestHeaders, MapResponseHeaders:
 		return true
 	case MapHTTP, MapHTTPS, MapSNI:
 	}
@@ -70,10 +71,15 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	if record := p.Record(); b.Profile.TCP && record != "" {
 		entries[Entry{MapPolicy, name}] = record
 	}
-	for _, prefix := range p.Allow {
-		for _, key := range allowKeys(prefix) {
-			entries[Entry{MapAllow, name + "/" + key}] = "1"
+	for m, list := range map[Map][]netip.Prefix{MapAllow: p.Allow, MapDeny: p.Deny} {
+		for _, prefix := range list {
+			for _, key := range allowKeys(prefix) {
+				entries[Entry{m, name + "/" + key}] = "1"
+			}
 		}
+	}
+	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
+		entries[Entry{MapRedirects, key}] = value
 	}
 	if len(p.RequestHeaders) > 0 {
 		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))

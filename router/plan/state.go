@@ -29,8 +29,12 @@ const (
 	MapSNI Map = "sni"
 	// MapPolicy holds the policy records of passthrough backends.
 	MapPolicy Map = "policy"
-	// MapAllow holds the addresses that restricted backends admit.
+	// MapAllow holds the addresses that restricted backends admit, MapDeny those
+	// that backends refuse.
 	MapAllow Map = "allow"
+	MapDeny  Map = "deny"
+	// MapRedirects holds the redirects of backends, by path.
+	MapRedirects Map = "redirects"
 	// MapRequestHeaders and MapResponseHeaders hold changes of headers.
 	MapRequestHeaders  Map = "headers-request"
 	MapResponseHeaders Map = "headers-response"
@@ -38,7 +42,7 @@ const (
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapRequestHeaders, MapResponseHeaders}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapRedirects, MapRequestHeaders, MapResponseHeaders}
 }
 
 // Entry names one key of one map.

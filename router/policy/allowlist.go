@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -13,26 +12,18 @@ import (
 // apart: each admits nobody. An error means that the list cannot be used.
 func Allowlist(v string) (allow []netip.Prefix, bad []string, err error) {
 	for item := range strings.FieldsSeq(v) {
-		prefix, err := netip.ParsePrefix(item)
-		if err != nil {
-			addr, addrErr := netip.ParseAddr(item)
-			if addrErr != nil || addr.Zone() != "" {
-				bad = append(bad, item)
-				continue
-			}
-			prefix = netip.PrefixFrom(addr, addr.BitLen())
-		}
-		if prefix.Addr().Is4In6() {
+		prefix, ok := parsePrefix(item)
+		if !ok {
 			bad = append(bad, item)
 			continue
 		}
-		allow = append(allow, prefix.Masked())
+		allow = append(allow, prefix)
 	}
 	switch {
 	case len(allow) == 0:
 		err = errors.New("holds no IP address or CIDR; remove it to admit everybody")
 	case len(allow) > maxAllow:
-		err = fmt.Errorf("holds more than %d addresses", maxAllow)
+		err = errors.New(tooManyAddresses)
 	}
 	return allow, bad, err
 }
@@ -54,17 +45,22 @@ func (s *Spec) readAllowlist(annotations map[string]string) *Problem {
 	var err error
 	s.Restricted = true
 	s.Allow, bad, err = Allowlist(v)
-	switch {
-	case err != nil:
+	if err != nil {
 		p := closing(key, err.Error())
 		return &p
-	case len(bad) > 0:
-		return &Problem{
-			Key: key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation,
-			Message: fmt.Sprintf("%q is not an IP address or CIDR", bad[0]), Effect: "it admits nobody; the other items count",
-		}
 	}
-	return nil
+	return admitsNobody(key, bad)
+}
+
+// admitsNobody is about the items of a list that cannot be read, or nil.
+func admitsNobody(key string, bad []string) *Problem {
+	if len(bad) == 0 {
+		return nil
+	}
+	return &Problem{
+		Key: key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation,
+		Message: notAddress(bad[0]), Effect: "it admits nobody; the other items count",
+	}
 }
 
 // allowlistOf returns the annotation that lists the addresses that may

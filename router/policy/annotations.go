@@ -135,6 +135,36 @@ var table = []Annotation{
 		protects: always,
 	},
 	{
+		Key: AnnotationAllow, Values: "addresses and CIDRs, separated by spaces or commas", Default: "everybody", Terminations: all,
+		Doc:      "Only these clients are served, as by ip_allowlist; of both lists, a client must be in each.",
+		protects: always,
+	},
+	{
+		Key: AnnotationDeny, Values: "addresses and CIDRs, separated by spaces or commas", Default: "nobody", Terminations: all,
+		Doc:      "These clients get 403 (passthrough: a closed connection), whatever list admits them.",
+		protects: always, set: setDeny,
+	},
+	{
+		Key: AnnotationRedirect, Values: "path, or address with http:// or https://", Default: "none", Terminations: http,
+		Doc: "All requests get this address in place of an answer of a pod.",
+		set: setRedirect,
+	},
+	{
+		Key: AnnotationRedirectCode, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: http,
+		Doc: "Status of the redirect by fairlead.dev/redirect.",
+		set: setRedirectCode,
+	},
+	{
+		Key: AnnotationAppRoot, Values: "path", Default: "none", Terminations: http,
+		Doc: "A request for / is redirected to this path, with 302.",
+		set: setAppRoot,
+	},
+	{
+		Key: AnnotationMaxBody, Values: "bytes, or a number with Ki, Mi or Gi; 0 for no limit", Default: "no limit", Terminations: http,
+		Doc:      "Larger bodies of requests get 413, and those that do not say their length 411.",
+		protects: always, set: setMaxBody,
+	},
+	{
 		Key: api.AnnotationLimit, Values: "true or false", Default: "false", Terminations: all,
 		Doc:      "Turns the three limits below on. They count per client address and router replica.",
 		protects: always, set: func(s *Spec, v string) (err error) {

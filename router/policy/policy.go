@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -45,12 +46,29 @@ type Spec struct {
 	Limits model.Limits
 	// ServerName is what the certificate of a pod must be for.
 	ServerName string
+	// Groups are the typed groups that annotations fill. A group is never changed
+	// once it is read, so Specs may share it.
+	Groups v1alpha1.PolicySpec
 
 	limit bool
 }
 
-// Problem is what is wrong with one annotation.
+// Compile adds what annotations ask for to a policy, beyond what each termination has
+// of its own. Nothing is wrong with what was read.
+func (s *Spec) Compile(p *model.Policy) {
+	p.Restricted, p.Allow, p.Limits = s.Restricted, s.Allow, s.Limits
+	Compile(&s.Groups, p)
+}
+
+// Compile adds typed groups to what a policy has, and returns what is wrong with
+// them. What protects only ever gets stricter by it.
+func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
+	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileSizes(g.Limits, p))
+}
+
+// Problem is what is wrong with one annotation, or with one field of a policy.
 type Problem struct {
+	// Key is the annotation, or the path of the field below spec.
 	Key      string
 	Severity api.Severity
 	Reason   api.Reason
@@ -74,6 +92,7 @@ const effectDefault = "the default is used"
 // through anyway: then what protects is not looked at.
 func Read(annotations map[string]string, defaults Spec, t model.Termination, closed bool) (Spec, []Problem) {
 	s := defaults
+	s.Groups = v1alpha1.PolicySpec{}
 	var problems []Problem
 	for i := range table {
 		row := &table[i]
@@ -102,8 +121,10 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 	if closed {
 		return s, problems
 	}
-	if p := s.readAllowlist(annotations); p != nil {
-		problems = append(problems, *p)
+	for _, p := range []*Problem{s.readAllowlist(annotations), s.setAllow(annotations)} {
+		if p != nil {
+			problems = append(problems, *p)
+		}
 	}
 	return s, append(problems, unknown(annotations)...)
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -16,8 +17,10 @@ const asked = "{ var(txn.policy) -m beg " + model.ModeAppend + " " + model.ModeR
 // record reads a field of the policy record.
 func record(f model.Field) string { return fmt.Sprintf("var(txn.policy),field(%d,|)", f) }
 
-// asks is true for backends whose policy record has a letter.
-func asks(letter string) string { return "{ " + record(model.FieldMode) + " -m sub " + letter + " }" }
+// asks is true for backends whose policy record has one of some letters.
+func asks(letters ...string) string {
+	return "{ " + record(model.FieldMode) + " -m sub " + strings.Join(letters, " ") + " }"
+}
 
 // mode is true for backends whose policy record begins with a letter.
 func mode(letter string) string { return "{ var(txn.policy) -m beg " + letter + " }" }
@@ -44,13 +47,10 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
-	// Only listed clients: refuse before anything is counted. The client's part
-	// of the key is made once for each connection.
-	restricted := asks(model.FlagRestricted)
-	add(`set-var-fmt(sess.client_key) "/%%[src,hex,length]/%%[src,hex]" if %s !{ var(sess.client_key) -m found }`, restricted)
-	add("deny deny_status 403 if %s !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", restricted, l.MapFile(plan.MapAllow))
-
+	rules = append(rules, accessRules(l)...)
+	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, limitRules(s)...)
+	rules = append(rules, sizeRules()...)
 	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.

@@ -94,10 +94,8 @@ func (l Layout) clientCRLFile() string { return filepath.Join(l.Dir, "client-crl
 
 // templateData is what the template prints. The lists are lines.
 type templateData struct {
-	// Mode, CookieName and CookieAttributes are places in a policy record,
-	// Restricted a letter of its mode.
-	Mode, CookieName, CookieAttributes model.Field
-	Restricted                         string
+	// CookieName and CookieAttributes are places in a policy record.
+	CookieName, CookieAttributes model.Field
 
 	// Head has the sections that buildHead makes.
 	Head                  string
@@ -124,10 +122,10 @@ type templateData struct {
 	// CrowdRules about keeping them; SourceTable counts them.
 	ConnectionRules, TLSConnectionRules, CrowdRules []string
 	SourceTable                                     string
-	// LimitConnectionRules end the rules of passthrough backends; LimitTables are
-	// the names and definitions of the tables of limits.
-	LimitConnectionRules []string
-	LimitTables          [][2]string
+	// AccessConnectionRules and LimitConnectionRules end the rules of passthrough
+	// backends; LimitTables are the names and definitions of the tables of limits.
+	AccessConnectionRules, LimitConnectionRules []string
+	LimitTables                                 [][2]string
 	// AnyHTTP and AnyHTTPS look for routes for any host.
 	AnyHTTP, AnyHTTPS []string
 	ResponseRules     []string
@@ -147,7 +145,7 @@ type profile struct {
 
 func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData {
 	d := &templateData{
-		Mode: model.FieldMode, CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes, Restricted: model.FlagRestricted,
+		CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
 		Timeouts:  s.Timeouts.lines(),
@@ -158,7 +156,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
-		LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
+		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: responseRules(s, caps),
 		NotFound:      notFoundRule(s, l),

@@ -26,6 +26,9 @@ type request struct {
 	header []string
 	alpn   []string
 	ws     bool // asks for a websocket
+	body   int  // its length; 0 for none
+	// untold bodies do not say their length: they are chunked by HTTP/1.
+	untold bool
 }
 
 // response is what the client got.
@@ -85,7 +88,14 @@ func (p *response) http2(r *request, conn net.Conn) {
 		p.err = err
 		return
 	}
-	req, err := http.NewRequest(r.method, "https://"+r.host+r.target, nil)
+	var body io.Reader
+	if r.body > 0 {
+		body = strings.NewReader(strings.Repeat("x", r.body))
+	}
+	if r.untold {
+		body = io.MultiReader(body) // of which the client knows no length
+	}
+	req, err := http.NewRequest(r.method, "https://"+r.host+r.target, body)
 	if err != nil {
 		p.err = err
 		return
@@ -115,7 +125,15 @@ func (r *request) text() string {
 		b.WriteString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 		return b.String()
 	}
-	b.WriteString("Connection: close\r\n\r\n")
+	b.WriteString("Connection: close\r\n")
+	switch body := strings.Repeat("x", r.body); {
+	case r.untold:
+		fmt.Fprintf(&b, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", r.body, body)
+	case r.body > 0:
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", r.body, body)
+	default:
+		b.WriteString("\r\n")
+	}
 	return b.String()
 }
 

@@ -79,6 +79,12 @@ func (e *expectation) readRequest(words []string) error {
 			r.ws = true
 		case key == "with":
 			e.with = value
+		case key == "body", key == "untold":
+			var err error
+			if r.body, err = strconv.Atoi(value); err != nil {
+				return fmt.Errorf("unknown word %q", w)
+			}
+			r.untold = key == "untold"
 		case key == "alpn":
 			r.alpn = strings.Split(value, ",")
 		case strings.HasPrefix(key, "h:"):

@@ -24,10 +24,8 @@ type guard struct {
 	// unreadable holds something that protects and cannot be read, so that it
 	// is not known what it forbids.
 	unreadable bool
-	restricted bool
-	allow      []netip.Prefix
-	deny       []netip.Prefix
-	limits     model.Limits
+	// policy has the lists of clients, limits and sizes.
+	policy model.Policy
 	// policyLimits are those of policies, each of which holds.
 	policyLimits []policy.Limit
 	serverName   string
@@ -63,18 +61,22 @@ func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) boo
 // clients out. Then its path is better closed than left to others.
 func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
-	return g.closed || g.unreadable || g.restricted || len(g.deny) > 0 || g.limits != model.Limits{} || len(g.policyLimits) > 0 || g.serverName != ""
+	p := &g.policy
+	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || len(g.policyLimits) > 0 || g.serverName != ""
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	spec, unreadable := policy.Protection(r.Annotations, defaults(s))
 	g := guard{closed: Closed(r), unreadable: unreadable}
+	var refused []netip.Prefix
 	if e := effective(r, selectFor(r, src, s), &spec); e != nil {
 		spec.Apply(e)
 		g.closed = g.closed || e.Closed()
-		g.deny, g.policyLimits = e.Access.Deny, e.Limits
+		refused, g.policyLimits = e.Access.Deny, e.Limits
 	}
-	g.restricted, g.allow, g.limits, g.serverName, g.forwarded = spec.Restricted, spec.Allow, spec.Limits, spec.ServerName, spec.Forwarded
+	spec.Compile(&g.policy)
+	g.policy.Deny = append(g.policy.Deny, refused...)
+	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
 	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
@@ -111,17 +113,19 @@ func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
 
 // coversClients compares which clients get through, and how often.
 func (g *guard) coversClients(n *guard) bool {
-	if n.restricted && (!g.restricted || !policy.Within(g.allow, n.allow)) || !policy.Within(n.deny, g.deny) {
+	former, newest := &g.policy, &n.policy
+	if newest.Restricted && (!former.Restricted || !policy.Within(former.Allow, newest.Allow)) || !policy.Within(newest.Deny, former.Deny) {
 		return false
 	}
 	if slices.ContainsFunc(n.policyLimits, func(l policy.Limit) bool { return !slices.Contains(g.policyLimits, l) }) {
 		return false
 	}
-	return covers(g.limits.Concurrent, n.limits.Concurrent) && covers(g.limits.Connections, n.limits.Connections) &&
-		covers(g.limits.Requests, n.limits.Requests)
+	return covers(former.Limits.Concurrent, newest.Limits.Concurrent) && covers(former.Limits.Connections, newest.Limits.Connections) &&
+		covers(former.Limits.Requests, newest.Limits.Requests) && covers(former.Sizes.Body, newest.Sizes.Body) &&
+		covers(former.Sizes.URI, newest.Sizes.URI) && covers(former.Sizes.Headers, newest.Sizes.Headers)
 }
 
-func covers(limit, newest int) bool { return newest == 0 || limit != 0 && limit <= newest }
+func covers[T int | int64](limit, newest T) bool { return newest == 0 || limit != 0 && limit <= newest }
 
 // coversTLS compares what stays encrypted, and which pods are trusted.
 func (g *guard) coversTLS(n *guard, s door.Settings) bool {

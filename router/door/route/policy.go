@@ -11,17 +11,20 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
 // policy turns annotations and header actions into what HAProxy's rules read.
 func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool) {
-	p := model.Policy{Restricted: spec.Restricted, Allow: spec.Allow, Limits: spec.Limits}
+	var p model.Policy
+	spec.Compile(&p)
 	if c.Termination == model.Passthrough {
-		p.Limits.Requests = 0
+		p.Limits.Requests, p.Sizes, p.Redirects = 0, model.Sizes{}, nil
 		return p, true
 	}
+	b.withoutLoops(c, &p)
 	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = spec.Timeout, spec.Tunnel, spec.Forwarded
 	p.Rewrite = rewrite(c.Path, spec.Rewrite)
 	if c.Termination != model.Plain {
@@ -44,6 +47,19 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	p.RequestHeaders, ok1 = b.headers("request", "req", h.Actions.Request)
 	p.ResponseHeaders, ok2 = b.headers("response", "res", h.Actions.Response)
 	return p, ok1 && ok2
+}
+
+// withoutLoops takes out redirects that lead to themselves.
+func (b *builder) withoutLoops(c *model.Claim, p *model.Policy) {
+	site := policy.Site{
+		Host: c.Host, Path: match.Rule{Path: c.Path, Exact: c.Exact}, HTTP: c.Termination == model.Plain || c.Insecure == model.InsecureAllow, HTTPS: c.Termination != model.Plain,
+	}
+	good, loops := policy.WithoutLoops(p.Redirects, site)
+	if len(loops) > 0 {
+		b.find(api.SeverityWarning, "metadata.annotations["+policy.AnnotationRedirect+"]", api.ReasonRedirectLoop,
+			"the address that it leads to is redirected, too, and so on without end", "it redirects nothing")
+	}
+	p.Redirects = good
 }
 
 // rewrite replaces spec.path by the target, on whole segments: what is left of

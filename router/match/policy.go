@@ -1,0 +1,145 @@
+package match
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Client is what of a request the policy of its route looks at.
+type Client struct {
+	// Host is the Host header in lower case.
+	Host string
+	// Address is invalid if it is not known: then what goes by addresses is not
+	// judged.
+	Address netip.Addr
+	// Path is the raw path, Query what follows it with its "?", or empty.
+	Path, Query string
+	// Body is what the request says about the length of its body.
+	Body BodyLength
+	// HeaderBytes is the length of all headers, or 0 if it is not known.
+	HeaderBytes int
+}
+
+// BodyLength is what a request says about its body. The zero value is no body.
+type BodyLength struct {
+	// Unknown bodies do not say how long they are.
+	Unknown bool
+	Bytes   int64
+}
+
+// Answer is what the router itself answers to a request that its route takes.
+type Answer struct {
+	Status int
+	// Location is that of a redirect.
+	Location string
+	// Why completes the sentence "… because".
+	Why string
+}
+
+// StatusForbidden is the answer to clients that a route does not admit.
+const StatusForbidden = 403
+
+// Judge decides a request as the rules of a policy do (render.policyRules), in their
+// order. It reports false if the request goes on to a pod.
+func Judge(p *model.Policy, c *Client) (Answer, bool) {
+	for _, part := range []func(*model.Policy, *Client) (Answer, bool){lists, redirects, sizes} {
+		if a, answered := part(p, c); answered {
+			return a, true
+		}
+	}
+	return Answer{}, false
+}
+
+func lists(p *model.Policy, c *Client) (Answer, bool) {
+	if !c.Address.IsValid() {
+		return Answer{}, false
+	}
+	has := func(n netip.Prefix) bool { return n.Contains(c.Address) }
+	switch {
+	case slices.ContainsFunc(p.Deny, has):
+		return Answer{Status: StatusForbidden, Why: "the route refuses " + c.Address.String()}, true
+	case p.Restricted && !slices.ContainsFunc(p.Allow, has):
+		return Answer{Status: StatusForbidden, Why: "the route's allow-list does not have " + c.Address.String()}, true
+	}
+	return Answer{}, false
+}
+
+// Redirects are the rules of a table of redirects, with their records as values.
+func Redirects(all []model.Redirect) []Rule {
+	rules := make([]Rule, len(all))
+	for i := range all {
+		rules[i] = Rule{Path: all[i].Path, Exact: all[i].Exact, Value: all[i].Record()}
+	}
+	return rules
+}
+
+// Redirected returns the redirect that a path has, or nil.
+func Redirected(all []model.Redirect, path string) *model.Redirect {
+	rules := Redirects(all)
+	for i := range rules {
+		rules[i].Value = strconv.Itoa(i)
+	}
+	if i, err := strconv.Atoi(NewTable("", rules).lookup(path + end)); err == nil {
+		return &all[i]
+	}
+	return nil
+}
+
+func redirects(p *model.Policy, c *Client) (Answer, bool) {
+	if len(p.Redirects) == 0 {
+		return Answer{}, false
+	}
+	r := Redirected(p.Redirects, c.Path)
+	if r == nil {
+		return Answer{}, false
+	}
+	base := ""
+	switch {
+	case r.Scheme != "" || r.Host != "" || r.Port != 0:
+		base = strings.TrimPrefix(r.Scheme+"://", "://")
+		if r.Scheme == "" {
+			base = "//"
+		}
+		host := r.Host
+		if host == "" {
+			host = Host(c.Host)
+		}
+		base += host
+	case !r.Whole:
+		base = "//" + c.Host
+	}
+	if r.Port != 0 {
+		base += ":" + strconv.Itoa(r.Port)
+	}
+	location := base + strings.ReplaceAll(r.To, "|", "%7C")
+	if !r.Whole {
+		location += c.Path[min(r.Strip, len(c.Path)):]
+	}
+	if r.Query {
+		location += c.Query
+	}
+	return Answer{Status: r.Status, Location: location, Why: "the route redirects this path"}, true
+}
+
+func sizes(p *model.Policy, c *Client) (Answer, bool) {
+	s := &p.Sizes
+	over := func(status int, what string, most int64) (Answer, bool) {
+		return Answer{Status: status, Why: fmt.Sprintf("the route takes %s of %d bytes at most", what, most)}, true
+	}
+	switch {
+	case s.URI > 0 && len(c.Path)+len(c.Query) > s.URI:
+		return over(414, "a path with query", int64(s.URI))
+	case s.Headers > 0 && c.HeaderBytes > s.Headers:
+		return over(431, "headers", int64(s.Headers))
+	case s.Body > 0 && c.Body.Unknown:
+		return Answer{Status: 411, Why: "the route limits bodies, and this one does not say its length"}, true
+	case s.Body > 0 && c.Body.Bytes > s.Body:
+		return over(413, "a body", s.Body)
+	}
+	return Answer{}, false
+}

@@ -1,0 +1,303 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Annotations of the group redirects.
+const (
+	AnnotationRedirect     = "fairlead.dev/redirect"
+	AnnotationRedirectCode = "fairlead.dev/redirect-code"
+	AnnotationAppRoot      = "fairlead.dev/app-root"
+)
+
+// maxRedirects bounds the rules of one policy, maxTarget the length of an address.
+const maxRedirects, maxTarget = 20, 1024
+
+var (
+	pathText = regexp.MustCompile(`^/[!-~]*$`)
+	hostText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+)
+
+// compileRedirects sets the redirects of a policy. They protect nothing, so a rule
+// that cannot be used is left out.
+func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
+	if r == nil {
+		return nil
+	}
+	var problems []Problem
+	find := func(severity api.Severity, field string, reason api.Reason, message string) {
+		problems = append(problems, Problem{Key: "redirects." + field, Severity: severity, Reason: reason, Message: message, Effect: "it redirects nothing"})
+	}
+	p.Redirects = nil
+	if r.AppRoot != "" {
+		if err := checkPath(r.AppRoot); err != nil {
+			find(api.SeverityWarning, "appRoot", api.ReasonInvalidField, err.Error())
+		} else {
+			p.Redirects = append(p.Redirects, model.Redirect{Path: "/", Exact: true, Status: 302, To: r.AppRoot, Whole: true})
+		}
+	}
+	if len(r.Rules) > maxRedirects {
+		find(api.SeverityWarning, "rules", api.ReasonInvalidField, fmt.Sprintf("has more than %d rules", maxRedirects))
+		return problems
+	}
+	for i := range r.Rules {
+		field := fmt.Sprintf("rules[%d]", i)
+		rule, err := redirectRule(&r.Rules[i])
+		if err != nil {
+			find(api.SeverityWarning, field, api.ReasonInvalidField, err.Error())
+			continue
+		}
+		if at := slices.IndexFunc(p.Redirects, func(o model.Redirect) bool { return redirected(o).Covers(redirected(rule)) }); at >= 0 {
+			find(api.SeverityInfo, field, api.ReasonUnreachableRule, "a rule before it takes all of its requests")
+			continue
+		}
+		p.Redirects = append(p.Redirects, rule)
+	}
+	return problems
+}
+
+// redirected is what a redirect matches.
+func redirected(r model.Redirect) match.Rule { return match.Rule{Path: r.Path, Exact: r.Exact} }
+
+func redirectRule(r *v1alpha1.RedirectRule) (model.Redirect, error) {
+	out := model.Redirect{Status: 302, Query: r.Query != "Drop"}
+	if r.Code != 0 {
+		out.Status = int(r.Code)
+	}
+	if !slices.Contains(match.RedirectStatuses, out.Status) {
+		return out, errors.New("code must be 301, 302, 303, 307 or 308")
+	}
+	if r.Query != "" && r.Query != "Keep" && r.Query != "Drop" {
+		return out, errors.New("query must be Keep or Drop")
+	}
+	if m := r.Match; m != nil {
+		if err := checkPath(m.Path); err != nil {
+			return out, fmt.Errorf("match.path: %w", err)
+		}
+		if m.Type != "" && m.Type != "Exact" && m.Type != "Prefix" {
+			return out, errors.New("match.type must be Exact or Prefix")
+		}
+		out.Path, out.Exact = m.Path, m.Type == "Exact"
+	}
+	if r.To.URL != "" {
+		out.Query = r.Query == "Keep"
+		return wholeTarget(out, r.To.URL)
+	}
+	return partTarget(out, &r.To)
+}
+
+// wholeTarget redirects to an address.
+func wholeTarget(r model.Redirect, text string) (model.Redirect, error) {
+	if err := checkTarget(text); err != nil {
+		return r, err
+	}
+	u, _ := url.Parse(text) // checked
+	r.Scheme, r.Host, r.Whole = u.Scheme, u.Hostname(), true
+	if port := u.Port(); port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return r, errors.New("its port is not one")
+		}
+		r.Port = int(n)
+	}
+	if strings.Contains(r.Host, ":") {
+		r.Host = "[" + r.Host + "]"
+	}
+	r.To = text
+	if u.Scheme != "" {
+		_, rest, _ := strings.Cut(text, "://")
+		i := strings.IndexAny(rest+"/", "/?#")
+		r.To = rest[min(i, len(rest)):]
+	}
+	return r, nil
+}
+
+// checkTarget returns why a text cannot stand in a Location header as it is.
+func checkTarget(text string) error {
+	const form = "must be a path, or an address that begins with http:// or https://"
+	switch {
+	case len(text) > maxTarget:
+		return fmt.Errorf("must be at most %d characters long", maxTarget)
+	case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+		return errors.New("must consist of visible ASCII characters; write others percent-encoded")
+	case strings.Contains(text, "$"):
+		return errors.New("must not have $: there are no variables; write %24 for a dollar sign")
+	case strings.HasPrefix(text, "/"):
+		return checkPath(text)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" {
+		return errors.New(form)
+	}
+	if h := strings.ToLower(u.Hostname()); !hostText.MatchString(h) && !strings.Contains(h, ":") {
+		return errors.New("its host is not a host name")
+	}
+	return nil
+}
+
+// checkPath returns why a text cannot be a path, perhaps with a query.
+func checkPath(text string) error {
+	switch {
+	case !pathText.MatchString(text) || len(text) > maxTarget:
+		return fmt.Errorf("must begin with / and consist of at most %d visible ASCII characters", maxTarget)
+	case strings.HasPrefix(text, "//") || strings.HasPrefix(text, `/\`):
+		return errors.New("must not begin with //, which names another host")
+	case strings.Contains(text, "$"):
+		return errors.New("must not have $: there are no variables; write %24 for a dollar sign")
+	}
+	return nil
+}
+
+// partTarget redirects to the address of the request, with parts of it changed.
+func partTarget(r model.Redirect, to *v1alpha1.RedirectTarget) (model.Redirect, error) {
+	switch {
+	case to.Scheme != "" && to.Scheme != "http" && to.Scheme != "https":
+		return r, errors.New("to.scheme must be http or https")
+	case to.Host != "" && !hostText.MatchString(to.Host):
+		return r, errors.New("to.host must be a host name in lower case")
+	case to.Port < 0 || to.Port > 65535:
+		return r, errors.New("to.port must be from 1 to 65535")
+	case to.Path != "" && to.Prefix != "":
+		return r, errors.New("to has path and prefix; set one of them")
+	case *to == v1alpha1.RedirectTarget{}:
+		return r, errors.New("to is empty; set url, scheme, host, port, path or prefix")
+	}
+	r.Scheme, r.Host, r.Port = to.Scheme, to.Host, int(to.Port)
+	switch {
+	case to.Path != "":
+		r.To, r.Whole = to.Path, true
+		return r, checkPath(to.Path)
+	case to.Prefix != "":
+		r.Strip, r.To = len(strings.TrimRight(r.Path, "/")), strings.TrimRight(to.Prefix, "/")
+		return r, checkPath(to.Prefix)
+	}
+	return r, nil
+}
+
+func setRedirect(s *Spec, v string) error {
+	if err := checkTarget(v); err != nil {
+		return err
+	}
+	s.setRedirects(func(r *v1alpha1.Redirects) {
+		r.Rules = []v1alpha1.RedirectRule{{To: v1alpha1.RedirectTarget{URL: v}}}
+	})
+	return nil
+}
+
+func setRedirectCode(s *Spec, v string) error {
+	code, err := strconv.Atoi(v)
+	if err != nil || !slices.Contains(match.RedirectStatuses, code) {
+		return errors.New("must be 301, 302, 303, 307 or 308")
+	}
+	if s.Groups.Redirects != nil && len(s.Groups.Redirects.Rules) > 0 {
+		s.setRedirects(func(r *v1alpha1.Redirects) {
+			r.Rules = slices.Clone(r.Rules)
+			r.Rules[0].Code = int32(code)
+		})
+	}
+	return nil
+}
+
+func setAppRoot(s *Spec, v string) error {
+	if err := checkPath(v); err != nil {
+		return err
+	}
+	s.setRedirects(func(r *v1alpha1.Redirects) { r.AppRoot = v })
+	return nil
+}
+
+// setRedirects changes a copy of the group, because Specs share groups.
+func (s *Spec) setRedirects(change func(*v1alpha1.Redirects)) {
+	var r v1alpha1.Redirects
+	if s.Groups.Redirects != nil {
+		r = *s.Groups.Redirects
+	}
+	change(&r)
+	s.Groups.Redirects = &r
+}
+
+// Site is where a route answers.
+type Site struct {
+	// Host is that of the claim.
+	Host string
+	// Path is the rule of the claim.
+	Path match.Rule
+	// HTTP and HTTPS say on which listeners.
+	HTTP, HTTPS bool
+}
+
+// WithoutLoops returns the redirects that lead out of themselves, and the first
+// matched path of each that does not.
+func WithoutLoops(all []model.Redirect, site Site) (good []model.Redirect, loops []string) {
+	for i := range all {
+		if site.loops(all, &all[i]) {
+			loops = append(loops, all[i].Path)
+		} else {
+			good = append(good, all[i])
+		}
+	}
+	return good, loops
+}
+
+// loops follows a redirect from a path that it matches, as long as it stays on the
+// site.
+func (s Site) loops(all []model.Redirect, from *model.Redirect) bool {
+	for _, secure := range []bool{false, true} {
+		if secure && !s.HTTPS || !secure && !s.HTTP {
+			continue
+		}
+		path, r := from.Path, from
+		if !s.has(path) {
+			path = s.Path.Path
+		}
+		if path == "" {
+			path = "/"
+		}
+		on := secure
+		for range len(all) + 1 {
+			var stays bool
+			if path, on, stays = s.follow(r, path, on); !stays {
+				r = nil
+				break
+			}
+			if r = match.Redirected(all, path); r == nil {
+				break
+			}
+		}
+		if r != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// follow returns the path that a redirect leads to, and whether the site answers
+// there.
+func (s Site) follow(r *model.Redirect, path string, secure bool) (to string, on, stays bool) {
+	on = secure
+	if r.Scheme != "" {
+		on = r.Scheme == "https"
+	}
+	usual := r.Port == 0 || r.Port == 80 && !on || r.Port == 443 && on
+	stays = (r.Host == "" || r.Host == s.Host) && usual && (on && s.HTTPS || !on && s.HTTP)
+	to, _, _ = strings.Cut(r.Target(path), "?")
+	if to == "" {
+		to = "/"
+	}
+	return to, on, stays && s.has(to)
+}
+
+// has reports whether a path is the route's.
+func (s Site) has(path string) bool { return s.Path.Covers(match.Rule{Path: path, Exact: true}) }

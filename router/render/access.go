@@ -1,0 +1,69 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// accessRules refuse clients by their address, before anything is counted: those
+// that are listed to be refused, and then those that no list admits. The client's
+// part of the key is made once for each connection.
+func accessRules(l Layout) []string {
+	const key = "var(txn.backend),concat(,sess.client_key)"
+	denied, restricted := asks(model.FlagDenied), asks(model.FlagRestricted)
+	return []string{
+		`http-request set-var-fmt(sess.client_key) "/%[src,hex,length]/%[src,hex]" if ` + asks(model.FlagRestricted, model.FlagDenied) + " !{ var(sess.client_key) -m found }",
+		fmt.Sprintf("http-request deny deny_status 403 if %s { %s,map_beg(%s) -m found }", denied, key, l.MapFile(plan.MapDeny)),
+		fmt.Sprintf("http-request deny deny_status 403 if %s !{ %s,map_beg(%s) -m found }", restricted, key, l.MapFile(plan.MapAllow)),
+	}
+}
+
+// accessConnectionRules is accessRules for connections of passthrough backends.
+func accessConnectionRules(l Layout) []string {
+	flagged := func(letters string) string {
+		return fmt.Sprintf("{ var(sess.policy),field(%d,|) -m sub %s }", model.FieldMode, letters)
+	}
+	in := func(m plan.Map) string { return "{ var(sess.client_key),map_beg(" + l.MapFile(m) + ") -m found }" }
+	return []string{
+		`tcp-request content set-var-fmt(sess.client_key) "%[be_name]/%[src,hex,length]/%[src,hex]" if ` + flagged(model.FlagRestricted+" "+model.FlagDenied),
+		"tcp-request content reject if " + flagged(model.FlagDenied) + " " + in(plan.MapDeny),
+		"tcp-request content reject if " + flagged(model.FlagRestricted) + " !" + in(plan.MapAllow),
+	}
+}
+
+// tooLong is the number of digits from which on HAProxy's 64 bits may not hold a
+// length: 18446744073709551615 counts as -1, and as less than any limit (3.0 to 3.4).
+const tooLong = 18
+
+// sizeRules refuse requests that are larger than their route takes, before a pod is
+// asked. A body that does not say its length cannot be compared with a limit while
+// it flows, so it is refused: by HTTP/1 it is chunked, by HTTP/2 nothing announces it,
+// and the message is not complete with its headers. Whatever part of it has come
+// already makes no difference.
+func sizeRules() []string {
+	var rules []string
+	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
+	sized := asks(model.FlagSized)
+	for _, limit := range []struct {
+		variable string
+		field    model.Field
+	}{{"txn.uri_max", model.FieldURI}, {"txn.headers_max", model.FieldHeaders}, {"txn.body_max", model.FieldBody}} {
+		add("set-var(%s,ifnotempty) %s if %s", limit.variable, rest(limit.field), sized)
+	}
+	const bounded, told = "{ var(txn.body_max) -m found }", "{ req.fhdr(content-length) -m found }"
+	for _, refusal := range []struct {
+		status          int
+		text, condition string
+	}{
+		{414, "The path with its query is too long.", "{ var(txn.uri_max) -m found } { pathq,length,sub(txn.uri_max) gt 0 }"},
+		{431, "The headers are too large.", "{ var(txn.headers_max) -m found } { req.hdrs,length,sub(txn.headers_max) gt 0 }"},
+		{413, "The body is too large.", fmt.Sprintf("%[1]s { req.fhdr(content-length) -m len gt %[2]d } || %[1]s { req.body_size,sub(txn.body_max) gt 0 }", bounded, tooLong)},
+		{411, "The body must say its length.", fmt.Sprintf("%[1]s { req.fhdr(transfer-encoding) -m found } || %[1]s !%[2]s !{ internal.htx.has_eom } || %[1]s !%[2]s { req.body_len gt 0 }", bounded, told)},
+	} {
+		// Of these statuses, versions before 3.4 have no text of their own (deny_status).
+		add("return status %d content-type text/plain string %s if %s", refusal.status, quote(refusal.text), refusal.condition)
+	}
+	return rules
+}
