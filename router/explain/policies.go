@@ -105,6 +105,10 @@ func (r *Request) client() *match.Client {
 		switch {
 		case strings.EqualFold(h.Name, "Transfer-Encoding"):
 			c.Body.Unknown = true
+		case strings.EqualFold(h.Name, "Origin"):
+			c.Origin = h.Value
+		case strings.EqualFold(h.Name, "Access-Control-Request-Method"):
+			c.RequestMethod, c.Method = h.Value, "OPTIONS" // nothing else has it
 		case strings.EqualFold(h.Name, "Content-Length"):
 			n, err := strconv.ParseUint(h.Value, 10, 64)
 			if err != nil || n > math.MaxInt64 {

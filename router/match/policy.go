@@ -12,6 +12,9 @@ import (
 
 // Client is what of a request the policy of its route looks at.
 type Client struct {
+	Method string
+	// Origin and RequestMethod are the headers of CORS, empty where they are missing.
+	Origin, RequestMethod string
 	// Host is the Host header in lower case.
 	Host string
 	// Address is invalid if it is not known: then what goes by addresses is not
@@ -47,7 +50,7 @@ const StatusForbidden = 403
 // Judge decides a request as the rules of a policy do (render.policyRules), in their
 // order. It reports false if the request goes on to a pod.
 func Judge(p *model.Policy, c *Client) (Answer, bool) {
-	for _, part := range []func(*model.Policy, *Client) (Answer, bool){lists, redirects, sizes} {
+	for _, part := range []func(*model.Policy, *Client) (Answer, bool){lists, redirects, preflight, sizes} {
 		if a, answered := part(p, c); answered {
 			return a, true
 		}
@@ -124,6 +127,33 @@ func redirects(p *model.Policy, c *Client) (Answer, bool) {
 		location += c.Query
 	}
 	return Answer{Status: r.Status, Location: location, Why: "the route redirects this path"}, true
+}
+
+func preflight(p *model.Policy, c *Client) (Answer, bool) {
+	if p.CORS == nil || p.CORS.Forward || c.Method != "OPTIONS" || c.Origin == "" || c.RequestMethod == "" {
+		return Answer{}, false
+	}
+	why := "the route does not admit origin " + c.Origin
+	if o := Origin(p.CORS, c.Origin); o != "" {
+		why = "the route admits origin " + o
+	}
+	return Answer{Status: 204, Why: why}, true
+}
+
+// Origin returns what admits an origin, or an empty text.
+func Origin(c *model.CORS, origin string) string {
+	scheme, rest, _ := strings.Cut(origin, "://")
+	label, domain, several := strings.Cut(rest, ".")
+	wanted := []string{origin}
+	if several && label != "" && strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+		wanted = append(wanted, scheme+"://*."+domain)
+	}
+	for _, w := range append(wanted, model.AnyOrigin) {
+		if slices.Contains(c.Origins, w) {
+			return w
+		}
+	}
+	return ""
 }
 
 func sizes(p *model.Policy, c *Client) (Answer, bool) {

@@ -41,6 +41,8 @@ type Policy struct {
 	Sizes Sizes
 	// Redirects answer in place of the pods.
 	Redirects []Redirect
+	// CORS is nil where it is left to the pods.
+	CORS *CORS
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
 }
@@ -152,6 +154,9 @@ const (
 	FlagLimited         = "l"
 	FlagSized           = "b"
 	FlagRedirected      = "e"
+	FlagCORS            = "c"
+	// FlagForwardPreflight lets pods answer preflights.
+	FlagForwardPreflight = "f"
 	FlagRequestHeaders  = "q"
 	FlagResponseHeaders = "s"
 )
@@ -166,6 +171,7 @@ const separator = "|"
 func (p *Policy) Record() string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
 		flag(p.Limits != Limits{}, FlagLimited) + flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
+		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))
 	last := FieldMode

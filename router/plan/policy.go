@@ -14,7 +14,7 @@ import (
 // requests to them.
 func (m Map) isPolicy() bool {
 	switch m {
-	case MapPolicy, MapAllow, MapDeny, MapRedirects, MapRequestHeaders, MapResponseHeaders:
+	case MapPolicy, MapAllow, MapDeny, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
 		return true
 	case MapHTTP, MapHTTPS, MapSNI:
 	}
@@ -80,6 +80,11 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	}
 	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
 		entries[Entry{MapRedirects, key}] = value
+	}
+	if p.CORS != nil {
+		for _, origin := range p.CORS.Origins {
+			entries[Entry{MapCORS, name + "/" + origin}] = p.CORS.OriginRecord(origin)
+		}
 	}
 	if len(p.RequestHeaders) > 0 {
 		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))

@@ -35,6 +35,8 @@ const (
 	MapDeny  Map = "deny"
 	// MapRedirects holds the redirects of backends, by path.
 	MapRedirects Map = "redirects"
+	// MapCORS holds the origins that backends admit.
+	MapCORS Map = "cors"
 	// MapRequestHeaders and MapResponseHeaders hold changes of headers.
 	MapRequestHeaders  Map = "headers-request"
 	MapResponseHeaders Map = "headers-response"
@@ -42,7 +44,7 @@ const (
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapRedirects, MapRequestHeaders, MapResponseHeaders}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
 }
 
 // Entry names one key of one map.

@@ -36,6 +36,9 @@ type Annotation struct {
 	// protects is nil for what protects nothing, and sees what the rows before
 	// ask for.
 	protects func(*Spec) bool
+	// wrong says what an invalid value of what protects nothing leads to, and does
+	// it; where it is nil, the default holds.
+	wrong func(*Spec) (effect string)
 	// limit rows count only where limits are switched on, by a row before them.
 	limit bool
 }
@@ -158,6 +161,16 @@ var table = []Annotation{
 		Key: AnnotationAppRoot, Values: "path", Default: "none", Terminations: http,
 		Doc: "A request for / is redirected to this path, with 302.",
 		set: setAppRoot,
+	},
+	{
+		Key: AnnotationCORSCredentials, Values: "true or false", Default: "false", Terminations: http,
+		Doc: "Whether pages of the origins of fairlead.dev/cors-origins may send cookies and Authorization.",
+		set: setCORSCredentials,
+	},
+	{
+		Key: AnnotationCORSOrigins, Values: "origins, separated by spaces or commas; https://*.DOMAIN or * for several", Default: "left to the pods", Terminations: http,
+		Doc: "Pages of these origins may read answers (CORS). The router answers preflights.",
+		set: setCORSOrigins, wrong: noOrigin,
 	},
 	{
 		Key: AnnotationMaxBody, Values: "bytes, or a number with Ki, Mi or Gi; 0 for no limit", Default: "no limit", Terminations: http,

@@ -63,7 +63,7 @@ func (s *Spec) Compile(p *model.Policy) {
 // Compile adds typed groups to what a policy has, and returns what is wrong with
 // them. What protects only ever gets stricter by it.
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
-	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileSizes(g.Limits, p))
+	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p), compileSizes(g.Limits, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.
@@ -112,12 +112,17 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 			problems = append(problems, closing(row.Key, err.Error()))
 		default:
 			s = before
-			problems = append(problems, Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Effect: effectDefault})
+			p := Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation, Message: err.Error(), Effect: effectDefault}
+			if row.wrong != nil {
+				p.Effect = row.wrong(&s)
+			}
+			problems = append(problems, p)
 		}
 	}
 	if !s.limit {
 		s.Limits = model.Limits{}
 	}
+	problems = append(problems, s.alone(annotations, problems)...)
 	if closed {
 		return s, problems
 	}
@@ -134,6 +139,25 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadable bool) {
 	s, problems := Read(annotations, defaults, model.Plain, false)
 	return s, slices.ContainsFunc(problems, func(p Problem) bool { return p.Closes })
+}
+
+// alone finds annotations that say more about what no other one asks for.
+func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
+	var problems []Problem
+	for _, of := range [][2]string{{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}} {
+		if _, set := annotations[of[0]]; !set || slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == of[0] }) {
+			continue
+		}
+		if _, set := annotations[of[1]]; !set {
+			problems = append(problems, Problem{
+				Key: of[0], Severity: api.SeverityInfo, Reason: api.ReasonAnnotationIgnored, Message: "has no effect without " + of[1],
+			})
+		}
+	}
+	if _, set := annotations[AnnotationCORSOrigins]; !set {
+		s.Groups.CORS = nil
+	}
+	return problems
 }
 
 // ignored describes an annotation that is right and changes nothing. One that is

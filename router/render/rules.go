@@ -47,8 +47,10 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
+	rules = append(rules, corsRules(l)...)
 	rules = append(rules, accessRules(l)...)
 	rules = append(rules, redirectRules(l)...)
+	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)
 	rules = append(rules, sizeRules()...)
 	rules = append(rules, forwardedRules(tls)...)

@@ -128,7 +128,8 @@ type templateData struct {
 	LimitTables                                 [][2]string
 	// AnyHTTP and AnyHTTPS look for routes for any host.
 	AnyHTTP, AnyHTTPS []string
-	ResponseRules     []string
+	// ResponseRules are for what comes from backends, AfterRules for all answers.
+	ResponseRules, AfterRules []string
 	NotFound          string
 	Redirects         []int
 	ProfileOptions    []string
@@ -158,7 +159,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		ResponseRules: responseRules(s, caps),
+		ResponseRules: responseRules(s, caps), AfterRules: corsResponseRules(),
 		NotFound:      notFoundRule(s, l),
 		Redirects:     match.RedirectStatuses,
 	}

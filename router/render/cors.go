@@ -1,0 +1,56 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// corsRules look up the origin of a request, as it is, as one of several of its
+// domain, and as any: txn.cors has the record of the one that is admitted
+// (model.CORS.OriginRecord). They come first, so that what the router itself answers
+// can be read, too.
+func corsRules(l Layout) []string {
+	var rules []string
+	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
+	const origin, unknown = "{ var(txn.origin) -m found }", "!{ var(txn.cors) -m found }"
+	in := ",map_str(" + l.MapFile(plan.MapCORS) + ")"
+	add("set-var(txn.cors_route) bool(true) if %s", asks(model.FlagCORS))
+	add("set-var(txn.origin) req.fhdr(origin) if { var(txn.cors_route) -m found }")
+	add("set-var(txn.cors) var(txn.backend),concat(/,txn.origin)%s if %s", in, origin)
+	add(`set-var(txn.origin_domain) 'var(txn.origin),regsub("^(https?://)[a-z0-9-]+\.","\1*.")' if %s %s`, origin, unknown)
+	add("set-var(txn.cors) var(txn.backend),concat(/,txn.origin_domain)%s if { var(txn.origin_domain) -m found }", in)
+	add("set-var(txn.cors) var(txn.backend),concat(/*)%s if %s %s", in, origin, unknown)
+	add("set-var(txn.preflight) bool(true) if %s METH_OPTIONS { req.fhdr(access-control-request-method) -m found } !%s", origin, asks(model.FlagForwardPreflight))
+	return rules
+}
+
+// preflightRule answers preflights, before anything that wants to know who asks,
+// because these carry no credentials.
+const preflightRule = "http-request return status 204 if { var(txn.preflight) -m found }"
+
+// corsResponseRules give all answers of a route with CORS its headers, the router's
+// own ones included, in place of those that a pod has.
+func corsResponseRules() []string {
+	field := func(n int) string { return fmt.Sprintf("var(txn.cors),field(%d,|)", n) }
+	const preflight = "{ var(txn.preflight) -m found }"
+	rules := []string{
+		"http-after-response allow if !{ var(txn.cors_route) -m found }",
+		"http-after-response del-header '^access-control-(allow-(origin|methods|headers|credentials|private-network)|expose-headers|max-age)$' -m reg",
+		"http-after-response add-header Vary Origin if !{ var(txn.cors) -m beg * }",
+		"http-after-response set-header Access-Control-Allow-Origin * if { var(txn.cors) -m beg * }",
+		"http-after-response set-header Access-Control-Allow-Origin %[var(txn.origin)] if { var(txn.cors) -m beg e }",
+		"http-after-response set-header Access-Control-Allow-Credentials true if { " + field(2) + " -m str c }",
+	}
+	for _, h := range []struct {
+		name, condition string
+		field           int
+	}{
+		{"Access-Control-Allow-Methods", preflight, 3}, {"Access-Control-Allow-Headers", preflight, 4},
+		{"Access-Control-Max-Age", preflight, 6}, {"Access-Control-Expose-Headers", "!" + preflight, 5},
+	} {
+		rules = append(rules, fmt.Sprintf("http-after-response set-header %s %%[%s] if %s { %s -m len gt 0 }", h.name, field(h.field), h.condition, field(h.field)))
+	}
+	return rules
+}
