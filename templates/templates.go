@@ -22,6 +22,11 @@ var Unavailable []byte
 //go:embed headers.lua
 var HeadersLua []byte
 
+// Maintenance is the body of the answer of a route that is under maintenance.
+//
+//go:embed maintenance.html
+var Maintenance []byte
+
 // NotFound is the body of the answer when no route matches.
 //
 //go:embed 404.html

@@ -50,12 +50,20 @@ const StatusForbidden = 403
 // Judge decides a request as the rules of a policy do (render.policyRules), in their
 // order. It reports false if the request goes on to a pod.
 func Judge(p *model.Policy, c *Client) (Answer, bool) {
-	for _, part := range []func(*model.Policy, *Client) (Answer, bool){lists, redirects, preflight, sizes} {
+	for _, part := range []func(*model.Policy, *Client) (Answer, bool){maintenance, lists, redirects, preflight, sizes} {
 		if a, answered := part(p, c); answered {
 			return a, true
 		}
 	}
 	return Answer{}, false
+}
+
+func maintenance(p *model.Policy, c *Client) (Answer, bool) {
+	m := p.Maintenance
+	if m == nil || slices.ContainsFunc(m.Exempt, func(n netip.Prefix) bool { return c.Address.IsValid() && n.Contains(c.Address) }) {
+		return Answer{}, false
+	}
+	return Answer{Status: 503, Why: "the route is under maintenance"}, true
 }
 
 func lists(p *model.Policy, c *Client) (Answer, bool) {

@@ -41,6 +41,10 @@ type Policy struct {
 	Sizes Sizes
 	// Redirects answer in place of the pods.
 	Redirects []Redirect
+	// Maintenance is nil where the pods serve.
+	Maintenance *Maintenance
+	// Unlogged is the percentage of requests that are not written to the access log.
+	Unlogged int
 	// CORS is nil where it is left to the pods.
 	CORS *CORS
 	// RequestHeaders and ResponseHeaders are changed in order.
@@ -56,6 +60,14 @@ type Limits struct {
 	Connections int
 	// Requests is the number of HTTP requests in 10 seconds.
 	Requests int
+}
+
+// Maintenance answers 503 in place of the pods.
+type Maintenance struct {
+	// Exempt clients reach the pods.
+	Exempt []netip.Prefix
+	// RetryAfter is in seconds; 0 is none.
+	RetryAfter int
 }
 
 // Sizes are in bytes; zero means no limit.
@@ -106,6 +118,8 @@ const (
 	FieldBody
 	FieldURI
 	FieldHeaders
+	FieldRetryAfter
+	FieldUnlogged
 	endOfFields
 )
 
@@ -125,6 +139,15 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldBody:             func(p *Policy) string { return number(p.Sizes.Body) },
 	FieldURI:              func(p *Policy) string { return number(p.Sizes.URI) },
 	FieldHeaders:          func(p *Policy) string { return number(p.Sizes.Headers) },
+	FieldRetryAfter:       retryAfter,
+	FieldUnlogged:         func(p *Policy) string { return number(p.Unlogged) },
+}
+
+func retryAfter(p *Policy) string {
+	if p.Maintenance == nil {
+		return ""
+	}
+	return number(p.Maintenance.RetryAfter)
 }
 
 func rewriting(write func(*Rewrite) string) func(*Policy) string {
@@ -148,17 +171,19 @@ const (
 const (
 	// FlagGuarded has the path looked up normalised. It is the host's, and set by
 	// package plan.
-	FlagGuarded         = "u"
-	FlagRestricted      = "w"
-	FlagDenied          = "d"
-	FlagLimited         = "l"
-	FlagSized           = "b"
-	FlagRedirected      = "e"
-	FlagCORS            = "c"
+	FlagGuarded     = "u"
+	FlagMaintenance = "m"
+	FlagUnlogged    = "x"
+	FlagRestricted  = "w"
+	FlagDenied      = "d"
+	FlagLimited     = "l"
+	FlagSized       = "b"
+	FlagRedirected  = "e"
+	FlagCORS        = "c"
 	// FlagForwardPreflight lets pods answer preflights.
 	FlagForwardPreflight = "f"
-	FlagRequestHeaders  = "q"
-	FlagResponseHeaders = "s"
+	FlagRequestHeaders   = "q"
+	FlagResponseHeaders  = "s"
 )
 
 // separator ends each field of a record.
@@ -171,6 +196,7 @@ const separator = "|"
 func (p *Policy) Record() string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
 		flag(p.Limits != Limits{}, FlagLimited) + flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
+		flag(p.Maintenance != nil, FlagMaintenance) + flag(p.Unlogged > 0, FlagUnlogged) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))

@@ -14,7 +14,7 @@ import (
 // requests to them.
 func (m Map) isPolicy() bool {
 	switch m {
-	case MapPolicy, MapAllow, MapDeny, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
+	case MapPolicy, MapAllow, MapDeny, MapExempt, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
 		return true
 	case MapHTTP, MapHTTPS, MapSNI:
 	}
@@ -71,7 +71,11 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	if record := p.Record(); b.Profile.TCP && record != "" {
 		entries[Entry{MapPolicy, name}] = record
 	}
-	for m, list := range map[Map][]netip.Prefix{MapAllow: p.Allow, MapDeny: p.Deny} {
+	lists := map[Map][]netip.Prefix{MapAllow: p.Allow, MapDeny: p.Deny}
+	if p.Maintenance != nil {
+		lists[MapExempt] = p.Maintenance.Exempt
+	}
+	for m, list := range lists {
 		for _, prefix := range list {
 			for _, key := range allowKeys(prefix) {
 				entries[Entry{m, name + "/" + key}] = "1"

@@ -33,6 +33,8 @@ const (
 	// that backends refuse.
 	MapAllow Map = "allow"
 	MapDeny  Map = "deny"
+	// MapExempt holds the addresses that reach backends under maintenance.
+	MapExempt Map = "exempt"
 	// MapRedirects holds the redirects of backends, by path.
 	MapRedirects Map = "redirects"
 	// MapCORS holds the origins that backends admit.
@@ -44,7 +46,7 @@ const (
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
 }
 
 // Entry names one key of one map.

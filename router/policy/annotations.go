@@ -173,6 +173,16 @@ var table = []Annotation{
 		set: setCORSOrigins, wrong: noOrigin,
 	},
 	{
+		Key: AnnotationMaintenance, Values: "true or false", Default: "false", Terminations: http,
+		Doc: "All requests get a page with 503 in place of an answer of a pod.",
+		set: setMaintenance,
+	},
+	{
+		Key: AnnotationAccessLog, Values: "true, false, or a percentage such as 10%", Default: "true", Terminations: http,
+		Doc: "Which requests are written to the access log, where the IngressController has one.",
+		set: setAccessLog,
+	},
+	{
 		Key: AnnotationMaxBody, Values: "bytes, or a number with Ki, Mi or Gi; 0 for no limit", Default: "no limit", Terminations: http,
 		Doc:      "Larger bodies of requests get 413, and those that do not say their length 411.",
 		protects: always, set: setMaxBody,

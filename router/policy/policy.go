@@ -63,7 +63,8 @@ func (s *Spec) Compile(p *model.Policy) {
 // Compile adds typed groups to what a policy has, and returns what is wrong with
 // them. What protects only ever gets stricter by it.
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
-	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p), compileSizes(g.Limits, p))
+	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
+		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.

@@ -7,14 +7,39 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
+// unloggedRules keep a share of a route's requests out of the access log, whatever
+// becomes of them.
+func unloggedRules() []string {
+	return []string{
+		"http-request set-var(txn.unlogged) " + rest(model.FieldUnlogged) + " if " + asks(model.FlagUnlogged),
+		"http-request set-log-level silent if { var(txn.unlogged) -m found } { rand(100),sub(txn.unlogged) lt 0 }",
+	}
+}
+
+// maintenanceRules answer in place of the pods, save to clients that are exempt.
+func maintenanceRules(l Layout) []string {
+	const closed = "{ var(txn.maintenance) -m found }"
+	answer := fmt.Sprintf(`http-request return status 503 content-type "text/html; charset=utf-8" file %s hdr Cache-Control "private, max-age=0, no-cache, no-store"`, l.maintenanceFile())
+	return []string{
+		fmt.Sprintf("http-request set-var(txn.maintenance) bool(true) if %s !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", asks(model.FlagMaintenance), l.MapFile(plan.MapExempt)),
+		"http-request set-var(txn.retry_after,ifnotempty) " + rest(model.FieldRetryAfter) + " if " + closed,
+		answer + " hdr Retry-After %[var(txn.retry_after)] if " + closed + " { var(txn.retry_after) -m found }",
+		answer + " if " + closed,
+	}
+}
+
+// clientKeyRule makes the client's part of keys of lists, once for each connection.
+func clientKeyRule() string {
+	return `http-request set-var-fmt(sess.client_key) "/%[src,hex,length]/%[src,hex]" if ` +
+		asks(model.FlagRestricted, model.FlagDenied, model.FlagMaintenance) + " !{ var(sess.client_key) -m found }"
+}
+
 // accessRules refuse clients by their address, before anything is counted: those
-// that are listed to be refused, and then those that no list admits. The client's
-// part of the key is made once for each connection.
+// that are listed to be refused, and then those that no list admits.
 func accessRules(l Layout) []string {
 	const key = "var(txn.backend),concat(,sess.client_key)"
 	denied, restricted := asks(model.FlagDenied), asks(model.FlagRestricted)
 	return []string{
-		`http-request set-var-fmt(sess.client_key) "/%[src,hex,length]/%[src,hex]" if ` + asks(model.FlagRestricted, model.FlagDenied) + " !{ var(sess.client_key) -m found }",
 		fmt.Sprintf("http-request deny deny_status 403 if %s { %s,map_beg(%s) -m found }", denied, key, l.MapFile(plan.MapDeny)),
 		fmt.Sprintf("http-request deny deny_status 403 if %s !{ %s,map_beg(%s) -m found }", restricted, key, l.MapFile(plan.MapAllow)),
 	}

@@ -48,7 +48,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
 	rules = append(rules, corsRules(l)...)
-	rules = append(rules, accessRules(l)...)
+	rules = slices.Concat(rules, unloggedRules(), []string{clientKeyRule()}, maintenanceRules(l), accessRules(l))
 	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)

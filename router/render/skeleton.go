@@ -71,6 +71,7 @@ func baseFiles(s Settings, l Layout) map[string]string {
 	files := map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
+		l.maintenanceFile():                     string(templates.Maintenance),
 		l.LuaFile():                             string(templates.HeadersLua),
 	}
 	for path, text := range map[string]string{
@@ -87,6 +88,8 @@ func baseFiles(s Settings, l Layout) map[string]string {
 	}
 	return files
 }
+
+func (l Layout) maintenanceFile() string { return filepath.Join(l.PagesDir(), "maintenance.html") }
 
 func (l Layout) notFoundFile() string  { return filepath.Join(l.PagesDir(), "404.http") }
 func (l Layout) clientCAFile() string  { return filepath.Join(l.Dir, "client-ca.pem") }
@@ -130,12 +133,12 @@ type templateData struct {
 	AnyHTTP, AnyHTTPS []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
-	NotFound          string
-	Redirects         []int
-	ProfileOptions    []string
-	Tunnel            string
-	HTTPProfiles      []profile
-	TCPProfiles       []profile
+	NotFound                  string
+	Redirects                 []int
+	ProfileOptions            []string
+	Tunnel                    string
+	HTTPProfiles              []profile
+	TCPProfiles               []profile
 }
 
 type profile struct {
@@ -160,8 +163,8 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		ResponseRules: responseRules(s, caps), AfterRules: corsResponseRules(),
-		NotFound:      notFoundRule(s, l),
-		Redirects:     match.RedirectStatuses,
+		NotFound:  notFoundRule(s, l),
+		Redirects: match.RedirectStatuses,
 	}
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")

@@ -21,7 +21,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	var p model.Policy
 	spec.Compile(&p)
 	if c.Termination == model.Passthrough {
-		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS = 0, model.Sizes{}, nil, nil
+		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged = 0, model.Sizes{}, nil, nil, nil, 0
 		return p, true
 	}
 	b.withoutLoops(c, &p)

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Annotations of the groups maintenance and log.
+const (
+	AnnotationMaintenance = "fairlead.dev/maintenance"
+	AnnotationAccessLog   = "fairlead.dev/access-log"
+)
+
+// maxExempt and maxRetryAfter bound the group maintenance.
+const maxExempt, maxRetryAfter = 100, 7 * 24 * 60 * 60
+
+// compileMaintenance sets the group maintenance of a policy. An address that cannot
+// be read is not exempt.
+func compileMaintenance(m *v1alpha1.Maintenance, p *model.Policy) []Problem {
+	if m == nil {
+		return nil
+	}
+	if p.Maintenance = nil; !m.Enabled {
+		return nil
+	}
+	var problems []Problem
+	find := func(field, message, effect string) {
+		problems = append(problems, Problem{Key: "maintenance." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: message, Effect: effect})
+	}
+	out := &model.Maintenance{RetryAfter: int(m.RetryAfter)}
+	if out.RetryAfter < 0 || out.RetryAfter > maxRetryAfter {
+		find("retryAfter", fmt.Sprintf("must be from 1 to %d", maxRetryAfter), "no Retry-After is sent")
+		out.RetryAfter = 0
+	}
+	for i, item := range m.Exempt {
+		prefix, ok := parsePrefix(string(item))
+		if !ok || i >= maxExempt {
+			find(fmt.Sprintf("exempt[%d]", i), notAddress(string(item)), "it exempts nobody")
+			continue
+		}
+		out.Exempt = append(out.Exempt, prefix)
+	}
+	p.Maintenance = out
+	return problems
+}
+
+// compileLog sets the group log of a policy.
+func compileLog(l *v1alpha1.RequestLog, p *model.Policy) []Problem {
+	if l == nil {
+		return nil
+	}
+	p.Unlogged = 0
+	if l.Enabled != nil && !*l.Enabled {
+		p.Unlogged = 100
+		return nil
+	}
+	if l.Percent == nil {
+		return nil
+	}
+	if n := *l.Percent; n < 0 || n > 100 {
+		return []Problem{{
+			Key: "log.percent", Severity: api.SeverityWarning, Reason: api.ReasonInvalidField,
+			Message: "must be from 0 to 100", Effect: "all requests are logged",
+		}}
+	}
+	p.Unlogged = 100 - int(*l.Percent)
+	return nil
+}
+
+func setMaintenance(s *Spec, v string) error {
+	enabled, err := parseBool(v)
+	if err != nil {
+		return err
+	}
+	s.Groups.Maintenance = &v1alpha1.Maintenance{Enabled: enabled}
+	return nil
+}
+
+var percentText = regexp.MustCompile(`^[0-9]{1,3}%$`)
+
+func setAccessLog(s *Spec, v string) error {
+	if percentText.MatchString(v) {
+		if n, err := strconv.ParseInt(strings.TrimSuffix(v, "%"), 10, 32); err == nil && n <= 100 {
+			percent := int32(n)
+			s.Groups.Log = &v1alpha1.RequestLog{Percent: &percent}
+			return nil
+		}
+	}
+	enabled, err := parseBool(v)
+	if err != nil {
+		return errors.New("must be true, false, or a percentage such as 10%")
+	}
+	s.Groups.Log = &v1alpha1.RequestLog{Enabled: &enabled}
+	return nil
+}
