@@ -40,7 +40,7 @@ func compileAccess(a *v1alpha1.Access, p *model.Policy) []Problem {
 	}
 	if list := read("allow", a.Allow); len(a.Allow) > 0 {
 		if p.Restricted {
-			list = intersect(p.Allow, list)
+			list = intersection(p.Allow, list)
 		}
 		p.Restricted, p.Allow = true, list
 	}
@@ -66,50 +66,7 @@ func parsePrefix(text string) (netip.Prefix, bool) {
 	return prefix.Masked(), !prefix.Addr().Is4In6()
 }
 
-// intersect returns the networks whose addresses are in both lists.
-func intersect(a, b []netip.Prefix) []netip.Prefix {
-	out := make([]netip.Prefix, 0, min(len(a), len(b)))
-	seen := map[netip.Prefix]bool{}
-	for _, lists := range [][2][]netip.Prefix{{a, b}, {b, a}} {
-		other := newNetworks(lists[1])
-		for _, p := range lists[0] {
-			if !seen[p] && other.cover(p) {
-				seen[p] = true
-				out = append(out, p)
-			}
-		}
-	}
-	return out
-}
-
-// networks are looked up by their length: a list of thousands has few lengths.
-type networks struct {
-	all     map[netip.Prefix]bool
-	lengths map[int]bool
-}
-
-func newNetworks(list []netip.Prefix) networks {
-	n := networks{map[netip.Prefix]bool{}, map[int]bool{}}
-	for _, p := range list {
-		n.all[p], n.lengths[p.Bits()] = true, true
-	}
-	return n
-}
-
-// cover reports whether one of the networks has all addresses of another one.
-func (n networks) cover(p netip.Prefix) bool {
-	for bits := range n.lengths {
-		if bits > p.Bits() {
-			continue
-		}
-		if wide, err := p.Addr().Prefix(bits); err == nil && n.all[wide] {
-			return true
-		}
-	}
-	return false
-}
-
-// items splits a list of addresses at blanks and commas.
+// items splits a list of addresses at white space and commas.
 func items(v string) []string {
 	return strings.FieldsFunc(v, func(c rune) bool { return c == ',' || strings.ContainsRune(" \t\r\n\f\v", c) })
 }
@@ -126,7 +83,7 @@ func setDeny(s *Spec, v string) error {
 	}
 	switch {
 	case len(list) == 0:
-		return errors.New("holds no IP address or CIDR; remove it to refuse nobody")
+		return errors.New("holds no IP address or CIDR; remove it to refuse no client")
 	case len(list) > maxAllow:
 		return errors.New(tooManyAddresses)
 	}
@@ -143,7 +100,7 @@ func (s *Spec) setAllow(annotations map[string]string) *Problem {
 	}
 	all := items(v)
 	if len(all) == 0 {
-		return &Problem{Key: AnnotationAllow, Severity: api.SeverityWarning, Reason: api.ReasonAnnotationIgnored, Message: "is empty", Effect: "everybody is admitted"}
+		return &Problem{Key: AnnotationAllow, Severity: api.SeverityWarning, Reason: api.ReasonAnnotationIgnored, Message: "is empty", Effect: "all clients are admitted"}
 	}
 	list, bad, err := Allowlist(strings.Join(all, " "))
 	if err != nil {

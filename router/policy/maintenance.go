@@ -42,7 +42,7 @@ func compileMaintenance(m *v1alpha1.Maintenance, p *model.Policy) []Problem {
 	for i, item := range m.Exempt {
 		prefix, ok := parsePrefix(string(item))
 		if !ok || i >= maxExempt {
-			find(fmt.Sprintf("exempt[%d]", i), notAddress(string(item)), "it exempts nobody")
+			find(fmt.Sprintf("exempt[%d]", i), notAddress(string(item)), "it exempts no client")
 			continue
 		}
 		out.Exempt = append(out.Exempt, prefix)

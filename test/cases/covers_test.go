@@ -28,11 +28,16 @@ func (u *universe) version() *routev1.Route {
 		"fairlead.dev/path-type":                                            {"Exact", "Prefix"},
 		"haproxy.router.openshift.io/set-forwarded-headers":                 {"replace", "append"},
 		"router.fairlead.dev/unknown":                                       {"x"},
+		"fairlead.dev/deny":                                                 {"10.1.0.0/16", "10.0.0.0/8,1.2.3.4", "nobody", "0.0.0.0/0"},
+		"fairlead.dev/max-body":                                             {"5", "50", "many"},
 	}
 	for key, values := range annotations {
 		if u.IntN(3) == 0 {
 			r.Annotations[key] = pick(u, values)
 		}
+	}
+	if u.IntN(20) == 0 {
+		r.Annotations["fairlead.dev/denny"] = "10.0.0.0/8"
 	}
 	if u.IntN(4) == 0 {
 		r.Spec.Port = &routev1.RoutePort{}
@@ -67,6 +72,24 @@ func clientList(r *routev1.Route, client string) bool {
 	return false
 }
 
+// denyList reads a list of clients to refuse on its own: whether it has a client,
+// and whether it can be read.
+func denyList(r *routev1.Route, client string) (has, readable bool) {
+	list, set := r.Annotations["fairlead.dev/deny"]
+	for item := range strings.FieldsSeq(strings.ReplaceAll(list, ",", " ")) {
+		if addr, err := netip.ParseAddr(item); err == nil {
+			has = has || addr.String() == client
+			continue
+		}
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			return false, false
+		}
+		has = has || p.Contains(netip.MustParseAddr(client))
+	}
+	return has, !set || strings.TrimSpace(list) != ""
+}
+
 // limitOf returns a limit that a version asks for, 0 for none, and -1 for one
 // that nobody can read.
 func limitOf(r *routev1.Route, name string) int {
@@ -95,12 +118,24 @@ func forbidden(c *model.Claim, newest *routev1.Route) error {
 	if newest.Spec.Port != nil {
 		return fmt.Errorf("it is closed by its Ingress")
 	}
+	if _, misspelt := newest.Annotations["fairlead.dev/denny"]; misspelt {
+		return fmt.Errorf("an annotation that protects is misspelt")
+	}
+	if want, set := newest.Annotations["fairlead.dev/max-body"]; set {
+		if n, err := strconv.ParseInt(want, 10, 64); err != nil || p.Sizes.Body == 0 || p.Sizes.Body > n {
+			return fmt.Errorf("bodies up to %d, not %s", p.Sizes.Body, want)
+		}
+	}
 	for _, client := range []string{"10.0.0.1", "10.1.0.1", "192.168.0.1", "1.2.3.4", "127.0.0.1"} {
 		admitted := !p.Restricted
 		for _, prefix := range p.Allow {
 			admitted = admitted || prefix.Contains(netip.MustParseAddr(client))
 		}
-		if admitted && !clientList(newest, client) {
+		for _, prefix := range p.Deny {
+			admitted = admitted && !prefix.Contains(netip.MustParseAddr(client))
+		}
+		denied, readable := denyList(newest, client)
+		if admitted && (!clientList(newest, client) || denied) || !readable {
 			return fmt.Errorf("client %s", client)
 		}
 	}

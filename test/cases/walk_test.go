@@ -58,7 +58,13 @@ func TestCore(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := decide(k.pipeline.Want(), &e.request).pure(e); err != nil {
+					d := decide(k.pipeline.Want(), &e.request)
+					answer, answered := k.judge(d, &e.request)
+					done, err := e.judged(d, answer, answered)
+					if !done {
+						err = d.pure(e)
+					}
+					if err != nil {
 						t.Errorf("%s: %s: %v", s.name, l, err)
 					}
 				}

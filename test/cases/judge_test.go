@@ -1,0 +1,74 @@
+package cases
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/match"
+)
+
+// judge is what the router itself answers by the policy of the route that takes a
+// request, as package match computes it. The cases send the same to HAProxy.
+func (c *core) judge(d decision, r *request) (match.Answer, bool) {
+	for _, key := range c.cluster.All() {
+		if claim, served := c.pipeline.Claim(key); served && !claim.Closed && claim.Backend.Name() == d.value {
+			return match.Judge(&claim.Backend.Policy, r.client())
+		}
+	}
+	return match.Answer{}, false
+}
+
+func (r *request) client() *match.Client {
+	path, query, asked := strings.Cut(r.target, "?")
+	if asked {
+		query = "?" + query
+	}
+	c := &match.Client{
+		Address: netip.MustParseAddr("127.0.0.1"), Method: r.method, Host: strings.ToLower(r.host), Path: path, Query: query,
+		Body: match.BodyLength{Bytes: int64(r.body), Unknown: r.untold},
+	}
+	for _, h := range r.header {
+		switch name, value, _ := strings.Cut(h, ": "); name {
+		case "Origin":
+			c.Origin = value
+		case "Access-Control-Request-Method":
+			c.RequestMethod = value
+		case "Content-Length":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				n = math.MaxInt64
+			}
+			c.Body.Bytes = n
+		}
+	}
+	return c
+}
+
+// byPolicy are the statuses that only the policy of a route gives to a request that
+// the route takes.
+var byPolicy = []int{204, 301, 302, 303, 307, 308, 403, 411, 413, 414}
+
+// judged compares a line with what the policy answers, and reports whether there is
+// nothing else to compare.
+func (e *expectation) judged(d decision, a match.Answer, answered bool) (bool, error) {
+	switch {
+	case !answered && d.backend != nil && slices.Contains(byPolicy, e.status):
+		return true, fmt.Errorf("the policy lets it through")
+	case !answered:
+		return false, nil
+	case e.closed && a.Status == match.StatusForbidden:
+		return true, nil
+	case a.Status != e.status:
+		return true, fmt.Errorf("the policy answers %d: %s", a.Status, a.Why)
+	}
+	for _, w := range e.want {
+		if w[0] == "location" && w[1] != a.Location {
+			return true, fmt.Errorf("the policy redirects to %s", a.Location)
+		}
+	}
+	return true, nil
+}
