@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
@@ -10,9 +11,14 @@ import (
 )
 
 // FromAnnotations returns the groups that annotations of an object set, as they were
-// read, or nil if they set none.
+// read, or nil if they set none. Lists and limits of the annotations under our own
+// prefix are not among them: those hold beside all others (Spec.Compile).
 func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) *Source {
-	s := &Source{Rank: RankAnnotations, Key: o, Spec: &v1alpha1.PolicySpec{}, Fields: map[Group]string{}}
+	groups := spec.Groups
+	groups.Access, groups.Limits = nil, nil
+	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
+		GroupRedirects: "metadata.annotations", GroupCORS: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
+	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
 		key, _ := allowlistOf(annotations)
 		s.Access, s.Fields[GroupAccess] = &Access{Restricted: true, Allow: normal(spec.Allow)}, field(key)
@@ -25,23 +31,79 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 
 func field(key string) string { return "metadata.annotations[" + key + "]" }
 
-// refuseUnapplied closes, or leaves out, what this version of the router does not apply
-// yet.
-func (e *Effective) refuseUnapplied() {
+// check closes, or leaves out, what cannot be applied of the groups in force. Access
+// was read with its source, and annotations when they were.
+func (e *Effective) check() {
 	for _, o := range e.Origins {
-		var what string
-		switch {
-		case o.Group != GroupAccess:
-			what = string(o.Group)
-		case len(o.Source.Access.Deny) > 0:
-			what = "access.deny"
-		default:
+		if o.Group == GroupAccess || o.Source.Rank == RankAnnotations {
 			continue
 		}
-		c := Closing{Key: o.Source.Key, Field: "spec." + what, Reason: api.ReasonPolicyNotApplicable, Message: "this version of the router does not apply it"}
-		if o.Group.Protects() {
+		only := o.Source.only(o.Group)
+		for _, p := range slices.Concat(unapplied(only), Compile(only, &model.Policy{})) {
+			c := Closing{Key: o.Source.Key, Field: "spec." + p.Key, Reason: p.Reason, Message: p.Message, Effect: p.Effect}
+			if p.Closes {
+				e.Closings = append(e.Closings, c)
+			} else {
+				e.Unapplied = append(e.Unapplied, c)
+			}
+		}
+	}
+}
+
+// only returns a spec with one group of the source.
+func (s *Source) only(g Group) *v1alpha1.PolicySpec {
+	out := &v1alpha1.PolicySpec{}
+	switch from := s.Spec; g {
+	case GroupRedirects:
+		out.Redirects = from.Redirects
+	case GroupCORS:
+		out.CORS = from.CORS
+	case GroupLimits:
+		out.Limits = from.Limits
+	case GroupTimeouts:
+		out.Timeouts = from.Timeouts
+	case GroupMaintenance:
+		out.Maintenance = from.Maintenance
+	case GroupLog:
+		out.Log = from.Log
+	case GroupAccess:
+	}
+	return out
+}
+
+// unapplied are the fields that this version of the router does not apply. What
+// protects closes.
+func unapplied(s *v1alpha1.PolicySpec) []Problem {
+	const message = "this version of the router does not apply it"
+	var out []Problem
+	add := func(key string, set, protects bool) {
+		switch {
+		case set && protects:
+			out = append(out, Problem{Key: key, Severity: api.SeverityError, Reason: api.ReasonPolicyNotApplicable, Message: message, Closes: true})
+		case set:
+			out = append(out, Problem{Key: key, Severity: api.SeverityWarning, Reason: api.ReasonPolicyNotApplicable, Message: message, Effect: "it has no effect"})
+		}
+	}
+	if l := s.Limits; l != nil {
+		add("limits.requests", len(l.Requests) > 0, true)
+		add("limits.concurrent", l.Concurrent != nil, true)
+	}
+	add("redirects.https", s.Redirects != nil && s.Redirects.HTTPS != nil, false)
+	add("timeouts", s.Timeouts != nil, false)
+	return out
+}
+
+// Passthrough closes what protects by looking at requests, and leaves out what else
+// needs them: only the pod sees the requests of a passthrough Route.
+func (e *Effective) Passthrough() {
+	for _, o := range e.Origins {
+		c := Closing{Key: o.Source.Key, Field: o.Source.Field(o.Group), Reason: api.ReasonPolicyNotApplicable, Message: "passthrough termination has no requests that the router sees"}
+		switch {
+		case o.Group == GroupAccess || o.Source.Rank == RankAnnotations:
+		case o.Group.Protects():
 			e.Closings = append(e.Closings, c)
-		} else {
+		default:
+			c.Effect = "it has no effect"
 			e.Unapplied = append(e.Unapplied, c)
 		}
 	}
@@ -49,7 +111,12 @@ func (e *Effective) refuseUnapplied() {
 
 // Apply replaces the groups that annotations ask for by what holds.
 func (s *Spec) Apply(e *Effective) {
-	s.Restricted, s.Allow = e.Access.Restricted, e.Access.Allow
+	s.Restricted, s.Allow, s.Deny = e.Access.Restricted, e.Access.Allow, e.Access.Deny
+	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
+	s.Sizes = nil
+	for _, l := range e.Limits {
+		s.Sizes = append(s.Sizes, l.Limits)
+	}
 }
 
 // Findings are what the user of an object has to know. Closed is what clients get
@@ -65,7 +132,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 	}
 	for _, c := range e.Unapplied {
 		out = append(out, api.Finding{
-			Reason: c.Reason, Severity: api.SeverityWarning, Message: Title(c.Key) + " " + c.Field + ": " + c.Message, Effect: "it has no effect",
+			Reason: c.Reason, Severity: api.SeverityWarning, Message: Title(c.Key) + " " + c.Field + ": " + c.Message, Effect: c.Effect,
 		})
 	}
 	for _, l := range e.Losses {

@@ -198,7 +198,7 @@ func (s *Selection) Effective(annotations *Source) *Effective {
 		sources = append(slices.Clip(sources), annotations)
 	}
 	e := Merge(sources)
-	e.refuseUnapplied()
+	e.check()
 	e.Closings = append(e.Closings, s.closings...)
 	return e
 }

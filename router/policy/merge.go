@@ -123,6 +123,8 @@ type Closing struct {
 	Field   string
 	Reason  api.Reason
 	Message string
+	// Effect says what happens to a part that only cannot be applied.
+	Effect string
 }
 
 // maxAddresses bounds what all sources together may list, because each is up to

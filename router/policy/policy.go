@@ -46,6 +46,10 @@ type Spec struct {
 	Limits model.Limits
 	// ServerName is what the certificate of a pod must be for.
 	ServerName string
+	// Deny and Sizes are what policies add: clients that are refused, and limits of
+	// which each holds.
+	Deny  []netip.Prefix
+	Sizes []*v1alpha1.Limits
 	// Groups are the typed groups that annotations fill. A group is never changed
 	// once it is read, so Specs may share it.
 	Groups v1alpha1.PolicySpec
@@ -53,10 +57,13 @@ type Spec struct {
 	limit bool
 }
 
-// Compile adds what annotations ask for to a policy, beyond what each termination has
+// Compile adds what annotations and policies ask for to a policy, beyond what each termination has
 // of its own. Nothing is wrong with what was read.
 func (s *Spec) Compile(p *model.Policy) {
-	p.Restricted, p.Allow, p.Limits = s.Restricted, s.Allow, s.Limits
+	p.Restricted, p.Allow, p.Limits, p.Deny = s.Restricted, s.Allow, s.Limits, slices.Clone(s.Deny)
+	for _, l := range s.Sizes {
+		compileSizes(l, p)
+	}
 	Compile(&s.Groups, p)
 }
 

@@ -40,7 +40,17 @@ func TestPolicyRules(t *testing.T) {
 	}
 	redirect := func(to string) string { return "  redirects: {rules: [{to: {" + to + "}}]}" }
 	target := func(text string) string { return "  targetRefs: [{" + text + "}]" }
+	list := func(n int) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = fmt.Sprintf("10.0.0.%d", i)
+		}
+		return strings.Join(items, ", ")
+	}
 	for _, test := range []struct{ name, good, bad, want string }{
+		{"long list for all", "  access: {allow: [" + list(100) + "]}", "  access: {allow: [" + list(101) + "]}", "more than 100 addresses only with targetRefs"},
+		{"long list for some", target("group: route.openshift.io, kind: Route, name: a") + "\n  access: {deny: [" + list(200) + "]}", "  targetSelector: {kind: Route, matchLabels: {a: b}}\n  access: {deny: [" + list(101) + "]}", "more than 100 addresses only with targetRefs"},
+		{"credentials", "  cors: {origins: ['https://a.example.com'], credentials: true}", "  cors: {origins: ['*'], credentials: true}", "credentials needs origins other than *"},
 		{"allow", "  access: {allow: [10.0.0.0/8, '2001:db8::/32', 192.0.2.1]}", "  access: {allow: [10.0.0.0/33]}", "must be an address or a CIDR"},
 		{"allow mapped", "  access: {allow: ['::1']}", "  access: {allow: ['::ffff:10.0.0.1']}", "must be an address or a CIDR"},
 		{"allow empty", "  access: {allow: ['::/0']}", "  access: {allow: []}", "spec.access.allow"},
@@ -84,11 +94,12 @@ func TestClusterPolicyRules(t *testing.T) {
 		t.Errorf("the good one: %v", err)
 	}
 	for spec, want := range map[string]string{
-		"  mode: Sometimes":                         "spec.mode",
-		"  access: {deny: [10.0.0.1]}":              "spec.mode",
-		"  mode: Default\n  hosts: ['a.*.com']":     "spec.hosts",
-		"  mode: Default\n  access: {deny: [here]}": "must be an address or a CIDR",
-		"  mode: Default\n  namespaces: [a, a]":     "spec.namespaces",
+		"  mode: Sometimes":                                                               "spec.mode",
+		"  access: {deny: [10.0.0.1]}":                                                    "spec.mode",
+		"  mode: Default\n  hosts: ['a.*.com']":                                           "spec.hosts",
+		"  mode: Default\n  access: {deny: [here]}":                                       "must be an address or a CIDR",
+		"  mode: Default\n  namespaces: [a, a]":                                           "spec.namespaces",
+		"  mode: Default\n  access: {allow: [" + strings.Repeat("10.0.0.1, ", 101) + "]}": "at most 100 addresses",
 	} {
 		if err := dryRun(t, head+spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a refusal with %q", spec, err, want)

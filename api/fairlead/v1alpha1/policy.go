@@ -184,6 +184,8 @@ type RedirectHTTPS struct {
 // CORS says which pages of other origins may read answers (the CORS protocol of the
 // Fetch standard). A preflight is answered by the router with 204. Headers of the
 // pod's own with the same names are replaced.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.credentials) || !self.credentials || !self.origins.exists(o, o == '*')",message="credentials needs origins other than *"
 type CORS struct {
 	// origins are those admitted: exact ones such as https://shop.example.com:8443,
 	// https://*.example.com for all subdomains of one label, or * for all. The

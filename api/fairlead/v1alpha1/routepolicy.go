@@ -27,6 +27,7 @@ type RoutePolicy struct {
 // rank than policies that name them.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !has(self.targetSelector)",message="set targetRefs or targetSelector, not both"
+// +kubebuilder:validation:XValidation:rule="has(self.targetRefs) || !has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="lists of access may hold more than 100 addresses only with targetRefs, because each Route keeps them"
 type RoutePolicySpec struct {
 	// targetRefs are the objects that the policy is for.
 	//
@@ -170,6 +171,8 @@ type ClusterRoutePolicy struct {
 
 // ClusterRoutePolicySpec says what a ClusterRoutePolicy asks for, and of which
 // objects: those that are within all of ingressControllers, namespaces and hosts.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="lists of access may hold at most 100 addresses, because each Route keeps them"
 type ClusterRoutePolicySpec struct {
 	// mode is Override, which ranks above all that tenants write, or Default, which
 	// ranks below.

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,11 +24,9 @@ type guard struct {
 	// is not known what it forbids.
 	unreadable bool
 	// policy has the lists of clients, limits and sizes.
-	policy model.Policy
-	// policyLimits are those of policies, each of which holds.
-	policyLimits []policy.Limit
-	serverName   string
-	forwarded    model.Forwarded
+	policy     model.Policy
+	serverName string
+	forwarded  model.Forwarded
 
 	termination model.Termination
 	insecure    model.InsecurePolicy
@@ -62,20 +59,17 @@ func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) boo
 func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
 	p := &g.policy
-	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || len(g.policyLimits) > 0 || g.serverName != ""
+	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || g.serverName != ""
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	spec, unreadable := policy.Protection(r.Annotations, defaults(s))
 	g := guard{closed: Closed(r), unreadable: unreadable}
-	var refused []netip.Prefix
 	if e := effective(r, selectFor(r, src, s), &spec); e != nil {
 		spec.Apply(e)
 		g.closed = g.closed || e.Closed()
-		refused, g.policyLimits = e.Access.Deny, e.Limits
 	}
 	spec.Compile(&g.policy)
-	g.policy.Deny = append(g.policy.Deny, refused...)
 	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
 	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
@@ -115,9 +109,6 @@ func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
 func (g *guard) coversClients(n *guard) bool {
 	former, newest := &g.policy, &n.policy
 	if newest.Restricted && (!former.Restricted || !policy.Within(former.Allow, newest.Allow)) || !policy.Within(newest.Deny, former.Deny) {
-		return false
-	}
-	if slices.ContainsFunc(n.policyLimits, func(l policy.Limit) bool { return !slices.Contains(g.policyLimits, l) }) {
 		return false
 	}
 	return covers(former.Limits.Concurrent, newest.Limits.Concurrent) && covers(former.Limits.Connections, newest.Limits.Connections) &&

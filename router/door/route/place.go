@@ -84,8 +84,12 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 	if len(selection.Depends) == 0 {
 		return nil
 	}
-	return selection.Effective(policy.FromAnnotations(
+	e := selection.Effective(policy.FromAnnotations(
 		model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}, r.Annotations, spec))
+	if t, _ := termination(r.Spec.TLS); t == model.Passthrough {
+		e.Passthrough()
+	}
+	return e
 }
 
 // policies puts what policies say into what the annotations ask for, and reports

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// TestSameRecord: annotations and a RoutePolicy that ask for the same give the same
+// record, byte by byte.
+func TestSameRecord(t *testing.T) {
+	t.Parallel()
+	percent := int32(10)
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		spec        v1alpha1.PolicySpec
+	}{
+		"allow":       {map[string]string{AnnotationAllow: "10.0.0.0/8 192.0.2.1"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Allow: []v1alpha1.CIDR{"10.0.0.0/8", "192.0.2.1"}}}},
+		"deny":        {map[string]string{AnnotationDeny: "10.0.0.0/8"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Deny: []v1alpha1.CIDR{"10.0.0.0/8"}}}},
+		"max-body":    {map[string]string{AnnotationMaxBody: "10Mi"}, v1alpha1.PolicySpec{Limits: &v1alpha1.Limits{Body: &v1alpha1.BodyLimit{Max: resource.MustParse("10Mi")}}}},
+		"redirect":    {map[string]string{AnnotationRedirect: "https://e.test/", AnnotationRedirectCode: "308"}, v1alpha1.PolicySpec{Redirects: &v1alpha1.Redirects{Rules: []v1alpha1.RedirectRule{{To: v1alpha1.RedirectTarget{URL: "https://e.test/"}, Code: 308}}}}},
+		"cors":        {map[string]string{AnnotationCORSOrigins: "https://shop.test", AnnotationCORSCredentials: "true"}, v1alpha1.PolicySpec{CORS: &v1alpha1.CORS{Origins: []string{"https://shop.test"}, Credentials: true}}},
+		"maintenance": {map[string]string{AnnotationMaintenance: "true"}, v1alpha1.PolicySpec{Maintenance: &v1alpha1.Maintenance{Enabled: true}}},
+		"access-log":  {map[string]string{AnnotationAccessLog: "10%"}, v1alpha1.PolicySpec{Log: &v1alpha1.RequestLog{Percent: &percent}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			annotated, problems := Read(test.annotations, Spec{}, model.Edge, false)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			var want, got model.Policy
+			annotated.Compile(&want)
+
+			o := routePolicy("p", 1, v1alpha1.RoutePolicySpec{PolicySpec: test.spec})
+			selected := Selection{Sources: []*Source{o.source(RankObject)}}
+			e := selected.Effective(nil)
+			if e.Closed() || len(e.Unapplied) > 0 {
+				t.Fatalf("closings %v, not applied %v", e.Closings, e.Unapplied)
+			}
+			var spec Spec
+			spec.Apply(e)
+			spec.Compile(&got)
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{})); d != "" || want.Record() != got.Record() {
+				t.Errorf("-annotation +policy:\n%s\n%q\n%q", d, want.Record(), got.Record())
+			}
+			if want.Record() == (&model.Policy{}).Record() && len(want.Allow)+len(want.Deny) == 0 && want.CORS == nil && want.Redirects == nil {
+				t.Error("the annotation has no effect")
+			}
+		})
+	}
+}
