@@ -197,6 +197,7 @@ func (e *Engine) beginTurn() {
 	now := time.Now()
 	turn := e.turns.next(now)
 	e.turn.routes, e.turn.began = len(turn.Objects)+len(turn.Endpoints), now
+	e.o.Metrics.setWaiting(e.turn.routes + e.turns.count())
 	e.update(turn)
 }
 
@@ -204,6 +205,7 @@ func (e *Engine) endTurn() {
 	if e.turn.routes > 0 {
 		e.turns.took(e.turn.routes, time.Since(e.turn.began), time.Now())
 	}
+	e.o.Metrics.setWaiting(e.turns.count())
 }
 
 // finish writes what the next process reads.

@@ -21,6 +21,7 @@ type Metrics struct {
 	routes         *prometheus.GaugeVec
 	oldWorkers     prometheus.Gauge
 	// oldWorkersEnded counts those that more reloads than their number allows end.
+	waitingRoutes   prometheus.Gauge
 	refusedSources  prometheus.Gauge
 	oldWorkersEnded prometheus.Counter
 	stateDiscarded  *prometheus.CounterVec
@@ -46,9 +47,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.stateDiscarded = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_state_discarded_total", Help: "Files of a former process of the router that were not as it wrote them, and were not used."}, []string{"file"})
 	m.writeFailures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_write_failures_total", Help: "Files that could not be written, by name; haproxy stands for all that HAProxy starts from."}, []string{"file"})
+	m.waitingRoutes = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_waiting_routes", Help: "Changed routes that wait for their turn, or have it and are not served as changed yet."})
 	m.refusedSources = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_refused_sources", Help: "Sources of connections that have reached a limit of connections and were refused some lately."})
 	m.filesStale = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_files_stale", Help: "1 while the files that HAProxy starts from cannot be written."})
-	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 
@@ -64,6 +66,8 @@ func (m *Metrics) observeApply(d time.Duration, steps int) {
 	m.applies.Observe(d.Seconds())
 	m.steps.Add(float64(steps))
 }
+
+func (m *Metrics) setWaiting(routes int) { m.waitingRoutes.Set(float64(routes)) }
 
 func (m *Metrics) setRoutes(known, served int) {
 	m.routes.WithLabelValues("served").Set(float64(served))

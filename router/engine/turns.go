@@ -107,6 +107,15 @@ func (t *turns) objects() model.Objects {
 	return all
 }
 
+// count returns how many routes wait.
+func (t *turns) count() int {
+	n := 0
+	for _, routes := range t.waiting {
+		n += len(routes)
+	}
+	return n
+}
+
 // rests reports whether a namespace has to wait for the end of the rest.
 func (t *turns) rests(namespace string, now time.Time) bool {
 	return now.Before(t.rest) && t.isBusy(namespace, now)

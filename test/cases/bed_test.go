@@ -247,7 +247,9 @@ func poll(t testing.TB, what string, holds func() error) {
 }
 
 // apply makes a change and waits until HAProxy serves it. A route without host
-// goes along: it adds nothing to HAProxy, and its status comes after all else.
+// goes along: it adds nothing to HAProxy, and its status says that the router has seen
+// the change. Of a large change, or on a busy machine, other routes may wait for a later
+// turn.
 func (b *bed) apply(c change) {
 	b.t.Helper()
 	for _, o := range c.put {
@@ -270,6 +272,7 @@ func (b *bed) apply(c change) {
 			b.t.Fatalf("the change was not applied within %s", patience)
 		}
 	}
+	b.eventually("all changed routes had their turn", func() error { return wait.True(b.gauge("fairlead_router_waiting_routes") == 0) })
 	b.cluster.apply(change{del: []model.Object{key}})
 }
 
