@@ -208,5 +208,20 @@ func (e *Effective) close(s *Source, g Group, field string, reason api.Reason, m
 	e.Closings = append(e.Closings, Closing{Key: s.Key, Field: s.Field(g) + field, Reason: reason, Message: message})
 }
 
+// Origin returns the source that a group in force comes from, the last one where
+// several combine; nil if no source sets it, or there is no policy at all.
+func (e *Effective) Origin(g Group) *Source {
+	if e == nil {
+		return nil
+	}
+	var last *Source
+	for _, o := range e.Origins {
+		if o.Group == g {
+			last = o.Source
+		}
+	}
+	return last
+}
+
 // Closed reports whether no request may get through.
 func (e *Effective) Closed() bool { return len(e.Closings) > 0 }

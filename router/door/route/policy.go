@@ -56,8 +56,11 @@ func (b *builder) withoutLoops(c *model.Claim, p *model.Policy) {
 	}
 	good, loops := policy.WithoutLoops(p.Redirects, site)
 	if len(loops) > 0 {
-		b.find(api.SeverityWarning, "metadata.annotations["+policy.AnnotationRedirect+"]", api.ReasonRedirectLoop,
-			"the address that it leads to is redirected, too, and so on without end", "it redirects nothing")
+		field, message := "metadata.annotations["+policy.AnnotationRedirect+"]", "the address that it leads to is redirected, too, and so on without end"
+		if from := b.result.Effective.Origin(policy.GroupRedirects); from != nil && policy.IsKind(from.Key.Kind) {
+			field, message = "", from.Title()+" "+from.Field(policy.GroupRedirects)+": "+message
+		}
+		b.find(api.SeverityWarning, field, api.ReasonRedirectLoop, message, "it redirects nothing")
 	}
 	p.Redirects = good
 }
