@@ -24,7 +24,7 @@ type policySets struct {
 	namespaced, clustered *store[*policy.Object]
 
 	mu sync.Mutex
-	// sets are those that somebody asked for since the last change, by namespace.
+	// sets are those that were asked for since the last change, by namespace.
 	sets map[string]*policy.Set
 	// absent tells the kinds that the API server does not have, once each.
 	absent map[model.Kind]bool

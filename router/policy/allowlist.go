@@ -9,7 +9,7 @@ import (
 )
 
 // Allowlist reads addresses and CIDRs, separated by spaces. Bad items are returned
-// apart: each admits nobody. An error means that the list cannot be used.
+// apart: each admits no client. An error means that the list cannot be used.
 func Allowlist(v string) (allow []netip.Prefix, bad []string, err error) {
 	for item := range strings.FieldsSeq(v) {
 		prefix, ok := parsePrefix(item)
@@ -59,7 +59,7 @@ func admitsNobody(key string, bad []string) *Problem {
 	}
 	return &Problem{
 		Key: key, Severity: api.SeverityWarning, Reason: api.ReasonInvalidAnnotation,
-		Message: notAddress(bad[0]), Effect: "it admits nobody; the other items count",
+		Message: notAddress(bad[0]), Effect: "it admits no client; the other items count",
 	}
 }
 

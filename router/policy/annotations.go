@@ -143,7 +143,7 @@ var table = []Annotation{
 		protects: always,
 	},
 	{
-		Key: AnnotationDeny, Values: "addresses and CIDRs, separated by spaces or commas", Default: "nobody", Terminations: all,
+		Key: AnnotationDeny, Values: "addresses and CIDRs, separated by spaces or commas", Default: "none", Terminations: all,
 		Doc:      "These clients get 403 (passthrough: a closed connection), whatever list admits them.",
 		protects: always, set: setDeny,
 	},

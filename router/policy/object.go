@@ -57,7 +57,7 @@ type Access struct {
 	Allow      []netip.Prefix
 	// Deny refuses clients, whatever Allow says.
 	Deny []netip.Prefix
-	// BadAllow and BadDeny cannot be read. An item of BadAllow admits nobody, one of
+	// BadAllow and BadDeny cannot be read. An item of BadAllow admits no client, one of
 	// BadDeny closes the paths: it is not known whom it means.
 	BadAllow, BadDeny []string
 }
