@@ -138,7 +138,9 @@ func apiServerArguments(pki, etcd, address, port string) []string {
 
 func (c *Cluster) startControlPlane(ctx context.Context) error {
 	const client, peer = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
-	args := append([]string{c.program("etcd")}, etcdArguments(filepath.Join(c.dir, "etcd"), client, peer)...)
+	// The host's own /run is in memory: where a disk stalls for seconds, etcd would too, all nodes would miss their heartbeats,
+	// and kube-proxy would refuse connections to pods that live.
+	args := append([]string{c.program("etcd")}, etcdArguments("/run/etcd", client, peer)...)
 	if err := c.spawn(controlPlane, "etcd", args...); err != nil {
 		return err
 	}

@@ -64,6 +64,9 @@ func check(t *testing.T, p *install.Product, w *netmonitor.Monitor, l limits) *n
 	t.Cleanup(func() { decisions(t, p, r) })
 	if silence, from := r.Silence(); silence > l.silence {
 		t.Errorf("no request was answered for %v from %s on, allowed are %v", silence, from.Format(time.StampMilli), l.silence)
+		if l.crash {
+			tell(t, r, r.Lost())
+		}
 	}
 	if bad := slices.Concat(r.Lost(), r.Slow()); len(bad) > 0 && !l.crash {
 		t.Errorf("%d requests were lost, and %d answered late", len(r.Lost()), len(r.Slow()))
@@ -104,7 +107,7 @@ func decisions(t *testing.T, p *install.Product, r *netmonitor.Report) {
 		t.Log(err)
 	}
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, `"part":`) {
+		if strings.Contains(line, " part=") {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
