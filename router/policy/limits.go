@@ -85,9 +85,14 @@ func setMaxBody(s *Spec, v string) error {
 	if _, err := bodyLimit(&q); err != nil {
 		return err
 	}
+	s.limits().Body = &v1alpha1.BodyLimit{Max: q}
+	return nil
+}
+
+// limits is the group limits, for annotations to fill.
+func (s *Spec) limits() *v1alpha1.Limits {
 	if s.Groups.Limits == nil {
 		s.Groups.Limits = &v1alpha1.Limits{}
 	}
-	s.Groups.Limits.Body = &v1alpha1.BodyLimit{Max: q}
-	return nil
+	return s.Groups.Limits
 }
