@@ -188,6 +188,18 @@ var table = []Annotation{
 		protects: always, set: setMaxBody,
 	},
 	{
+		Key: "fairlead.dev/max-uri", Values: "bytes, from 16 to 1048576", Default: "no limit", Terminations: http,
+		Doc:      "Requests with a longer path and query get 414.",
+		protects: always, set: func(s *Spec, v string) error {
+			n, err := strconv.ParseUint(v, 10, 31)
+			if err != nil || n < minURI || n > maxSize {
+				return fmt.Errorf("must be a number of bytes from %d to %d", minURI, maxSize)
+			}
+			s.limits().URIBytes = int32(n)
+			return nil
+		},
+	},
+	{
 		Key: api.AnnotationLimit, Values: "true or false", Default: "false", Terminations: all,
 		Doc:      "Turns the three limits below on. They count per client address and router replica.",
 		protects: always, set: func(s *Spec, v string) (err error) {

@@ -27,6 +27,7 @@ func TestSameRecord(t *testing.T) {
 		"redirect":    {map[string]string{AnnotationRedirect: "https://e.test/", AnnotationRedirectCode: "308"}, v1alpha1.PolicySpec{Redirects: &v1alpha1.Redirects{Rules: []v1alpha1.RedirectRule{{To: v1alpha1.RedirectTarget{URL: "https://e.test/"}, Code: 308}}}}},
 		"cors":        {map[string]string{AnnotationCORSOrigins: "https://shop.test", AnnotationCORSCredentials: "true"}, v1alpha1.PolicySpec{CORS: &v1alpha1.CORS{Origins: []string{"https://shop.test"}, Credentials: true}}},
 		"maintenance": {map[string]string{AnnotationMaintenance: "true"}, v1alpha1.PolicySpec{Maintenance: &v1alpha1.Maintenance{Enabled: true}}},
+		"max-uri":     {map[string]string{"fairlead.dev/max-uri": "64"}, v1alpha1.PolicySpec{Limits: &v1alpha1.Limits{URIBytes: 64}}},
 		"access-log":  {map[string]string{AnnotationAccessLog: "10%"}, v1alpha1.PolicySpec{Log: &v1alpha1.RequestLog{Percent: &percent}}},
 	} {
 		t.Run(name, func(t *testing.T) {
