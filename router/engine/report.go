@@ -32,7 +32,7 @@ func (e *Engine) report() {
 		}
 		statuses = append(statuses, e.pipeline.Status(k))
 	}
-	clear(e.reports)
+	e.reports = model.Objects{} // cleared, it would keep room for all routes of the start
 	e.o.Statuses.Publish(statuses)
 	e.o.Statuses.Forget(gone)
 	e.o.Metrics.setRoutes(e.pipeline.Count())

@@ -45,11 +45,17 @@ type store[T comparable] struct {
 
 	seed   maphash.Seed
 	mu     sync.RWMutex
-	items  map[model.Object]item[T]
+	items  map[name]item[T]
 	groups map[model.Object][]T
 	synced chan struct{}
 	once   sync.Once
 }
+
+// name is an object's name within a store, whose objects are of one kind: with 10,000
+// objects in each of four stores, the kind in each key is a megabyte.
+type name struct{ namespace, name string }
+
+func nameOf(o model.Object) name { return name{o.Namespace, o.Name} }
 
 // item is what a store keeps of one version of an object.
 type item[T comparable] struct {
@@ -65,7 +71,7 @@ func newStore[T comparable](kind model.Kind, keep func(any) (T, bool), changed f
 		keep:    keep,
 		changed: changed,
 		seed:    maphash.MakeSeed(),
-		items:   map[model.Object]item[T]{},
+		items:   map[name]item[T]{},
 		groups:  map[model.Object][]T{},
 		synced:  make(chan struct{}),
 	}
@@ -135,7 +141,7 @@ func (s *store[T]) entry(obj any) (*entry[T], error) {
 func (s *store[T]) get(key model.Object) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.items[key].value
+	return s.items[nameOf(key)].value
 }
 
 // group returns the objects with that index key. The result is never changed
@@ -150,11 +156,15 @@ func (s *store[T]) group(key model.Object) []T {
 func (s *store[T]) each(f func(model.Object, T) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for key, i := range s.items {
-		if !f(key, i.value) {
+	for n, i := range s.items {
+		if !f(s.key(n), i.value) {
 			return
 		}
 	}
+}
+
+func (s *store[T]) key(n name) model.Object {
+	return model.Object{Kind: s.kind, Namespace: n.namespace, Name: n.name}
 }
 
 // isSynced reports whether the store has been filled once.
@@ -177,12 +187,12 @@ func (s *store[T]) Update(obj any) error {
 		return err
 	}
 	s.mu.Lock()
-	before, known := s.items[after.key]
+	before, known := s.items[nameOf(after.key)]
 	if known && before.version == after.version {
 		s.mu.Unlock()
 		return nil
 	}
-	s.items[after.key] = after.item
+	s.items[nameOf(after.key)] = after.item
 	s.regroup(after.key, before.value, after.value)
 	s.mu.Unlock()
 	s.changed(after.key, before.value, after.value)
@@ -197,8 +207,8 @@ func (s *store[T]) Delete(obj any) error {
 	}
 	var none T
 	s.mu.Lock()
-	before, known := s.items[gone.key]
-	delete(s.items, gone.key)
+	before, known := s.items[nameOf(gone.key)]
+	delete(s.items, nameOf(gone.key))
 	s.regroup(gone.key, before.value, none)
 	s.mu.Unlock()
 	if known {
@@ -224,20 +234,21 @@ func (s *store[T]) Replace(list []any, _ string) error {
 		}
 	}
 	var none T
-	items := make(map[model.Object]item[T], len(list))
+	items := make(map[name]item[T], len(list))
 	s.mu.Lock()
 	for _, e := range entries {
-		before, known := s.items[e.key]
+		before, known := s.items[nameOf(e.key)]
 		if known && before.version == e.version {
-			items[e.key] = before
+			items[nameOf(e.key)] = before
 			continue
 		}
-		items[e.key] = e.item
+		items[nameOf(e.key)] = e.item
 		s.regroup(e.key, before.value, e.value)
 		changes = append(changes, change{e.key, before.value, e.value})
 	}
-	for key, before := range s.items {
-		if _, kept := items[key]; !kept {
+	for n, before := range s.items {
+		if _, kept := items[n]; !kept {
+			key := s.key(n)
 			s.regroup(key, before.value, none)
 			changes = append(changes, change{key, before.value, none})
 		}
