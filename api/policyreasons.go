@@ -26,6 +26,7 @@ const (
 	ReasonPolicyInvalid    Reason = "Invalid"
 	ReasonPolicyProgrammed Reason = "Programmed"
 	ReasonPolicyPending    Reason = "Pending"
+	ReasonAgentUnavailable Reason = "AgentUnavailable"
 	ReasonPolicyProtecting Reason = "Protecting"
 	ReasonClosedPaths      Reason = "ClosedPaths"
 	ReasonNotOverridden    Reason = "NotOverridden"
@@ -82,6 +83,7 @@ func policyConditionRemedies() map[Reason]Remedy {
 		ReasonPolicyInvalid:    {Cause: "the policy has a value that the API server should have refused", Remedy: "correct the field that the message names"},
 		ReasonPolicyProgrammed: {Cause: "HAProxy of the replica that writes status has what the policy says, for all of its objects"},
 		ReasonPolicyPending:    {Cause: "some objects of the policy still wait for their turn, or HAProxy does not answer", Remedy: "wait a moment; if it stays, look at the router's log"},
+		ReasonAgentUnavailable: {Cause: "the policy agent beside HAProxy has ended, or has not taken the newest policies in, so what it has to decide gets 503", Remedy: "wait a moment; if it stays, look at the container agent of the router's pods"},
 		ReasonPolicyProtecting: {Cause: "the paths of the policy's objects are guarded as it says"},
 		ReasonClosedPaths:      {Cause: "paths of the policy's objects answer 503, because something that protects cannot be applied", Remedy: "correct what the message names"},
 		ReasonNotOverridden:    {Cause: "each group of the policy is in force"},

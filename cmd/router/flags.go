@@ -31,7 +31,7 @@ type config struct {
 	certificate, statsAuth      string
 	clientCA, errorPages        string
 	destinationCA, logSocket    string
-	admittedSettings            string
+	admittedSettings, agentDir  string
 	mostConnections             int
 	maxConnections, threads     int
 	supervise, ipv6             bool
@@ -86,6 +86,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")
+		fs.StringVar(&c.agentDir, "agent-dir", "", "directory with the sockets of `router agent`, which decides about passwords, tokens and auth servers; without it routes that need that answer 503")
 		fs.StringVar(&c.logSocket, "log-socket", "", "datagram socket of `router logs`, for spec.logging.access of type Container; default is HAProxy's standard output")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
 		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections of clients; default is 20000, less if the file limit is lower")

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead/fairlead/router/access"
+	"github.com/fairlead/fairlead/router/agent/process"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/engine"
@@ -127,6 +128,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	ring, rung := bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := engine.New(engine.Options{
+		Agent:   policyAgent(c),
 		Doors:   doors.All(),
 		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: reporter.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: reporter.refused, FilesFailed: reporter.filesFailed,
@@ -150,6 +152,14 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	p.start("status", func() error { return statuses.Run(ctx) })
 	p.start("engine", func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
+}
+
+// policyAgent is the agent beside HAProxy, or nil.
+func policyAgent(c *config) engine.Agent {
+	if c.agentDir == "" {
+		return nil
+	}
+	return process.Client{Dir: c.agentDir}
 }
 
 // newRegistry returns metrics of the process.

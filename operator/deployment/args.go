@@ -47,6 +47,9 @@ func routerArgs(s effective.Spec) []string {
 	if s.Logs {
 		args = append(args, "--log-socket", logSocket)
 	}
+	if s.Agent {
+		args = append(args, "--agent-dir", agentDir)
+	}
 	if s.Strategy.Type != operatorv1.LoadBalancerServiceStrategyType || s.CloudClass != "" {
 		args = append(args, "--shutdown-delay", externalBalancerDelay)
 	}

@@ -30,31 +30,50 @@ func haproxyContainer(s effective.Spec) corev1.Container {
 	}
 }
 
-// sidecars start in this order and end in the other one, so that the log is
+// sidecars start in this order and end in the other one, so that log and agent are
 // there for the last request.
 func sidecars(s effective.Spec) []corev1.Container {
 	haproxy := haproxyContainer(s)
-	if !s.Logs {
-		return []corev1.Container{haproxy}
+	var before []corev1.Container
+	if s.Logs {
+		mount := corev1.VolumeMount{Name: "logs", MountPath: logsDir}
+		haproxy.VolumeMounts = append(haproxy.VolumeMounts, mount)
+		before = append(before, sidecar("logs", s, pod.Limited("10m", "16Mi", logsMemory), []string{"logs", "--socket", logSocket}, mount))
 	}
-	mount := corev1.VolumeMount{Name: "logs", MountPath: logsDir}
-	haproxy.VolumeMounts = append(haproxy.VolumeMounts, mount)
-	always := corev1.ContainerRestartPolicyAlways
-	return []corev1.Container{{
-		Name:                     "logs",
+	if s.Agent {
+		haproxy.VolumeMounts = append(haproxy.VolumeMounts, agentSockets())
+		agent := sidecar("agent", s, pod.Limited("10m", "64Mi", agentMemory),
+			[]string{"agent", "--socket-dir", agentDir, "--snapshot", agentStateDir + "/snapshot"},
+			corev1.VolumeMount{Name: "agent", MountPath: agentDir}, corev1.VolumeMount{Name: "agent-state", MountPath: agentStateDir})
+		agent.SecurityContext.RunAsUser = new(pod.AgentUser)
+		before = append(before, agent)
+	}
+	return append(before, haproxy)
+}
+
+// agentSockets are where HAProxy and the router reach the policy agent: they connect,
+// and cannot put others in their place.
+func agentSockets() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: "agent", MountPath: agentDir, ReadOnly: true}
+}
+
+// sidecar is a container of the router's image without any privilege.
+func sidecar(name string, s effective.Spec, resources corev1.ResourceRequirements, command []string, mounts ...corev1.VolumeMount) corev1.Container {
+	return corev1.Container{
+		Name:                     name,
 		Image:                    s.Image,
 		ImagePullPolicy:          corev1.PullIfNotPresent,
-		Command:                  []string{routerPath, "logs", "--socket", logSocket},
-		RestartPolicy:            &always,
-		Resources:                pod.Limited("10m", "16Mi", logsMemory),
+		Command:                  append([]string{routerPath}, command...),
+		RestartPolicy:            new(corev1.ContainerRestartPolicyAlways),
+		Resources:                resources,
 		SecurityContext:          pod.ContainerSecurity(),
-		VolumeMounts:             []corev1.VolumeMount{mount},
+		VolumeMounts:             mounts,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-	}, haproxy}
+	}
 }
 
 func routerContainer(s effective.Spec) corev1.Container {
-	return corev1.Container{
+	c := corev1.Container{
 		Name:            "router",
 		Image:           s.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
@@ -81,6 +100,10 @@ func routerContainer(s effective.Spec) corev1.Container {
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
+	if s.Agent {
+		c.VolumeMounts = append(c.VolumeMounts, agentSockets())
+	}
+	return c
 }
 
 func containerPorts(s effective.Spec) []corev1.ContainerPort {

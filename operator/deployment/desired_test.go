@@ -86,7 +86,7 @@ func TestChangedDeployment(t *testing.T) {
 func TestLogContainer(t *testing.T) {
 	t.Parallel()
 	s := defaults.Settings(operatorv1.PrivateStrategyType, 2)
-	if p := Desired(s).Spec.Template.Spec; len(p.InitContainers) != 1 || slices.Contains(p.Containers[0].Args, "--log-socket") {
+	if p := Desired(s).Spec.Template.Spec; len(p.InitContainers) != 2 || slices.Contains(p.Containers[0].Args, "--log-socket") {
 		t.Errorf("without a log: %d sidecars, arguments %q", len(p.InitContainers), p.Containers[0].Args)
 	}
 	ic := build.IngressController(func(ic *operatorv1.IngressController) {
@@ -95,7 +95,7 @@ func TestLogContainer(t *testing.T) {
 		}}
 	})
 	p := Desired(effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1"})).Spec.Template.Spec
-	if len(p.InitContainers) != 2 || p.InitContainers[0].Name != "logs" || !slices.Contains(p.Containers[0].Args, logSocket) {
+	if len(p.InitContainers) != 3 || p.InitContainers[0].Name != "logs" || !slices.Contains(p.Containers[0].Args, logSocket) {
 		t.Errorf("sidecars %+v, arguments %q", p.InitContainers, p.Containers[0].Args)
 	}
 }
@@ -196,9 +196,11 @@ func TestTokenStaysWithRouter(t *testing.T) {
 	if *p.AutomountServiceAccountToken {
 		t.Error("every container gets the token")
 	}
-	for _, m := range p.InitContainers[0].VolumeMounts {
-		if m.MountPath == pod.ServiceAccountPath {
-			t.Error("HAProxy gets the token")
+	for _, c := range p.InitContainers {
+		for _, m := range c.VolumeMounts {
+			if m.MountPath == pod.ServiceAccountPath {
+				t.Errorf("%s gets the token", c.Name)
+			}
 		}
 	}
 }

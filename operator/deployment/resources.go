@@ -17,6 +17,13 @@ const socketsSize = 1 << 20
 // logsMemory bounds the process that prints the access log.
 const logsMemory = 64 << 20
 
+// agentMemory is for a supervisor and two workers, agentStateSize for the snapshot and
+// its next version, which count as memory of the container.
+const (
+	agentMemory    = 320 << 20
+	agentStateSize = 40 << 20
+)
+
 // goMemory limits what the router's garbage collector may use: the limit of
 // its container without the files that count there as well.
 func goMemory(s effective.Spec) corev1.EnvVar {

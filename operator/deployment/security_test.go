@@ -41,7 +41,7 @@ func TestPodSecurity(t *testing.T) {
 				t.Errorf("sysctls of the pod: %v; they are the node's with HostNetwork", pod.SecurityContext.Sysctls)
 			}
 			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-				binds := test.binds && c.Name != "logs"
+				binds := test.binds && c.Name != "logs" && c.Name != "agent"
 				security := c.SecurityContext
 				if *security.AllowPrivilegeEscalation != binds || len(security.Capabilities.Add) > 0 != binds ||
 					!*security.ReadOnlyRootFilesystem || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) {
@@ -49,6 +49,17 @@ func TestPodSecurity(t *testing.T) {
 				}
 				if got := writable(c); c.Name == "haproxy" && !slices.Equal(got, []string{"sockets", "logs"}) {
 					t.Errorf("HAProxy can write to the volumes %v", got)
+				}
+				if own := c.SecurityContext.RunAsUser; (own != nil) != (c.Name == "agent") {
+					t.Errorf("container %s has a user of its own: %v", c.Name, own)
+				}
+				if got := writable(c); c.Name == "agent" && !slices.Equal(got, []string{"agent", "agent-state"}) {
+					t.Errorf("the agent can write to the volumes %v", got)
+				}
+				for _, m := range c.VolumeMounts {
+					if m.Name == "agent-state" && c.Name != "agent" || m.Name == "kube-api-access" && c.Name != "router" {
+						t.Errorf("container %s sees the volume %s", c.Name, m.Name)
+					}
 				}
 				if c.Resources.Limits.Memory().IsZero() {
 					t.Errorf("container %s has no memory limit", c.Name)

@@ -21,6 +21,8 @@ const (
 	errorPagesDir  = "/etc/fairlead/error-pages"
 	admittedDir    = "/etc/fairlead/admitted"
 	serviceCADir   = "/var/run/configmaps/service-ca"
+	agentDir       = "/var/run/fairlead-agent"
+	agentStateDir  = "/var/lib/fairlead-agent"
 	logsDir        = "/var/run/fairlead-logs"
 	logSocket      = logsDir + "/access.sock"
 )
@@ -54,6 +56,10 @@ func volumes(s effective.Spec) []corev1.Volume {
 		configMap("admitted", api.AdmittedConfigMapName(s.Name)),
 		configMap("service-ca", api.ServiceCAConfigMap),
 		kubeAPIAccess(),
+	}
+	if s.Agent {
+		// The sockets, and apart from all other containers the secrets that the agent decides by.
+		list = append(list, folder("agent", corev1.StorageMediumMemory, socketsSize), folder("agent-state", corev1.StorageMediumMemory, agentStateSize))
 	}
 	if s.Logs {
 		list = append(list, folder("logs", corev1.StorageMediumDefault, logsSize))

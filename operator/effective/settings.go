@@ -73,6 +73,8 @@ type Spec struct {
 	LogArgs []string
 	// Logs is true if a container of its own prints the access log.
 	Logs bool
+	// Agent is true if the policy agent runs beside HAProxy.
+	Agent bool
 	// Memory bounds the containers.
 	Memory router.Memory
 }
@@ -125,7 +127,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {
 		s.Logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType
 	}
-	s.LogArgs = o.RouterLog
+	s.LogArgs, s.Agent = o.RouterLog, router.Policies(&ic.Spec)
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))

@@ -12,6 +12,10 @@ import (
 // the group that may read the Secrets that the pod mounts.
 const user = 65532
 
+// AgentUser runs the policy agent, in the same group: so no process of another
+// container can look into its memory, or stop it.
+const AgentUser int64 = 65533
+
 // firstUnprivilegedPort is the kernel's default.
 const firstUnprivilegedPort = 1024
 

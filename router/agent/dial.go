@@ -61,12 +61,17 @@ func (d *dialer) check(a netip.Addr) error {
 	return nil
 }
 
+// errNoEndpoint is a Service without ready pods.
+var errNoEndpoint = errors.New("no pod of the Service is ready")
+
 // endpointsKey leads to the endpoints of a request in its context.
 type endpointsKey struct{}
 
 // endpoints are the pods of a Service, which take turns.
 type endpoints struct {
 	list []netip.AddrPort
+	// only is set if the server is nowhere else.
+	only bool
 	turn *atomic.Uint32
 }
 
@@ -80,7 +85,11 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 		}
 		return d.check(at.Addr())
 	}}
-	if e, ok := ctx.Value(endpointsKey{}).(endpoints); ok && len(e.list) > 0 {
+	e, ok := ctx.Value(endpointsKey{}).(endpoints)
+	if ok && e.only && len(e.list) == 0 {
+		return nil, errNoEndpoint
+	}
+	if ok && len(e.list) > 0 {
 		var errs error
 		for range min(len(e.list), 2) {
 			to := e.list[int(e.turn.Add(1))%len(e.list)]

@@ -54,7 +54,7 @@ func (e *Engine) newExternal(x *snapshot.External) (*external, error) {
 		return nil, errors.New("external: not a URL of http or https with a host")
 	}
 	m := &external{
-		url: u, endpoints: endpoints{x.Endpoints, new(atomic.Uint32)}, response: x.ResponseHeaders, toClient: x.ClientHeaders,
+		url: u, endpoints: endpoints{x.Endpoints, x.ByEndpoints, new(atomic.Uint32)}, response: x.ResponseHeaders, toClient: x.ClientHeaders,
 		param: "rd", always: x.SetCookieAlways, refuse3x: x.RefuseRedirects, cache: x.Cache, timeout: defaultTimeout,
 	}
 	if m.original = x.Method == "Original"; !m.original && x.Method != "" && x.Method != http.MethodGet {

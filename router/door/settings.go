@@ -40,6 +40,11 @@ type Settings struct {
 	// MaxCertificateBytes is how long the PEM text of a route's certificate may
 	// be, with chain and key; 0 is no limit. It is what HAProxy's version takes.
 	MaxCertificateBytes int
+	// Agent says that a policy agent decides beside HAProxy. What needs one is closed
+	// without it.
+	Agent bool
+	// OldHAProxy says that HAProxy is too old to ask one.
+	OldHAProxy bool
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool

@@ -41,6 +41,7 @@ type Engine struct {
 	log      *slog.Logger
 	pipeline *pipeline.Pipeline
 	haproxy  HAProxy
+	agent    agentLink
 
 	skeleton *skeletonState
 
@@ -171,6 +172,9 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 	if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
 		wait = min(wait, next)
 	}
+	if next, due := e.agentDue(time.Now()); due {
+		wait = min(wait, next)
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -178,6 +182,8 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 		return false
 	case err := <-e.refresh.running:
 		e.refreshed(err)
+	case r := <-e.agent.running:
+		e.agentAnswered(r)
 	case <-e.o.Cluster.Wake():
 		e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
 	case c := <-e.o.Certificates:
@@ -230,13 +236,6 @@ func (e *Engine) update(ch door.Changes) {
 	e.o.Metrics.observeUpdate(time.Since(began))
 }
 
-// limited adds to settings what HAProxy's version allows.
-func limited(s door.Settings, caps plan.Capabilities) door.Settings {
-	// HAProxy counts the newline that may follow a text, too.
-	s.MaxCertificateBytes = caps.MaxPayload - 1
-	return s
-}
-
 // attach starts from what is there: a HAProxy that serves keeps serving, and
 // one that does not run starts from files with everything in them.
 func (e *Engine) attach() error {
@@ -255,6 +254,7 @@ func (e *Engine) sync() time.Duration {
 		return e.failed(err, retryPause)
 	}
 	e.retry()
+	e.tellAgent()
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
 	if p.Reload != "" {
 		if wait := e.reloadWait(); wait > 0 {

@@ -124,6 +124,10 @@ type bench struct {
 	// takenBefore is how many steps HAProxy had taken when a status was told.
 	takenBefore map[model.Object]int
 	refused     *api.Finding
+	// annotations are those of routes that put makes, agent is the policy agent.
+	annotations map[string]string
+	agent       Agent
+	registry    *prometheus.Registry
 	dir         string
 	stop        func()
 	version     int
@@ -148,8 +152,10 @@ func inBubble(t *testing.T, test func(b *bench)) {
 // start runs an engine; HAProxy starts from the files that it writes, if none runs.
 func (b *bench) start() {
 	b.t.Helper()
-	metrics := NewMetrics(prometheus.NewRegistry())
+	b.registry = prometheus.NewRegistry()
+	metrics := NewMetrics(b.registry)
 	e, err := New(Options{
+		Agent: b.agent,
 		Doors: doors.All(), Cluster: b, Statuses: b, Layout: render.Layout{Dir: b.dir}, HAProxy: b.haproxy,
 		State:    &statefile.Store{Dir: b.dir, Log: slog.New(slog.DiscardHandler), Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed},
 		Caps:     plan.Capabilities{DynamicBackends: true, AutoSNI: true, HeaderLists: true, MaxPayload: 1 << 20},
@@ -181,7 +187,7 @@ func (b *bench) put(name, host, service string) {
 	b.version++
 	key := object(name)
 	r := &routev1.Route{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(b.version), CreationTimestamp: metav1.Unix(1, 0)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(b.version), CreationTimestamp: metav1.Unix(1, 0), Annotations: maps.Clone(b.annotations)},
 		Spec:       routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Kind: "Service", Name: service}},
 	}
 	b.routes[key] = r

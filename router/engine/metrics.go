@@ -27,6 +27,8 @@ type Metrics struct {
 	stateDiscarded  *prometheus.CounterVec
 	writeFailures   *prometheus.CounterVec
 	filesStale      prometheus.Gauge
+	// agentBehind and agentLeft are about the policy agent.
+	agentBehind, agentLeft prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -50,7 +52,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waitingRoutes = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_waiting_routes", Help: "Changed routes that wait for their turn, or have it and are not served as changed yet."})
 	m.refusedSources = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_refused_sources", Help: "Sources of connections that have reached a limit of connections and were refused some lately."})
 	m.filesStale = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_files_stale", Help: "1 while the files that HAProxy starts from cannot be written."})
-	r.MustRegister(m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	m.agentBehind = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_agent_behind", Help: "1 while the policy agent does not decide by the newest policies; requests that it does not know get 503."})
+	m.agentLeft = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_agent_policies_left_out", Help: "Policies that have no room in what the policy agent gets; their requests get 503."})
+	r.MustRegister(m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 

@@ -45,6 +45,8 @@ type Options struct {
 	Layout   render.Layout
 	// HAProxy is the process; default is the one that runs in Layout.
 	HAProxy HAProxy
+	// Agent is the policy agent beside HAProxy; nil for none.
+	Agent Agent
 	// State keeps what the next process reads; default is a folder of the layout.
 	State *statefile.Store
 	Caps  plan.Capabilities
@@ -70,4 +72,14 @@ type Options struct {
 	DriftCheck time.Duration
 	Log        *slog.Logger
 	Metrics    *Metrics
+}
+
+// limited adds to settings what HAProxy's version allows.
+func limited(s door.Settings, caps plan.Capabilities) door.Settings {
+	if !caps.HeaderLists {
+		s.Agent, s.OldHAProxy = false, true
+	}
+	// HAProxy counts the newline that may follow a text, too.
+	s.MaxCertificateBytes = caps.MaxPayload - 1
+	return s
 }

@@ -97,6 +97,9 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 		}
 		return
 	}
+	if a := c.Backend.Policy.Agent; a != nil {
+		e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
+	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
 	switch unknown := s.unknownServices(c.Owner); {
 	case live:

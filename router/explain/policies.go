@@ -56,6 +56,9 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		}
 		out = append(out, p)
 	}
+	if a := c.Backend.Policy.Agent; a != nil {
+		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
+	}
 	out = append(out, headerPolicies(&c.Backend.Policy)...)
 	return append(out, s.groups(c.Owner)...)
 }

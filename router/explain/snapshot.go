@@ -72,7 +72,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	s.refusal()
 	wide, findings := settings.From(s.controller, settings.Flags{
 		RouterName: s.options.Router, Domain: domainOf(s.options.Domain, s.controller),
-		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1,
+		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1, AgentDir: s.agentDir(),
 	})
 	s.settings, s.render = wide.Ingest, wide.Render
 	for _, f := range findings {
@@ -146,6 +146,15 @@ func (s *Snapshot) chooseController() error {
 		s.note("selectors and settings of router %s are not known; answers are for default settings", s.options.Router)
 	}
 	return nil
+}
+
+// agentDir is where the policy agent's sockets are in a router's pod, which has one
+// unless the IngressController says otherwise.
+func (s *Snapshot) agentDir() string {
+	if s.controller != nil && !settings.Policies(&s.controller.Spec) {
+		return ""
+	}
+	return "/var/run/fairlead-agent"
 }
 
 // generatedDomain is that of hosts which the API server makes.

@@ -58,7 +58,24 @@ func (s *source) Slices(service model.Object) []*backend.Slice {
 }
 
 // Secret implements door.Source.
-func (s *source) Secret(key model.Object) (*corev1.Secret, error) { return s.Secrets[key], nil }
+func (s *source) Secret(key model.Object) (*corev1.Secret, error) {
+	if why := s.secretGap(key); s.Secrets[key] == nil && why != "" {
+		return nil, &unknownSecret{key, why}
+	}
+	return s.Secrets[key], nil
+}
+
+// unknownSecret is one that the router may know, and the user does not.
+type unknownSecret struct {
+	key model.Object
+	why string
+}
+
+// Error implements error.
+func (e *unknownSecret) Error() string { return "Secret " + e.key.String() + " " + e.why }
+
+// Unknown says that there is no knowing: what names the Secret is judged without it.
+func (e *unknownSecret) Unknown() bool { return true }
 
 // Policies implements door.Source.
 func (s *source) Policies(namespace string) *policy.Set { return s.policies[namespace] }

@@ -111,10 +111,14 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}):
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && p.Agent == nil:
 		return ""
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny))
+	asked := ""
+	if p.Agent != nil {
+		asked = p.Agent.Content
+	}
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), asked)
 }
 
 func sorted(list []netip.Prefix) []string {

@@ -47,6 +47,8 @@ type Policy struct {
 	Unlogged int
 	// CORS is nil where it is left to the pods.
 	CORS *CORS
+	// Agent is nil where the policy agent is not asked.
+	Agent *Agent
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
 }
@@ -120,6 +122,10 @@ const (
 	FieldHeaders
 	FieldRetryAfter
 	FieldUnlogged
+	// FieldAsk is the ID of the policy that the agent is asked about, FieldAskBy what
+	// its verdict may be kept by.
+	FieldAsk
+	FieldAskBy
 	endOfFields
 )
 
@@ -141,6 +147,8 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldHeaders:          func(p *Policy) string { return number(p.Sizes.Headers) },
 	FieldRetryAfter:       retryAfter,
 	FieldUnlogged:         func(p *Policy) string { return number(p.Unlogged) },
+	FieldAsk:              asking(func(a *Agent) string { return a.ID }),
+	FieldAskBy:            asking(func(a *Agent) string { return a.Credentials }),
 }
 
 func retryAfter(p *Policy) string {
@@ -148,6 +156,15 @@ func retryAfter(p *Policy) string {
 		return ""
 	}
 	return number(p.Maintenance.RetryAfter)
+}
+
+func asking(write func(*Agent) string) func(*Policy) string {
+	return func(p *Policy) string {
+		if p.Agent == nil {
+			return ""
+		}
+		return write(p.Agent)
+	}
 }
 
 func rewriting(write func(*Rewrite) string) func(*Policy) string {
@@ -183,7 +200,11 @@ const (
 	// FlagForwardPreflight lets pods answer preflights.
 	FlagForwardPreflight = "f"
 	FlagRequestHeaders   = "q"
-	FlagResponseHeaders  = "s"
+	// FlagAsked has the policy agent asked; with FlagStripped it is not for the pod to
+	// see Authorization.
+	FlagAsked           = "k"
+	FlagStripped        = "z"
+	FlagResponseHeaders = "s"
 )
 
 // separator ends each field of a record.
@@ -197,6 +218,7 @@ func (p *Policy) Record() string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
 		flag(p.Limits != Limits{}, FlagLimited) + flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(p.Maintenance != nil, FlagMaintenance) + flag(p.Unlogged > 0, FlagUnlogged) +
+		flag(p.Agent != nil, FlagAsked) + flag(p.Agent != nil && p.Agent.Strips, FlagStripped) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))

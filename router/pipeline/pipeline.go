@@ -51,6 +51,7 @@ type Pipeline struct {
 	restored   map[model.Object]Saved
 	// checkShares shares out the health checks of each namespace.
 	checkShares checkShares
+	agent       agentPolicies
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// ingested are results of objects that are about to be taken in.
@@ -89,7 +90,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), secretsChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), agent: newAgentPolicies(), secretsChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -363,6 +364,7 @@ func (p *Pipeline) dropBackend(b *model.Backend, scope *plan.Scope) {
 	name := b.Name()
 	scope.Backends[name] = struct{}{}
 	delete(p.want.Backends, name)
+	p.agent.use(b.Policy.Agent, -1)
 	for e := range plan.PolicyEntries(b) {
 		scope.Entries[e] = struct{}{}
 		delete(p.want.Entries, e)
@@ -376,6 +378,7 @@ func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
 	name := b.Name()
 	scope.Backends[name] = struct{}{}
 	p.want.Backends[name] = plan.WantBackend(b)
+	p.agent.use(b.Policy.Agent, 1)
 	for e, v := range plan.PolicyEntries(b) {
 		scope.Entries[e] = struct{}{}
 		p.want.Entries[e] = v

@@ -152,7 +152,7 @@ func (p *Pipeline) PolicyReports(changed func() model.Objects) []policy.Report {
 func (p *Pipeline) tally(o model.Object, r *tracked, tallies map[model.Object]*policy.Tally) {
 	for i, d := range r.result.Depends {
 		if t := tallies[d]; t != nil && !slices.Contains(r.result.Depends[:i], d) {
-			t.Add(o, r.result.Effective, policy.Fate{Refused: r.refusal != nil, Barred: r.barred})
+			t.Add(o, r.result.Effective, policy.Fate{Refused: r.refusal != nil, Barred: r.barred, Undecided: p.undecided(r)})
 		}
 	}
 }

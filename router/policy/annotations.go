@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -39,6 +38,9 @@ type Annotation struct {
 	// wrong says what an invalid value of what protects nothing leads to, and does
 	// it; where it is nil, the default holds.
 	wrong func(*Spec) (effect string)
+	// demands is true for what a route must not be served without: where its
+	// termination leaves no room for it, nothing gets through.
+	demands bool
 	// limit rows count only where limits are switched on, by a row before them.
 	limit bool
 }
@@ -146,6 +148,36 @@ var table = []Annotation{
 		Key: AnnotationDeny, Values: "addresses and CIDRs, separated by spaces or commas", Default: "none", Terminations: all,
 		Doc:      "These clients get 403 (passthrough: a closed connection), whatever list admits them.",
 		protects: always, set: setDeny,
+	},
+	{
+		Key: AnnotationBasicSecret, Values: "name of a Secret", Default: "none", Terminations: http,
+		Doc:      "Clients need a user and a password of this Secret (key auth: a file of htpasswd).",
+		protects: always, demands: true, set: setBasicSecret,
+	},
+	{
+		Key: AnnotationBasicRealm, Values: "text", Default: "Restricted", Terminations: http,
+		Doc: "What browsers show when they ask for the password of fairlead.dev/basic-secret.",
+		set: setBasicRealm,
+	},
+	{
+		Key: AnnotationAuthURL, Values: "SERVICE/PATH or SERVICE:PORT/PATH", Default: "none", Terminations: http,
+		Doc:      "This Service is asked about each request; it goes on if the answer is 2xx.",
+		protects: always, demands: true, set: setAuthURL,
+	},
+	{
+		Key: AnnotationAuthSignIn, Values: "address with http:// or https://", Default: "none", Terminations: http,
+		Doc: "Clients that the server of fairlead.dev/auth-url answers with 401 are redirected there.",
+		set: setAuthSignIn,
+	},
+	{
+		Key: AnnotationAuthResponseHeaders, Values: "names of headers, separated by spaces or commas", Default: "none", Terminations: http,
+		Doc:      "Headers of the answer of fairlead.dev/auth-url that pods get, in place of the client's.",
+		protects: always, set: setAuthResponseHeaders,
+	},
+	{
+		Key: AnnotationAuthCache, Values: "time, 1h at most", Default: "none", Terminations: http,
+		Doc: "For how long an answer of fairlead.dev/auth-url that lets a request on holds for the same Authorization header.",
+		set: setAuthCache,
 	},
 	{
 		Key: AnnotationRedirect, Values: "path, or address with http:// or https://", Default: "none", Terminations: http,
@@ -352,43 +384,3 @@ const (
 	// maxPath keeps policy records far below HAProxy's buffer.
 	maxPath = 2048
 )
-
-// oneOf parses a value that must be one of a few words.
-func oneOf[T ~string](field func(*Spec) *T, words ...T) func(*Spec, string) error {
-	return func(s *Spec, v string) error {
-		if !slices.Contains(words, T(v)) {
-			return fmt.Errorf("must be %s", orList(words))
-		}
-		*field(s) = T(v)
-		return nil
-	}
-}
-
-// orList writes "a, b or c".
-func orList[T ~string](words []T) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	last := len(texts) - 1
-	if last < 1 {
-		return strings.Join(texts, "")
-	}
-	return strings.Join(texts[:last], ", ") + " or " + texts[last]
-}
-
-func parseLimit(v string) (int, error) {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > maxMaxConn || v[0] == '+' {
-		return 0, fmt.Errorf("must be a whole number from 1 to %d", maxMaxConn)
-	}
-	return n, nil
-}
-
-func parseBool(v string) (bool, error) {
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return false, errors.New("must be true or false")
-	}
-	return b, nil
-}

@@ -17,7 +17,7 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	groups := spec.Groups
 	groups.Access, groups.Limits = nil, nil
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
-		GroupRedirects: "metadata.annotations", GroupCORS: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
+		GroupAuthentication: "metadata.annotations", GroupRedirects: "metadata.annotations", GroupCORS: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
 		key, _ := allowlistOf(annotations)
@@ -54,6 +54,8 @@ func (e *Effective) check() {
 func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 	out := &v1alpha1.PolicySpec{}
 	switch from := s.Spec; g {
+	case GroupAuthentication:
+		out.Authentication = from.Authentication
 	case GroupRedirects:
 		out.Redirects = from.Redirects
 	case GroupCORS:
@@ -112,6 +114,11 @@ func (e *Effective) Passthrough() {
 // Apply replaces the groups that annotations ask for by what holds.
 func (s *Spec) Apply(e *Effective) {
 	s.Restricted, s.Allow, s.Deny = e.Access.Restricted, e.Access.Allow, e.Access.Deny
+	s.Groups.Authentication, s.NamedIn = e.Spec.Authentication, ""
+	if o := e.Origin(GroupAuthentication); o != nil && o.Key.Kind == KindClusterRoutePolicy {
+		// What an administrator demands is not a tenant's to make up.
+		s.NamedIn = api.OperandNamespace
+	}
 	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
 	s.Sizes = nil
 	for _, l := range e.Limits {
@@ -138,6 +145,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 	for _, l := range e.Losses {
 		winner := l.Winner.Title()
 		switch {
+		case l.Conflict && l.Group.exclusive(): // which closes
 		case l.Conflict:
 			out = append(out, api.Finding{
 				Reason: api.ReasonPolicyConflict, Severity: api.SeverityWarning,

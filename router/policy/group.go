@@ -11,13 +11,14 @@ type Group string
 
 // The groups, named as the fields of spec.
 const (
-	GroupAccess      Group = "access"
-	GroupRedirects   Group = "redirects"
-	GroupCORS        Group = "cors"
-	GroupLimits      Group = "limits"
-	GroupTimeouts    Group = "timeouts"
-	GroupMaintenance Group = "maintenance"
-	GroupLog         Group = "log"
+	GroupAccess         Group = "access"
+	GroupAuthentication Group = "authentication"
+	GroupRedirects      Group = "redirects"
+	GroupCORS           Group = "cors"
+	GroupLimits         Group = "limits"
+	GroupTimeouts       Group = "timeouts"
+	GroupMaintenance    Group = "maintenance"
+	GroupLog            Group = "log"
 )
 
 // row is how a group is merged. The table is never changed.
@@ -26,6 +27,9 @@ type row struct {
 	// combines is true for groups that protect: what all policies say holds. Of
 	// other groups the one of the highest rank wins whole.
 	combines bool
+	// exclusive is true for groups that protect and of which only one can hold: that
+	// of the highest rank, and none where two have the same.
+	exclusive bool
 	// has reports whether a source sets the group.
 	has func(*Source) bool
 	// take copies the group of a source that wins.
@@ -33,19 +37,25 @@ type row struct {
 }
 
 var groups = []row{
-	{GroupAccess, true, func(s *Source) bool { return s.Access != nil }, (*Effective).combineAccess},
-	{GroupRedirects, false, func(s *Source) bool { return s.Spec.Redirects != nil }, func(e *Effective, s *Source) { e.Spec.Redirects = s.Spec.Redirects }},
-	{GroupCORS, false, func(s *Source) bool { return s.Spec.CORS != nil }, func(e *Effective, s *Source) { e.Spec.CORS = s.Spec.CORS }},
-	{GroupLimits, true, func(s *Source) bool { return s.Spec.Limits != nil }, (*Effective).combineLimits},
-	{GroupTimeouts, false, func(s *Source) bool { return s.Spec.Timeouts != nil }, func(e *Effective, s *Source) { e.Spec.Timeouts = s.Spec.Timeouts }},
-	{GroupMaintenance, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},
-	{GroupLog, false, func(s *Source) bool { return s.Spec.Log != nil }, func(e *Effective, s *Source) { e.Spec.Log = s.Spec.Log }},
+	{GroupAccess, true, false, func(s *Source) bool { return s.Access != nil }, (*Effective).combineAccess},
+	{GroupAuthentication, false, true, func(s *Source) bool { return s.Spec.Authentication != nil }, func(e *Effective, s *Source) { e.Spec.Authentication = s.Spec.Authentication }},
+	{GroupRedirects, false, false, func(s *Source) bool { return s.Spec.Redirects != nil }, func(e *Effective, s *Source) { e.Spec.Redirects = s.Spec.Redirects }},
+	{GroupCORS, false, false, func(s *Source) bool { return s.Spec.CORS != nil }, func(e *Effective, s *Source) { e.Spec.CORS = s.Spec.CORS }},
+	{GroupLimits, true, false, func(s *Source) bool { return s.Spec.Limits != nil }, (*Effective).combineLimits},
+	{GroupTimeouts, false, false, func(s *Source) bool { return s.Spec.Timeouts != nil }, func(e *Effective, s *Source) { e.Spec.Timeouts = s.Spec.Timeouts }},
+	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},
+	{GroupLog, false, false, func(s *Source) bool { return s.Spec.Log != nil }, func(e *Effective, s *Source) { e.Spec.Log = s.Spec.Log }},
 }
 
 // Protects reports whether the group keeps requests out: then it closes the paths
 // where it cannot be applied.
 func (g Group) Protects() bool {
-	return slices.ContainsFunc(groups, func(r row) bool { return r.group == g && r.combines })
+	return slices.ContainsFunc(groups, func(r row) bool { return r.group == g && (r.combines || r.exclusive) })
+}
+
+// exclusive reports whether two sources of one rank close the paths.
+func (g Group) exclusive() bool {
+	return slices.ContainsFunc(groups, func(r row) bool { return r.group == g && r.exclusive })
 }
 
 // groups returns the groups that a source sets.

@@ -27,6 +27,15 @@ const (
 	ranks = RankDefault + 1
 )
 
+// speaksOf tells ranks apart for groups of which only one can hold. Annotations and
+// policies that name the object all speak of it: none of them may undo another.
+func (r Rank) speaksOf() Rank {
+	if r == RankAnnotations || r == RankSection {
+		return RankObject
+	}
+	return r
+}
+
 // String says it as explain does.
 func (r Rank) String() string {
 	switch r {
@@ -148,7 +157,12 @@ func Merge(sources []*Source) *Effective {
 				r.take(e, s)
 				e.Origins = append(e.Origins, Origin{r.group, s})
 			default:
-				e.Losses = append(e.Losses, Loss{r.group, s, winner, winner.Rank == s.Rank})
+				conflict := winner.Rank == s.Rank
+				if r.exclusive && winner.Rank.speaksOf() == s.Rank.speaksOf() {
+					conflict = true
+					e.close(s, r.group, "", api.ReasonPolicyConflict, winner.Title()+" sets "+string(r.group)+", too, with the same rank; only one may")
+				}
+				e.Losses = append(e.Losses, Loss{r.group, s, winner, conflict})
 			}
 		}
 	}

@@ -137,6 +137,45 @@ func TestRanksDecide(t *testing.T) {
 	}
 }
 
+// TestAuthenticationIsReplacedNeverDropped: the highest rank holds whole; two sources that
+// speak of the same object close, whichever is older.
+func TestAuthenticationIsReplacedNeverDropped(t *testing.T) {
+	t.Parallel()
+	of := func(secret string) v1alpha1.RoutePolicySpec {
+		basic := &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectName(secret)}
+		return v1alpha1.RoutePolicySpec{PolicySpec: v1alpha1.PolicySpec{Authentication: &v1alpha1.Authentication{Basic: basic}}}
+	}
+	a, b := routePolicy("a", 1, of("a")), routePolicy("b", 2, of("b"))
+	none := routePolicy("none", 3, v1alpha1.RoutePolicySpec{})
+	for name, tt := range map[string]struct {
+		sources []*Source
+		secret  v1alpha1.ObjectName
+		closed  bool
+	}{
+		"alone":                        {[]*Source{a.source(RankDefault)}, "a", false},
+		"inherited":                    {[]*Source{a.source(RankNamespace), none.source(RankObject)}, "a", false},
+		"the object's":                 {[]*Source{a.source(RankNamespace), b.source(RankObject)}, "b", false},
+		"the administrator's":          {[]*Source{a.source(RankOverride), b.source(RankAnnotations)}, "a", false},
+		"two of one rank":              {[]*Source{b.source(RankObject), a.source(RankObject)}, "a", true},
+		"annotations and the object":   {[]*Source{b.source(RankObject), a.source(RankAnnotations)}, "a", true},
+		"a host and the object":        {[]*Source{b.source(RankSection), a.source(RankObject)}, "b", true},
+		"two of the namespace":         {[]*Source{b.source(RankNamespace), a.source(RankNamespace)}, "a", true},
+		"overridden, and a conflict":   {[]*Source{b.source(RankObject), a.source(RankAnnotations), none.source(RankOverride)}, "a", true},
+		"a conflict that is overruled": {[]*Source{b.source(RankObject), b.source(RankSection), a.source(RankOverride)}, "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := Merge(tt.sources)
+			if e.Spec.Authentication == nil || e.Spec.Authentication.Basic.Secret != tt.secret || e.Closed() != tt.closed {
+				t.Errorf("%+v, closings %+v", e.Spec.Authentication, e.Closings)
+			}
+			if tt.closed && e.Closings[0].Reason != api.ReasonPolicyConflict {
+				t.Errorf("closings %+v", e.Closings)
+			}
+		})
+	}
+}
+
 // TestAccessCombines: whom one source refuses, no other admits; what cannot be read
 // closes, or admits nobody.
 func TestAccessCombines(t *testing.T) {

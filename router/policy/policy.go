@@ -50,6 +50,9 @@ type Spec struct {
 	// which each holds.
 	Deny  []netip.Prefix
 	Sizes []*v1alpha1.Limits
+	// NamedIn is the namespace of what the group authentication names; empty means that
+	// of the object.
+	NamedIn string
 	// Groups are the typed groups that annotations fill. A group is never changed
 	// once it is read, so Specs may share it.
 	Groups v1alpha1.PolicySpec
@@ -111,6 +114,8 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 		before := s
 		err := row.set(&s, v)
 		switch {
+		case err == nil && !row.Applies(t) && row.demands:
+			problems = append(problems, closing(row.Key, "cannot be applied with "+terminationName(t)+" termination, whose requests the router does not see"))
 		case err == nil && !row.Applies(t):
 			problems = append(problems, row.ignored("has no effect with "+terminationName(t)+" termination"))
 		case err == nil && row.limit && !s.limit:
@@ -152,7 +157,10 @@ func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadabl
 // alone finds annotations that say more about what no other one asks for.
 func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 	var problems []Problem
-	for _, of := range [][2]string{{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}} {
+	for _, of := range [][2]string{
+		{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}, {AnnotationBasicRealm, AnnotationBasicSecret},
+		{AnnotationAuthSignIn, AnnotationAuthURL}, {AnnotationAuthResponseHeaders, AnnotationAuthURL}, {AnnotationAuthCache, AnnotationAuthURL},
+	} {
 		if _, set := annotations[of[0]]; !set || slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == of[0] }) {
 			continue
 		}

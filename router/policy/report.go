@@ -36,9 +36,9 @@ type Tally struct {
 	// elsewhere is true if the policy is for other routers.
 	elsewhere bool
 
-	targets, pending, refused, closed, lost, conflicts int
-	firstClosed, firstConflict                         string
-	lostTo                                             []string
+	targets, pending, refused, undecided, closed, lost, conflicts int
+	firstClosed, firstConflict                                    string
+	lostTo                                                        []string
 }
 
 // NewTally begins with a policy that is in a set, for a router.
@@ -68,6 +68,8 @@ type Fate struct {
 	Refused bool
 	// Barred is true if its paths are closed.
 	Barred bool
+	// Undecided is true if the policy agent does not decide by it yet.
+	Undecided bool
 }
 
 // Add takes in what holds for an object that the policy is for; nil if that is not
@@ -85,6 +87,9 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		return
 	}
 	for _, origin := range e.Origins {
+		if f.Undecided && origin.Source.Key == t.policy.Key && origin.Group == GroupAuthentication {
+			t.undecided++
+		}
 		if origin.Source.Key == t.policy.Key && origin.Source.Generation != t.policy.Generation {
 			t.pending++
 			break
@@ -177,6 +182,9 @@ func (t *Tally) programmed() metav1.Condition {
 		return condition(api.ConditionProgrammed, false, api.ReasonPolicyPending, "some objects are not brought to HAProxy yet")
 	case t.refused > 0:
 		return condition(api.ConditionProgrammed, false, api.ReasonRefusedByHAProxy, "HAProxy refused %d objects as they are", t.refused)
+	}
+	if t.undecided > 0 {
+		return condition(api.ConditionProgrammed, false, api.ReasonAgentUnavailable, "the policy agent does not decide by it yet for %d objects, whose paths answer 503 until it does", t.undecided)
 	}
 	return condition(api.ConditionProgrammed, true, api.ReasonPolicyProgrammed, "HAProxy has what the policy says")
 }

@@ -1,11 +1,17 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
 
 // Agent are the lines of HAProxy's configuration by which frontends ask the policy
 // agent. Nothing of a tenant stands in them: which policy a request needs is data.
 //
-// Before AgentRules a frontend has set, from the record of the request's key:
+// Before Rules a frontend has set, from the record of the request's key:
 //
 //	txn.ask        the policy's ID (snapshot.Policy.ID), only for requests that need the agent
 //	txn.ask_by     by what HAProxy may keep its verdict: snapshot.Policy.Credentials
@@ -16,21 +22,52 @@ import "fmt"
 type Agent struct {
 	// SocketDir has the agent's sockets, ConfigFile is where AgentConfig is written.
 	SocketDir, ConfigFile string
-	// Key is base64 of at least 32 random bytes, made at each start of HAProxy: hashes of
-	// credentials under it are worth nothing elsewhere.
-	Key string
 	// Processing is how long HAProxy waits for a worker that hangs. A worker itself keeps
 	// to the time of each policy, which is at most 5 s.
 	Processing string
+}
+
+// agentOf returns the lines of a router with a policy agent, or nil.
+func agentOf(s Settings, l Layout, caps plan.Capabilities) *Agent {
+	if s.AgentDir == "" || !caps.HeaderLists {
+		return nil
+	}
+	return &Agent{SocketDir: s.AgentDir, ConfigFile: l.agentFile(), Processing: agentProcessing}
+}
+
+// agentProcessing is longer than what a worker takes, which is 5 s at most.
+const agentProcessing = "6s"
+
+func (l Layout) agentFile() string { return filepath.Join(l.Dir, "spoe.cfg") }
+
+// askRules ask the agent where the record says so. Without an agent nothing of that gets
+// through: the router closes such routes, and this is what holds if it did not.
+func askRules(a *Agent) []string {
+	asked := asks(model.FlagAsked)
+	if a == nil {
+		return []string{`http-request return status 503 content-type text/plain string "Service Unavailable\n" if ` + asked}
+	}
+	return append([]string{
+		"http-request set-var(txn.ask) " + rest(model.FieldAsk) + " if " + asked,
+		"http-request set-var(txn.ask_by) " + rest(model.FieldAskBy) + " if " + asked,
+		"http-request set-var(txn.ask_strip) bool(true) if " + asks(model.FlagStripped),
+		// A record that cannot be read is no permission.
+		`http-request return status 503 content-type text/plain string "Service Unavailable\n" if ` + asked + " !{ var(txn.ask) -m len gt 0 }",
+	}, a.Rules()...)
 }
 
 // agentStatuses are those of the agent's verdicts, because a rule's status cannot be
 // data. Any other one becomes 503.
 func agentStatuses() []int { return []int{301, 302, 303, 307, 308, 400, 401, 403, 404, 429, 503} }
 
-// Globals are lines of the section global.
-func (a Agent) Globals() []string {
-	return []string{fmt.Sprintf("set-var proc.agent_key str(%s)", a.Key)}
+// verdictCounter is the counter of a request that finds its verdict: 0 and 1 are those
+// of limits, 2 that of connections.
+const verdictCounter = 3
+
+// Globals are lines of the section global. HAProxy makes the key at each start: hashes of
+// credentials under it are worth nothing elsewhere.
+func (Agent) Globals() []string {
+	return []string{fmt.Sprintf("tune.stick-counters %d", verdictCounter+1), "set-var proc.agent_key uuid(4),base64"}
 }
 
 // Filter is the line of a frontend that AgentRules need.
@@ -84,8 +121,8 @@ func (a Agent) Rules() []string {
 	add("http-request set-headers-bin var(txn.fl.set) if { var(txn.fl.set) -m found }")
 	add("http-request del-header authorization if { var(txn.ask_strip) -m found }")
 	add("http-request set-var(txn.ask_until) var(txn.fl.ttl),add(txn.ask_now) if %s { var(txn.fl.ttl) -m int gt 0 } { var(txn.ask_key) -m found }", open)
-	add("http-request track-sc2 var(txn.ask_key) table router_verdicts if { var(txn.ask_until) -m found }")
-	add("http-request sc-set-gpt(0,2) var(txn.ask_until) if { var(txn.ask_until) -m found }")
+	add("http-request track-sc%d var(txn.ask_key) table router_verdicts if { var(txn.ask_until) -m found }", verdictCounter)
+	add("http-request sc-set-gpt(0,%d) var(txn.ask_until) if { var(txn.ask_until) -m found }", verdictCounter)
 	return rules
 }
 
@@ -101,7 +138,7 @@ func (a Agent) ResponseRules() []string {
 // Sections are the backend of the workers and the table of verdicts.
 func (a Agent) Sections() []string {
 	return []string{
-		"backend router_agent",
+		"backend router_agent from " + frontDefaults,
 		"  mode spop",
 		"  timeout connect 100ms",
 		"  timeout server " + a.Processing,
@@ -111,10 +148,7 @@ func (a Agent) Sections() []string {
 		"  balance roundrobin",
 		fmt.Sprintf("  server a unix@%s/decide-a.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		fmt.Sprintf("  server b unix@%s/decide-b.sock check inter 200ms fall 1 rise 1", a.SocketDir),
-		"backend router_verdicts",
-		"  mode http",
-		"  timeout connect 1s",
-		"  timeout server 1s",
+		"backend router_verdicts from " + frontDefaults,
 		"  stick-table type binary len 32 size 200k expire 1h store gpt(1)",
 	}
 }

@@ -47,9 +47,9 @@ func TestAgentRules(t *testing.T) {
 // what was asked for.
 func TestAgentSections(t *testing.T) {
 	t.Parallel()
-	a := render.Agent{SocketDir: "/run/agent", ConfigFile: "/run/spoe.cfg", Key: "a2V5", Processing: "6s"}
+	a := render.Agent{SocketDir: "/run/agent", ConfigFile: "/run/spoe.cfg", Processing: "6s"}
 	all := strings.Join(slices.Concat(a.Globals(), a.Sections(), a.Config(), []string{a.Filter()}), "\n")
-	for _, want := range []string{"unix@/run/agent/decide-a.sock", "unix@/run/agent/decide-b.sock", "config /run/spoe.cfg", "str(a2V5)", "timeout processing 6s", "timeout server 6s", "option continue-on-error"} {
+	for _, want := range []string{"unix@/run/agent/decide-a.sock", "unix@/run/agent/decide-b.sock", "config /run/spoe.cfg", "uuid(4)", "timeout processing 6s", "timeout server 6s", "option continue-on-error"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
 		}

@@ -103,6 +103,11 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	if caps.Lua {
 		b.text("lua-load-per-thread", l.LuaFile())
 	}
+	if a := agentOf(s, l, caps); a != nil {
+		for _, line := range a.Globals() {
+			b.line(line)
+		}
+	}
 	if caps.DynamicBackends {
 		b.line("tune.cli.max-payload-size 1048576") // new in 3.4
 	}
@@ -210,7 +215,7 @@ const (
 // beyondLibrary are the beginnings of lines that HAProxy takes in a section and the
 // library does not know there.
 var beyondLibrary = map[parser.Section][]string{
-	parser.Global: {"tune.cli.max-payload-size "}, // 3.4
+	parser.Global: {"tune.cli.max-payload-size ", "tune.stick-counters ", "set-var proc.agent_key "}, // 3.4
 	parser.Defaults: {
 		"timeout client-hs ", "option idle-close-on-response",
 		"http-request ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5
@@ -219,6 +224,7 @@ var beyondLibrary = map[parser.Section][]string{
 		"tcp-request connection set-var(",                                // 2.9
 		"http-request set-headers-bin ", "http-request del-headers-bin ", // 3.4
 		"http-response set-headers-bin ", "http-response del-headers-bin ",
+		"http-after-response set-headers-bin ", "http-after-response add-headers-bin ", "http-request sc-set-gpt(",
 	},
 }
 

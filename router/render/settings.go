@@ -22,6 +22,8 @@ type Settings struct {
 	// LimitKeys is how many pairs of route and source the limits of routes count,
 	// with half as many again for namespaces with very many; default 100000.
 	LimitKeys int
+	// AgentDir has the sockets of the policy agent; empty for none.
+	AgentDir string
 	// Threads is HAProxy's number of threads; default 1.
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
@@ -203,7 +205,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -235,6 +237,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
+	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
 	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},
 	{"hard-stop-after", same(func(s *Settings) time.Duration { return s.HardStopAfter })},

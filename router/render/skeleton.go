@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"text/template"
 	"time"
 
@@ -38,7 +39,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
 	s = s.withDefaults()
-	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l)}
+	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps)}
 	var body bytes.Buffer
 	write := func(description string) error {
 		if data.Head, err = buildHead(s, l, caps, description); err != nil {
@@ -67,7 +68,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 }
 
 // baseFiles are the files that the skeleton names.
-func baseFiles(s Settings, l Layout) map[string]string {
+func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 	files := map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
@@ -85,6 +86,9 @@ func baseFiles(s Settings, l Layout) map[string]string {
 		if text != "" {
 			files[path] = text
 		}
+	}
+	if a := agentOf(s, l, caps); a != nil {
+		files[a.ConfigFile] = strings.Join(a.Config(), "\n") + "\n"
 	}
 	return files
 }
@@ -133,12 +137,14 @@ type templateData struct {
 	AnyHTTP, AnyHTTPS []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
-	NotFound                  string
-	Redirects                 []int
-	ProfileOptions            []string
-	Tunnel                    string
-	HTTPProfiles              []profile
-	TCPProfiles               []profile
+	// AgentSections are those of the policy agent.
+	AgentSections  []string
+	NotFound       string
+	Redirects      []int
+	ProfileOptions []string
+	Tunnel         string
+	HTTPProfiles   []profile
+	TCPProfiles    []profile
 }
 
 type profile struct {
@@ -148,6 +154,7 @@ type profile struct {
 }
 
 func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData {
+	agent := agentOf(s, l, caps)
 	d := &templateData{
 		CookieName: model.FieldCookieName, CookieAttributes: model.FieldCookieAttributes,
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
@@ -165,6 +172,10 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		ResponseRules: responseRules(s, caps), AfterRules: corsResponseRules(),
 		NotFound:  notFoundRule(s, l),
 		Redirects: match.RedirectStatuses,
+	}
+	if agent != nil {
+		d.HTTPOptions = append(d.HTTPOptions, agent.Filter())
+		d.AfterRules, d.AgentSections = append(agent.ResponseRules(), d.AfterRules...), agent.Sections()
 	}
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
@@ -72,6 +74,10 @@ func (r *reader) override(field, key, value string) {
 			return
 		}
 		r.out.Ingest.NamespaceChecks = n
+	case "policies": // which decides about the pod: Policies
+		if value != PoliciesEnabled && value != PoliciesDisabled {
+			r.find(field, "must be Enabled or Disabled", "Enabled is used")
+		}
 	case "maxConnectionsPerSource":
 		r.clientLimit(field, value, &r.out.Render.Clients.PerSource)
 	case "maxTLSConnectionRatePerSource":
@@ -105,4 +111,22 @@ func (r *reader) inform(field, why string) {
 	r.findings = append(r.findings, api.Finding{
 		Object: r.ref, Field: field, Reason: api.ReasonNoEffect, Severity: api.SeverityInfo, Message: "has no effect: " + why,
 	})
+}
+
+// The values of the override policies.
+const (
+	PoliciesEnabled  = "Enabled"
+	PoliciesDisabled = "Disabled"
+)
+
+// Policies reports whether the routers of an IngressController have the policy agent:
+// all do, unless unsupportedConfigOverrides.policies is Disabled.
+func Policies(spec *operatorv1.IngressControllerSpec) bool {
+	var o struct {
+		Policies any `json:"policies"`
+	}
+	if raw := spec.UnsupportedConfigOverrides.Raw; len(raw) == 0 || json.Unmarshal(raw, &o) != nil {
+		return true
+	}
+	return o.Policies != PoliciesDisabled
 }

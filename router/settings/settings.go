@@ -59,6 +59,8 @@ type Flags struct {
 	// LogSocket is the datagram socket that prints the access log of type
 	// Container; empty means HAProxy's standard output.
 	LogSocket string
+	// AgentDir has the sockets of the policy agent; empty if the pod has none.
+	AgentDir string
 	// DestinationCA is the PEM text of --destination-ca, or empty.
 	DestinationCA string
 }
@@ -76,8 +78,9 @@ type reader struct {
 // command line.
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
-	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain}
+	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != ""}
 	r.out.Render = render.Settings{
+		AgentDir: flags.AgentDir,
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}

@@ -120,7 +120,7 @@ const skeleton = `global
   maxconn 2000
   nbthread 2
 %s
-defaults
+defaults d_front
   mode http
   timeout connect 1s
   timeout client 30s
@@ -148,9 +148,7 @@ func (b *bed) startHAProxy(binary string) {
 	b.address = l.Addr().String()
 	_ = l.Close()
 	a := render.Agent{
-		SocketDir: b.dir, ConfigFile: filepath.Join(b.dir, "spoe.cfg"), Processing: "600ms",
-		Key: base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
-	}
+		SocketDir: b.dir, ConfigFile: filepath.Join(b.dir, "spoe.cfg"), Processing: "600ms"}
 	lines := func(indent string, list ...string) string { return indent + strings.Join(list, "\n"+indent) }
 	config := fmt.Sprintf(skeleton, lines("  ", a.Globals()...), b.address, a.Filter(),
 		lines("  ", append(a.Rules(), a.ResponseRules()...)...), strings.TrimPrefix(b.pod.URL, "http://"), lines("", a.Sections()...))

@@ -49,7 +49,9 @@ type bed struct {
 	https    int
 	registry *prometheus.Registry
 	engine   *engine.Engine
-	log      *logBuffer
+	// agent is the policy agent, nil for none.
+	agent *agentBed
+	log   *logBuffer
 
 	// controller and flags are what the settings come from; controller may be
 	// nil. findings are those of the last reading.
@@ -170,7 +172,7 @@ func (b *bed) startEngine() {
 	}
 	b.registry = prometheus.NewRegistry()
 	b.engine, err = engine.New(engine.Options{
-		Doors:   frontDoors(),
+		Doors: frontDoors(), Agent: b.agent.client(),
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
 		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
@@ -188,6 +190,7 @@ func (b *bed) startEngine() {
 // has one.
 func (b *bed) settings() settings.Settings {
 	flags := b.flags
+	flags.AgentDir = b.agent.socketDir()
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)
@@ -197,6 +200,7 @@ func (b *bed) settings() settings.Settings {
 	}
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
+		s.Ingest.Agent = b.agent != nil
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
 	}
 	return s
@@ -222,6 +226,9 @@ func (b *bed) stop() {
 	}
 	if b.stopSupervisor != nil {
 		b.stopSupervisor()
+	}
+	if b.agent != nil && b.agent.stop != nil {
+		b.agent.stop()
 	}
 }
 

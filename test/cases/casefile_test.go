@@ -199,7 +199,7 @@ func parsePort(word string) (discoveryv1.EndpointPort, error) {
 
 func (s *step) settings(t *testing.T, lines []string) error {
 	t.Helper()
-	set := door.Settings{RouterName: "cases"}
+	set := door.Settings{RouterName: "cases", Agent: true}
 	for _, l := range lines {
 		word, value, _ := strings.Cut(l, " ")
 		switch word {
@@ -213,6 +213,8 @@ func (s *step) settings(t *testing.T, lines []string) error {
 					return err
 				}
 			}
+		case "old-haproxy": // as the engine adds it
+			set.Agent, set.OldHAProxy = false, true
 		case "http2":
 			set.HTTP2 = true
 		case "inter-namespace":

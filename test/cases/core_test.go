@@ -223,7 +223,7 @@ func (d decision) agrees(e *expectation, r response) error {
 }
 
 // ownStatuses are what the router answers by a route's policy, and 504.
-var ownStatuses = []int{403, 411, 413, 414, 429, 431, 504}
+var ownStatuses = []int{302, 401, 403, 411, 413, 414, 429, 431, 504}
 
 // pure checks a line against the decision alone.
 func (d decision) pure(e *expectation) error {

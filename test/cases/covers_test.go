@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/router/door/route"
@@ -30,6 +31,7 @@ func (u *universe) version() *routev1.Route {
 		"router.fairlead.dev/unknown":                                       {"x"},
 		"fairlead.dev/deny":                                                 {"10.1.0.0/16", "10.0.0.0/8,1.2.3.4", "nobody", "0.0.0.0/0"},
 		"fairlead.dev/max-body":                                             {"5", "50", "many"},
+		"fairlead.dev/basic-secret":                                         {"users-a", "users-b", "nothing", "no name"},
 	}
 	for key, values := range annotations {
 		if u.IntN(3) == 0 {
@@ -126,6 +128,9 @@ func forbidden(c *model.Claim, newest *routev1.Route) error {
 			return fmt.Errorf("bodies up to %d, not %s", p.Sizes.Body, want)
 		}
 	}
+	if want, set := newest.Annotations["fairlead.dev/basic-secret"]; set && (p.Agent == nil || p.Agent.Methods != "basic: users of Secret u1/"+want) {
+		return fmt.Errorf("clients without a password of %s", want)
+	}
 	for _, client := range []string{"10.0.0.1", "10.1.0.1", "192.168.0.1", "1.2.3.4", "127.0.0.1"} {
 		admitted := !p.Restricted
 		for _, prefix := range p.Allow {
@@ -185,6 +190,11 @@ func TestFallbackForbids(t *testing.T) {
 		var s step
 		if err := s.services([]string{"u1/s1 http=8080 p@198.18.250.60"}); err != nil {
 			t.Fatal(err)
+		}
+		for _, name := range []string{"users-a", "users-b"} {
+			s.change.put = append(s.change.put, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "u1", Name: name}, Data: map[string][]byte{"auth": []byte("ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n# " + name)},
+			})
 		}
 		k.apply(s.change)
 		for n := range 6 {

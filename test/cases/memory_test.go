@@ -48,7 +48,7 @@ func newMemory() *memory {
 		routes: map[model.Object]*routev1.Route{}, portals: map[model.Object]*portal.Portal{}, services: map[model.Object]*corev1.Service{},
 		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, policies: map[model.Object]*policy.Object{},
 		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{}, reports: map[model.Object]policy.Report{},
-		published: make(chan struct{}), settings: door.Settings{RouterName: "cases"},
+		published: make(chan struct{}), settings: door.Settings{RouterName: "cases", Agent: true},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -101,6 +102,10 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 			upgrade(w)
 			return
 		}
+		if r.URL.Path == authPath {
+			authorize(w, r)
+			return
+		}
 		if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
 			select {
 			case <-time.After(d):
@@ -123,4 +128,33 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 		return
 	}
 	go func() { _ = server.Serve(l) }()
+}
+
+// authPath is where every pod is an auth server.
+const authPath = "/check"
+
+// authorize decides by the token, and tells the pod behind the router how it was asked.
+func authorize(w http.ResponseWriter, r *http.Request) {
+	h := r.Header
+	w.Header().Set("X-Asked", strings.Join([]string{r.Method, r.URL.Path, h.Get("X-Original-Url"), h.Get("X-Forwarded-Uri"), h.Get("X-Forwarded-For")}, " "))
+	switch h.Get("Authorization") {
+	case "Bearer good":
+		w.Header().Set("X-User", "alice")
+	case "Bearer forbidden":
+		w.WriteHeader(http.StatusForbidden)
+	case "Bearer redirect":
+		w.Header().Set("Location", "https://login.pe.test/")
+		w.WriteHeader(http.StatusFound)
+	case "Bearer broken":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "Bearer slow":
+		select {
+		case <-time.After(3 * time.Second):
+		case <-r.Context().Done():
+		}
+	default:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, "who are you")
+	}
 }

@@ -145,6 +145,7 @@ func checkBackend(line string, want *plan.State) error {
 func TestHAProxy34(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "haproxy", newMemory())
+	b.startAgent()
 	b.start()
 	first := b.pid()
 	for _, c := range loadCases(t) {

@@ -37,6 +37,8 @@ const (
 func TestProcesses(t *testing.T) {
 	p := installed(t)
 	var seen []string
+	const agentUser = "65533 65533 65533 65533"
+	agents := 0
 	for _, namespace := range []string{"openshift-ingress-operator", "openshift-ingress", "openshift-ingress-canary", "metallb-system"} {
 		for _, process := range processes(t, p, namespace) {
 			if process.program == "pause" {
@@ -45,6 +47,9 @@ func TestProcesses(t *testing.T) {
 			seen = append(seen, process.program)
 			want := privileges{program: process.program, user: "65532 65532 65532 65532", group: "65532 65532 65532 65532", seccomp: true, noNewPrivileges: true, rootRO: true}
 			want.filesRO = process.program == "haproxy"
+			if process.user == agentUser {
+				want.user, agents = agentUser, agents+1
+			}
 			if process.program == "speaker" {
 				want.permitted, want.effective, want.bounded, want.noNewPrivileges = capRaw, capRaw, capRaw, false
 			}
@@ -52,6 +57,9 @@ func TestProcesses(t *testing.T) {
 				t.Errorf("in %s:\n got %+v\nwant %+v", namespace, process, want)
 			}
 		}
+	}
+	if agents < 3 { // a supervisor and two workers
+		t.Errorf("%d processes of the policy agent", agents)
 	}
 	for _, program := range []string{"operator", "router", "haproxy", "speaker"} {
 		if !strings.Contains(strings.Join(seen, " "), program) {

@@ -7,6 +7,10 @@ type PolicySpec struct {
 	// access says which clients are admitted, by their address.
 	// +optional
 	Access *Access `json:"access,omitempty"`
+	// authentication says how clients show who they are. The policy of the highest
+	// rank wins whole; two of equal rank close the paths.
+	// +optional
+	Authentication *Authentication `json:"authentication,omitempty"`
 	// redirects answers requests with another address, before any pod is asked.
 	// +optional
 	Redirects *Redirects `json:"redirects,omitempty"`

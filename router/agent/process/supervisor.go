@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -244,9 +243,12 @@ func (s *Supervisor) converse(ctx context.Context, c *net.UnixConn) {
 		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
 		whole, err := snapshot.Read(in)
 		var r Reply
-		if err == nil {
+		switch {
+		case err == nil && snapshot.Empty(whole): // only a question
+			r = Reply{Generations: s.generations()}
+		case err == nil:
 			r = s.Load(ctx, whole)
-		} else {
+		default:
 			s.refused.Inc()
 			s.Log.Error("a snapshot is refused; the one before stays", "err", err)
 			r = Reply{Error: err.Error()}
@@ -367,20 +369,5 @@ func Send(ctx context.Context, dir string, s *snapshot.Snapshot) (Reply, error) 
 	if err != nil {
 		return Reply{}, err
 	}
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", filepath.Join(dir, StateSocket))
-	if err != nil {
-		return Reply{}, fmt.Errorf("reach the policy agent: %w", err)
-	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
-	if _, err := c.Write(whole); err != nil {
-		return Reply{}, fmt.Errorf("send the snapshot: %w", err)
-	}
-	var r Reply
-	if err := json.NewDecoder(io.LimitReader(c, 8<<20)).Decode(&r); err != nil {
-		return Reply{}, fmt.Errorf("read the policy agent's answer: %w", err)
-	}
-	return r, nil
+	return Client{Dir: dir}.Send(ctx, whole)
 }

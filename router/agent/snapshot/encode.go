@@ -66,6 +66,15 @@ func Read(r io.Reader) ([]byte, error) {
 	return whole.Bytes(), nil
 }
 
+// Question is sent in place of a snapshot, to ask what the agent decides by.
+func Question() []byte {
+	sum := sha256.Sum256(nil)
+	return append(make([]byte, 4, headSize), sum[:]...)
+}
+
+// Empty reports whether an encoding is a Question.
+func Empty(encoded []byte) bool { return len(encoded) == headSize }
+
 // Decode returns the snapshot of an encoding. An error means that nothing of it may be
 // used.
 func Decode(encoded []byte) (*Snapshot, error) {
@@ -110,4 +119,28 @@ func (p *Policy) Hash() string {
 	}
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
+}
+
+// Join encodes a snapshot of policies that are encoded already, each as encoding/json
+// writes a Policy.
+func Join(generation uint64, policies []string) ([]byte, error) {
+	size := 64
+	for _, p := range policies {
+		size += len(p) + 1
+	}
+	if size > MaxSize {
+		return nil, fmt.Errorf("encode the snapshot: it has %d bytes, more than %d", size, MaxSize)
+	}
+	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"policies":[`, Version, generation)
+	for i, p := range policies {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, p...)
+	}
+	b = append(b, "]}"...)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-headSize))
+	sum := sha256.Sum256(b[headSize:])
+	copy(b[4:], sum[:])
+	return b, nil
 }

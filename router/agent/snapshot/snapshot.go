@@ -74,6 +74,9 @@ type External struct {
 	// Endpoints are where to connect to for the URL's host, if the router knows them: the
 	// pods of a Service.
 	Endpoints []netip.AddrPort `json:"endpoints,omitempty"`
+	// ByEndpoints says that the server is nowhere else: without any of them nothing is
+	// asked, and the URL's host is never resolved.
+	ByEndpoints bool `json:"byEndpoints,omitempty"`
 	// CA is the PEM of the certificates that the server's must descend from, instead of
 	// the system's.
 	CA string `json:"ca,omitempty"`

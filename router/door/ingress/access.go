@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // ExternalSecrets returns the Secrets that Routes refer to, each once, sorted.
@@ -18,6 +19,9 @@ func ExternalSecrets(routes []*routev1.Route) []string {
 	for _, r := range routes {
 		if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil && t.ExternalCertificate.Name != "" {
 			names = append(names, t.ExternalCertificate.Name)
+		}
+		if name := r.Annotations[policy.AnnotationBasicSecret]; name != "" {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

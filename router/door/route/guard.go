@@ -1,12 +1,14 @@
 package route
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -27,6 +29,10 @@ type guard struct {
 	policy     model.Policy
 	serverName string
 	forwarded  model.Forwarded
+	// authentication is what clients have to show, with what stands in the namespace
+	// namedIn; nil for nothing.
+	authentication *v1alpha1.Authentication
+	namedIn        string
 
 	termination model.Termination
 	insecure    model.InsecurePolicy
@@ -59,7 +65,7 @@ func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) boo
 func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
 	p := &g.policy
-	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || g.serverName != ""
+	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || g.serverName != "" || g.authentication != nil
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
@@ -71,6 +77,7 @@ func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	}
 	spec.Compile(&g.policy)
 	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
+	g.authentication, g.namedIn = spec.Groups.Authentication, spec.NamedIn
 	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
@@ -107,6 +114,9 @@ func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
 
 // coversClients compares which clients get through, and how often.
 func (g *guard) coversClients(n *guard) bool {
+	if n.authentication != nil && (g.namedIn != n.namedIn || !reflect.DeepEqual(g.authentication, n.authentication)) {
+		return false
+	}
 	former, newest := &g.policy, &n.policy
 	if newest.Restricted && (!former.Restricted || !policy.Within(former.Allow, newest.Allow)) || !policy.Within(newest.Deny, former.Deny) {
 		return false

@@ -97,13 +97,21 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 	e := effective(b.route, b.selection, spec)
 	if e == nil {
-		return false
+		e = &policy.Effective{Closings: b.authenticate(c, spec, nil)}
+		b.closings(c, e)
+		return e.Closed()
 	}
 	b.result.Effective = e
+	spec.Apply(e)
+	e.Closings = append(e.Closings, b.authenticate(c, spec, e)...)
+	b.closings(c, e)
+	return e.Closed()
+}
+
+// closings tells what policies keep from being served.
+func (b *builder) closings(c *model.Claim, e *policy.Effective) {
 	for _, f := range e.Findings(effectClosed(c.Termination)) {
 		f.Object = Ref(b.result.Object)
 		b.result.Findings = append(b.result.Findings, f)
 	}
-	spec.Apply(e)
-	return e.Closed()
 }

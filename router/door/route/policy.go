@@ -24,6 +24,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged = 0, model.Sizes{}, nil, nil, nil, 0
 		return p, true
 	}
+	p.Agent = b.agent
 	b.withoutLoops(c, &p)
 	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = spec.Timeout, spec.Tunnel, spec.Forwarded
 	p.Rewrite = rewrite(c.Path, spec.Rewrite)

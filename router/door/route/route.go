@@ -133,9 +133,11 @@ type builder struct {
 	result   *door.Result
 	// selection are the policies for the route.
 	selection *policy.Selection
-	ca        *model.CA
-	last      *model.Certificate
-	material  *certificate.Material
+	// agent is what the policy agent decides, or nil.
+	agent    *model.Agent
+	ca       *model.CA
+	last     *model.Certificate
+	material *certificate.Material
 	// stretch is how many times longer the pause between health checks is.
 	stretch int
 	// serviceCA is true if ca is the router's own, which knows services by name.

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,9 +22,11 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -176,6 +179,7 @@ func (r *reader) secrets(ctx context.Context) error {
 			}
 		}
 	}
+	r.namedSecrets(keys)
 	for name := range r.objects.Controllers {
 		keys[model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
 	}
@@ -192,6 +196,26 @@ func (r *reader) secrets(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// namedSecrets adds the Secrets that authentication needs.
+func (r *reader) namedSecrets(keys model.Objects) {
+	add := func(namespace, name string) {
+		if name != "" {
+			keys[model.Object{Kind: door.KindSecret, Namespace: cmp.Or(namespace, api.OperandNamespace), Name: name}] = struct{}{}
+		}
+	}
+	for k, route := range r.objects.Routes {
+		add(k.Namespace, route.Annotations[policy.AnnotationBasicSecret])
+	}
+	for k, i := range r.objects.Ingresses {
+		add(k.Namespace, i.Annotations[policy.AnnotationBasicSecret])
+	}
+	for k, p := range r.objects.Policies {
+		for _, name := range authentication.Secrets(p.Spec.Authentication) {
+			add(k.Namespace, name)
+		}
+	}
 }
 
 // gap notes what could not be read.

@@ -1,0 +1,148 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// authenticate turns what clients have to show into what the policy agent decides by.
+// It returns why nothing may get through, if it cannot be used; e may be nil.
+func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effective) []policy.Closing {
+	a := spec.Groups.Authentication
+	if a == nil || c.Termination == model.Passthrough {
+		return nil // which is closed already
+	}
+	key, at := b.result.Object, func(field string) string { return annotationOf(field) }
+	if o := e.Origin(policy.GroupAuthentication); o != nil && policy.IsKind(o.Key.Kind) {
+		key, at = o.Key, func(field string) string {
+			return strings.TrimSuffix(o.Field(policy.GroupAuthentication)+"."+field, ".")
+		}
+	}
+	closing := func(field, message string) policy.Closing {
+		return policy.Closing{Key: key, Field: at(field), Reason: api.ReasonPolicyClosed, Message: message}
+	}
+	r := &references{b: b, namespace: b.route.Namespace}
+	if spec.NamedIn != "" {
+		r.namespace = spec.NamedIn
+	}
+	agent, problems := authentication.Compile(authentication.Input{
+		Spec: a, Route: c.Owner, Rule: c.Rule, Namespace: r.namespace, References: r,
+	})
+	b.result.Pending = b.result.Pending || r.pending
+	if r.idle != "" {
+		b.find(api.SeverityInfo, at("external.service"), api.ReasonNoEndpoints, "no pod of Service "+r.idle+" is ready, which is asked about each request", "requests get 503")
+	}
+	var closings []policy.Closing
+	for _, p := range problems {
+		if p.Closes {
+			closings = append(closings, closing(p.Field, p.Message))
+			continue
+		}
+		b.find(api.SeverityWarning, at(p.Field), api.ReasonInvalidField, p.Message, "the policy is applied")
+	}
+	switch {
+	case len(closings) > 0:
+	case b.settings.OldHAProxy:
+		closings = []policy.Closing{closing("", "needs HAProxy 3.4; this router runs an older one")}
+	case !b.settings.Agent:
+		closings = []policy.Closing{closing("", "needs the policy agent, which is switched off for this router (policies: Disabled)")}
+	default:
+		b.agent = agent
+	}
+	return closings
+}
+
+// annotationOf names the annotation that sets a field of the group authentication.
+func annotationOf(field string) string {
+	key := policy.AnnotationBasicSecret
+	switch {
+	case strings.HasPrefix(field, "basic.realm"):
+		key = policy.AnnotationBasicRealm
+	case strings.HasPrefix(field, "external.signIn"):
+		key = policy.AnnotationAuthSignIn
+	case strings.HasPrefix(field, "external.responseHeaders"):
+		key = policy.AnnotationAuthResponseHeaders
+	case strings.HasPrefix(field, "external.cache"):
+		key = policy.AnnotationAuthCache
+	case strings.HasPrefix(field, "external"):
+		key = policy.AnnotationAuthURL
+	case field == "":
+		return "metadata.annotations"
+	}
+	return "metadata.annotations[" + key + "]"
+}
+
+// references are what the group authentication may name, in one namespace. What it
+// names the route depends on.
+type references struct {
+	b         *builder
+	namespace string
+	// pending is true while a Secret is still being fetched.
+	pending bool
+	// idle is a Service without ready pods, or empty.
+	idle string
+}
+
+func (r *references) depend(kind model.Kind, name string) model.Object {
+	key := model.Object{Kind: kind, Namespace: r.namespace, Name: name}
+	if !slices.Contains(r.b.result.Depends, key) {
+		r.b.result.Depends = append(r.b.result.Depends, key)
+	}
+	return key
+}
+
+// Secret implements authentication.References.
+func (r *references) Secret(name string) (map[string][]byte, error) {
+	secret, err := r.b.src.Secret(r.depend(door.KindSecret, name))
+	if err != nil {
+		var p interface{ Pending() bool }
+		r.pending = r.pending || errors.As(err, &p) && p.Pending()
+		return nil, err //nolint:wrapcheck // it says what, for the owner of the route
+	}
+	if secret == nil {
+		return nil, fmt.Errorf("Secret %q does not exist in namespace %s", name, r.namespace)
+	}
+	return secret.Data, nil
+}
+
+// Endpoints implements authentication.References.
+func (r *references) Endpoints(service, port string) ([]netip.AddrPort, error) {
+	key := r.depend(door.KindService, service)
+	s := r.b.src.Service(key)
+	if s == nil {
+		return nil, fmt.Errorf("Service %q does not exist in namespace %s", service, r.namespace)
+	}
+	all := s.Endpoints(r.b.src.Slices(key))
+	if len(all) == 0 {
+		r.idle = service
+		return nil, nil
+	}
+	if port == "" {
+		names := backend.PortNames(all)
+		if len(names) > 1 {
+			return nil, fmt.Errorf("Service %q has several ports; name one of %s", service, strings.Join(names, ", "))
+		}
+	} else if all = backend.WithPort(all, port); len(all) == 0 {
+		return nil, fmt.Errorf("no pod of Service %q has a port with the name or number %s", service, port)
+	}
+	out := make([]netip.AddrPort, 0, min(len(all), mostAuthPods))
+	for _, e := range all {
+		if len(out) < mostAuthPods {
+			out = append(out, e.Address)
+		}
+	}
+	return out, nil
+}
+
+// mostAuthPods bounds the pods of an auth server that the agent is told.
+const mostAuthPods = 32

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"maps"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// agentPolicies are what the policy agent has to decide for the wanted state.
+type agentPolicies struct {
+	// uses counts the backends whose records name a policy.
+	uses map[string]agentUse
+	// changed is true if these are others than AgentPolicies returned last.
+	changed bool
+	// decided are the IDs that the agent decides by; nil if that is not asked for.
+	decided map[string]struct{}
+}
+
+type agentUse struct {
+	agent *model.Agent
+	count int
+}
+
+func newAgentPolicies() agentPolicies { return agentPolicies{uses: map[string]agentUse{}} }
+
+// use counts a backend that names a policy, or one less. Of policies with the same ID
+// the last one counts: they differ in the pods of an auth server at most.
+func (a *agentPolicies) use(p *model.Agent, n int) {
+	if p == nil {
+		return
+	}
+	u := a.uses[p.ID]
+	was := u
+	if u.count += n; n > 0 {
+		u.agent = p
+	}
+	if u.count <= 0 {
+		delete(a.uses, p.ID)
+	} else {
+		a.uses[p.ID] = u
+	}
+	a.changed = a.changed || was.agent == nil || u.count <= 0 || was.agent.Policy != u.agent.Policy
+}
+
+// AgentPolicies returns what the agent has to decide by now, by ID, and whether that
+// may be others than at the last call.
+func (p *Pipeline) AgentPolicies() (all map[string]*model.Agent, changed bool) {
+	if !p.agent.changed {
+		return nil, false
+	}
+	p.agent.changed = false
+	all = make(map[string]*model.Agent, len(p.agent.uses))
+	for id, u := range p.agent.uses {
+		all[id] = u.agent
+	}
+	return all, true
+}
+
+// AgentDecides notes by which policies the agent decides; until it does, policies that
+// ask it are not programmed.
+func (p *Pipeline) AgentDecides(ids map[string]struct{}) {
+	before := p.agent.decided
+	p.agent.decided = ids
+	if before != nil && maps.Equal(before, ids) {
+		return
+	}
+	for _, r := range p.objects {
+		if !asksAgent(r.served) {
+			continue
+		}
+		for _, d := range r.result.Depends {
+			if policy.IsKind(d.Kind) {
+				p.unreported[d] = struct{}{}
+			}
+		}
+	}
+}
+
+func asksAgent(claims []*model.Claim) bool {
+	for _, c := range claims {
+		if c.Backend.Policy.Agent != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// undecided reports whether the agent does not decide yet by what an object asks of it.
+func (p *Pipeline) undecided(r *tracked) bool {
+	if p.agent.decided == nil {
+		return false
+	}
+	for _, c := range r.served {
+		if a := c.Backend.Policy.Agent; a != nil {
+			if _, decides := p.agent.decided[a.ID]; !decides {
+				return true
+			}
+		}
+	}
+	return false
+}
