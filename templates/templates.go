@@ -22,6 +22,11 @@ var Unavailable []byte
 //go:embed headers.lua
 var HeadersLua []byte
 
+// LimitsLua finds what limits of requests count by.
+//
+//go:embed limits.lua
+var LimitsLua []byte
+
 // Maintenance is the body of the answer of a route that is under maintenance.
 //
 //go:embed maintenance.html

@@ -60,6 +60,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
 	}
 	out = append(out, headerPolicies(&c.Backend.Policy)...)
+	out = append(out, s.limits(c)...)
 	return append(out, s.groups(c.Owner)...)
 }
 

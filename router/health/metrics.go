@@ -29,8 +29,10 @@ func defaultQuery() string {
 	} {
 		names = append(names, "haproxy_backend_"+n)
 	}
+	// A table of limits that is full drops the keys that were idle for the longest time.
+	names = append(names, "haproxy_sticktable_size", "haproxy_sticktable_used")
 	return url.Values{
-		"scope":   {"global", "frontend", "backend"},
+		"scope":   {"global", "frontend", "backend", "sticktable"},
 		"metrics": {strings.Join(names, ",")},
 	}.Encode()
 }

@@ -111,14 +111,21 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && p.Agent == nil:
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && p.Agent == nil:
 		return ""
 	}
 	asked := ""
 	if p.Agent != nil {
 		asked = p.Agent.Content
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), asked)
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), asked)
+}
+
+func exemptions(p *Policy) (lists [][]string) {
+	for i := range p.Rates {
+		lists = append(lists, sorted(p.Rates[i].Exempt))
+	}
+	return lists
 }
 
 func sorted(list []netip.Prefix) []string {

@@ -30,6 +30,10 @@ type Policy struct {
 	Forwarded        Forwarded
 	// Limits bound what one client address may do.
 	Limits Limits
+	// Rates and Concurrents bound what requests with the same key may do. All of them
+	// hold.
+	Rates       []RateLimit
+	Concurrents []ConcurrentLimit
 	// Rewrite replaces the beginning of the path; nil leaves it alone.
 	Rewrite *Rewrite
 	// HSTS is the value of Strict-Transport-Security, or empty.
@@ -126,6 +130,9 @@ const (
 	// its verdict may be kept by.
 	FieldAsk
 	FieldAskBy
+	// FieldRates and FieldConcurrents hold limits, which plus signs separate.
+	FieldRates
+	FieldConcurrents
 	endOfFields
 )
 
@@ -149,6 +156,8 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldUnlogged:         func(p *Policy) string { return number(p.Unlogged) },
 	FieldAsk:              asking(func(a *Agent) string { return a.ID }),
 	FieldAskBy:            asking(func(a *Agent) string { return a.Credentials }),
+	FieldRates:            rates,
+	FieldConcurrents:      concurrents,
 }
 
 func retryAfter(p *Policy) string {
@@ -202,8 +211,12 @@ const (
 	FlagRequestHeaders   = "q"
 	// FlagAsked has the policy agent asked; with FlagStripped it is not for the pod to
 	// see Authorization.
-	FlagAsked           = "k"
-	FlagStripped        = "z"
+	FlagAsked    = "k"
+	FlagStripped = "z"
+	// FlagCounted has limits of Rates or Concurrents, FlagCountedByBits such that need
+	// the bits of the client's address.
+	FlagCounted         = "y"
+	FlagCountedByBits   = "v"
 	FlagResponseHeaders = "s"
 )
 
@@ -216,7 +229,8 @@ const separator = "|"
 // No field holds a "|": doors see to it.
 func (p *Policy) Record() string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
-		flag(p.Limits != Limits{}, FlagLimited) + flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
+		flag(p.Limits != Limits{}, FlagLimited) + flag(p.counted(), FlagCounted) + flag(p.countsByBits(), FlagCountedByBits) +
+		flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(p.Maintenance != nil, FlagMaintenance) + flag(p.Unlogged > 0, FlagUnlogged) +
 		flag(p.Agent != nil, FlagAsked) + flag(p.Agent != nil && p.Agent.Strips, FlagStripped) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +

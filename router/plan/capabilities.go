@@ -17,6 +17,8 @@ type Capabilities struct {
 	Lua bool
 	// HeaderLists: fixed header actions work without Lua (3.4).
 	HeaderLists bool
+	// SubtractCounters: rules can count backwards, with any number of counters (3.2).
+	SubtractCounters bool
 	// MaxPayload is the largest payload of one command, in bytes.
 	MaxPayload int
 }
@@ -45,7 +47,7 @@ func CapabilitiesOf(version string) (Capabilities, error) {
 	if !atLeast(3, 0) {
 		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
 	}
-	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), AutoSNI: atLeast(3, 3), Lua: true, MaxPayload: smallPayload}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
 	if atLeast(3, 4) {
 		c.MaxPayload = largePayload
 	}

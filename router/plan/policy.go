@@ -82,6 +82,9 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 			}
 		}
 	}
+	for key, digits := range exemptKeys(p.Rates) {
+		entries[Entry{MapExempt, name + "/l/" + key}] = digits
+	}
 	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
 		entries[Entry{MapRedirects, key}] = value
 	}

@@ -33,7 +33,8 @@ const (
 	// that backends refuse.
 	MapAllow Map = "allow"
 	MapDeny  Map = "deny"
-	// MapExempt holds the addresses that reach backends under maintenance.
+	// MapExempt holds the addresses that reach backends under maintenance, and those
+	// that limits do not count.
 	MapExempt Map = "exempt"
 	// MapRedirects holds the redirects of backends, by path.
 	MapRedirects Map = "redirects"

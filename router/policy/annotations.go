@@ -232,6 +232,16 @@ var table = []Annotation{
 		},
 	},
 	{
+		Key: AnnotationLimit, Values: "rate such as 20/s, 100/m or 1000/h, and burst, such as 20/s burst 40", Default: "no limit; a burst as large as the rate", Terminations: http,
+		Doc:      "Requests of one client; more get 429 with Retry-After. Each router replica counts by itself.",
+		protects: always, set: setLimit,
+	},
+	{
+		Key: AnnotationLimitKey, Values: "address, header:NAME, cookie:NAME or query:NAME", Default: "address", Terminations: http,
+		Doc:      "What fairlead.dev/limit counts by. Requests without the header, cookie or parameter are counted by their address.",
+		protects: (*Spec).hasLimit, set: setLimitKey,
+	},
+	{
 		Key: api.AnnotationLimit, Values: "true or false", Default: "false", Terminations: all,
 		Doc:      "Turns the three limits below on. They count per client address and router replica.",
 		protects: always, set: func(s *Spec, v string) (err error) {

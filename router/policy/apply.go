@@ -48,6 +48,7 @@ func (e *Effective) check() {
 			}
 		}
 	}
+	e.checkLimits()
 }
 
 // only returns a spec with one group of the source.
@@ -85,10 +86,6 @@ func unapplied(s *v1alpha1.PolicySpec) []Problem {
 		case set:
 			out = append(out, Problem{Key: key, Severity: api.SeverityWarning, Reason: api.ReasonPolicyNotApplicable, Message: message, Effect: "it has no effect"})
 		}
-	}
-	if l := s.Limits; l != nil {
-		add("limits.requests", len(l.Requests) > 0, true)
-		add("limits.concurrent", l.Concurrent != nil, true)
 	}
 	add("redirects.https", s.Redirects != nil && s.Redirects.HTTPS != nil, false)
 	add("timeouts", s.Timeouts != nil, false)

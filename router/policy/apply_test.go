@@ -21,9 +21,12 @@ func TestSameRecord(t *testing.T) {
 		annotations map[string]string
 		spec        v1alpha1.PolicySpec
 	}{
-		"allow":       {map[string]string{AnnotationAllow: "10.0.0.0/8 192.0.2.1"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Allow: []v1alpha1.CIDR{"10.0.0.0/8", "192.0.2.1"}}}},
-		"deny":        {map[string]string{AnnotationDeny: "10.0.0.0/8"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Deny: []v1alpha1.CIDR{"10.0.0.0/8"}}}},
-		"max-body":    {map[string]string{AnnotationMaxBody: "10Mi"}, v1alpha1.PolicySpec{Limits: &v1alpha1.Limits{Body: &v1alpha1.BodyLimit{Max: resource.MustParse("10Mi")}}}},
+		"allow":    {map[string]string{AnnotationAllow: "10.0.0.0/8 192.0.2.1"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Allow: []v1alpha1.CIDR{"10.0.0.0/8", "192.0.2.1"}}}},
+		"deny":     {map[string]string{AnnotationDeny: "10.0.0.0/8"}, v1alpha1.PolicySpec{Access: &v1alpha1.Access{Deny: []v1alpha1.CIDR{"10.0.0.0/8"}}}},
+		"max-body": {map[string]string{AnnotationMaxBody: "10Mi"}, v1alpha1.PolicySpec{Limits: &v1alpha1.Limits{Body: &v1alpha1.BodyLimit{Max: resource.MustParse("10Mi")}}}},
+		"limit": {map[string]string{AnnotationLimit: "20/m burst 40", AnnotationLimitKey: "header:X-User"}, v1alpha1.PolicySpec{Limits: &v1alpha1.Limits{Requests: []v1alpha1.RequestLimit{{
+			Name: "requests", Requests: 20, Per: "1m", Burst: 40, Key: &v1alpha1.LimitKey{Type: "Header", Name: "x-user"},
+		}}}}},
 		"redirect":    {map[string]string{AnnotationRedirect: "https://e.test/", AnnotationRedirectCode: "308"}, v1alpha1.PolicySpec{Redirects: &v1alpha1.Redirects{Rules: []v1alpha1.RedirectRule{{To: v1alpha1.RedirectTarget{URL: "https://e.test/"}, Code: 308}}}}},
 		"cors":        {map[string]string{AnnotationCORSOrigins: "https://shop.test", AnnotationCORSCredentials: "true"}, v1alpha1.PolicySpec{CORS: &v1alpha1.CORS{Origins: []string{"https://shop.test"}, Credentials: true}}},
 		"maintenance": {map[string]string{AnnotationMaintenance: "true"}, v1alpha1.PolicySpec{Maintenance: &v1alpha1.Maintenance{Enabled: true}}},

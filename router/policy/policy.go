@@ -66,6 +66,7 @@ func (s *Spec) Compile(p *model.Policy) {
 	p.Restricted, p.Allow, p.Limits, p.Deny = s.Restricted, s.Allow, s.Limits, slices.Clone(s.Deny)
 	for _, l := range s.Sizes {
 		compileSizes(l, p)
+		compileCounts(l, p)
 	}
 	Compile(&s.Groups, p)
 }
@@ -74,7 +75,7 @@ func (s *Spec) Compile(p *model.Policy) {
 // them. What protects only ever gets stricter by it.
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
-		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p))
+		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.
@@ -158,7 +159,7 @@ func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadabl
 func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 	var problems []Problem
 	for _, of := range [][2]string{
-		{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}, {AnnotationBasicRealm, AnnotationBasicSecret},
+		{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}, {AnnotationLimitKey, AnnotationLimit}, {AnnotationBasicRealm, AnnotationBasicSecret},
 		{AnnotationAuthSignIn, AnnotationAuthURL}, {AnnotationAuthResponseHeaders, AnnotationAuthURL}, {AnnotationAuthCache, AnnotationAuthURL},
 	} {
 		if _, set := annotations[of[0]]; !set || slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == of[0] }) {

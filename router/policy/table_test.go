@@ -54,7 +54,7 @@ func parses(key string) bool {
 		if row.Key == api.AnnotationIngressController && row.protects == nil {
 			return true
 		}
-		annotations := map[string]string{api.AnnotationLimit: "true"}
+		annotations := map[string]string{api.AnnotationLimit: "true", AnnotationLimit: "1/s"}
 		annotations[key] = nonsense
 		_, problems := Read(annotations, Spec{}, model.Reencrypt, false)
 		return len(problems) == 1 && problems[0].Key == key && problems[0].Closes == (row.protects != nil)

@@ -31,7 +31,7 @@ func maintenanceRules(l Layout) []string {
 // clientKeyRule makes the client's part of keys of lists, once for each connection.
 func clientKeyRule() string {
 	return `http-request set-var-fmt(sess.client_key) "/%[src,hex,length]/%[src,hex]" if ` +
-		asks(model.FlagRestricted, model.FlagDenied, model.FlagMaintenance) + " !{ var(sess.client_key) -m found }"
+		asks(model.FlagRestricted, model.FlagDenied, model.FlagMaintenance, model.FlagCountedByBits) + " !{ var(sess.client_key) -m found }"
 }
 
 // accessRules refuse clients by their address, before anything is counted: those

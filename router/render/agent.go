@@ -67,7 +67,7 @@ const verdictCounter = 3
 // Globals are lines of the section global. HAProxy makes the key at each start: hashes of
 // credentials under it are worth nothing elsewhere.
 func (Agent) Globals() []string {
-	return []string{fmt.Sprintf("tune.stick-counters %d", verdictCounter+1), "set-var proc.agent_key uuid(4),base64"}
+	return []string{fmt.Sprintf("tune.stick-counters %d", counters), "set-var proc.agent_key uuid(4),base64"}
 }
 
 // Filter is the line of a frontend that AgentRules need.

@@ -107,6 +107,8 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 		for _, line := range a.Globals() {
 			b.line(line)
 		}
+	} else {
+		b.number("tune.stick-counters", counters)
 	}
 	if caps.DynamicBackends {
 		b.line("tune.cli.max-payload-size 1048576") // new in 3.4
@@ -221,7 +223,8 @@ var beyondLibrary = map[parser.Section][]string{
 		"http-request ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5
 	},
 	parser.Frontends: {
-		"tcp-request connection set-var(",                                // 2.9
+		"tcp-request connection set-var(",                      // 2.9
+		"http-request sc-set-gpt(", "http-request sc-add-gpc(", // 2.8
 		"http-request set-headers-bin ", "http-request del-headers-bin ", // 3.4
 		"http-response set-headers-bin ", "http-response del-headers-bin ",
 		"http-after-response set-headers-bin ", "http-after-response add-headers-bin ", "http-request sc-set-gpt(",

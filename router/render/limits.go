@@ -65,13 +65,13 @@ func limitConnectionRules(s Settings) []string {
 // tenantShare of the first table is what one namespace adds to it in ten minutes.
 const tenantShare = 10
 
-// limitTables are the tables that limitRules count in, by name. The longest key
-// is a number of 64 bits, a slash and an IPv6 network.
+// limitTables are the tables that limitRules and the limits of concurrent requests
+// count in, by name. The longest key is as that of rateTables.
 func limitTables(s Settings) [][2]string {
 	counters := " expire 30s store conn_cur,conn_rate(3s),http_req_rate(10s)"
 	return [][2]string{
-		{"router_limits", fmt.Sprintf("stick-table type string len 63 size %d", s.LimitKeys) + counters},
-		{"router_overflow", fmt.Sprintf("stick-table type string len 63 size %d", s.LimitKeys/2) + counters},
+		{"router_limits", fmt.Sprintf("stick-table type string len 96 size %d", s.LimitKeys) + counters},
+		{"router_overflow", fmt.Sprintf("stick-table type string len 96 size %d", s.LimitKeys/2) + counters},
 		{"router_tenants", "stick-table type string len 63 size 20k expire 10m store gpc0,gpc0_rate(10m)"},
 	}
 }

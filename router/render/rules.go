@@ -52,7 +52,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)
-	rules = slices.Concat(rules, sizeRules(), askRules(agentOf(s, l, caps)))
+	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), askRules(agentOf(s, l, caps)))
 	rules = append(rules, forwardedRules(tls)...)
 
 	// Rewrite: cut the path and put another beginning before the rest.

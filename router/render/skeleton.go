@@ -73,7 +73,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
-		l.LuaFile():                             string(templates.HeadersLua),
+		l.LuaFile():                             string(templates.HeadersLua) + string(templates.LimitsLua),
 	}
 	for path, text := range map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,
@@ -167,9 +167,9 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		ClientRules: clientRules(), ProfileRules: profileRules(),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
-		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: limitTables(s),
+		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		ResponseRules: responseRules(s, caps), AfterRules: corsResponseRules(),
+		ResponseRules: responseRules(s, caps), AfterRules: slices.Concat(rateResponseRules(), corsResponseRules()),
 		NotFound:  notFoundRule(s, l),
 		Redirects: match.RedirectStatuses,
 	}

@@ -32,6 +32,7 @@ func (u *universe) version() *routev1.Route {
 		"fairlead.dev/deny":                                                 {"10.1.0.0/16", "10.0.0.0/8,1.2.3.4", "nobody", "0.0.0.0/0"},
 		"fairlead.dev/max-body":                                             {"5", "50", "many"},
 		"fairlead.dev/basic-secret":                                         {"users-a", "users-b", "nothing", "no name"},
+		"fairlead.dev/limit":                                                {"5/h", "50/h", "many"},
 	}
 	for key, values := range annotations {
 		if u.IntN(3) == 0 {
@@ -130,6 +131,12 @@ func forbidden(c *model.Claim, newest *routev1.Route) error {
 	}
 	if want, set := newest.Annotations["fairlead.dev/basic-secret"]; set && (p.Agent == nil || p.Agent.Methods != "basic: users of Secret u1/"+want) {
 		return fmt.Errorf("clients without a password of %s", want)
+	}
+	if want, set := newest.Annotations["fairlead.dev/limit"]; set {
+		n, _, _ := strings.Cut(want, "/")
+		if most, err := strconv.Atoi(n); err != nil || len(p.Rates) != 1 || p.Rates[0].Requests > most || p.Rates[0].Burst > most {
+			return fmt.Errorf("rates %v, not %s", p.Rates, want)
+		}
 	}
 	for _, client := range []string{"10.0.0.1", "10.1.0.1", "192.168.0.1", "1.2.3.4", "127.0.0.1"} {
 		admitted := !p.Restricted

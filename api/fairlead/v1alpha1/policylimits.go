@@ -13,7 +13,7 @@ type Limits struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=4
 	Requests []RequestLimit `json:"requests,omitempty"`
 	// concurrent bounds the requests that are under way at the same time.
 	// +optional
@@ -38,10 +38,11 @@ type Limits struct {
 // LimitKey says what is counted together.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) == (self.type in ['Header', 'Cookie', 'Query'])",message="name is for Header, Cookie and Query, which need it"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipv6Prefix) || self.type == 'Address'",message="ipv6Prefix is for Address"
 type LimitKey struct {
-	// type is Address (the client's; IPv6 by /64), Header, Cookie or Query (a
-	// parameter of the URL), Host, or None for one count of all requests. A request
-	// without the header, cookie or parameter is counted by its address.
+	// type is Address (the client's), Header, Cookie or Query (a parameter of the
+	// URL), Host, or None for one count of all requests. A request without the header,
+	// cookie or parameter is counted by its address.
 	//
 	// +required
 	// +kubebuilder:validation:Enum=Address;Header;Cookie;Query;Host;None
@@ -52,12 +53,21 @@ type LimitKey struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 	Name string `json:"name,omitempty"`
+	// ipv6Prefix is how many bits of an IPv6 address count, a multiple of 4. The
+	// default is 64.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=48
+	// +kubebuilder:validation:Maximum=128
+	// +kubebuilder:validation:MultipleOf=4
+	IPv6Prefix int32 `json:"ipv6Prefix,omitempty"`
 }
 
 // RequestLimit admits a number of requests in a time, and a burst at once (the
 // generic cell rate algorithm). Refused requests do not count.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.burst) || self.burst >= 1 && self.burst <= 100 * self.requests",message="burst must be from 1 to 100 times requests"
+// +kubebuilder:validation:XValidation:rule="!has(self.burst) || self.burst <= 100 * self.requests",message="burst must be from 1 to 100 times requests"
+// +kubebuilder:validation:XValidation:rule="!has(self.burst) || !has(self.per) || !self.per.matches('^[0-9]{1,5}[smh]$') || self.burst * duration(self.per).getSeconds() <= 86400 * self.requests",message="a burst must be earned again within 24h"
 type RequestLimit struct {
 	// name stands in the RateLimit headers of answers.
 	//
@@ -71,13 +81,18 @@ type RequestLimit struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Requests int32 `json:"requests"`
-	// per is the time, 1s to 24h. The default is 1s.
+	// per is the time, 1s to 24h, in s, m or h. The default is 1s.
 	//
 	// +optional
 	// +kubebuilder:default="1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}[smh]$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be from 1s to 24h, in s, m or h"
 	Per Duration `json:"per,omitempty"`
-	// burst is how many are admitted at once. The default is requests.
+	// burst is how many are admitted at once. The default is requests. It is earned
+	// again within 24h at most.
+	//
 	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	Burst int32 `json:"burst,omitempty"`
 	// key says what is counted together. The default is the client's address.
 	// +optional
@@ -101,12 +116,19 @@ type RequestLimit struct {
 	// +kubebuilder:default=Draft
 	// +kubebuilder:validation:Enum=Draft;Legacy;None
 	Headers string `json:"headers,omitempty"`
-	// dryRun counts, and refuses nothing. The default is false.
+	// dryRun counts and tells clients, and refuses nothing. The default is false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+	// scope is Replica: each router replica counts by itself.
+	//
+	// +optional
+	// +kubebuilder:default=Replica
+	// +kubebuilder:validation:Enum=Replica
+	Scope string `json:"scope,omitempty"`
 }
 
-// ConcurrentLimit bounds requests that are under way.
+// ConcurrentLimit bounds requests that are under way. Of several policies that count
+// by the same key, the smallest limit holds.
 type ConcurrentLimit struct {
 	// count is the most at the same time.
 	//

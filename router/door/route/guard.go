@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 
@@ -65,7 +66,8 @@ func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) boo
 func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
 	p := &g.policy
-	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} || g.serverName != "" || g.authentication != nil
+	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} ||
+		len(p.Rates) > 0 || len(p.Concurrents) > 0 || g.serverName != "" || g.authentication != nil
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
@@ -73,7 +75,7 @@ func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	g := guard{closed: Closed(r), unreadable: unreadable}
 	if e := effective(r, selectFor(r, src, s), &spec); e != nil {
 		spec.Apply(e)
-		g.closed = g.closed || e.Closed()
+		g.closed = g.closed || e.Closed() || spec.TooManyLimits() != ""
 	}
 	spec.Compile(&g.policy)
 	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
@@ -123,7 +125,7 @@ func (g *guard) coversClients(n *guard) bool {
 	}
 	return covers(former.Limits.Concurrent, newest.Limits.Concurrent) && covers(former.Limits.Connections, newest.Limits.Connections) &&
 		covers(former.Limits.Requests, newest.Limits.Requests) && covers(former.Sizes.Body, newest.Sizes.Body) &&
-		covers(former.Sizes.URI, newest.Sizes.URI) && covers(former.Sizes.Headers, newest.Sizes.Headers)
+		covers(former.Sizes.URI, newest.Sizes.URI) && covers(former.Sizes.Headers, newest.Sizes.Headers) && coversCounts(former, newest)
 }
 
 func covers[T int | int64](limit, newest T) bool { return newest == 0 || limit != 0 && limit <= newest }
@@ -158,4 +160,27 @@ func (b *builder) bar(c *model.Claim) *model.Claim {
 	kind := b.route.Annotations[api.AnnotationPathType]
 	c.Exact, c.Fallback = c.Path != "" && kind == "Exact", kind == "Default"
 	return c.Barred()
+}
+
+// coversCounts reports whether each limit of the newest version has one that is as
+// strict in the former one.
+func coversCounts(former, newest *model.Policy) bool {
+	for i := range newest.Rates {
+		n := &newest.Rates[i]
+		if !n.DryRun && !slices.ContainsFunc(former.Rates, func(f model.RateLimit) bool { return stricter(&f, n) }) {
+			return false
+		}
+	}
+	for _, n := range newest.Concurrents {
+		if !slices.ContainsFunc(former.Concurrents, func(f model.ConcurrentLimit) bool { return f.Key == n.Key && f.Count <= n.Count }) {
+			return false
+		}
+	}
+	return true
+}
+
+// stricter reports whether a limit admits no request that another one refuses.
+func stricter(f, n *model.RateLimit) bool {
+	return f.Key == n.Key && !f.DryRun && f.Burst <= n.Burst && policy.Within(f.Exempt, n.Exempt) &&
+		int64(f.Requests)*int64(n.Per/time.Second) <= int64(n.Requests)*int64(f.Per/time.Second)
 }

@@ -105,6 +105,10 @@ func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 	spec.Apply(e)
 	e.Closings = append(e.Closings, b.authenticate(c, spec, e)...)
 	b.closings(c, e)
+	if wrong := spec.TooManyLimits(); wrong != "" && !e.Closed() {
+		b.find(api.SeverityError, "metadata.annotations["+policy.AnnotationLimit+"]", api.ReasonPolicyClosed, wrong, effectClosed(c.Termination))
+		return true
+	}
 	return e.Closed()
 }
 

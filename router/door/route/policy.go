@@ -22,6 +22,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	spec.Compile(&p)
 	if c.Termination == model.Passthrough {
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged = 0, model.Sizes{}, nil, nil, nil, 0
+		p.Rates, p.Concurrents = nil, nil
 		return p, true
 	}
 	p.Agent = b.agent

@@ -1,0 +1,374 @@
+package cases
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+)
+
+// ratedRoute is a Route, and the limits that a RoutePolicy of its name has for it.
+func ratedRoute(name, annotations, limits string) string {
+	text := fmt.Sprintf("kind: Route\nmetadata: {namespace: rt, name: %[1]s, annotations: {%[2]s}}\nspec: {host: %[1]s.rt.test, to: {kind: Service, name: web}}\n", name, annotations)
+	if limits != "" {
+		text += fmt.Sprintf("---\nkind: RoutePolicy\nmetadata: {namespace: rt, name: %[1]s}\nspec:\n  targetRefs: [{group: route.openshift.io, kind: Route, name: %[1]s}]\n  limits: {%[2]s}\n", name, limits)
+	}
+	return text
+}
+
+// hourly is a limit of rates, with further fields.
+func hourly(burst int, more string) string {
+	if more != "" {
+		more = ", " + more
+	}
+	return fmt.Sprintf("requests: [{name: hourly, requests: %d, per: 1h%s}]", burst, more)
+}
+
+func limitedRoutes() string {
+	routes := []string{
+		ratedRoute("annotated", `fairlead.dev/limit: "5/m"`, ""),
+		ratedRoute("burst", `fairlead.dev/limit: "1/h burst 3"`, ""),
+		ratedRoute("byheader", `fairlead.dev/limit: "1/h", fairlead.dev/limit-key: "header:X-User"`, ""),
+		ratedRoute("bycookie", `fairlead.dev/limit: "1/h", fairlead.dev/limit-key: "cookie:sid"`, ""),
+		ratedRoute("byquery", `fairlead.dev/limit: "1/h", fairlead.dev/limit-key: "query:k"`, ""),
+		ratedRoute("odd", "", hourly(1, `key: {type: Header, name: "X|Y~+'"}`)),
+		ratedRoute("together", "", hourly(2, `key: {type: None}, status: 503, headers: Legacy`)),
+		ratedRoute("byhost", "", hourly(1, `key: {type: Host}, headers: None`)),
+		ratedRoute("exempt", "", hourly(1, `exempt: [127.0.0.2, "127.0.3.0/24", "2001:db8::/32"]`)),
+		ratedRoute("dry", "", hourly(1, `dryRun: true`)),
+		ratedRoute("two", "", `requests: [{name: all, requests: 3, per: 1h, exempt: [127.0.0.9]}, {name: each, requests: 2, per: 1h, key: {type: Header, name: X-User}}]`),
+		ratedRoute("refills", "", `requests: [{name: fast, requests: 2, burst: 1}]`),
+		ratedRoute("free", "", ""),
+		ratedRoute("shared-a", "", ""), ratedRoute("shared-b", "", ""),
+		"kind: RoutePolicy\nmetadata: {namespace: rt, name: shared}\nspec:\n  targetRefs: [{group: route.openshift.io, kind: Route, name: shared-a}, {group: route.openshift.io, kind: Route, name: shared-b}]\n  limits: {" + hourly(1, "") + "}\n",
+		// Ranks: the namespace's limit holds beside that of the annotation.
+		"kind: Route\nmetadata: {namespace: rs, name: ranks, annotations: {fairlead.dev/limit: \"2/h\"}}\nspec: {host: ranks.rt.test, to: {kind: Service, name: web}}\n",
+		"kind: RoutePolicy\nmetadata: {namespace: rs, name: everybody}\nspec: {limits: {requests: [{name: requests, requests: 2, per: 1h, key: {type: None}}]}}\n",
+	}
+	return strings.Join(routes, "---\n")
+}
+
+// sendFrom sends the request of a line from an address, over plain HTTP.
+func (b *bed) sendFrom(source string, e *expectation) (out response) {
+	conn, err := b.dialFrom(source, b.http)
+	if err != nil {
+		return response{err: err}
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
+	if _, err := io.WriteString(conn, e.request.text()); err != nil {
+		return response{err: err}
+	}
+	out.read(conn, e.request.method)
+	return out
+}
+
+func (b *bed) ratedBed(t *testing.T, objects, first string) {
+	b.t.Helper()
+	c := parseStep(t, map[string]string{"in.yaml": objects, "services": "rt/web http=8080 web@198.18.250.96\nrs/web http=8080 web@198.18.250.96"})
+	for _, o := range c.put {
+		ensurePods(t, o)
+	}
+	b.cluster.apply(c)
+	b.start()
+	b.expectStatus(func() int { return b.ask1(first) }, http.StatusOK)
+}
+
+// ask1 returns the status of a plain request for a host.
+func (b *bed) ask1(host string) int {
+	return b.sendFrom("127.0.0.1", &expectation{request: request{method: "GET", host: host, target: "/"}}).status
+}
+
+// TestRates: the burst is admitted at once, and not one request more. What is counted
+// together is as the key says; what is refused does not count, and tells when to
+// come again.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+
+		b.ratedBed(t, limitedRoutes(), "free.rt.test")
+		long := strings.Repeat("x", 6000)
+		for _, line := range []string{
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200 pod=web resp:RateLimit-Policy="\"requests\";q=5;w=60" resp:RateLimit="\"requests\";r=4;t=12"`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200 remaining=0`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 429 again=12 remaining=0 body~"Too many requests."`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 429 again=12`,
+			`127.0.0.2 GET http://annotated.rt.test/ -> 200 remaining=4`,
+			`127.0.0.1 GET http://burst.rt.test/ -> 200 resp:RateLimit-Policy="\"requests\";q=3;w=10800"`,
+			`127.0.0.1 GET http://burst.rt.test/ -> 200 remaining=1`,
+			`127.0.0.1 GET http://burst.rt.test/ -> 200`,
+			`127.0.0.1 GET http://burst.rt.test/ -> 429 again=3600`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User=a -> 200`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:x-user=a -> 429`,
+			`127.0.0.2 GET http://byheader.rt.test/ h:X-User=a -> 429`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User=b -> 200`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User=` + long + `y -> 200`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User=` + long + `z -> 200`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User=` + long + `z -> 429`,
+			`127.0.0.1 GET http://byheader.rt.test/ -> 200`,
+			`127.0.0.1 GET http://byheader.rt.test/ -> 429`,
+			`127.0.0.1 GET http://byheader.rt.test/ h:X-User= -> 429`,
+			`127.0.0.2 GET http://byheader.rt.test/ -> 200`,
+			`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie="x=1; sid=a" -> 200`,
+			`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie="sid=a" -> 429`,
+			`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie="sid=b" -> 200`,
+			`127.0.0.1 GET http://bycookie.rt.test/ -> 200`,
+			`127.0.0.1 GET http://bycookie.rt.test/ -> 429`,
+			`127.0.0.1 GET http://byquery.rt.test/?k=a -> 200`,
+			`127.0.0.1 GET http://byquery.rt.test/?x=1&k=%61 -> 429`,
+			`127.0.0.1 GET http://byquery.rt.test/?k=b -> 200`,
+			`127.0.0.1 GET http://byquery.rt.test/?kk=b -> 200`,
+			`127.0.0.1 GET http://byquery.rt.test/ -> 429`,
+			`127.0.0.1 GET http://odd.rt.test/ h:X|Y~+'=a -> 200`,
+			`127.0.0.1 GET http://odd.rt.test/ h:X|Y~+'=a -> 429`,
+			`127.0.0.1 GET http://odd.rt.test/ h:X|Y~+'="a|b+c:d;%[src]" -> 200`,
+			`127.0.0.1 GET http://odd.rt.test/ h:X|Y~+'="a|b+c:d;%[src]" -> 429`,
+			`127.0.0.1 GET http://together.rt.test/ -> 200 resp:X-RateLimit-Limit=2 resp:X-RateLimit-Remaining=1 resp:RateLimit= resp:RateLimit-Policy=`,
+			`127.0.0.2 GET http://together.rt.test/ -> 200 resp:X-RateLimit-Remaining=0`,
+			`127.0.0.3 GET http://together.rt.test/ -> 503 again=1800 resp:X-RateLimit-Remaining=0`,
+			`127.0.0.1 GET http://byhost.rt.test/ -> 200 resp:RateLimit= resp:X-RateLimit-Limit=`,
+			`127.0.0.2 GET http://byhost.rt.test/ -> 429 again=3600 resp:RateLimit= resp:X-RateLimit-Limit=`,
+			`127.0.0.2 GET http://byhost.rt.test:80/ -> 429`,
+			`127.0.0.2 GET http://exempt.rt.test/ -> 200 resp:RateLimit=`,
+			`127.0.0.2 GET http://exempt.rt.test/ -> 200`,
+			`127.0.3.7 GET http://exempt.rt.test/ -> 200`,
+			`127.0.3.7 GET http://exempt.rt.test/ -> 200`,
+			`127.0.2.7 GET http://exempt.rt.test/ -> 200`,
+			`127.0.2.7 GET http://exempt.rt.test/ -> 429`,
+			`127.0.0.1 GET http://dry.rt.test/ -> 200 remaining=0`,
+			`127.0.0.1 GET http://dry.rt.test/ -> 200 remaining=0`,
+			`127.0.0.1 GET http://dry.rt.test/ -> 200 remaining=0`,
+			`127.0.0.1 GET http://two.rt.test/ h:X-User=a -> 200 remaining=1`,
+			`127.0.0.1 GET http://two.rt.test/ h:X-User=a -> 200 remaining=0`,
+			`127.0.0.1 GET http://two.rt.test/ h:X-User=a -> 429 again=1800`,
+			`127.0.0.1 GET http://two.rt.test/ h:X-User=b -> 200 remaining=0`,
+			`127.0.0.1 GET http://two.rt.test/ h:X-User=c -> 429 again=1200`,
+			`127.0.0.9 GET http://two.rt.test/ h:X-User=b -> 200`,
+			`127.0.0.9 GET http://two.rt.test/ h:X-User=b -> 429`,
+			`127.0.0.1 GET http://shared-a.rt.test/ -> 200`,
+			`127.0.0.1 GET http://shared-a.rt.test/ -> 429`,
+			`127.0.0.1 GET http://shared-b.rt.test/ -> 200`,
+			`127.0.0.1 GET http://ranks.rt.test/ -> 200`,
+			`127.0.0.2 GET http://ranks.rt.test/ -> 200`,
+			`127.0.0.2 GET http://ranks.rt.test/ -> 429`,
+			`127.0.0.3 GET http://ranks.rt.test/ -> 429`,
+			`127.0.0.1 GET http://refills.rt.test/ -> 200`,
+			`127.0.0.1 GET http://refills.rt.test/ -> 429 again=1`,
+		} {
+			b.expectCounted(line)
+		}
+		b.eventually("half a second later there is one more", func() error {
+			if got := b.ask1("refills.rt.test"); got != http.StatusOK {
+				return fmt.Errorf("status %d", got)
+			}
+			return nil
+		})
+		b.changeRate(t, version)
+	})
+}
+
+// expectCounted checks a line that begins with the address of a client.
+func (b *bed) expectCounted(line string) {
+	b.t.Helper()
+	source, text, _ := strings.Cut(line, " ")
+	e, err := parseLine(strings.ReplaceAll(text, `\"`, "\x00"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	res := b.sendFrom(source, e)
+	var words [][2]string
+	for _, w := range e.want {
+		switch w[0] {
+		case "again": // seconds, of which some may have passed
+			want, _ := strconv.Atoi(w[1])
+			if got, err := strconv.Atoi(res.header.Get("Retry-After")); err != nil || got > want || got < want-10 {
+				b.t.Errorf("%s: Retry-After %q, want %d", line, res.header.Get("Retry-After"), want)
+			}
+		case "remaining":
+			if got := res.header.Get("RateLimit"); !strings.Contains(got, ";r="+w[1]+";") {
+				b.t.Errorf("%s: RateLimit %q", line, got)
+			}
+		default:
+			words = append(words, [2]string{w[0], strings.ReplaceAll(w[1], "\x00", `"`)})
+		}
+	}
+	e.want = words
+	pod := ""
+	if res.pod != nil {
+		pod = "web"
+	}
+	if err := e.check(res, pod, nil); err != nil {
+		b.t.Errorf("%.200s: %v", line, err)
+	}
+}
+
+// changeRate changes limits, which is live at once and no reload where HAProxy has
+// no need for it.
+func (b *bed) changeRate(t *testing.T, version string) {
+	b.t.Helper()
+	before := b.reloads()
+	b.apply(objectsChange(t, ratedRoute("annotated", `fairlead.dev/limit: "1000/s"`, "")))
+	for range 20 {
+		b.expectCounted(`127.0.0.1 GET http://annotated.rt.test/ -> 200`)
+	}
+	b.apply(objectsChange(t, ratedRoute("annotated", `fairlead.dev/limit: "2/h"`, "")))
+	for _, want := range []int{200, 200, 429} {
+		b.expectCounted(fmt.Sprintf(`127.0.0.1 GET http://annotated.rt.test/ -> %d`, want))
+	}
+	b.apply(objectsChange(t, ratedRoute("annotated", "", "")))
+	b.expectCounted(`127.0.0.1 GET http://annotated.rt.test/ -> 200 resp:RateLimit=`)
+	if got := b.reloads() - before; got != 0 {
+		b.t.Errorf("%d reloads of HAProxy %s", got, version)
+	}
+}
+
+// TestRatesRace: where several threads count the same key, no more are admitted than
+// the burst has. A thread that is stopped between looking and counting changes nothing.
+func TestRatesRace(t *testing.T) {
+	t.Parallel()
+	const threads, burst, requests = 4, 20, 400
+	b := newBed(t, "haproxy", newMemory())
+	ic := &operatorv1.IngressController{}
+	ic.Spec.TuningOptions.ThreadCount = threads
+	b.controller.Store(ic)
+	b.ratedBed(t, ratedRoute("raced", "", hourly(burst, ""))+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
+	var admitted atomic.Int32
+	var running sync.WaitGroup
+	for range 16 {
+		running.Go(func() {
+			for range requests / 16 {
+				if b.ask1("raced.rt.test") == http.StatusOK {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := admitted.Load(); n < burst-threads || n > burst {
+		t.Errorf("%d requests of a burst of %d were admitted by %d threads", n, burst, threads)
+	}
+}
+
+// TestConcurrent: so many requests with the same key at a time, and one more is
+// refused. Those with another key do not notice.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+		b.ratedBed(t, ratedRoute("once", "", `concurrent: {count: 1, key: {type: Header, name: X-User}, status: 503}`)+"---\n"+
+			ratedRoute("address", "", `concurrent: {count: 1}`)+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
+		status := func(host, user, target string) int {
+			e := &expectation{request: request{method: "GET", host: host + ".rt.test", target: target}}
+			if user != "" {
+				e.request.header = []string{"X-User: " + user}
+			}
+			return b.sendFrom("127.0.0.1", e).status
+		}
+		for _, test := range []struct {
+			host, user string
+			refused    int
+		}{{"once", "a", 503}, {"once", "", 503}, {"address", "a", 429}} {
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(stopped)
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						status(test.host, test.user, "/?sleep=2s")
+					}
+				}
+			}()
+			b.expectStatus(func() int { return status(test.host, test.user, "/") }, test.refused)
+			if test.host == "once" {
+				if got := status(test.host, "other", "/"); got != http.StatusOK {
+					t.Errorf("another key: %d", got)
+				}
+			}
+			close(stop)
+			<-stopped
+			b.expectStatus(func() int { return status(test.host, test.user, "/") }, http.StatusOK)
+		}
+	})
+}
+
+// TestRatesFlood: a flood of keys to the Route of one namespace does not make HAProxy
+// forget what it counts for another one, and still counts by itself. Of IPv6
+// addresses the bits count that the key says.
+func TestRatesFlood(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		const keys = 300
+		b := newBed(t, version, newMemory())
+		b.limitKeys = keys
+		ic := &operatorv1.IngressController{}
+		ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
+			Type: operatorv1.NodePortServiceStrategyType, NodePort: &operatorv1.NodePortStrategy{Protocol: operatorv1.ProxyProtocol},
+		}
+		b.controller.Store(ic)
+		c := parseStep(t, map[string]string{"services": "rt/web http=8080 web@198.18.250.96\nrs/web http=8080 web@198.18.250.96", "in.yaml": ratedRoute("victim", "", hourly(1, "")) + "---\n" +
+			ratedRoute("wide", "", hourly(1, "key: {type: Address, ipv6Prefix: 56}")) + "---\n" +
+			"kind: Route\nmetadata: {namespace: rs, name: flooded, annotations: {fairlead.dev/limit: \"1/h\", fairlead.dev/limit-key: \"header:X-Key\"}}\nspec: {host: flooded.rt.test, to: {kind: Service, name: web}}\n"})
+		for _, o := range c.put {
+			ensurePods(t, o)
+		}
+		b.cluster.apply(c)
+		b.start()
+		get := func(host, family, source, key string) int {
+			conn, err := b.dialFrom("127.0.0.9", b.http)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(clientTimeout))
+			if _, err := fmt.Fprintf(conn, "PROXY %s %s %s 4444 80\r\nGET / HTTP/1.1\r\nHost: %s.rt.test\r\nX-Key: %s\r\nConnection: close\r\n\r\n",
+				family, source, map[string]string{"TCP4": "203.0.113.1", "TCP6": "2001:db8::1"}[family], host, key); err != nil {
+				t.Fatal(err)
+			}
+			var out response
+			out.read(conn, "GET")
+			return out.status
+		}
+		b.expectStatus(func() int { return get("victim", "TCP4", "198.51.100.1", "") }, http.StatusOK)
+		for _, test := range []struct {
+			source string
+			want   int
+		}{
+			{"2001:db8:1:100::1", 200}, {"2001:db8:1:1ff:1::", 429}, {"2001:db8:1:200::1", 200}, {"2001:db8:1:2ff:1::", 429},
+		} {
+			if got := get("wide", "TCP6", test.source, ""); got != test.want {
+				t.Errorf("%s: %d, want %d", test.source, got, test.want)
+			}
+		}
+		if got := get("victim", "TCP6", "2001:db8:1:100::1", ""); got != http.StatusOK {
+			t.Errorf("a network of 64 bits: %d", got)
+		}
+		if got := get("victim", "TCP6", "2001:db8:1:1ff::1", ""); got != http.StatusOK {
+			t.Errorf("another network of 64 bits: %d", got)
+		}
+		for i := range 2 * keys {
+			if got := get("flooded", "TCP4", "198.51.100.2", fmt.Sprint("key", i)); got != http.StatusOK {
+				t.Fatalf("key %d: %d", i, got)
+			}
+		}
+		if got := get("victim", "TCP4", "198.51.100.1", ""); got != http.StatusTooManyRequests {
+			t.Errorf("after %d keys of another namespace's route: %d", 2*keys, got)
+		}
+		// Where a flood overflows, its own keys are still counted.
+		if got := get("flooded", "TCP4", "198.51.100.2", fmt.Sprint("key", 2*keys-1)); got != http.StatusTooManyRequests {
+			t.Errorf("the last key once more: %d", got)
+		}
+	})
+}
