@@ -79,6 +79,14 @@ func TestPolicyRules(t *testing.T) {
 		{"origins", "  cors: {origins: ['https://*.example.com']}", "  cors: {origins: ['https://*.*.example.com']}", "spec.cors.origins"},
 		{"duration", "  timeouts: {response: 5s}", "  timeouts: {response: 5 s}", "spec.timeouts.response"},
 		{"percent", "  log: {percent: 0}", "  log: {percent: 101}", "spec.log.percent"},
+		{"authentication", "  authentication: {basic: {secret: users}}", "  authentication: {}", "spec.authentication"},
+		{"no failing open", "  authentication: {external: {service: {name: a, port: 8080}}}", "  authentication: {external: {service: {name: a}, failure: Open}}", "failure"},
+		{"TLS of an auth server", "  authentication: {external: {service: {name: a, port: http, tls: true}, caSecret: c}}", "  authentication: {external: {service: {name: a, tls: true}}}", "service.tls needs caSecret"},
+		{"header of an auth server", "  authentication: {external: {service: {name: a}, responseHeaders: [X-User]}}", "  authentication: {external: {service: {name: a}, responseHeaders: ['X User']}}", "spec.authentication.external.responseHeaders"},
+		{"realm", "  authentication: {basic: {secret: a, realm: The shop}}", `  authentication: {basic: {secret: a, realm: "a\nb"}}`, "spec.authentication.basic.realm"},
+		{"Secret", "  authentication: {basic: {secret: a.b-c}}", "  authentication: {basic: {secret: ../a}}", "spec.authentication.basic.secret"},
+		{"issuers", "  authentication: {jwt: {issuers: [{issuer: a, secret: b}]}}", "  authentication: {jwt: {issuers: [{issuer: a, secret: b}, {issuer: a, secret: c}]}}", "spec.authentication.jwt.issuers"},
+		{"no shared keys", "  authentication: {jwt: {issuers: [{issuer: a, secret: b, algorithms: [ES256]}]}}", "  authentication: {jwt: {issuers: [{issuer: a, secret: b, algorithms: [none]}]}}", "spec.authentication.jwt.issuers[0].algorithms"},
 		{"unknown field", "  access: {deny: [10.0.0.1]}", "  access: {denied: [10.0.0.1]}", "denied"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

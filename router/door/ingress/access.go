@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/policy"
@@ -20,7 +21,7 @@ func ExternalSecrets(routes []*routev1.Route) []string {
 		if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil && t.ExternalCertificate.Name != "" {
 			names = append(names, t.ExternalCertificate.Name)
 		}
-		if name := r.Annotations[policy.AnnotationBasicSecret]; name != "" {
+		if name := r.Annotations[policy.AnnotationBasicSecret]; len(validation.IsDNS1123Subdomain(name)) == 0 {
 			names = append(names, name)
 		}
 	}

@@ -15,18 +15,19 @@ import (
 
 // What to write instead of annotations that are not carried over.
 const (
-	insteadRoute      = "write a Route in place of the Ingress: it has spec.httpHeaders, alternateBackends and the like"
-	insteadHeaders    = "write a Route, whose spec.httpHeaders sets headers"
-	insteadController = "spec.tuningOptions, spec.tlsSecurityProfile and spec.logging of the IngressController say it for all Routes"
-	insteadNothing    = "Fairlead has no such feature"
-	insteadPod        = "Fairlead has no such feature; let the application answer so"
-	insteadAuth       = "Fairlead asks nobody who a client is; put an authenticating proxy before the pods"
-	insteadCookie     = "the cookie is HttpOnly, ends with the session and is for the whole host"
-	insteadDeny       = "Fairlead has lists of who is admitted only: " + api.AnnotationAllowlist
-	insteadSnippet    = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
-	insteadCA         = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
-	insteadHeaderList = "lists are of the address that the connection, or the PROXY protocol, tells"
-	insteadRewrite    = "the rest of the path is kept behind the target"
+	insteadRoute       = "write a Route in place of the Ingress: it has spec.httpHeaders, alternateBackends and the like"
+	insteadHeaders     = "write a Route, whose spec.httpHeaders sets headers"
+	insteadController  = "spec.tuningOptions, spec.tlsSecurityProfile and spec.logging of the IngressController say it for all Routes"
+	insteadNothing     = "Fairlead has no such feature"
+	insteadPod         = "Fairlead has no such feature; let the application answer so"
+	insteadAuth        = "replace it by fairlead.dev/basic-secret for passwords, or fairlead.dev/auth-url for an auth server"
+	insteadCertificate = "client certificates are asked for by a whole IngressController; put an authenticating proxy before the pods"
+	insteadCookie      = "the cookie is HttpOnly, ends with the session and is for the whole host"
+	insteadDeny        = "Fairlead has lists of who is admitted only: " + api.AnnotationAllowlist
+	insteadSnippet     = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
+	insteadCA          = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
+	insteadHeaderList  = "lists are of the address that the connection, or the PROXY protocol, tells"
+	insteadRewrite     = "the rest of the path is kept behind the target"
 )
 
 // vendorTable returns what becomes of one controller's annotations.
@@ -74,8 +75,8 @@ func nginxTable() map[string]vendorAnnotation {
 		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
 		affinity-mode affinity-canary-behavior enable-access-log enable-rewrite-log limit-burst-multiplier`)
 	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "auth-type auth-secret auth-url auth-snippet")
-	add(t, vendorAnnotation{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
-	add(t, vendorAnnotation{instead: insteadAuth, protects: enabled, host: true}, "auth-tls-verify-client")
+	add(t, vendorAnnotation{instead: insteadCertificate, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
+	add(t, vendorAnnotation{instead: insteadCertificate, protects: enabled, host: true}, "auth-tls-verify-client")
 	add(t, vendorAnnotation{instead: insteadAuth, protects: enabled}, "enable-global-auth")
 	add(t, vendorAnnotation{instead: insteadAuth}, `auth-secret-type auth-realm auth-signin auth-signin-redirect-param auth-response-headers auth-method
 		auth-proxy-set-headers auth-request-redirect auth-always-set-cookie auth-cache-key auth-cache-duration auth-keepalive auth-keepalive-share-vars
@@ -155,7 +156,7 @@ func haproxyIngressTable() map[string]vendorAnnotation {
 	add(t, vendorAnnotation{instead: insteadHeaderList, protects: always}, "allowlist-source-header")
 	add(t, vendorAnnotation{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
 	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "auth-secret auth-url oauth")
-	add(t, vendorAnnotation{instead: insteadAuth, protects: always, host: true}, "auth-tls-secret")
+	add(t, vendorAnnotation{instead: insteadCertificate, protects: always, host: true}, "auth-tls-secret")
 	add(t, vendorAnnotation{instead: insteadAuth}, `auth-realm auth-method auth-signin auth-headers-request auth-headers-succeed auth-headers-fail oauth-uri-prefix
 		oauth-headers auth-tls-verify-client auth-tls-cert-header auth-tls-error-page auth-tls-strict`)
 	add(t, vendorAnnotation{instead: insteadDeny, protects: always}, "denylist-source-range")
