@@ -227,8 +227,8 @@ func rotatesCanary(t *testing.T, c client.Client) {
 	port("8443-tcp")
 }
 
-// TestCanaryOff: without an image there is no canary, what is left of one goes,
-// and what belongs to somebody else stays.
+// TestCanaryOff: without an image there is no canary, the objects of a former one are
+// deleted, and those of other owners stay.
 func TestCanaryOff(t *testing.T) {
 	c := newClient(t)
 	left := &corev1.Service{
@@ -251,7 +251,7 @@ func TestCanaryOff(t *testing.T) {
 	eventually(t, func() error { return gone(c, canaryKey("ingress-canary"), &corev1.Service{}) })
 	eventually(t, func() error { return wantCondition(c, "default", "Admitted", operatorv1.ConditionTrue, "") })
 	if err := get(t, c, canaryKey("canary"), other); err != nil {
-		t.Errorf("somebody's Route of that name: %v", err)
+		t.Errorf("another owner's Route of that name: %v", err)
 	}
 	if err := wantCondition(c, "default", canaryOK, operatorv1.ConditionUnknown, ""); err == nil {
 		t.Error("there is a condition of a canary that is switched off")

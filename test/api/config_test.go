@@ -147,7 +147,7 @@ spec:
 }
 
 // TestServiceMonitor: where there are ServiceMonitors, each IngressController
-// has one, and what somebody changes is put right with the next change.
+// has one, and changes by others are reverted with the next change.
 func TestServiceMonitor(t *testing.T) {
 	c, log := startOperator(t)
 	eventually(t, func() error {

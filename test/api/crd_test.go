@@ -130,7 +130,7 @@ func TestIngressControllerFrozenFields(t *testing.T) {
 	}
 }
 
-// TestCRDsAreGenerated fails if somebody edited a generated file.
+// TestCRDsAreGenerated fails if a generated file was edited.
 func TestCRDsAreGenerated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -140,7 +140,7 @@ func waitsForTheOlder(t *testing.T, c client.Client, n nameserver.Server) {
 	condition("twice-1", "True", "ProviderSuccess")
 	n.Want(t, "twice.example.com.", mdns.TypeA, "198.18.77.22")
 
-	// A name of somebody else stays as it is.
+	// A name of another owner stays as it is.
 	taken := &iov1.DNSRecord{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.OperatorNamespace, Name: "taken"},
 		Spec:       iov1.DNSRecordSpec{DNSName: "taken.example.com.", RecordType: iov1.ARecordType, Targets: []string{"198.18.77.23"}, RecordTTL: 30, DNSManagementPolicy: iov1.ManagedDNS},

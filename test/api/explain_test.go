@@ -84,7 +84,7 @@ func TestExplainCluster(t *testing.T) {
 	has(e, "those of namespace "+ns+" were read")
 	has(e, "selectors and settings of router default are not known")
 
-	// Somebody who may only see Routes learns which route it is.
+	// A user who may only list Routes learns which route it is.
 	bind(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "visitor"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{routev1.GroupName}, Resources: []string{"routes"}, Verbs: []string{"list"}},
 	}}, ns, "explain-visitor")

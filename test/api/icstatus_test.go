@@ -14,8 +14,8 @@ import (
 	names "github.com/fairlead/fairlead/api"
 )
 
-// TestDefaultComesBack: what was deleted by mistake is back as soon as it is
-// gone, unless the namespace says that there shall be none.
+// TestDefaultComesBack: a default IngressController that was deleted by mistake is
+// created again, unless the namespace says that there must be none.
 func TestDefaultComesBack(t *testing.T) {
 	c, _ := startOperator(t)
 	ic := &operatorv1.IngressController{}

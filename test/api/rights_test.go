@@ -70,8 +70,8 @@ func TestRouterRights(t *testing.T) {
 	}
 }
 
-// TestOperatorGivesNoClusterRights: whoever has the operator's token cannot make
-// roles of the cluster with it.
+// TestOperatorGivesNoClusterRights: the operator's token cannot create roles of the
+// cluster.
 func TestOperatorGivesNoClusterRights(t *testing.T) {
 	newClient(t)
 	config, err := server.RESTConfig()

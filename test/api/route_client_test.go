@@ -180,7 +180,7 @@ func refusal(err error, texts ...string) error {
 	return nil
 }
 
-// ingressDomain makes the IngressController "default" anew, which asks for one
+// ingressDomain creates the IngressController "default" again, which asks for one
 // domain and was given another by its operator; either may be empty.
 func ingressDomain(t *testing.T, admin client.Client, asked, given string) {
 	t.Helper()

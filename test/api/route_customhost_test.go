@@ -19,7 +19,7 @@ const (
 	noCertificate = "you do not have permission to set certificate fields on the route"
 )
 
-// users are who tries each change: those without permission on
+// users try each change: those without permission on
 // routes/custom-host, with "create" (the roles admin and edit), with "update", and with both.
 type users map[string]client.Client
 

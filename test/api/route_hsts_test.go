@@ -30,7 +30,7 @@ spec:
 `
 
 // TestRequiredHSTS installs config/required-hsts. Not parallel, because its
-// policy is for all Routes, and nobody may write one until it is in force.
+// policy is for all Routes, and no test may write one until it is in force.
 func TestRequiredHSTS(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the API server needs half a minute to see a new kind")

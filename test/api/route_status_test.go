@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestRouteStatus: who writes a status changes nothing but the status, whose
-// content is nobody's business but the routers'.
+// TestRouteStatus: a write to the status changes nothing but the status, and the API
+// server does not judge its content.
 func TestRouteStatus(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

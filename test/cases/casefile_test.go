@@ -47,7 +47,7 @@ var kinds = map[string]func() metav1.Object{
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
 }
 
-// loadCases reads all cases, each anew, so that runs share no object.
+// loadCases reads all cases each time, so that runs share no object.
 func loadCases(t *testing.T) []*testCase {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")

@@ -87,7 +87,7 @@ func clone(o metav1.Object) metav1.Object {
 	panic(fmt.Sprintf("clone of a %T", o))
 }
 
-// equalsFull compares the incremental result with computing everything anew,
+// equalsFull compares the incremental result with computing everything from scratch,
 // as the next process of the router would with what this one keeps for it.
 func (c *core) equalsFull(t testing.TB) error {
 	t.Helper()

@@ -94,7 +94,7 @@ func denyList(r *routev1.Route, client string) (has, readable bool) {
 }
 
 // limitOf returns a limit that a version asks for, 0 for none, and -1 for one
-// that nobody can read.
+// that cannot be read.
 func limitOf(r *routev1.Route, name string) int {
 	const on = "haproxy.router.openshift.io/rate-limit-connections"
 	switch r.Annotations[on] {

@@ -42,11 +42,11 @@ var drifts = []struct {
 	{"a server deleted", false, []string{"set server BACKEND/SERVER state maint", "wait 2s srv-removable BACKEND/SERVER", "del server BACKEND/SERVER"}},
 	{"a certificate's line deleted", false, []string{"del ssl crt-list DIR/crt.list CERT"}},
 	{"a certificate added", false, []string{"new ssl cert /rogue.pem"}},
-	{"a certificate of somebody else's for a new name", false, []string{
+	{"another program's certificate for a new name", false, []string{
 		"new ssl cert /rogue.pem", "set ssl cert /rogue.pem <<%E%\nPEM%E%", "commit ssl cert /rogue.pem",
 		"add ssl crt-list DIR/crt.list <<\n/rogue.pem rogue.f.test\n",
 	}},
-	{"a certificate of somebody else's for a name that has one", false, []string{
+	{"another program's certificate for a name that has one", false, []string{
 		"new ssl cert /rogue.pem", "set ssl cert /rogue.pem <<%E%\nPEM%E%", "commit ssl cert /rogue.pem",
 		"add ssl crt-list DIR/crt.list <<\n/rogue.pem edge.f.test\n",
 	}},

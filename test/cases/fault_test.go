@@ -176,7 +176,7 @@ func parentOf(t *testing.T, pid int) int {
 }
 
 // TestRestartEngine ends the router's own process, as far as HAProxy is
-// concerned, and starts it anew: it adopts what runs.
+// concerned, and starts it again: it adopts what runs.
 func TestRestartEngine(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		b, k := sampleBed(t, version)

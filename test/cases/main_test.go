@@ -20,8 +20,8 @@ const (
 )
 
 // TestMain runs the tests once more in network, process and mount namespaces
-// of their own: listeners, HAProxy and the addresses of pods are then seen by
-// nobody else, and vanish with the test however it ends.
+// of their own: no other process sees its listeners, HAProxy and the addresses of
+// pods, and they vanish with the test however it ends.
 func TestMain(m *testing.M) {
 	if runAgentWorker() {
 		return

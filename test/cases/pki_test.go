@@ -165,7 +165,7 @@ func storedKey(t testing.TB, file string) crypto.Signer {
 }
 
 // pem joins blocks: "cert:NAME", "key:NAME", "ca:NAME", "old:NAME" for a key in
-// the form of its kind, "text" and "other" for what is none of these.
+// the form of its kind, "text" and "other" for blocks of other kinds.
 func (a *authority) pem(t testing.TB, words string) string {
 	t.Helper()
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 
 // refuser is a HAProxy that refuses files with a backend of a route named
 // "poison" or with an annotation of this test, as a real one would refuse
-// something that nobody has thought of. It spoils the files, so that what
+// something unforeseen. It spoils the files, so that what
 // refuses them, and says why, is HAProxy itself, at its start and, since the
 // master starts again by the name it was called, at reloads as well. If two
 // routes meet that are bad together, it spoils a line of no route.

@@ -49,7 +49,7 @@ func (u *universe) route() *routev1.Route {
 		CreationTimestamp: metav1.Unix(int64(u.IntN(4)), 0),
 	}}
 	if u.IntN(3) == 0 {
-		r.UID = types.UID(fmt.Sprintf("fresh-%d", u.uids)) // deleted and made anew
+		r.UID = types.UID(fmt.Sprintf("fresh-%d", u.uids)) // deleted and created again
 	}
 	r.Spec.Host, r.Spec.Path = pick(u, someHosts), pick(u, somePaths)
 	if u.IntN(4) == 0 {
@@ -158,7 +158,7 @@ func newUniverse(t *testing.T) *universe {
 }
 
 // TestIncremental compares, after every change of long random sequences, the
-// incremental state with that of computing everything anew. HAProxy refuses
+// incremental state with that of computing everything from scratch. HAProxy refuses
 // some of what it is given.
 func TestIncremental(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,8 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 )
 
-// TestOddRequests: what is no proper request gets a proper answer, or none, and
-// never a page of somebody's pod.
+// TestOddRequests: a malformed request gets a well-formed answer, or none, and never
+// a page of a pod.
 func TestOddRequests(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {

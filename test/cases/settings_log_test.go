@@ -11,8 +11,8 @@ import (
 )
 
 // TestSettingsLogLines: each request is one line, with what is captured of it,
-// and a passthrough connection is one; a connection without a request is none
-// where it shall be ignored.
+// and so is a passthrough connection. A connection without a request has no line
+// where the IngressController ignores empty requests.
 func TestSettingsLogLines(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {

@@ -121,7 +121,7 @@ func TestSettingsClientTLS(t *testing.T) {
 			})
 		}
 		policy(operatorv1.ClientCertificatePolicyRequired)
-		status("without a CA nobody gets in", good.servable, "")
+		status("without a CA no client gets in", good.servable, "")
 		b.expectLine("GET http://plain.set.test/ -> 200")
 
 		b.flags.ClientCA = ca.certPEM
@@ -154,7 +154,7 @@ func TestSettingsClientTLS(t *testing.T) {
 
 		b.flags.ClientCA = "broken"
 		policy(operatorv1.ClientCertificatePolicyRequired)
-		status("a broken CA admits nobody", good.servable, "")
+		status("a broken CA admits no client", good.servable, "")
 		b.expectLine("GET http://plain.set.test/ -> 200")
 	})
 }

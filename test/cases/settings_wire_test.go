@@ -15,7 +15,7 @@ import (
 )
 
 // TestSettingsProxyProtocol: with it the address in the header is the
-// client's, and without the header nobody is served.
+// client's, and without the header no client is served.
 func TestSettingsProxyProtocol(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {

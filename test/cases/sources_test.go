@@ -279,7 +279,7 @@ func TestSourcesProxyProtocol(t *testing.T) {
 			t.Errorf("another client: %v", err)
 		}
 		if err := ask("127.0.0.8", "203.0.113.9"); err == nil {
-			t.Error("what is no load balancer may claim an address")
+			t.Error("a client that is no load balancer may claim an address")
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (l layout) network6(host string) []string {
 	if host == controlPlane {
 		card = "lan"
 	}
-	// Nobody else has these addresses: there is nothing to detect.
+	// No other host has these addresses: there is nothing to detect.
 	lines := []string{"addr add " + l.address6(host).String() + "/64 dev " + card + " nodad"}
 	if host != controlPlane {
 		lines = append(lines, "route add default via "+l.address6(controlPlane).String())

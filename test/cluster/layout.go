@@ -51,7 +51,7 @@ func (l layout) address(host string) netip.Addr {
 	}
 }
 
-// firstFree and lastFree are the last bytes of what load balancers may use: on the LAN, and nobody else's.
+// firstFree and lastFree are the last bytes of what load balancers may use: on the LAN, and not used by hosts.
 const firstFree, lastFree = 200, 250
 
 func (l layout) addressRange() string { return fmt.Sprintf("%s-%s", l.lan(firstFree), l.lan(lastFree)) }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// certificateAge is long enough for a cluster that somebody forgot to stop.
+// certificateAge is long enough for a cluster that was not stopped.
 const certificateAge = 365 * 24 * time.Hour
 
 // authority signs the certificates of one cluster and writes them into its folder.

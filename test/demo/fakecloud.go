@@ -42,7 +42,7 @@ func (d *demo) cloudState(ctx context.Context) (cloudState, error) {
 	return s, nil
 }
 
-// orphans are what nobody but our load balancers needs. The group "nodes" is
+// orphans are the objects that only our load balancers need. The group "nodes" is
 // the machines', and only rules in it would be ours.
 func (s cloudState) orphans() []string {
 	var list []string

@@ -134,7 +134,7 @@ func (d *demo) acts() []act {
 		{"A weighted Route: 80 to 20", false, d.weightedRoute},
 		{"A passthrough Route: TLS ends in the pod", false, d.passthroughRoute},
 		{"An Ingress with TLS", false, d.ingress},
-		{"A host that nobody claimed", false, d.unknownHost},
+		{"A host that no Route claims", false, d.unknownHost},
 		{"A new Route goes live", false, d.newRoute},
 		{"A node loses power", false, d.failover},
 		{"HAProxy's own statistics", false, d.statistics},

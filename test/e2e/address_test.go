@@ -180,7 +180,7 @@ func TestAddressMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := wait.Poll{Limit: 30 * time.Second, Every: wait.Slowly}.Until(t.Context(), "no node answers for the address", func() error {
-			// arping fails where nobody answers, as it should be here.
+			// arping fails if no host answers, as it should be here.
 			out, _ := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "1", "-w", "1", "-i", "eth0", echo.Address)
 			if strings.TrimSpace(out) != "" {
 				return fmt.Errorf("%s still answers: %s", echo.Address, out)

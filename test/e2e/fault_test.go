@@ -58,8 +58,8 @@ func TestKillRouter(t *testing.T) {
 }
 
 // TestCrashRouter kills the process that does the router's work in every pod
-// at once. The first process of the container starts it again, and nobody
-// notices.
+// at once. The first process of the container starts it again, and no request
+// fails.
 func TestCrashRouter(t *testing.T) {
 	p := installed(t)
 	b := startProbe(t, p, plainHost)
@@ -181,8 +181,8 @@ func TestKillAPIServer(t *testing.T) {
 	b.report(t, 0)
 }
 
-// TestBadRoute applies a Route with a broken certificate: it is told so, and
-// nobody else notices.
+// TestBadRoute applies a Route with a broken certificate: its status says so, and
+// other Routes are served as before.
 func TestBadRoute(t *testing.T) {
 	p := installed(t)
 	b := startProbe(t, p, plainHost)

@@ -92,8 +92,8 @@ func (c *Cloud) Heal() {
 	c.faults, c.cut = nil, nil
 }
 
-// CutAfter lets n more changes succeed. After that no call arrives any more,
-// until Heal: to who calls it is as if it had been ended there.
+// CutAfter lets n more changes succeed. After that no call arrives until Heal, as if
+// the caller had been ended there.
 func (c *Cloud) CutAfter(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ type Call struct {
 	Time    time.Time
 	Service string
 	Action  string
-	// AccessKey is who signed it; empty if nobody did.
+	// AccessKey is that of the signature; empty if the call is not signed.
 	AccessKey string
 	// Params are the parameters of the Query protocols.
 	Params map[string]string

@@ -23,7 +23,7 @@ const (
 	maxRouterMemory, maxHAProxyMemory = 2.0, 1.5
 )
 
-// TestOneTenant: what one tenant, client and neighbour do harms nobody else.
+// TestOneTenant: one hostile tenant, client and neighbour harm no other.
 func TestOneTenant(t *testing.T) {
 	if installed == nil {
 		t.Skip(skipped)

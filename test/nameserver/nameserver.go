@@ -29,7 +29,7 @@ const (
 )
 
 // Server is a DNS server that serves example.com and child.example.com, which the key
-// "fairlead" may update, and fixed.example.com, which nobody may.
+// "fairlead" may update, and fixed.example.com, which no key may.
 type Server struct {
 	// Address is host and port.
 	Address string

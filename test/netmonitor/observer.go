@@ -108,7 +108,7 @@ func (s *observer) listen(ctx context.Context, wg *sync.WaitGroup) error {
 	}
 	wg.Go(func() { s.tracer.run(ctx) })
 	addresses := slices.Collect(maps.Keys(s.wanted))
-	if len(addresses) == 0 && s.target.Addr().Is4() { // nobody answers for it; but what is asked is heard
+	if len(addresses) == 0 && s.target.Addr().Is4() { // no host answers for it, but requests are recorded
 		addresses = []netip.Addr{s.target.Addr()}
 	}
 	if len(addresses) == 0 {

@@ -31,7 +31,7 @@ const (
 func portOf(n int64) uint16 { return uint16(firstPort + n%ports) }
 
 // Answering returns the cards that answer now, within the time to wait, for an
-// address on the cluster's LAN. Nobody but the caller learns of the answers.
+// address on the cluster's LAN. Only the caller sees the answers.
 func Answering(c *cluster.Cluster, address string, wait time.Duration) (cards []string, err error) {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {

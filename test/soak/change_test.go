@@ -43,7 +43,7 @@ func changes() []change {
 	}
 	return []change{
 		{"delete", 7, quiet(func(_ *dice, s *state) { s.exists = false })},
-		{"create anew", 5, quiet(func(*dice, *state) {})},
+		{"create again", 5, quiet(func(*dice, *state) {})},
 		{"host", 6, (*dice).host},
 		{"path", 8, quiet((*dice).path)},
 		{"termination", 10, (*dice).termination},

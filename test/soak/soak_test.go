@@ -351,6 +351,6 @@ func (b *bed) reloads(t *testing.T, u *usage) {
 		t.Errorf("%d reloads, %d HAProxy processes; none was needed", n, u.processes())
 	}
 	if n := m["fairlead_router_drift_total"]; n != 0 {
-		t.Errorf("the router repaired %.0f differences, but nobody else changed HAProxy", n)
+		t.Errorf("the router repaired %.0f differences, but no other program changed HAProxy", n)
 	}
 }

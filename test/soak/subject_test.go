@@ -144,7 +144,7 @@ func (c *changer) step(ctx context.Context, s *subject) error {
 		return err
 	}
 	c.kinds[kind.name]++
-	if kind.name == "create anew" {
+	if kind.name == "create again" {
 		gone := old.clone()
 		gone.exists = false
 		s.begin(gone)

@@ -22,7 +22,7 @@ import (
 
 const (
 	// docsRange and bgpRange are the addresses for Services in docs/lb/bgp.md and
-	// here: the last /24 that a test cluster may have, and so on nobody's network.
+	// here: the last /24 that a test cluster may have, and so on no network of a host.
 	docsRange = "192.168.77.0/24"
 	bgpRange  = "198.19.255.0/24"
 )
@@ -131,7 +131,7 @@ func servers(t *testing.T, p *install.Product, address string, requests int) map
 	return by
 }
 
-// request starts a monitor of requests only: nobody answers ARP for an address
+// requests starts a monitor of requests only: no host answers ARP for an address
 // that is announced by BGP.
 func requests(t *testing.T, p *install.Product, address string) *netmonitor.Monitor {
 	t.Helper()

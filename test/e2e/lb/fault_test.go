@@ -22,7 +22,7 @@ func speakerOn(t *testing.T, p *install.Product, node string) string {
 // the host, which must be on the LAN.
 func answers(t *testing.T, p *install.Product, host, device, address string) []string {
 	t.Helper()
-	// arping fails where nobody answers.
+	// arping fails if no host answers.
 	out, _ := p.Cluster.Exec(t.Context(), host, "arping", "-r", "-c", "1", "-w", "1", "-i", device, address)
 	cards := strings.Fields(out) // of answers to a monitor as well
 	slices.Sort(cards)

@@ -25,7 +25,7 @@ const root = "../../.."
 
 const (
 	// docsRange and bgpRange are addresses for Services in the documentation and
-	// here: the last /24 that a test cluster may have, and so on nobody's network.
+	// here: the last /24 that a test cluster may have, and so on no network of a host.
 	docsRange = "192.168.77.0/24"
 	bgpRange  = "198.19.255.0/24"
 	bgpRange6 = "fd00:77::/64"

@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
-// recipe changes when images must be made anew though their programs are the same.
+// recipe changes when images must be built again though their programs are the same.
 const recipe = "5"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.

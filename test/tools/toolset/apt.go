@@ -141,7 +141,7 @@ func (a privateAPT) download(ctx context.Context, spec string) ([]string, error)
 	return files, nil
 }
 
-// hostPackage is an apt package that the machine itself needs, and a file that shows it is there, whoever installed it.
+// hostPackage is an apt package that the machine itself needs, and a file that shows it is installed.
 type hostPackage struct {
 	name   string
 	probes []string

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// haproxyRecipe changes when the way of unpacking changes, so that old results are made anew.
+// haproxyRecipe changes when the way of unpacking changes, so that old results are not used again.
 const haproxyRecipe = "3"
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
