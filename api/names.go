@@ -67,6 +67,10 @@ const (
 	// of, by which policies select Ingresses: "key=value", separated by commas. The
 	// operator writes it, and keeps it equal to them.
 	AnnotationIngressLabels = "fairlead.dev/ingress-labels"
+	// AnnotationFromIngress on a Route lists the annotations that the operator copied
+	// from the Ingress, so that it removes those that the Ingress no longer has, and
+	// keeps others.
+	AnnotationFromIngress = "fairlead.dev/annotations-from-ingress"
 	// AnnotationHTTP2 on an IngressController, with the value "true", offers
 	// HTTP/2 to clients.
 	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"

@@ -13,13 +13,10 @@ import (
 const ownPrefix = "fairlead.dev/"
 
 // elsewhere are annotations with that prefix which Routes and Ingresses may have,
-// and which others than the router read.
+// and which the operator reads.
 func elsewhere(key string) bool {
-	return key == api.AnnotationCertificates || key == api.AnnotationIngressLabels || key == fromIngress
+	return key == api.AnnotationCertificates || key == api.AnnotationIngressLabels || key == api.AnnotationFromIngress
 }
-
-// fromIngress is what the operator notes on Routes that it makes of an Ingress.
-const fromIngress = ownPrefix + "annotations-from-ingress"
 
 // unknown finds annotations with the router's own prefix that the table does not
 // have. One that is nearly the name of one that protects was meant to keep requests

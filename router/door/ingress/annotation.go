@@ -65,7 +65,7 @@ func (c *conversion) routeAnnotations(key hostPath) map[string]string {
 		annotations[api.AnnotationIngressLabels] = joinLabels(labels)
 	}
 	if len(annotations) > 0 {
-		annotations[annotationCopied] = joinKeys(annotations)
+		annotations[api.AnnotationFromIngress] = joinKeys(annotations)
 	}
 	return annotations
 }

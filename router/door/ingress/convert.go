@@ -22,10 +22,6 @@ const (
 	annotationReconcileLabels = "route.openshift.io/reconcile-labels"
 )
 
-// annotationCopied on a Route lists the annotations that came from the Ingress,
-// so that they go when they go there, while those of others stay.
-const annotationCopied = "fairlead.dev/annotations-from-ingress"
-
 // defaultWeight is that of the API server.
 const defaultWeight = 100
 

@@ -9,6 +9,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 // Merge returns the live Route brought in line with the desired one, and
@@ -38,10 +40,10 @@ func mergeAnnotations(live, desired map[string]string) map[string]string {
 	if merged == nil {
 		merged = map[string]string{}
 	}
-	for key := range strings.SplitSeq(live[annotationCopied], ",") {
+	for key := range strings.SplitSeq(live[api.AnnotationFromIngress], ",") {
 		delete(merged, key)
 	}
-	delete(merged, annotationCopied)
+	delete(merged, api.AnnotationFromIngress)
 	for _, key := range ownAnnotations {
 		delete(merged, key)
 	}

@@ -60,13 +60,13 @@ func TestMerge(t *testing.T) {
 		},
 		{
 			name: "labels are copied once, but policies see those of now", before: simple(nil, map[string]string{"l": "1"}), after: simple(nil, map[string]string{"l": "2"}),
-			changed: true, wantLabels: map[string]string{"l": "1"}, wantAnnotations: map[string]string{labels: "l=2", annotationCopied: labels},
+			changed: true, wantLabels: map[string]string{"l": "1"}, wantAnnotations: map[string]string{labels: "l=2", api.AnnotationFromIngress: labels},
 		},
 		{
 			name: "labels follow if asked to", changed: true,
 			before:     simple(map[string]string{follow: "true"}, map[string]string{"l": "1"}),
 			after:      simple(map[string]string{follow: "true"}, map[string]string{"l": "2"}),
-			wantLabels: map[string]string{"l": "2"}, wantAnnotations: map[string]string{follow: "true", labels: "l=2", annotationCopied: labels + "," + follow},
+			wantLabels: map[string]string{"l": "2"}, wantAnnotations: map[string]string{follow: "true", labels: "l=2", api.AnnotationFromIngress: labels + "," + follow},
 		},
 		{
 			name: "host changed by hand", before: simple(nil, nil), after: simple(nil, nil), changed: true,
