@@ -1,12 +1,13 @@
--- Changes of headers that a route asks for (spec.httpHeaders.actions), as data:
--- actions parted by 0x1e, fields by 0x1f:
+-- Changes of headers that a route or its policy asks for, as data: actions parted by
+-- 0x1e, fields by 0x1f:
 --   D name
---   S name part...     a part is "L" and literal text, or "F" and a fetch with
+--   S name part...     sets; A adds. A part is "L" and literal text, or "F" and a fetch with
 --                      its converters, "req.hdr(name),lower"; "E" instead of
 --                      "F" escapes the result as %{+E} does in a log format
 -- This stands in base64 after a tilde. Where nothing has to be fetched, there is
 -- a list of names and values to set instead. In both cases a dot and a list of
--- the names to delete follow.
+-- the names to delete follow, and after lists perhaps a dot and a list of names and
+-- values to add.
 -- What a text means is kept, because the same few texts come with each request,
 -- up to maxKept bytes of them: what they mean takes some ten times that.
 local known, kept, maxKept = {}, 0, 256 * 1024
@@ -47,10 +48,13 @@ local function texts(bytes)
   end
 end
 
-local function parseFixed(set, remove)
+local function parseFixed(set, remove, add)
   local actions = {}
   for i = 1, #set, 2 do
     actions[#actions + 1] = { name = set[i], parts = { { literal = set[i + 1] } } }
+  end
+  for i = 1, #add, 2 do
+    actions[#actions + 1] = { add = true, name = add[i], parts = { { literal = add[i + 1] } } }
   end
   for _, name in ipairs(remove) do
     actions[#actions + 1] = { delete = true, name = name }
@@ -62,7 +66,7 @@ local function parseActions(text)
   local actions = {}
   for _, item in ipairs(split(text, "\30")) do
     local fields = split(item, "\31")
-    local action = { delete = fields[1] == "D", name = fields[2], parts = {} }
+    local action = { delete = fields[1] == "D", add = fields[1] == "A", name = fields[2], parts = {} }
     for i = 3, #fields do
       local rest = string.sub(fields[i], 2)
       if string.sub(fields[i], 1, 1) == "L" then
@@ -87,11 +91,15 @@ local function parse(txn, text)
   if actions then
     return actions
   end
-  local first, remove = string.match(text, "^~?(.*)%.(.*)$")
+  local first, remove, add = string.match(text, "^~?([^.]*)%.([^.]*)%.?(.*)$")
   if string.sub(text, 1, 1) == "~" then
     actions = parseActions(txn.c:b64dec(first))
   else
-    actions = parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)))
+    local added = {}
+    if add ~= "" then
+      added = texts(txn.c:b64dec(add))
+    end
+    actions = parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)), added)
   end
   if kept + #text > maxKept then -- texts of routes that are long gone, or too many
     known, kept = {}, 0
@@ -143,8 +151,12 @@ local function change(txn, response, text)
       for _, part in ipairs(action.parts) do
         text = text .. value(txn, response, part)
       end
-      if response then
+      if response and action.add then
+        txn.http:res_add_header(action.name, text)
+      elseif response then
         txn.http:res_set_header(action.name, text)
+      elseif action.add then
+        txn.http:req_add_header(action.name, text)
       else
         txn.http:req_set_header(action.name, text)
       end

@@ -268,7 +268,7 @@ func table(winners []*model.Claim, guarded bool) Table {
 		// request for it never falls to a shorter route.
 		switch c.Insecure {
 		case model.InsecureRedirect:
-			rule.Value = match.Redirect(c.RedirectStatus)
+			rule.Value = match.Redirect(c.ToHTTPS)
 		case model.InsecureAllow:
 		case model.InsecureNone:
 			rule.Value = match.Refuse

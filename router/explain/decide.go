@@ -75,7 +75,7 @@ func (s *Snapshot) owner(d decision, r *Request) *model.Claim {
 func refusal(c *model.Claim) string {
 	switch c.Insecure {
 	case model.InsecureRedirect:
-		return match.Redirect(c.RedirectStatus)
+		return match.Redirect(c.ToHTTPS)
 	case model.InsecureAllow:
 		return ""
 	case model.InsecureNone:

@@ -49,7 +49,7 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 }
 
 func (e *Explanation) redirect(d decision, r *Request) {
-	location := "https://" + d.name(r) + r.Path + r.Query
+	location := "https://" + match.RedirectHost(d.value, d.name(r)) + r.Path + r.Query
 	status := match.RedirectStatus(d.value)
 	e.Result = Result{Status: status, Location: location, Text: fmt.Sprintf("redirect %d to %s", status, location)}
 	e.Next = append(e.Next, "see what happens there: "+terminal.Command("kubectl", "fairlead", "explain", location))

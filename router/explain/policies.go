@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	routev1 "github.com/openshift/api/route/v1"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -28,6 +30,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
 		}
 	}
+	overridden := s.overridden(c.Owner)
 	var out []Policy
 	if route.Annotations[api.AnnotationBalance] == "" || invalid[api.AnnotationBalance] {
 		out = append(out, Policy{Name: "balance", Value: string(c.Backend.Profile.Balance), Source: "default", Doc: "How servers share the requests."})
@@ -40,7 +43,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	}
 	for _, a := range policy.Annotations() {
 		v, set := route.Annotations[a.Key]
-		if !set || !slices.Contains(a.Terminations, termination) || a.Key == api.AnnotationCookieName {
+		if !set || overridden[a.Group] || !slices.Contains(a.Terminations, termination) || a.Key == api.AnnotationCookieName {
 			continue
 		}
 		p := Policy{Name: shortName(a.Key), Value: v, Source: "metadata.annotations[" + a.Key + "]", Doc: a.Doc}
@@ -59,9 +62,21 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	if a := c.Backend.Policy.Agent; a != nil {
 		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
 	}
-	out = append(out, headerPolicies(&c.Backend.Policy)...)
+	out = append(out, s.headerPolicies(c)...)
 	out = append(out, s.limits(c)...)
 	return append(out, s.groups(c.Owner)...)
+}
+
+// overridden are the groups of a route's annotations that a policy replaces: which one
+// does is listed with the groups.
+func (s *Snapshot) overridden(key model.Object) map[policy.Group]bool {
+	lost := map[policy.Group]bool{}
+	if e := s.pipeline.Effective(key); e != nil {
+		for _, l := range e.Losses {
+			lost[l.Group] = lost[l.Group] || !policy.IsKind(l.Source.Key.Kind)
+		}
+	}
+	return lost
 }
 
 // prefixes lists the addresses and networks of an allow-list.
@@ -136,13 +151,31 @@ func rewritten(p *model.Policy, path string) string {
 	return p.Rewrite.To + rest
 }
 
-// headerPolicies lists the header actions of spec.httpHeaders.
-func headerPolicies(p *model.Policy) []Policy {
+// headerPolicies lists the header actions of spec.httpHeaders. Those of policies are
+// a group (groups).
+func (s *Snapshot) headerPolicies(c *model.Claim) []Policy {
+	var own routev1.RouteHTTPHeaderActions
+	if r := s.source.routes[c.Owner]; r.Spec.HTTPHeaders != nil {
+		own = r.Spec.HTTPHeaders.Actions
+	}
+	first := false // a policy that overrides the route comes after it
+	if from := s.pipeline.Effective(c.Owner).Origin(policy.GroupHeaders); from != nil {
+		first = from.Rank < policy.RankAnnotations
+	}
 	var out []Policy
 	for _, list := range []struct {
 		name    string
 		actions []model.HeaderAction
-	}{{"request", p.RequestHeaders}, {"response", p.ResponseHeaders}} {
+		own     int
+	}{
+		{"request", c.Backend.Policy.RequestHeaders, len(own.Request)}, {"response", c.Backend.Policy.ResponseHeaders, len(own.Response)},
+	} {
+		n := min(list.own, len(list.actions)) // a former version of the route may have fewer
+		if first {
+			list.actions = list.actions[:n]
+		} else {
+			list.actions = list.actions[len(list.actions)-n:]
+		}
 		for i, a := range list.actions {
 			value := "set " + a.Name + ": " + a.Value
 			if a.Delete {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // A rule answers for whole path segments, and the longest one wins.
@@ -28,7 +29,7 @@ func Example() {
 // name, the host and the path.
 func ExampleDecide() {
 	tables := &match.Tables{
-		HTTP:         match.NewTable("www.example.com", []match.Rule{{Value: match.Redirect(301)}}),
+		HTTP:         match.NewTable("www.example.com", []match.Rule{{Value: match.Redirect(model.ToHTTPS{Status: 301})}}),
 		HTTPS:        match.NewTable("www.example.com", []match.Rule{{Value: "shop"}}),
 		SNI:          match.Table{"db.example.com": "database"},
 		Certificates: map[string]string{"*.example.com": "wildcard"},

@@ -22,8 +22,11 @@
 package match
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // Values that are not the name of a backend.
@@ -47,23 +50,34 @@ const (
 // RedirectStatuses are the statuses that a redirect to https may have.
 var RedirectStatuses = []int{301, 302, 303, 307, 308}
 
-// Redirect returns the value that answers with a status and the https address.
-// Zero means 302.
-func Redirect(status int) string {
-	if status == 0 {
-		status = 302
+// Redirect returns the value that answers with the https address: "!302", or
+// "!302:8443" with a port.
+func Redirect(to model.ToHTTPS) string {
+	value := "!" + strconv.Itoa(cmp.Or(to.Status, 302))
+	if to.Port != 0 {
+		value += ":" + strconv.Itoa(to.Port)
 	}
-	return "!" + strconv.Itoa(status)
+	return value
 }
 
 // RedirectStatus returns the status of a value of Redirect, or 0 for all others.
 func RedirectStatus(value string) int {
+	word, _, _ := strings.Cut(value, ":")
 	for _, status := range RedirectStatuses {
-		if value == Redirect(status) {
+		if word == "!"+strconv.Itoa(status) {
 			return status
 		}
 	}
 	return 0
+}
+
+// RedirectHost returns a host as the address of a value of Redirect has it: with the
+// port, if the value has one.
+func RedirectHost(value, host string) string {
+	if _, port, ok := strings.Cut(value, ":"); ok {
+		return host + ":" + port
+	}
+	return host
 }
 
 // Any is the host of rules for all hosts that no route names.

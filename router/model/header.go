@@ -35,6 +35,17 @@ func FixedHeaders(actions []HeaderAction) bool {
 	return true
 }
 
+// ReservedHeaders may not be changed by routes and policies: they belong to the
+// router, or would undo what protects it.
+func ReservedHeaders() []string {
+	return []string{"strict-transport-security", "proxy", "cookie", "set-cookie"}
+}
+
+// HeaderValueForm says what the value of an action may be.
+func HeaderValueForm(fetch string) string {
+	return "text that may hold %[" + fetch + ".hdr(NAME)] and %[ssl_c_der], each with ,lower and ,base64, and %% for a percent sign"
+}
+
 // maxHeaderValue is the API's limit of a value, in bytes.
 const maxHeaderValue = 16384
 
@@ -55,7 +66,7 @@ func (a HeaderAction) Problem(fetch string, known bool, reserved []string) (fiel
 		return "", ""
 	}
 	if !known || len(a.Value) > maxHeaderValue || !headerValue[fetch].MatchString(a.Value) {
-		return ".action", "must be Delete, or Set with text that may hold %[" + fetch + ".hdr(NAME)] and %[ssl_c_der], each with ,lower and ,base64, and %% for a percent sign"
+		return ".action", "must be Delete, or Set with " + HeaderValueForm(fetch)
 	}
 	return "", ""
 }

@@ -47,6 +47,14 @@ const (
 	InsecureRedirect InsecurePolicy = "Redirect"
 )
 
+// ToHTTPS is how plain HTTP is redirected to https.
+type ToHTTPS struct {
+	// Status is 301, 302, 303, 307 or 308; zero means 302.
+	Status int
+	// Port stands in the address; zero is none, which means 443.
+	Port int
+}
+
 // ClaimID names a claim.
 type ClaimID struct {
 	Owner Object
@@ -78,8 +86,8 @@ type Claim struct {
 	Match
 	Termination Termination
 	Insecure    InsecurePolicy
-	// RedirectStatus is that of InsecureRedirect; zero means 302.
-	RedirectStatus int
+	// ToHTTPS is what InsecureRedirect answers.
+	ToHTTPS ToHTTPS
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
 

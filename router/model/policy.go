@@ -21,8 +21,8 @@ const (
 // Policy is what a route asks for beyond its servers, as data that HAProxy's
 // rules read at run time. It is comparable by Equal.
 type Policy struct {
-	// TimeoutServer and TimeoutTunnel are zero for the router's defaults.
-	TimeoutServer, TimeoutTunnel time.Duration
+	// Timeouts are zero for the router's defaults.
+	Timeouts Timeouts
 	// CookieName is the name that clients see, or empty without stickiness.
 	CookieName string
 	// CookieAttributes follow the cookie's value, such as "; Secure".
@@ -36,6 +36,8 @@ type Policy struct {
 	Concurrents []ConcurrentLimit
 	// Rewrite replaces the beginning of the path; nil leaves it alone.
 	Rewrite *Rewrite
+	// PodHost is the Host header that pods get; empty for the client's.
+	PodHost string
 	// HSTS is the value of Strict-Transport-Security, or empty.
 	HSTS string
 	// Restricted admits only clients in Allow, and no client in Deny is admitted.
@@ -49,12 +51,26 @@ type Policy struct {
 	Maintenance *Maintenance
 	// Unlogged is the percentage of requests that are not written to the access log.
 	Unlogged int
+	// RequestID gives pods a header X-Request-ID.
+	RequestID RequestID
 	// CORS is nil where it is left to the pods.
 	CORS *CORS
 	// Agent is nil where the policy agent is not asked.
 	Agent *Agent
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
+}
+
+// Timeouts bound how long the router waits; zero means its default.
+type Timeouts struct {
+	// Server bounds a pod's answer until it begins, and each pause in it unless Idle
+	// does.
+	Server, Idle time.Duration
+	// Tunnel bounds an idle upgraded connection.
+	Tunnel time.Duration
+	// Connect bounds an attempt to connect to a pod, Queue the time that a request
+	// waits for one.
+	Connect, Queue time.Duration
 }
 
 // Limits are per client address; zero means no limit.
@@ -76,6 +92,16 @@ type Maintenance struct {
 	RetryAfter int
 }
 
+// RequestID says what becomes of the header X-Request-ID.
+type RequestID string
+
+// The header is left alone, made where the client sends none, or always made.
+const (
+	RequestIDNone    RequestID = ""
+	RequestIDKeep    RequestID = "Keep"
+	RequestIDReplace RequestID = "Replace"
+)
+
 // Sizes are in bytes; zero means no limit.
 type Sizes struct {
 	// Body bounds the body of a request, which then has to say its length.
@@ -91,10 +117,11 @@ type Rewrite struct {
 	To, Empty string
 }
 
-// HeaderAction sets a header, or deletes it if Delete is true.
+// HeaderAction sets a header. It deletes it if Delete is true, and adds a value to it
+// if Add is true.
 type HeaderAction struct {
-	Name   string
-	Delete bool
+	Name        string
+	Delete, Add bool
 	// Value is literal text with the fetches of the Route API, "%[req.hdr(x),lower]",
 	// and "%%" for a percent sign.
 	Value string
@@ -133,6 +160,11 @@ const (
 	// FieldRates and FieldConcurrents hold limits, which plus signs separate.
 	FieldRates
 	FieldConcurrents
+	// These three are in milliseconds, too.
+	FieldConnectTimeout
+	FieldQueueTimeout
+	FieldIdleTimeout
+	FieldPodHost
 	endOfFields
 )
 
@@ -143,8 +175,8 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldRequests:         func(p *Policy) string { return number(p.Limits.Requests) },
 	FieldConcurrent:       func(p *Policy) string { return number(p.Limits.Concurrent) },
 	FieldConnections:      func(p *Policy) string { return number(p.Limits.Connections) },
-	FieldServerTimeout:    func(p *Policy) string { return milliseconds(p.TimeoutServer) },
-	FieldTunnelTimeout:    func(p *Policy) string { return milliseconds(p.TimeoutTunnel) },
+	FieldServerTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Server) },
+	FieldTunnelTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Tunnel) },
 	FieldStrip:            rewriting(func(r *Rewrite) string { return strconv.Itoa(r.Strip) }),
 	FieldRewrite:          rewriting(func(r *Rewrite) string { return r.To }),
 	FieldRewriteEmpty:     rewriting(func(r *Rewrite) string { return r.Empty }),
@@ -158,6 +190,10 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldAskBy:            asking(func(a *Agent) string { return a.Credentials }),
 	FieldRates:            rates,
 	FieldConcurrents:      concurrents,
+	FieldConnectTimeout:   func(p *Policy) string { return milliseconds(p.Timeouts.Connect) },
+	FieldQueueTimeout:     func(p *Policy) string { return milliseconds(p.Timeouts.Queue) },
+	FieldIdleTimeout:      func(p *Policy) string { return milliseconds(p.Timeouts.Idle) },
+	FieldPodHost:          func(p *Policy) string { return p.PodHost },
 }
 
 func retryAfter(p *Policy) string {
@@ -215,8 +251,14 @@ const (
 	FlagStripped = "z"
 	// FlagCounted has limits of Rates or Concurrents, FlagCountedByBits such that need
 	// the bits of the client's address.
-	FlagCounted         = "y"
-	FlagCountedByBits   = "v"
+	FlagCounted       = "y"
+	FlagCountedByBits = "v"
+	// FlagTimeouts has a timeout of connections, queues or pauses.
+	FlagTimeouts = "t"
+	FlagPodHost  = "h"
+	// FlagKeepID and FlagReplaceID are the two modes of RequestID.
+	FlagKeepID          = "o"
+	FlagReplaceID       = "p"
 	FlagResponseHeaders = "s"
 )
 
@@ -233,6 +275,8 @@ func (p *Policy) Record() string {
 		flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(p.Maintenance != nil, FlagMaintenance) + flag(p.Unlogged > 0, FlagUnlogged) +
 		flag(p.Agent != nil, FlagAsked) + flag(p.Agent != nil && p.Agent.Strips, FlagStripped) +
+		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
+		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))

@@ -19,6 +19,8 @@ type Capabilities struct {
 	HeaderLists bool
 	// SubtractCounters: rules can count backwards, with any number of counters (3.2).
 	SubtractCounters bool
+	// BackendTimeouts: rules set the timeouts of connections and queues (3.4).
+	BackendTimeouts bool
 	// MaxPayload is the largest payload of one command, in bytes.
 	MaxPayload int
 }
@@ -47,7 +49,7 @@ func CapabilitiesOf(version string) (Capabilities, error) {
 	if !atLeast(3, 0) {
 		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
 	}
-	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
 	if atLeast(3, 4) {
 		c.MaxPayload = largePayload
 	}

@@ -9,7 +9,7 @@ func TestCapabilitiesOf(t *testing.T) {
 	medium.SubtractCounters = true
 	sni := medium
 	sni.AutoSNI = true
-	all := Capabilities{DynamicBackends: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, Lua: true, MaxPayload: largePayload}
+	all := Capabilities{DynamicBackends: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, BackendTimeouts: true, Lua: true, MaxPayload: largePayload}
 	for version, want := range map[string]Capabilities{
 		"3.0": small, "3.0.11": small, "3.2.26-1": medium, "3.3": sni, "3.4": all, "3.4-dev5": all, "3.10": all, "4.0.1": all,
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	encoded = regexp.MustCompile(`^~?[A-Za-z0-9+/]*=*\.[A-Za-z0-9+/]*=*$`)
+	encoded = regexp.MustCompile(`^~?[A-Za-z0-9+/]*=*\.[A-Za-z0-9+/]*=*(\.[A-Za-z0-9+/]+=*)?$`)
 	token   = regexp.MustCompile(`%%|%(?:\{([^}]*)\})?\[([^\]]*)\]|[^%]+`)
 )
 
@@ -21,6 +21,12 @@ type headersAfter map[string]string
 
 func (h headersAfter) set(name, value string) { h[strings.ToLower(name)] = value }
 func (h headersAfter) delete(name string)     { delete(h, strings.ToLower(name)) }
+func (h headersAfter) add(name, value string) {
+	if old, there := h[strings.ToLower(name)]; there {
+		value = old + ", " + value
+	}
+	h.set(name, value)
+}
 
 // fetched is what a fetch with its converters gets of a message.
 func (h headersAfter) fetched(words string, escape bool) string {
@@ -49,7 +55,11 @@ func (h headersAfter) meant(actions []model.HeaderAction) {
 			h.delete(a.Name)
 			continue
 		}
-		h.set(a.Name, token.ReplaceAllStringFunc(a.Value, func(part string) string {
+		change := h.set
+		if a.Add {
+			change = h.add
+		}
+		change(a.Name, token.ReplaceAllStringFunc(a.Value, func(part string) string {
 			m := token.FindStringSubmatch(part)
 			switch {
 			case part == "%%":
@@ -67,6 +77,7 @@ func (h headersAfter) meant(actions []model.HeaderAction) {
 func (h headersAfter) read(t *testing.T, text string) {
 	t.Helper()
 	first, second, _ := strings.Cut(text, ".")
+	second, third, adds := strings.Cut(second, ".")
 	removed := texts(t, decode(t, second))
 	script, isScript := strings.CutPrefix(first, "~")
 	if !isScript {
@@ -76,6 +87,12 @@ func (h headersAfter) read(t *testing.T, text string) {
 		}
 		for _, name := range removed {
 			h.delete(name)
+		}
+		if adds {
+			added := texts(t, decode(t, third))
+			for i := 0; i+1 < len(added); i += 2 {
+				h.add(added[i], added[i+1])
+			}
 		}
 		return
 	}
@@ -92,6 +109,10 @@ func (h headersAfter) read(t *testing.T, text string) {
 			} else {
 				v += h.fetched(part[1:], part[0] == 'E')
 			}
+		}
+		if fields[0] == "A" {
+			h.add(fields[1], v)
+			continue
 		}
 		h.set(fields[1], v)
 	}
@@ -128,6 +149,8 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("X-A", "<%[req.hdr(Host),lower]>%{+E,-Q}[req.hdr(a),base64]", "x-a", "%[ssl_c_der,base64]", uint8(0))
 	f.Add("X-A", "%[res.hdr(Host)]%%[%]", "X-B", strings.Repeat("v", 5000), uint8(1))
 	f.Add(strings.Repeat("n", 255), strings.Repeat("v", 240), "X-A", "", uint8(2))
+	f.Add("X-A", "100%%", "X-B", "b", uint8(8))
+	f.Add("X-B", "<%[req.hdr(x-b)]>", "X-B", "b", uint8(8))
 	for _, odd := range []string{"", "\n", "\t", "\r", "\x00", "\f", "\v", "\x1e", "\x1f", "\x7f", "\x1eD\x1fCookie", "%", "%%%", "%[", "]", "|", ".", "~", "é", "\xff", ",", ":", "Set-Cookie"} {
 		f.Add("X-A"+odd, "b", odd, "c", uint8(3))
 		f.Add("X-A", "b"+odd+"c", "X-B", "%[req.hdr(a"+odd+"),lower"+odd+"]", uint8(4))
@@ -135,7 +158,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value, name2, value2 string, how uint8) {
 		fetch := []string{"req", "res"}[how&1]
 		var actions []model.HeaderAction
-		for _, a := range []model.HeaderAction{{Name: name, Value: value}, {Name: name2, Value: value2, Delete: how&2 != 0}, {Name: "X-Last", Value: value}, {Name: name2, Delete: true}} {
+		for _, a := range []model.HeaderAction{{Name: name, Value: value, Add: how&8 != 0}, {Name: name2, Value: value2, Delete: how&2 != 0}, {Name: "X-Last", Value: value}, {Name: name2, Delete: true}} {
 			if _, problem := a.Problem(fetch, true, []string{"cookie", "set-cookie"}); problem == "" {
 				actions = append(actions, a)
 			}

@@ -15,7 +15,7 @@ const fewHyphens = 3
 // withoutLookalikes adds to the changes of a request's headers the removal of
 // those that differ from a changed one by underscores for hyphens. Programs that
 // read headers as CGI variables take both for the same, so a client could say
-// what only the route may.
+// what only the route may. What is added stands beside the client's values anyway.
 func withoutLookalikes(actions []model.HeaderAction) []model.HeaderAction {
 	out := slices.Clone(actions)
 	changed := map[string]bool{}
@@ -23,6 +23,9 @@ func withoutLookalikes(actions []model.HeaderAction) []model.HeaderAction {
 		changed[strings.ToLower(a.Name)] = true
 	}
 	for _, a := range actions {
+		if a.Add {
+			continue
+		}
 		for _, name := range lookalikes(strings.ToLower(a.Name)) {
 			if !changed[name] {
 				changed[name] = true

@@ -130,24 +130,32 @@ func hexDigits(b []byte) string {
 	return string(out)
 }
 
-// encodeHeaders writes header actions for HAProxy's rules: lists of what to set
-// and what to delete, in base64 with a dot between them. If a value takes more
-// than copying, the first list is a tilde and all actions as
+// encodeHeaders writes header actions for HAProxy's rules: lists of what to set,
+// what to delete and, if there is any, what to add, in base64 with dots between them.
+// If a value takes more than copying, there is a tilde and all actions as
 // templates/headers.lua reads them: fields parted by 0x1f, actions by 0x1e.
 func encodeHeaders(actions []model.HeaderAction) string {
-	var set, remove []byte
+	text := base64.StdEncoding.EncodeToString
+	var set, remove, add []byte
 	for _, a := range actions {
-		if a.Delete {
+		fixed := strings.ReplaceAll(a.Value, "%%", "%")
+		switch {
+		case a.Delete:
 			remove = appendText(remove, a.Name)
-		} else {
-			set = appendText(appendText(set, a.Name), strings.ReplaceAll(a.Value, "%%", "%"))
+		case a.Add:
+			add = appendText(appendText(add, a.Name), fixed)
+		default:
+			set = appendText(appendText(set, a.Name), fixed)
 		}
 	}
-	first := base64.StdEncoding.EncodeToString(append(set, 0, 0))
 	if !model.FixedHeaders(actions) {
-		first = "~" + base64.StdEncoding.EncodeToString(headerScript(actions))
+		return "~" + text(headerScript(actions)) + "." + text(append(remove, 0))
 	}
-	return first + "." + base64.StdEncoding.EncodeToString(append(remove, 0))
+	lists := text(append(set, 0, 0)) + "." + text(append(remove, 0))
+	if len(add) > 0 {
+		lists += "." + text(append(add, 0, 0))
+	}
+	return lists
 }
 
 func headerScript(actions []model.HeaderAction) []byte {
@@ -155,9 +163,13 @@ func headerScript(actions []model.HeaderAction) []byte {
 	for _, a := range actions {
 		if a.Delete {
 			items = append(items, "D\x1f"+a.Name)
-		} else {
-			items = append(items, "S\x1f"+a.Name+"\x1f"+strings.Join(valueParts(a.Value), "\x1f"))
+			continue
 		}
+		what := "S"
+		if a.Add {
+			what = "A"
+		}
+		items = append(items, what+"\x1f"+a.Name+"\x1f"+strings.Join(valueParts(a.Value), "\x1f"))
 	}
 	return []byte(strings.Join(items, "\x1e"))
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -19,6 +19,9 @@ import (
 // documentation is generated from it.
 type Annotation struct {
 	Key string
+	// Group is that of policies which the annotation is a part of, for groups of which
+	// one source wins whole; else empty.
+	Group Group
 	// Values says what may stand there, for documentation and findings.
 	Values string
 	// Default is what holds without the annotation.
@@ -94,20 +97,24 @@ var table = []Annotation{
 		set: oneOf(func(s *Spec) *string { return &s.CookieSameSite }, "Lax", "Strict", "None"),
 	},
 	{
-		Key: api.AnnotationTimeout, Values: "time such as 500ms, 5s, 2m", Default: "30s", Terminations: all,
+		Key: api.AnnotationTimeout, Group: GroupTimeouts, Values: "time such as 500ms, 5s, 2m", Default: "30s", Terminations: all,
 		Doc: "How long a server may take to answer. With passthrough: as timeout-tunnel, where that is not set.",
-		set: func(s *Spec, v string) (err error) {
-			s.Timeout, err = api.ParseTime(v)
-			return err
-		},
+		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Response }),
 	},
 	{
-		Key: api.AnnotationTimeoutTunnel, Values: "time", Default: "1h", Terminations: all,
+		Key: api.AnnotationTimeoutTunnel, Group: GroupTimeouts, Values: "time", Default: "1h", Terminations: all,
 		Doc: "How long an upgraded connection, such as a WebSocket, or a passthrough connection may be idle.",
-		set: func(s *Spec, v string) (err error) {
-			s.Tunnel, err = api.ParseTime(v)
-			return err
-		},
+		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Tunnel }),
+	},
+	{
+		Key: AnnotationConnectTimeout, Group: GroupTimeouts, Values: "time", Default: "that of the IngressController, else 5s", Terminations: http,
+		Doc: "How long an attempt to connect to a pod may take (HAProxy 3.4).",
+		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Connect }),
+	},
+	{
+		Key: AnnotationIdleTimeout, Group: GroupTimeouts, Values: "time", Default: "as timeout", Terminations: http,
+		Doc: "How long a pod may pause within an answer that has begun.",
+		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Idle }),
 	},
 	{
 		Key: api.AnnotationPodConnections, Values: "whole number, 0 for no limit", Default: "0", Terminations: all,
@@ -180,37 +187,37 @@ var table = []Annotation{
 		set: setAuthCache,
 	},
 	{
-		Key: AnnotationRedirect, Values: "path, or address with http:// or https://", Default: "none", Terminations: http,
+		Key: AnnotationRedirect, Group: GroupRedirects, Values: "path, or address with http:// or https://", Default: "none", Terminations: http,
 		Doc: "All requests get this address in place of an answer of a pod.",
 		set: setRedirect,
 	},
 	{
-		Key: AnnotationRedirectCode, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: http,
+		Key: AnnotationRedirectCode, Group: GroupRedirects, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: http,
 		Doc: "Status of the redirect by fairlead.dev/redirect.",
 		set: setRedirectCode,
 	},
 	{
-		Key: AnnotationAppRoot, Values: "path", Default: "none", Terminations: http,
+		Key: AnnotationAppRoot, Group: GroupRedirects, Values: "path", Default: "none", Terminations: http,
 		Doc: "A request for / is redirected to this path, with 302.",
 		set: setAppRoot,
 	},
 	{
-		Key: AnnotationCORSCredentials, Values: "true or false", Default: "false", Terminations: http,
+		Key: AnnotationCORSCredentials, Group: GroupCORS, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "Whether pages of the origins of fairlead.dev/cors-origins may send cookies and Authorization.",
 		set: setCORSCredentials,
 	},
 	{
-		Key: AnnotationCORSOrigins, Values: "origins, separated by spaces or commas; https://*.DOMAIN or * for several", Default: "left to the pods", Terminations: http,
+		Key: AnnotationCORSOrigins, Group: GroupCORS, Values: "origins, separated by spaces or commas; https://*.DOMAIN or * for several", Default: "left to the pods", Terminations: http,
 		Doc: "Pages of these origins may read answers (CORS). The router answers preflights.",
 		set: setCORSOrigins, wrong: noOrigin,
 	},
 	{
-		Key: AnnotationMaintenance, Values: "true or false", Default: "false", Terminations: http,
+		Key: AnnotationMaintenance, Group: GroupMaintenance, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "All requests get a page with 503 in place of an answer of a pod.",
 		set: setMaintenance,
 	},
 	{
-		Key: AnnotationAccessLog, Values: "true, false, or a percentage such as 10%", Default: "true", Terminations: http,
+		Key: AnnotationAccessLog, Group: GroupLog, Values: "true, false, or a percentage such as 10%", Default: "true", Terminations: http,
 		Doc: "Which requests are written to the access log, where the IngressController has one.",
 		set: setAccessLog,
 	},
@@ -286,18 +293,24 @@ var table = []Annotation{
 		},
 	},
 	{
-		Key: api.AnnotationRewrite, Values: "path", Default: "none", Terminations: http,
+		Key: api.AnnotationRewrite, Group: GroupRewrite, Values: "path", Default: "none", Terminations: http,
 		Doc: "Replaces spec.path at the beginning of the request's path.",
 		set: func(s *Spec, v string) error {
-			if len(v) > maxPath || !rewriteText.MatchString(v) {
-				return errors.New("must be a path that begins with / and holds only visible ASCII characters without \" ' # ? | and backslash")
+			if err := checkRewrite(v); err != nil {
+				return err
 			}
-			s.Rewrite = percentRuns.ReplaceAllStringFunc(v, func(run string) string {
-				if len(run)%2 == 0 {
-					return run[:len(run)/2]
-				}
-				return run
-			})
+			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Prefix = halvedPercents(v) })
+			return nil
+		},
+	},
+	{
+		Key: AnnotationHost, Group: GroupRewrite, Values: "host name", Default: "the client's", Terminations: http,
+		Doc: "The Host header that pods get. X-Forwarded-Host keeps the client's.",
+		set: func(s *Spec, v string) error {
+			if err := checkPodHost(v); err != nil {
+				return err
+			}
+			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Host = v })
 			return nil
 		},
 	},
@@ -327,15 +340,14 @@ var table = []Annotation{
 		},
 	},
 	{
-		Key: RedirectStatus, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: []string{"edge", "reencrypt", "passthrough"},
+		Key: RedirectStatus, Group: GroupRedirects, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: []string{"edge", "reencrypt", "passthrough"},
 		Doc: "Status of the redirect to https, where insecureEdgeTerminationPolicy is Redirect. Browsers keep 301 and 308; a form is sent again with 307 and 308 only.",
 		set: func(s *Spec, v string) error {
-			i := slices.IndexFunc(match.RedirectStatuses, func(status int) bool { return v == strconv.Itoa(status) })
-			if i < 0 {
-				return errors.New("must be 301, 302, 303, 307 or 308")
+			code, err := parseRedirectCode(v)
+			if err == nil {
+				s.setRedirects(func(r *v1alpha1.Redirects) { r.HTTPS = &v1alpha1.RedirectHTTPS{Code: code} })
 			}
-			s.RedirectStatus = match.RedirectStatuses[i]
-			return nil
+			return err
 		},
 	},
 	{
@@ -378,19 +390,7 @@ var table = []Annotation{
 	},
 }
 
-var (
-	cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-	// rewriteText keeps out what cannot stand in a path, and "|", which separates
-	// the fields of a policy record.
-	rewriteText = regexp.MustCompile(`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`)
-	// percentRuns are percent signs in rewrite targets. As OpenShift's router
-	// has it, an even number of them stands for half as many.
-	percentRuns = regexp.MustCompile(`%+`)
-)
+var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-const (
-	// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
-	maxMaxConn = 1_000_000
-	// maxPath keeps policy records far below HAProxy's buffer.
-	maxPath = 2048
-)
+// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
+const maxMaxConn = 1_000_000

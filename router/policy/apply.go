@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
@@ -17,7 +16,9 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	groups := spec.Groups
 	groups.Access, groups.Limits = nil, nil
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
-		GroupAuthentication: "metadata.annotations", GroupRedirects: "metadata.annotations", GroupCORS: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
+		GroupAuthentication: "metadata.annotations",
+		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
+		GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
 		key, _ := allowlistOf(annotations)
@@ -39,7 +40,7 @@ func (e *Effective) check() {
 			continue
 		}
 		only := o.Source.only(o.Group)
-		for _, p := range slices.Concat(unapplied(only), Compile(only, &model.Policy{})) {
+		for _, p := range Compile(only, &model.Policy{}) {
 			c := Closing{Key: o.Source.Key, Field: "spec." + p.Key, Reason: p.Reason, Message: p.Message, Effect: p.Effect}
 			if p.Closes {
 				e.Closings = append(e.Closings, c)
@@ -61,6 +62,10 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 		out.Redirects = from.Redirects
 	case GroupCORS:
 		out.CORS = from.CORS
+	case GroupRewrite:
+		out.Rewrite = from.Rewrite
+	case GroupHeaders:
+		out.Headers = from.Headers
 	case GroupLimits:
 		out.Limits = from.Limits
 	case GroupTimeouts:
@@ -74,36 +79,27 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 	return out
 }
 
-// unapplied are the fields that this version of the router does not apply. What
-// protects closes.
-func unapplied(s *v1alpha1.PolicySpec) []Problem {
-	const message = "this version of the router does not apply it"
-	var out []Problem
-	add := func(key string, set, protects bool) {
-		switch {
-		case set && protects:
-			out = append(out, Problem{Key: key, Severity: api.SeverityError, Reason: api.ReasonPolicyNotApplicable, Message: message, Closes: true})
-		case set:
-			out = append(out, Problem{Key: key, Severity: api.SeverityWarning, Reason: api.ReasonPolicyNotApplicable, Message: message, Effect: "it has no effect"})
-		}
-	}
-	add("redirects.https", s.Redirects != nil && s.Redirects.HTTPS != nil, false)
-	add("timeouts", s.Timeouts != nil, false)
-	return out
-}
-
 // Passthrough closes what protects by looking at requests, and leaves out what else
 // needs them: only the pod sees the requests of a passthrough Route.
 func (e *Effective) Passthrough() {
 	for _, o := range e.Origins {
 		c := Closing{Key: o.Source.Key, Field: o.Source.Field(o.Group), Reason: api.ReasonPolicyNotApplicable, Message: "passthrough termination has no requests that the router sees"}
+		parts := []string{""}
 		switch {
 		case o.Group == GroupAccess || o.Source.Rank == RankAnnotations:
+			continue
 		case o.Group.Protects():
 			e.Closings = append(e.Closings, c)
-		default:
-			c.Effect = "it has no effect"
-			e.Unapplied = append(e.Unapplied, c)
+			continue
+		case o.Group == GroupTimeouts:
+			parts = withoutPassthroughTimeouts(o.Source.Spec.Timeouts)
+		case o.Group == GroupRedirects:
+			parts = withoutPassthroughRedirects(o.Source.Spec.Redirects)
+		}
+		for _, part := range parts {
+			unapplied := c
+			unapplied.Field, unapplied.Effect = strings.TrimSuffix(c.Field+"."+part, "."), "it has no effect"
+			e.Unapplied = append(e.Unapplied, unapplied)
 		}
 	}
 }
@@ -117,6 +113,7 @@ func (s *Spec) Apply(e *Effective) {
 		s.NamedIn = api.OperandNamespace
 	}
 	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
+	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers
 	s.Sizes = nil
 	for _, l := range e.Limits {
 		s.Sizes = append(s.Sizes, l.Limits)

@@ -12,17 +12,17 @@ import (
 // A value that cannot be used leaves the default, unless the annotation protects
 // something: then the Route's paths answer 503.
 func ExampleRead() {
-	defaults := policy.Spec{Timeout: 30 * time.Second}
+	defaults := policy.Spec{CheckInterval: 5 * time.Second}
 	spec, problems := policy.Read(map[string]string{
-		api.AnnotationTimeout:   "5 s",
-		api.AnnotationAllowlist: "the office",
+		api.AnnotationCheckInterval: "2 s",
+		api.AnnotationAllowlist:     "the office",
 	}, defaults, model.Edge, false)
-	fmt.Println("timeout:", spec.Timeout)
+	fmt.Println("health checks:", spec.CheckInterval)
 	for _, p := range problems {
 		fmt.Println(p.Key, p.Severity, "closes:", p.Closes)
 	}
 	// Output:
-	// timeout: 30s
-	// haproxy.router.openshift.io/timeout Warning closes: false
+	// health checks: 5s
+	// router.openshift.io/haproxy.health.check.interval Warning closes: false
 	// haproxy.router.openshift.io/ip_allowlist Error closes: true
 }

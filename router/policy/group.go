@@ -15,6 +15,8 @@ const (
 	GroupAuthentication Group = "authentication"
 	GroupRedirects      Group = "redirects"
 	GroupCORS           Group = "cors"
+	GroupRewrite        Group = "rewrite"
+	GroupHeaders        Group = "headers"
 	GroupLimits         Group = "limits"
 	GroupTimeouts       Group = "timeouts"
 	GroupMaintenance    Group = "maintenance"
@@ -41,6 +43,8 @@ var groups = []row{
 	{GroupAuthentication, false, true, func(s *Source) bool { return s.Spec.Authentication != nil }, func(e *Effective, s *Source) { e.Spec.Authentication = s.Spec.Authentication }},
 	{GroupRedirects, false, false, func(s *Source) bool { return s.Spec.Redirects != nil }, func(e *Effective, s *Source) { e.Spec.Redirects = s.Spec.Redirects }},
 	{GroupCORS, false, false, func(s *Source) bool { return s.Spec.CORS != nil }, func(e *Effective, s *Source) { e.Spec.CORS = s.Spec.CORS }},
+	{GroupRewrite, false, false, func(s *Source) bool { return s.Spec.Rewrite != nil }, func(e *Effective, s *Source) { e.Spec.Rewrite = s.Spec.Rewrite }},
+	{GroupHeaders, false, false, func(s *Source) bool { return s.Spec.Headers != nil }, func(e *Effective, s *Source) { e.Spec.Headers = s.Spec.Headers }},
 	{GroupLimits, true, false, func(s *Source) bool { return s.Spec.Limits != nil }, (*Effective).combineLimits},
 	{GroupTimeouts, false, false, func(s *Source) bool { return s.Spec.Timeouts != nil }, func(e *Effective, s *Source) { e.Spec.Timeouts = s.Spec.Timeouts }},
 	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},

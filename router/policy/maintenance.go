@@ -56,22 +56,27 @@ func compileLog(l *v1alpha1.RequestLog, p *model.Policy) []Problem {
 	if l == nil {
 		return nil
 	}
+	var problems []Problem
+	find := func(field, message, effect string) {
+		problems = append(problems, Problem{Key: "log." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: message, Effect: effect})
+	}
+	switch p.RequestID = model.RequestID(l.RequestID); p.RequestID {
+	case model.RequestIDNone, model.RequestIDKeep, model.RequestIDReplace:
+	default:
+		find("requestID", "must be Keep or Replace", "no header is made")
+		p.RequestID = model.RequestIDNone
+	}
 	p.Unlogged = 0
-	if l.Enabled != nil && !*l.Enabled {
+	switch {
+	case l.Enabled != nil && !*l.Enabled:
 		p.Unlogged = 100
-		return nil
+	case l.Percent == nil:
+	case *l.Percent < 0 || *l.Percent > 100:
+		find("percent", "must be from 0 to 100", "all requests are logged")
+	default:
+		p.Unlogged = 100 - int(*l.Percent)
 	}
-	if l.Percent == nil {
-		return nil
-	}
-	if n := *l.Percent; n < 0 || n > 100 {
-		return []Problem{{
-			Key: "log.percent", Severity: api.SeverityWarning, Reason: api.ReasonInvalidField,
-			Message: "must be from 0 to 100", Effect: "all requests are logged",
-		}}
-	}
-	p.Unlogged = 100 - int(*l.Percent)
-	return nil
+	return problems
 }
 
 func setMaintenance(s *Spec, v string) error {

@@ -124,7 +124,7 @@ func allow(texts ...v1alpha1.CIDR) *v1alpha1.Access { return &v1alpha1.Access{Al
 // ranks the oldest.
 func TestRanksDecide(t *testing.T) {
 	t.Parallel()
-	of := func(response v1alpha1.Duration) v1alpha1.RoutePolicySpec {
+	of := func(response v1alpha1.Timeout) v1alpha1.RoutePolicySpec {
 		return v1alpha1.RoutePolicySpec{PolicySpec: v1alpha1.PolicySpec{Timeouts: &v1alpha1.Timeouts{Response: response}}}
 	}
 	young, old := routePolicy("young", 2, of("1s")), routePolicy("old", 1, of("2s"))
@@ -252,7 +252,7 @@ func randomSources(r *rand.Rand) []*Source {
 			spec.Limits = &v1alpha1.Limits{URIBytes: int32(16 + r.IntN(100))}
 		}
 		if r.IntN(2) == 0 {
-			spec.Timeouts = &v1alpha1.Timeouts{Response: v1alpha1.Duration(fmt.Sprint(r.IntN(9)+1, "s"))}
+			spec.Timeouts = &v1alpha1.Timeouts{Response: v1alpha1.Timeout(fmt.Sprint(r.IntN(9)+1, "s"))}
 		}
 		if r.IntN(3) == 0 {
 			spec.Maintenance = &v1alpha1.Maintenance{Enabled: true}

@@ -22,8 +22,6 @@ type Spec struct {
 	// like. CookieSameSite is never empty.
 	DisableCookies             bool
 	CookieName, CookieSameSite string
-	// Timeout bounds a server's answer, Tunnel an idle tunnel.
-	Timeout, Tunnel time.Duration
 	// MaxConn bounds the connections to each endpoint.
 	MaxConn int
 	// CheckInterval is the time between health checks, and never zero.
@@ -34,11 +32,6 @@ type Spec struct {
 	Forwarded       model.Forwarded
 	// HSTS is the value of Strict-Transport-Security.
 	HSTS string
-	// Rewrite replaces the beginning of the path.
-	Rewrite string
-	// RedirectStatus answers plain HTTP where that is redirected to https: 301,
-	// 302, 303, 307 or 308; zero means 302.
-	RedirectStatus int
 	// Restricted admits only clients in Allow.
 	Restricted bool
 	Allow      []netip.Prefix
@@ -75,7 +68,8 @@ func (s *Spec) Compile(p *model.Policy) {
 // them. What protects only ever gets stricter by it.
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
-		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p))
+		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p), compileTimeouts(g.Timeouts, p),
+		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.

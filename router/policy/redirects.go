@@ -36,7 +36,7 @@ func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
 	if r == nil {
 		return nil
 	}
-	var problems []Problem
+	_, problems := toHTTPS(r.HTTPS)
 	find := func(severity api.Severity, field string, reason api.Reason, message string) {
 		problems = append(problems, Problem{Key: "redirects." + field, Severity: severity, Reason: reason, Message: message, Effect: "it redirects nothing"})
 	}
@@ -66,6 +66,35 @@ func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
 		p.Redirects = append(p.Redirects, rule)
 	}
 	return problems
+}
+
+// ToHTTPS is how plain HTTP is redirected to https, where that is asked for.
+func (s *Spec) ToHTTPS() model.ToHTTPS {
+	if s.Groups.Redirects == nil {
+		return model.ToHTTPS{}
+	}
+	to, _ := toHTTPS(s.Groups.Redirects.HTTPS)
+	return to
+}
+
+func toHTTPS(r *v1alpha1.RedirectHTTPS) (to model.ToHTTPS, problems []Problem) {
+	if r == nil {
+		return to, nil
+	}
+	find := func(field, message string) {
+		problems = append(problems, Problem{
+			Key: "redirects.https." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: message, Effect: effectDefault,
+		})
+	}
+	if to.Status = int(r.Code); to.Status != 0 && !slices.Contains(match.RedirectStatuses, to.Status) {
+		find("code", "must be 301, 302, 303, 307 or 308")
+		to.Status = 0
+	}
+	if to.Port = int(r.Port); to.Port < 0 || to.Port > 65535 {
+		find("port", "must be from 1 to 65535")
+		to.Port = 0
+	}
+	return to, problems
 }
 
 // redirected is what a redirect matches.
@@ -197,17 +226,25 @@ func setRedirect(s *Spec, v string) error {
 }
 
 func setRedirectCode(s *Spec, v string) error {
-	code, err := strconv.Atoi(v)
-	if err != nil || !slices.Contains(match.RedirectStatuses, code) {
-		return errors.New("must be 301, 302, 303, 307 or 308")
+	code, err := parseRedirectCode(v)
+	if err != nil {
+		return err
 	}
 	if s.Groups.Redirects != nil && len(s.Groups.Redirects.Rules) > 0 {
 		s.setRedirects(func(r *v1alpha1.Redirects) {
 			r.Rules = slices.Clone(r.Rules)
-			r.Rules[0].Code = int32(code)
+			r.Rules[0].Code = code
 		})
 	}
 	return nil
+}
+
+func parseRedirectCode(v string) (int32, error) {
+	i := slices.IndexFunc(match.RedirectStatuses, func(status int) bool { return v == strconv.Itoa(status) })
+	if i < 0 {
+		return 0, errors.New("must be 301, 302, 303, 307 or 308")
+	}
+	return int32(match.RedirectStatuses[i]), nil
 }
 
 func setAppRoot(s *Spec, v string) error {
@@ -226,6 +263,19 @@ func (s *Spec) setRedirects(change func(*v1alpha1.Redirects)) {
 	}
 	change(&r)
 	s.Groups.Redirects = &r
+}
+
+// withoutPassthroughRedirects are the fields that answer in place of the pods, which
+// the router of a passthrough route cannot. It can redirect plain HTTP.
+func withoutPassthroughRedirects(r *v1alpha1.Redirects) []string {
+	var fields []string
+	if len(r.Rules) > 0 {
+		fields = append(fields, "rules")
+	}
+	if r.AppRoot != "" {
+		fields = append(fields, "appRoot")
+	}
+	return fields
 }
 
 // Site is where a route answers.

@@ -16,6 +16,16 @@ func unloggedRules() []string {
 	}
 }
 
+// requestIDRules name a request for pods. Programs that read headers as CGI variables
+// take X_Request_ID for the same.
+func requestIDRules() []string {
+	replaced := asks(model.FlagReplaceID)
+	return []string{
+		"http-request del-header ^x[-_]request[-_]id$ -m reg if " + replaced,
+		"http-request set-header X-Request-ID %[uuid] if " + replaced + " || " + asks(model.FlagKeepID) + " !{ req.hdr(x-request-id) -m found }",
+	}
+}
+
 // maintenanceRules answer in place of the pods, save to clients that are exempt.
 func maintenanceRules(l Layout) []string {
 	const closed = "{ var(txn.maintenance) -m found }"

@@ -220,13 +220,13 @@ var beyondLibrary = map[parser.Section][]string{
 	parser.Global: {"tune.cli.max-payload-size ", "tune.stick-counters ", "set-var proc.agent_key "}, // 3.4
 	parser.Defaults: {
 		"timeout client-hs ", "option idle-close-on-response",
-		"http-request ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5
+		"http-request ", "http-response ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5
 	},
 	parser.Frontends: {
-		"tcp-request connection set-var(",                      // 2.9
+		"tcp-request connection set-var(",                                                                 // 2.9
+		"http-request set-headers-bin ", "http-request del-headers-bin ", "http-request add-headers-bin ", // 3.4
 		"http-request sc-set-gpt(", "http-request sc-add-gpc(", // 2.8
-		"http-request set-headers-bin ", "http-request del-headers-bin ", // 3.4
-		"http-response set-headers-bin ", "http-response del-headers-bin ",
+		"http-response set-headers-bin ", "http-response del-headers-bin ", "http-response add-headers-bin ",
 		"http-after-response set-headers-bin ", "http-after-response add-headers-bin ", "http-request sc-set-gpt(",
 	},
 }

@@ -52,8 +52,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)
-	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), askRules(agentOf(s, l, caps)))
-	rules = append(rules, forwardedRules(tls)...)
+	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), askRules(agentOf(s, l, caps)), forwardedRules(tls), requestIDRules())
 
 	// Rewrite: cut the path and put another beginning before the rest.
 	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
@@ -61,8 +60,12 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
 	add(`set-path "%%[%s]" if { var(txn.strip) -m found } !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty))
 
+	// X-Forwarded-Host and Forwarded have the client's host by now.
+	add("set-header Host %%[%s] if %s", rest(model.FieldPodHost), asks(model.FlagPodHost))
+
 	add("set-var(txn.server_timeout,ifnotempty) %s", rest(model.FieldServerTimeout))
 	add("set-var(txn.tunnel_timeout,ifnotempty) %s", rest(model.FieldTunnelTimeout))
+	rules = append(rules, timeoutRules(caps)...)
 	if tls {
 		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
 	}
@@ -144,7 +147,8 @@ func changeRules(rule, message, text string, caps plan.Capabilities) []string {
 		lists := "{ " + text + " -m found } !" + script
 		rules = append(rules,
 			rule+" set-headers-bin "+text+",field(1,.),b64dec if "+lists,
-			rule+" del-headers-bin "+text+",field(2,.),b64dec if "+lists)
+			rule+" del-headers-bin "+text+",field(2,.),b64dec if "+lists,
+			rule+" add-headers-bin "+text+",field(3,.),b64dec if "+lists+" { "+text+",field(3,.) -m len gt 0 }")
 	}
 	if caps.Lua {
 		rules = append(rules, rule+" lua.fairlead_"+message+"_headers if "+script)
@@ -174,12 +178,13 @@ func clientRules() []string {
 
 // profileRules end the rules of HTTP backends: what only a backend can do, and
 // the headers of requests that policyRules left alone.
-func profileRules() []string {
+func profileRules(caps plan.Capabilities) []string {
 	rules := []string{
 		"http-request set-timeout server var(txn.server_timeout) if { var(txn.server_timeout) -m found }",
 		"http-request set-timeout tunnel var(txn.tunnel_timeout) if { var(txn.tunnel_timeout) -m found }",
-		"http-request allow if " + asked,
 	}
+	rules = append(rules, profileTimeoutRules(caps)...)
+	rules = append(rules, "http-request allow if "+asked)
 	for _, h := range forwarded {
 		rule := "http-request add-header " + h.name + " " + h.value
 		if h.condition != "" {

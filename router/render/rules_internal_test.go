@@ -12,7 +12,7 @@ import (
 // policies there are.
 func TestPlainRequests(t *testing.T) {
 	t.Parallel()
-	caps := plan.Capabilities{DynamicBackends: true, HeaderLists: true, Lua: true}
+	caps := plan.Capabilities{DynamicBackends: true, HeaderLists: true, BackendTimeouts: true, Lua: true}
 	for _, tls := range []bool{false, true} {
 		rules := policyRules(Settings{}.withDefaults(), Layout{Dir: "/d"}, caps, tls)
 		if len(rules) < 3 || rules[1] != "http-request allow if !"+asked || !strings.HasPrefix(rules[0], "http-request set-var(txn.policy) ") {
@@ -22,8 +22,8 @@ func TestPlainRequests(t *testing.T) {
 	if after := corsResponseRules(); !strings.HasPrefix(after[0], "http-after-response allow if !") {
 		t.Errorf("the rules of answers begin with %q", after[0])
 	}
-	const backend = 3 // two timeouts, and one look; the others add the forwarded headers
-	if rules := profileRules(); len(rules) != backend+len(forwarded) || rules[backend-1] != "http-request allow if "+asked {
+	const backend = 6 // five timeouts, of which one is for answers, and one look; the others add the forwarded headers
+	if rules := profileRules(caps); len(rules) != backend+len(forwarded) || rules[backend-1] != "http-request allow if "+asked {
 		t.Errorf("the rules of backends are %q", rules)
 	}
 }

@@ -164,7 +164,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
 		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
-		ClientRules: clientRules(), ProfileRules: profileRules(),
+		ClientRules: clientRules(), ProfileRules: profileRules(caps),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),

@@ -113,6 +113,13 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if d, err := time.ParseDuration(r.URL.Query().Get("pause")); err == nil { // within the answer
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+			}
+		}
 		_ = json.NewEncoder(w).Encode(a)
 	}
 	// No ServeMux: it would clean the paths that the cases are about.

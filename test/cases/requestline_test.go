@@ -2,6 +2,7 @@ package cases
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,6 +136,8 @@ func split(line string) ([]string, error) {
 	return words, nil
 }
 
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 // saved is a cookie that a line saved, and the pod that set it.
 type saved struct{ cookie, pod string }
 
@@ -216,6 +219,11 @@ func (e *expectation) word(key, want string, r response, pod string, jar map[str
 		got = strings.Join(r.header.Values(name), ", ")
 	case "seen":
 		got = strings.Join(seen.Header.Values(name), ", ")
+	case "id": // id:NAME= the pod saw one header with a UUID
+		if got := seen.Header.Values(name); len(got) != 1 || !uuid.MatchString(got[0]) {
+			return fmt.Errorf("header %s is %q, want a UUID", name, got)
+		}
+		return nil
 	case "body":
 		if !strings.Contains(r.body, want) {
 			return fmt.Errorf("body %.300q lacks %q", r.body, want)

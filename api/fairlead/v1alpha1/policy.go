@@ -17,6 +17,12 @@ type PolicySpec struct {
 	// cors answers and completes requests of browsers from other origins.
 	// +optional
 	CORS *CORS `json:"cors,omitempty"`
+	// rewrite changes path and host of the requests that pods get.
+	// +optional
+	Rewrite *Rewrite `json:"rewrite,omitempty"`
+	// headers change headers of requests and answers.
+	// +optional
+	Headers *Headers `json:"headers,omitempty"`
 	// limits bound what clients may send. Limits of several policies all apply.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
@@ -43,6 +49,13 @@ type CIDR string
 // +kubebuilder:validation:MaxLength=12
 // +kubebuilder:validation:Pattern=`^[0-9]{1,9}(us|ms|s|m|h|d)$`
 type Duration string
+
+// Timeout is a whole number with a unit: ms, s, m or h. It is 576h at most.
+//
+// +kubebuilder:validation:MaxLength=12
+// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,8}(ms|s|m|h)$`
+// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('576h')",message="must be at most 576h"
+type Timeout string
 
 // Access admits clients by their address. deny beats allow, whichever policy has it.
 // Of several policies with allow, a client must be in each list.
@@ -248,24 +261,30 @@ type CORS struct {
 	Preflight string `json:"preflight,omitempty"`
 }
 
-// Timeouts bound how long the router waits. A field that is not set is the
+// Timeouts bound how long the router waits for pods. A field that is not set is the
 // IngressController's.
 //
 // +kubebuilder:validation:MinProperties=1
 type Timeouts struct {
-	// connect is for a connection to a pod.
+	// connect bounds each attempt to connect to a pod. It needs HAProxy 3.4.
 	// +optional
-	Connect Duration `json:"connect,omitempty"`
-	// response is for the first byte of the answer, and between two bytes.
+	Connect Timeout `json:"connect,omitempty"`
+	// response is how long a pod may take until its answer begins, and pause within
+	// it where idle is not set.
 	// +optional
-	Response Duration `json:"response,omitempty"`
-	// tunnel is how long an upgraded connection, such as a WebSocket, may be idle.
+	Response Timeout `json:"response,omitempty"`
+	// idle is how long a pod may pause within an answer that has begun. The default is
+	// response.
 	// +optional
-	Tunnel Duration `json:"tunnel,omitempty"`
+	Idle Timeout `json:"idle,omitempty"`
+	// tunnel is how long an upgraded connection, such as a WebSocket, or a passthrough
+	// connection may be idle.
+	// +optional
+	Tunnel Timeout `json:"tunnel,omitempty"`
 	// queue is how long a request may wait for a connection to a pod, where those are
-	// limited.
+	// limited. It needs HAProxy 3.4.
 	// +optional
-	Queue Duration `json:"queue,omitempty"`
+	Queue Timeout `json:"queue,omitempty"`
 }
 
 // Maintenance answers requests in place of the pods.
@@ -287,7 +306,8 @@ type Maintenance struct {
 	RetryAfter int32 `json:"retryAfter,omitempty"`
 }
 
-// RequestLog says which requests are written to the access log.
+// RequestLog says which requests are written to the access log, and which ID they
+// have.
 type RequestLog struct {
 	// enabled is true by default.
 	//
@@ -301,4 +321,11 @@ type RequestLog struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
+	// requestID gives pods a header X-Request-ID: Keep leaves that of the client, and
+	// makes one if there is none; Replace makes one always. Without it the header is
+	// left alone.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=Keep;Replace
+	RequestID string `json:"requestID,omitempty"`
 }

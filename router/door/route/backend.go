@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -25,13 +24,8 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 		b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonForeignProtection,
 			"the Ingress that the Route is made of is closed by one of its annotations; events of the Ingress say by which", effect503)
 	}
-	c.RedirectStatus = spec.RedirectStatus
-	if c.Insecure != model.InsecureRedirect && c.RedirectStatus != 0 {
-		c.RedirectStatus = 0
-		if c.Termination != model.Plain { // which the table has reported
-			b.find(api.SeverityInfo, "metadata.annotations["+policy.RedirectStatus+"]", api.ReasonAnnotationIgnored,
-				"has no effect unless spec.tls.insecureEdgeTerminationPolicy is Redirect", "")
-		}
+	if c.Insecure == model.InsecureRedirect {
+		c.ToHTTPS = spec.ToHTTPS()
 	}
 	c.Exact, c.Fallback = spec.Exact && c.Path != "", spec.Fallback
 	if spec.Fallback && strings.Trim(c.Path, "/") != "" {
@@ -89,7 +83,7 @@ func profile(spec *policy.Spec, usual model.Balance, tcp, several bool) model.Pr
 	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance, usual, tcp, several), Cookie: !tcp && !spec.DisableCookies, AdjustCase: !tcp && spec.AdjustCase}
 	if tcp {
 		// Without a wish it is the router's default, the zero class.
-		p.Tunnel = model.TunnelClass(cmp.Or(spec.Tunnel, spec.Timeout))
+		p.Tunnel = model.TunnelClass(spec.PassthroughIdle())
 	}
 	return p
 }

@@ -166,8 +166,8 @@ func TestTimeouts(t *testing.T) {
 		"0": 0, "1.5s": 0, "1d12h": 0, " 5s": 0, "+5s": 0, "-5s": 0, "5 s": 0, "": 0, "05s": 0,
 	} {
 		p := ingested(t, model.Edge, map[string]string{api.AnnotationTimeout: text, api.AnnotationTimeoutTunnel: text}, "web").Backend.Policy
-		if p.TimeoutServer != want || p.TimeoutTunnel != want {
-			t.Errorf("%q: %s and %s, want %s", text, p.TimeoutServer, p.TimeoutTunnel, want)
+		if p.Timeouts.Server != want || p.Timeouts.Tunnel != want {
+			t.Errorf("%q: %s and %s, want %s", text, p.Timeouts.Server, p.Timeouts.Tunnel, want)
 		}
 	}
 }

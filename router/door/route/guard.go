@@ -1,6 +1,7 @@
 package route
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,6 +85,11 @@ func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
 		g.headers = append(headerTexts("request", h.Actions.Request), headerTexts("response", h.Actions.Response)...)
+	}
+	for i, list := range [][]model.HeaderAction{g.policy.RequestHeaders, g.policy.ResponseHeaders} {
+		for _, a := range list {
+			g.headers = append(g.headers, fmt.Sprint("policy ", i, a))
+		}
 	}
 	return g
 }

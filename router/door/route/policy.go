@@ -3,7 +3,7 @@ package route
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -21,14 +21,15 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	var p model.Policy
 	spec.Compile(&p)
 	if c.Termination == model.Passthrough {
-		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged = 0, model.Sizes{}, nil, nil, nil, 0
+		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged, p.Timeouts = 0, model.Sizes{}, nil, nil, nil, 0, model.Timeouts{}
+		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
 		p.Rates, p.Concurrents = nil, nil
 		return p, true
 	}
 	p.Agent = b.agent
 	b.withoutLoops(c, &p)
-	p.TimeoutServer, p.TimeoutTunnel, p.Forwarded = spec.Timeout, spec.Tunnel, spec.Forwarded
-	p.Rewrite = rewrite(c.Path, spec.Rewrite)
+	p.Forwarded = spec.Forwarded
+	p.Rewrite = spec.Rewrite(c.Path)
 	if c.Termination != model.Plain {
 		p.HSTS = spec.HSTS
 	}
@@ -41,15 +42,46 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 			p.CookieAttributes = "; Secure; SameSite=" + spec.CookieSameSite
 		}
 	}
-	h := b.route.Spec.HTTPHeaders
-	if h == nil {
-		return p, true
+	var own routev1.RouteHTTPHeaderActions
+	if h := b.route.Spec.HTTPHeaders; h != nil {
+		own = h.Actions
 	}
-	var ok1, ok2 bool
-	p.RequestHeaders, ok1 = b.headers("request", "req", h.Actions.Request)
-	p.ResponseHeaders, ok2 = b.headers("response", "res", h.Actions.Response)
+	request, ok1 := b.headers("request", "req", own.Request)
+	response, ok2 := b.headers("response", "res", own.Response)
+	p.RequestHeaders = b.withPolicy("request", p.RequestHeaders, request)
+	p.ResponseHeaders = b.withPolicy("response", p.ResponseHeaders, response)
 	return p, ok1 && ok2
 }
+
+// withPolicy adds the changes of headers that a policy asks for to those of the route.
+// The source of the higher rank has the last word. If both together do not fit into
+// HAProxy's buffer, those of the policy are left out: the route was checked alone.
+func (b *builder) withPolicy(direction string, asked, own []model.HeaderAction) []model.HeaderAction {
+	if len(asked) == 0 {
+		return own
+	}
+	from := b.result.Effective.Origin(policy.GroupHeaders)
+	if total, most := headerBytes(asked)+headerBytes(own), b.headerBytes(); total > most {
+		b.find(api.SeverityWarning, "", api.ReasonPolicyNotApplicable,
+			fmt.Sprintf("%s %s.%s: adds up to more than %d bytes with the Route's own changes, which may not fit in HAProxy's buffer", from.Title(), from.Field(policy.GroupHeaders), direction, most),
+			"it has no effect")
+		return own
+	}
+	if from.Rank < policy.RankAnnotations {
+		return slices.Concat(own, asked)
+	}
+	return slices.Concat(asked, own)
+}
+
+func headerBytes(actions []model.HeaderAction) (total int) {
+	for _, a := range actions {
+		total += len(a.Name) + len(a.Value)
+	}
+	return total
+}
+
+// headerBytes is how much changes of headers may add to a message.
+func (b *builder) headerBytes() int { return cmp.Or(b.settings.HeaderBytes, defaultHeaderBytes) }
 
 // withoutLoops takes out redirects that lead to themselves.
 func (b *builder) withoutLoops(c *model.Claim, p *model.Policy) {
@@ -67,23 +99,6 @@ func (b *builder) withoutLoops(c *model.Claim, p *model.Policy) {
 	p.Redirects = good
 }
 
-// rewrite replaces spec.path by the target, on whole segments: what is left of
-// the path always begins with a slash.
-func rewrite(path, target string) *model.Rewrite {
-	if target == "" {
-		return nil
-	}
-	return &model.Rewrite{
-		Strip: len(strings.TrimRight(path, "/")),
-		To:    strings.TrimRight(target, "/"),
-		Empty: target,
-	}
-}
-
-// reservedHeaders may not be changed by routes: they belong to the router or
-// would undo what protects it.
-var reservedHeaders = []string{"strict-transport-security", "proxy", "cookie", "set-cookie"}
-
 // defaultHeaderBytes is the default of Settings.HeaderBytes.
 const defaultHeaderBytes = 8192
 
@@ -91,20 +106,18 @@ const defaultHeaderBytes = 8192
 func (b *builder) headers(direction, fetch string, actions []routev1.RouteHTTPHeader) ([]model.HeaderAction, bool) {
 	field := "spec.httpHeaders.actions." + direction
 	var out []model.HeaderAction
-	total := 0
 	for _, a := range actions {
 		item := field + "[" + a.Name + "]"
 		h := model.HeaderAction{Name: a.Name, Delete: a.Action.Type == routev1.Delete}
 		if a.Action.Set != nil {
 			h.Value = a.Action.Set.Value
 		}
-		total += len(h.Name) + len(h.Value)
-		if f, problem := h.Problem(fetch, a.Action.Type == routev1.Set, reservedHeaders); problem != "" {
+		if f, problem := h.Problem(fetch, a.Action.Type == routev1.Set, model.ReservedHeaders()); problem != "" {
 			return nil, b.refuse(item+f, api.ReasonInvalidField, problem)
 		}
 		out = append(out, h)
 	}
-	if most := cmp.Or(b.settings.HeaderBytes, defaultHeaderBytes); total > most {
+	if most := b.headerBytes(); headerBytes(out) > most {
 		return nil, b.refuse(field, api.ReasonInvalidField,
 			fmt.Sprintf("adds up to more than %d bytes, which may not fit in HAProxy's buffer (spec.tuningOptions.headerBufferMaxRewriteBytes of the IngressController)", most))
 	}
@@ -121,6 +134,11 @@ func (b *builder) readAnnotations(c *model.Claim) (spec policy.Spec, closed bool
 			p.Effect = effectClosed(c.Termination)
 		}
 		b.find(p.Severity, "metadata.annotations["+p.Key+"]", p.Reason, p.Message, p.Effect)
+	}
+	// What the table says of plain routes, it has reported.
+	if spec.ToHTTPS() != (model.ToHTTPS{}) && c.Insecure != model.InsecureRedirect && c.Termination != model.Plain {
+		b.find(api.SeverityInfo, "metadata.annotations["+policy.RedirectStatus+"]", api.ReasonAnnotationIgnored,
+			"has no effect unless spec.tls.insecureEdgeTerminationPolicy is Redirect", "")
 	}
 	return spec, closed
 }
