@@ -66,10 +66,12 @@ func (r *memberTable) list() map[string]memberRecord {
 type events struct{ g *Gossip }
 
 func (e events) NotifyJoin(n *memberlist.Node) {
-	e.g.table.put(n)
+	// It settles before it sees the other one: between the two it would take addresses,
+	// only to give them up again.
 	if n.Name != e.g.opts.NodeName && e.g.isolated.CompareAndSwap(true, false) {
 		e.g.settleAgain("this speaker was cut off; settling")
 	}
+	e.g.table.put(n)
 	e.g.signal()
 }
 

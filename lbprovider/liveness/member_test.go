@@ -2,8 +2,12 @@ package liveness
 
 import (
 	"encoding/json"
+	"log/slog"
+	"net"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/memberlist"
 )
 
 func TestReadMember(t *testing.T) {
@@ -89,4 +93,29 @@ func FuzzState(f *testing.F) {
 			t.Fatalf("what is told on cannot be read: %q", text)
 		}
 	})
+}
+
+// TestCutOffSettlesFirst: a speaker that was cut off never sees another one while it
+// still takes part in elections: it would take addresses in that moment.
+func TestCutOffSettlesFirst(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		g := &Gossip{
+			opts: Options{NodeName: "a", Log: slog.New(slog.DiscardHandler)}, table: memberTable{known: map[string]memberRecord{}, dead: map[string]time.Time{}},
+			wake: make(chan struct{}, 1), again: make(chan struct{}, 1), metaChanged: make(chan struct{}, 1),
+		}
+		g.self.Store(&Member{Phase: Active})
+		g.synced.Store(true)
+		g.isolated.Store(true)
+		go events{g}.NotifyJoin(&memberlist.Node{Name: "b", Addr: net.IPv4(198, 18, 0, 2)})
+		for {
+			all := g.members()
+			if _, met := all["b"]; met {
+				if all["a"].Phase != Settling {
+					t.Fatalf("it sees the other one and is %s", all["a"].Phase)
+				}
+				break
+			}
+		}
+	}
 }
