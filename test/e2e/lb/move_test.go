@@ -68,9 +68,15 @@ func check(t *testing.T, p *install.Product, w *netmonitor.Monitor, l limits) *n
 			tell(t, r, r.Lost())
 		}
 	}
-	if bad := slices.Concat(r.Lost(), r.Slow()); len(bad) > 0 && !l.crash {
-		t.Errorf("%d requests were lost, and %d answered late", len(r.Lost()), len(r.Slow()))
-		tell(t, r, bad)
+	if lost := r.Lost(); len(lost) > 0 && !l.crash {
+		t.Errorf("%d requests were lost", len(lost))
+		tell(t, r, lost)
+	}
+	// Late answers are to requests whose first packet came while kube-proxy still wrote its rules. The limit of silence bounds
+	// them; how many there are is for test/bench/lb to measure, on a quiet machine.
+	if late := r.Slow(); len(late) > 0 && !l.crash {
+		t.Logf("%d requests were answered late", len(late))
+		tell(t, r, late[:1])
 	}
 	if n := r.Moves(); n > l.moves && !l.crash {
 		t.Errorf("the client turned to another host %d times, allowed are %d: %v", n, l.moves, r.Sent)
