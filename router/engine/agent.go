@@ -231,7 +231,7 @@ func (e *Engine) agentAnswered(r agentReply) {
 		}
 		e.complainAgent(text)
 		a.decides, a.next = false, now.Add(agentPause)
-		if err == nil { // a worker was started anew, without the file perhaps
+		if err == nil { // a worker has restarted, perhaps without the file
 			a.next = now
 		}
 	}

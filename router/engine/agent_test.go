@@ -174,7 +174,7 @@ func TestAgentAway(t *testing.T) {
 	})
 }
 
-// TestAgentForgets: an agent that was started anew without its file gets the snapshot
+// TestAgentForgets: an agent that restarts without its file gets the snapshot
 // again, without a change of any object.
 func TestAgentForgets(t *testing.T) {
 	withAgent(t, func(b *bench, d *decider) {

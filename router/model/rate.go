@@ -145,9 +145,9 @@ func perText(per time.Duration) string {
 // theoretical arrival time), in 32 bits. The clock of each limit counts in parts of
 // the time between two requests, so that this time is rateParts.
 const (
-	// clockScale is what HAProxy multiplies microseconds by before it divides them by
-	// the unit of a limit, for units that are no whole microseconds.
-	clockScale = 8192
+	// ClockScale is what HAProxy multiplies microseconds by before it divides them by
+	// the unit of a limit, because a unit need not be whole microseconds.
+	ClockScale = 8192
 	// maxParts is precise enough; a power of two makes weights exact.
 	maxParts = 4096
 	// RateWeight is what a request that is left weighs, whatever its limit.
@@ -180,7 +180,7 @@ type RateField int
 const (
 	// RateID begins with RateDry or RateReal.
 	RateID RateField = 1 + iota
-	// RateUnit is the duration of a part, in microseconds times clockScale.
+	// RateUnit is the duration of a part, in microseconds times ClockScale.
 	RateUnit
 	// RateParts are between two requests.
 	RateParts
@@ -211,13 +211,10 @@ const (
 	FormNone   = "n"
 )
 
-// ClockScale is how HAProxy's microseconds are multiplied for RateUnit.
-const ClockScale = clockScale
-
 func (r *RateLimit) record() string {
 	n := r.parts()
-	unit := ceil(int64(r.Per/time.Microsecond)*clockScale, int64(r.Requests)*n)
-	slack := ceil(int64(clockSlack/time.Microsecond)*clockScale, unit)
+	unit := ceil(int64(r.Per/time.Microsecond)*ClockScale, int64(r.Requests)*n)
+	slack := ceil(int64(clockSlack/time.Microsecond)*ClockScale, unit)
 	form := map[RateHeaders]string{HeadersDraft: FormDraft, HeadersLegacy: FormLegacy}[r.Headers]
 	if form == "" {
 		form = FormNone
@@ -236,8 +233,8 @@ func (r *RateLimit) record() string {
 	return mode + limitID(text) + rateSeparator + text
 }
 
-// limitID tells the limits of a route apart. A limit that changes begins to count
-// anew, because what was counted has other units.
+// limitID tells the limits of a route apart. A limit that changes counts from
+// zero, because what was counted has other units.
 func limitID(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -34,7 +34,7 @@ func TestRateRecord(t *testing.T) {
 		if len(f) != int(RateKey) {
 			t.Fatalf("%+v: %d fields", r, len(f))
 		}
-		parts, part := field(RateParts), field(RateUnit)/clockScale // in microseconds
+		parts, part := field(RateParts), field(RateUnit)/ClockScale // in microseconds
 		asked := float64(r.Per.Microseconds()) / float64(r.Requests)
 		if got := parts * part; got < asked || got > asked*1.0002 {
 			t.Errorf("%+v: %f us between requests, asked %f", r, got, asked)
@@ -73,7 +73,7 @@ func TestRateIDs(t *testing.T) {
 	a, _, _ := strings.Cut((&ConcurrentLimit{Count: 1, Status: 429}).record(), rateSeparator)
 	b, _, _ := strings.Cut((&ConcurrentLimit{Count: 2, Status: 503}).record(), rateSeparator)
 	if a != b {
-		t.Errorf("what is under way is counted anew: %s, %s", a, b)
+		t.Errorf("what is under way is forgotten: %s, %s", a, b)
 	}
 }
 

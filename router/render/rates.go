@@ -165,12 +165,12 @@ func (r *rules) rate(l slot, s Settings) {
 	r.track(l, s)
 	r.add("set-var(txn.rate_unit) %s if %s", l.field(model.RateUnit), used)
 	r.add("set-var(%s) var(txn.rate_clock),div(txn.rate_unit) if %s", l.name("_now"), used)
-	// In this order: where another thread begins anew meanwhile, its beginning goes
-	// with what was counted before.
+	// In this order: if another thread resets the key meanwhile, its new beginning is
+	// added to the count of before, which refuses too much rather than too little.
 	r.add("set-var(%s) %s if %s", l.name("_parts"), l.field(model.RateParts), used)
 	r.add("set-var(%s) sc_get_gpc(0,%d),mul(%s) if %s", l.name("_count"), l.counter, l.name("_parts"), used)
 	r.add("set-var(%s) sc_get_gpt(0,%d),add(%s),sub(%s),and(%d) if %s", l.name("_ahead"), l.counter, l.name("_count"), l.name("_now"), round, used)
-	// A key that is new, or whose time has passed, begins anew.
+	// A key that is new, or whose time has passed, starts from now.
 	r.add("set-var(%s) int(0) if %s { sc_get_gpt(0,%d) eq 0 } || %s { %s,sub(%s) lt 0 }",
 		l.name("_ahead"), used, l.counter, used, l.field(model.RateInvalid), l.name("_ahead"))
 	r.add("sc-set-gpt(0,%d) %s,sub(%s) if %s { %s -m int 0 }", l.counter, l.value("_now"), l.name("_count"), used, l.value("_ahead"))
