@@ -17,14 +17,7 @@ func TestLimitsFlood(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {
 		const keys = 300
-		b := newBed(t, version, newMemory())
-		b.limitKeys = keys
-		ic := &operatorv1.IngressController{}
-		ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
-			Type: operatorv1.NodePortServiceStrategyType, NodePort: &operatorv1.NodePortStrategy{Protocol: operatorv1.ProxyProtocol},
-		}
-		b.controller.Store(ic)
-		c := parseStep(t, map[string]string{"services": "victim/web http=8080 web@198.18.250.95\nflooded/web http=8080 web@198.18.250.95", "in.yaml": `
+		b := floodBed(t, version, keys, map[string]string{"services": "victim/web http=8080 web@198.18.250.95\nflooded/web http=8080 web@198.18.250.95", "in.yaml": `
 kind: Route
 metadata: {namespace: victim, name: login, annotations: {haproxy.router.openshift.io/rate-limit-connections: "true", haproxy.router.openshift.io/rate-limit-connections.rate-http: "2"}}
 spec: {host: login.lf.test, to: {kind: Service, name: web}}
@@ -33,27 +26,8 @@ kind: Route
 metadata: {namespace: flooded, name: any, annotations: {haproxy.router.openshift.io/rate-limit-connections: "true", haproxy.router.openshift.io/rate-limit-connections.rate-http: "1"}}
 spec: {host: any.lf.test, to: {kind: Service, name: web}}
 `})
-		for _, o := range c.put {
-			ensurePods(t, o)
-		}
-		b.cluster.apply(c)
-		b.start()
 		get := func(host, family, source string) int {
-			conn, err := b.dialFrom("127.0.0.9", b.http)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(clientTimeout))
-			if _, err := fmt.Fprintf(conn, "PROXY %s 4444 80\r\nGET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", fmt.Sprintf(family, source), host); err != nil {
-				t.Fatal(err)
-			}
-			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = r.Body.Close()
-			return r.StatusCode
+			return b.statusFrom(fmt.Sprintf(family, source), "Host: "+host)
 		}
 		const v4, v6 = "TCP4 %s 203.0.113.1", "TCP6 %s 2001:db8::1"
 		b.expectStatus(func() int { return get("login.lf.test", v6, "2001:db8:1::1") }, http.StatusOK)
@@ -80,6 +54,47 @@ spec: {host: any.lf.test, to: {kind: Service, name: web}}
 			t.Errorf("the last source's second request: %d", got)
 		}
 	})
+}
+
+// floodBed starts a router that remembers so many keys of limits, and believes the
+// PROXY protocol about who a client is.
+func floodBed(t *testing.T, version string, keys int, step map[string]string) *bed {
+	t.Helper()
+	b := newBed(t, version, newMemory())
+	b.limitKeys = keys
+	ic := &operatorv1.IngressController{}
+	ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
+		Type: operatorv1.NodePortServiceStrategyType, NodePort: &operatorv1.NodePortStrategy{Protocol: operatorv1.ProxyProtocol},
+	}
+	b.controller.Store(ic)
+	c := parseStep(t, step)
+	for _, o := range c.put {
+		ensurePods(t, o)
+	}
+	b.cluster.apply(c)
+	b.start()
+	return b
+}
+
+// statusFrom returns the status of a request in the name of a client, which is as the
+// PROXY protocol has it: family, source and destination.
+func (b *bed) statusFrom(client, headers string) int {
+	b.t.Helper()
+	conn, err := b.dialFrom("127.0.0.9", b.http)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
+	if _, err := fmt.Fprintf(conn, "PROXY %s 4444 80\r\nGET / HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n", client, headers); err != nil {
+		b.t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	return r.StatusCode
 }
 
 func (b *bed) expectStatus(get func() int, want int) {

@@ -311,35 +311,12 @@ func TestRatesFlood(t *testing.T) {
 	t.Parallel()
 	onVersions(t, func(t *testing.T, version string) {
 		const keys = 300
-		b := newBed(t, version, newMemory())
-		b.limitKeys = keys
-		ic := &operatorv1.IngressController{}
-		ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
-			Type: operatorv1.NodePortServiceStrategyType, NodePort: &operatorv1.NodePortStrategy{Protocol: operatorv1.ProxyProtocol},
-		}
-		b.controller.Store(ic)
-		c := parseStep(t, map[string]string{"services": "rt/web http=8080 web@198.18.250.96\nrs/web http=8080 web@198.18.250.96", "in.yaml": ratedRoute("victim", "", hourly(1, "")) + "---\n" +
+		b := floodBed(t, version, keys, map[string]string{"services": "rt/web http=8080 web@198.18.250.96\nrs/web http=8080 web@198.18.250.96", "in.yaml": ratedRoute("victim", "", hourly(1, "")) + "---\n" +
 			ratedRoute("wide", "", hourly(1, "key: {type: Address, ipv6Prefix: 56}")) + "---\n" +
 			"kind: Route\nmetadata: {namespace: rs, name: flooded, annotations: {fairlead.dev/limit: \"1/h\", fairlead.dev/limit-key: \"header:X-Key\"}}\nspec: {host: flooded.rt.test, to: {kind: Service, name: web}}\n"})
-		for _, o := range c.put {
-			ensurePods(t, o)
-		}
-		b.cluster.apply(c)
-		b.start()
 		get := func(host, family, source, key string) int {
-			conn, err := b.dialFrom("127.0.0.9", b.http)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(clientTimeout))
-			if _, err := fmt.Fprintf(conn, "PROXY %s %s %s 4444 80\r\nGET / HTTP/1.1\r\nHost: %s.rt.test\r\nX-Key: %s\r\nConnection: close\r\n\r\n",
-				family, source, map[string]string{"TCP4": "203.0.113.1", "TCP6": "2001:db8::1"}[family], host, key); err != nil {
-				t.Fatal(err)
-			}
-			var out response
-			out.read(conn, "GET")
-			return out.status
+			to := map[string]string{"TCP4": "203.0.113.1", "TCP6": "2001:db8::1"}[family]
+			return b.statusFrom(family+" "+source+" "+to, "Host: "+host+".rt.test\r\nX-Key: "+key)
 		}
 		b.expectStatus(func() int { return get("victim", "TCP4", "198.51.100.1", "") }, http.StatusOK)
 		for _, test := range []struct {
