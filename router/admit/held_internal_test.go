@@ -70,7 +70,7 @@ func TestManyClaims(t *testing.T) {
 			key := model.Object{Kind: "Route", Namespace: "n", Name: fmt.Sprint("r", host, i)}
 			claims[host] = append(claims[host], &model.Claim{
 				Owner: key, UID: key.Name, Host: host, Match: model.Match{Path: fmt.Sprintf("/p%d;v=1/", i)}, Created: time.Unix(int64(i), 0),
-				Backend: model.Backend{Kind: model.KindHTTP, Owner: key, Policy: model.Policy{Restricted: true, Allow: allow}},
+				Backend: model.Backend{Kind: model.KindHTTP, Owner: key, Asks: &model.Policy{Restricted: true, Allow: allow}},
 			})
 		}
 		for i := range n {

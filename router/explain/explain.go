@@ -87,7 +87,7 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	e.Backend = c.Backend.Name()
 	e.Policies = s.policies(c)
 	e.Endpoints = endpoints(c, r)
-	if p := &c.Backend.Policy; p.Rewrite != nil {
+	if p := c.Backend.Policy(); p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)
 	}
 	if result, refused := answered(c, r); refused {
@@ -97,7 +97,7 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 		}
 		return
 	}
-	if a := c.Backend.Policy.Agent; a != nil {
+	if a := c.Backend.Policy().Agent; a != nil {
 		e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
 	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
@@ -180,7 +180,7 @@ func (s *Snapshot) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	if why := s.source.unreadable[c.Owner]; why != "" && !slices.Contains(e.Notes, why) {
 		note("%s", why)
 	}
-	if p := &c.Backend.Policy; (p.Restricted || len(p.Deny) > 0) && !r.ClientIP.IsValid() && e.Backend != "" {
+	if p := c.Backend.Policy(); (p.Restricted || len(p.Deny) > 0) && !r.ClientIP.IsValid() && e.Backend != "" {
 		note("the route admits only some clients; name one with --client-ip")
 	}
 	s.compareStatus(e, c)

@@ -12,8 +12,8 @@ import (
 // they refuse a request depends on those before it.
 func (s *Snapshot) limits(c *model.Claim) []Policy {
 	var out []Policy
-	for i := range c.Backend.Policy.Rates {
-		r := &c.Backend.Policy.Rates[i]
+	for i := range c.Backend.Policy().Rates {
+		r := &c.Backend.Policy().Rates[i]
 		value := r.String()
 		if len(r.Exempt) > 0 {
 			value += ", not for " + prefixes(r.Exempt)
@@ -23,9 +23,9 @@ func (s *Snapshot) limits(c *model.Claim) []Policy {
 		})
 		out = append(out, Policy{Name: "limit " + r.Name, Value: value, Source: source, Doc: "Each router replica counts by itself."})
 	}
-	for i := range c.Backend.Policy.Concurrents {
+	for i := range c.Backend.Policy().Concurrents {
 		source := s.limitSource(c.Owner, func(l *v1alpha1.Limits) bool { return l.Concurrent != nil })
-		out = append(out, Policy{Name: "limit", Value: c.Backend.Policy.Concurrents[i].String(), Source: source, Doc: "Each router replica counts by itself."})
+		out = append(out, Policy{Name: "limit", Value: c.Backend.Policy().Concurrents[i].String(), Source: source, Doc: "Each router replica counts by itself."})
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func endpoints(c *model.Claim, r *Request) []Endpoint {
 	for _, s := range c.Backend.Servers {
 		total += s.Weight
 	}
-	cookie := cookieValue(r, c.Backend.Policy.CookieName)
+	cookie := cookieValue(r, c.Backend.Cookie.Name)
 	out := make([]Endpoint, 0, len(c.Backend.Servers))
 	for i := range c.Backend.Servers {
 		s := &c.Backend.Servers[i]

@@ -35,7 +35,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	if route.Annotations[api.AnnotationBalance] == "" || invalid[api.AnnotationBalance] {
 		out = append(out, Policy{Name: "balance", Value: string(c.Backend.Profile.Balance), Source: "default", Doc: "How servers share the requests."})
 	}
-	if name := c.Backend.Policy.CookieName; name != "" && c.Backend.Profile.Cookie {
+	if name := c.Backend.Cookie.Name; name != "" && c.Backend.Profile.Cookie {
 		out = append(out, Policy{Name: "sticky cookie", Value: name, Source: "default", Doc: "A client's requests stay with one endpoint."})
 		if v := route.Annotations[api.AnnotationCookieName]; v == name {
 			out[len(out)-1].Source = "metadata.annotations[" + api.AnnotationCookieName + "]"
@@ -50,8 +50,8 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		switch isList := a.Key == api.AnnotationAllowlist || a.Key == api.AnnotationWhitelist; {
 		case isList && s.pipeline.Effective(c.Owner) != nil:
 			p.Value = strings.Join(strings.Fields(v), " ") // others may have a say, see below
-		case isList && c.Backend.Policy.Restricted:
-			p.Value = prefixes(c.Backend.Policy.Allow) // those that can be read
+		case isList && c.Backend.Policy().Restricted:
+			p.Value = prefixes(c.Backend.Policy().Allow) // those that can be read
 		case isList && strings.TrimSpace(v) == "":
 			continue // all clients
 		case invalid[a.Key]:
@@ -59,7 +59,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		}
 		out = append(out, p)
 	}
-	if a := c.Backend.Policy.Agent; a != nil {
+	if a := c.Backend.Policy().Agent; a != nil {
 		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
 	}
 	out = append(out, s.headerPolicies(c)...)
@@ -103,7 +103,7 @@ func shortName(key string) string {
 
 // answered is what the router itself answers by the route's policy, if it does.
 func answered(c *model.Claim, r *Request) (Result, bool) {
-	a, ok := match.Judge(&c.Backend.Policy, r.client())
+	a, ok := match.Judge(c.Backend.Policy(), r.client())
 	switch {
 	case !ok:
 		return Result{}, false
@@ -168,7 +168,7 @@ func (s *Snapshot) headerPolicies(c *model.Claim) []Policy {
 		actions []model.HeaderAction
 		own     int
 	}{
-		{"request", c.Backend.Policy.RequestHeaders, len(own.Request)}, {"response", c.Backend.Policy.ResponseHeaders, len(own.Response)},
+		{"request", c.Backend.Policy().RequestHeaders, len(own.Request)}, {"response", c.Backend.Policy().ResponseHeaders, len(own.Response)},
 	} {
 		n := min(list.own, len(list.actions)) // a former version of the route may have fewer
 		if first {

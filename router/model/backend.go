@@ -127,12 +127,34 @@ type Backend struct {
 	Owner   Object
 	Rule    string
 	Profile Profile
-	Policy  Policy
+	Cookie  Cookie
+	// Asks is nil for a claim that asks for nothing, which most do. Policy reads it.
+	Asks *Policy
 	// CA verifies the servers of a re-encrypt backend, or is nil.
 	CA *CA
 	// Servers are sorted by ID.
 	Servers []Server
 }
+
+// Cookie is the sticky cookie of a backend. Its value is the server's.
+type Cookie struct {
+	// Name is the name that clients see, or empty without stickiness.
+	Name string
+	// Attributes follow the cookie's value, such as "; Secure".
+	Attributes string
+}
+
+// Policy returns what the claim asks for beyond its servers. It is never nil, and is
+// not to be changed.
+func (b *Backend) Policy() *Policy {
+	if b.Asks == nil {
+		return &Policy{}
+	}
+	return b.Asks
+}
+
+// Record returns the policy's record with the sticky cookie.
+func (b *Backend) Record() string { return b.Policy().record(b.Cookie) }
 
 // Name returns HAProxy's name of the backend. It ends in a short hash of
 // everything that HAProxy cannot change in a living backend, so a name that is

@@ -115,7 +115,7 @@ func (c *Claim) Older(o *Claim) bool { return ByAge(c, o) < 0 }
 // Guard returns what a claim keeps out by client, as text: claims with the same
 // text keep out the same clients. It is empty for a claim that is open to all.
 func (c *Claim) Guard() string {
-	p := &c.Backend.Policy
+	p := c.Backend.Policy()
 	switch {
 	case c.Closed:
 		return "closed"

@@ -18,16 +18,13 @@ const (
 	ForwardedNever   Forwarded = "never"
 )
 
-// Policy is what a route asks for beyond its servers, as data that HAProxy's
-// rules read at run time. It is comparable by Equal.
+// Policy is what a claim asks for beyond its servers and their sticky cookie, as data
+// that HAProxy's rules read at run time.
 type Policy struct {
 	// Timeouts are zero for the router's defaults.
 	Timeouts Timeouts
-	// CookieName is the name that clients see, or empty without stickiness.
-	CookieName string
-	// CookieAttributes follow the cookie's value, such as "; Secure".
-	CookieAttributes string
-	Forwarded        Forwarded
+	// Forwarded is ForwardedAppend if it is empty.
+	Forwarded Forwarded
 	// Limits bound what one client address may do.
 	Limits Limits
 	// Rates and Concurrents bound what requests with the same key may do. All of them
@@ -168,32 +165,30 @@ const (
 	endOfFields
 )
 
-// fields write the fields behind the mode.
+// fields write the fields behind the mode and the cookie.
 var fields = [endOfFields]func(*Policy) string{
-	FieldCookieName:       func(p *Policy) string { return p.CookieName },
-	FieldCookieAttributes: func(p *Policy) string { return p.CookieAttributes },
-	FieldRequests:         func(p *Policy) string { return number(p.Limits.Requests) },
-	FieldConcurrent:       func(p *Policy) string { return number(p.Limits.Concurrent) },
-	FieldConnections:      func(p *Policy) string { return number(p.Limits.Connections) },
-	FieldServerTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Server) },
-	FieldTunnelTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Tunnel) },
-	FieldStrip:            rewriting(func(r *Rewrite) string { return strconv.Itoa(r.Strip) }),
-	FieldRewrite:          rewriting(func(r *Rewrite) string { return r.To }),
-	FieldRewriteEmpty:     rewriting(func(r *Rewrite) string { return r.Empty }),
-	FieldHSTS:             func(p *Policy) string { return p.HSTS },
-	FieldBody:             func(p *Policy) string { return number(p.Sizes.Body) },
-	FieldURI:              func(p *Policy) string { return number(p.Sizes.URI) },
-	FieldHeaders:          func(p *Policy) string { return number(p.Sizes.Headers) },
-	FieldRetryAfter:       retryAfter,
-	FieldUnlogged:         func(p *Policy) string { return number(p.Unlogged) },
-	FieldAsk:              asking(func(a *Agent) string { return a.ID }),
-	FieldAskBy:            asking(func(a *Agent) string { return a.Credentials }),
-	FieldRates:            rates,
-	FieldConcurrents:      concurrents,
-	FieldConnectTimeout:   func(p *Policy) string { return milliseconds(p.Timeouts.Connect) },
-	FieldQueueTimeout:     func(p *Policy) string { return milliseconds(p.Timeouts.Queue) },
-	FieldIdleTimeout:      func(p *Policy) string { return milliseconds(p.Timeouts.Idle) },
-	FieldPodHost:          func(p *Policy) string { return p.PodHost },
+	FieldRequests:       func(p *Policy) string { return number(p.Limits.Requests) },
+	FieldConcurrent:     func(p *Policy) string { return number(p.Limits.Concurrent) },
+	FieldConnections:    func(p *Policy) string { return number(p.Limits.Connections) },
+	FieldServerTimeout:  func(p *Policy) string { return milliseconds(p.Timeouts.Server) },
+	FieldTunnelTimeout:  func(p *Policy) string { return milliseconds(p.Timeouts.Tunnel) },
+	FieldStrip:          rewriting(func(r *Rewrite) string { return strconv.Itoa(r.Strip) }),
+	FieldRewrite:        rewriting(func(r *Rewrite) string { return r.To }),
+	FieldRewriteEmpty:   rewriting(func(r *Rewrite) string { return r.Empty }),
+	FieldHSTS:           func(p *Policy) string { return p.HSTS },
+	FieldBody:           func(p *Policy) string { return number(p.Sizes.Body) },
+	FieldURI:            func(p *Policy) string { return number(p.Sizes.URI) },
+	FieldHeaders:        func(p *Policy) string { return number(p.Sizes.Headers) },
+	FieldRetryAfter:     retryAfter,
+	FieldUnlogged:       func(p *Policy) string { return number(p.Unlogged) },
+	FieldAsk:            asking(func(a *Agent) string { return a.ID }),
+	FieldAskBy:          asking(func(a *Agent) string { return a.Credentials }),
+	FieldRates:          rates,
+	FieldConcurrents:    concurrents,
+	FieldConnectTimeout: func(p *Policy) string { return milliseconds(p.Timeouts.Connect) },
+	FieldQueueTimeout:   func(p *Policy) string { return milliseconds(p.Timeouts.Queue) },
+	FieldIdleTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Idle) },
+	FieldPodHost:        func(p *Policy) string { return p.PodHost },
 }
 
 func retryAfter(p *Policy) string {
@@ -266,10 +261,12 @@ const (
 const separator = "|"
 
 // Record returns the part of the policy that rules read as one line of fields, or an
-// empty text if each has its default. It begins with "|" if nothing but a sticky
-// cookie is asked for, so that rules can leave most requests alone after one look.
-// No field holds a "|": doors see to it.
-func (p *Policy) Record() string {
+// empty text if each has its default.
+func (p *Policy) Record() string { return p.record(Cookie{}) }
+
+// record begins with "|" if nothing but a sticky cookie is asked for, so that rules can
+// leave most requests alone after one look. No field holds a "|": doors see to it.
+func (p *Policy) record(c Cookie) string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
 		flag(p.Limits != Limits{}, FlagLimited) + flag(p.counted(), FlagCounted) + flag(p.countsByBits(), FlagCountedByBits) +
 		flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
@@ -280,14 +277,13 @@ func (p *Policy) Record() string {
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
 	values := make([]string, 0, len(fields))
-	last := FieldMode
-	for f := FieldCookieName; f < endOfFields; f++ {
-		values = append(values, fields[f](p))
-		if values[len(values)-1] != "" {
-			last = f
-		}
+	values = append(values, c.Name, c.Attributes)
+	more := false
+	for f := FieldCookieAttributes + 1; f < endOfFields; f++ {
+		v := fields[f](p)
+		values, more = append(values, v), more || v != ""
 	}
-	if mode == ModeAppend && last <= FieldCookieAttributes {
+	if mode == ModeAppend && !more {
 		mode = ""
 	}
 	return strings.TrimRight(mode+separator+strings.Join(values, separator), separator)

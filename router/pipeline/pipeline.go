@@ -319,7 +319,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && len(a.Split)+len(b.Split) == 0 && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
-		a.Closed == b.Closed && slices.Equal(a.Backend.Policy.Allow, b.Backend.Policy.Allow) && slices.Equal(a.Backend.Policy.Deny, b.Backend.Policy.Deny) &&
+		a.Closed == b.Closed && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }
 
@@ -364,7 +364,7 @@ func (p *Pipeline) dropBackend(b *model.Backend, scope *plan.Scope) {
 	name := b.Name()
 	scope.Backends[name] = struct{}{}
 	delete(p.want.Backends, name)
-	p.agent.use(b.Policy.Agent, -1)
+	p.agent.use(b.Policy().Agent, -1)
 	for e := range plan.PolicyEntries(b) {
 		scope.Entries[e] = struct{}{}
 		delete(p.want.Entries, e)
@@ -378,7 +378,7 @@ func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
 	name := b.Name()
 	scope.Backends[name] = struct{}{}
 	p.want.Backends[name] = plan.WantBackend(b)
-	p.agent.use(b.Policy.Agent, 1)
+	p.agent.use(b.Policy().Agent, 1)
 	for e, v := range plan.PolicyEntries(b) {
 		scope.Entries[e] = struct{}{}
 		p.want.Entries[e] = v

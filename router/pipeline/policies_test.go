@@ -122,7 +122,7 @@ func TestPolicyHoldsForLastGood(t *testing.T) {
 		t.Fatalf("the last good version is not served: %+v", c)
 	}
 	p.Update(src.put("named", 1, restricted(named("r0"), "10.0.0.0/8")))
-	if c, _ := p.Claim(key); c == nil || c.Closed || !c.Backend.Policy.Restricted {
+	if c, _ := p.Claim(key); c == nil || c.Closed || !c.Backend.Policy().Restricted {
 		t.Errorf("a policy for both versions: %+v", c)
 	}
 	p.Update(src.put("inner", 1, restricted(v1alpha1.RoutePolicySpec{
@@ -157,7 +157,7 @@ func TestPolicyHoldsForFormerClaims(t *testing.T) {
 	p.Update(src.put("p", 1, restricted(named("r0"), "10.0.0.0/8")))
 	for range 4 {
 		c, _ := p.Claim(key)
-		if c != nil && !c.Closed && !c.Backend.Policy.Restricted {
+		if c != nil && !c.Closed && !c.Backend.Policy().Restricted {
 			t.Fatalf("served without the policy: %+v", c)
 		}
 		if _, _, ok := p.Refuse(key, "no"); !ok {

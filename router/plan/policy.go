@@ -30,7 +30,7 @@ func (m Map) Routes() bool { return !m.isPolicy() }
 // If guarded is true, the record also says that the path is to be looked up
 // normalised.
 func Target(b *model.Backend, guarded bool) string {
-	record := b.Policy.Record()
+	record := b.Record()
 	switch {
 	case b.Profile.TCP:
 		return b.Name()
@@ -66,9 +66,9 @@ func (e Entry) policyBackend() string {
 
 // PolicyEntries returns what the maps hold for a backend.
 func PolicyEntries(b *model.Backend) map[Entry]string {
-	name, p := b.Name(), &b.Policy
+	name, p := b.Name(), b.Policy()
 	entries := map[Entry]string{}
-	if record := p.Record(); b.Profile.TCP && record != "" {
+	if record := b.Record(); b.Profile.TCP && record != "" {
 		entries[Entry{MapPolicy, name}] = record
 	}
 	lists := map[Map][]netip.Prefix{MapAllow: p.Allow, MapDeny: p.Deny}

@@ -117,7 +117,7 @@ func limitOf(r *routev1.Route, name string) int {
 // forbidden says what a claim with pods lets through that a version of its route
 // keeps out, or tries to keep out. It shares no code with ingest.
 func forbidden(c *model.Claim, newest *routev1.Route) error {
-	p := &c.Backend.Policy
+	p := c.Backend.Policy()
 	if newest.Spec.Port != nil {
 		return fmt.Errorf("it is closed by its Ingress")
 	}

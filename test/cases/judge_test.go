@@ -17,7 +17,7 @@ import (
 func (c *core) judge(d decision, r *request) (match.Answer, bool) {
 	for _, key := range c.cluster.All() {
 		if claim, served := c.pipeline.Claim(key); served && !claim.Closed && claim.Backend.Name() == d.value {
-			return match.Judge(&claim.Backend.Policy, r.client())
+			return match.Judge(claim.Backend.Policy(), r.client())
 		}
 	}
 	return match.Answer{}, false

@@ -61,7 +61,10 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	c.Backend = model.Backend{
 		Kind: model.KindOf(c.Termination), Owner: c.Owner, CA: b.ca,
 		Profile: profile(&spec, b.settings.Balance, tcp, weighted > 1),
-		Policy:  rules,
+		Asks:    asked(rules),
+	}
+	if c.Backend.Profile.Cookie {
+		c.Backend.Cookie = cookie(c, &spec)
 	}
 	spec.CheckInterval = b.checkPace(c, spec.CheckInterval, checked)
 	for i, w := range backend.Weights(weights, counts) {

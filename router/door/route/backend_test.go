@@ -165,7 +165,7 @@ func TestTimeouts(t *testing.T) {
 		"25d": 2147483647 * time.Millisecond, "99999999999999999999": 2147483647 * time.Millisecond,
 		"0": 0, "1.5s": 0, "1d12h": 0, " 5s": 0, "+5s": 0, "-5s": 0, "5 s": 0, "": 0, "05s": 0,
 	} {
-		p := ingested(t, model.Edge, map[string]string{api.AnnotationTimeout: text, api.AnnotationTimeoutTunnel: text}, "web").Backend.Policy
+		p := ingested(t, model.Edge, map[string]string{api.AnnotationTimeout: text, api.AnnotationTimeoutTunnel: text}, "web").Backend.Policy()
 		if p.Timeouts.Server != want || p.Timeouts.Tunnel != want {
 			t.Errorf("%q: %s and %s, want %s", text, p.Timeouts.Server, p.Timeouts.Tunnel, want)
 		}
@@ -178,5 +178,15 @@ func TestCookieName(t *testing.T) {
 	t.Parallel()
 	if got := defaultCookieName(model.Object{Kind: Kind, Namespace: "ns1", Name: "web"}); got != "635b2d0a0d48be3e3fb6d6d1b8e88db4" {
 		t.Errorf("ns1/web: %s", got)
+	}
+}
+
+// TestPlainClaim asks for nothing: thousands of claims do not pay for what few ask for.
+func TestPlainClaim(t *testing.T) {
+	t.Parallel()
+	for _, termination := range []model.Termination{model.Plain, model.Edge, model.Passthrough} {
+		if b := ingested(t, termination, nil, "web").Backend; b.Asks != nil {
+			t.Errorf("%q: %+v", termination, b.Asks)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -28,19 +29,12 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	}
 	p.Agent = b.agent
 	b.withoutLoops(c, &p)
-	p.Forwarded = spec.Forwarded
+	if spec.Forwarded != model.ForwardedAppend {
+		p.Forwarded = spec.Forwarded
+	}
 	p.Rewrite = spec.Rewrite(c.Path)
 	if c.Termination != model.Plain {
 		p.HSTS = spec.HSTS
-	}
-	if !spec.DisableCookies {
-		p.CookieName = spec.CookieName
-		if p.CookieName == "" {
-			p.CookieName = defaultCookieName(c.Owner)
-		}
-		if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
-			p.CookieAttributes = "; Secure; SameSite=" + spec.CookieSameSite
-		}
 	}
 	var own routev1.RouteHTTPHeaderActions
 	if h := b.route.Spec.HTTPHeaders; h != nil {
@@ -51,6 +45,24 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	p.RequestHeaders = b.withPolicy("request", p.RequestHeaders, request)
 	p.ResponseHeaders = b.withPolicy("response", p.ResponseHeaders, response)
 	return p, ok1 && ok2
+}
+
+// asked returns nothing for a policy that asks for nothing: thousands of claims do, and
+// a policy is as large as the rest of a claim.
+func asked(p model.Policy) *model.Policy {
+	if reflect.ValueOf(p).IsZero() {
+		return nil
+	}
+	return &p
+}
+
+// cookie returns the sticky cookie of a claim.
+func cookie(c *model.Claim, spec *policy.Spec) model.Cookie {
+	out := model.Cookie{Name: cmp.Or(spec.CookieName, defaultCookieName(c.Owner))}
+	if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
+		out.Attributes = "; Secure; SameSite=" + spec.CookieSameSite
+	}
+	return out
 }
 
 // withPolicy adds the changes of headers that a policy asks for to those of the route.

@@ -75,7 +75,7 @@ func FuzzRoute(f *testing.F) {
 		if !word.MatchString(c.Backend.Name()) {
 			t.Fatalf("backend %q", c.Backend.Name())
 		}
-		if record := c.Backend.Policy.Record(); strings.ContainsAny(record, "\n\r\x00") {
+		if record := c.Backend.Record(); strings.ContainsAny(record, "\n\r\x00") {
 			t.Fatalf("policy %q", record)
 		}
 		for _, s := range c.Backend.Servers {
