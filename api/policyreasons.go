@@ -6,6 +6,9 @@ const (
 	// ReasonInvalidPolicy: a policy has a value that the API server should have
 	// refused.
 	ReasonInvalidPolicy Reason = "InvalidPolicy"
+	// ReasonPolicyClosed: something that protects the paths cannot be used, so
+	// they answer 503 until it is right. The claim on host and paths is kept.
+	ReasonPolicyClosed Reason = "PolicyClosed"
 	// ReasonPolicyConflict: two policies of equal rank set a group that only one of
 	// them can set; the older one wins.
 	ReasonPolicyConflict Reason = "PolicyConflict"
@@ -47,6 +50,11 @@ func policyRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the policy has a value that the API server should have refused, as one of an older version would not",
 			Remedy:   "correct the field as the message says, and install the CustomResourceDefinitions of this version",
+		},
+		ReasonPolicyClosed: {
+			Severity: SeverityError,
+			Cause:    "something that protects the paths cannot be read, so it is not known which requests to keep out",
+			Remedy:   "correct the value as the message says; to open the paths on purpose, remove it",
 		},
 		ReasonPolicyConflict: {
 			Severity: SeverityWarning,

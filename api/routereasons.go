@@ -76,9 +76,6 @@ const (
 	ReasonNoEndpoints Reason = "NoEndpoints"
 	// ReasonInvalidAnnotation: an annotation has a value that cannot be used.
 	ReasonInvalidAnnotation Reason = "InvalidAnnotation"
-	// ReasonPolicyClosed: something that protects the paths cannot be used, so
-	// they answer 503 until it is right. The claim on host and paths is kept.
-	ReasonPolicyClosed Reason = "PolicyClosed"
 	// ReasonRedirectLoop: a redirect leads to an address that is redirected again,
 	// without end. It is left out.
 	ReasonRedirectLoop Reason = "RedirectLoop"
@@ -122,11 +119,6 @@ func admittedRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the annotation's value cannot be used",
 			Remedy:   "correct the value as the message says, or remove the annotation",
-		},
-		ReasonPolicyClosed: {
-			Severity: SeverityError,
-			Cause:    "something that protects the paths cannot be read, so it is not known which requests to keep out",
-			Remedy:   "correct the value as the message says; to open the paths on purpose, remove it",
 		},
 		ReasonRedirectLoop: {
 			Severity: SeverityWarning,

@@ -1,4 +1,4 @@
-// Package foreign finds another MetalLB in the cluster. Two providers that give
+// Package othermetallb finds another MetalLB in the cluster. Two providers that give
 // addresses of the same pools would give one address twice, and two that
 // announce would answer for each other's; so Fairlead waits until the other one
 // is gone.

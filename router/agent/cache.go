@@ -78,7 +78,7 @@ func (c *cache[T]) find(k key) (value T, ok bool) {
 		c.metrics.misses.Inc()
 		return value, false
 	}
-	e := el.Value.(*entry[T]) //nolint:errcheck // the list holds nothing else
+	e := el.Value.(*entry[T])
 	if !c.now().Before(e.until) {
 		c.drop(el)
 		c.metrics.misses.Inc()
@@ -90,7 +90,7 @@ func (c *cache[T]) find(k key) (value T, ok bool) {
 }
 
 func (c *cache[T]) drop(el *list.Element) {
-	e := el.Value.(*entry[T]) //nolint:errcheck // the list holds nothing else
+	e := el.Value.(*entry[T])
 	c.order.Remove(el)
 	delete(c.entries, e.key)
 	c.bytes -= e.size

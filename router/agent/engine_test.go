@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -212,13 +213,13 @@ func TestHashPool(t *testing.T) {
 	for range mostQueued / 4 {
 		enqueue("slow")
 	}
-	if err := p.do(t.Context(), "slow", func() {}); err != errBusy {
+	if err := p.do(t.Context(), "slow", func() {}); !errors.Is(err, errBusy) {
 		t.Errorf("more than a quarter of the queue: %v", err)
 	}
 	enqueue("fast")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.do(gone, "gone", func() { order <- "gone" }); err != context.Canceled {
+	if err := p.do(gone, "gone", func() { order <- "gone" }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	close(hold)
@@ -241,7 +242,7 @@ func TestHashPool(t *testing.T) {
 	p.free = 0
 	go func() { _ = p.do(t.Context(), "a", func() {}) }()
 	until(t, func() bool { return queued(p) > 0 })
-	if err := p.do(t.Context(), "b", func() {}); err != errBusy {
+	if err := p.do(t.Context(), "b", func() {}); !errors.Is(err, errBusy) {
 		t.Errorf("more than a second of work: %v", err)
 	}
 }

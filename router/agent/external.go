@@ -71,23 +71,8 @@ func (e *Engine) newExternal(x *snapshot.External) (*external, error) {
 		m.request = append(m.request, plainName([]byte(n)))
 	}
 	slices.Sort(m.request)
-	for _, n := range slices.Concat(x.ResponseHeaders, m.toClient, x.RequestHeaders) {
-		if !spop.ValidName(n) {
-			return nil, fmt.Errorf("external: %q is not the name of a header", n)
-		}
-	}
-	if len(x.ResponseHeaders)+len(m.toClient)+len(m.request)+len(m.cache.Key) > mostNames {
-		return nil, fmt.Errorf("external: more than %d names of headers", mostNames)
-	}
-	if m.cache.TTL > 0 || m.cache.Negative > 0 {
-		if len(m.cache.Key) == 0 {
-			m.cache.Key = []string{"Authorization"}
-		}
-		for _, k := range m.cache.Key {
-			if !credential(k) {
-				return nil, fmt.Errorf("external: answers cannot be kept by %q: use Authorization, Cookie:NAME, or a header that holds a credential", k)
-			}
-		}
+	if err := m.checkNames(x); err != nil {
+		return nil, err
 	}
 	if err := m.readSignIn(x.SignIn); err != nil {
 		return nil, err
@@ -98,6 +83,30 @@ func (e *Engine) newExternal(x *snapshot.External) (*external, error) {
 	}
 	m.client = &http.Client{Transport: transport, CheckRedirect: noRedirects}
 	return m, nil
+}
+
+// checkNames checks the names of headers, and gives the cache its key.
+func (m *external) checkNames(x *snapshot.External) error {
+	for _, n := range slices.Concat(x.ResponseHeaders, m.toClient, x.RequestHeaders) {
+		if !spop.ValidName(n) {
+			return fmt.Errorf("external: %q is not the name of a header", n)
+		}
+	}
+	if len(x.ResponseHeaders)+len(m.toClient)+len(m.request)+len(m.cache.Key) > mostNames {
+		return fmt.Errorf("external: more than %d names of headers", mostNames)
+	}
+	if m.cache.TTL <= 0 && m.cache.Negative <= 0 {
+		return nil
+	}
+	if len(m.cache.Key) == 0 {
+		m.cache.Key = []string{"Authorization"}
+	}
+	for _, k := range m.cache.Key {
+		if !credential(k) {
+			return fmt.Errorf("external: answers cannot be kept by %q: use Authorization, Cookie:NAME, or a header that holds a credential", k)
+		}
+	}
+	return nil
 }
 
 // credential reports whether answers may be kept by a header or cookie. Those that the
@@ -171,7 +180,7 @@ func (m *external) key(e *Engine, p *policy, q *Question) (key, bool) {
 	} else {
 		parts = append(parts, "safe")
 	}
-	any := false
+	shown := false
 	for _, name := range m.cache.Key {
 		var value string
 		var ok bool
@@ -184,10 +193,10 @@ func (m *external) key(e *Engine, p *policy, q *Question) (key, bool) {
 			}
 			value, ok = string(v), n == 1
 		}
-		any = any || ok && value != ""
+		shown = shown || ok && value != ""
 		parts = append(parts, fmt.Sprint(ok), value)
 	}
-	return e.keyOf(parts...), any
+	return e.keyOf(parts...), shown
 }
 
 // ask asks the server once. The second result is for how long the answer may be kept.
@@ -237,19 +246,7 @@ func (m *external) read(answer *http.Response, body []byte) (Answer, time.Durati
 	keep := !strings.Contains(strings.ToLower(answer.Header.Get("Cache-Control")), "no-store") && len(answer.Header["Set-Cookie"]) == 0
 	switch {
 	case status >= 200 && status < 300:
-		a.Status = allowed
-		for _, n := range m.response {
-			if v := answer.Header.Values(n); len(v) > 0 {
-				a.Set = append(a.Set, Header{n, strings.Join(v, ", ")})
-			}
-		}
-		for _, c := range answer.Header.Values("Set-Cookie") {
-			if m.always {
-				a.Client = append(a.Client, Header{"Set-Cookie", c})
-			} else {
-				a.Success = append(a.Success, Header{"Set-Cookie", c})
-			}
-		}
+		m.admit(&a, answer.Header)
 		if keep {
 			a.TTL = m.cache.TTL
 		}
@@ -272,6 +269,23 @@ func (m *external) read(answer *http.Response, body []byte) (Answer, time.Durati
 		return a, m.cache.Negative
 	}
 	return a, 0
+}
+
+// admit adds what the pod and the client get with a request that is let on.
+func (m *external) admit(a *Answer, from http.Header) {
+	a.Status = allowed
+	for _, n := range m.response {
+		if v := from.Values(n); len(v) > 0 {
+			a.Set = append(a.Set, Header{n, strings.Join(v, ", ")})
+		}
+	}
+	for _, c := range from.Values("Set-Cookie") {
+		if m.always {
+			a.Client = append(a.Client, Header{"Set-Cookie", c})
+		} else {
+			a.Success = append(a.Success, Header{"Set-Cookie", c})
+		}
+	}
 }
 
 // finish makes of a refusal the way to sign in, which depends on the request.

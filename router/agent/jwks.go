@@ -187,7 +187,7 @@ func newKeySets(now func() time.Time) *keySets {
 var errManySets = errors.New("more than 1000 key sets are fetched")
 
 // open returns the set of a URI, and begins to fetch it.
-func (k *keySets) open(uri, ca string, make func() *keySet) (*keySet, error) {
+func (k *keySets) open(uri, ca string, fresh func() *keySet) (*keySet, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sets[[2]string{uri, ca}]
@@ -195,7 +195,7 @@ func (k *keySets) open(uri, ca string, make func() *keySet) (*keySet, error) {
 		if len(k.sets) >= mostSets {
 			return nil, errManySets
 		}
-		s = make()
+		s = fresh()
 		k.sets[[2]string{uri, ca}] = s
 		s.mu.Lock()
 		s.start(s.now())

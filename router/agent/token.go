@@ -241,18 +241,7 @@ func values(q *Question, s snapshot.Source) []string {
 		}
 		return list
 	case "Cookie":
-		var list []string
-		for n, v := range q.Headers.All() {
-			if !strings.EqualFold(string(n), "cookie") {
-				continue
-			}
-			for part := range strings.SplitSeq(string(v), ";") {
-				if k, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && k == s.Name {
-					list = append(list, strings.Trim(value, `"`))
-				}
-			}
-		}
-		return list
+		return cookies(q, s.Name)
 	case "Query":
 		_, query, _ := strings.Cut(q.Target, "?")
 		parsed, err := url.ParseQuery(query)
@@ -262,6 +251,21 @@ func values(q *Question, s snapshot.Source) []string {
 		return slices.Clone(parsed[s.Name])
 	}
 	return nil
+}
+
+// cookies returns the values of all cookies of a name.
+func cookies(q *Question, name string) (list []string) {
+	for n, v := range q.Headers.All() {
+		if !strings.EqualFold(string(n), "cookie") {
+			continue
+		}
+		for part := range strings.SplitSeq(string(v), ";") {
+			if k, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && k == name {
+				list = append(list, strings.Trim(value, `"`))
+			}
+		}
+	}
+	return list
 }
 
 // short is a reason for the log.

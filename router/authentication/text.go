@@ -91,10 +91,8 @@ func (c *compiler) duration(field string, text v1alpha1.Duration, least, most ti
 }
 
 // oneOf checks a word; an empty one is the default.
-func (c *compiler) oneOf(field, word string, words ...string) bool {
-	if word == "" || slices.Contains(words, word) {
-		return true
+func (c *compiler) oneOf(field, word string, words ...string) {
+	if word != "" && !slices.Contains(words, word) {
+		c.close(field, "must be %s", strings.Join(words, " or "))
 	}
-	c.close(field, "must be %s", strings.Join(words, " or "))
-	return false
 }

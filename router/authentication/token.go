@@ -41,7 +41,8 @@ func (c *compiler) jwt(j *v1alpha1.JWTAuthentication) {
 	}
 	for i, f := range j.From {
 		field := fmt.Sprintf("jwt.from[%d]", i)
-		if c.oneOf(field+".type", f.Type, "Header", "Cookie", "Query"); f.Type == "" || !headerText.MatchString(f.Name) || !prefixText.MatchString(f.Prefix) {
+		c.oneOf(field+".type", f.Type, "Header", "Cookie", "Query")
+		if f.Type == "" || !headerText.MatchString(f.Name) || !prefixText.MatchString(f.Prefix) {
 			c.close(field, "must have a type, and the name of a header, cookie or parameter")
 		}
 		out.From = append(out.From, snapshot.Source{Type: f.Type, Name: f.Name, Prefix: f.Prefix})

@@ -24,12 +24,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	if termination == "" {
 		termination = "plain"
 	}
-	invalid := map[string]bool{}
-	for _, f := range s.pipeline.Status(c.Owner).Findings {
-		if f.Reason == api.ReasonInvalidAnnotation || f.Reason == api.ReasonPolicyClosed {
-			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
-		}
-	}
+	invalid := s.invalid(c.Owner)
 	overridden := s.overridden(c.Owner)
 	var out []Policy
 	if route.Annotations[api.AnnotationBalance] == "" || invalid[api.AnnotationBalance] {
@@ -65,6 +60,17 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	out = append(out, s.headerPolicies(c)...)
 	out = append(out, s.limits(c)...)
 	return append(out, s.groups(c.Owner)...)
+}
+
+// invalid are the annotations of a route whose value cannot be used.
+func (s *Snapshot) invalid(owner model.Object) map[string]bool {
+	invalid := map[string]bool{}
+	for _, f := range s.pipeline.Status(owner).Findings {
+		if f.Reason == api.ReasonInvalidAnnotation || f.Reason == api.ReasonPolicyClosed {
+			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
+		}
+	}
+	return invalid
 }
 
 // overridden are the groups of a route's annotations that a policy replaces: which one

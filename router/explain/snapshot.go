@@ -242,16 +242,16 @@ func newSource(s *Snapshot) *source {
 func (s *source) add(key model.Object, r *routev1.Route) {
 	r = r.DeepCopy()
 	if r.UID == "" { // the pipeline knows an object by it
-		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.Objects.order[refOf(r)], r.Name))
+		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.order[refOf(r)], r.Name))
 	}
-	if s.Objects.Offline {
+	if s.Offline {
 		s.complete(r)
 	}
 	// The router may read Secrets that the user may not: without them, the
 	// rest of the route is explained.
 	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
 		secret := model.Object{Kind: door.KindSecret, Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
-		if why := s.Objects.secretGap(secret); why != "" {
+		if why := s.secretGap(secret); why != "" {
 			s.unreadable[key] = fmt.Sprintf("Secret %s %s", secret, why)
 			t.ExternalCertificate = nil
 		}

@@ -182,8 +182,8 @@ const maxGroupText = 200
 // groupText writes a group of a policy.
 func groupText(g policy.Group, s *policy.Source) string {
 	var text string
-	switch {
-	case g == policy.GroupAccess:
+	switch g {
+	case policy.GroupAccess:
 		var parts []string
 		if s.Access.Restricted {
 			parts = append(parts, "allow "+cmp.Or(prefixes(s.Access.Allow), "no client"))

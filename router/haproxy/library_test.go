@@ -89,7 +89,7 @@ func BenchmarkLibrary(b *testing.B) {
 	layout := rt.Layout()
 	stream := func(command string) func() (int, error) {
 		return func() (n int, err error) {
-			err = rt.Stream(command, func(l []byte) { n++ })
+			err = rt.Stream(command, func([]byte) { n++ })
 			return n, err
 		}
 	}

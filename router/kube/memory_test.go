@@ -30,7 +30,7 @@ func applied(i int) (*routev1.Route, *corev1.Service, *discoveryv1.EndpointSlice
 			CreationTimestamp: metav1.NewTime(time.Unix(1_700_000_000, 0)),
 			Labels:            map[string]string{"app": name},
 			Annotations:       map[string]string{lastApplied: fmt.Sprintf(`{"kind":"X","metadata":{"name":%q,"labels":{"app":%q}},"spec":{"host":"%s.apps.example.com","to":{"kind":"Service","name":%q}}}`, name, name, name, name)},
-			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "kubectl-client-side-apply", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}},
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "kubectl-client-side-apply", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}},
 		}
 	}
 	name, ready, port, protocol, node := fmt.Sprintf("shop-%d", i), true, int32(8080), corev1.ProtocolTCP, fmt.Sprintf("node-%d", i%50)

@@ -16,7 +16,7 @@ import (
 
 // Annotations of the group authentication.
 const (
-	AnnotationBasicSecret         = "fairlead.dev/basic-secret"
+	AnnotationBasicSecret         = "fairlead.dev/basic-secret" //nolint:gosec // the name of an annotation
 	AnnotationBasicRealm          = "fairlead.dev/basic-realm"
 	AnnotationAuthURL             = "fairlead.dev/auth-url"
 	AnnotationAuthSignIn          = "fairlead.dev/auth-signin"

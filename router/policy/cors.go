@@ -17,7 +17,7 @@ import (
 // Annotations of the group cors.
 const (
 	AnnotationCORSOrigins     = "fairlead.dev/cors-origins"
-	AnnotationCORSCredentials = "fairlead.dev/cors-credentials"
+	AnnotationCORSCredentials = "fairlead.dev/cors-credentials" //nolint:gosec // the name of an annotation
 )
 
 // maxOrigins, maxNames and maxCORSAge bound what the group holds. Browsers remember

@@ -51,6 +51,7 @@ func (r Rank) String() string {
 		return "namespace"
 	case RankDefault:
 		return "default of the cluster"
+	case ranks:
 	}
 	return "none"
 }
@@ -208,8 +209,8 @@ func (e *Effective) checkAccess() {
 		if list.n <= maxAddresses {
 			continue
 		}
-		for i := len(e.Origins) - 1; i >= 0; i-- {
-			if o := e.Origins[i]; o.Group == GroupAccess {
+		for _, o := range slices.Backward(e.Origins) {
+			if o.Group == GroupAccess {
 				e.close(o.Source, GroupAccess, list.field, api.ReasonLimitExceeded, fmt.Sprintf("all policies of the object together list more than %d addresses", maxAddresses))
 				break
 			}

@@ -192,7 +192,8 @@ func TestAccessCombines(t *testing.T) {
 		"nobody":       {[]*Source{read(allow("10.0.0.0/8")), read(allow("11.0.0.0/8"))}, Access{Restricted: true}, ""},
 		"union of deny": {
 			[]*Source{read(&v1alpha1.Access{Deny: []v1alpha1.CIDR{"10.0.0.1"}}), read(&v1alpha1.Access{Deny: []v1alpha1.CIDR{"10.0.0.0/24"}})},
-			Access{Deny: prefixesOf(t, "10.0.0.0/24")}, "",
+			Access{Deny: prefixesOf(t, "10.0.0.0/24")},
+			"",
 		},
 		"an item that admits nobody": {[]*Source{read(allow("nonsense", "10.0.0.1"))}, Access{Restricted: true, Allow: prefixesOf(t, "10.0.0.1")}, ""},
 		"no item":                    {[]*Source{read(allow("nonsense")), read(allow("10.0.0.1"))}, Access{Restricted: true}, api.ReasonInvalidPolicy},

@@ -153,8 +153,13 @@ func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadabl
 func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 	var problems []Problem
 	for _, of := range [][2]string{
-		{AnnotationRedirectCode, AnnotationRedirect}, {AnnotationCORSCredentials, AnnotationCORSOrigins}, {AnnotationLimitKey, AnnotationLimit}, {AnnotationBasicRealm, AnnotationBasicSecret},
-		{AnnotationAuthSignIn, AnnotationAuthURL}, {AnnotationAuthResponseHeaders, AnnotationAuthURL}, {AnnotationAuthCache, AnnotationAuthURL},
+		{AnnotationRedirectCode, AnnotationRedirect},
+		{AnnotationCORSCredentials, AnnotationCORSOrigins},
+		{AnnotationLimitKey, AnnotationLimit},
+		{AnnotationBasicRealm, AnnotationBasicSecret},
+		{AnnotationAuthSignIn, AnnotationAuthURL},
+		{AnnotationAuthResponseHeaders, AnnotationAuthURL},
+		{AnnotationAuthCache, AnnotationAuthURL},
 	} {
 		if _, set := annotations[of[0]]; !set || slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == of[0] }) {
 			continue

@@ -86,15 +86,7 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		}
 		return
 	}
-	for _, origin := range e.Origins {
-		if f.Undecided && origin.Source.Key == t.policy.Key && origin.Group == GroupAuthentication {
-			t.undecided++
-		}
-		if origin.Source.Key == t.policy.Key && origin.Source.Generation != t.policy.Generation {
-			t.pending++
-			break
-		}
-	}
+	t.addOrigins(e, f)
 	if e.Closed() && t.policy.Protects() {
 		t.closed++
 		c := e.Closings[0]
@@ -114,6 +106,23 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		i, _ := slices.BinarySearch(t.lostTo, text)
 		if t.lostTo = slices.Insert(t.lostTo, i, text); len(t.lostTo) > maxExamples {
 			t.lostTo = t.lostTo[:maxExamples]
+		}
+	}
+}
+
+// addOrigins counts an object that HAProxy or the agent does not serve by the policy of
+// now.
+func (t *Tally) addOrigins(e *Effective, f Fate) {
+	for _, origin := range e.Origins {
+		if origin.Source.Key != t.policy.Key {
+			continue
+		}
+		if f.Undecided && origin.Group == GroupAuthentication {
+			t.undecided++
+		}
+		if origin.Source.Generation != t.policy.Generation {
+			t.pending++
+			return
 		}
 	}
 }

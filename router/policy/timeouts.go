@@ -28,8 +28,11 @@ func compileTimeouts(t *v1alpha1.Timeouts, p *model.Policy) []Problem {
 		text v1alpha1.Timeout
 		to   *time.Duration
 	}{
-		{"connect", t.Connect, &p.Timeouts.Connect}, {"response", t.Response, &p.Timeouts.Server}, {"idle", t.Idle, &p.Timeouts.Idle},
-		{"tunnel", t.Tunnel, &p.Timeouts.Tunnel}, {"queue", t.Queue, &p.Timeouts.Queue},
+		{"connect", t.Connect, &p.Timeouts.Connect},
+		{"response", t.Response, &p.Timeouts.Server},
+		{"idle", t.Idle, &p.Timeouts.Idle},
+		{"tunnel", t.Tunnel, &p.Timeouts.Tunnel},
+		{"queue", t.Queue, &p.Timeouts.Queue},
 	} {
 		if f.text == "" {
 			continue

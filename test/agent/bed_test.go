@@ -69,7 +69,7 @@ func newBed(t *testing.T, withAgent bool) *bed {
 	if err != nil {
 		t.Skip(err)
 	}
-	dir, err := os.MkdirTemp("", "agent") // short, for the names of sockets
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // names of sockets must be short, and t.TempDir has the test's in it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,12 @@ func TestVerdicts(t *testing.T) {
 
 	for code, want := range map[int]int{200: 200, 204: 200, 301: 301, 302: 302, 303: 303, 307: 307, 308: 308, 401: 401, 403: 403, 429: 429, 404: 503, 500: 503, 300: 503} {
 		r, body := b.get(fmt.Sprint("server says ", code), request{policy: "external", headers: []string{fmt.Sprint("Authorization: Status ", code), "X-User: root", "x_user: root", "X-Mail: root", "X_MAIL: root"}}, want)
-		switch {
-		case want == 200:
+		switch want {
+		case 200:
 			if strings.Contains(body, "root") || !strings.Contains(body, "X-User: ann") || r.Header.Get("Set-Cookie") != "from=auth" {
 				t.Errorf("%d: %v, the pod gets\n%s", code, r.Header, body)
 			}
-		case want == 503:
+		case 503:
 			if body != "Service Unavailable\n" && body != "" || r.Header.Get("Set-Cookie") != "" {
 				t.Errorf("%d: a closed path says %q, %v", code, body, r.Header)
 			}

@@ -52,7 +52,7 @@ func TestWaitingForPods(t *testing.T) {
 	}()
 	b.eventually("the pod is busy", func() error {
 		if r, took := get("busy.tw.test", "/"); r.status != http.StatusServiceUnavailable || took > 2*time.Second {
-			return fmt.Errorf("status %d after %s, error %v", r.status, took, r.err)
+			return fmt.Errorf("status %d after %s, error: %w", r.status, took, r.err)
 		}
 		return nil
 	})

@@ -118,10 +118,15 @@ func (e *problemLogger) changeState(fields log.Fields) {
 // The methods that gobgp's Logger wants.
 
 func (e *problemLogger) Panic(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
+
 func (e *problemLogger) Fatal(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
+
 func (e *problemLogger) Error(msg string, fields log.Fields) { e.handle(slog.LevelError, msg, fields) }
-func (e *problemLogger) Warn(msg string, fields log.Fields)  { e.handle(slog.LevelWarn, msg, fields) }
-func (e *problemLogger) Info(msg string, fields log.Fields)  { e.handle(slog.LevelInfo, msg, fields) }
+
+func (e *problemLogger) Warn(msg string, fields log.Fields) { e.handle(slog.LevelWarn, msg, fields) }
+
+func (e *problemLogger) Info(msg string, fields log.Fields) { e.handle(slog.LevelInfo, msg, fields) }
+
 func (e *problemLogger) Debug(msg string, fields log.Fields) { e.handle(slog.LevelDebug, msg, fields) }
 func (e *problemLogger) SetLevel(log.LogLevel)               {}
 

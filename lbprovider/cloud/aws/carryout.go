@@ -46,6 +46,7 @@ func ofAccount(err error) bool {
 	switch hook.ClassOf(err) {
 	case hook.ClassThrottled, hook.ClassUnavailable, hook.ClassDenied, hook.ClassConflict, hook.ClassNotFound:
 		return true
+	case hook.ClassQuota, hook.ClassInvalidConfig, hook.ClassBusy, hook.ClassProtected, hook.ClassUnsupported, hook.ClassInternal:
 	}
 	return false
 }

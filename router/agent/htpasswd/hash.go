@@ -49,7 +49,7 @@ func parseHash(text string) (h hash, reason, message string) {
 func parseBcrypt(text string) (hash, string, string) {
 	cost, err := bcrypt.Cost([]byte(text))
 	switch {
-	case err != nil || len(text) != 60 || strings.ContainsFunc(text[7:], func(r rune) bool { return strings.IndexRune(alphabet, r) < 0 }):
+	case err != nil || len(text) != 60 || strings.ContainsFunc(text[7:], func(r rune) bool { return !strings.ContainsRune(alphabet, r) }):
 		return hash{}, Invalid, "not a bcrypt hash"
 	case cost > MaxCost:
 		return hash{}, Invalid, fmt.Sprintf("bcrypt's cost is %d; use up to %d", cost, MaxCost)
@@ -137,7 +137,7 @@ func verifyAPR1(h hash, password string) bool {
 }
 
 func inAlphabet(sum string, size int) bool {
-	return len(sum) == size && !strings.ContainsFunc(sum, func(r rune) bool { return strings.IndexRune(alphabet, r) < 0 })
+	return len(sum) == size && !strings.ContainsFunc(sum, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -105,7 +105,7 @@ func Parse(text string) (*Token, error) {
 		return nil, invalid("it is too long")
 	}
 	// Decoders of base64 pass over line breaks.
-	if strings.ContainsFunc(text, func(r rune) bool { return strings.IndexRune(tokenBytes, r) < 0 }) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(tokenBytes, r) }) {
 		return nil, invalid("it has characters that no token has")
 	}
 	head, err := parseHeader(text)

@@ -29,7 +29,7 @@ func (s *Supervisor) gatherers(own prometheus.Gatherer) prometheus.Gatherer {
 			}
 			for _, f := range families {
 				for _, m := range f.Metric {
-					m.Label = append(m.Label, &dto.LabelPair{Name: ptr("worker"), Value: ptr(w)})
+					m.Label = append(m.Label, &dto.LabelPair{Name: new("worker"), Value: new(w)})
 					slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
 				}
 			}
@@ -38,8 +38,6 @@ func (s *Supervisor) gatherers(own prometheus.Gatherer) prometheus.Gatherer {
 	}
 	return all
 }
-
-func ptr(s string) *string { return &s }
 
 // Gatherer returns the metrics of the agent whose sockets are in dir, for the router's
 // own page of metrics.

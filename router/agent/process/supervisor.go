@@ -54,6 +54,9 @@ type child struct {
 	at     time.Time
 	alive  bool
 	cmd    *exec.Cmd
+	// err is how the process ended, once ended is closed.
+	ended chan struct{}
+	err   error
 }
 
 const (
@@ -153,31 +156,33 @@ func (s *Supervisor) once(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	c := &child{name: name, orders: orders, cmd: cmd, at: time.Now().Add(starting - s.Silence)}
+	c := &child{name: name, orders: orders, cmd: cmd, at: time.Now().Add(starting - s.Silence), ended: make(chan struct{})}
 	s.set(func() { s.workers[name] = c })
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() {
+		c.err = cmd.Wait()
+		close(c.ended)
+	}()
 	go s.listen(out, c)
-	err = s.watch(ctx, c, ended)
+	err = s.watch(ctx, c)
 	s.set(func() { delete(s.workers, name) })
 	return err
 }
 
 // watch waits for a worker's end, and ends it if it is silent.
-func (s *Supervisor) watch(ctx context.Context, c *child, ended <-chan error) error {
+func (s *Supervisor) watch(ctx context.Context, c *child) error {
 	tick := time.NewTicker(s.Silence / 10)
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-ended:
-			return err
+		case <-c.ended:
+			return c.err
 		case <-ctx.Done():
 			_, _ = io.WriteString(c.orders, "stop\n")
 			select {
-			case <-ended:
+			case <-c.ended:
 			case <-time.After(stopTime):
 				_ = c.cmd.Process.Kill()
-				<-ended
+				<-c.ended
 			}
 			return nil
 		case <-tick.C:
@@ -186,7 +191,7 @@ func (s *Supervisor) watch(ctx context.Context, c *child, ended <-chan error) er
 			s.mu.Unlock()
 			if silent > s.Silence {
 				_ = c.cmd.Process.Kill()
-				<-ended
+				<-c.ended
 				return fmt.Errorf("it was silent for %v", silent.Round(time.Millisecond))
 			}
 		}
@@ -312,23 +317,7 @@ func (s *Supervisor) generations() map[string]uint64 {
 func (s *Supervisor) wait(ctx context.Context, generation uint64) Reply {
 	for {
 		r := Reply{Generations: s.generations()}
-		s.mu.Lock()
-		done, load, changed := 0, s.load, s.changed
-		for _, c := range s.workers {
-			if !c.alive {
-				continue
-			}
-			if c.last.Load == load && c.last.Error != "" {
-				r.Error = "worker " + c.name + ": " + c.last.Error
-			}
-			if c.last.Generation == generation && (c.last.Load == load || c.last.Load == 0) {
-				done++
-				if r.Closed == nil && len(c.last.Closed) > 0 {
-					r.Closed = maps.Clone(c.last.Closed)
-				}
-			}
-		}
-		s.mu.Unlock()
+		done, changed := s.progress(generation, &r)
 		if done == len(Workers()) || r.Error != "" {
 			return r
 		}
@@ -339,6 +328,28 @@ func (s *Supervisor) wait(ctx context.Context, generation uint64) Reply {
 			return r
 		}
 	}
+}
+
+// progress adds to r what the workers say about the last snapshot. It returns how many
+// of them decide by a generation, and what is closed at the next report.
+func (s *Supervisor) progress(generation uint64, r *Reply) (done int, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.workers {
+		if !c.alive {
+			continue
+		}
+		if c.last.Load == s.load && c.last.Error != "" {
+			r.Error = "worker " + c.name + ": " + c.last.Error
+		}
+		if c.last.Generation == generation && (c.last.Load == s.load || c.last.Load == 0) {
+			done++
+			if r.Closed == nil && len(c.last.Closed) > 0 {
+				r.Closed = maps.Clone(c.last.Closed)
+			}
+		}
+	}
+	return done, s.changed
 }
 
 // drain waits until HAProxy has neither connections nor checks for two seconds.

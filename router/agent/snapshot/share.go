@@ -8,8 +8,11 @@ import (
 )
 
 // MaxShare is how many bytes of a snapshot the policies of one namespace take, so that
-// no tenant fills it, and MaxTotal those of all: what a worker has memory for.
-const MaxShare, MaxTotal = 2 << 20, 16 << 20
+// no tenant fills it.
+const MaxShare = 2 << 20
+
+// MaxTotal is how many bytes all policies take: what a worker has memory for.
+const MaxTotal = 16 << 20
 
 // Item is an encoded policy, for Select.
 type Item struct {

@@ -15,8 +15,10 @@ func TestSelect(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", snapshot.MaxShare/2-100)
 	items := []snapshot.Item{
-		{ID: "old", Namespace: "greedy", Text: big, Old: true}, {ID: "b", Namespace: "greedy", Text: big + "b"},
-		{ID: "a", Namespace: "greedy", Text: big + "a"}, {ID: "c", Namespace: "modest", Text: "{}"},
+		{ID: "old", Namespace: "greedy", Text: big, Old: true},
+		{ID: "b", Namespace: "greedy", Text: big + "b"},
+		{ID: "a", Namespace: "greedy", Text: big + "a"},
+		{ID: "c", Namespace: "modest", Text: "{}"},
 	}
 	kept, generation, left := snapshot.Select(slices.Clone(items))
 	if len(kept) != 3 || len(left) != 1 || left["old"] == "" {

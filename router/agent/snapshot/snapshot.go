@@ -179,20 +179,11 @@ func (p *Policy) Credentials() string {
 		authorization = true
 	}
 	if x := p.External; x != nil {
-		if x.Cache.TTL <= 0 || len(x.ResponseHeaders) > 0 {
+		byAuthorization, byCookies, ok := x.credentials()
+		if !ok {
 			return ""
 		}
-		authorization = authorization || len(x.Cache.Key) == 0
-		for _, k := range x.Cache.Key {
-			switch {
-			case strings.EqualFold(k, "Authorization"):
-				authorization = true
-			case strings.HasPrefix(k, "Cookie:"):
-				cookies = true
-			default:
-				return ""
-			}
-		}
+		authorization, cookies = authorization || byAuthorization, byCookies
 	}
 	switch {
 	case authorization && cookies:
@@ -201,6 +192,26 @@ func (p *Policy) Credentials() string {
 		return "c"
 	}
 	return "a"
+}
+
+// credentials says by which of the two headers the server's answers may be kept, and
+// reports false if they may be by neither.
+func (x *External) credentials() (authorization, cookies, ok bool) {
+	if x.Cache.TTL <= 0 || len(x.ResponseHeaders) > 0 {
+		return false, false, false
+	}
+	authorization = len(x.Cache.Key) == 0
+	for _, k := range x.Cache.Key {
+		switch {
+		case strings.EqualFold(k, "Authorization"):
+			authorization = true
+		case strings.HasPrefix(k, "Cookie:"):
+			cookies = true
+		default:
+			return false, false, false
+		}
+	}
+	return authorization, cookies, true
 }
 
 // Strips reports whether HAProxy has to remove Authorization from a request that it lets

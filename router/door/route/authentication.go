@@ -22,7 +22,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	if a == nil || c.Termination == model.Passthrough {
 		return nil // which is closed already
 	}
-	key, at := b.result.Object, func(field string) string { return annotationOf(field) }
+	key, at := b.result.Object, annotationOf
 	if o := e.Origin(policy.GroupAuthentication); o != nil && policy.IsKind(o.Key.Kind) {
 		key, at = o.Key, func(field string) string {
 			return strings.TrimSuffix(o.Field(policy.GroupAuthentication)+"."+field, ".")

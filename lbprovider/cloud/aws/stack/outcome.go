@@ -47,12 +47,12 @@ func (o Observed) After(out Outcome, at time.Time) Observed {
 	return n
 }
 
-func (n *Observed) afterSecurity(a Action, at time.Time) bool {
-	s := &n.State
+func (o *Observed) afterSecurity(a Action, at time.Time) bool {
+	s := &o.State
 	switch a := a.(type) {
 	case CreateSecurityGroup:
 		s.Frontend = &SecurityGroup{ID: a.Group.ID, Name: a.Group.Name, VPC: a.Group.VPC, Tags: a.Group.Tags}
-		n.touch(at, Part{Kind: PartFrontend})
+		o.touch(at, Part{Kind: PartFrontend})
 	case ChangeRules:
 		change := func(g *SecurityGroup) {
 			if g.ID == a.Group {
@@ -73,12 +73,12 @@ func (n *Observed) afterSecurity(a Action, at time.Time) bool {
 	return true
 }
 
-func (n *Observed) afterGroup(a Action, at time.Time) bool {
-	s := &n.State
+func (o *Observed) afterGroup(a Action, at time.Time) bool {
+	s := &o.State
 	switch a := a.(type) {
 	case CreateTargetGroup:
 		s.Groups = append(s.Groups, a.Group.clone())
-		n.touch(at, Part{PartTargets, a.Group.Name}, Part{Kind: PartGroups}, Part{Kind: PartTags})
+		o.touch(at, Part{PartTargets, a.Group.Name}, Part{Kind: PartGroups}, Part{Kind: PartTags})
 	case ModifyTargetGroup:
 		if g := s.group(a.Name); g != nil {
 			g.Check = a.Check
@@ -87,11 +87,11 @@ func (n *Observed) afterGroup(a Action, at time.Time) bool {
 		if g := s.group(a.Name); g != nil {
 			g.Attributes = merged(g.Attributes, a.Attributes)
 		}
-		n.touch(at, Part{PartGroupAttributes, a.Name})
+		o.touch(at, Part{PartGroupAttributes, a.Name})
 	case DeleteTargetGroup:
 		s.Groups = slices.DeleteFunc(s.Groups, func(g TargetGroup) bool { return g.Name == a.Name })
 		// Its rules are closed by the next pass. Some may be older than this process.
-		n.unread(PartFrontend, PartNodes)
+		o.unread(PartFrontend, PartNodes)
 	case Register:
 		s.setHealth(a.Name, a.Targets, Health{State: "initial", Reason: "Elb.RegistrationInProgress"})
 		if g := s.group(a.Name); g != nil {
@@ -121,14 +121,14 @@ func (s *State) setHealth(group string, targets []Target, h Health) {
 	}
 }
 
-func (n *Observed) afterListener(a Action, at time.Time) bool {
-	s := &n.State
+func (o *Observed) afterListener(a Action, at time.Time) bool {
+	s := &o.State
 	switch a := a.(type) {
 	case CreateListener:
 		l := s.named(a.Listener.clone())
 		s.Listeners = append(s.Listeners, l)
 		s.use(l.Group)
-		n.touch(at, listenerPart(PartListenerAttributes, l.Port), listenerPart(PartCertificates, l.Port))
+		o.touch(at, listenerPart(PartListenerAttributes, l.Port), listenerPart(PartCertificates, l.Port))
 	case ModifyListener:
 		s.modify(a.Listener)
 	case ChangeCertificates:
@@ -168,13 +168,13 @@ func (s *State) use(group string) {
 	}
 }
 
-func (n *Observed) afterBalancer(a Action, at time.Time) bool {
-	s := &n.State
+func (o *Observed) afterBalancer(a Action, at time.Time) bool {
+	s := &o.State
 	switch a := a.(type) {
 	case CreateBalancer:
 		b := a.Balancer.clone()
 		s.Balancer, s.Listeners = &b, nil
-		n.touch(at, Part{Kind: PartBalancer}, Part{Kind: PartListeners}, Part{Kind: PartTags})
+		o.touch(at, Part{Kind: PartBalancer}, Part{Kind: PartListeners}, Part{Kind: PartTags})
 		// What its attributes are is read by the next pass.
 	case DeleteBalancer:
 		s.remove(a.Name)
@@ -225,7 +225,7 @@ func (s *State) remove(name string) {
 	}
 }
 
-func (n *Observed) afterTag(a Action) {
+func (o *Observed) afterTag(a Action) {
 	t, ok := a.(Tag)
 	if !ok {
 		return
@@ -236,7 +236,7 @@ func (n *Observed) afterTag(a Action) {
 			delete(*tags, k)
 		}
 	}
-	s := &n.State
+	s := &o.State
 	switch g, l := s.group(t.Resource.Group), s.listener(t.Resource.Port); {
 	case t.Resource.Frontend && s.Frontend != nil:
 		change(&s.Frontend.Tags)

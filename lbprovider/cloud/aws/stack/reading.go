@@ -97,11 +97,11 @@ func (s *State) setTags(byARN map[string]map[string]string) {
 
 // setListeners keeps what was read of listeners that are still there. If there
 // are others, the tags must be read again.
-func (n *Observed) setListeners(list []Listener) {
+func (o *Observed) setListeners(list []Listener) {
 	others := false
 	for i, l := range list {
-		list[i] = n.State.named(l)
-		old, found := n.State.Listener(l.Port)
+		list[i] = o.State.named(l)
+		old, found := o.State.Listener(l.Port)
 		if !found || old.ARN != l.ARN {
 			others = true
 			continue
@@ -111,9 +111,9 @@ func (n *Observed) setListeners(list []Listener) {
 			list[i].Certificates = withFurther(l.Certificates, old.Certificates)
 		}
 	}
-	n.State.Listeners = list
+	o.State.Listeners = list
 	if others {
-		n.unread(PartTags)
+		o.unread(PartTags)
 	}
 }
 
