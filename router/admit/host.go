@@ -30,8 +30,8 @@ type Host struct {
 
 // Table is what one host adds to the router's maps and its certificate list.
 type Table struct {
-	HTTP  match.Table
-	HTTPS match.Table
+	// HTTP and HTTPS are keys of request paths.
+	HTTP, HTTPS []match.Entry
 	// SNI is the value of the host in the server-name map, or empty.
 	SNI string
 	// Certificate answers TLS for the host, or is nil for the default one. It
@@ -49,14 +49,14 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	hosts, taken := make(map[string]*Host, len(claims)), make(map[string]*held, len(claims))
 	for host, cs := range claims {
 		all = append(all, cs...)
-		hosts[host], taken[host] = &Host{Losers: map[model.ClaimID]api.Finding{}}, newHeld()
+		hosts[host], taken[host] = &Host{}, newHeld()
 	}
 	slices.SortFunc(all, model.ByAge)
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
 		if c.Conditions != nil || len(c.Split) > 0 {
-			h.Losers[c.ID()] = unserved(c)
+			h.refuse(c, unserved(c))
 			continue
 		}
 		if at := taken[c.Host].conflict(h.Winners, c, interNamespace); at >= 0 {
@@ -66,7 +66,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			continue
 		}
 		if winner := wildcardOwner(hosts, taken, below, c); !interNamespace && winner != nil {
-			h.Losers[c.ID()] = blocked(c, winner)
+			h.refuse(c, blocked(c, winner))
 			continue
 		}
 		h.Winners = append(h.Winners, c)
@@ -188,7 +188,7 @@ func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
 		h.Winners[at] = c
 		winner, c = c, winner
 	}
-	h.Losers[c.ID()] = lost(c, winner)
+	h.refuse(c, lost(c, winner))
 	return yielded
 }
 
@@ -241,6 +241,14 @@ func lost(c, winner *model.Claim) api.Finding {
 	return f
 }
 
+// refuse notes why a claim loses. Most hosts refuse none and have no map.
+func (h *Host) refuse(c *model.Claim, why api.Finding) {
+	if h.Losers == nil {
+		h.Losers = map[model.ClaimID]api.Finding{}
+	}
+	h.Losers[c.ID()] = why
+}
+
 // table derives the routing keys from the winners of one host.
 func table(winners []*model.Claim, guarded bool) Table {
 	var t Table
@@ -277,12 +285,13 @@ func table(winners []*model.Claim, guarded bool) Table {
 	}
 	host := winners[0].Host
 	http = plainFirst(http)
-	t.HTTP, t.HTTPS = match.NewTable(host, http), match.NewTable(host, https)
+	plain, secure := match.NewTable(host, http), match.NewTable(host, https)
 	if guarded {
-		t.HTTP.Guard(host, http)
-		t.HTTPS.Guard(host, https)
+		plain.Guard(host, http)
+		secure.Guard(host, https)
 	}
-	t.HTTP.Mark(host)
+	plain.Mark(host)
+	t.HTTP, t.HTTPS = plain.Entries(), secure.Entries()
 	return t
 }
 

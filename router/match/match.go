@@ -23,6 +23,7 @@ package match
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,6 +98,23 @@ type Rule struct {
 
 // Table maps keys of one host, or of many, to values.
 type Table map[string]string
+
+// Entry is a key of a table, with its value.
+type Entry struct{ Key, Value string }
+
+// Entries returns what a table holds, sorted by key: a form to keep, because a map of
+// one key takes ten times the memory.
+func (t Table) Entries() []Entry {
+	if len(t) == 0 {
+		return nil
+	}
+	list := make([]Entry, 0, len(t))
+	for k, v := range t {
+		list = append(list, Entry{k, v})
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}
 
 // NewTable returns the keys of one host. Of two rules for the same path, the
 // first wins.

@@ -1,10 +1,8 @@
-package model_test
+package model
 
 import (
 	"testing"
 	"unsafe"
-
-	"github.com/fairlead/fairlead/router/model"
 )
 
 // TestClaimSize bounds what a router holds for each claim beside its texts: memory goes
@@ -13,7 +11,7 @@ import (
 func TestClaimSize(t *testing.T) {
 	t.Parallel()
 	const most = 480 // a size class of Go's allocator
-	if size := unsafe.Sizeof(model.Claim{}); size > most {
+	if size := unsafe.Sizeof(Claim{}); size > most {
 		t.Errorf("a claim takes %d bytes, more than %d: keep what few claims need behind a pointer", size, most)
 	}
 }

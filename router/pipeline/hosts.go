@@ -84,14 +84,14 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	for _, c := range h.Winners {
 		targets[c.Backend.Name()] = plan.Target(&c.Backend, h.Guarded)
 	}
-	replace := func(m plan.Map, from, to match.Table) {
-		for k := range from {
-			e := plan.Entry{Map: m, Key: k}
+	replace := func(m plan.Map, from, to []match.Entry) {
+		for _, k := range from {
+			e := plan.Entry{Map: m, Key: k.Key}
 			scope.Entries[e] = struct{}{}
 			delete(p.want.Entries, e)
 		}
-		for k, v := range to {
-			e := plan.Entry{Map: m, Key: k}
+		for _, k := range to {
+			e, v := plan.Entry{Map: m, Key: k.Key}, k.Value
 			scope.Entries[e] = struct{}{}
 			if target, ok := targets[v]; ok {
 				v = target
@@ -159,9 +159,9 @@ func (p *Pipeline) line(host string, c *model.Certificate, scope *plan.Scope) {
 	scope.Certs[id] = struct{}{}
 }
 
-func sniTable(host string, h *admit.Host) match.Table {
+func sniTable(host string, h *admit.Host) []match.Entry {
 	if h.Table.SNI == "" || host == match.Any {
 		return nil
 	}
-	return match.Table{host: h.Table.SNI}
+	return []match.Entry{{Key: host, Value: h.Table.SNI}}
 }
