@@ -53,6 +53,10 @@ e2e: tools images ## All tests on a cluster (root)
 bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes
 	go run ./test/bench
 
+.PHONY: bench-policy
+bench-policy: tools images ## Measure what policies and the policy agent cost at 10,000 routes
+	go run ./test/bench -seed -only agent
+
 .PHONY: bench-50000
 bench-50000: tools images ## Measure throughput, starts and memory at 50,000 routes
 	go run ./test/bench -routes 50000 -seed -only throughput,start

@@ -33,26 +33,34 @@ func (b *bench) latencies(ctx context.Context, routes int) error {
 	probe := rig.NewProbe(false)
 	defer probe.Close()
 	for _, c := range b.changes(probe, routes) {
-		before, err := b.router.Metrics()
-		if err != nil {
+		if err := b.measureChange(ctx, c, routes); err != nil {
 			return err
 		}
-		samples := make([]time.Duration, 0, b.samples)
-		for i := range b.samples {
-			d, err := b.sample(ctx, c, i)
-			if err != nil {
-				return fmt.Errorf("%s, sample %d: %w\n%s", c.name, i, err, b.router.LogEnd())
-			}
-			samples = append(samples, d)
-		}
-		after, err := b.router.Metrics()
-		if err != nil {
-			return err
-		}
-		row := newLatency(c.name, routes, samples, before, after)
-		b.report.Latencies = append(b.report.Latencies, row)
-		b.progress("%-18s %6d routes: p50 %.1f ms, p99 %.1f ms, max %.1f ms", c.name, routes, row.P50, row.P99, row.Max)
 	}
+	return nil
+}
+
+// measureChange measures one kind of change.
+func (b *bench) measureChange(ctx context.Context, c change, routes int) error {
+	before, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	samples := make([]time.Duration, 0, b.samples)
+	for i := range b.samples {
+		d, err := b.sample(ctx, c, i)
+		if err != nil {
+			return fmt.Errorf("%s, sample %d: %w\n%s", c.name, i, err, b.router.LogEnd())
+		}
+		samples = append(samples, d)
+	}
+	after, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	row := newLatency(c.name, routes, samples, before, after)
+	b.report.Latencies = append(b.report.Latencies, row)
+	b.progress("%-18s %6d routes: p50 %.1f ms, p99 %.1f ms, max %.1f ms", c.name, routes, row.P50, row.P99, row.Max)
 	return nil
 }
 

@@ -31,8 +31,10 @@ type options struct {
 	// rounds is how often two that are compared take turns.
 	rounds                 int
 	haproxy, profile, only string
-	limit, idleFor         time.Duration
-	threshold, keep        bool
+	// against is another router program.
+	against         string
+	limit, idleFor  time.Duration
+	threshold, keep bool
 	// seed puts the routes into etcd instead of creating them.
 	seed bool
 }
@@ -62,7 +64,8 @@ func parseFlags() options {
 	flag.IntVar(&o.burst, "burst", 1000, "number of routes that are created at once")
 	flag.IntVar(&o.certificates, "certificates", 10, "percentage of the routes that bring their own certificate")
 	flag.IntVar(&o.rounds, "rounds", 20, "how often two that are compared take turns")
-	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything")
+	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything but agent and against")
+	flag.StringVar(&o.against, "against", "", "program of another router, which -only against compares with this one in turns")
 	flag.StringVar(&o.haproxy, "haproxy", "haproxy", "program of the tools folder: haproxy or haproxy-3.0")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
 	flag.DurationVar(&o.idleFor, "idle", 90*time.Second, "how long to watch the router while nothing changes")
@@ -150,18 +153,22 @@ func (b *bench) run(ctx context.Context) error {
 type part struct {
 	name    string
 	measure func(*bench, context.Context) error
+	// asked parts are measured only if -only names them.
+	asked bool
 }
 
 // parts returns them in order: what changes the routes comes late.
 func parts() []part {
 	return []part{
-		{"throughput", (*bench).throughput},
-		{"start", (*bench).restart},
-		{"idle", (*bench).idle},
-		{"latency", (*bench).latenciesAmong},
-		{"burst", (*bench).burstOf},
-		{"policies", (*bench).throughputWithPolicies},
-		{"certificates", (*bench).manyCertificates},
+		{name: "throughput", measure: (*bench).throughput},
+		{name: "start", measure: (*bench).restart},
+		{name: "idle", measure: (*bench).idle},
+		{name: "latency", measure: (*bench).latenciesAmong},
+		{name: "burst", measure: (*bench).burstOf},
+		{name: "policies", measure: (*bench).throughputWithPolicies},
+		{name: "certificates", measure: (*bench).manyCertificates},
+		{name: "agent", measure: (*bench).withAgent, asked: true},
+		{name: "against", measure: (*bench).againstProgram, asked: true},
 	}
 }
 
@@ -176,6 +183,8 @@ func partNames() []string {
 func (b *bench) wants(part string) bool {
 	return b.only == "" || slices.Contains(strings.Split(b.only, ","), part)
 }
+
+func (b *bench) asksFor(p part) bool { return b.wants(p.name) && (b.only != "" || !p.asked) }
 
 func (b *bench) phases(ctx context.Context) error {
 	if err := b.startRouter(ctx, "empty"); err != nil {
@@ -194,7 +203,7 @@ func (b *bench) phases(ctx context.Context) error {
 		return err
 	}
 	for _, p := range parts() {
-		if !b.wants(p.name) {
+		if !b.asksFor(p) {
 			continue
 		}
 		if err := p.measure(b, ctx); err != nil {
@@ -214,9 +223,9 @@ func (b *bench) latenciesAmong(ctx context.Context) error {
 
 // startRouter starts a router with an empty work directory of that name, and
 // waits until it is ready.
-func (b *bench) startRouter(ctx context.Context, name string) error {
+func (b *bench) startRouter(ctx context.Context, name string, args ...string) error {
 	var err error
-	b.router, err = b.rig.StartRouter(name)
+	b.router, err = b.rig.StartRouter(name, args...)
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ func (b *bench) maxConnections() (int, error) {
 // side is one of the two that are compared.
 type side struct {
 	port, pid int
+	usage     rig.Usage
 	rates     []float64
 	// costs are microseconds of processor time for each request.
 	costs []float64
@@ -139,11 +140,15 @@ type side struct {
 // own processor time serves: it equals requests per second where HAProxy fills
 // its processor, and does not change where something else keeps it waiting.
 func (b *bench) compare(ctx context.Context, c rival, hand *rig.Handwritten) error {
+	return b.compareSides(ctx, c, &side{port: rig.HTTPPort, pid: b.haproxyPID}, &side{port: hand.Port, pid: hand.PID})
+}
+
+// compareSides requires what one side does as a share of what another does.
+func (b *bench) compareSides(ctx context.Context, c rival, sides ...*side) error {
 	if err := rig.PinAll(othersProcessor); err != nil {
 		return err
 	}
 	defer func() { _ = rig.PinAll(proxyProcessor, othersProcessor) }() // it was possible before
-	sides := []*side{{port: rig.HTTPPort, pid: b.haproxyPID}, {port: hand.Port, pid: hand.PID}}
 	failed, busy := 0, 0.0
 	for _, s := range sides {
 		if err := rig.Pin(s.pid, proxyProcessor); err != nil {

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,15 +23,29 @@ type Router struct {
 	// WorkDir is its work directory, Log the file with what it says.
 	WorkDir, Log string
 
-	cmd  *exec.Cmd
-	done chan struct{}
-	err  error
+	ports Ports
+	cmd   *exec.Cmd
+	done  chan struct{}
+	err   error
 }
+
+// Ports are where a router listens on 127.0.0.1.
+type Ports struct{ HTTP, HTTPS, Stats int }
 
 // StartRouter starts a router with a work directory of that name, which may be
 // that of a former one. It does not wait until it is ready.
 func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
-	binary := os.Getenv(routerVariable)
+	o, err := r.StartRouterAt("", Ports{HTTPPort, HTTPSPort, StatsPort}, name, args...)
+	if err == nil {
+		r.router = o
+	}
+	return o, err
+}
+
+// StartRouterAt starts a router beside that of StartRouter, which Stop does not end. An
+// empty program is the one that was built.
+func (r *Rig) StartRouterAt(program string, ports Ports, name string, args ...string) (*Router, error) {
+	binary := cmp.Or(program, os.Getenv(routerVariable))
 	if binary == "" {
 		return nil, errors.New("start the router: not inside a namespace")
 	}
@@ -38,7 +53,7 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 	if err := os.MkdirAll(workDir, 0o700); err != nil {
 		return nil, fmt.Errorf("start the router: %w", err)
 	}
-	o := &Router{WorkDir: workDir, Log: filepath.Join(r.Dir, "router.log"), done: make(chan struct{})}
+	o := &Router{ports: ports, WorkDir: workDir, Log: filepath.Join(r.Dir, "router.log"), done: make(chan struct{})}
 	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start the router: %w", err)
@@ -47,7 +62,7 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 	o.cmd = exec.Command(binary, append([]string{
 		"--kubeconfig", r.server.Kubeconfig(), "--name", "default", "--domain", Domain,
 		"--haproxy", r.HAProxy, "--work-dir", workDir, "--shutdown-delay", "0s", "--drain-timeout", "5s",
-		"--http-port", strconv.Itoa(HTTPPort), "--https-port", strconv.Itoa(HTTPSPort), "--stats-port", strconv.Itoa(StatsPort),
+		"--http-port", strconv.Itoa(ports.HTTP), "--https-port", strconv.Itoa(ports.HTTPS), "--stats-port", strconv.Itoa(ports.Stats),
 		"--threads", "1", // the processors that a router gets are few, and the file by hand has one thread
 	}, args...)...)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
@@ -58,14 +73,13 @@ func (r *Rig) StartRouter(name string, args ...string) (*Router, error) {
 		o.err = o.cmd.Wait()
 		close(o.done)
 	}()
-	r.router = o
 	return o, nil
 }
 
 // WaitReady waits until the router says that it serves every route.
 func (o *Router) WaitReady(ctx context.Context, limit time.Duration) error {
 	err := wait.Poll{Limit: limit}.Until(ctx, "the router is ready", func() error {
-		response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz/ready", StatsPort))
+		response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz/ready", o.ports.Stats))
 		if err == nil {
 			_ = response.Body.Close() // only the status counts
 			if response.StatusCode == http.StatusOK {
@@ -122,7 +136,7 @@ func (o *Router) Signal(s syscall.Signal) error { return o.cmd.Process.Signal(s)
 // Metrics returns the router's own metrics by name and labels, such as
 // `fairlead_router_routes{state="served"}`.
 func (o *Router) Metrics() (map[string]float64, error) {
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", StatsPort))
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", o.ports.Stats))
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
@@ -155,7 +169,7 @@ func Sum(metrics map[string]float64, prefix string) float64 {
 // Backends returns how many route backends HAProxy has, by kind such as
 // "be_edge_http", from its own metrics.
 func (o *Router) Backends() (map[string]int, error) {
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&metrics=haproxy_backend_sessions_total", StatsPort))
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics/haproxy?scope=backend&metrics=haproxy_backend_sessions_total", o.ports.Stats))
 	if err != nil {
 		return nil, fmt.Errorf("read HAProxy's metrics: %w", err)
 	}

@@ -20,7 +20,7 @@ type Usage struct {
 	Files                   int
 }
 
-// Usage returns that of the router and of the largest HAProxy process, the
+// Usage returns that of the router and of the largest process of its HAProxy, the
 // worker.
 func (o *Router) Usage() (router, haproxy Usage) {
 	router = usage(o.cmd.Process.Pid)
@@ -32,6 +32,9 @@ func (o *Router) Usage() (router, haproxy Usage) {
 		name, err := os.ReadFile(filepath.Join(dir, "comm"))
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		if err != nil || !strings.HasPrefix(string(name), "haproxy") {
+			continue
+		}
+		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err != nil || !strings.Contains(string(line), o.WorkDir+"/") {
 			continue
 		}
 		if u := usage(pid); u.Memory > haproxy.Memory {
