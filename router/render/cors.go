@@ -47,8 +47,10 @@ func corsResponseRules() []string {
 		name, condition string
 		field           int
 	}{
-		{"Access-Control-Allow-Methods", preflight, 3}, {"Access-Control-Allow-Headers", preflight, 4},
-		{"Access-Control-Max-Age", preflight, 6}, {"Access-Control-Expose-Headers", "!" + preflight, 5},
+		{"Access-Control-Allow-Methods", preflight, 3},
+		{"Access-Control-Allow-Headers", preflight, 4},
+		{"Access-Control-Max-Age", preflight, 6},
+		{"Access-Control-Expose-Headers", "!" + preflight, 5},
 	} {
 		rules = append(rules, fmt.Sprintf("http-after-response set-header %s %%[%s] if %s { %s -m len gt 0 }", h.name, field(h.field), h.condition, field(h.field)))
 	}

@@ -50,6 +50,7 @@ type slot struct {
 
 // name of a variable of the slot, and the variable.
 func (l slot) name(of string) string { return "txn." + l.kind + of + strconv.Itoa(l.n) }
+
 func (l slot) value(of string) string {
 	return "var(" + l.name(of) + ")"
 }

@@ -148,7 +148,8 @@ func (b *bed) startHAProxy(binary string) {
 	b.address = l.Addr().String()
 	_ = l.Close()
 	a := render.Agent{
-		SocketDir: b.dir, ConfigFile: filepath.Join(b.dir, "spoe.cfg"), Processing: "600ms"}
+		SocketDir: b.dir, ConfigFile: filepath.Join(b.dir, "spoe.cfg"), Processing: "600ms",
+	}
 	lines := func(indent string, list ...string) string { return indent + strings.Join(list, "\n"+indent) }
 	config := fmt.Sprintf(skeleton, lines("  ", a.Globals()...), b.address, a.Filter(),
 		lines("  ", append(a.Rules(), a.ResponseRules()...)...), strings.TrimPrefix(b.pod.URL, "http://"), lines("", a.Sections()...))
