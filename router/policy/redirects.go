@@ -132,7 +132,10 @@ func wholeTarget(r model.Redirect, text string) (model.Redirect, error) {
 	if err := checkTarget(text); err != nil {
 		return r, err
 	}
-	u, _ := url.Parse(text) // checked
+	u, err := url.Parse(text)
+	if err != nil {
+		return r, fmt.Errorf("it is not an address: %w", err)
+	}
 	r.Scheme, r.Host, r.Whole = u.Scheme, u.Hostname(), true
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -163,10 +166,14 @@ func checkTarget(text string) error {
 		return errors.New("must consist of visible ASCII characters; write others percent-encoded")
 	case strings.Contains(text, "$"):
 		return errors.New("must not have $: there are no variables; write %24 for a dollar sign")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case strings.HasPrefix(text, "/") && err != nil:
+		return errors.New("its % signs must begin an escape; write %25 for a percent sign")
 	case strings.HasPrefix(text, "/"):
 		return checkPath(text)
 	}
-	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" {
 		return errors.New(form)
 	}

@@ -66,3 +66,18 @@ func TestRedirects(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirectPercent: a percent sign that begins no escape is refused, in annotations
+// and in policies.
+func TestRedirectPercent(t *testing.T) {
+	t.Parallel()
+	for text, good := range map[string]bool{"/%": false, "/a%zz?b": false, "/%25": true, "https://a.test/%": false, "https://a.test/%41": true} {
+		if _, problems := Read(map[string]string{AnnotationRedirect: text}, Spec{}, model.Edge, false); (len(problems) == 0) != good {
+			t.Errorf("annotation %q: %+v", text, problems)
+		}
+		rules := []v1alpha1.RedirectRule{{To: v1alpha1.RedirectTarget{URL: text}}}
+		if problems := Compile(&v1alpha1.PolicySpec{Redirects: &v1alpha1.Redirects{Rules: rules}}, &model.Policy{}); (len(problems) == 0) != good {
+			t.Errorf("policy %q: %+v", text, problems)
+		}
+	}
+}
