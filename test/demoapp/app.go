@@ -60,6 +60,8 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, a.name, a.version, a.pod)
 	case "slow":
 		a.slow(w, r)
+	case "session":
+		a.session(w, r)
 	case "echo":
 		_, _ = io.Copy(w, r.Body) // a client that leaves is no fault
 	case "tunnel":
@@ -83,6 +85,16 @@ func (a *app) tell(w http.ResponseWriter, r *http.Request) {
 		encoder.SetIndent("", "  ")
 	}
 	_ = encoder.Encode(said) // fails only when the client left
+}
+
+// session is an auth server that knows its users by a cookie: its value is the user's name.
+func (a *app) session(w http.ResponseWriter, r *http.Request) {
+	cookie, err := r.Cookie("session")
+	if err != nil || cookie.Value == "" {
+		http.Error(w, "no session", http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("X-User", cookie.Value)
 }
 
 func (a *app) slow(w http.ResponseWriter, r *http.Request) {
