@@ -77,9 +77,12 @@ func newRouteObject(host string) *unstructured.Unstructured {
 	}}
 }
 
-// httpClient sends every request from the host client to the announced address.
+// httpClient follows no redirects, and sends every request from the host client to the announced address.
 func (d *demo) httpClient(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: d.cluster.Dial("client")}}
+	return &http.Client{
+		Timeout: timeout, Transport: &http.Transport{DialContext: d.cluster.Dial("client")},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 func (d *demo) statusOf(ctx context.Context, client *http.Client, host string) (int, error) {
