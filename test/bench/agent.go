@@ -46,7 +46,8 @@ func (b *bench) withAgent(ctx context.Context) error {
 		}
 	}
 	_, own := b.router.Usage()
-	b.report.require("HAProxy memory for an agent that nothing asks", megabytes(own.Anonymous-without.usage.Anonymous), "MB", atMost(3), "anonymous, beside one without")
+	_, other := without.router.Usage()
+	b.report.require("HAProxy memory for an agent that nothing asks", megabytes(own.Anonymous-other.Anonymous), "MB", atMost(3), "anonymous, beside one without")
 	if err := b.policyLatencies(ctx); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (b *bench) other(ctx context.Context, program string) (s *side, end func(),
 		end()
 		return nil, nil, fmt.Errorf("start a second router: %w", err)
 	}
-	return &side{port: ports.HTTP, pid: proxy.PID, usage: proxy}, end, nil
+	return &side{port: ports.HTTP, pid: proxy.PID, router: router}, end, nil
 }
 
 // againstProgram compares the router with another version of it.

@@ -130,8 +130,9 @@ func (b *bench) maxConnections() (int, error) {
 // side is one of the two that are compared.
 type side struct {
 	port, pid int
-	usage     rig.Usage
-	rates     []float64
+	// router is that of the side, or nil.
+	router *rig.Router
+	rates  []float64
 	// costs are microseconds of processor time for each request.
 	costs []float64
 }
