@@ -67,6 +67,10 @@ const (
 	// of, by which policies select Ingresses: "key=value", separated by commas. The
 	// operator writes it, and keeps it equal to them.
 	AnnotationIngressLabels = "fairlead.dev/ingress-labels"
+	// AnnotationIngressPolicy on a Route has what the annotations of other Ingress
+	// controllers ask for, and no other annotation can say: groups of a RoutePolicy, as
+	// JSON. The operator writes it.
+	AnnotationIngressPolicy = "fairlead.dev/ingress-policy"
 	// AnnotationFromIngress on a Route lists the annotations that the operator copied
 	// from the Ingress, so that it removes those that the Ingress no longer has, and
 	// keeps others.

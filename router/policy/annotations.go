@@ -157,6 +157,11 @@ var table = []Annotation{
 		protects: always, set: setDeny,
 	},
 	{
+		Key: api.AnnotationIngressPolicy, Values: "groups of a RoutePolicy, as JSON", Default: "none", Terminations: http,
+		Doc:      "What annotations of other Ingress controllers ask for, on Routes of an Ingress. The operator writes it; write a RoutePolicy instead.",
+		protects: always, demands: true, set: setIngressPolicy,
+	},
+	{
 		Key: AnnotationBasicSecret, Values: "name of a Secret", Default: "none", Terminations: http,
 		Doc:      "Clients need a user and a password of this Secret (key auth: a file of htpasswd).",
 		protects: always, demands: true, set: setBasicSecret,
@@ -299,7 +304,7 @@ var table = []Annotation{
 			if err := checkRewrite(v); err != nil {
 				return err
 			}
-			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Prefix = halvedPercents(v) })
+			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Prefix, r.Full = halvedPercents(v), "" })
 			return nil
 		},
 	},
@@ -345,7 +350,13 @@ var table = []Annotation{
 		set: func(s *Spec, v string) error {
 			code, err := parseRedirectCode(v)
 			if err == nil {
-				s.setRedirects(func(r *v1alpha1.Redirects) { r.HTTPS = &v1alpha1.RedirectHTTPS{Code: code} })
+				s.setRedirects(func(r *v1alpha1.Redirects) {
+					https := v1alpha1.RedirectHTTPS{Code: code}
+					if r.HTTPS != nil {
+						https.Port = r.HTTPS.Port
+					}
+					r.HTTPS = &https
+				})
 			}
 			return err
 		},

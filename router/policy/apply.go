@@ -18,7 +18,7 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
 		GroupAuthentication: "metadata.annotations",
 		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
-		GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations",
+		GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
 		key, _ := allowlistOf(annotations)

@@ -172,12 +172,16 @@ var keyName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 // tooMany says which limits are more than HAProxy has rules for.
 func tooMany(limits []*v1alpha1.Limits) (field, message string) {
 	var p model.Policy
+	rates := 0
 	for _, l := range limits {
 		compileCounts(l, &p)
+		if l != nil {
+			rates += len(l.Requests) // also those that one object has too many of
+		}
 	}
 	const more = "all limits of the object together are more than %d"
 	switch {
-	case len(p.Rates) > model.MaxRates:
+	case rates > model.MaxRates:
 		return "requests", fmt.Sprintf(more, model.MaxRates)
 	case len(p.Concurrents) > model.MaxConcurrents:
 		return "concurrent", fmt.Sprintf(more, model.MaxConcurrents) + " with different keys"
@@ -232,12 +236,23 @@ func setLimit(s *Spec, v string) error {
 	if _, _, err := readRate(&limit); err != nil {
 		return err
 	}
-	s.limits().Requests = []v1alpha1.RequestLimit{limit}
+	s.limits().Requests = append(slices.Clone(s.limits().Requests), limit)
 	return nil
 }
 
 // hasLimit reports whether fairlead.dev/limit was read.
-func (s *Spec) hasLimit() bool { return s.Groups.Limits != nil && len(s.Groups.Limits.Requests) > 0 }
+func (s *Spec) hasLimit() bool { return s.annotated() != nil }
+
+// annotated returns the limit of fairlead.dev/limit, which is the last one, or nil.
+func (s *Spec) annotated() *v1alpha1.RequestLimit {
+	if s.Groups.Limits == nil || len(s.Groups.Limits.Requests) == 0 {
+		return nil
+	}
+	if last := &s.Groups.Limits.Requests[len(s.Groups.Limits.Requests)-1]; last.Name == annotatedLimit {
+		return last
+	}
+	return nil
+}
 
 // setLimitKey reads fairlead.dev/limit-key. Without a limit it changes nothing.
 func setLimitKey(s *Spec, v string) error {
@@ -249,8 +264,8 @@ func setLimitKey(s *Spec, v string) error {
 	} else if v != "address" {
 		return errors.New("must be address, header:NAME, cookie:NAME or query:NAME")
 	}
-	if s.hasLimit() {
-		s.Groups.Limits.Requests[0].Key = &key
+	if limit := s.annotated(); limit != nil {
+		limit.Key = &key
 	}
 	return nil
 }

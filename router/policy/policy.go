@@ -134,6 +134,9 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 	if closed {
 		return s, problems
 	}
+	if message := s.TooManyLimits(); message != "" {
+		problems = append(problems, closing(AnnotationLimit, message))
+	}
 	for _, p := range []*Problem{s.readAllowlist(annotations), s.setAllow(annotations)} {
 		if p != nil {
 			problems = append(problems, *p)
@@ -170,7 +173,8 @@ func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 			})
 		}
 	}
-	if _, set := annotations[AnnotationCORSOrigins]; !set {
+	_, set := annotations[AnnotationCORSOrigins]
+	if _, converted := annotations[api.AnnotationIngressPolicy]; !set && !converted {
 		s.Groups.CORS = nil
 	}
 	return problems

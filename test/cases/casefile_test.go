@@ -12,12 +12,14 @@ import (
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -42,6 +44,7 @@ var kinds = map[string]func() metav1.Object{
 	"Service":       func() metav1.Object { return &corev1.Service{} },
 	"EndpointSlice": func() metav1.Object { return &discoveryv1.EndpointSlice{} },
 	"Secret":        func() metav1.Object { return &corev1.Secret{} },
+	"Ingress":       func() metav1.Object { return &networkingv1.Ingress{} },
 
 	"RoutePolicy":        func() metav1.Object { return &v1alpha1.RoutePolicy{} },
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
@@ -82,7 +85,35 @@ func parseCase(t *testing.T, name string, a *txtar.Archive) *testCase {
 			t.Fatalf("%s: %s: %v", name, f.Name, err)
 		}
 	}
+	c.convertIngresses(t)
 	return c
+}
+
+// convertIngresses puts the Routes that the operator makes of Ingresses into their
+// place.
+func (c *testCase) convertIngresses(t *testing.T) {
+	t.Helper()
+	services := map[string]map[string]*corev1.Service{}
+	for _, s := range c.steps {
+		var put []metav1.Object
+		for _, o := range s.change.put {
+			if service, ok := o.(*corev1.Service); ok {
+				if services[service.Namespace] == nil {
+					services[service.Namespace] = map[string]*corev1.Service{}
+				}
+				services[service.Namespace][service.Name] = service
+			}
+			i, ok := o.(*networkingv1.Ingress)
+			if !ok {
+				put = append(put, o)
+				continue
+			}
+			for _, r := range ingress.Convert(ingress.Input{Ingress: i, Services: services[i.Namespace]}).Routes {
+				put = append(put, r)
+			}
+		}
+		s.change.put = put
+	}
 }
 
 func (c *testCase) file(t *testing.T, s *step, file, text string) error {

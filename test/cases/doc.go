@@ -1,7 +1,8 @@
 // Package cases proves what the router does with objects, one behaviour per
 // file in testdata (txtar):
 //
-//	in.yaml     the objects: Routes, Services, EndpointSlices, Secrets
+//	in.yaml     the objects: Routes, Services, EndpointSlices, Secrets, and Ingresses,
+//	            which are converted as by the operator
 //	services    short for Services with one slice: "ns/web http=8080 web-1@198.18.250.1"
 //	settings    router-wide settings: "wildcards", "inter-namespace", "domain apps.test", "namespace-checks 3"
 //	requests    "GET http://h.test/foo -> 200 pod=web-1 path=/foo"

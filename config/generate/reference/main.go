@@ -1,5 +1,6 @@
 // Command reference writes the pages of docs/routes that are made from code:
-// the annotations of Routes and the reasons of findings.
+// the annotations of Routes, those of other Ingress controllers, and the reasons of
+// findings.
 //
 // Run it by "make generate". Nobody edits the pages.
 package main
@@ -28,7 +29,7 @@ func run(source, out string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"annotations.md": annotationPage(), "reasons.md": reasonPage(groups)} {
+	for name, text := range map[string]string{"annotations.md": annotationPage(), "foreign-annotations.md": foreignPage(), "reasons.md": reasonPage(groups)} {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write page: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // ownAnnotations are those that say what a Route of an Ingress is.
-var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController, api.AnnotationIngressLabels}
+var ownAnnotations = []string{api.AnnotationPathType, api.AnnotationAnyHost, api.AnnotationIngressController, api.AnnotationIngressLabels, api.AnnotationIngressPolicy}
 
 // annotationAllowHost lets labels of a host be long, for the API server's policy.
 const annotationAllowHost = "route.openshift.io/allow-non-dns-compliant-host"
@@ -63,6 +63,9 @@ func (c *conversion) routeAnnotations(key hostPath) map[string]string {
 	}
 	if labels := c.in.Ingress.Labels; len(labels) > 0 {
 		annotations[api.AnnotationIngressLabels] = joinLabels(labels)
+	}
+	if text := c.policyFor(key.host); text != "" {
+		annotations[api.AnnotationIngressPolicy] = text
 	}
 	if len(annotations) > 0 {
 		annotations[api.AnnotationFromIngress] = joinKeys(annotations)

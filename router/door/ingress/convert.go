@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 )
 
 // Annotations on Ingresses that OpenShift defines.
@@ -121,6 +122,10 @@ type conversion struct {
 	firstTooMany                            string
 	// unverified is set where the CA of the pods is missing that the Ingress names.
 	unverified bool
+	// groups are what annotations of other controllers ask for that only a policy can
+	// say, and groupBytes is about how long they are in a Route.
+	groups     v1alpha1.PolicySpec
+	groupBytes int
 	// closedService are Services that annotations of their own protect.
 	closedService map[string]bool
 	// insecure is what plain HTTP gets by the word of another controller's

@@ -88,16 +88,16 @@ func wanted(i *networkingv1.Ingress) int {
 
 // tooLarge reports whether an Ingress has more than it may have, as far as that
 // can be seen of it alone.
-func (l Limits) tooLarge(i *networkingv1.Ingress) bool {
+func (l Limits) tooLarge(i *networkingv1.Ingress, groupBytes int) bool {
 	routes := wanted(i)
-	return routes > l.Routes || routes*(routeOverhead+textBytes(meaningful(i.Annotations))+textBytes(i.Labels)) > l.Bytes
+	return routes > l.Routes || routes*(routeOverhead+groupBytes+textBytes(meaningful(i.Annotations))+textBytes(i.Labels)) > l.Bytes
 }
 
 // checkSize closes the hosts of an Ingress that keeps requests away and is too
 // large: its last paths get no Routes, and a shorter path of another Ingress
 // would let through what this one keeps away.
 func (c *conversion) checkSize() {
-	if i := c.in.Ingress; c.in.Limits.tooLarge(i) && (c.closed || keepsOut(i.Annotations)) {
+	if i := c.in.Ingress; c.in.Limits.tooLarge(i, c.groupBytes) && (c.closed || c.keepsOut()) {
 		c.closed, c.hostwide = true, "spec.rules"
 		c.find(api.SeverityError, "spec.rules", api.ReasonIngressTooLarge, "the Ingress keeps requests away, and is too large for Routes of all its paths",
 			"all paths of its hosts answer 503, those of other Ingresses of the namespace too; split it into several Ingresses")

@@ -229,8 +229,19 @@ func certificateNames(i *networkingv1.Ingress) []string {
 	return names
 }
 
-// ServiceNames returns the Services that an Ingress names, each once, sorted.
+// ServiceNames returns the Services that an Ingress names, each once, sorted: those of
+// its paths, and the one that annotations of another controller ask about clients.
 func ServiceNames(i *networkingv1.Ingress) []string {
+	names := backendNames(i)
+	if name := authServiceName(i); name != "" {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// backendNames returns the Services of the paths.
+func backendNames(i *networkingv1.Ingress) []string {
 	var names []string
 	if b := i.Spec.DefaultBackend; b != nil && b.Service != nil {
 		names = append(names, b.Service.Name)

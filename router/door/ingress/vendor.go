@@ -1,6 +1,8 @@
 package ingress
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +12,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Prefixes of the annotations of other Ingress controllers.
@@ -34,6 +38,12 @@ const (
 type vendorAnnotation struct {
 	// carry says the same in our words. If it is nil, or fails, nothing does.
 	carry func(value string, into *carried) error
+	// becomes is what carry makes of it, for the reference. It is empty where carry
+	// only judges.
+	becomes string
+	// differs is what is not the same then, for the reference; values for which that
+	// matters have a finding, too.
+	differs string
 	// instead is what to write where nothing is carried over; with carry it is
 	// what differs, if anything.
 	instead string
@@ -61,12 +71,37 @@ type carried struct {
 	same, prefixes bool
 	// nothing is set where the last annotation was read and has no equivalent.
 	nothing bool
+	// differs is set where the value of the last annotation has no exact equivalent.
+	differs string
+	// groups are what only a policy can say.
+	groups v1alpha1.PolicySpec
+	// These are what several annotations say together, and what is read when all of
+	// them are known.
+	redirects redirectKeys
+	cors      corsKeys
+	limits    limitKeys
+	auth      authKeys
+	headers   headerKeys
 	// patterns is the field of an annotation by which paths are patterns that
 	// have no equivalent; verifies is that of one by which pods are verified.
 	patterns, verifies string
 }
 
 func (c *carried) tls() bool { return len(c.ingress.Spec.TLS) > 0 }
+
+// passthrough reports whether routers will see no requests.
+func (c *carried) passthrough() bool {
+	return cmp.Or(c.ingress.Annotations[annotationTermination], c.annotations[annotationTermination]) == string(routev1.TLSTerminationPassthrough)
+}
+
+// said is the value of an annotation, with its field.
+type said struct{ value, field string }
+
+// wrong is a value that has no equivalent, and what happens now. Other errors mean
+// that the annotation has no effect.
+type wrong struct{ message, effect string }
+
+func (w wrong) Error() string { return w.message }
 
 // set asks for an annotation. Of several values the better one counts: of
 // times the longest, of limits the smallest.
@@ -93,6 +128,7 @@ func (c *conversion) carryVendorAnnotations() bool {
 			c.carry(key, original.Annotations[key], f, into)
 		}
 	}
+	c.finish(into)
 	c.insecure = into.insecure
 	for key, value := range into.annotations {
 		if _, own := original.Annotations[key]; !own {
@@ -101,6 +137,9 @@ func (c *conversion) carryVendorAnnotations() bool {
 	}
 	c.in.Ingress = into.ingress
 	c.together(into)
+	if _, set := original.Annotations[api.AnnotationIngressPolicy]; set {
+		c.protect("metadata.annotations["+api.AnnotationIngressPolicy+"]", "only the operator writes it, into Routes; write a RoutePolicy in its place", false)
+	}
 	if !canary {
 		c.checkSize()
 	}
@@ -113,7 +152,7 @@ func (c *conversion) together(into *carried) {
 	if into.verifies != "" && (annotations[annotationTermination] != string(routev1.TLSTerminationReencrypt) || annotations[annotationDestinationCA] == "") {
 		c.protect(into.verifies, "the certificates of the pods were verified; set "+annotationTermination+": reencrypt, and "+annotationDestinationCA+": a Secret with their CA in tls.crt", false)
 	}
-	if !c.closed && !keepsOut(annotations) {
+	if !c.closed && !c.keepsOut() {
 		return
 	}
 	if into.patterns == "" {
@@ -124,9 +163,17 @@ func (c *conversion) together(into *carried) {
 	}
 }
 
-// keepsOut reports whether annotations of ours keep requests away.
+// keepsOut reports whether annotations keep clients away, of ours or converted.
+func (c *conversion) keepsOut() bool {
+	return keepsOut(c.in.Ingress.Annotations) || c.groups.Authentication != nil || c.groups.Limits != nil
+}
+
+// keepsOut reports whether annotations of ours keep clients away.
 func keepsOut(annotations map[string]string) bool {
-	for _, key := range []string{api.AnnotationAllowlist, api.AnnotationWhitelist, api.AnnotationLimit} {
+	for _, key := range []string{
+		api.AnnotationAllowlist, api.AnnotationWhitelist, api.AnnotationLimit,
+		policy.AnnotationAllow, policy.AnnotationDeny, policy.AnnotationLimit, policy.AnnotationBasicSecret, policy.AnnotationAuthURL,
+	} {
 		if annotations[key] != "" && annotations[key] != "false" {
 			return true
 		}
@@ -155,15 +202,9 @@ func (c *conversion) carry(key, value string, f vendorAnnotation, into *carried)
 	field := into.field
 	var err error
 	if f.carry != nil {
-		into.same, into.nothing = false, false
+		into.same, into.nothing, into.differs = false, false, ""
 		if err = f.carry(value, into); err == nil {
-			if f.instead != "" && !into.same {
-				effect := "the nearest equivalent is used"
-				if into.nothing {
-					effect = "the annotation has no effect"
-				}
-				c.warn(field, api.ReasonForeignAnnotation, f.instead, effect)
-			}
+			c.differs(field, f.instead, into)
 			return
 		}
 	}
@@ -176,10 +217,35 @@ func (c *conversion) carry(key, value string, f vendorAnnotation, into *carried)
 		return
 	}
 	if err != nil {
-		c.warn(field, api.ReasonInvalidAnnotation, err.Error(), "the annotation has no effect")
+		c.invalid(field, err)
 		return
 	}
-	c.warn(field, api.ReasonForeignAnnotation, f.instead, "the annotation has no effect")
+	c.warn(field, api.ReasonForeignAnnotation, f.instead, effectNone)
+}
+
+const effectNone = "the annotation has no effect"
+
+// invalid tells that the value of an annotation that protects nothing is not used.
+func (c *conversion) invalid(field string, err error) {
+	effect := effectNone
+	if w := (wrong{}); errors.As(err, &w) {
+		effect = w.effect
+	}
+	c.warn(field, api.ReasonInvalidAnnotation, err.Error(), effect)
+}
+
+// differs tells what is not quite as it was.
+func (c *conversion) differs(field, always string, into *carried) {
+	message, effect := into.differs, "the nearest equivalent is used"
+	if always != "" && !into.same {
+		message = always
+	}
+	if into.nothing {
+		effect = effectNone
+	}
+	if message != "" {
+		c.warn(field, api.ReasonForeignAnnotation, message, effect)
+	}
 }
 
 func cutPrefix(key string) (prefix, name string, ok bool) {

@@ -6,6 +6,8 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
@@ -41,6 +43,42 @@ func TestVendorTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzForeignPolicy: whatever annotations of ingress-nginx say together, the routers can
+// apply what is made of it, or the paths are closed.
+func FuzzForeignPolicy(f *testing.F) {
+	f.Add("cors-allow-origin", "https://a.test", "enable-cors", "true")
+	f.Add("auth-url", "http://auth.ns.svc/check", "auth-signin", "https://$host/start?rd=$escaped_request_uri")
+	f.Add("limit-rps", "10", "limit-burst-multiplier", "3")
+	f.Add("permanent-redirect", "https://b.test$request_uri", "permanent-redirect-code", "308")
+	f.Add("rewrite-target", "/x", "x-forwarded-prefix", "/y")
+	f.Add("server-alias", "b.test", "auth-secret", "users")
+	for _, text := range hostile {
+		f.Add("auth-url", "http://auth.ns.svc/"+text, "auth-signin", "https://$host/"+text)
+		f.Add("auth-cache-key", "$cookie_"+text, "auth-url", "http://auth.ns.svc/")
+		f.Add("cors-allow-origin", "https://a.test"+text, "enable-cors", "true")
+		f.Add("limit-allowlist", "10.0.0.0/8"+text, "limit-rpm", "5")
+		f.Add("rewrite-target", "/"+text, "permanent-redirect", "/"+text)
+		f.Add("upstream-vhost", text, "app-root", "/"+text)
+	}
+	f.Fuzz(func(t *testing.T, key, value, key2, value2 string) {
+		i := ingressAt("i", "a.test", pathOf("/", 1))
+		i.Annotations = map[string]string{prefixNginx + key: value, prefixNginx + key2: value2}
+		i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"a.test"}}}
+		for _, r := range Convert(Input{Ingress: i}).Routes {
+			if route.Closed(r) {
+				continue
+			}
+			_, problems := policy.Read(r.Annotations, policy.Spec{}, model.Edge, false)
+			for _, p := range problems {
+				// A list may have wrong items, which admit nobody.
+				if p.Closes {
+					t.Fatalf("%v: %+v", i.Annotations, p)
+				}
+			}
+		}
+	})
 }
 
 // FuzzVendorAnnotations: whatever other controllers' annotations say, values of ours are

@@ -83,7 +83,7 @@ func near(a, b string, n int) bool {
 // the HAProxy controllers, which read them there, too.
 func (c *conversion) protectedServices() {
 	c.closedService = map[string]bool{}
-	for _, name := range ServiceNames(c.in.Ingress) {
+	for _, name := range backendNames(c.in.Ingress) {
 		service := c.in.Services[name]
 		if service == nil {
 			continue
@@ -108,7 +108,7 @@ func serviceProtection(key, value string) string {
 	if f.protects == nil || !f.protects(value) {
 		return ""
 	}
-	if f.host || strings.Contains(key, "snippet") || strings.Contains(key, "config-") {
+	if f.carry != nil && f.becomes == "" && (strings.Contains(key, "snippet") || strings.Contains(key, "config-")) {
 		if err := haproxySnippet(value); err != nil {
 			return err.Error()
 		}
@@ -133,7 +133,7 @@ func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
 	if c.hostwide == "" {
 		return nil
 	}
-	return Hosts(i)
+	return Hosts(c.in.Ingress) // with those of server-alias
 }
 
 // Hosts returns the hosts of the rules of an Ingress, each once, sorted.

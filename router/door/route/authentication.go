@@ -22,7 +22,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	if a == nil || c.Termination == model.Passthrough {
 		return nil // which is closed already
 	}
-	key, at := b.result.Object, annotationOf
+	key, at := b.result.Object, b.annotationOf
 	if o := e.Origin(policy.GroupAuthentication); o != nil && policy.IsKind(o.Key.Kind) {
 		key, at = o.Key, func(field string) string {
 			return strings.TrimSuffix(o.Field(policy.GroupAuthentication)+"."+field, ".")
@@ -63,9 +63,16 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 }
 
 // annotationOf names the annotation that sets a field of the group authentication.
-func annotationOf(field string) string {
-	key := policy.AnnotationBasicSecret
+func (b *builder) annotationOf(field string) string {
+	key, method := policy.AnnotationBasicSecret, policy.AnnotationBasicSecret
+	if strings.HasPrefix(field, "external") {
+		method = policy.AnnotationAuthURL
+	}
+	_, own := b.route.Annotations[method]
+	_, converted := b.route.Annotations[api.AnnotationIngressPolicy]
 	switch {
+	case converted && !own:
+		key = api.AnnotationIngressPolicy
 	case strings.HasPrefix(field, "basic.realm"):
 		key = policy.AnnotationBasicRealm
 	case strings.HasPrefix(field, "external.signIn"):

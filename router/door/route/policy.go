@@ -73,6 +73,11 @@ func (b *builder) withPolicy(direction string, asked, own []model.HeaderAction) 
 		return own
 	}
 	from := b.result.Effective.Origin(policy.GroupHeaders)
+	if from == nil { // the annotation of the operator, without any policy
+		from = &policy.Source{Rank: policy.RankAnnotations, Key: b.result.Object, Fields: map[policy.Group]string{
+			policy.GroupHeaders: "metadata.annotations[" + api.AnnotationIngressPolicy + "]",
+		}}
+	}
 	if total, most := headerBytes(asked)+headerBytes(own), b.headerBytes(); total > most {
 		b.find(api.SeverityWarning, "", api.ReasonPolicyNotApplicable,
 			fmt.Sprintf("%s %s.%s: adds up to more than %d bytes with the Route's own changes, which may not fit in HAProxy's buffer", from.Title(), from.Field(policy.GroupHeaders), direction, most),
