@@ -85,7 +85,6 @@ var unclean = map[string]string{
 
 	"lbprovider/cloud/aws/stack/annotation.go": "a value of users, and the page above",
 	"lbprovider/inspect/text.go":               "cases hold these words",
-	"router/door/ingress/vendortable.go":       "cases hold these words",
 	"router/door/ingress/tls.go":               "cases hold these words",
 	"router/policy/allowlist.go":               "cases hold these words",
 }
