@@ -255,6 +255,7 @@ func (e *Engine) sync() time.Duration {
 	}
 	e.retry()
 	e.tellAgent()
+	e.removals.overtake(e.pending, e.pipeline.Want())
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
 	if p.Reload != "" {
 		if wait := e.reloadWait(); wait > 0 {

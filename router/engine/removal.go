@@ -22,6 +22,8 @@ type removals struct {
 	// order keeps the steps as they were planned: servers before backends
 	// before certificates.
 	order []plan.Step
+	// policies are the entries among them, by the backend whose policy they are of.
+	policies map[string][]plan.Entry
 }
 
 type removal struct {
@@ -29,13 +31,37 @@ type removal struct {
 	pause time.Duration
 }
 
-func newRemovals() *removals { return &removals{due: map[plan.Step]*removal{}} }
+func newRemovals() *removals {
+	return &removals{due: map[plan.Step]*removal{}, policies: map[string][]plan.Entry{}}
+}
 
 func (r *removals) add(steps []plan.Step, at time.Time) {
 	for _, s := range steps {
 		if r.due[s] == nil {
 			r.due[s] = &removal{at: at, pause: removalRetry}
 			r.order = append(r.order, s)
+			if del, ok := s.(plan.EntryDel); ok {
+				if backend, ok := del.Policy(); ok {
+					r.policies[backend] = append(r.policies[backend], del.Entry)
+				}
+			}
+		}
+	}
+}
+
+// overtake puts what is left of a former policy into the scope of a change by which its
+// backend comes back, so that it goes with the change: else clients of before would be
+// admitted until the removal is due.
+func (r *removals) overtake(scope *plan.Scope, want *plan.State) {
+	if len(r.policies) == 0 {
+		return
+	}
+	for backend := range scope.Backends {
+		if want.Backends[backend] == nil {
+			continue
+		}
+		for _, e := range r.policies[backend] {
+			scope.Entries[e] = struct{}{}
 		}
 	}
 }
@@ -66,6 +92,9 @@ func (e *Engine) remove() time.Duration {
 	}
 	clear(e.removals.order[len(kept):])
 	e.removals.order = kept
+	if len(kept) == 0 {
+		clear(e.removals.policies)
+	}
 	return next
 }
 

@@ -211,3 +211,45 @@ func TestRemovals(t *testing.T) {
 		}
 	})
 }
+
+// TestComesBack: a route that goes and comes back with other clients within the pause of
+// removals admits only those: nothing of its former policy is left beside the new one.
+func TestComesBack(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.annotations = map[string]string{"fairlead.dev/allow": "198.18.0.0/16"}
+		b.put("web", "web.test", "web")
+		former := allowed(b)
+		for range 2 {
+			b.remove("web")
+			b.annotations = map[string]string{"fairlead.dev/allow": "198.51.100.0/24"}
+			b.put("web", "web.test", "web")
+			for e := range allowed(b) {
+				if former[e] {
+					t.Errorf("a former client is admitted still: %v", e)
+				}
+			}
+			b.remove("web")
+			b.annotations = map[string]string{"fairlead.dev/allow": "198.18.0.0/16"}
+			b.put("web", "web.test", "web")
+		}
+		b.annotations = map[string]string{"fairlead.dev/allow": "198.51.100.0/24"}
+		b.put("web", "web.test", "web")
+		if len(former) == 0 || len(allowed(b)) == 0 {
+			t.Errorf("entries before %v, now %v", former, allowed(b))
+		}
+		b.pass(2 * removalPause)
+		if len(allowed(b)) == 0 {
+			t.Error("the new entries went with the old ones")
+		}
+	})
+}
+
+func allowed(b *bench) map[plan.Entry]bool {
+	entries := map[plan.Entry]bool{}
+	for e := range b.haproxy.state.Entries {
+		if e.Map == plan.MapAllow {
+			entries[e] = true
+		}
+	}
+	return entries
+}

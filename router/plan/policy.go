@@ -58,6 +58,14 @@ func TargetBackend(value string) string {
 	return name
 }
 
+// Policy returns the backend whose policy an entry is of, if it is one's.
+func (e Entry) Policy() (backend string, ok bool) {
+	if !e.Map.isPolicy() {
+		return "", false
+	}
+	return e.policyBackend(), true
+}
+
 // policyBackend returns the backend that a key of a policy map belongs to.
 func (e Entry) policyBackend() string {
 	name, _, _ := strings.Cut(e.Key, "/")

@@ -94,8 +94,8 @@ func sizeRules() []string {
 	}{
 		{414, "The path with its query is too long.", "{ var(txn.uri_max) -m found } { pathq,length,sub(txn.uri_max) gt 0 }"},
 		{431, "The headers are too large.", "{ var(txn.headers_max) -m found } { req.hdrs,length,sub(txn.headers_max) gt 0 }"},
-		{413, "The body is too large.", fmt.Sprintf("%[1]s { req.fhdr(content-length) -m len gt %[2]d } || %[1]s { req.body_size,sub(txn.body_max) gt 0 }", bounded, tooLong)},
 		{411, "The body must say its length.", fmt.Sprintf("%[1]s { req.fhdr(transfer-encoding) -m found } || %[1]s !%[2]s !{ internal.htx.has_eom } || %[1]s !%[2]s { req.body_len gt 0 }", bounded, told)},
+		{413, "The body is too large.", fmt.Sprintf("%[1]s { req.fhdr(content-length) -m len gt %[2]d } || %[1]s { req.body_size,sub(txn.body_max) gt 0 }", bounded, tooLong)},
 	} {
 		// Of these statuses, versions before 3.4 have no text of their own (deny_status).
 		add("return status %d content-type text/plain string %s if %s", refusal.status, quote(refusal.text), refusal.condition)

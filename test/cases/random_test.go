@@ -1,0 +1,293 @@
+package cases
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/router/agent"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/router/spop"
+)
+
+var (
+	randomRequests = flag.Int("random-requests", 2000, "how many requests TestRandomPolicies sends")
+	randomSeed     = flag.Uint64("random-seed", 1, "what TestRandomPolicies begins with; another one makes other policies")
+)
+
+// TestRandomPolicies sends random requests to routes with random policies of five ranks,
+// which change while HAProxy runs. HAProxy and the policy agent together answer as the
+// pure evaluation says: package match for what HAProxy decides by itself, and the
+// agent's engine, in this process, for what it asks. -random-requests 100000 is its
+// long form.
+func TestRandomPolicies(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.startAgent()
+	b.start()
+	k := newCore(t)
+	settings := k.cluster.Settings()
+	settings.Agent = true
+	k.pipeline.SetSettings(settings)
+	g := &policyDice{rand.New(rand.NewPCG(*randomSeed, 0))}
+	seen := map[int]int{}
+	const each = 200
+	for sent := 0; sent < *randomRequests; sent += each {
+		c := g.change(t)
+		k.applyWith(c, settings)
+		b.apply(c)
+		e := newEvaluation(t, k)
+		for range each {
+			r := g.request()
+			want, why := e.status(t, r)
+			got := r.do(b.http, b.https)
+			if got.err != nil || got.status != want {
+				t.Log(b.sameAs(k))
+			}
+			if got.err != nil || got.status != want || got.pod != nil && want != http.StatusOK {
+				t.Fatalf("after %d requests, seed %d: status %d, error %v, pod %v; want %d: %s\n%s %s%.60s (TLS %v) %v body %d\n%s",
+					sent, *randomSeed, got.status, got.err, got.pod, want, why, r.method, r.host, r.target, r.tls, r.header, r.body, e.text(r))
+			}
+			seen[want]++
+		}
+	}
+	t.Logf("statuses: %v", seen)
+	for _, status := range []int{200, 204, 302, 401, 403, 413, 503} {
+		if seen[status] == 0 {
+			t.Errorf("no request has status %d: the policies are not as random as they should be", status)
+		}
+	}
+	if n := b.reloads(); n != 0 {
+		t.Errorf("%d reloads", n)
+	}
+}
+
+// applyWith is apply for a router with an agent, which the settings of a case do not
+// have.
+func (c *core) applyWith(ch change, s door.Settings) {
+	own := change{del: ch.del}
+	for _, o := range ch.put {
+		own.put = append(own.put, clone(o))
+	}
+	c.cluster.apply(own)
+	changes := c.cluster.Take()
+	if changes.All {
+		c.pipeline.SetSettings(s)
+	}
+	_, touched := c.pipeline.Update(changes)
+	c.pipeline.Accept(touched)
+}
+
+// evaluation decides requests without HAProxy.
+type evaluation struct {
+	pipeline *pipeline.Pipeline
+	claims   map[string]*model.Claim
+	agent    *agent.Engine
+}
+
+func newEvaluation(t *testing.T, k *core) *evaluation {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	e := &evaluation{
+		pipeline: k.pipeline, claims: map[string]*model.Claim{},
+		agent: agent.New(agent.Options{Metrics: agent.NewMetrics(registry), Log: slog.New(slog.DiscardHandler), Now: time.Now}),
+	}
+	s := &snapshot.Snapshot{Version: snapshot.Version, Generation: 1}
+	for _, key := range k.cluster.All() {
+		c, served := k.pipeline.Claim(key)
+		if !served {
+			continue
+		}
+		e.claims[c.Backend.Name()] = c
+		if a := c.Backend.Policy().Agent; a != nil {
+			var p snapshot.Policy
+			if err := json.Unmarshal([]byte(a.Policy), &p); err != nil {
+				t.Fatal(err)
+			}
+			p.ID = a.ID
+			s.Policies = append(s.Policies, p)
+		}
+	}
+	if refused := e.agent.Swap(s); len(refused) > 0 {
+		t.Fatalf("the agent refuses %v", refused)
+	}
+	return e
+}
+
+// status returns what a request is answered, and why.
+func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
+	t.Helper()
+	d := decide(e.pipeline.Want(), r)
+	c := e.claims[d.value]
+	switch {
+	case d.backend == nil:
+		return d.page(), "the tables have " + d.value
+	case c == nil || c.Closed:
+		return http.StatusServiceUnavailable, "closed"
+	}
+	p := c.Backend.Policy()
+	if a, answered := match.Judge(p, r.client()); answered {
+		return a.Status, a.Why
+	}
+	if p.Agent == nil {
+		return http.StatusOK, "nothing is in the way"
+	}
+	a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, p.Agent.ID))
+	return a.Status, a.Reason
+}
+
+// text is the record that HAProxy decides by.
+func (e *evaluation) text(r *request) string { return decide(e.pipeline.Want(), r).target }
+
+func (r *request) question(t *testing.T, policy string) *agent.Question {
+	t.Helper()
+	var list []byte
+	for _, h := range append([]string{"Host: " + r.host}, r.header...) {
+		name, value, _ := strings.Cut(h, ": ")
+		var err error
+		if list, err = spop.AppendHeader(list, strings.ToLower(name), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	headers, err := spop.ParseHeaders(spop.EndHeaders(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agent.Question{Policy: policy, Method: r.method, Target: r.target, Host: r.host, Client: netip.MustParseAddr("127.0.0.1"), TLS: r.tls, Headers: headers}
+}
+
+// policyDice makes policies and requests.
+type policyDice struct{ *rand.Rand }
+
+// randomRoutes is how many routes there are; each has a host, and every fourth a second
+// route below a path of it.
+const randomRoutes = 24
+
+func (g *policyDice) in(percent int) bool { return g.IntN(100) < percent }
+
+func (g *policyDice) of(list ...string) string { return list[g.IntN(len(list))] }
+
+// change returns all routes and policies anew, under the same names.
+func (g *policyDice) change(t *testing.T) change {
+	t.Helper()
+	s := &step{name: "random", checks: map[string][]string{}}
+	if err := s.services([]string{"rp/web http=8080 web@198.18.250.70"}); err != nil {
+		t.Fatal(err)
+	}
+	docs := []string{
+		// The passwords are "x".
+		"kind: Secret\nmetadata: {namespace: rp, name: users}\ndata: {auth: YW5uOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
+		"kind: Secret\nmetadata: {namespace: rp, name: others}\ndata: {auth: Ym9iOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
+	}
+	for i := range randomRoutes {
+		docs = append(docs, g.route(i), g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i)))
+	}
+	docs = append(docs, g.policy("all", ""), g.clusterPolicy("first", "Override"), g.clusterPolicy("last", "Default"))
+	if err := s.objects(strings.Join(docs, "\n---\n")); err != nil {
+		t.Fatal(err)
+	}
+	return s.change
+}
+
+func (g *policyDice) route(i int) string {
+	var annotations []string
+	add := func(percent int, key string, values ...string) {
+		if g.in(percent) {
+			annotations = append(annotations, fmt.Sprintf("fairlead.dev/%s: %q", key, g.of(values...)))
+		}
+	}
+	add(10, "allow", "127.0.0.0/8", "198.51.100.0/24", "127.0.0.1 ::1", "nonsense")
+	add(10, "deny", "198.51.100.0/24", "127.0.0.1", "127.0.0.0/33")
+	add(5, "max-body", "10", "1Ki", "lots")
+	add(10, "basic-secret", "users", "others", "missing", "no name")
+	add(5, "redirect", "https://other.test/", "/a", "//bad")
+	add(5, "denny", "127.0.0.1")
+	path, host := "", i
+	if i%4 == 3 {
+		path, host = "/a", i-1
+	}
+	tls := ""
+	if host%3 == 0 {
+		tls = ", tls: {termination: edge, insecureEdgeTerminationPolicy: " + []string{"Allow", "Redirect", "None"}[host%9/3] + "}"
+	}
+	return fmt.Sprintf("kind: Route\nmetadata: {namespace: rp, name: r%d, annotations: {%s}}\nspec: {host: r%d.rp.test, path: %q, to: {kind: Service, name: web}%s}",
+		i, strings.Join(annotations, ", "), host, path, tls)
+}
+
+func (g *policyDice) policy(name, route string) string {
+	target := ""
+	if route != "" {
+		target = fmt.Sprintf("  targetRefs: [{group: route.openshift.io, kind: Route, name: %s}]\n", route)
+	}
+	percent := 20
+	if route == "" {
+		percent = 8
+	}
+	return "kind: RoutePolicy\nmetadata: {namespace: rp, name: " + name + "}\nspec:\n" + target + g.groups(percent)
+}
+
+func (g *policyDice) clusterPolicy(name, mode string) string {
+	return "kind: ClusterRoutePolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n" + g.groups(5)
+}
+
+// groups returns groups of a policy's spec, each with a probability.
+func (g *policyDice) groups(percent int) string {
+	var text strings.Builder
+	add := func(group string, variants ...string) {
+		if g.in(percent) {
+			fmt.Fprintf(&text, "  %s: %s\n", group, g.of(variants...))
+		}
+	}
+	add("access", "{allow: [127.0.0.0/8]}", "{allow: [198.51.100.0/24]}", "{deny: [127.0.0.1]}", "{deny: [198.51.100.0/24]}", "{allow: [127.0.0.0/8, '::1'], deny: [127.0.0.2]}")
+	add("authentication", "{basic: {secret: users, maxFailures: {count: 1000000}}}", "{basic: {secret: others, realm: x, maxFailures: {count: 1000000}}}", "{basic: {secret: missing}}")
+	add("redirects", "{rules: [{match: {path: /a, type: Prefix}, to: {url: 'https://other.test/'}, code: 302}]}", "{rules: [{match: {path: /b, type: Exact}, to: {path: /a}, code: 308}]}", "{appRoot: /a}")
+	add("cors", "{origins: ['https://shop.test']}", "{origins: ['*']}", "{origins: ['https://*.shop.test'], credentials: true, preflight: Forward}")
+	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}")
+	if g.in(percent / 4) {
+		fmt.Fprintf(&text, "  maintenance: %s\n", g.of("{enabled: true}", "{enabled: true, exempt: [127.0.0.1]}", "{enabled: false}"))
+	}
+	if text.Len() == 0 {
+		return "  log: {}\n"
+	}
+	return text.String()
+}
+
+func (g *policyDice) request() *request {
+	i := g.IntN(randomRoutes + 1)
+	if i%4 == 3 {
+		i-- // a path of that host
+	}
+	r := &request{
+		method: g.of("GET", "GET", "GET", "POST", "OPTIONS"), tls: g.in(20), host: fmt.Sprintf("r%d.rp.test", i),
+		target: g.of("/", "/a", "/a/b", "/b", "/b?q=1", "/a/../b", "/%61", "/c?"+strings.Repeat("x", 1100)),
+	}
+	r.sni = r.host
+	if g.in(50) {
+		// "x" is the password of both.
+		r.header = append(r.header, g.of("Authorization: Basic YW5uOng=", "Authorization: Basic Ym9iOng=", "Authorization: Bearer x"))
+	}
+	if g.in(30) {
+		r.header = append(r.header, "Origin: "+g.of("https://shop.test", "https://a.shop.test", "null"))
+	}
+	if r.method == "OPTIONS" {
+		r.header = append(r.header, "Access-Control-Request-Method: PUT")
+	}
+	if r.method == "POST" {
+		r.body, r.untold = []int{5, 50, 2000}[g.IntN(3)], g.in(20)
+	}
+	return r
+}
