@@ -25,7 +25,7 @@ type authKeys struct {
 	// kind, secret and realm are about passwords.
 	kind, secret, realm said
 	// url and the others are about an auth server.
-	url, method, signIn, param, headers, request, always, cacheKey, cacheTime said
+	url, signIn, param, headers, always, cacheKey, cacheTime said
 	// named is set for a controller that gives pods all headers of an answer unless it
 	// is told which.
 	named bool
@@ -131,7 +131,7 @@ func readAuthServer(value, namespace string) (authServer, error) {
 	case s.name == "":
 		return s, fmt.Errorf("%q is not http://SERVICE.%s.svc:PORT/PATH; only a Service of the namespace can be asked", value, namespace)
 	case s.namespace != namespace:
-		return s, fmt.Errorf("Service %s is in namespace %s; only one of namespace %s can be asked", s.name, s.namespace, namespace)
+		return s, fmt.Errorf("%q is a Service of namespace %s; only one of namespace %s can be asked", s.name, s.namespace, namespace)
 	case strings.ContainsAny(s.path, "$#"):
 		return s, fmt.Errorf("the path %q has a variable; the auth server is asked at one path", s.path)
 	}
@@ -237,7 +237,7 @@ func (c *conversion) external(into *carried) {
 	} else {
 		return
 	}
-	for _, name := range strings.Fields(k.headers.value) {
+	for name := range strings.FieldsSeq(k.headers.value) {
 		x.ResponseHeaders = append(x.ResponseHeaders, v1alpha1.HeaderName(name))
 	}
 	c.authExtras(into, x)

@@ -62,7 +62,7 @@ func TestKeys(t *testing.T) {
 					continue
 				}
 				annotations := map[string]string{}
-				for _, item := range strings.Split(asked, " | ") {
+				for item := range strings.SplitSeq(asked, " | ") {
 					key, value, _ := strings.Cut(item, "=")
 					if !strings.Contains(key, "/") {
 						seen[key] = true
