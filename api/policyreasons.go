@@ -20,6 +20,14 @@ const (
 	ReasonTargetNotFound Reason = "TargetNotFound"
 	// ReasonLimitExceeded: there is more of something than the router applies.
 	ReasonLimitExceeded Reason = "LimitExceeded"
+	// ReasonNotAllowed: a tenant asks for what no administrator has allowed.
+	ReasonNotAllowed Reason = "NotAllowed"
+	// ReasonSecretNotFound and ReasonSecretInvalid: a Secret that a policy names cannot be
+	// used.
+	ReasonSecretNotFound Reason = "SecretNotFound"
+	ReasonSecretInvalid  Reason = "SecretInvalid"
+	// ReasonTargetForbidden: an address that no tenant may reach through the router.
+	ReasonTargetForbidden Reason = "TargetForbidden"
 )
 
 // Reasons of the conditions in status.ancestors of policies.
@@ -34,14 +42,16 @@ const (
 	ReasonClosedPaths      Reason = "ClosedPaths"
 	ReasonNotOverridden    Reason = "NotOverridden"
 	ReasonOverridden       Reason = "Overridden"
+	ReasonResolvedRefs     Reason = "ResolvedRefs"
 )
 
 // Types of the conditions of policies.
 const (
-	ConditionAccepted   = "Accepted"
-	ConditionProgrammed = "Programmed"
-	ConditionOverridden = "Overridden"
-	ConditionProtecting = "Protecting"
+	ConditionAccepted     = "Accepted"
+	ConditionResolvedRefs = "ResolvedRefs"
+	ConditionProgrammed   = "Programmed"
+	ConditionOverridden   = "Overridden"
+	ConditionProtecting   = "Protecting"
 )
 
 func policyRemedies() map[Reason]Remedy {
@@ -81,6 +91,26 @@ func policyRemedies() map[Reason]Remedy {
 			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, or 4,000 addresses for one object",
 			Remedy:   "join policies or addresses, or remove some",
 		},
+		ReasonNotAllowed: {
+			Severity: SeverityError,
+			Cause:    "the policy asks for what an administrator has to allow: another server's address, or more than the guard of a ClusterRoutePolicy lets tenants have",
+			Remedy:   "use a Service of the namespace, or a smaller limit; or have an administrator extend the guard",
+		},
+		ReasonSecretNotFound: {
+			Severity: SeverityError,
+			Cause:    "a Secret that the policy names does not exist, or the router may not read it",
+			Remedy:   "create the Secret, and give the router's ServiceAccount the rights to get, list and watch it",
+		},
+		ReasonSecretInvalid: {
+			Severity: SeverityError,
+			Cause:    "a Secret that the policy names holds nothing that can be used",
+			Remedy:   "correct the Secret as the message says",
+		},
+		ReasonTargetForbidden: {
+			Severity: SeverityError,
+			Cause:    "the address is one of the router's own network, of a node or of the API server, which no tenant may reach through the router",
+			Remedy:   "name another server",
+		},
 	}
 }
 
@@ -95,6 +125,7 @@ func policyConditionRemedies() map[Reason]Remedy {
 		ReasonPolicyProtecting: {Cause: "the paths of the policy's objects are guarded as it says"},
 		ReasonClosedPaths:      {Cause: "paths of the policy's objects answer 503, because something that protects cannot be applied", Remedy: "correct what the message names"},
 		ReasonNotOverridden:    {Cause: "each group of the policy is in force"},
+		ReasonResolvedRefs:     {Cause: "all Secrets and Services that the policy names can be used"},
 		ReasonOverridden:       {Cause: "a source of a higher rank sets a group of the policy for at least one object", Remedy: "nothing, if that is meant; the message names group and winner"},
 	}
 }

@@ -27,6 +27,11 @@ var HeadersLua []byte
 //go:embed limits.lua
 var LimitsLua []byte
 
+// APIKeysLua finds API keys, and keeps them from pods.
+//
+//go:embed apikeys.lua
+var APIKeysLua []byte
+
 // Maintenance is the body of the answer of a route that is under maintenance.
 //
 //go:embed maintenance.html

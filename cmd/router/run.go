@@ -129,7 +129,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	engine, err := engine.New(engine.Options{
 		Doors: doors.All(), Agent: policyAgent(c),
-		Cluster: watcher, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
+		Cluster: watcher, Networks: watcher.Networks, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: reporter.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: reporter.refused, FilesFailed: reporter.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,
 	})

@@ -12,39 +12,25 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 )
 
 // ErrForbidden is a connection to an address that no tenant may reach through the
 // agent.
 var ErrForbidden = errors.New("the address is forbidden")
 
-// Special reports whether an address is never a server of a tenant's: loopback,
-// link-local (where clouds have their metadata), unspecified, multicast, or an IPv4
-// address in disguise.
-func Special(a netip.Addr) bool {
-	a = a.Unmap()
-	return !a.IsValid() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() ||
-		a.IsInterfaceLocalMulticast() || a.Zone() != "" || disguised(a)
-}
-
-// disguised reports whether a is an IPv6 address that a gateway translates to IPv4
-// (NAT64, 6to4), is IPv4-compatible, or is the limited broadcast or "this network" of IPv4.
-func disguised(a netip.Addr) bool {
-	if a.Is4() {
-		b := a.As4()
-		return b[0] == 0 || b[0] >= 240
-	}
-	b := a.As16()
-	return b[0] == 0x00 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b || b[0] == 0x20 && b[1] == 0x02 ||
-		[12]byte(b[:12]) == [12]byte{}
-}
+// Special is snapshot.Special.
+func Special(a netip.Addr) bool { return snapshot.Special(a) }
 
 // dialer connects to other servers, after it has checked the address that a name
 // was resolved to: a name that changes between a check and its use gains nothing.
 type dialer struct {
 	special func(netip.Addr) bool
-	// networks are those of the snapshot.
+	// networks are those of the snapshot. If byName is false, none but named endpoints are
+	// connected to.
 	networks atomic.Pointer[[]netip.Prefix]
+	byName   atomic.Bool
 }
 
 func (d *dialer) check(a netip.Addr) error {
@@ -100,6 +86,9 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 			errs = errors.Join(errs, err)
 		}
 		return nil, errs
+	}
+	if !d.byName.Load() {
+		return nil, fmt.Errorf("%w: the addresses of nodes are not known", ErrForbidden)
 	}
 	return nd.DialContext(ctx, network, address)
 }

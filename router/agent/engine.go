@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,6 +105,7 @@ func (e *Engine) Generation() uint64 { return e.world.Load().generation }
 func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 	e.swapping.Lock()
 	defer e.swapping.Unlock()
+	e.dialer.byName.Store(!s.ByEndpoints)
 	networks := slices.Clone(s.Forbidden)
 	if before := e.dialer.networks.Swap(&networks); before != nil && !slices.Equal(*before, networks) {
 		// Connections that are open were checked by other networks.
@@ -141,9 +141,12 @@ func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 type policy struct {
 	id, hash, namespace string
 	satisfy             snapshot.Satisfy
+	listed              []netip.Prefix
 	methods             []method
 	tokens              *tokens
 	rules               []authorize.Rule
+	// byPath is set if a rule asks for the path.
+	byPath bool
 	// mapped are the plain names of the headers that the policy writes for the pod, sorted.
 	mapped []string
 	// kept is set if HAProxy may let a client on by an earlier verdict.
@@ -170,7 +173,7 @@ func (e *Engine) compile(s *snapshot.Policy, old *world) *policy {
 	if p := old.policies[s.ID]; p != nil && p.hash == hash && p.err == nil {
 		return p
 	}
-	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, rules: s.Authorization}
+	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, listed: s.Listed, rules: s.Authorization}
 	p.err = e.fill(p, s)
 	return p
 }
@@ -179,8 +182,37 @@ func (e *Engine) fill(p *policy, s *snapshot.Policy) error {
 	if s.Satisfy != "" && s.Satisfy != snapshot.All && s.Satisfy != snapshot.Any {
 		return fmt.Errorf("unknown satisfy %q; use one of: All, Any", s.Satisfy)
 	}
+	if len(s.Listed) > 0 && s.Satisfy != snapshot.Any {
+		return errors.New("listed addresses are for satisfy Any")
+	}
+	p.byPath = slices.ContainsFunc(s.Authorization, func(r authorize.Rule) bool { return len(r.Paths) > 0 })
 	if len(s.Authorization) > authorize.MaxRules {
 		return fmt.Errorf("more than %d rules of authorization", authorize.MaxRules)
+	}
+	if err := e.addMethods(p, s); err != nil {
+		return err
+	}
+	if len(p.methods)+len(p.rules) == 0 {
+		return errors.New("the policy has neither a method nor rules")
+	}
+	for _, m := range p.methods {
+		for _, n := range m.mapped() {
+			p.mapped = append(p.mapped, plainName([]byte(n)))
+		}
+	}
+	slices.Sort(p.mapped)
+	p.kept = s.Credentials() != ""
+	return nil
+}
+
+// addMethods prepares the ways to authenticate, those first that cost least.
+func (e *Engine) addMethods(p *policy, s *snapshot.Policy) error {
+	if s.APIKeys != nil {
+		m, err := newAPIKeys(s.APIKeys)
+		if err != nil {
+			return err
+		}
+		p.methods = append(p.methods, m)
 	}
 	if s.JWT != nil {
 		m, err := e.newTokens(s.JWT)
@@ -204,16 +236,6 @@ func (e *Engine) fill(p *policy, s *snapshot.Policy) error {
 		}
 		p.methods = append(p.methods, m)
 	}
-	if len(p.methods)+len(p.rules) == 0 {
-		return errors.New("the policy has neither a method nor rules")
-	}
-	for _, m := range p.methods {
-		for _, n := range m.mapped() {
-			p.mapped = append(p.mapped, plainName([]byte(n)))
-		}
-	}
-	slices.Sort(p.mapped)
-	p.kept = s.Credentials() != ""
 	return nil
 }
 
@@ -259,13 +281,8 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 	case !a.Allowed():
 		return a
 	}
-	if len(p.rules) > 0 {
-		id.consumer = a.Consumer
-		if ok, _ := authorize.Evaluate(p.rules, input(q, id)); !ok {
-			r := refuse(forbidden, groupAuthorization, "no rule allows it")
-			r.Consumer, r.Body = a.Consumer, "Forbidden\n"
-			return r
-		}
+	if refused, ok := p.authorize(q, id, a.Consumer); !ok {
+		return refused
 	}
 	// What the client sent must not look like what the policy sets.
 	a.Del = append(slices.Clone(a.Del), spellings(q.Headers, p.mapped)...)
@@ -282,6 +299,9 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *identity) Answer {
 	if len(p.methods) == 0 {
 		return Answer{Status: allowed, group: groupAuthorization, from: fromAgent}
+	}
+	if slices.ContainsFunc(p.listed, func(n netip.Prefix) bool { return n.Contains(q.Client.Unmap()) }) {
+		return Answer{Status: allowed, group: groupNone, from: fromAgent}
 	}
 	var sum Answer
 	for i, m := range p.methods {
@@ -334,17 +354,6 @@ func worse(a, b Answer) Answer {
 		return b
 	}
 	return a
-}
-
-func input(q *Question, id *identity) authorize.Input {
-	path, _, _ := strings.Cut(q.Target, "?")
-	return authorize.Input{
-		Method: q.Method, Path: path, Client: q.Client, Consumer: id.consumer, Claim: id.claims.Values,
-		Header: func(name string) (string, int) {
-			v, n := q.Headers.Get(name)
-			return string(v), n
-		},
-	}
 }
 
 // bytes is what an answer takes in the cache.

@@ -282,6 +282,13 @@ func TestTargets(t *testing.T) {
 	if a := open.Decide(t.Context(), ask(t, "new")); len(closed) > 0 || a.Status != 503 || !strings.Contains(a.Reason, "TargetForbidden") {
 		t.Errorf("forbidden network: %d, %s", a.Status, a.Reason)
 	}
+	open.Swap(&snapshot.Snapshot{Generation: 3, ByEndpoints: true, Policies: []snapshot.Policy{
+		externalPolicy("new", s.URL), externalPolicy("endpoint", "http://auth.demo.svc/", func(x *snapshot.External) { x.Endpoints = []netip.AddrPort{at} }),
+	}})
+	if a := open.Decide(t.Context(), ask(t, "new")); a.Status != 503 || !strings.Contains(a.Reason, "TargetForbidden") {
+		t.Errorf("not all forbidden networks are known: %d, %s", a.Status, a.Reason)
+	}
+	wants(t, "endpoint, networks not known", open.Decide(t.Context(), ask(t, "endpoint")), 200)
 	for _, a := range []string{"127.0.0.1", "::1", "169.254.169.254", "fe80::1", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "::7f00:1", "255.255.255.255", "0.1.2.3"} {
 		if !Special(netip.MustParseAddr(a)) {
 			t.Errorf("%s is allowed", a)

@@ -18,6 +18,8 @@ type Question struct {
 	Host   string
 	Client netip.Addr
 	TLS    bool
+	// Consumer is whose API key HAProxy has found, or empty.
+	Consumer string
 	// Headers are those of the client. They point into the frame.
 	Headers spop.Headers
 }
@@ -87,7 +89,7 @@ func readQuestion(q *spop.Request) (Question, bool) {
 	out = Question{
 		Policy: string(q.Arg("p").Text()), Method: string(q.Arg("method").Text()),
 		Target: string(q.Arg("path").Text()), Host: strings.ToLower(string(q.Arg("host").Text())),
-		Client: q.Arg("src").Addr(), TLS: q.Arg("tls").True(), Headers: headers,
+		Client: q.Arg("src").Addr(), TLS: q.Arg("tls").True(), Consumer: string(q.Arg("consumer").Text()), Headers: headers,
 	}
 	return out, out.Policy != "" && out.Method != "" && strings.HasPrefix(out.Target, "/")
 }

@@ -1,5 +1,6 @@
-// Package authentication turns the group authentication of a policy, with the Secrets
-// and Services that it names, into what the policy agent decides by. It is pure.
+// Package authentication turns the groups authentication and authorization of what
+// holds for a route, with the Secrets and Services that they name, into what the policy
+// agent decides by. It is pure.
 //
 // Whatever cannot be used is a problem, and a problem closes the paths: it is not
 // known which clients are to be kept out.
@@ -12,8 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
@@ -31,38 +34,105 @@ type References interface {
 
 // Input is what Compile reads.
 type Input struct {
-	Spec *v1alpha1.Authentication
+	// Spec and Rules are the two groups; either may be nil.
+	Spec  *v1alpha1.Authentication
+	Rules *v1alpha1.Authorization
+	// Listed are addresses that are enough where Spec.Satisfy is Any.
+	Listed []netip.Prefix
 	// Route has the policy, and Rule is that of its claim.
 	Route model.Object
 	Rule  string
 	// Namespace has what the policy names.
 	Namespace  string
 	References References
+	// MayAsk reports whether the router may ask a host for the owner of Spec; nil if it may
+	// ask each.
+	MayAsk func(host string) bool
+	// Key is what hashes of API keys are made with, in base64.
+	Key string
+}
+
+// Result is what a route asks for. Both parts may be nil.
+type Result struct {
+	// Agent is what the policy agent decides, and Keys what HAProxy looks up.
+	Agent *model.Agent
+	Keys  *model.APIKeys
 }
 
 // Problem is what is wrong with one field.
 type Problem struct {
-	// Field is the path below spec.authentication.
+	// Group is authentication or authorization, and Field the path below it.
+	Group   string
 	Field   string
 	Message string
+	// Reason is why something that is named cannot be used, or empty.
+	Reason api.Reason
 	// Closes is false if only a part cannot be used, such as one user of many.
 	Closes bool
 }
 
 // compiler gathers a policy and what is wrong with it.
 type compiler struct {
-	in       Input
+	in Input
+	// group is the one that is being read.
+	group    string
 	out      snapshot.Policy
+	keys     *model.APIKeys
 	problems []Problem
 	methods  []string
 }
 
-// Compile returns what the agent decides, or nil and what is wrong.
-func Compile(in Input) (*model.Agent, []Problem) {
-	c := &compiler{in: in, out: snapshot.Policy{Namespace: in.Route.Namespace}}
-	s := in.Spec
-	if s.Basic == nil && s.External == nil && s.JWT == nil {
-		c.close("", "names no method; set basic, external or jwt")
+// Compile returns what a route asks for, and what is wrong. If something closes, there is
+// no result.
+func Compile(in Input) (Result, []Problem) {
+	c := &compiler{in: in, group: groupAuthentication, out: snapshot.Policy{Namespace: in.Route.Namespace}}
+	if in.Spec != nil {
+		c.authentication(in.Spec)
+	}
+	c.group = groupAuthorization
+	if in.Rules != nil {
+		c.authorization(in.Rules)
+	}
+	for _, p := range c.problems {
+		if p.Closes {
+			return Result{}, c.problems
+		}
+	}
+	if c.keys != nil {
+		if c.native() {
+			return Result{Keys: c.keys}, c.problems
+		}
+		c.keys.Demanded = c.out.Satisfy != snapshot.Any
+	}
+	agent, err := c.finish()
+	if err != nil {
+		c.group = groupAuthentication
+		c.close("", "%s", err)
+		return Result{}, c.problems
+	}
+	return Result{Agent: agent, Keys: c.keys}, c.problems
+}
+
+// native reports whether HAProxy decides alone: by nothing but a key. It then does so
+// without a policy agent, and on each version.
+func (c *compiler) native() bool {
+	p := &c.out
+	c.keys.Demanded = p.Basic == nil && p.External == nil && p.JWT == nil && len(p.Authorization)+len(p.Listed) == 0
+	return c.keys.Demanded
+}
+
+// The groups that are read here, as fields of spec.
+const (
+	groupAuthentication = "authentication"
+	groupAuthorization  = "authorization"
+)
+
+func (c *compiler) authentication(s *v1alpha1.Authentication) {
+	if s.Basic == nil && s.External == nil && s.JWT == nil && s.APIKeys == nil {
+		c.close("", "names no method; set basic, external, jwt or apiKeys")
+	}
+	if s.APIKeys != nil {
+		c.apiKeys(s.APIKeys)
 	}
 	if s.JWT != nil {
 		c.jwt(s.JWT)
@@ -73,16 +143,23 @@ func Compile(in Input) (*model.Agent, []Problem) {
 	if s.External != nil {
 		c.external(s.External)
 	}
-	for _, p := range c.problems {
-		if p.Closes {
-			return nil, c.problems
-		}
+	c.satisfy(s)
+}
+
+// satisfy reads how many of the methods a request must satisfy.
+func (c *compiler) satisfy(s *v1alpha1.Authentication) {
+	c.oneOf("satisfy", s.Satisfy, string(snapshot.All), string(snapshot.Any))
+	if s.Satisfy != string(snapshot.Any) {
+		return
 	}
-	agent, err := c.finish()
-	if err != nil {
-		c.close("", "%s", err)
+	c.out.Satisfy, c.out.Listed = snapshot.Any, c.in.Listed
+	if s.JWT != nil && s.JWT.Optional {
+		c.close("jwt.optional", "would admit each request without a token, because satisfy is Any")
 	}
-	return agent, c.problems
+	if len(c.in.Listed) > 0 {
+		c.methods = append(c.methods, "an address in the list of the same policy")
+	}
+	c.methods = []string{"any of: " + strings.Join(c.methods, "; ")}
 }
 
 // maxPolicy bounds what one policy takes of a snapshot, in bytes.
@@ -138,25 +215,39 @@ func Secrets(a *v1alpha1.Authentication) (names []string) {
 	if a.Basic != nil {
 		names = append(names, string(a.Basic.Secret))
 	}
-	if a.External != nil && a.External.CASecret != "" {
+	if a.External != nil {
 		names = append(names, string(a.External.CASecret))
+	}
+	if a.APIKeys != nil {
+		for _, name := range a.APIKeys.Secrets {
+			names = append(names, string(name))
+		}
 	}
 	if a.JWT != nil {
 		for i := range a.JWT.Issuers {
 			names = append(names, string(a.JWT.Issuers[i].Secret))
+			if k := a.JWT.Issuers[i].JWKS; k != nil {
+				names = append(names, string(k.CASecret))
+			}
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // close notes what keeps the policy from being used.
 func (c *compiler) close(field, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Field: field, Message: fmt.Sprintf(format, args...), Closes: true})
+	c.problems = append(c.problems, Problem{Group: c.group, Field: field, Message: fmt.Sprintf(format, args...), Closes: true})
+}
+
+// unresolved notes that something that is named cannot be used.
+func (c *compiler) unresolved(reason api.Reason, field, format string, args ...any) {
+	c.close(field, format, args...)
+	c.problems[len(c.problems)-1].Reason = reason
 }
 
 // warn notes a part that is not used.
 func (c *compiler) warn(field, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, Problem{Group: c.group, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
 // secret returns the data of a Secret. It reports false if there is a problem, and
@@ -171,7 +262,7 @@ func (c *compiler) secret(field string, name v1alpha1.ObjectName) (map[string][]
 	case unknown(err):
 		return nil, true
 	case err != nil:
-		c.close(field, "%s", err)
+		c.unresolved(api.ReasonSecretNotFound, field, "%s", err)
 		return nil, false
 	case data == nil:
 		data = map[string][]byte{}

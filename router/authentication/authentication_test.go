@@ -55,9 +55,19 @@ func world() objects {
 }
 
 func compile(a *v1alpha1.Authentication, o objects) (*model.Agent, []authentication.Problem) {
-	return authentication.Compile(authentication.Input{
+	r, problems := authentication.Compile(authentication.Input{
 		Spec: a, Route: model.Object{Kind: "Route", Namespace: "demo", Name: "shop"}, Namespace: "demo", References: o,
+		MayAsk: func(host string) bool { return strings.HasSuffix(host, ".login.test") },
 	})
+	return r.Agent, problems
+}
+
+func address(url string) *v1alpha1.Authentication {
+	return &v1alpha1.Authentication{External: &v1alpha1.ExternalAuthentication{URL: url}}
+}
+
+func fetched(uri string) *v1alpha1.Authentication {
+	return &v1alpha1.Authentication{JWT: &v1alpha1.JWTAuthentication{Issuers: []v1alpha1.JWTIssuer{{Issuer: "i", JWKS: &v1alpha1.RemoteKeys{URI: uri}}}}}
 }
 
 func basic(secret string) *v1alpha1.Authentication {
@@ -65,7 +75,7 @@ func basic(secret string) *v1alpha1.Authentication {
 }
 
 func external(change func(*v1alpha1.ExternalAuthentication)) *v1alpha1.Authentication {
-	x := &v1alpha1.ExternalAuthentication{Service: v1alpha1.AuthService{Name: "auth", Path: "/check"}}
+	x := &v1alpha1.ExternalAuthentication{Service: &v1alpha1.AuthService{Name: "auth", Path: "/check"}}
 	change(x)
 	return &v1alpha1.Authentication{External: x}
 }
@@ -109,7 +119,26 @@ func TestCompile(t *testing.T) {
 		"kept for a day":        {spec: external(func(x *v1alpha1.ExternalAuthentication) { x.Cache = &v1alpha1.AuthCache{TTL: "24h"} }), problem: "external.cache.ttl"},
 		"a sign-in with a user": {spec: external(func(x *v1alpha1.ExternalAuthentication) { x.SignIn = &v1alpha1.SignIn{URL: "https://a:b@c/"} }), problem: "external.signIn.url must be"},
 		"keys that are none":    {spec: &v1alpha1.Authentication{JWT: &v1alpha1.JWTAuthentication{Issuers: []v1alpha1.JWTIssuer{{Issuer: "i", Secret: "keys"}}}}, problem: "jwt.issuers[0].secret Secret \"keys\", key jwks"},
-		"no issuer":             {spec: &v1alpha1.Authentication{JWT: &v1alpha1.JWTAuthentication{}}, problem: "jwt.issuers must have"},
+		"any of two": {spec: &v1alpha1.Authentication{
+			Satisfy: "Any", Basic: &v1alpha1.BasicAuthentication{Secret: "users"}, External: &v1alpha1.ExternalAuthentication{Service: &v1alpha1.AuthService{Name: "auth"}},
+		}, methods: "any of: basic: users of Secret demo/users; external: would ask Service demo/auth at /"},
+		"some of two": {spec: &v1alpha1.Authentication{Satisfy: "Some", Basic: &v1alpha1.BasicAuthentication{Secret: "users"}}, problem: "satisfy must be All or Any"},
+		"any, and a token that need not be": {spec: &v1alpha1.Authentication{Satisfy: "Any", JWT: &v1alpha1.JWTAuthentication{
+			Optional: true, Issuers: []v1alpha1.JWTIssuer{{Issuer: "i", Secret: "hidden"}},
+		}}, problem: "jwt.optional would admit each request"},
+		"a URL":                  {spec: address("https://auth.login.test/check"), methods: "external: would ask https://auth.login.test/check"},
+		"a URL beyond the guard": {spec: address("https://login.test/"), problem: "external.url the host login.test is not within guard.externalURLs"},
+		"a URL with a port":      {spec: address("http://A.login.TEST.:8080/"), methods: "external: would ask http://A.login.TEST.:8080/"},
+		"a URL of the cloud":     {spec: address("http://169.254.169.254/"), problem: "external.url 169.254.169.254 is an address that the router never asks"},
+		"a URL of the pod":       {spec: address("http://[::1]:8080/"), problem: "external.url ::1 is an address"},
+		"a URL with a user":      {spec: address("http://a.login.test@evil.test/"), problem: "external.url must be an address"},
+		"no URL":                 {spec: address("ftp://a.login.test/"), problem: "external.url must be an address"},
+		"URL and Service":        {spec: external(func(x *v1alpha1.ExternalAuthentication) { x.URL = "https://a.login.test/" }), problem: "external must have one of service and url"},
+		"keys from a URL":        {spec: fetched("https://a.login.test/keys"), methods: "jwt: tokens of i"},
+		"keys in clear":          {spec: fetched("http://a.login.test/keys"), problem: "jwt.issuers[0].jwks.uri must be an address with https://"},
+		"keys of another":        {spec: fetched("https://evil.test/keys"), problem: "jwt.issuers[0].jwks.uri the host evil.test is not within"},
+		"keys from nowhere":      {spec: &v1alpha1.Authentication{JWT: &v1alpha1.JWTAuthentication{Issuers: []v1alpha1.JWTIssuer{{Issuer: "i"}}}}, problem: "jwt.issuers[0] must have one of secret and jwks"},
+		"no issuer":              {spec: &v1alpha1.Authentication{JWT: &v1alpha1.JWTAuthentication{}}, problem: "jwt.issuers must have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,13 +168,13 @@ func TestCompile(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	of := func(a *v1alpha1.Authentication, route string, o objects) *model.Agent {
-		agent, problems := authentication.Compile(authentication.Input{
+		r, problems := authentication.Compile(authentication.Input{
 			Spec: a, Route: model.Object{Kind: "Route", Namespace: "demo", Name: route}, Namespace: "demo", References: o,
 		})
-		if agent == nil {
+		if r.Agent == nil {
 			t.Fatal(problems)
 		}
-		return agent
+		return r.Agent
 	}
 	moved := world()
 	moved.services["auth"] = []netip.AddrPort{netip.MustParseAddrPort("10.9.9.9:8080")}
@@ -165,12 +194,69 @@ func TestIdentity(t *testing.T) {
 	if of(basic("users"), "a", world()).ID == of(basic("users"), "a", rotated).ID {
 		t.Error("verdicts about former users are used for new ones")
 	}
-	encoded, err := snapshot.Join(7, []string{a.Policy, of(basic("users"), "a", world()).Policy})
+	encoded, err := snapshot.Join(7, snapshot.Networks{Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, []string{a.Policy, of(basic("users"), "a", world()).Policy})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := snapshot.Decode(encoded)
-	if err != nil || s.Generation != 7 || len(s.Policies) != 2 || s.Policies[0].ID != a.ID || !s.Policies[0].External.ByEndpoints {
+	if err != nil || s.Generation != 7 || len(s.Policies) != 2 || s.Policies[0].ID != a.ID || !s.Policies[0].External.ByEndpoints || len(s.Forbidden) != 1 || s.ByEndpoints {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestRules: each rule becomes one of the agent's, and one that could never hold, or is
+// written in a way in which no path comes, closes.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	when := func(change func(*v1alpha1.AuthorizationMatch)) *v1alpha1.Authorization {
+		m := &v1alpha1.AuthorizationMatch{}
+		change(m)
+		return &v1alpha1.Authorization{Rules: []v1alpha1.AuthorizationRule{{Action: "Allow", When: m}}}
+	}
+	path := func(value, kind string) *v1alpha1.Authorization {
+		return when(func(m *v1alpha1.AuthorizationMatch) { m.Paths = []v1alpha1.PathMatch{{Value: value, Type: kind}} })
+	}
+	for name, tt := range map[string]struct {
+		spec    *v1alpha1.Authentication
+		rules   *v1alpha1.Authorization
+		problem string
+	}{
+		"methods and networks": {rules: when(func(m *v1alpha1.AuthorizationMatch) {
+			m.Methods, m.CIDRs = []string{"GET"}, []v1alpha1.CIDR{"10.0.0.0/8"}
+		})},
+		"consumers of basic":   {spec: basic("users"), rules: when(func(m *v1alpha1.AuthorizationMatch) { m.Consumers = []string{"ann"} })},
+		"a path":               {rules: path("/a b/é", "Exact")},
+		"no rules":             {rules: &v1alpha1.Authorization{}, problem: "rules must have 1 to"},
+		"no action":            {rules: &v1alpha1.Authorization{Rules: make([]v1alpha1.AuthorizationRule, 1)}, problem: "rules[0].action must be"},
+		"another action":       {rules: &v1alpha1.Authorization{Rules: []v1alpha1.AuthorizationRule{{Action: "allow"}}}, problem: "rules[0].action must be"},
+		"consumers of none":    {rules: when(func(m *v1alpha1.AuthorizationMatch) { m.Consumers = []string{"ann"} }), problem: "rules[0].when.consumers asks who"},
+		"groups without token": {spec: basic("users"), rules: when(func(m *v1alpha1.AuthorizationMatch) { m.Groups = []string{"a"} }), problem: "rules[0].when asks about claims"},
+		"an encoded path":      {rules: path("/%61", ""), problem: "rules[0].when.paths[0].value must be"},
+		"a path with dots":     {rules: path("/a/../b", ""), problem: "rules[0].when.paths[0].value must be"},
+		"no path":              {rules: path("", ""), problem: "rules[0].when.paths[0].value must be"},
+		"a path by regex":      {rules: path("/a", "Regex"), problem: "rules[0].when.paths[0].type must be"},
+		"a method in small":    {rules: when(func(m *v1alpha1.AuthorizationMatch) { m.Methods = []string{"get"} }), problem: "rules[0].when.methods[0] must be"},
+		"no network":           {rules: when(func(m *v1alpha1.AuthorizationMatch) { m.CIDRs = []v1alpha1.CIDR{"::ffff:10.0.0.1"} }), problem: "rules[0].when.cidrs[0] \"::ffff:10.0.0.1\" is not"},
+		"a claim in two ways": {rules: when(func(m *v1alpha1.AuthorizationMatch) {
+			m.Claims = []v1alpha1.ClaimMatch{{Name: "a", Exists: true, Prefix: "b"}}
+		}), problem: "rules[0].when.claims[0] must have one of"},
+		"a header of two lines": {rules: when(func(m *v1alpha1.AuthorizationMatch) { m.Headers = []v1alpha1.HeaderMatch{{Name: "a\r\nb"}} }), problem: "rules[0].when.headers[0].name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, problems := authentication.Compile(authentication.Input{
+				Spec: tt.spec, Rules: tt.rules, Route: model.Object{Kind: "Route", Namespace: "demo", Name: "shop"}, Namespace: "demo", References: world(),
+			})
+			text := ""
+			for _, p := range problems {
+				text += p.Field + " " + p.Message + "\n"
+				if p.Group != "authorization" {
+					t.Errorf("a problem of group %q", p.Group)
+				}
+			}
+			if (r.Agent != nil) != (tt.problem == "") || !strings.Contains(text, tt.problem) {
+				t.Errorf("a policy: %v, problems:\n%swant %q", r.Agent != nil, text, tt.problem)
+			}
+		})
 	}
 }

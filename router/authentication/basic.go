@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/htpasswd"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
@@ -65,10 +66,10 @@ func (c *compiler) users(out *snapshot.Basic, name string, data map[string][]byt
 	}
 	switch {
 	case size > maxFile:
-		c.close(field, "Secret %q has %d bytes of users; at most %d are possible", name, size, maxFile)
+		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has %d bytes of users; at most %d are possible", name, size, maxFile)
 		return
 	case file.Len() == 0:
-		c.close(field, "Secret %q has no usable user%s", name, why(problems))
+		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has no usable user%s", name, why(problems))
 		return
 	}
 	if len(problems) > 0 {

@@ -1,14 +1,17 @@
 package authentication
 
 import (
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // Bounds of the fields.
@@ -28,7 +31,7 @@ func (c *compiler) external(x *v1alpha1.ExternalAuthentication) {
 	c.oneOf("external.method", x.Method, "GET", "Original")
 	c.oneOf("external.redirects", x.Redirects, "Pass", "Refuse")
 	plain := func(field string, name v1alpha1.HeaderName) bool {
-		if !headerText.MatchString(string(name)) {
+		if !model.HeaderName(string(name)) {
 			c.close(field, "%q is not the name of a header", name)
 			return false
 		}
@@ -39,17 +42,58 @@ func (c *compiler) external(x *v1alpha1.ExternalAuthentication) {
 	out.ClientHeaders = c.headers("external.clientHeaders", x.ClientHeaders, mostHeaders, c.forPod)
 	c.signIn(out, x.SignIn)
 	c.cache(out, x.Cache)
-	if x.CASecret != "" {
-		if data, ok := c.secret("external.caSecret", x.CASecret); ok && data != nil {
-			if out.CA = string(data[caKey]); !certificates(out.CA) {
-				c.close("external.caSecret", "Secret %q has no certificates under the key %s", x.CASecret, caKey)
-			}
+	out.CA = c.ca("external.caSecret", x.CASecret)
+	switch {
+	case (x.Service != nil) == (x.URL != ""):
+		c.close("external", "must have one of service and url")
+	case x.Service == nil:
+		out.ByEndpoints = false
+		if out.URL = x.URL; c.address("external.url", x.URL, "http", "https") {
+			c.methods = append(c.methods, "external: would ask "+x.URL)
 		}
-	} else if x.Service.TLS {
-		c.close("external.caSecret", "service.tls needs the CA of the server's certificate")
+	default:
+		if x.Service.TLS && x.CASecret == "" {
+			c.close("external.caSecret", "service.tls needs the CA of the server's certificate")
+		}
+		c.service(out, x.Service)
 	}
-	c.service(out, &x.Service)
 	c.out.External = out
+}
+
+// ca returns the certificates of a Secret, or an empty text if none is named.
+func (c *compiler) ca(field string, name v1alpha1.ObjectName) string {
+	if name == "" {
+		return ""
+	}
+	data, ok := c.secret(field, name)
+	if !ok || data == nil {
+		return ""
+	}
+	text := string(data[caKey])
+	if !certificates(text) {
+		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has no certificates under the key %s", name, caKey)
+	}
+	return text
+}
+
+// address checks where another server is asked. The agent checks the addresses that its
+// name has at the moment at which it connects.
+func (c *compiler) address(field, text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	if !urlText.MatchString(text) || err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !slices.Contains(schemes, u.Scheme) {
+		c.close(field, "must be an address with %s://, a host and no user", strings.Join(schemes, ":// or "))
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if a, err := netip.ParseAddr(host); err == nil && snapshot.Special(a) {
+		c.unresolved(api.ReasonTargetForbidden, field, "%s is an address that the router never asks", host)
+		return false
+	}
+	if c.in.MayAsk != nil && !c.in.MayAsk(host) {
+		c.unresolved(api.ReasonNotAllowed, field, "the host %s is not within guard.externalURLs of a ClusterRoutePolicy for the object; use a Service of the namespace", host)
+		return false
+	}
+	return true
 }
 
 // service finds the pods of the auth server.
@@ -78,7 +122,7 @@ func (c *compiler) service(out *snapshot.External, s *v1alpha1.AuthService) {
 	switch {
 	case unknown(err):
 	case err != nil:
-		c.close(field, "%s", err)
+		c.unresolved(api.ReasonServiceNotFound, field, "%s", err)
 		return
 	case len(endpoints) > 0:
 		port = strconv.Itoa(int(endpoints[0].Port()))
@@ -128,7 +172,7 @@ func (c *compiler) cache(out *snapshot.External, a *v1alpha1.AuthCache) {
 		c.close("external.cache.key", "has %d names; at most %d are possible", len(a.Key), mostKeys)
 	}
 	for _, k := range a.Key {
-		if name := strings.TrimPrefix(k, "Cookie:"); !headerText.MatchString(name) || name == k && !credential(k) {
+		if name := strings.TrimPrefix(k, "Cookie:"); !model.HeaderName(name) || name == k && !credential(k) {
 			c.close("external.cache.key", "answers cannot be kept by %q: use Authorization, Cookie:NAME, or a header that holds a credential", k)
 			return
 		}

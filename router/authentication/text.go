@@ -9,13 +9,13 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // The grammar of fields, the same as in the CRD: annotations and older CRDs do not have
 // it checked.
 var (
 	objectText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
-	headerText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 	realmText  = regexp.MustCompile(`^[ -~]{1,256}$`)
 	pathText   = regexp.MustCompile(`^/[!-~]{0,999}$`)
 	urlText    = regexp.MustCompile(`^https?://[!-~]{1,1000}$`)
@@ -52,7 +52,7 @@ func credential(name string) bool {
 // forPod checks the name of a header that the pod gets.
 func (c *compiler) forPod(field string, name v1alpha1.HeaderName) bool {
 	switch {
-	case !headerText.MatchString(string(name)):
+	case !model.HeaderName(string(name)):
 		c.close(field, "%q is not the name of a header", name)
 	case reserved(string(name)):
 		c.close(field, "header %s belongs to the router or to the connection, and no policy may set it", name)

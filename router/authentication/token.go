@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/jwt"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 const (
@@ -42,7 +44,7 @@ func (c *compiler) jwt(j *v1alpha1.JWTAuthentication) {
 	for i, f := range j.From {
 		field := fmt.Sprintf("jwt.from[%d]", i)
 		c.oneOf(field+".type", f.Type, "Header", "Cookie", "Query")
-		if f.Type == "" || !headerText.MatchString(f.Name) || !prefixText.MatchString(f.Prefix) {
+		if f.Type == "" || !model.HeaderName(f.Name) || !prefixText.MatchString(f.Prefix) {
 			c.close(field, "must have a type, and the name of a header, cookie or parameter")
 		}
 		out.From = append(out.From, snapshot.Source{Type: f.Type, Name: f.Name, Prefix: f.Prefix})
@@ -78,13 +80,22 @@ func (c *compiler) issuer(field string, s *v1alpha1.JWTIssuer) snapshot.Issuer {
 	if err := check.Check(); err != nil {
 		c.close(field, "%s", err)
 	}
+	switch {
+	case (s.Secret != "") == (s.JWKS != nil):
+		c.close(field, "must have one of secret and jwks")
+		return out
+	case s.JWKS != nil:
+		out.CA, out.JWKSURI = c.ca(field+".jwks.caSecret", s.JWKS.CASecret), s.JWKS.URI
+		c.address(field+".jwks.uri", s.JWKS.URI, "https")
+		return out
+	}
 	data, ok := c.secret(field+".secret", s.Secret)
 	if !ok || data == nil {
 		return out
 	}
 	text := data[jwksKey]
 	if _, err := jwt.ParseKeys(text); err != nil {
-		c.close(field+".secret", "Secret %q, key %s: %s", s.Secret, jwksKey, err)
+		c.unresolved(api.ReasonSecretInvalid, field+".secret", "Secret %q, key %s: %s", s.Secret, jwksKey, err)
 	}
 	out.JWKS = string(text)
 	return out

@@ -45,6 +45,8 @@ type Settings struct {
 	Agent bool
 	// OldHAProxy says that HAProxy is too old to ask one.
 	OldHAProxy bool
+	// Key is what hashes of credentials in HAProxy's maps are made with, in base64.
+	Key string
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
 	// has, and to pods behind re-encrypt routes.
 	HTTP2 bool

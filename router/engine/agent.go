@@ -39,6 +39,8 @@ type agentLink struct {
 	// time until which the agent keeps them.
 	wanted  map[string]*model.Agent
 	retired map[string]retiredPolicy
+	// networks are those that the agent never connects to.
+	networks snapshot.Networks
 	// generation is that of the snapshot to be decided by, made of kept; left are the
 	// policies that have no room in it.
 	generation uint64
@@ -81,6 +83,13 @@ func (e *Engine) tellAgent() {
 	now := time.Now()
 	if all, changed := e.pipeline.AgentPolicies(); changed {
 		a.replace(all, now)
+	}
+	if e.o.Networks != nil {
+		if n := e.o.Networks(); !n.Equal(a.networks) {
+			if a.networks = n; a.generation != 0 {
+				a.collect()
+			}
+		}
 	}
 	if a.expire(now) {
 		a.decides = false
@@ -172,7 +181,7 @@ func (a *agentLink) collect() bool {
 		items = append(items, snapshot.Item{ID: id, Namespace: r.agent.Namespace, Text: r.agent.Policy, Old: true})
 	}
 	before := a.generation
-	a.kept, a.generation, a.left = snapshot.Select(items)
+	a.kept, a.generation, a.left = snapshot.Select(a.networks, items)
 	if before == 0 && len(items) == 0 {
 		a.generation = 0
 	}
@@ -190,14 +199,14 @@ func (a *agentLink) collect() bool {
 func (e *Engine) startAgent(send bool) {
 	a := &e.agent
 	a.running = make(chan agentReply, 1)
-	done, generation, kept := a.running, a.generation, a.kept
+	done, generation, networks, kept := a.running, a.generation, a.networks, a.kept
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), agentTime)
 		defer cancel()
 		r := agentReply{generation: generation, asked: !send}
 		if send {
 			var whole []byte
-			if whole, r.err = snapshot.Join(generation, kept); r.err == nil {
+			if whole, r.err = snapshot.Join(generation, networks, kept); r.err == nil {
 				r.reply, r.err = e.o.Agent.Send(ctx, whole)
 			}
 		} else {

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +185,32 @@ func TestAgentForgets(t *testing.T) {
 		b.pass(agentLook + agentPause)
 		if !d.knows(b.asks("web.test")) {
 			t.Error("the agent knows nothing")
+		}
+	})
+}
+
+// TestAgentNetworks: the agent is told which addresses it never connects to, again when
+// they change, and without a change of any object.
+func TestAgentNetworks(t *testing.T) {
+	withAgent(t, func(b *bench, d *decider) {
+		b.stop()
+		node := netip.MustParsePrefix("198.18.1.1/32")
+		networks := snapshot.Networks{Incomplete: true}
+		b.networks = func() snapshot.Networks { return networks }
+		b.start()
+		b.put("web", "web.test", "web")
+		if d.snapshot == nil || !d.snapshot.ByEndpoints || len(d.snapshot.Forbidden) != 0 {
+			t.Fatalf("%+v", d.snapshot)
+		}
+		networks = snapshot.Networks{Forbidden: []netip.Prefix{node}}
+		b.pass(agentLook + agentPause)
+		if d.snapshot.ByEndpoints || !slices.Equal(d.snapshot.Forbidden, networks.Forbidden) {
+			t.Errorf("%+v", d.snapshot)
+		}
+		sent := d.sends
+		b.pass(10 * agentLook)
+		if d.sends != sent {
+			t.Errorf("%d snapshots without a change", d.sends-sent)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
 )
 
@@ -119,6 +120,9 @@ func New(o Options) (*Engine, error) {
 		}
 		o.HAProxy = p
 	}
+	key := podKey(o.State, o.Log)
+	given := o.Settings
+	o.Settings = func() settings.Settings { return completed(given(), o.Caps, key) }
 	first := o.Settings()
 	skeleton, err := newSkeleton(first.Render, o.Layout, o.Caps)
 	if err != nil {
@@ -127,7 +131,7 @@ func New(o Options) (*Engine, error) {
 	skeleton.refusedSink = o.SettingsRefused
 	e := &Engine{
 		o: o, log: o.Log, haproxy: o.HAProxy, skeleton: skeleton,
-		pipeline: pipeline.New(o.Doors, o.Cluster, limited(first.Ingest, o.Caps), o.Certificate),
+		pipeline: pipeline.New(o.Doors, o.Cluster, first.Ingest, o.Certificate),
 		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{},
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
@@ -229,7 +233,7 @@ func (e *Engine) update(ch door.Changes) {
 	began := time.Now()
 	if ch.All {
 		s := e.o.Settings()
-		e.pipeline.SetSettings(limited(s.Ingest, e.o.Caps))
+		e.pipeline.SetSettings(s.Ingest)
 		e.setSettings(s.Render)
 	}
 	e.take(e.pipeline.Update(ch))

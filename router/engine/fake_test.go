@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
@@ -127,6 +128,7 @@ type bench struct {
 	// annotations are those of routes that put makes, agent is the policy agent.
 	annotations map[string]string
 	agent       Agent
+	networks    func() snapshot.Networks
 	registry    *prometheus.Registry
 	dir         string
 	stop        func()
@@ -155,7 +157,7 @@ func (b *bench) start() {
 	b.registry = prometheus.NewRegistry()
 	metrics := NewMetrics(b.registry)
 	e, err := New(Options{
-		Agent: b.agent,
+		Agent: b.agent, Networks: b.networks,
 		Doors: doors.All(), Cluster: b, Statuses: b, Layout: render.Layout{Dir: b.dir}, HAProxy: b.haproxy,
 		State:    &statefile.Store{Dir: b.dir, Log: slog.New(slog.DiscardHandler), Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed},
 		Caps:     plan.Capabilities{DynamicBackends: true, AutoSNI: true, HeaderLists: true, MaxPayload: 1 << 20},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -47,6 +48,9 @@ type Options struct {
 	HAProxy HAProxy
 	// Agent is the policy agent beside HAProxy; nil for none.
 	Agent Agent
+	// Networks returns what the agent never connects to; nil for nothing but what it knows
+	// itself.
+	Networks func() snapshot.Networks
 	// State keeps what the next process reads; default is a folder of the layout.
 	State *statefile.Store
 	Caps  plan.Capabilities
@@ -74,12 +78,13 @@ type Options struct {
 	Metrics    *Metrics
 }
 
-// limited adds to settings what HAProxy's version allows.
-func limited(s door.Settings, caps plan.Capabilities) door.Settings {
+// completed returns settings with what HAProxy's version allows, and the key of the pod.
+func completed(s settings.Settings, caps plan.Capabilities, key string) settings.Settings {
 	if !caps.HeaderLists {
-		s.Agent, s.OldHAProxy = false, true
+		s.Ingest.Agent, s.Ingest.OldHAProxy = false, true
 	}
 	// HAProxy counts the newline that may follow a text, too.
-	s.MaxCertificateBytes = caps.MaxPayload - 1
+	s.Ingest.MaxCertificateBytes = caps.MaxPayload - 1
+	s.Render.Key, s.Ingest.Key = key, key
 	return s
 }

@@ -55,7 +55,10 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		out = append(out, p)
 	}
 	if a := c.Backend.Policy().Agent; a != nil {
-		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
+		out = append(out, Policy{Name: "policy agent", Value: a.Methods, Source: "authentication and authorization", Doc: "The agent decides about each request, or HAProxy by its last verdict."})
+	}
+	if k := c.Backend.Policy().APIKeys; k != nil {
+		out = append(out, Policy{Name: "API keys", Value: fmt.Sprintf("%d keys", len(k.Consumers)), Source: "authentication", Doc: "HAProxy looks up the key of each request."})
 	}
 	out = append(out, s.headerPolicies(c)...)
 	out = append(out, s.limits(c)...)

@@ -63,6 +63,9 @@ type Snapshot struct {
 // unknownCertificate stands for a default certificate that could not be read.
 const unknownCertificate = "default:default:unknown"
 
+// shownKey stands for the key of a router's pod, which nothing else has.
+const shownKey = "KEY"
+
 // NewSnapshot decides everything that the objects say about one router.
 func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	s := &Snapshot{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}}
@@ -75,6 +78,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1, AgentDir: s.agentDir(),
 	})
 	s.settings, s.render = wide.Ingest, wide.Render
+	s.render.Key = shownKey
 	for _, f := range findings {
 		if !needsFiles(f.Field) {
 			s.findings = append(s.findings, f)

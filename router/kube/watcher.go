@@ -54,6 +54,9 @@ type Watcher struct {
 	controllers *store[*operatorv1.IngressController]
 	secrets     *secretSet
 	policies    *policySets
+	nodes       *store[*node]
+
+	infrastructure *infrastructure
 
 	// selection is nil until the IngressController, or its absence, is known.
 	selection atomic.Pointer[selection]
@@ -99,13 +102,26 @@ func New(o Options) (*Watcher, error) {
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
 		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
+	w.infrastructure = newInfrastructure(o.Config.Host)
+	w.nodes = newStore(kindNode, part(readNode), func(key model.Object, _, after *node) {
+		if after == nil {
+			after = &node{}
+		}
+		w.infrastructure.set(key, after.addresses)
+	})
 	w.routes = newStore(route.Kind, whole(stripRoute), w.routeEvent)
-	w.services = newStore(door.KindService, part(backend.NewService), func(key model.Object, before, after *backend.Service) {
+	w.services = newStore(door.KindService, w.infrastructure.services(part(backend.NewService)), func(key model.Object, before, after *backend.Service) {
+		if after == nil {
+			w.infrastructure.set(key, nil)
+		}
 		if serviceChanged(before, after) {
 			w.dirty.mark(key)
 		}
 	})
-	w.slices = newStore(kindSlice, part(backend.NewSlice), func(key model.Object, before, after *backend.Slice) {
+	w.slices = newStore(kindSlice, w.infrastructure.slices(part(backend.NewSlice)), func(key model.Object, before, after *backend.Slice) {
+		if after == nil {
+			w.infrastructure.set(key, nil)
+		}
 		if before != nil && sliceChanged(before, after) {
 			w.dirty.mark(serviceOf(key, before))
 		}
@@ -148,7 +164,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	slices := clientFeed(w.clients.discovery, "endpointslices", "", "", &discoveryv1.EndpointSlice{})
 	slices.store, slices.plain = w.slices, true
 	slices.list = w.slices.list(readList[discoveryv1.EndpointSlice](w.clients.discovery, "endpointslices"))
-	for _, f := range append(w.policies.feeds(w), routes, services, slices) {
+	nodes := clientFeed(w.clients.core, "nodes", "", "", &corev1.Node{})
+	nodes.store = w.nodes
+	for _, f := range append(w.policies.feeds(w), routes, services, slices, nodes) {
 		start(f)
 	}
 	w.startController(start)

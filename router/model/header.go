@@ -9,7 +9,7 @@ import (
 // and IngressControllers (operator.openshift.io/v1): literal text, "%%", and
 // fetches of a header or of the client's certificate with their converters.
 var (
-	headerName  = regexp.MustCompile("^[-!#$%&'*+.0-9A-Z^_`a-z|~]{1,255}$")
+	headerName  = regexp.MustCompile("^[-!#$%&'*+.0-9A-Z^_`a-z|~]{1,255}$") // RFC 9110 5.6.2
 	headerValue = map[string]*regexp.Regexp{
 		"req": headerGrammar("req"),
 		"res": headerGrammar("res"),
@@ -19,6 +19,15 @@ var (
 func headerGrammar(fetch string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:%(?:%|(?:\{[-+]?[QXE](?:,[-+]?[QXE])*\})?\[(?:` + fetch +
 		`\.hdr\([0-9A-Za-z-]+\)|ssl_c_der)(?:,(?:lower|base64))*\])|[^%[:cntrl:]])+$`)
+}
+
+// maxNameInRecord is how long names may be that policies write, as in the CRD.
+const maxNameInRecord = 128
+
+// HeaderName reports whether a policy may name a header so. What begins or ends in a
+// record besides needs a look of its own: a name may hold "|" and "+".
+func HeaderName(name string) bool {
+	return len(name) <= maxNameInRecord && headerName.MatchString(name)
 }
 
 // FixedHeaders reports whether actions do the same to every message, in any

@@ -119,14 +119,17 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && p.Agent == nil:
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && p.Agent == nil && p.APIKeys == nil:
 		return ""
 	}
-	asked := ""
+	asked, keys := "", APIKeys{}
+	if p.APIKeys != nil {
+		keys = *p.APIKeys
+	}
 	if p.Agent != nil {
 		asked = p.Agent.Content
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), asked)
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), asked, keys)
 }
 
 func exemptions(p *Policy) (lists [][]string) {

@@ -54,6 +54,8 @@ type Policy struct {
 	CORS *CORS
 	// Agent is nil where the policy agent is not asked.
 	Agent *Agent
+	// APIKeys is nil where no key is asked for.
+	APIKeys *APIKeys
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
 }
@@ -162,6 +164,8 @@ const (
 	FieldQueueTimeout
 	FieldIdleTimeout
 	FieldPodHost
+	// FieldKeyFrom are the places of API keys, which plus signs separate.
+	FieldKeyFrom
 	endOfFields
 )
 
@@ -189,6 +193,12 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldQueueTimeout:   func(p *Policy) string { return milliseconds(p.Timeouts.Queue) },
 	FieldIdleTimeout:    func(p *Policy) string { return milliseconds(p.Timeouts.Idle) },
 	FieldPodHost:        func(p *Policy) string { return p.PodHost },
+	FieldKeyFrom: func(p *Policy) string {
+		if p.APIKeys == nil {
+			return ""
+		}
+		return p.APIKeys.record()
+	},
 }
 
 func retryAfter(p *Policy) string {
@@ -244,6 +254,11 @@ const (
 	// see Authorization.
 	FlagAsked    = "k"
 	FlagStripped = "z"
+	// FlagKeyed has a key looked up; with FlagKeyDemanded requests without one are
+	// refused, and with FlagKeyStripped it is not for the pod.
+	FlagKeyed       = "K"
+	FlagKeyDemanded = "D"
+	FlagKeyStripped = "S"
 	// FlagCounted has limits of Rates or Concurrents, FlagCountedByBits such that need
 	// the bits of the client's address.
 	FlagCounted       = "y"
@@ -272,6 +287,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Sizes != Sizes{}, FlagSized) + flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(p.Maintenance != nil, FlagMaintenance) + flag(p.Unlogged > 0, FlagUnlogged) +
 		flag(p.Agent != nil, FlagAsked) + flag(p.Agent != nil && p.Agent.Strips, FlagStripped) +
+		flag(p.APIKeys != nil, FlagKeyed) + flag(p.APIKeys != nil && p.APIKeys.Demanded, FlagKeyDemanded) + flag(p.APIKeys != nil && p.APIKeys.Strips, FlagKeyStripped) +
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +

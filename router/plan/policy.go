@@ -14,7 +14,7 @@ import (
 // requests to them.
 func (m Map) isPolicy() bool {
 	switch m {
-	case MapPolicy, MapAllow, MapDeny, MapExempt, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
+	case MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
 		return true
 	case MapHTTP, MapHTTPS, MapSNI:
 	}
@@ -93,6 +93,11 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	for key, digits := range exemptKeys(p.Rates) {
 		entries[Entry{MapExempt, name + "/l/" + key}] = digits
 	}
+	if k := p.APIKeys; k != nil {
+		for hash, consumer := range k.Consumers {
+			entries[Entry{MapKeys, name + "/" + hash}] = consumerEntry(k, consumer)
+		}
+	}
 	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
 		entries[Entry{MapRedirects, key}] = value
 	}
@@ -108,6 +113,14 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		entries[Entry{MapResponseHeaders, name}] = encodeHeaders(p.ResponseHeaders)
 	}
 	return entries
+}
+
+// consumerEntry is the name of a consumer, and the lists of headers that tell the pod.
+func consumerEntry(k *model.APIKeys, consumer string) string {
+	if k.Header == "" {
+		return consumer
+	}
+	return consumer + "|" + encodeHeaders(withoutLookalikes([]model.HeaderAction{{Name: k.Header, Value: consumer}}))
 }
 
 // allowKeys writes a prefix as the beginnings of "<digits>/<address in

@@ -36,6 +36,8 @@ const (
 	// MapExempt holds the addresses that reach backends under maintenance, and those
 	// that limits do not count.
 	MapExempt Map = "exempt"
+	// MapKeys holds the consumers of backends, by the hashes of their API keys.
+	MapKeys Map = "apikeys"
 	// MapRedirects holds the redirects of backends, by path.
 	MapRedirects Map = "redirects"
 	// MapCORS holds the origins that backends admit.
@@ -47,7 +49,7 @@ const (
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
 }
 
 // Entry names one key of one map.

@@ -18,7 +18,7 @@ func (s *State) Tables() *match.Tables {
 			t.HTTPS[e.Key] = v
 		case MapSNI:
 			t.SNI[e.Key] = v
-		case MapPolicy, MapAllow, MapDeny, MapExempt, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
+		case MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
 		}
 	}
 	return t

@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -172,8 +171,8 @@ var table = []Annotation{
 		set: setBasicRealm,
 	},
 	{
-		Key: AnnotationAuthURL, Values: "SERVICE/PATH or SERVICE:PORT/PATH", Default: "none", Terminations: http,
-		Doc:      "This Service is asked about each request; it goes on if the answer is 2xx.",
+		Key: AnnotationAuthURL, Values: "SERVICE/PATH, SERVICE:PORT/PATH or an address that a ClusterRoutePolicy allows", Default: "none", Terminations: http,
+		Doc:      "This server is asked about each request; it goes on if the answer is 2xx.",
 		protects: always, demands: true, set: setAuthURL,
 	},
 	{
@@ -190,6 +189,11 @@ var table = []Annotation{
 		Key: AnnotationAuthCache, Values: "time, 1h at most", Default: "none", Terminations: http,
 		Doc: "For how long an answer of fairlead.dev/auth-url that lets a request on holds for the same Authorization header.",
 		set: setAuthCache,
+	},
+	{
+		Key: AnnotationSatisfy, Values: "All or Any", Default: "All", Terminations: http,
+		Doc: "With Any, a password, the auth server, or an address in the allow-list of the same object is enough.",
+		set: setSatisfy,
 	},
 	{
 		Key: AnnotationRedirect, Group: GroupRedirects, Values: "path, or address with http:// or https://", Default: "none", Terminations: http,
@@ -400,8 +404,3 @@ var table = []Annotation{
 		set: func(*Spec, string) error { return nil },
 	},
 }
-
-var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-
-// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
-const maxMaxConn = 1_000_000

@@ -58,6 +58,8 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 	switch from := s.Spec; g {
 	case GroupAuthentication:
 		out.Authentication = from.Authentication
+	case GroupAuthorization:
+		out.Authorization = from.Authorization
 	case GroupRedirects:
 		out.Redirects = from.Redirects
 	case GroupCORS:
@@ -107,11 +109,12 @@ func (e *Effective) Passthrough() {
 // Apply replaces the groups that annotations ask for by what holds.
 func (s *Spec) Apply(e *Effective) {
 	s.Restricted, s.Allow, s.Deny = e.Access.Restricted, e.Access.Allow, e.Access.Deny
-	s.Groups.Authentication, s.NamedIn = e.Spec.Authentication, ""
+	s.Groups.Authentication, s.Groups.Authorization, s.NamedIn = e.Spec.Authentication, e.Spec.Authorization, ""
 	if o := e.Origin(GroupAuthentication); o != nil && o.Key.Kind == KindClusterRoutePolicy {
 		// What an administrator demands is not a tenant's to make up.
 		s.NamedIn = api.OperandNamespace
 	}
+	s.applyEither(e)
 	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
 	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers
 	s.Sizes = nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -154,6 +155,8 @@ type Selection struct {
 	// Depends are the policies whose change concerns the object, a missing one
 	// included that it names.
 	Depends []model.Object
+	// guards are what tenants may do for the object.
+	guards []*v1alpha1.Guard
 	// closings are those of policies that protect and cannot be found or used.
 	closings []Closing
 }
@@ -169,6 +172,9 @@ func Select(p *Place, namespace, cluster *Set) *Selection {
 				continue
 			}
 			s.Depends = append(s.Depends, o.Key)
+			if o.guard != nil {
+				s.guards = append(s.guards, o.guard)
+			}
 			if i < maxPolicies {
 				s.Sources = append(s.Sources, o.source(rank))
 			} else if o.Protects() {
@@ -199,6 +205,7 @@ func (s *Selection) Effective(annotations *Source) *Effective {
 	}
 	e := Merge(sources)
 	e.check()
+	s.bound(e)
 	e.Closings = append(e.Closings, s.closings...)
 	return e
 }

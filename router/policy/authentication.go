@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // Annotations of the group authentication.
@@ -22,6 +24,7 @@ const (
 	AnnotationAuthSignIn          = "fairlead.dev/auth-signin"
 	AnnotationAuthResponseHeaders = "fairlead.dev/auth-response-headers"
 	AnnotationAuthCache           = "fairlead.dev/auth-cache"
+	AnnotationSatisfy             = "fairlead.dev/satisfy"
 )
 
 var (
@@ -71,16 +74,20 @@ func setBasicRealm(s *Spec, v string) error {
 }
 
 func setAuthURL(s *Spec, v string) error {
+	if signInText.MatchString(v) {
+		s.setAuthentication(func(a *v1alpha1.Authentication) { a.External = &v1alpha1.ExternalAuthentication{URL: v} })
+		return nil
+	}
 	m := authURLText.FindStringSubmatch(v)
 	if m == nil {
-		return errors.New("must be SERVICE/PATH or SERVICE:PORT/PATH of a Service of the namespace; no other server can be asked")
+		return errors.New("must be SERVICE/PATH or SERVICE:PORT/PATH of a Service of the namespace, or an address with http:// or https://")
 	}
 	service := v1alpha1.AuthService{Name: v1alpha1.ObjectName(m[1]), Path: m[3]}
 	if m[2] != "" {
 		port := intstr.Parse(m[2])
 		service.Port = &port
 	}
-	s.setAuthentication(func(a *v1alpha1.Authentication) { a.External = &v1alpha1.ExternalAuthentication{Service: service} })
+	s.setAuthentication(func(a *v1alpha1.Authentication) { a.External = &v1alpha1.ExternalAuthentication{Service: &service} })
 	return nil
 }
 
@@ -115,7 +122,7 @@ func setAuthResponseHeaders(s *Spec, v string) error {
 	}
 	var names []v1alpha1.HeaderName
 	for _, name := range list {
-		if !nameText.MatchString(name) {
+		if !model.HeaderName(name) {
 			return fmt.Errorf("%q is not the name of a header", name)
 		}
 		names = append(names, v1alpha1.HeaderName(name))
@@ -133,4 +140,72 @@ func setAuthCache(s *Spec, v string) error {
 		x.Cache = &v1alpha1.AuthCache{TTL: v1alpha1.Duration(strings.TrimSpace(v))}
 	})
 	return nil
+}
+
+// Words of authentication.satisfy.
+const (
+	SatisfyAll = "All"
+	SatisfyAny = "Any"
+)
+
+// setSatisfy comes after the rows of methods. What cannot be read leaves All, which is
+// the stricter one.
+func setSatisfy(s *Spec, v string) error {
+	if v != SatisfyAll && v != SatisfyAny {
+		return errors.New("must be All or Any")
+	}
+	if s.Groups.Authentication != nil {
+		s.setAuthentication(func(a *v1alpha1.Authentication) { a.Satisfy = v })
+	}
+	return nil
+}
+
+func satisfiesAny(spec *v1alpha1.PolicySpec) bool {
+	return spec.Authentication != nil && spec.Authentication.Satisfy == SatisfyAny
+}
+
+// Alone completes what annotations ask for where no policy is for the object.
+func (s *Spec) Alone() {
+	if !satisfiesAny(&s.Groups) {
+		return
+	}
+	s.Listed = s.takeAllow(s.Allow, s.Restricted)
+	s.Restricted, s.Allow = false, nil
+}
+
+// applyEither takes in whom the source admits by address that also says how clients show
+// who they are. Lists of other sources hold beside that: no tenant's policy opens what
+// an administrator's keeps shut.
+func (s *Spec) applyEither(e *Effective) {
+	s.Listed = nil
+	if e.Either == nil {
+		return
+	}
+	var list []netip.Prefix
+	restricted := false
+	if a := e.Either.Access; a != nil {
+		list, restricted = a.Allow, a.Restricted
+	}
+	if e.Either.Rank == RankAnnotations {
+		list = s.takeAllow(list, restricted)
+	}
+	s.Listed = list
+}
+
+// takeAllow takes the list of fairlead.dev/allow out of what holds beside policies. With
+// ip_allowlist, a client must be in both.
+func (s *Spec) takeAllow(list []netip.Prefix, restricted bool) []netip.Prefix {
+	a := s.Groups.Access
+	if a == nil || len(a.Allow) == 0 {
+		return list
+	}
+	own, _ := readPrefixes(a.Allow)
+	if restricted {
+		own = intersection(normal(list), own)
+	}
+	s.Groups.Access = nil
+	if len(a.Deny) > 0 {
+		s.Groups.Access = &v1alpha1.Access{Deny: a.Deny}
+	}
+	return own
 }

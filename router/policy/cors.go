@@ -30,7 +30,6 @@ const (
 var (
 	originText = regexp.MustCompile(`^https?://(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?$`)
 	methodText = regexp.MustCompile(`^[A-Z]{1,32}$`)
-	nameText   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`~-]{1,128}$")
 )
 
 // compileCORS sets the group cors of a policy. What cannot be used is left out, and
@@ -64,22 +63,22 @@ func compileCORS(c *v1alpha1.CORS, p *model.Policy) []Problem {
 			out.MaxAge = age
 		}
 	}
-	names := func(field string, list, usual []string, form *regexp.Regexp) string {
+	names := func(field string, list, usual []string, good func(string) bool) string {
 		if len(list) == 0 {
 			list = usual
 		}
-		bad := func(s string) bool { return !form.MatchString(s) }
+		bad := func(s string) bool { return !good(s) }
 		if len(list) > maxNames || slices.ContainsFunc(list, bad) {
 			find(field, fmt.Sprintf("must hold at most %d names", maxNames), "names that cannot be used are left out")
 			list = slices.DeleteFunc(slices.Clone(list[:min(len(list), maxNames)]), bad)
 		}
 		return strings.Join(list, ", ")
 	}
-	out.Methods = names("methods", c.Methods, []string{"GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"}, methodText)
+	out.Methods = names("methods", c.Methods, []string{"GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"}, methodText.MatchString)
 	out.Headers = names("headers", c.Headers, []string{
 		"DNT", "Keep-Alive", "User-Agent", "X-Requested-With", "If-Modified-Since", "Cache-Control", "Content-Type", "Range", "Authorization",
-	}, nameText)
-	out.Expose = names("expose", c.Expose, nil, nameText)
+	}, nameInRecord)
+	out.Expose = names("expose", c.Expose, nil, nameInRecord)
 	p.CORS = out
 	return problems
 }
@@ -105,6 +104,9 @@ func parseOrigin(text string, credentials bool) (string, error) {
 	}
 	return origin, nil
 }
+
+// nameInRecord reports whether a header's name may stand in a field of a record.
+func nameInRecord(name string) bool { return model.HeaderName(name) && !strings.Contains(name, "|") }
 
 // setCORSOrigins reads fairlead.dev/cors-origins. If one cannot be read, none is
 // admitted.

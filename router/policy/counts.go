@@ -151,7 +151,7 @@ func readKey(k *v1alpha1.LimitKey) (model.LimitKey, error) {
 		return key, errors.New("key.type must be Address, Header, Cookie, Query, Host or None")
 	case named != (key.Name != ""):
 		return key, errors.New("key.name is for Header, Cookie and Query, which need it")
-	case named && !keyName.MatchString(key.Name):
+	case named && !model.HeaderName(key.Name):
 		return key, errors.New("key.name must be a token of RFC 9110, of 128 characters at most")
 	case k.IPv6Prefix != 0 && (key.Kind != model.KeyAddress || k.IPv6Prefix < minPrefix || k.IPv6Prefix > maxPrefix || k.IPv6Prefix%prefixStep != 0):
 		return key, fmt.Errorf("key.ipv6Prefix is for Address, and must be from %d to %d and a multiple of %d", minPrefix, maxPrefix, prefixStep)
@@ -166,8 +166,6 @@ func readKey(k *v1alpha1.LimitKey) (model.LimitKey, error) {
 	}
 	return key, nil
 }
-
-var keyName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 
 // tooMany says which limits are more than HAProxy has rules for.
 func tooMany(limits []*v1alpha1.Limits) (field, message string) {
@@ -213,7 +211,7 @@ const annotatedLimit = "requests"
 
 var (
 	rateText = regexp.MustCompile(`^([0-9]{1,7})/([smh])( burst ([0-9]{1,7}))?$`)
-	keyText  = regexp.MustCompile("^(header|cookie|query):([A-Za-z0-9!#$%&'*+.^_`|~-]{1,128})$")
+	keyText  = regexp.MustCompile(`^(header|cookie|query):(.+)$`)
 )
 
 // setLimit reads fairlead.dev/limit.
@@ -257,7 +255,7 @@ func (s *Spec) annotated() *v1alpha1.RequestLimit {
 // setLimitKey reads fairlead.dev/limit-key. Without a limit it changes nothing.
 func setLimitKey(s *Spec, v string) error {
 	key := v1alpha1.LimitKey{Type: string(model.KeyAddress)}
-	if m := keyText.FindStringSubmatch(v); m != nil {
+	if m := keyText.FindStringSubmatch(v); m != nil && model.HeaderName(m[2]) {
 		key = v1alpha1.LimitKey{Type: map[string]string{
 			"header": string(model.KeyHeader), "cookie": string(model.KeyCookie), "query": string(model.KeyQuery),
 		}[m[1]], Name: m[2]}

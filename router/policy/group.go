@@ -13,6 +13,7 @@ type Group string
 const (
 	GroupAccess         Group = "access"
 	GroupAuthentication Group = "authentication"
+	GroupAuthorization  Group = "authorization"
 	GroupRedirects      Group = "redirects"
 	GroupCORS           Group = "cors"
 	GroupRewrite        Group = "rewrite"
@@ -41,6 +42,7 @@ type row struct {
 var groups = []row{
 	{GroupAccess, true, false, func(s *Source) bool { return s.Access != nil }, (*Effective).combineAccess},
 	{GroupAuthentication, false, true, func(s *Source) bool { return s.Spec.Authentication != nil }, func(e *Effective, s *Source) { e.Spec.Authentication = s.Spec.Authentication }},
+	{GroupAuthorization, false, true, func(s *Source) bool { return s.Spec.Authorization != nil }, func(e *Effective, s *Source) { e.Spec.Authorization = s.Spec.Authorization }},
 	{GroupRedirects, false, false, func(s *Source) bool { return s.Spec.Redirects != nil }, func(e *Effective, s *Source) { e.Spec.Redirects = s.Spec.Redirects }},
 	{GroupCORS, false, false, func(s *Source) bool { return s.Spec.CORS != nil }, func(e *Effective, s *Source) { e.Spec.CORS = s.Spec.CORS }},
 	{GroupRewrite, false, false, func(s *Source) bool { return s.Spec.Rewrite != nil }, func(e *Effective, s *Source) { e.Spec.Rewrite = s.Spec.Rewrite }},

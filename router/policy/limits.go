@@ -63,7 +63,7 @@ func bodyLimit(q *resource.Quantity) (int64, error) {
 }
 
 // smaller is the smaller of two limits, of which 0 is none.
-func smaller[T int | int64](a, b T) T {
+func smaller[T int | int32 | int64](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

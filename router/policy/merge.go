@@ -101,6 +101,9 @@ type Effective struct {
 	Limits []Limit
 	// Spec has the other groups, each of the source that wins it.
 	Spec v1alpha1.PolicySpec
+	// Either is the source of which addresses that it admits are enough, in place of what
+	// else clients have to show; nil for none. Its list is not in Access.
+	Either *Source
 	// Origins are the sources in force, group by group; Losses are those that are
 	// not.
 	Origins []Origin
@@ -148,6 +151,9 @@ func Merge(sources []*Source) *Effective {
 	e := &Effective{}
 	sorted := slices.Clone(sources)
 	slices.SortFunc(sorted, func(a, b *Source) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), older(a, b)) })
+	if i := slices.IndexFunc(sorted, func(s *Source) bool { return s.Spec.Authentication != nil }); i >= 0 && satisfiesAny(sorted[i].Spec) {
+		e.Either = sorted[i]
+	}
 	for _, r := range groups {
 		var winner *Source
 		for _, s := range sorted {
@@ -175,7 +181,7 @@ func Merge(sources []*Source) *Effective {
 func (e *Effective) combineAccess(s *Source) {
 	a, from := &e.Access, s.Access
 	switch {
-	case !from.Restricted:
+	case !from.Restricted || s == e.Either:
 	case !a.Restricted:
 		a.Restricted, a.Allow = true, from.Allow
 	default:

@@ -38,6 +38,8 @@ type Object struct {
 
 	refs     []v1alpha1.TargetRef
 	selector *v1alpha1.TargetSelector
+	// guard is what a ClusterRoutePolicy lets tenants do, or nil.
+	guard *v1alpha1.Guard
 	// cluster is nil for a RoutePolicy.
 	cluster *clusterTargets
 	// sources are the policy with each rank, made once for all objects that it
@@ -72,6 +74,7 @@ func ReadRoutePolicy(p *v1alpha1.RoutePolicy) *Object {
 // ReadClusterRoutePolicy returns what a ClusterRoutePolicy says.
 func ReadClusterRoutePolicy(p *v1alpha1.ClusterRoutePolicy) *Object {
 	o := read(KindClusterRoutePolicy, p, &p.Spec.PolicySpec, &p.Status)
+	o.guard = p.Spec.Guard
 	o.cluster = &clusterTargets{
 		// Whatever cannot be read ranks high: that loses no protection.
 		override:    p.Spec.Mode != "Default",

@@ -43,6 +43,9 @@ type Spec struct {
 	// which each holds.
 	Deny  []netip.Prefix
 	Sizes []*v1alpha1.Limits
+	// Listed are addresses that are enough in place of what the group authentication asks
+	// for (satisfy Any). They are not in Allow.
+	Listed []netip.Prefix
 	// NamedIn is the namespace of what the group authentication names; empty means that
 	// of the object.
 	NamedIn string
@@ -168,16 +171,22 @@ func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 			continue
 		}
 		if _, set := annotations[of[1]]; !set {
-			problems = append(problems, Problem{
-				Key: of[0], Severity: api.SeverityInfo, Reason: api.ReasonAnnotationIgnored, Message: "has no effect without " + of[1],
-			})
+			problems = append(problems, withoutEffect(of[0], of[1]))
 		}
+	}
+	unread := slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == AnnotationSatisfy })
+	if _, set := annotations[AnnotationSatisfy]; set && !unread && s.Groups.Authentication == nil && annotations[AnnotationBasicSecret]+annotations[AnnotationAuthURL] == "" {
+		problems = append(problems, withoutEffect(AnnotationSatisfy, AnnotationBasicSecret+" or "+AnnotationAuthURL))
 	}
 	_, set := annotations[AnnotationCORSOrigins]
 	if _, converted := annotations[api.AnnotationIngressPolicy]; !set && !converted {
 		s.Groups.CORS = nil
 	}
 	return problems
+}
+
+func withoutEffect(key, without string) Problem {
+	return Problem{Key: key, Severity: api.SeverityInfo, Reason: api.ReasonAnnotationIgnored, Message: "has no effect without " + without}
 }
 
 // ignored describes an annotation that is right and changes nothing. One that is

@@ -38,7 +38,15 @@ type Tally struct {
 
 	targets, pending, refused, undecided, closed, lost, conflicts int
 	firstClosed, firstConflict                                    string
-	lostTo                                                        []string
+	// notAllowed and unresolved are the first closings of the policy with such reasons.
+	notAllowed, unresolved *cause
+	lostTo                 []string
+}
+
+// cause is why a policy closes the paths of an object.
+type cause struct {
+	reason api.Reason
+	text   string
 }
 
 // NewTally begins with a policy that is in a set, for a router.
@@ -92,6 +100,7 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		c := e.Closings[0]
 		least(&t.firstClosed, fmt.Sprintf("%s: %s: %s", Title(o), strings.TrimSpace(Title(c.Key)+" "+c.Field), c.Message))
 	}
+	t.addClosings(e)
 	for _, l := range e.Losses {
 		if l.Source.Key != t.policy.Key {
 			continue
@@ -117,12 +126,29 @@ func (t *Tally) addOrigins(e *Effective, f Fate) {
 		if origin.Source.Key != t.policy.Key {
 			continue
 		}
-		if f.Undecided && origin.Group == GroupAuthentication {
+		if f.Undecided && (origin.Group == GroupAuthentication || origin.Group == GroupAuthorization) {
 			t.undecided++
+			f.Undecided = false
 		}
 		if origin.Source.Generation != t.policy.Generation {
 			t.pending++
 			return
+		}
+	}
+}
+
+// addClosings notes what of the policy itself closes the paths of an object.
+func (t *Tally) addClosings(e *Effective) {
+	for _, c := range e.Closings {
+		if c.Key != t.policy.Key {
+			continue
+		}
+		switch c.Reason {
+		case api.ReasonNotAllowed:
+			first(&t.notAllowed, c)
+		case api.ReasonSecretNotFound, api.ReasonSecretInvalid, api.ReasonServiceNotFound, api.ReasonTargetForbidden:
+			first(&t.unresolved, c)
+		default:
 		}
 	}
 }
@@ -138,6 +164,13 @@ func least(text *string, other string) {
 	}
 }
 
+// first keeps the closing with the smaller text.
+func first(kept **cause, c Closing) {
+	if text := c.Field + ": " + c.Message; *kept == nil || text < (*kept).text {
+		*kept = &cause{c.Reason, text}
+	}
+}
+
 // Report sums up. Missing says which objects do not exist that the policy names.
 func (t *Tally) Report(missing []string) Report {
 	o := t.policy
@@ -146,6 +179,9 @@ func (t *Tally) Report(missing []string) Report {
 		return r
 	}
 	r.Conditions = []metav1.Condition{t.accepted(missing), t.programmed(), t.overridden()}
+	if o.Spec.Authentication != nil {
+		r.Conditions = append(r.Conditions, t.resolved())
+	}
 	if o.Protects() {
 		r.Conditions = append(r.Conditions, t.protecting())
 	}
@@ -168,6 +204,8 @@ func (t *Tally) accepted(missing []string) metav1.Condition {
 		return condition(api.ConditionAccepted, false, api.ReasonLimitExceeded, "only the oldest %d policies are applied; remove some that are older", maxPolicies)
 	case invalid != "":
 		return condition(api.ConditionAccepted, false, api.ReasonPolicyInvalid, "%s", invalid)
+	case t.notAllowed != nil:
+		return condition(api.ConditionAccepted, false, api.ReasonNotAllowed, "%s", t.notAllowed.text)
 	case t.conflicts > 0:
 		return condition(api.ConditionAccepted, false, api.ReasonPolicyConflicted, "an older policy of equal rank sets %s (%d in all)", t.firstConflict, t.conflicts)
 	case len(missing) > 0 && t.targets == 0:
@@ -196,6 +234,14 @@ func (t *Tally) programmed() metav1.Condition {
 		return condition(api.ConditionProgrammed, false, api.ReasonAgentUnavailable, "the policy agent does not decide by it yet for %d objects, whose paths answer 503 until it does", t.undecided)
 	}
 	return condition(api.ConditionProgrammed, true, api.ReasonPolicyProgrammed, "HAProxy has what the policy says")
+}
+
+// resolved says whether what the policy names can be used.
+func (t *Tally) resolved() metav1.Condition {
+	if u := t.unresolved; u != nil {
+		return condition(api.ConditionResolvedRefs, false, u.reason, "%s", u.text)
+	}
+	return condition(api.ConditionResolvedRefs, true, api.ReasonResolvedRefs, "what the policy names can be used")
 }
 
 func (t *Tally) overridden() metav1.Condition {

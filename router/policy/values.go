@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,3 +48,8 @@ func parseBool(v string) (bool, error) {
 	}
 	return b, nil
 }
+
+var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
+const maxMaxConn = 1_000_000

@@ -15,6 +15,7 @@ import (
 //
 //	txn.ask        the policy's ID (snapshot.Policy.ID), only for requests that need the agent
 //	txn.ask_by     by what HAProxy may keep its verdict: snapshot.Policy.Credentials
+//	txn.consumer   the owner of the API key that the request has, if any
 //	txn.ask_strip  set if Authorization is not for the pod: snapshot.Policy.Strips
 //
 // A request with txn.ask goes on only by a verdict "allow", from the agent or, while it
@@ -64,12 +65,6 @@ func agentStatuses() []int { return []int{301, 302, 303, 307, 308, 400, 401, 403
 // of limits, 2 that of connections.
 const verdictCounter = 3
 
-// Globals are lines of the section global. HAProxy makes the key at each start: hashes of
-// credentials under it are worth nothing elsewhere.
-func (Agent) Globals() []string {
-	return []string{fmt.Sprintf("tune.stick-counters %d", counters), "set-var proc.agent_key uuid(4),base64"}
-}
-
 // Filter is the line of a frontend that AgentRules need.
 func (a Agent) Filter() string {
 	return "filter spoe engine fairlead config " + a.ConfigFile
@@ -101,7 +96,7 @@ func (a Agent) Rules() []string {
 	for _, by := range []string{byHeader, byCookie} {
 		add(`http-request set-var-fmt(txn.ask_text) "b%s%s%s" if %s { var(txn.ask_by) -m str ac } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), part("cookie"), asked, by)
 	}
-	add("http-request set-var(txn.ask_key) var(txn.ask_text),hmac(sha256,proc.agent_key) if { var(txn.ask_text) -m found }")
+	add("http-request set-var(txn.ask_key) var(txn.ask_text),hmac(sha256,proc.key) if { var(txn.ask_text) -m found }")
 	add("http-request unset-var(txn.ask_text) if { var(txn.ask_text) -m found }")
 	add("http-request set-var(txn.ask_now) date if %s", asked)
 	add("http-request set-var(txn.ask_left) var(txn.ask_key),table_gpt(0,router_verdicts),sub(txn.ask_now) if { var(txn.ask_key) -m found }")
@@ -170,6 +165,6 @@ func (a Agent) Config() []string {
 		"spoe-group ask",
 		"  messages ask",
 		"spoe-message ask",
-		"  args p=var(txn.ask) method=method path=pathq host=req.hdr(host) src=src tls=ssl_fc hdrs=req.hdrs_bin cert=ssl_c_der",
+		"  args p=var(txn.ask) method=method path=pathq host=req.hdr(host) src=src tls=ssl_fc hdrs=req.hdrs_bin cert=ssl_c_der consumer=var(txn.consumer)",
 	}
 }

@@ -48,10 +48,18 @@ func TestAgentRules(t *testing.T) {
 func TestAgentSections(t *testing.T) {
 	t.Parallel()
 	a := render.Agent{SocketDir: "/run/agent", ConfigFile: "/run/spoe.cfg", Processing: "6s"}
-	all := strings.Join(slices.Concat(a.Globals(), a.Sections(), a.Config(), []string{a.Filter()}), "\n")
-	for _, want := range []string{"unix@/run/agent/decide-a.sock", "unix@/run/agent/decide-b.sock", "config /run/spoe.cfg", "uuid(4)", "timeout processing 6s", "timeout server 6s", "option continue-on-error"} {
+	all := strings.Join(slices.Concat(a.Sections(), a.Config(), []string{a.Filter()}), "\n")
+	for _, want := range []string{"unix@/run/agent/decide-a.sock", "unix@/run/agent/decide-b.sock", "config /run/spoe.cfg", "timeout processing 6s", "timeout server 6s", "option continue-on-error"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if all := strings.Join(a.Rules(), "\n"); !strings.Contains(all, "hmac(sha256,proc.key)") || strings.Contains(all, "uuid") {
+		t.Error("verdicts are not kept by the key of the pod")
+	}
+	for key, want := range map[string]int{"": 1, "YWJj": 2, "YWI=": 2, "a b": 1, "a)\n": 1, "a),upper": 1} {
+		if lines := render.Globals(key); len(lines) != want {
+			t.Errorf("with the key %q: %q", key, lines)
 		}
 	}
 	if strings.Contains(all, "force-set-var") {

@@ -103,12 +103,8 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	if caps.Lua {
 		b.text("lua-load-per-thread", l.LuaFile())
 	}
-	if a := agentOf(s, l, caps); a != nil {
-		for _, line := range a.Globals() {
-			b.line(line)
-		}
-	} else {
-		b.number("tune.stick-counters", counters)
+	for _, line := range Globals(s.Key) {
+		b.line(line)
 	}
 	if caps.DynamicBackends {
 		b.line("tune.cli.max-payload-size 1048576") // new in 3.4
@@ -217,7 +213,7 @@ const (
 // beyondLibrary are the beginnings of lines that HAProxy takes in a section and the
 // library does not know there.
 var beyondLibrary = map[parser.Section][]string{
-	parser.Global: {"tune.cli.max-payload-size ", "tune.stick-counters ", "set-var proc.agent_key "}, // 3.4
+	parser.Global: {"tune.cli.max-payload-size ", "tune.stick-counters ", "set-var proc.key "}, // 3.4
 	parser.Defaults: {
 		"timeout client-hs ", "option idle-close-on-response",
 		"http-request ", "http-response ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5

@@ -52,7 +52,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)
-	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), askRules(agentOf(s, l, caps)), forwardedRules(tls), requestIDRules())
+	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps), forwardedRules(tls), requestIDRules())
 
 	// Rewrite: cut the path and put another beginning before the rest.
 	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))

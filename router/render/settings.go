@@ -22,6 +22,9 @@ type Settings struct {
 	// LimitKeys is how many pairs of route and source the limits of routes count,
 	// with half as many again for namespaces with very many; default 100000.
 	LimitKeys int
+	// Key is what hashes of credentials are made with, in base64. It is the pod's own, so
+	// that they are worth nothing elsewhere. Without it no hash matches any other.
+	Key string
 	// AgentDir has the sockets of the policy agent; empty for none.
 	AgentDir string
 	// Threads is HAProxy's number of threads; default 1.
@@ -205,7 +208,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -237,6 +240,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
+	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
 	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},

@@ -151,7 +151,7 @@ func (b *bed) startHAProxy(binary string) {
 		SocketDir: b.dir, ConfigFile: filepath.Join(b.dir, "spoe.cfg"), Processing: "600ms",
 	}
 	lines := func(indent string, list ...string) string { return indent + strings.Join(list, "\n"+indent) }
-	config := fmt.Sprintf(skeleton, lines("  ", a.Globals()...), b.address, a.Filter(),
+	config := fmt.Sprintf(skeleton, lines("  ", render.Globals("dGhlIGtleSBvZiBhIHRlc3Q=")...), b.address, a.Filter(),
 		lines("  ", append(a.Rules(), a.ResponseRules()...)...), strings.TrimPrefix(b.pod.URL, "http://"), lines("", a.Sections()...))
 	for name, text := range map[string]string{"haproxy.cfg": config, "spoe.cfg": lines("", a.Config()...) + "\n"} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {

@@ -98,6 +98,17 @@ func TestPolicyRules(t *testing.T) {
 		{"realm", "  authentication: {basic: {secret: a, realm: The shop}}", `  authentication: {basic: {secret: a, realm: "a\nb"}}`, "spec.authentication.basic.realm"},
 		{"Secret", "  authentication: {basic: {secret: a.b-c}}", "  authentication: {basic: {secret: ../a}}", "spec.authentication.basic.secret"},
 		{"issuers", "  authentication: {jwt: {issuers: [{issuer: a, secret: b}]}}", "  authentication: {jwt: {issuers: [{issuer: a, secret: b}, {issuer: a, secret: c}]}}", "spec.authentication.jwt.issuers"},
+		{"satisfy", "  authentication: {satisfy: Any, basic: {secret: a}}", "  authentication: {satisfy: Some, basic: {secret: a}}", "spec.authentication.satisfy"},
+		{"satisfy without a method", "  authentication: {basic: {secret: a}}", "  authentication: {satisfy: Any}", "set at least one of basic"},
+		{"auth server by URL", `  authentication: {external: {url: "https://a.test/x"}}`, `  authentication: {external: {url: "https://a.test/x", service: {name: a}}}`, "set one of service, url"},
+		{"keys by URL", `  authentication: {jwt: {issuers: [{issuer: a, jwks: {uri: "https://a.test/x"}}]}}`, `  authentication: {jwt: {issuers: [{issuer: a, jwks: {uri: "http://a.test/x"}}]}}`, "jwks.uri"},
+		{"keys twice", "  authentication: {jwt: {issuers: [{issuer: a, secret: b}]}}", `  authentication: {jwt: {issuers: [{issuer: a, secret: b, jwks: {uri: "https://a.test/x"}}]}}`, "set one of secret, jwks"},
+		{"API keys", "  authentication: {apiKeys: {secrets: [a], from: [{type: Query, name: key}], stripKey: false}}", "  authentication: {apiKeys: {secrets: []}}", "spec.authentication.apiKeys.secrets"},
+		{"place of API keys", "  authentication: {apiKeys: {secrets: [a], from: [{type: Header, name: X-Key}]}}", "  authentication: {apiKeys: {secrets: [a], from: [{type: Cookie, name: key}]}}", "spec.authentication.apiKeys.from[0].type"},
+		{"rules", "  authorization: {rules: [{action: Allow, when: {methods: [GET], paths: [{value: /a}], claims: [{name: a, exists: true}]}}, {action: Deny}]}", "  authorization: {rules: []}", "spec.authorization.rules"},
+		{"action of a rule", "  authorization: {rules: [{action: Deny}]}", "  authorization: {rules: [{action: deny}]}", "spec.authorization.rules[0].action"},
+		{"path of a rule", `  authorization: {rules: [{action: Deny, when: {paths: [{type: Exact, value: "/a b"}]}}]}`, `  authorization: {rules: [{action: Deny, when: {paths: [{value: "/%61"}]}}]}`, "paths[0].value"},
+		{"claim of a rule", "  authorization: {rules: [{action: Deny, when: {claims: [{name: a, values: [b]}]}}]}", "  authorization: {rules: [{action: Deny, when: {claims: [{name: a, values: [b], exists: true}]}}]}", "set one of values, prefix, exists"},
 		{"no shared keys", "  authentication: {jwt: {issuers: [{issuer: a, secret: b, algorithms: [ES256]}]}}", "  authentication: {jwt: {issuers: [{issuer: a, secret: b, algorithms: [none]}]}}", "spec.authentication.jwt.issuers[0].algorithms"},
 		{"unknown field", "  access: {deny: [10.0.0.1]}", "  access: {denied: [10.0.0.1]}", "denied"},
 	} {
@@ -120,7 +131,14 @@ func TestClusterPolicyRules(t *testing.T) {
 	if err := dryRun(t, head+"  mode: Override\n  hosts: ['*.example.com']\n  namespaces: [a]\n  ingressControllers: [default]\n  access: {deny: [10.0.0.1]}"); err != nil {
 		t.Errorf("the good one: %v", err)
 	}
+	if err := dryRun(t, head+"  mode: Default\n  guard: {externalURLs: ['*.example.com', a.example.com], maxRequestsPerLimit: 5, bodyBytesMax: 10Mi}"); err != nil {
+		t.Errorf("the guard: %v", err)
+	}
 	for spec, want := range map[string]string{
+		"  mode: Default\n  guard: {}":                                                    "spec.guard",
+		"  mode: Default\n  guard: {externalURLs: ['*']}":                                 "spec.guard.externalURLs",
+		"  mode: Default\n  guard: {externalURLs: ['https://a.example.com']}":             "spec.guard.externalURLs",
+		"  mode: Default\n  guard: {allowFailOpen: true}":                                 "allowFailOpen",
 		"  mode: Sometimes":                                                               "spec.mode",
 		"  access: {deny: [10.0.0.1]}":                                                    "spec.mode",
 		"  mode: Default\n  hosts: ['a.*.com']":                                           "spec.hosts",

@@ -94,6 +94,12 @@ func (a *agentBed) socketDir() string {
 func (b *bed) killWorkers() {
 	b.t.Helper()
 	b.agent.down.Store(true)
+	b.signalWorkers(syscall.SIGKILL)
+}
+
+// signalWorkers sends a signal to the workers.
+func (b *bed) signalWorkers(signal syscall.Signal) {
+	b.t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		b.t.Fatal(err)
@@ -105,7 +111,7 @@ func (b *bed) killWorkers() {
 		}
 		var pid int
 		if _, err := fmt.Sscan(e.Name(), &pid); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = syscall.Kill(pid, signal)
 		}
 	}
 }

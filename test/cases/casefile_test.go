@@ -169,6 +169,13 @@ func (s *step) objects(text string) error {
 		if err := yaml.UnmarshalStrict([]byte(doc), o); err != nil {
 			return err
 		}
+		if secret, ok := o.(*corev1.Secret); ok && len(secret.StringData) > 0 { // as the API server does
+			secret.Data = map[string][]byte{}
+			for k, v := range secret.StringData {
+				secret.Data[k] = []byte(v)
+			}
+			secret.StringData = nil
+		}
 		s.change.put = append(s.change.put, o)
 	}
 	return nil

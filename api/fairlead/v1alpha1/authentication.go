@@ -3,11 +3,19 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Authentication says how clients show who they are. A request must satisfy all
-// methods that are set. What cannot be decided gets 503: a missing Secret, an auth
-// server without answer, a policy agent that has ended.
+// methods that are set, unless satisfy says otherwise. What cannot be decided gets
+// 503: a missing Secret, an auth server without answer, a policy agent that has ended.
 //
-// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.basic) || has(self.external) || has(self.jwt) || has(self.apiKeys)",message="set at least one of basic, external, jwt, apiKeys"
 type Authentication struct {
+	// satisfy is All, or Any: then one of the methods is enough, or an address in
+	// access.allow of the same policy. access.deny and the lists of other policies hold
+	// all the same. The default is All.
+	//
+	// +optional
+	// +kubebuilder:default=All
+	// +kubebuilder:validation:Enum=All;Any
+	Satisfy string `json:"satisfy,omitempty"`
 	// basic asks for a user and a password (RFC 7617).
 	// +optional
 	Basic *BasicAuthentication `json:"basic,omitempty"`
@@ -17,6 +25,9 @@ type Authentication struct {
 	// jwt asks for a JSON Web Token.
 	// +optional
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
+	// apiKeys asks for a key of a list.
+	// +optional
+	APIKeys *APIKeyAuthentication `json:"apiKeys,omitempty"`
 }
 
 // ObjectName is the name of a Secret or Service. For a RoutePolicy the object is in
@@ -79,15 +90,23 @@ type FailureLimit struct {
 	Per Duration `json:"per,omitempty"`
 }
 
-// ExternalAuthentication asks a Service about each request: with its method, address
+// ExternalAuthentication asks a server about each request: with its method, address
 // and headers, never its body. An answer with 2xx lets the request on; 401, 403, 429
 // and redirects go to the client; anything else is 503.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.service.tls) || !self.service.tls || has(self.caSecret)",message="service.tls needs caSecret"
+// +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.url)",message="set one of service, url"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.tls) || !self.service.tls || has(self.caSecret)",message="service.tls needs caSecret"
 type ExternalAuthentication struct {
-	// service is the server.
-	// +required
-	Service AuthService `json:"service"`
+	// service is the server, if that is a Service.
+	// +optional
+	Service *AuthService `json:"service,omitempty"`
+	// url is the server, if it is elsewhere. A RoutePolicy may name only hosts within
+	// guard.externalURLs of a ClusterRoutePolicy.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^https?://[!-~]+$`
+	URL string `json:"url,omitempty"`
 	// method is GET, or Original for the request's own. The default is GET.
 	//
 	// +optional
@@ -133,7 +152,7 @@ type ExternalAuthentication struct {
 	// +kubebuilder:validation:Enum=Pass;Refuse
 	Redirects string `json:"redirects,omitempty"`
 	// caSecret has under the key ca.crt the certificates that the server's must
-	// descend from.
+	// descend from. The default for a url is those that the router's image trusts.
 	//
 	// +optional
 	CASecret ObjectName `json:"caSecret,omitempty"`
@@ -240,6 +259,8 @@ type JWTAuthentication struct {
 }
 
 // JWTIssuer is an issuer of tokens, and its keys.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.jwks)",message="set one of secret, jwks"
 type JWTIssuer struct {
 	// issuer is the claim iss of its tokens.
 	//
@@ -257,8 +278,11 @@ type JWTIssuer struct {
 	Audiences []string `json:"audiences,omitempty"`
 	// secret has the keys under the key jwks: a JSON Web Key Set (RFC 7517).
 	//
-	// +required
-	Secret ObjectName `json:"secret"`
+	// +optional
+	Secret ObjectName `json:"secret,omitempty"`
+	// jwks is where the keys are fetched.
+	// +optional
+	JWKS *RemoteKeys `json:"jwks,omitempty"`
 	// algorithms are those that are accepted. The default is RS256, ES256, PS256 and
 	// EdDSA.
 	//
@@ -273,6 +297,23 @@ type JWTIssuer struct {
 	// maxAge is the oldest iat that is accepted. The default is any.
 	// +optional
 	MaxAge Duration `json:"maxAge,omitempty"`
+}
+
+// RemoteKeys are a JSON Web Key Set that is fetched, again by its Cache-Control, from 1m
+// to 24h. A set that cannot be read again is used for 24h more.
+type RemoteKeys struct {
+	// uri of the key set. A RoutePolicy may name only hosts within guard.externalURLs of
+	// a ClusterRoutePolicy.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^https://[!-~]+$`
+	URI string `json:"uri"`
+	// caSecret has under the key ca.crt the certificates that the server's must descend
+	// from. The default is those that the router's image trusts.
+	//
+	// +optional
+	CASecret ObjectName `json:"caSecret,omitempty"`
 }
 
 // JWTSource is a place where a token may be.

@@ -11,6 +11,10 @@ type PolicySpec struct {
 	// rank wins whole; two of equal rank close the paths.
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
+	// authorization says what clients may do. The policy of the highest rank wins whole;
+	// two of equal rank close the paths.
+	// +optional
+	Authorization *Authorization `json:"authorization,omitempty"`
 	// redirects answers requests with another address, before any pod is asked.
 	// +optional
 	Redirects *Redirects `json:"redirects,omitempty"`

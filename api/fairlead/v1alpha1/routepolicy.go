@@ -107,7 +107,7 @@ type PolicyAncestor struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	ControllerName string `json:"controllerName"`
-	// conditions are Accepted, Programmed, Overridden and Protecting.
+	// conditions are Accepted, ResolvedRefs, Programmed, Overridden and Protecting.
 	//
 	// +optional
 	// +listType=map
@@ -203,7 +203,10 @@ type ClusterRoutePolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Hosts      []string `json:"hosts,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+	// guard says what tenants may do for these objects.
+	// +optional
+	Guard      *Guard `json:"guard,omitempty"`
 	PolicySpec `json:",inline"`
 }
 

@@ -123,15 +123,19 @@ func (p *Policy) Hash() string {
 
 // Join encodes a snapshot of policies that are encoded already, each as encoding/json
 // writes a Policy.
-func Join(generation uint64, policies []string) ([]byte, error) {
-	size := 64
+func Join(generation uint64, networks Networks, policies []string) ([]byte, error) {
+	forbidden, err := json.Marshal(networks.Forbidden)
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot: %w", err)
+	}
+	size := 128 + len(forbidden)
 	for _, p := range policies {
 		size += len(p) + 1
 	}
 	if size > MaxSize {
 		return nil, fmt.Errorf("encode the snapshot: it has %d bytes, more than %d", size, MaxSize)
 	}
-	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"policies":[`, Version, generation)
+	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"forbidden":%s,"byEndpoints":%t,"policies":[`, Version, generation, forbidden, networks.Incomplete)
 	for i, p := range policies {
 		if i > 0 {
 			b = append(b, ',')

@@ -7,6 +7,7 @@ package snapshot
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,22 @@ type Snapshot struct {
 	// Forbidden are networks that the agent never connects to, besides loopback,
 	// link-local, unspecified and multicast addresses: nodes, router pods, the API server.
 	Forbidden []netip.Prefix `json:"forbidden,omitempty"`
-	Policies  []Policy       `json:"policies"`
+	// ByEndpoints has the agent connect to nothing but the endpoints of Services: not all
+	// networks that are forbidden are known.
+	ByEndpoints bool     `json:"byEndpoints,omitempty"`
+	Policies    []Policy `json:"policies"`
+}
+
+// Networks are those that the agent never connects to.
+type Networks struct {
+	Forbidden []netip.Prefix
+	// Incomplete says that there are others, which are not known.
+	Incomplete bool
+}
+
+// Equal reports whether two are the same.
+func (n Networks) Equal(o Networks) bool {
+	return n.Incomplete == o.Incomplete && slices.Equal(n.Forbidden, o.Forbidden)
 }
 
 // Satisfy says how many of a policy's methods must admit a request.
@@ -44,11 +60,14 @@ type Policy struct {
 	// verdict about an older version is used.
 	ID string `json:"id"`
 	// Namespace is whose share of the agent's work the policy uses.
-	Namespace     string           `json:"namespace"`
-	Satisfy       Satisfy          `json:"satisfy,omitempty"`
+	Namespace string  `json:"namespace"`
+	Satisfy   Satisfy `json:"satisfy,omitempty"`
+	// Listed clients need none of the methods; only with Any.
+	Listed        []netip.Prefix   `json:"listed,omitempty"`
 	Basic         *Basic           `json:"basic,omitempty"`
 	External      *External        `json:"external,omitempty"`
 	JWT           *JWT             `json:"jwt,omitempty"`
+	APIKeys       *APIKeys         `json:"apiKeys,omitempty"`
 	Authorization []authorize.Rule `json:"authorization,omitempty"`
 }
 
@@ -147,6 +166,12 @@ type Issuer struct {
 	Secret  []byte `json:"secret,omitempty"`
 }
 
+// APIKeys is authentication by a key that HAProxy has looked up.
+type APIKeys struct {
+	// Header is the one that HAProxy sets for the pod if it found a consumer.
+	Header string `json:"header,omitempty"`
+}
+
 // ClaimHeader writes a claim into a header for the pod.
 type ClaimHeader struct {
 	Claim  string   `json:"claim"`
@@ -159,7 +184,7 @@ type ClaimHeader struct {
 // request must be asked about, because the verdict depends on something else, or
 // comes with headers for the pod. The router writes it into the Route's record.
 func (p *Policy) Credentials() string {
-	if p.Satisfy == Any || !authorize.ByIdentity(p.Authorization) || p.Basic == nil && p.JWT == nil && p.External == nil {
+	if p.Satisfy == Any || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
 		return ""
 	}
 	var authorization, cookies bool
@@ -214,6 +239,14 @@ func (x *External) credentials() (authorization, cookies, ok bool) {
 	return authorization, cookies, true
 }
 
+// keepable reports whether the rules leave a verdict to the credentials: they may ask for
+// the consumer of an API key, too, which is none of those.
+func (p *Policy) keepable() bool {
+	return authorize.ByIdentity(p.Authorization) && (p.APIKeys == nil || len(p.Authorization) == 0)
+}
+
 // Strips reports whether HAProxy has to remove Authorization from a request that it lets
-// on by an earlier verdict.
-func (p *Policy) Strips() bool { return p.Basic != nil && !p.Basic.KeepCredentials }
+// on by an earlier verdict. With Any there is none, and the header may hold a token.
+func (p *Policy) Strips() bool {
+	return p.Basic != nil && !p.Basic.KeepCredentials && p.Satisfy != Any
+}

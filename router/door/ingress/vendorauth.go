@@ -231,7 +231,7 @@ func (c *conversion) external(into *carried) {
 		c.protect(k.url.field, err.Error(), false)
 		return
 	}
-	x := &v1alpha1.ExternalAuthentication{Service: v1alpha1.AuthService{Name: v1alpha1.ObjectName(server.name), Path: server.path}}
+	x := &v1alpha1.ExternalAuthentication{Service: &v1alpha1.AuthService{Name: v1alpha1.ObjectName(server.name), Path: server.path}}
 	if port, ok := c.authPort(k.url.field, server); ok {
 		x.Service.Port = port
 	} else {

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -15,51 +16,70 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// authenticate turns what clients have to show into what the policy agent decides by.
-// It returns why nothing may get through, if it cannot be used; e may be nil.
+// authenticate turns what clients have to show, and may do, into what the policy agent
+// decides by. It returns why nothing may get through, if it cannot be used; e may be nil.
 func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effective) []policy.Closing {
-	a := spec.Groups.Authentication
-	if a == nil || c.Termination == model.Passthrough {
+	if spec.Groups.Authentication == nil && spec.Groups.Authorization == nil || c.Termination == model.Passthrough {
 		return nil // which is closed already
 	}
-	key, at := b.result.Object, b.annotationOf
-	if o := e.Origin(policy.GroupAuthentication); o != nil && policy.IsKind(o.Key.Kind) {
-		key, at = o.Key, func(field string) string {
-			return strings.TrimSuffix(o.Field(policy.GroupAuthentication)+"."+field, ".")
-		}
+	r := &references{b: b, namespace: cmp.Or(spec.NamedIn, b.route.Namespace)}
+	var mayAsk func(string) bool
+	if spec.NamedIn == "" { // administrators may ask each
+		mayAsk = b.selection.MayAsk
 	}
-	closing := func(field, message string) policy.Closing {
-		return policy.Closing{Key: key, Field: at(field), Reason: api.ReasonPolicyClosed, Message: message}
-	}
-	r := &references{b: b, namespace: b.route.Namespace}
-	if spec.NamedIn != "" {
-		r.namespace = spec.NamedIn
-	}
-	agent, problems := authentication.Compile(authentication.Input{
-		Spec: a, Route: c.Owner, Rule: c.Rule, Namespace: r.namespace, References: r,
+	asked, problems := authentication.Compile(authentication.Input{
+		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
+		Route: c.Owner, Rule: c.Rule, Namespace: r.namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
 	})
 	b.result.Pending = b.result.Pending || r.pending
+	from := origins{b, e}
 	if r.idle != "" {
-		b.find(api.SeverityInfo, at("external.service"), api.ReasonNoEndpoints, "no pod of Service "+r.idle+" is ready, which is asked about each request", "requests get 503")
+		_, at := from.of(policy.GroupAuthentication, "external.service")
+		b.find(api.SeverityInfo, at, api.ReasonNoEndpoints, "no pod of Service "+r.idle+" is ready, which is asked about each request", "requests get 503")
 	}
 	var closings []policy.Closing
 	for _, p := range problems {
+		key, at := from.of(policy.Group(p.Group), p.Field)
 		if p.Closes {
-			closings = append(closings, closing(p.Field, p.Message))
+			closings = append(closings, policy.Closing{Key: key, Field: at, Reason: cmp.Or(p.Reason, api.ReasonPolicyClosed), Message: p.Message})
 			continue
 		}
-		b.find(api.SeverityWarning, at(p.Field), api.ReasonInvalidField, p.Message, "the policy is applied")
+		b.find(api.SeverityWarning, at, api.ReasonInvalidField, p.Message, "the policy is applied")
 	}
+	needs := ""
 	switch {
 	case len(closings) > 0:
+	case asked.Agent == nil:
+		b.keys = asked.Keys
 	case b.settings.OldHAProxy:
-		closings = []policy.Closing{closing("", "needs HAProxy 3.4; this router runs an older one")}
+		needs = "needs HAProxy 3.4; this router runs an older one"
 	case !b.settings.Agent:
-		closings = []policy.Closing{closing("", "needs the policy agent, which is switched off for this router (policies: Disabled)")}
+		needs = "needs the policy agent, which is switched off for this router (policies: Disabled)"
 	default:
-		b.agent = agent
+		b.agent, b.keys = asked.Agent, asked.Keys
+	}
+	if needs != "" {
+		group := policy.GroupAuthentication
+		if spec.Groups.Authentication == nil {
+			group = policy.GroupAuthorization
+		}
+		key, at := from.of(group, "")
+		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: needs})
 	}
 	return closings
+}
+
+// origins tell where a field of a group in force stands.
+type origins struct {
+	b         *builder
+	effective *policy.Effective
+}
+
+func (f origins) of(g policy.Group, field string) (key model.Object, at string) {
+	if o := f.effective.Origin(g); o != nil && policy.IsKind(o.Key.Kind) {
+		return o.Key, strings.TrimSuffix(o.Field(g)+"."+field, ".")
+	}
+	return f.b.result.Object, f.b.annotationOf(field)
 }
 
 // annotationOf names the annotation that sets a field of the group authentication.
@@ -83,6 +103,8 @@ func (b *builder) annotationOf(field string) string {
 		key = policy.AnnotationAuthCache
 	case strings.HasPrefix(field, "external"):
 		key = policy.AnnotationAuthURL
+	case field == "satisfy":
+		key = policy.AnnotationSatisfy
 	case field == "":
 		return "metadata.annotations"
 	}

@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type guard struct {
 	// namedIn; nil for nothing.
 	authentication *v1alpha1.Authentication
 	namedIn        string
+	// authorization is what clients may do; listed clients need not show who they are.
+	authorization *v1alpha1.Authorization
+	listed        []netip.Prefix
 
 	termination model.Termination
 	insecure    model.InsecurePolicy
@@ -68,7 +72,7 @@ func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
 	p := &g.policy
 	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} ||
-		len(p.Rates) > 0 || len(p.Concurrents) > 0 || g.serverName != "" || g.authentication != nil
+		len(p.Rates) > 0 || len(p.Concurrents) > 0 || g.serverName != "" || g.authentication != nil || g.authorization != nil
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
@@ -77,10 +81,13 @@ func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	if e := effective(r, selectFor(r, src, s), &spec); e != nil {
 		spec.Apply(e)
 		g.closed = g.closed || e.Closed() || spec.TooManyLimits() != ""
+	} else {
+		spec.Alone()
 	}
 	spec.Compile(&g.policy)
 	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
 	g.authentication, g.namedIn = spec.Groups.Authentication, spec.NamedIn
+	g.authorization, g.listed = spec.Groups.Authorization, spec.Listed
 	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
@@ -123,6 +130,9 @@ func headerTexts(direction string, actions []routev1.RouteHTTPHeader) []string {
 // coversClients compares which clients get through, and how often.
 func (g *guard) coversClients(n *guard) bool {
 	if n.authentication != nil && (g.namedIn != n.namedIn || !reflect.DeepEqual(g.authentication, n.authentication)) {
+		return false
+	}
+	if n.authorization != nil && !reflect.DeepEqual(g.authorization, n.authorization) || n.authentication != nil && !policy.Within(g.listed, n.listed) {
 		return false
 	}
 	former, newest := &g.policy, &n.policy

@@ -84,8 +84,9 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 	if len(selection.Depends) == 0 {
 		return nil
 	}
-	e := selection.Effective(policy.FromAnnotations(
-		model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}, r.Annotations, spec))
+	object := model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}
+	e := selection.Effective(policy.FromAnnotations(object, r.Annotations, spec))
+	selection.BoundAnnotations(e, object, spec.Groups.Limits)
 	if t, _ := termination(r.Spec.TLS); t == model.Passthrough {
 		e.Passthrough()
 	}
@@ -97,6 +98,7 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 	e := effective(b.route, b.selection, spec)
 	if e == nil {
+		spec.Alone()
 		e = &policy.Effective{Closings: b.authenticate(c, spec, nil)}
 		b.closings(c, e)
 		return e.Closed()

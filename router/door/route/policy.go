@@ -27,7 +27,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Rates, p.Concurrents = nil, nil
 		return p, true
 	}
-	p.Agent = b.agent
+	p.Agent, p.APIKeys = b.agent, b.keys
 	b.withoutLoops(c, &p)
 	if spec.Forwarded != model.ForwardedAppend {
 		p.Forwarded = spec.Forwarded

@@ -134,7 +134,9 @@ type builder struct {
 	// selection are the policies for the route.
 	selection *policy.Selection
 	// agent is what the policy agent decides, or nil.
-	agent    *model.Agent
+	agent *model.Agent
+	// keys are what HAProxy looks up, or nil.
+	keys     *model.APIKeys
 	ca       *model.CA
 	last     *model.Certificate
 	material *certificate.Material

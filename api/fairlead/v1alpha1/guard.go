@@ -1,0 +1,33 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// Guard says what tenants may do, in RoutePolicies and annotations, for the objects of
+// the ClusterRoutePolicy. What they may not closes the paths. ClusterRoutePolicies
+// themselves are not bound by it.
+//
+// +kubebuilder:validation:MinProperties=1
+type Guard struct {
+	// externalURLs are the hosts that auth servers and key sets may have: names, or *.
+	// and a domain for all names below it. Of several guards each adds to them. The
+	// default is none.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ExternalURLs []string `json:"externalURLs,omitempty"`
+	// maxRequestsPerLimit is the most that requests and burst of limits.requests may be.
+	// Of several guards the smallest holds.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxRequestsPerLimit int32 `json:"maxRequestsPerLimit,omitempty"`
+	// bodyBytesMax is the most that limits.body.max may be, which then may not be 0. Of
+	// several guards the smallest holds.
+	//
+	// +optional
+	BodyBytesMax *resource.Quantity `json:"bodyBytesMax,omitempty"`
+}

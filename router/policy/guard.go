@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// MayAsk reports whether tenants may have the router ask a host, by its name in lower
+// case and without a port. Each guard adds hosts; without any there are none.
+func (s *Selection) MayAsk(host string) bool {
+	for _, g := range s.guards {
+		for _, pattern := range g.ExternalURLs {
+			domain, below := strings.CutPrefix(pattern, "*.")
+			if pattern == host || below && strings.HasSuffix(host, "."+domain) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bound closes where a tenant's policy asks for more than the guards allow.
+func (s *Selection) bound(e *Effective) {
+	if len(s.guards) == 0 {
+		return
+	}
+	for _, l := range e.Limits {
+		if l.From.Key.Kind == KindClusterRoutePolicy {
+			continue
+		}
+		for _, x := range s.excess(l.Limits) {
+			e.close(l.From, GroupLimits, x.field, api.ReasonNotAllowed, x.message)
+		}
+	}
+}
+
+// BoundAnnotations does the same for the limits that annotations of an object set, which
+// hold beside all policies.
+func (s *Selection) BoundAnnotations(e *Effective, object model.Object, limits *v1alpha1.Limits) {
+	if limits == nil {
+		return
+	}
+	for _, x := range s.excess(limits) {
+		key := AnnotationLimit
+		if strings.HasPrefix(x.field, ".body") {
+			key = AnnotationMaxBody
+		}
+		e.Closings = append(e.Closings, Closing{Key: object, Field: "metadata.annotations[" + key + "]", Reason: api.ReasonNotAllowed, Message: x.message})
+	}
+}
+
+// excess returns what of limits is more than the guards allow, in order.
+func (s *Selection) excess(l *v1alpha1.Limits) (found []excess) {
+	most, bytes := s.most()
+	for i := range l.Requests {
+		if r := &l.Requests[i]; most > 0 && max(r.Requests, r.Burst) > most {
+			found = append(found, excess{fmt.Sprintf(".requests[%d]", i), fmt.Sprintf("requests and burst may be at most %d by guard.maxRequestsPerLimit of a ClusterRoutePolicy", most)})
+		}
+	}
+	if l.Body == nil || bytes == 0 {
+		return found
+	}
+	if n, err := bodyLimit(&l.Body.Max); err != nil || n == 0 || n > bytes {
+		found = append(found, excess{".body.max", fmt.Sprintf("must be from 1 to %d by guard.bodyBytesMax of a ClusterRoutePolicy", bytes)})
+	}
+	return found
+}
+
+// excess is a field below limits, and what is wrong with it.
+type excess struct{ field, message string }
+
+// most returns the smallest bounds of the guards; 0 for none.
+func (s *Selection) most() (requests int32, bytes int64) {
+	for _, g := range s.guards {
+		requests = smaller(requests, g.MaxRequestsPerLimit)
+		if g.BodyBytesMax == nil {
+			continue
+		}
+		n, err := bodyLimit(g.BodyBytesMax)
+		if err != nil || n == 0 {
+			n = 1 // what cannot be read allows nothing
+		}
+		bytes = smaller(bytes, n)
+	}
+	return requests, bytes
+}
