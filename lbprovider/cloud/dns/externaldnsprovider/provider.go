@@ -113,8 +113,13 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 	if len(wanted) == 0 {
 		return nil, hook.Errorf(hook.ClassInvalidConfig, "the provider does not take records of type %s", r.Type)
 	}
-	if i := slices.IndexFunc(wanted, func(w dns.RRSet) bool { return w.Name != dns.Name(r.Name) }); i >= 0 {
-		return nil, hook.Errorf(hook.ClassUnavailable, "the provider makes a record of %s of one of %s; nothing is written", wanted[i].Name, r.Name)
+	for _, w := range wanted {
+		switch {
+		case w.Name != dns.Name(r.Name):
+			return nil, hook.Errorf(hook.ClassUnavailable, "the provider makes a record of %s of one of %s; nothing is written", shortened(w.Name), r.Name)
+		case !slices.Contains(types(), w.Type):
+			return nil, hook.Errorf(hook.ClassUnavailable, "the provider makes a record of type %q of one of type %s; nothing is written", shortened(string(w.Type)), r.Type)
+		}
 	}
 	have, err := p.read(ctx, r, wanted)
 	if err != nil {
@@ -125,6 +130,12 @@ func (p *Provider) EnsureRecord(ctx context.Context, r *hook.Record, _ hook.Zone
 		return &hook.RecordResult{}, err
 	}
 	return &hook.RecordResult{Changed: true}, p.write(ctx, have, change, adjusted)
+}
+
+// types are those of records that a Record can become. The names of ownership records
+// are made of them.
+func types() []hook.RecordType {
+	return []hook.RecordType{hook.RecordA, hook.RecordAAAA, hook.RecordCNAME}
 }
 
 // DeleteRecord removes the name, if it is ours.
