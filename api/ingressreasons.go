@@ -17,6 +17,10 @@ const (
 	// keeps requests away in a way that there is not here, so the paths of the
 	// Ingress answer 503. Its Routes have the reason, too.
 	ReasonForeignProtection Reason = "ForeignProtection"
+	// ReasonCanaryWithoutMain: the Ingress is a canary (nginx.ingress.kubernetes.io/canary),
+	// and no other Ingress of its namespace and class has one of its paths. The path
+	// answers 503.
+	ReasonCanaryWithoutMain Reason = "CanaryWithoutMain"
 	// ReasonInvalidClassParameters: spec.parameters of the IngressClass name
 	// something else than an IngressController. They have no effect.
 	ReasonInvalidClassParameters Reason = "InvalidClassParameters"
@@ -81,6 +85,11 @@ func ingressRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "an annotation of another Ingress controller keeps requests away in a way that there is not here, or cannot be read",
 			Remedy:   "do it as the message says, then remove the annotation",
+		},
+		ReasonCanaryWithoutMain: {
+			Severity: SeverityError,
+			Cause:    "an Ingress with nginx.ingress.kubernetes.io/canary has a host and path that no other Ingress of its namespace and class has",
+			Remedy:   "give the Ingress whose canary it is the same host, path and pathType, or remove the annotation canary to serve the path as its own",
 		},
 		ReasonInvalidClassParameters: {
 			Severity: SeverityWarning,

@@ -32,6 +32,16 @@ var LimitsLua []byte
 //go:embed apikeys.lua
 var APIKeysLua []byte
 
+// CanaryLua chooses the backends of requests of routes with a canary.
+//
+//go:embed canary.lua
+var CanaryLua []byte
+
+// HashLua finds the value by which a request is led to a pod.
+//
+//go:embed hash.lua
+var HashLua []byte
+
 // Maintenance is the body of the answer of a route that is under maintenance.
 //
 //go:embed maintenance.html

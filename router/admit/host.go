@@ -55,7 +55,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
-		if c.Conditions != nil || len(c.Split) > 0 {
+		if c.Conditions != nil {
 			h.refuse(c, unserved(c))
 			continue
 		}
@@ -216,7 +216,7 @@ func noun(c *model.Claim) string { return strings.ToLower(string(c.Owner.Kind)) 
 func unserved(c *model.Claim) api.Finding {
 	f := claimed(c)
 	f.Field, f.Reason = "spec", api.ReasonInvalidField
-	f.Message = "conditions on methods, headers and queries and targets with policies of their own are not supported"
+	f.Message = "conditions on methods, headers and queries are not supported"
 	return f
 }
 

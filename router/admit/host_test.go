@@ -82,8 +82,10 @@ func TestDecide(t *testing.T) {
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*model.Claim){
-		"a method":        func(c *model.Claim) { c.Conditions = &model.Conditions{Method: "GET"} },
-		"a second target": func(c *model.Claim) { c.Split = []model.Target{{Weight: 1}} },
+		"a method": func(c *model.Claim) { c.Conditions = &model.Conditions{Method: "GET"} },
+		"a header": func(c *model.Claim) {
+			c.Conditions = &model.Conditions{Headers: []model.Condition{{Name: "X", Value: "1"}}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

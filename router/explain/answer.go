@@ -35,7 +35,9 @@ type Explanation struct {
 	// Route decides the request; nil if none does.
 	Route *RouteInfo `json:"route,omitempty"`
 	// Backend is the name on HAProxy's statistics page.
-	Backend  string   `json:"backend,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	// Branch says which of its backends the route's canary chose; nil without a canary.
+	Branch   *Branch  `json:"branch,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
 	// PodPath is the path that the pod sees, if it is another one.
 	PodPath string `json:"podPath,omitempty"`

@@ -84,9 +84,10 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	if c == nil {
 		return // cannot happen: every backend in the tables is a claim's
 	}
-	e.Backend = c.Backend.Name()
+	chosen, to := branch(c, r)
+	e.Branch, e.Backend = chosen, to.Name()
 	e.Policies = s.policies(c)
-	e.Endpoints = endpoints(c, r)
+	e.Endpoints = endpoints(to, r)
 	if p := c.Backend.Policy(); p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)
 	}

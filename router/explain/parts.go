@@ -39,15 +39,15 @@ func (s *Snapshot) info(key model.Object) RouteInfo {
 }
 
 // endpoints lists the servers with their shares of requests.
-func endpoints(c *model.Claim, r *Request) []Endpoint {
+func endpoints(b *model.Backend, r *Request) []Endpoint {
 	total := 0
-	for _, s := range c.Backend.Servers {
+	for _, s := range b.Servers {
 		total += s.Weight
 	}
-	cookie := cookieValue(r, c.Backend.Cookie.Name)
-	out := make([]Endpoint, 0, len(c.Backend.Servers))
-	for i := range c.Backend.Servers {
-		s := &c.Backend.Servers[i]
+	cookie := cookieValue(r, b.Cookie.Name)
+	out := make([]Endpoint, 0, len(b.Servers))
+	for i := range b.Servers {
+		s := &b.Servers[i]
 		e := Endpoint{Name: s.Name(), Address: s.Address.String(), Weight: s.Weight}
 		if total > 0 {
 			e.Share = percent(s.Weight, total)

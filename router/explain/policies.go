@@ -27,7 +27,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	invalid := s.invalid(c.Owner)
 	overridden := s.overridden(c.Owner)
 	var out []Policy
-	if route.Annotations[api.AnnotationBalance] == "" || invalid[api.AnnotationBalance] {
+	if s.defaultBalance(c.Owner, route.Annotations, invalid) {
 		out = append(out, Policy{Name: "balance", Value: string(c.Backend.Profile.Balance), Source: "default", Doc: "How servers share the requests."})
 	}
 	if name := c.Backend.Cookie.Name; name != "" && c.Backend.Profile.Cookie {
@@ -74,6 +74,19 @@ func (s *Snapshot) invalid(owner model.Object) map[string]bool {
 		}
 	}
 	return invalid
+}
+
+// defaultBalance reports whether nothing that counts says how servers share requests.
+func (s *Snapshot) defaultBalance(key model.Object, annotations map[string]string, invalid map[string]bool) bool {
+	if s.pipeline.Effective(key).Origin(policy.GroupLoadBalancing) != nil {
+		return false
+	}
+	for _, a := range []string{api.AnnotationBalance, policy.AnnotationHashBy} {
+		if annotations[a] != "" && !invalid[a] {
+			return false
+		}
+	}
+	return true
 }
 
 // overridden are the groups of a route's annotations that a policy replaces: which one

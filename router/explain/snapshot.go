@@ -108,7 +108,9 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	s.reportPolicies()
 	for key := range s.pipeline.Objects() {
 		if c, served := s.pipeline.Claim(key); served {
-			s.byBackend[c.Backend.Name()] = key
+			for b := range c.Backends() {
+				s.byBackend[b.Name()] = key
+			}
 		}
 	}
 	s.indexHosts()

@@ -174,6 +174,9 @@ func (s *Snapshot) ingressInput(key model.Object, i *networkingv1.Ingress) ingre
 			for _, host := range ingress.ClosedHosts(other, ingress.Limits{}) {
 				in.ClosedHosts[host] = k.Name
 			}
+			if ingress.IsCanary(i) || ingress.IsCanary(other) {
+				in.Relatives = append(in.Relatives, other)
+			}
 		}
 	}
 	for k, r := range s.objects.Routes {

@@ -67,6 +67,9 @@ func (e *Explanation) rows() [][]string {
 		add("route", e.Route.text())
 	}
 	add("backend", e.Backend)
+	if e.Branch != nil {
+		add("canary", e.Branch.text())
+	}
 	for i, policy := range e.Policies {
 		name := ""
 		if i == 0 {

@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // labelled adds, to the metrics of HAProxy's exporter, what its names stand for:
 //
 //	haproxy_backend_…{proxy="be_http:shop:web:1a2b"}    + backend="http",namespace="shop",route="web"
+//	haproxy_backend_…{proxy="be_http:shop:web_canary_next:3c4d"}   …,route="web",canary="next"
 //	haproxy_server_…{…,server="pod:web-1:web:http:…"}   + pod="web-1",service="web"
 //
 // Those are the labels of OpenShift's router. It reads and writes line by line,
@@ -55,7 +58,11 @@ func withLabels(line []byte) []byte {
 	if open < 0 || !ours || len(proxy) < 3 {
 		return line
 	}
-	added := `backend="` + kind + `",namespace="` + proxy[1] + `",route="` + proxy[2] + `",`
+	route, canary, branch := strings.Cut(proxy[2], model.BranchMark) // no object has it in its name
+	added := `backend="` + kind + `",namespace="` + proxy[1] + `",route="` + route + `",`
+	if branch {
+		added += `canary="` + canary + `",`
+	}
 	if server := strings.Split(labelOf(line, "server"), ":"); len(server) > 2 {
 		switch server[0] {
 		case "pod":

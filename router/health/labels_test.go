@@ -14,6 +14,7 @@ func TestLabels(t *testing.T) {
 haproxy_frontend_current_sessions{proxy="public"} 1
 haproxy_backend_current_sessions{proxy="router_default"} 0
 haproxy_backend_current_sessions{proxy="be_http:shop:web:1a2b3c4d"} 3
+haproxy_backend_current_sessions{proxy="be_http:shop:web_canary_next:1a2b3c4d"} 1
 haproxy_backend_http_responses_total{proxy="be_edge_http:shop:web:1a2b3c4d",code="2xx"} 7
 haproxy_server_current_sessions{proxy="be_secure:shop:bank:1a2b3c4d",server="pod:bank-1:bank:https:192.0.2.1:8443:9a8b"} 2
 haproxy_server_current_sessions{proxy="be_tcp:shop:db:1a2b3c4d",server="ept:db:tls:2001:db8::1:8443"} 1
@@ -23,6 +24,7 @@ haproxy_process_nbthread 4`
 haproxy_frontend_current_sessions{proxy="public"} 1
 haproxy_backend_current_sessions{proxy="router_default"} 0
 haproxy_backend_current_sessions{backend="http",namespace="shop",route="web",proxy="be_http:shop:web:1a2b3c4d"} 3
+haproxy_backend_current_sessions{backend="http",namespace="shop",route="web",canary="next",proxy="be_http:shop:web_canary_next:1a2b3c4d"} 1
 haproxy_backend_http_responses_total{backend="https-edge",namespace="shop",route="web",proxy="be_edge_http:shop:web:1a2b3c4d",code="2xx"} 7
 haproxy_server_current_sessions{backend="https",namespace="shop",route="bank",pod="bank-1",service="bank",proxy="be_secure:shop:bank:1a2b3c4d",server="pod:bank-1:bank:https:192.0.2.1:8443:9a8b"} 2
 haproxy_server_current_sessions{backend="tcp",namespace="shop",route="db",service="db",proxy="be_tcp:shop:db:1a2b3c4d",server="ept:db:tls:2001:db8::1:8443"} 1

@@ -44,6 +44,8 @@ const (
 	LeastConn  Balance = "leastconn"
 	SourceHash Balance = "source"
 	Random     Balance = "random"
+	// KeyHash goes by a value of the request (Policy.Hash); only for HTTP.
+	KeyHash Balance = "hash"
 )
 
 // Profile selects the defaults section that a backend is made from: all that
@@ -58,10 +60,56 @@ type Profile struct {
 	// AdjustCase profiles write header names to servers as the
 	// IngressController lists them. Only for HTTP.
 	AdjustCase bool
+	// Retry says when requests are tried again at another server. Only for HTTP.
+	Retry Retry
 	// Tunnel is one of TunnelClasses, only for TCP: HAProxy cannot change the
 	// timeout of a TCP backend at run time. Zero is the router's default.
 	Tunnel time.Duration
 }
+
+// Retry is how often and when requests are tried again. HAProxy fixes it for a backend.
+type Retry uint8
+
+// The classes: three times if no connection can be made, once or never; and once or
+// three times on other failures, too.
+const (
+	RetryUsual Retry = iota
+	RetryNever
+	RetryOnce
+	RetryFailureOnce
+	RetryFailureThree
+)
+
+// suffix ends the names of profiles of the class.
+func (r Retry) suffix() string {
+	switch r {
+	case RetryNever:
+		return "_retry0"
+	case RetryOnce:
+		return "_retry1"
+	case RetryFailureOnce:
+		return "_failure1"
+	case RetryFailureThree:
+		return "_failure3"
+	case RetryUsual:
+	}
+	return ""
+}
+
+// Attempts beyond the first.
+func (r Retry) Attempts() int {
+	switch r {
+	case RetryNever:
+		return 0
+	case RetryOnce, RetryFailureOnce:
+		return 1
+	case RetryUsual, RetryFailureThree:
+	}
+	return 3
+}
+
+// OnFailure reports whether more than connections that cannot be made is tried again.
+func (r Retry) OnFailure() bool { return r == RetryFailureOnce || r == RetryFailureThree }
 
 // DefaultTunnel is the idle timeout of upgraded and passthrough connections.
 const DefaultTunnel = time.Hour
@@ -102,6 +150,7 @@ func (p Profile) Name() string {
 	if p.AdjustCase {
 		name += "_case"
 	}
+	name += p.Retry.suffix()
 	if p.TCP {
 		name += "_" + p.Tunnel.String()
 	}
@@ -111,9 +160,14 @@ func (p Profile) Name() string {
 // Profiles returns every profile, in a fixed order.
 func Profiles() []Profile {
 	var all []Profile
-	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash} {
-		all = append(all, Profile{Balance: b}, Profile{Balance: b, Cookie: true},
-			Profile{Balance: b, AdjustCase: true}, Profile{Balance: b, Cookie: true, AdjustCase: true})
+	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash, KeyHash} {
+		for _, r := range []Retry{RetryUsual, RetryNever, RetryOnce, RetryFailureOnce, RetryFailureThree} {
+			all = append(all, Profile{Balance: b, Retry: r}, Profile{Balance: b, Cookie: true, Retry: r},
+				Profile{Balance: b, AdjustCase: true, Retry: r}, Profile{Balance: b, Cookie: true, AdjustCase: true, Retry: r})
+		}
+		if b == KeyHash {
+			continue
+		}
 		for _, t := range append([]time.Duration{0}, TunnelClasses()...) {
 			all = append(all, Profile{Balance: b, TCP: true, Tunnel: t})
 		}
@@ -207,6 +261,9 @@ type ServerOptions struct {
 	CheckInterval string
 	// H2C speaks HTTP/2 without TLS to the server.
 	H2C bool
+	// HashByAddress has hashes lead to the server by its address, so that all replicas
+	// of a router agree. By default HAProxy counts servers as they come.
+	HashByAddress bool
 	// TLS speaks TLS to the server, and with HTTP2 offers HTTP/2 in it.
 	TLS   bool
 	HTTP2 bool
@@ -223,11 +280,14 @@ type ServerOptions struct {
 // new server, and a name that is present means options that are right.
 func (s *Server) Name() string {
 	o := s.Options
-	if !o.TLS && !o.H2C && o.CheckInterval == "" {
+	if !o.TLS && !o.H2C && o.CheckInterval == "" && !o.HashByAddress {
 		return s.ID
 	}
-	return s.ID + ":" + shortHash(o.CheckInterval, strconv.FormatBool(o.H2C),
-		strconv.FormatBool(o.TLS), strconv.FormatBool(o.HTTP2), o.CAID, o.VerifyHost)
+	parts := []string{o.CheckInterval, strconv.FormatBool(o.H2C), strconv.FormatBool(o.TLS), strconv.FormatBool(o.HTTP2), o.CAID, o.VerifyHost}
+	if o.HashByAddress {
+		parts = append(parts, "hash")
+	}
+	return s.ID + ":" + shortHash(parts...)
 }
 
 // shortHash returns eight hexadecimal digits that identify the parts.

@@ -32,10 +32,8 @@ type Condition struct {
 	Expression bool
 }
 
-// Target is a backend that gets a share of a claim's requests, with a policy of its
-// own.
+// Target is a further backend of a claim. The Canary of the claim's policy says which
+// requests it gets; it has no policy of its own.
 type Target struct {
 	Backend Backend
-	// Weight is the share, relative to those of the other targets; 0 is none.
-	Weight int
 }

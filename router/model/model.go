@@ -13,6 +13,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -93,14 +94,28 @@ type Claim struct {
 
 	// Backend serves the claim's requests.
 	Backend Backend
-	// Split shares them out among further backends as well; it is empty for claims
-	// that have one target.
+	// Split are further backends, for requests that the Canary of the policy names; it
+	// is empty for claims that have one target.
 	Split []Target
 	// Checks is how many health checks an hour the route asks for, whatever it
 	// gets; one with a TLS handshake counts for several.
 	Checks int64
 	// Certificate is the route's own, or nil for the router's default.
 	Certificate *Certificate
+}
+
+// Backends returns the backends of the claim, its own one first.
+func (c *Claim) Backends() iter.Seq[*Backend] {
+	return func(yield func(*Backend) bool) {
+		if !yield(&c.Backend) {
+			return
+		}
+		for i := range c.Split {
+			if !yield(&c.Split[i].Backend) {
+				return
+			}
+		}
+	}
 }
 
 // ByAge compares claims by their right to a host: the older creation time first, then

@@ -52,6 +52,12 @@ type Policy struct {
 	RequestID RequestID
 	// CORS is nil where it is left to the pods.
 	CORS *CORS
+	// RetryAll tries requests of all methods again where the profile does on failures.
+	RetryAll bool
+	// Hash is what the balance KeyHash goes by, and nil with others.
+	Hash *HashKey
+	// Canary is nil where all requests go to the claim's own backend.
+	Canary *Canary
 	// Agent is nil where the policy agent is not asked.
 	Agent *Agent
 	// APIKeys is nil where no key is asked for.
@@ -166,6 +172,8 @@ const (
 	FieldPodHost
 	// FieldKeyFrom are the places of API keys, which plus signs separate.
 	FieldKeyFrom
+	FieldCanary
+	FieldHash
 	endOfFields
 )
 
@@ -199,6 +207,8 @@ var fields = [endOfFields]func(*Policy) string{
 		}
 		return p.APIKeys.record()
 	},
+	FieldCanary: canary,
+	FieldHash:   hashKey,
 }
 
 func retryAfter(p *Policy) string {
@@ -270,6 +280,9 @@ const (
 	FlagKeepID          = "o"
 	FlagReplaceID       = "p"
 	FlagResponseHeaders = "s"
+	FlagCanary          = "g"
+	FlagHash            = "j"
+	FlagRetryAll        = "A"
 )
 
 // separator ends each field of a record.
@@ -291,7 +304,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false

@@ -307,8 +307,10 @@ func (p *Pipeline) Owners() plan.Owners {
 // names returns the names that a claim brings to the wanted state.
 func (p *Pipeline) names(c *model.Claim) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !yield(c.Backend.Name()) {
-			return
+		for b := range c.Backends() {
+			if !yield(b.Name()) {
+				return
+			}
 		}
 		if c.Certificate != nil && (!yield(c.Certificate.ID) || !yield(plan.WithHTTP2(c.Certificate.ID))) {
 			return

@@ -165,3 +165,14 @@ func sniTable(host string, h *admit.Host) []match.Entry {
 	}
 	return []match.Entry{{Key: host, Value: h.Table.SNI}}
 }
+
+// useCA counts the backends that a CA verifies: the router's own verifies many.
+func (p *Pipeline) useCA(ca *model.CA, n int, scope *plan.Scope) {
+	p.caUses[ca.ID] += n
+	p.want.CAs[ca.ID] = ca.PEM
+	if p.caUses[ca.ID] == 0 {
+		delete(p.caUses, ca.ID)
+		delete(p.want.CAs, ca.ID)
+	}
+	scope.CAs[ca.ID] = struct{}{}
+}

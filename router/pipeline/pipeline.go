@@ -317,7 +317,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 // about their host and the same values of its keys, because they differ at most
 // in servers and values that belong to no key.
 func sameRight(a, b *model.Claim) bool {
-	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && len(a.Split)+len(b.Split) == 0 && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
+	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
@@ -337,12 +337,16 @@ func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 		return
 	}
 	for _, c := range r.served {
-		p.dropBackend(&c.Backend, scope)
+		for b := range c.Backends() {
+			p.dropBackend(b, scope)
+		}
 	}
 	before := len(r.served)
 	r.served = p.winners(r.result.Claims)
 	for _, c := range r.served {
-		p.addBackend(&c.Backend, scope)
+		for b := range c.Backends() {
+			p.addBackend(b, scope)
+		}
 	}
 	p.served += min(len(r.served), 1) - min(before, 1)
 	if r.result.UID == "" {
@@ -386,15 +390,4 @@ func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
 	if b.CA != nil {
 		p.useCA(b.CA, 1, scope)
 	}
-}
-
-// useCA counts the backends that a CA verifies: the router's own verifies many.
-func (p *Pipeline) useCA(ca *model.CA, n int, scope *plan.Scope) {
-	p.caUses[ca.ID] += n
-	p.want.CAs[ca.ID] = ca.PEM
-	if p.caUses[ca.ID] == 0 {
-		delete(p.caUses, ca.ID)
-		delete(p.want.CAs, ca.ID)
-	}
-	scope.CAs[ca.ID] = struct{}{}
 }

@@ -156,8 +156,28 @@ func (k *Saved) check() error {
 		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || c.Backend.Rule != c.Rule {
 			return errors.New("a claim that is not its own")
 		}
+		if !ownBranches(c) {
+			return errors.New("a claim with branches that are not its own")
+		}
 	}
 	return nil
+}
+
+// ownBranches reports whether the backends that a claim's record names are its own.
+func ownBranches(c *model.Claim) bool {
+	var named []model.Branch
+	if k := c.Backend.Policy().Canary; k != nil {
+		named = k.Branches
+	}
+	if len(named) != len(c.Split) {
+		return false
+	}
+	for i := range c.Split {
+		if b := &c.Split[i].Backend; b.Owner != c.Owner || b.Asks != nil || b.Name() != named[i].Backend {
+			return false
+		}
+	}
+	return true
 }
 
 // of reports whether a kept object can be a former version of an object as it is

@@ -65,12 +65,10 @@ var (
 const RedirectStatus = "fairlead.dev/redirect-status"
 
 var table = []Annotation{
-	{
-		Key: api.AnnotationBalance, Values: "roundrobin, leastconn, source or random", Terminations: all,
-		Default: "random with one weighted service (source for passthrough), else roundrobin",
-		Doc:     "How servers share the requests.",
-		set:     oneOf(func(s *Spec) *model.Balance { return &s.Balance }, model.RoundRobin, model.LeastConn, model.SourceHash, model.Random),
-	},
+	balanceRow,
+	hashByRow,
+	retriesRow,
+	retryOnRow,
 	{
 		Key: api.AnnotationDisableCookies, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "Turns the sticky cookie off.",
@@ -220,6 +218,7 @@ var table = []Annotation{
 		Doc: "Pages of these origins may read answers (CORS). The router answers preflights.",
 		set: setCORSOrigins, wrong: noOrigin,
 	},
+	canaryRow,
 	{
 		Key: AnnotationMaintenance, Group: GroupMaintenance, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "All requests get a page with 503 in place of an answer of a pod.",
@@ -235,18 +234,7 @@ var table = []Annotation{
 		Doc:      "Larger bodies of requests get 413, and those that do not say their length 411.",
 		protects: always, set: setMaxBody,
 	},
-	{
-		Key: "fairlead.dev/max-uri", Values: "bytes, from 16 to 1048576", Default: "no limit", Terminations: http,
-		Doc:      "Requests with a longer path and query get 414.",
-		protects: always, set: func(s *Spec, v string) error {
-			n, err := strconv.ParseUint(v, 10, 31)
-			if err != nil || n < minURI || n > maxSize {
-				return fmt.Errorf("must be a number of bytes from %d to %d", minURI, maxSize)
-			}
-			s.limits().URIBytes = int32(n)
-			return nil
-		},
-	},
+	maxURIRow,
 	{
 		Key: AnnotationLimit, Values: "rate such as 20/s, 100/m or 1000/h, and burst, such as 20/s burst 40", Default: "no limit; a burst as large as the rate", Terminations: http,
 		Doc:      "Requests of one client; more get 429 with Retry-After. Each router replica counts by itself.",

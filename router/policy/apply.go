@@ -18,6 +18,7 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
 		GroupAuthentication: "metadata.annotations",
 		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
+		GroupRetries: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupCanary: "metadata.annotations",
 		GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
@@ -72,6 +73,12 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 		out.Limits = from.Limits
 	case GroupTimeouts:
 		out.Timeouts = from.Timeouts
+	case GroupRetries:
+		out.Retries = from.Retries
+	case GroupLoadBalancing:
+		out.LoadBalancing = from.LoadBalancing
+	case GroupCanary:
+		out.Canary = from.Canary
 	case GroupMaintenance:
 		out.Maintenance = from.Maintenance
 	case GroupLog:
@@ -95,6 +102,8 @@ func (e *Effective) Passthrough() {
 			continue
 		case o.Group == GroupTimeouts:
 			parts = withoutPassthroughTimeouts(o.Source.Spec.Timeouts)
+		case o.Group == GroupLoadBalancing:
+			parts = withoutPassthroughBalance(o.Source.Spec.LoadBalancing)
 		case o.Group == GroupRedirects:
 			parts = withoutPassthroughRedirects(o.Source.Spec.Redirects)
 		}
@@ -116,7 +125,8 @@ func (s *Spec) Apply(e *Effective) {
 	}
 	s.applyEither(e)
 	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
-	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers
+	s.Groups.Retries, s.Groups.LoadBalancing = e.Spec.Retries, e.Spec.LoadBalancing
+	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers, s.Groups.Canary = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers, e.Spec.Canary
 	s.Sizes = nil
 	for _, l := range e.Limits {
 		s.Sizes = append(s.Sizes, l.Limits)

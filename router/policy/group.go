@@ -20,6 +20,9 @@ const (
 	GroupHeaders        Group = "headers"
 	GroupLimits         Group = "limits"
 	GroupTimeouts       Group = "timeouts"
+	GroupRetries        Group = "retries"
+	GroupLoadBalancing  Group = "loadBalancing"
+	GroupCanary         Group = "canary"
 	GroupMaintenance    Group = "maintenance"
 	GroupLog            Group = "log"
 )
@@ -49,6 +52,9 @@ var groups = []row{
 	{GroupHeaders, false, false, func(s *Source) bool { return s.Spec.Headers != nil }, func(e *Effective, s *Source) { e.Spec.Headers = s.Spec.Headers }},
 	{GroupLimits, true, false, func(s *Source) bool { return s.Spec.Limits != nil }, (*Effective).combineLimits},
 	{GroupTimeouts, false, false, func(s *Source) bool { return s.Spec.Timeouts != nil }, func(e *Effective, s *Source) { e.Spec.Timeouts = s.Spec.Timeouts }},
+	{GroupRetries, false, false, func(s *Source) bool { return s.Spec.Retries != nil }, func(e *Effective, s *Source) { e.Spec.Retries = s.Spec.Retries }},
+	{GroupLoadBalancing, false, false, func(s *Source) bool { return s.Spec.LoadBalancing != nil }, func(e *Effective, s *Source) { e.Spec.LoadBalancing = s.Spec.LoadBalancing }},
+	{GroupCanary, false, false, func(s *Source) bool { return s.Spec.Canary != nil }, func(e *Effective, s *Source) { e.Spec.Canary = s.Spec.Canary }},
 	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},
 	{GroupLog, false, false, func(s *Source) bool { return s.Spec.Log != nil }, func(e *Effective, s *Source) { e.Spec.Log = s.Spec.Log }},
 }

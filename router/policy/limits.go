@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -95,4 +96,18 @@ func (s *Spec) limits() *v1alpha1.Limits {
 		s.Groups.Limits = &v1alpha1.Limits{}
 	}
 	return s.Groups.Limits
+}
+
+// maxURIRow is the row of the annotation in the table.
+var maxURIRow = Annotation{
+	Key: "fairlead.dev/max-uri", Values: "bytes, from 16 to 1048576", Default: "no limit", Terminations: http,
+	Doc:      "Requests with a longer path and query get 414.",
+	protects: always, set: func(s *Spec, v string) error {
+		n, err := strconv.ParseUint(v, 10, 31)
+		if err != nil || n < minURI || n > maxSize {
+			return fmt.Errorf("must be a number of bytes from %d to %d", minURI, maxSize)
+		}
+		s.limits().URIBytes = int32(n)
+		return nil
+	},
 }

@@ -16,8 +16,6 @@ import (
 // Spec is what annotations ask for. The zero value of a field is the router's
 // default, unless its comment says otherwise.
 type Spec struct {
-	// Balance shares requests among servers.
-	Balance model.Balance
 	// DisableCookies turns the sticky cookie off; the others say what it looks
 	// like. CookieSameSite is never empty.
 	DisableCookies             bool
@@ -72,7 +70,7 @@ func (s *Spec) Compile(p *model.Policy) {
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
 		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p), compileTimeouts(g.Timeouts, p),
-		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p))
+		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p), compileRetries(g.Retries, p), compileLoadBalancing(g.LoadBalancing, p), compileCanary(g.Canary, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.
@@ -203,6 +201,11 @@ func (a *Annotation) ignored(why string) Problem {
 // annotation.
 func (a *Annotation) Applies(t model.Termination) bool {
 	return slices.Contains(a.Terminations, terminationName(t))
+}
+
+// Protects reports whether an annotation of ours can keep requests away.
+func Protects(key string) bool {
+	return slices.ContainsFunc(table, func(a Annotation) bool { return a.Key == key && a.protects != nil })
 }
 
 func terminationName(t model.Termination) string { return cmp.Or(string(t), "plain") }

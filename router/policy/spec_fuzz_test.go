@@ -22,6 +22,7 @@ func FuzzSpec(f *testing.F) {
 		`{"headers":{"request":{"set":[{"name":"X-A","value":"%[req.hdr(X)]X"}],"remove":["X"]},"response":{"add":[{"name":"X","value":"b"}]}}}`,
 		`{"limits":{"body":{"max":"10Mi"},"uriBytes":64,"headerBytes":-1,"requests":[{"name":"aX","requests":20,"per":"1s","burst":40,"key":{"type":"Header","name":"X"},"exempt":["X"]}],"concurrent":{"count":5,"key":{"type":"Address","ipv6Prefix":56}}}}`,
 		`{"maintenance":{"enabled":true,"exempt":["X"],"retryAfter":-5},"log":{"percent":101,"requestID":"X"}}`,
+		`{"canary":{"total":100,"services":[{"name":"X","weight":10,"when":[{"type":"Header","name":"X","match":"Regex","value":"^X"},{"type":"Query","name":"aX","value":"X","to":"X"}]}],"sticky":{"ttl":"X"}},"retries":{"attempts":3,"when":"X","nonIdempotent":true},"loadBalancing":{"algorithm":"Hash","hash":{"type":"Cookie","name":"X"}}}`,
 		`{"authentication":{"basic":{"secret":"X","realm":"X"},"external":{"service":{"name":"X","path":"/X"}},"jwt":{"issuers":[{"issuer":"X","secret":"X"}]}}}`,
 	} {
 		for _, odd := range []string{"", "a", `\n`, `\t`, `\r`, `\u0000`, `\f`, "|", "+", ":", "=", ";", "%", `\"`, "é", "~"} {

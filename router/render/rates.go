@@ -204,6 +204,7 @@ func (r *rules) tell() {
 	seconds := fmt.Sprintf(",add(%d),div(%d)", perSecond-1, perSecond)
 	r.add("set-var(txn.rate_told) var(txn.rate_refused) if %s", rateRefused)
 	r.add("set-var(txn.rate_form) %s if %s", told(model.RateForm), rateTold)
+	r.add("set-var(txn.after) bool(true) if %s", rateTold)
 	r.add("set-var(txn.rate_requests) var(txn.rate_left),div(%d) if %s", model.RateWeight, rateTold)
 	r.add("set-var(txn.rate_requests) int(0) if %[1]s %[2]s || %[1]s { var(txn.rate_left) -m int lt 0 }", rateTold, rateRefused)
 	r.add("set-var(txn.rate_reset) var(txn.rate_wait)%s if %s", seconds, rateRefused)
@@ -226,8 +227,8 @@ func (r *rules) refuse() {
 	r.add("deny deny_status 503 if { var(txn.rates) -m found } !%s !{ var(txn.rate_exempt) -m found }", rateTold)
 }
 
-// rateResponseRules tell clients of the limit. They come before corsResponseRules: the
-// first rule is for both.
+// rateResponseRules tell clients of the limit. They come after canaryResponseRules, of
+// which the first one is for these, too.
 func rateResponseRules() []string {
 	const draft, legacy = "{ var(txn.rate_form) -m str " + model.FormDraft + " }", "{ var(txn.rate_form) -m str " + model.FormLegacy + " }"
 	const left, reset = "%[var(txn.rate_requests)]", "%[var(txn.rate_reset)]"
@@ -235,7 +236,6 @@ func rateResponseRules() []string {
 		return fmt.Sprintf("http-after-response set-header %s %s if %s", name, value, condition)
 	}
 	return []string{
-		"http-after-response allow if !{ var(txn.rate_form) -m found } !{ var(txn.cors_route) -m found }",
 		set("RateLimit-Policy", fmt.Sprintf(`"\"%%[%s]\";q=%%[%s];w=%%[%s]"`, told(model.RateName), told(model.RateQuota), told(model.RateWindow)), draft),
 		set("RateLimit", fmt.Sprintf(`"\"%%[%s]\";r=%s;t=%s"`, told(model.RateName), left, reset), draft),
 		set("X-RateLimit-Limit", fmt.Sprintf("%%[%s]", told(model.RateQuota)), legacy),

@@ -146,6 +146,9 @@ func ServerWords(s *plan.Server, l Layout, caps plan.Capabilities) []string {
 	if o.H2C {
 		add("proto", "h2")
 	}
+	if o.HashByAddress {
+		add("hash-key", "addr-port")
+	}
 	if o.TLS {
 		add(tlsWords(o, l, caps)...)
 	}

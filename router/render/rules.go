@@ -69,7 +69,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	if tls {
 		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
 	}
-	return append(rules, headerActionRules(l, caps)...)
+	return slices.Concat(rules, headerActionRules(l, caps), trafficRules(caps))
 }
 
 // guardRules look the path up once more, as pods may read it, on hosts where some

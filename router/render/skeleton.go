@@ -73,7 +73,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
-		l.LuaFile():                             string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua),
+		l.LuaFile():                             string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.HashLua),
 	}
 	for path, text := range map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,
@@ -150,7 +150,9 @@ type templateData struct {
 type profile struct {
 	Name, Balance, Tunnel string
 	Cookie                bool
+	Retries               int
 	Options               []string
+	Rules                 []string
 }
 
 func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData {
@@ -169,7 +171,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		ResponseRules: responseRules(s, caps), AfterRules: slices.Concat(rateResponseRules(), corsResponseRules()),
+		ResponseRules: responseRules(s, caps), AfterRules: slices.Concat(canaryResponseRules(), rateResponseRules(), corsResponseRules()),
 		NotFound:  notFoundRule(s, l),
 		Redirects: match.RedirectStatuses,
 	}
@@ -195,7 +197,7 @@ func closesIdle(s Settings, caps plan.Capabilities) bool {
 }
 
 func (d *templateData) addProfile(p model.Profile, s Settings) {
-	r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: milliseconds(p.Tunnel)}
+	r := profile{Name: p.Name(), Balance: string(p.Balance), Cookie: p.Cookie, Tunnel: milliseconds(p.Tunnel), Retries: p.Retry.Attempts()}
 	if p.TCP {
 		if p.Tunnel == 0 {
 			r.Tunnel = d.Tunnel
@@ -206,9 +208,15 @@ func (d *templateData) addProfile(p model.Profile, s Settings) {
 	if p.AdjustCase && len(s.HTTP.CaseAdjustments) > 0 {
 		r.Options = append(r.Options, "option h1-case-adjust-bogus-server")
 	}
-	if p.Balance == model.SourceHash {
+	if p.Balance == model.KeyHash {
+		r.Balance = "hash var(txn.hash_key)"
+	}
+	if p.Balance == model.SourceHash || p.Balance == model.KeyHash {
 		// The map-based hash refuses servers that come and go.
 		r.Options = append(r.Options, "hash-type consistent")
+	}
+	if p.Retry.OnFailure() {
+		r.Options, r.Rules = append(r.Options, retryOn), []string{retryRule}
 	}
 	d.HTTPProfiles = append(d.HTTPProfiles, r)
 }

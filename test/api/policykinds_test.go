@@ -39,6 +39,7 @@ func TestPolicyRules(t *testing.T) {
 		return "  limits: {requests: [{name: a, requests: 10, " + text + "}]}"
 	}
 	redirect := func(to string) string { return "  redirects: {rules: [{to: {" + to + "}}]}" }
+	canary := func(text string) string { return "  canary: {services: [{name: a, " + text + "}]}" }
 	target := func(text string) string { return "  targetRefs: [{" + text + "}]" }
 	list := func(n int) string {
 		items := make([]string, n)
@@ -73,6 +74,16 @@ func TestPolicyRules(t *testing.T) {
 		{"path or prefix", redirect("path: /x"), redirect("path: /x, prefix: /y"), "set path or prefix, not both"},
 		{"text of a redirect", redirect("url: /a%20b"), redirect(`url: "/a\nb"`), "spec.redirects.rules[0].to.url"},
 		{"code of a redirect", "  redirects: {https: {code: 308}}", "  redirects: {https: {code: 300}}", "spec.redirects.https.code"},
+		{"weights of a canary", canary("weight: 100"), canary("weight: 101"), "weights must not add up to more than total"},
+		{"total of a canary", "  canary: {total: 1000, services: [{name: a, weight: 600}, {name: b, weight: 400}]}", "  canary: {total: 1000, services: [{name: a, weight: 600}, {name: b, weight: 401}]}", "weights must not add up to more than total"},
+		{"services of a canary", "  canary: {services: [{name: a}, {name: b}]}", "  canary: {services: [{name: a}, {name: a}]}", "spec.canary.services"},
+		{"value of a canary", canary("when: [{type: Cookie, name: a, value: b}]"), canary("when: [{type: Cookie, name: a}]"), "value is for Exact, Prefix and Regex"},
+		{"no value of a canary", canary("when: [{type: Query, name: a, match: Present}]"), canary("when: [{type: Query, name: a, match: Present, value: b}]"), "value is for Exact, Prefix and Regex"},
+		{"name of a canary's header", canary("when: [{type: Header, name: X-A, match: Regex, value: '^v[0-9]+$'}]"), canary("when: [{type: Header, name: 'X A', value: b}]"), "spec.canary.services[0].when[0].name"},
+		{"time of a canary", "  canary: {services: [{name: a}], sticky: {ttl: 576h}}", "  canary: {services: [{name: a}], sticky: {ttl: 577h}}", "must be at most 576h"},
+		{"hash", "  loadBalancing: {algorithm: Hash, hash: {type: Path}}", "  loadBalancing: {algorithm: Random, hash: {type: Path}}", "hash is for the algorithm Hash"},
+		{"hash of nothing", "  loadBalancing: {algorithm: RoundRobin}", "  loadBalancing: {algorithm: Hash}", "hash is for the algorithm Hash"},
+		{"name of a hash", "  loadBalancing: {algorithm: Hash, hash: {type: Header, name: X-A}}", "  loadBalancing: {algorithm: Hash, hash: {type: Header}}", "name is for Header, Cookie and Query"},
 		{"host of a rewrite", "  rewrite: {host: inner.example.com, full: '/a%20b'}", "  rewrite: {host: 'inner.example.com:80'}", "spec.rewrite.host"},
 		{"path of a rewrite", "  rewrite: {prefix: /}", "  rewrite: {prefix: '/a|b'}", "spec.rewrite.prefix"},
 		{"prefix or full", "  rewrite: {full: /a}", "  rewrite: {full: /a, prefix: /b}", "set prefix or full, not both"},

@@ -3,6 +3,7 @@ package cases
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -153,7 +154,27 @@ func decide(want *plan.State, r *request) decision {
 	}
 	d := match.Decide(want.Tables(), asked)
 	name := plan.TargetBackend(d.Value)
-	return decision{d.Value, name, want.Backends[name], d.Certificate}
+	return decision{d.Value, name, withBranches(want, name, d.Value), d.Certificate}
+}
+
+// withBranches returns a backend with the servers of its canary's branches, any of which
+// may answer. Which one does is the case's to say.
+func withBranches(want *plan.State, name, target string) *plan.Backend {
+	own := want.Backends[name]
+	_, record, _ := strings.Cut(target, "|")
+	branches, _, _ := strings.Cut(model.RecordField(record, model.FieldCanary), ";")
+	if own == nil || branches == "" {
+		return own
+	}
+	all := &plan.Backend{Profile: own.Profile, Servers: maps.Clone(own.Servers)}
+	for text := range strings.SplitSeq(branches, "+") {
+		branch, _, _ := strings.Cut(text, "*")
+		if want.Backends[branch] == nil {
+			panic("the record names " + branch + ", which is not wanted")
+		}
+		maps.Copy(all.Servers, want.Backends[branch].Servers)
+	}
+	return all
 }
 
 // podName returns the name of the pod at an address, by the servers of the
@@ -222,8 +243,9 @@ func (d decision) agrees(e *expectation, r response) error {
 	return nil
 }
 
-// ownStatuses are what the router answers by a route's policy, and 504.
-var ownStatuses = []int{302, 401, 403, 411, 413, 414, 429, 431, 504}
+// ownStatuses are what the router answers by a route's policy, and what comes of pods
+// that fail.
+var ownStatuses = []int{302, 401, 403, 411, 413, 414, 429, 431, 500, 502, 504}
 
 // pure checks a line against the decision alone.
 func (d decision) pure(e *expectation) error {

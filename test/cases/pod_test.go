@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,9 +41,10 @@ type answer struct {
 type fleet struct {
 	mu      sync.Mutex
 	running map[netip.AddrPort]struct{}
+	failed  map[string]int
 }
 
-var pods = &fleet{running: map[netip.AddrPort]struct{}{}}
+var pods = &fleet{running: map[netip.AddrPort]struct{}{}, failed: map[string]int{}}
 
 // ensure starts the pods that a slice names.
 func (f *fleet) ensure(t testing.TB, s *discoveryv1.EndpointSlice) {
@@ -106,6 +108,9 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 			authorize(w, r)
 			return
 		}
+		if f.fails(w, r) {
+			return
+		}
 		if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
 			select {
 			case <-time.After(d):
@@ -135,6 +140,34 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 		return
 	}
 	go func() { _ = server.Serve(l) }()
+}
+
+// fails answers the first requests with a name with a failure: the parameters are name,
+// times and fail, which is a status or "close". What follows is told how often the
+// request came before.
+func (f *fleet) fails(w http.ResponseWriter, r *http.Request) bool {
+	q := r.URL.Query()
+	fail := q.Get("fail")
+	if fail == "" {
+		return false
+	}
+	f.mu.Lock()
+	key := r.Header.Get("X-Forwarded-Port") + " " + q.Get("name")
+	f.failed[key]++
+	n := f.failed[key]
+	f.mu.Unlock()
+	w.Header().Set("X-Tries", strconv.Itoa(n))
+	times, _ := strconv.Atoi(q.Get("times"))
+	status, err := strconv.Atoi(fail)
+	switch {
+	case n > times:
+		return false
+	case err == nil:
+		w.WriteHeader(status)
+	default:
+		panic(http.ErrAbortHandler)
+	}
+	return true
 }
 
 // authPath is where every pod is an auth server.

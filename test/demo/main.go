@@ -136,6 +136,7 @@ func (d *demo) acts() []act {
 		{"An Ingress with TLS", false, d.ingress},
 		{"A host that no Route claims", false, d.unknownHost},
 		{"A new Route goes live", false, d.newRoute},
+		{"A canary by header goes live", false, d.canary},
 		{"A login: an auth server decides", false, d.login},
 		{"A rate limit goes live", false, d.rateLimit},
 		{"A misspelt protective annotation closes its path", false, d.misspelt},

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/explain/manifest"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // TestExamples decodes every example strictly and lets the router's pipeline
@@ -90,7 +91,12 @@ func addServices(o *explain.Objects, r *routev1.Route) {
 	if r.Spec.Port != nil {
 		port = r.Spec.Port.TargetPort.String()
 	}
-	for _, to := range append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...) {
+	all := append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...)
+	if words := strings.Fields(r.Annotations[policy.AnnotationCanary]); len(words) > 0 {
+		name, _, _ := strings.Cut(words[0], ":")
+		all = append(all, routev1.RouteTargetReference{Name: name})
+	}
+	for _, to := range all {
 		key := model.Object{Kind: door.KindService, Namespace: r.Namespace, Name: to.Name}
 		if o.Services[key] != nil {
 			continue

@@ -33,6 +33,15 @@ type PolicySpec struct {
 	// timeouts bound how long the router waits for clients and pods.
 	// +optional
 	Timeouts *Timeouts `json:"timeouts,omitempty"`
+	// retries say how often a request is tried again.
+	// +optional
+	Retries *Retries `json:"retries,omitempty"`
+	// loadBalancing says how pods share requests.
+	// +optional
+	LoadBalancing *LoadBalancing `json:"loadBalancing,omitempty"`
+	// canary sends some requests to other Services.
+	// +optional
+	Canary *Canary `json:"canary,omitempty"`
 	// maintenance answers all requests with a page in place of the pods.
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`

@@ -82,6 +82,9 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if in.ClosedHosts, err = r.closedHosts(ctx, i); err != nil {
 		return reconcile.Result{}, err
 	}
+	if in.Relatives, err = r.relatives(ctx, i); err != nil {
+		return reconcile.Result{}, err
+	}
 	unwatched, wait, err := r.gather(ctx, &in)
 	if err != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, err
@@ -205,7 +208,7 @@ func (r *reconciler) class(ctx context.Context, i *networkingv1.Ingress) (*netwo
 // budget of the namespace is used up.
 func (r *reconciler) gather(ctx context.Context, in *ingress.Input) (unwatched bool, wait time.Duration, err error) {
 	in.Services = map[string]*corev1.Service{}
-	for _, name := range ingress.ServiceNames(in.Ingress) {
+	for _, name := range ingress.ServicesOf(in) {
 		if err := readInto(ctx, r.client, in.Services, in.Ingress.Namespace, name, &corev1.Service{}); err != nil {
 			return false, 0, err
 		}

@@ -42,6 +42,7 @@ const (
 	indexOwner   = "fairlead.ingressOwner"
 	indexHost    = "fairlead.host"
 	indexCloses  = "fairlead.closedHost"
+	indexCanary  = "fairlead.canaryHost"
 )
 
 const (
@@ -124,7 +125,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&routev1.Route{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
-		Watches(&corev1.Service{}, r.byIndex(indexService), builder.WithPredicates(portsMatter())).
+		Watches(&networkingv1.Ingress{}, handler.EnqueueRequestsFromMapFunc(r.relativesOf), builder.WithPredicates(contentMatters())).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(portsMatter())).
 		WatchesMetadata(&corev1.Secret{}, r.byIndex(indexSecret)).
 		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.list(ctx, client.MatchingFields{indexClass: o.GetName()})
@@ -144,7 +146,13 @@ func addIndexes(mgr ctrl.Manager, limits ingress.Limits) error {
 		indexSecret:  func(i *networkingv1.Ingress) []string { return ingress.SecretNames(i, limits) },
 		indexClass:   func(i *networkingv1.Ingress) []string { return []string{ingress.ClassOf(i)} },
 		indexHost:    ingress.Hosts,
-		indexCloses:  func(i *networkingv1.Ingress) []string { return ingress.ClosedHosts(i, limits) },
+		indexCanary: func(i *networkingv1.Ingress) []string {
+			if ingress.IsCanary(i) {
+				return ingress.Hosts(i)
+			}
+			return nil
+		},
+		indexCloses: func(i *networkingv1.Ingress) []string { return ingress.ClosedHosts(i, limits) },
 	} {
 		if err := indexer.IndexField(context.Background(), &networkingv1.Ingress{}, name, func(o client.Object) []string {
 			if i, ok := o.(*networkingv1.Ingress); ok {

@@ -46,9 +46,12 @@ func meaningful(annotations map[string]string) map[string]string {
 }
 
 // routeAnnotations are the annotations of the Ingress that mean something, what
-// says which Route it is, and the list of them.
-func (c *conversion) routeAnnotations(key hostPath) map[string]string {
+// says which Route it is, what its canary gets, and the list of them.
+func (c *conversion) routeAnnotations(key hostPath, canary string) map[string]string {
 	annotations := meaningful(c.in.Ingress.Annotations)
+	if _, own := annotations[policy.AnnotationCanary]; !own && canary != "" {
+		annotations[policy.AnnotationCanary] = canary
+	}
 	switch {
 	case key.exact:
 		annotations[api.AnnotationPathType] = "Exact"

@@ -44,6 +44,9 @@ type Input struct {
 	// ClosedHosts are hosts that other Ingresses of the namespace close, with
 	// the names of those.
 	ClosedHosts map[string]string
+	// Relatives are other Ingresses of the namespace that have hosts in common with this
+	// one: the canaries, and for a canary all of them.
+	Relatives []*networkingv1.Ingress
 	// Limits are those of this Ingress; the default is DefaultLimits.
 	Limits Limits
 	// Verdicts say what is wrong with the pairs in Secrets, whose content need not
@@ -64,9 +67,11 @@ type Output struct {
 // Convert returns the Routes of an Ingress and what is wrong with it.
 func Convert(in Input) Output {
 	c := newConversion(in)
-	if !c.carryVendorAnnotations() {
-		return Output{Findings: c.findings}
+	if IsCanary(in.Ingress) {
+		return c.convertCanary()
 	}
+	c.branches = c.canaries()
+	c.carryVendorAnnotations()
 	in = c.in
 	c.checkCertificates()
 	c.only, c.copies = c.controller(), Copies(in.Ingress)
@@ -128,6 +133,8 @@ type conversion struct {
 	groupBytes int
 	// closedService are Services that annotations of their own protect.
 	closedService map[string]bool
+	// branches are what canaries get, by the field of the path.
+	branches map[string]string
 	// insecure is what plain HTTP gets by the word of another controller's
 	// annotation, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType
@@ -295,7 +302,7 @@ func (c *conversion) route(backendField string, key hostPath, backend *networkin
 		Namespace:       ingress.Namespace,
 		Name:            c.routeName(key),
 		Labels:          maps.Clone(ingress.Labels),
-		Annotations:     c.routeAnnotations(key),
+		Annotations:     c.routeAnnotations(key, c.branches[strings.TrimSuffix(backendField, ".backend.service")]),
 		OwnerReferences: ownedBy(ingress),
 	}}
 	live := c.in.Routes[r.Name]

@@ -23,15 +23,10 @@ const (
 	prefixHAProxy2 = "haproxy-ingress.github.io/"
 )
 
-// annotationCanary makes an Ingress the second one for paths of another, which
-// it must not take from that one.
-const annotationCanary = prefixNginx + "canary"
-
 // What findings about protection say happens now.
 const (
 	effectClosed = "all paths of the Ingress answer 503, with passthrough by closing the connection; remove the annotation to serve them without"
 	effectHost   = "all paths of its hosts answer 503, with passthrough by closing the connection, those of other Ingresses of the namespace too; remove the annotation to serve them without"
-	effectCanary = "nothing of the Ingress is served, its paths are those of the Ingress whose canary it is"
 )
 
 // vendorAnnotation is what becomes of an annotation of another controller.
@@ -113,16 +108,11 @@ func (c *carried) set(key, value string, better func(value, than string) bool) {
 
 // carryVendorAnnotations replaces the annotations of other controllers by ours, where there is
 // a word for them and the Ingress does not say otherwise itself. It closes the
-// Ingress if it must not be served without what they protect, and reports false
-// if it has no paths of its own.
-func (c *conversion) carryVendorAnnotations() bool {
+// Ingress if it must not be served without what they protect.
+func (c *conversion) carryVendorAnnotations() {
 	original := c.in.Ingress
 	into := &carried{annotations: map[string]string{}, ingress: original.DeepCopy()}
-	canary := enabled(original.Annotations[annotationCanary])
 	c.effect = effectClosed
-	if canary {
-		c.effect = effectCanary
-	}
 	for _, key := range slices.Sorted(maps.Keys(original.Annotations)) {
 		if f, ok := vendorAnnotationOf(key); ok {
 			c.carry(key, original.Annotations[key], f, into)
@@ -140,10 +130,7 @@ func (c *conversion) carryVendorAnnotations() bool {
 	if _, set := original.Annotations[api.AnnotationIngressPolicy]; set {
 		c.protect("metadata.annotations["+api.AnnotationIngressPolicy+"]", "only the operator writes it, into Routes; write a RoutePolicy in its place", false)
 	}
-	if !canary {
-		c.checkSize()
-	}
-	return !canary
+	c.checkSize()
 }
 
 // together judges what annotations mean only together.

@@ -47,7 +47,7 @@ func nginxTable() map[string]vendorAnnotation {
 			carry:   oneOf(api.AnnotationCookieSameSite, map[string]string{"None": "None", "Lax": "Lax", "Strict": "Strict"}),
 			becomes: "`cookie-same-site`",
 		},
-		"canary":                {instead: "a Route shares its traffic by alternateBackends and weights", protects: enabled},
+		"canary":                {carry: isCanary, protects: enabled, becomes: "`fairlead.dev/canary` of the Routes with the same paths", differs: "alone, its paths answer 503"},
 		"configuration-snippet": {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always},
 		"server-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
 		"stream-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
@@ -64,13 +64,15 @@ func nginxTable() map[string]vendorAnnotation {
 	add(t, vendorAnnotation{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
 	add(t, vendorAnnotation{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
 		session-cookie-expires session-cookie-conditional-samesite-none session-cookie-partitioned`)
-	add(t, vendorAnnotation{instead: insteadRoute}, "canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
+	add(t, vendorAnnotation{carry: ofCanary, becomes: "a part of `fairlead.dev/canary`"},
+		"canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
 	add(t, vendorAnnotation{instead: "the router writes Connection itself"}, "connection-proxy-header")
 	add(t, vendorAnnotation{instead: "cookies and Location of the pods are not rewritten; let the application write them"}, "proxy-cookie-domain proxy-cookie-path proxy-redirect-from proxy-redirect-to")
 	add(t, vendorAnnotation{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
 	add(t, vendorAnnotation{instead: insteadController}, `ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
 		custom-http-errors disable-proxy-intercept-errors proxy-http-version`)
-	add(t, vendorAnnotation{instead: "use " + api.AnnotationBalance}, "upstream-hash-by upstream-hash-by-subset upstream-hash-by-subset-size")
+	add(t, vendorAnnotation{carry: hashBy, becomes: "`fairlead.dev/hash-by`", differs: "one of $request_uri, $uri, $host, $remote_addr, $http_…, $cookie_…, $arg_…"}, "upstream-hash-by")
+	add(t, vendorAnnotation{instead: "all pods share requests"}, "upstream-hash-by-subset upstream-hash-by-subset-size")
 	add(t, vendorAnnotation{instead: "bandwidth is not limited"}, "limit-rate limit-rate-after")
 	add(t, vendorAnnotation{instead: "requests are not traced"}, "enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span")
 	add(t, vendorAnnotation{instead: "a request goes to one pod; HAProxy tries a connection again at another one"}, "proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout")

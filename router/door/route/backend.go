@@ -55,6 +55,8 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 			checked += counts[i]
 		}
 	}
+	branches := b.branches(&spec, &rules)
+	checked += checkedIn(branches)
 	if total == 0 && !Closed(b.route) {
 		b.find(api.SeverityInfo, "spec.to", api.ReasonNoEndpoints, "no endpoint is ready", effect503)
 	}
@@ -72,8 +74,13 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 			c.Backend.Servers = append(c.Backend.Servers, b.server(c, &spec, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.Idle))
 		}
 	}
-	slices.SortFunc(c.Backend.Servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
+	sortServers(c.Backend.Servers)
+	b.split(c, &spec, rules.Canary, branches)
 	return true
+}
+
+func sortServers(servers []model.Server) {
+	slices.SortFunc(servers, func(x, y model.Server) int { return strings.Compare(x.ID, y.ID) })
 }
 
 // Closed reports whether a route keeps its host and path while no pod may get
@@ -83,7 +90,10 @@ func Closed(r *routev1.Route) bool {
 }
 
 func profile(spec *policy.Spec, usual model.Balance, tcp, several bool) model.Profile {
-	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance, usual, tcp, several), Cookie: !tcp && !spec.DisableCookies, AdjustCase: !tcp && spec.AdjustCase}
+	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance(tcp), usual, tcp, several), Cookie: !tcp && !spec.DisableCookies, AdjustCase: !tcp && spec.AdjustCase}
+	if !tcp {
+		p.Retry = spec.Retry()
+	}
 	if tcp {
 		// Without a wish it is the router's default, the zero class.
 		p.Tunnel = model.TunnelClass(spec.PassthroughIdle())
@@ -112,6 +122,7 @@ func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, 
 	if c.Backend.Profile.Cookie {
 		s.Options.Cookie = backend.MD5(e.ID)
 	}
+	s.Options.HashByAddress = c.Backend.Profile.Balance == model.KeyHash
 	if check {
 		s.Options.CheckInterval = checkInterval(spec.CheckInterval)
 	}

@@ -24,7 +24,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	if c.Termination == model.Passthrough {
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged, p.Timeouts = 0, model.Sizes{}, nil, nil, nil, 0, model.Timeouts{}
 		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
-		p.Rates, p.Concurrents = nil, nil
+		p.Rates, p.Concurrents, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, false
 		return p, true
 	}
 	p.Agent, p.APIKeys = b.agent, b.keys

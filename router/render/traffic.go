@@ -1,0 +1,42 @@
+package render
+
+import (
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// trafficRules find the value that leads a request to a pod, and may lead it to another
+// backend of its route. They are the last ones, so all that the route asks for has been done to the request by then, whichever
+// backend it reaches.
+func trafficRules(caps plan.Capabilities) []string {
+	if !caps.Lua {
+		return nil
+	}
+	return []string{
+		"http-request set-var(txn.hash) " + rest(model.FieldHash) + " if " + asks(model.FlagHash),
+		"http-request lua.fairlead_hash_key if { var(txn.hash) -m found }",
+		"http-request set-var(txn.canary) " + rest(model.FieldCanary) + " if " + asks(model.FlagCanary),
+		"http-request lua.fairlead_canary if { var(txn.canary) -m found }",
+	}
+}
+
+// answered is true for requests whose answers get headers from one of the parts that
+// follow: most answers are done after this one look.
+const answered = "{ var(txn.after) -m found }"
+
+// canaryResponseRules tell clients where they are to stay. They come first of those for
+// all answers.
+func canaryResponseRules() []string {
+	return []string{
+		"http-after-response allow if !" + answered,
+		"http-after-response add-header Set-Cookie %[var(txn.branch_cookie)] if { var(txn.branch_cookie) -m found }",
+	}
+}
+
+// retryOn is when requests are tried again where more than a missing connection counts.
+// A pod may have begun with such a request, so retryRule leaves those of other
+// methods alone that would not mean the same twice (RFC 9110, section 9.2.2).
+const (
+	retryOn   = "retry-on conn-failure empty-response response-timeout 502 503 504"
+	retryRule = "http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE TRACE } !{ var(txn.policy),field(1,|) -m sub " + model.FlagRetryAll + " }"
+)
