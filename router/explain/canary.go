@@ -85,34 +85,37 @@ func conditionText(r *model.CanaryRule) string {
 func (r *Request) value(source model.CanarySource, name string) (value string, has bool) {
 	switch source {
 	case model.CanaryHeader:
-		for _, h := range r.Headers {
-			if strings.EqualFold(h.Name, name) {
-				value, has = h.Value, true
-			}
+		if all := r.named(name); len(all) > 0 {
+			return all[len(all)-1], true
 		}
-		if !has && strings.EqualFold(name, "Host") {
-			return r.Host, true
-		}
+		return r.Host, strings.EqualFold(name, "Host")
 	case model.CanaryCookie:
-		for _, h := range r.Headers {
-			if !strings.EqualFold(h.Name, "Cookie") {
-				continue
-			}
-			for pair := range strings.SplitSeq(h.Value, ";") {
-				if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k == name {
-					return v, true
-				}
-			}
-		}
+		return firstPair(strings.Join(r.named("Cookie"), ";"), ";", name)
 	case model.CanaryQuery:
-		for pair := range strings.SplitSeq(strings.TrimPrefix(r.Query, "?"), "&") {
-			if k, v, ok := strings.Cut(pair, "="); ok && k == name {
-				if text, err := url.PathUnescape(v); err == nil {
-					v = text
-				}
-				return v, true
-			}
+		value, has = firstPair(strings.TrimPrefix(r.Query, "?"), "&", name)
+		if text, err := url.PathUnescape(value); err == nil {
+			value = text
 		}
 	}
 	return value, has
+}
+
+// named returns the values of the headers of a name.
+func (r *Request) named(name string) (values []string) {
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, name) {
+			values = append(values, h.Value)
+		}
+	}
+	return values
+}
+
+// firstPair returns the value of the first "name=value" of a list.
+func firstPair(list, separator, name string) (value string, has bool) {
+	for pair := range strings.SplitSeq(list, separator) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
 }

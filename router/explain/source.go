@@ -168,14 +168,12 @@ func (s *Snapshot) ingressInput(key model.Object, i *networkingv1.Ingress) ingre
 			in.Secrets[k.Name] = secret
 		}
 	}
+	in.Relatives = s.relatives(key, i)
 	in.ClosedHosts = map[string]string{}
 	for k, other := range s.objects.Ingresses {
 		if k.Namespace == key.Namespace && k.Name != key.Name {
 			for _, host := range ingress.ClosedHosts(other, ingress.Limits{}) {
 				in.ClosedHosts[host] = k.Name
-			}
-			if ingress.IsCanary(i) || ingress.IsCanary(other) {
-				in.Relatives = append(in.Relatives, other)
 			}
 		}
 	}
@@ -185,6 +183,16 @@ func (s *Snapshot) ingressInput(key model.Object, i *networkingv1.Ingress) ingre
 		}
 	}
 	return in
+}
+
+// relatives are the canaries beside an Ingress, and for a canary all other Ingresses.
+func (s *Snapshot) relatives(key model.Object, i *networkingv1.Ingress) (out []*networkingv1.Ingress) {
+	for k, other := range s.objects.Ingresses {
+		if k.Namespace == key.Namespace && k.Name != key.Name && (ingress.IsCanary(i) || ingress.IsCanary(other)) {
+			out = append(out, other)
+		}
+	}
+	return out
 }
 
 // withoutUnknown drops findings that only say that something is not known.

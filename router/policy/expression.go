@@ -40,15 +40,14 @@ func Expression(text string) (string, error) {
 
 // anchored reports whether an expression is tried at the beginning of a value only.
 func anchored(e *syntax.Regexp) bool {
-	switch {
-	case e.Op == syntax.OpBeginText || e.Op == syntax.OpBeginLine:
-		return true
-	case e.Op == syntax.OpStar:
-		return e.Sub[0].Op == syntax.OpAnyChar || e.Sub[0].Op == syntax.OpAnyCharNotNL
-	case e.Op == syntax.OpConcat || e.Op == syntax.OpCapture:
-		return len(e.Sub) > 0 && anchored(e.Sub[0])
+	first := e
+	for (first.Op == syntax.OpConcat || first.Op == syntax.OpCapture) && len(first.Sub) > 0 {
+		first = first.Sub[0]
 	}
-	return false
+	if first.Op == syntax.OpStar {
+		return first.Sub[0].Op == syntax.OpAnyChar || first.Sub[0].Op == syntax.OpAnyCharNotNL
+	}
+	return first.Op == syntax.OpBeginText || first.Op == syntax.OpBeginLine
 }
 
 type expression struct{ repetitions int }

@@ -11,7 +11,7 @@ func TestHashBy(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
 		"$request_uri": "uri", "$uri": "path", "${host}": "host", "$remote_addr": "address", "$http_x_user_id": "header:x-user-id",
-		"$cookie_sid": "cookie:sid", "$arg_id": "query:id", " $binary_remote_addr ": "address",
+		"$cookie_sid": "cookie:sid", "$arg_id": "query:id", "$binary_remote_addr": "address",
 		"$request_uri$host": "", "$scheme": "", "user": "", "$http_": "", "": "", "$ssl_client_s_dn": "",
 	} {
 		out := Convert(Input{Ingress: at("web", "shop.test", "/", "web", prefixNginx+"upstream-hash-by", value), Services: canaryServices()})
