@@ -3,28 +3,13 @@
 --   hNAME  a header      qNAME  a parameter of the URL
 -- NAME is in hexadecimal. A key becomes txn.api_key if the request has exactly one.
 do
-  local known, kept, maxKept = {}, 0, 64 * 1024
-
-  local function places(text)
-    local list = known[text]
-    if list then
-      return list
-    end
-    list = {}
+  local places = remember(64 * 1024, function(text)
+    local list = {}
     for item in string.gmatch(text, "[^+]+") do
-      list[#list + 1] = {
-        query = string.sub(item, 1, 1) == "q",
-        name = string.gsub(string.sub(item, 2), "%x%x", function(digits)
-          return string.char(tonumber(digits, 16))
-        end),
-      }
+      list[#list + 1] = { query = string.sub(item, 1, 1) == "q", name = unhex(string.sub(item, 2)) }
     end
-    if kept + #text > maxKept then -- texts of routes that are long gone, or too many
-      known, kept = {}, 0
-    end
-    known[text], kept = list, kept + #text
     return list
-  end
+  end)
 
   local function decode(text)
     text = string.gsub(text, "+", " ")

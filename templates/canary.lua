@@ -6,16 +6,9 @@
 -- value in hexadecimal. The first rule that is met decides, then the cookie, then
 -- chance. Whatever goes wrong leaves the request to the route's own backend, which
 -- txn.backend holds.
-local known, kept, maxKept = {}, 0, 256 * 1024
 local maxRegexBytes = 128
 
-local function decode(digits)
-  return (string.gsub(digits, "%x%x", function(byte)
-    return string.char(tonumber(byte, 16))
-  end))
-end
-
-local function parse(text)
+local canaryOf = remember(256 * 1024, function(text)
   local branches, total, cookie, rules = string.match(text, "^([^;]*);(%d+);([^;]*);(.*)$")
   local canary = { branches = {}, held = { ["0"] = 0 }, rules = {}, weights = 0, total = tonumber(total) }
   for name, weight, id in string.gmatch(branches, "([^*+]+)%*(%d+)%*(%x+)") do
@@ -30,7 +23,7 @@ local function parse(text)
     canary.attributes = "; path=/; HttpOnly; SameSite=Lax" .. (secure == "s" and "; Secure" or "") .. (age ~= "" and "; Max-Age=" .. age or "")
   end
   for source, compare, to, name, value in string.gmatch(rules, "(%l)(%l)(%d):(%x*):(%x*)") do
-    local rule = { source = source, compare = compare, to = tonumber(to), name = decode(name), value = decode(value) }
+    local rule = { source = source, compare = compare, to = tonumber(to), name = unhex(name), value = unhex(value) }
     if compare == "r" then
       local good, regex = Regex.new(rule.value, true)
       rule.regex = good and regex or nil
@@ -38,34 +31,10 @@ local function parse(text)
     canary.rules[#canary.rules + 1] = rule
   end
   return canary
-end
-
-local function canaryOf(text)
-  local canary = known[text]
-  if canary then
-    return canary
-  end
-  canary = parse(text)
-  if kept + #text > maxKept then -- texts of routes that are long gone, or too many
-    known, kept = {}, 0
-  end
-  if #text <= maxKept / 16 then -- a longer one would drive out many
-    known[text], kept = canary, kept + #text
-  end
-  return canary
-end
-
-local fetches = {
-  h = function(txn, name) return txn.f:req_fhdr(name) end,
-  c = function(txn, name) return txn.f:req_cook(name) end,
-  q = function(txn, name)
-    local value = txn.f:url_param(name)
-    return value and txn.c:url_dec(value)
-  end,
-}
+end)
 
 local function meets(txn, rule)
-  local value = fetches[rule.source](txn, rule.name)
+  local value = valueOf[rule.source](txn, rule.name)
   if value == nil then
     return false
   elseif rule.compare == "x" then

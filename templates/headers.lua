@@ -8,9 +8,6 @@
 -- a list of names and values to set instead. In both cases a dot and a list of
 -- the names to delete follow, and after lists perhaps a dot and a list of names and
 -- values to add.
--- What a text means is kept, because the same few texts come with each request,
--- up to maxKept bytes of them: what they mean takes some ten times that.
-local known, kept, maxKept = {}, 0, 256 * 1024
 
 local function split(text, separator)
   local out, from = {}, 1
@@ -86,29 +83,17 @@ local function parseActions(text)
   return actions
 end
 
-local function parse(txn, text)
-  local actions = known[text]
-  if actions then
-    return actions
-  end
+local actionsOf = remember(256 * 1024, function(text, txn)
   local first, remove, add = string.match(text, "^~?([^.]*)%.([^.]*)%.?(.*)$")
   if string.sub(text, 1, 1) == "~" then
-    actions = parseActions(txn.c:b64dec(first))
-  else
-    local added = {}
-    if add ~= "" then
-      added = texts(txn.c:b64dec(add))
-    end
-    actions = parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)), added)
+    return parseActions(txn.c:b64dec(first))
   end
-  if kept + #text > maxKept then -- texts of routes that are long gone, or too many
-    known, kept = {}, 0
+  local added = {}
+  if add ~= "" then
+    added = texts(txn.c:b64dec(add))
   end
-  if #text <= maxKept / 16 then -- a longer one would drive out many
-    known[text], kept = actions, kept + #text
-  end
-  return actions
-end
+  return parseFixed(texts(txn.c:b64dec(first)), texts(txn.c:b64dec(remove)), added)
+end)
 
 -- value returns the text of a part: the last value of a header, or the client
 -- certificate.
@@ -139,7 +124,7 @@ local function value(txn, response, part)
 end
 
 local function change(txn, response, text)
-  for _, action in ipairs(parse(txn, text)) do
+  for _, action in ipairs(actionsOf(text, txn)) do
     if action.delete then
       if response then
         txn.http:res_del_header(action.name)

@@ -17,6 +17,11 @@ var Skeleton string
 //go:embed 503.http
 var Unavailable []byte
 
+// RequestsLua is what the other files of Lua share. It comes first.
+//
+//go:embed requests.lua
+var RequestsLua []byte
+
 // HeadersLua changes headers as a route's httpHeaders.actions say.
 //
 //go:embed headers.lua

@@ -1,0 +1,39 @@
+-- What the other files of Lua here share. All of them are one chunk, this one first.
+
+-- remember keeps what texts mean, because the same few texts come with each request, up
+-- to most bytes of them: what they mean takes some ten times that.
+local function remember(most, parse)
+  local known, kept = {}, 0
+  return function(text, ...)
+    local meaning = known[text]
+    if meaning then
+      return meaning
+    end
+    meaning = parse(text, ...)
+    if kept + #text > most then -- texts of routes that are long gone, or too many
+      known, kept = {}, 0
+    end
+    if #text <= most / 16 then -- a longer one would drive out many
+      known[text], kept = meaning, kept + #text
+    end
+    return meaning
+  end
+end
+
+-- unhex reads a text in hexadecimal.
+local function unhex(digits)
+  return (string.gsub(digits, "%x%x", function(byte)
+    return string.char(tonumber(byte, 16))
+  end))
+end
+
+-- valueOf returns what a request has of a name, or nil: h is a header, c a cookie, q a
+-- parameter of the URL.
+local valueOf = {
+  h = function(txn, name) return txn.f:req_fhdr(name) end,
+  c = function(txn, name) return txn.f:req_cook(name) end,
+  q = function(txn, name)
+    local value = txn.f:url_param(name)
+    return value and txn.c:url_dec(value)
+  end,
+}
