@@ -6,8 +6,8 @@ import (
 )
 
 // trafficRules find the value that leads a request to a pod, and may lead it to another
-// backend of its route. They are the last ones, so all that the route asks for has been done to the request by then, whichever
-// backend it reaches.
+// backend of its route. They come last: whichever backend a request reaches, all that its
+// route asks for has been done to it.
 func trafficRules(caps plan.Capabilities) []string {
 	if !caps.Lua {
 		return nil

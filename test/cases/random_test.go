@@ -181,7 +181,7 @@ func (g *policyDice) in(percent int) bool { return g.IntN(100) < percent }
 
 func (g *policyDice) of(list ...string) string { return list[g.IntN(len(list))] }
 
-// change returns all routes and policies anew, under the same names.
+// change returns new routes and policies under the names of those of before.
 func (g *policyDice) change(t *testing.T) change {
 	t.Helper()
 	s := &step{name: "random", checks: map[string][]string{}}

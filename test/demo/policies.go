@@ -33,7 +33,7 @@ spec:
       signIn: {url: "https://login.example.com/"}
 `
 
-// login shows that nobody passes without a session, and that pods get the user that the auth server names.
+// login shows that no client passes without a session, and that pods get the user that the auth server names.
 func (d *demo) login(ctx context.Context) error {
 	file := filepath.Join(d.scratch, "members.yaml")
 	if err := os.WriteFile(file, []byte(members), 0o600); err != nil {

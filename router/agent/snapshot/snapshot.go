@@ -239,8 +239,8 @@ func (x *External) credentials() (authorization, cookies, ok bool) {
 	return authorization, cookies, true
 }
 
-// keepable reports whether the rules leave a verdict to the credentials: they may ask for
-// the consumer of an API key, too, which is none of those.
+// keepable reports whether a verdict depends on credentials alone. Rules may ask for the
+// consumer of an API key as well, and HAProxy does not keep verdicts by API keys.
 func (p *Policy) keepable() bool {
 	return authorize.ByIdentity(p.Authorization) && (p.APIKeys == nil || len(p.Authorization) == 0)
 }

@@ -72,7 +72,7 @@ func FuzzForeignPolicy(f *testing.F) {
 			}
 			_, problems := policy.Read(r.Annotations, policy.Spec{}, model.Edge, false)
 			for _, p := range problems {
-				// A list may have wrong items, which admit nobody.
+				// A list may have wrong items, which admit no client.
 				if p.Closes {
 					t.Fatalf("%v: %+v", i.Annotations, p)
 				}

@@ -71,7 +71,7 @@ func sourceHeader(_ string, into *carried) error {
 }
 
 // addresses turns commas into blanks. Single items the routers judge: a wrong
-// one admits nobody.
+// one admits no client.
 func addresses(value string, into *carried) error {
 	list := strings.Join(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }), " ")
 	if list == "" {

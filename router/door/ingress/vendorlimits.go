@@ -96,7 +96,7 @@ func limitStatus(value string, into *carried) error {
 
 const maxExempt = 100
 
-// limitExempt are clients without limits. What cannot be read exempts nobody.
+// limitExempt are clients without limits. What cannot be read exempts no client.
 func limitExempt(value string, into *carried) error {
 	k := &into.limits
 	k.exemptField = into.field
