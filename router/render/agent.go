@@ -100,12 +100,17 @@ func (a Agent) Rules() []string {
 	add("http-request unset-var(txn.ask_text) if { var(txn.ask_text) -m found }")
 	add("http-request set-var(txn.ask_now) date if %s", asked)
 	add("http-request set-var(txn.ask_left) var(txn.ask_key),table_gpt(0,router_verdicts),sub(txn.ask_now) if { var(txn.ask_key) -m found }")
-	// The second question goes to the other worker, if the first had no answer. A third one
-	// is for the moment after a worker was killed, in which the second may meet another
-	// connection to it; it is not for workers that hang (error 1), which take long enough.
+	// The second question goes to the other worker, if the first had no answer. In the
+	// moment after a worker was killed it may meet another of its connections, whose end
+	// HAProxy has not seen yet, and so may each one right after it: the third and the fourth
+	// wait until it has. They are not for workers that hang (error 1), which take long enough.
 	add("http-request send-spoe-group fairlead ask if %s", open)
 	add("http-request send-spoe-group fairlead ask if %s%s", open, none)
-	add("http-request send-spoe-group fairlead ask if %s%s !{ var(txn.fl.err) -m int 1 }", open, none)
+	for range 2 {
+		again := open + none + " !{ var(txn.fl.err) -m int 1 }"
+		add("http-request pause 25ms if %s", again)
+		add("http-request send-spoe-group fairlead ask if %s", again)
+	}
 	add(`http-request return status 503 content-type text/plain string "Service Unavailable\n" hdr Retry-After 1 if %s%s`, open, none)
 	for _, status := range agentStatuses() {
 		add(`http-request return status %d content-type text/plain lf-string "%%[var(txn.fl.body)]" if %s { var(txn.fl.verdict) -m str %d }`, status, open, status)
