@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -15,6 +16,8 @@ func FuzzCommands(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	texts, odd := regexp.MustCompile(`(host|path|name|value|namespace): ([\w./-]+)`), 0
+	controls := []string{`\n`, `\t`, `\r`, `\0`, `\f`, `\e[2J`}
 	for _, file := range files {
 		a, err := txtar.ParseFile(file)
 		if err != nil {
@@ -23,6 +26,10 @@ func FuzzCommands(f *testing.F) {
 		for _, m := range a.Files {
 			if filepath.Ext(m.Name) == ".yaml" {
 				f.Add(m.Data, "https://www.example.com/shop/x", "shop")
+				// In YAML these are escapes between double quotes.
+				c := controls[odd%len(controls)]
+				odd++
+				f.Add(texts.ReplaceAll(m.Data, []byte(`$1: "$2`+c+`"`)), "https://www.example.com/shop/x"+c, "shop"+c)
 			}
 		}
 	}

@@ -84,6 +84,10 @@ func FuzzParseRange(f *testing.F) {
 	for _, seed := range []string{"198.18.0.0/24", "198.18.0.1-198.18.0.9", "fd00::/64", "fd00::1 - fd00::2", "-", "/", "1-2-3", "::/0"} {
 		f.Add(seed)
 	}
+	for _, c := range controls {
+		f.Add("198.18.0.0/24" + c)
+		f.Add("198.18.0.1" + c + "-198.18.0.9")
+	}
 	f.Fuzz(func(t *testing.T, s string) {
 		r, err := ParseRange(s)
 		if err != nil {

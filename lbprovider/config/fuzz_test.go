@@ -28,10 +28,17 @@ func prefixes(texts ...string) (out []netip.Prefix) {
 	return out
 }
 
+// controls are characters that end lines, fields and texts elsewhere.
+var controls = []string{"\n", "\t", "\r", "\x00", "\f"}
+
 // FuzzParseCommunity: what is accepted reads the same when it is written out.
 func FuzzParseCommunity(f *testing.F) {
 	for _, s := range []string{"1:2", "65535:65535", "65536:0", "large:1:2:3", "large:4294967295:0:0", "large:1:2", "a:b", ":", "large:", "+1:2", "1_0:2", "0x1:2"} {
 		f.Add(s)
+	}
+	for _, c := range controls {
+		f.Add("1:2" + c)
+		f.Add("large:1:" + c + "2:3")
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		c, err := ParseCommunity(s)
@@ -56,6 +63,9 @@ func FuzzParseCommunity(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add("198.18.0.0/24,198.18.1.0/24", "198.18.0.9-198.18.0.10", "a", "In", "b", "1:2,far", "far", "1:x", int32(24), int32(64))
 	f.Add("fd00::/64", "fd00::/120,::/0", "", "Exists", "", "large:1:2:3", "", "", int32(-1), int32(129))
+	for _, c := range controls {
+		f.Add("198.18.0.0/24"+c, c+"198.18.1.0/24", "a"+c, "In", "b"+c, "1:2"+c+",far", "far"+c, "1:"+c+"2", int32(24), int32(64))
+	}
 	f.Fuzz(func(t *testing.T, one, two, key, operator, value, communities, alias, aliasValue string, length, length6 int32) {
 		selector := []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: key, Operator: metav1.LabelSelectorOperator(operator), Values: strings.Split(value, ",")},
@@ -108,6 +118,9 @@ func FuzzParse(f *testing.F) {
 func FuzzPeer(f *testing.F) {
 	f.Add(uint32(1), uint32(2), "198.18.0.1", "", "", "", "", "", int64(90e9), int64(30e9), int64(5e9), true)
 	f.Add(uint32(0), uint32(0), "fe80::1%eth0", "eth0", "internal", "fd00::1", "fd00::2", "x", int64(-1), int64(1), int64(1), false)
+	for _, c := range controls {
+		f.Add(uint32(1), uint32(2), "198.18.0.1"+c, "eth0"+c, "internal"+c, c+"198.18.0.2", "198.18.0.3"+c, "pass"+c+"word", int64(90e9), int64(30e9), int64(5e9), false)
+	}
 	f.Fuzz(func(t *testing.T, mine, theirs uint32, address, device, dynamic, source, id, password string, hold, keepalive, connect int64, multihop bool) {
 		res := Resources{ProviderNamespace: ns, BGPPeers: []v1beta2.BGPPeer{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"},

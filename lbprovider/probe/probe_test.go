@@ -160,7 +160,7 @@ func TestTurns(t *testing.T) {
 // FuzzParsePath: whatever an annotation holds, what is asked is a path on a port
 // of the pod, and nothing else goes into the request.
 func FuzzParsePath(f *testing.F) {
-	for _, text := range []string{":1936/healthz/ready", ":80/", "", "://evil/", ":65536/x", ":80/a?b#c", ":80/%2e%2e/\x00"} {
+	for _, text := range []string{":1936/healthz/ready", ":80/", "", "://evil/", ":65536/x", ":80/a?b#c", ":80/%2e%2e/\x00", ":80/a\nHost: b", ":80/a\r", ":80/\t", ":80\f/", "\n:80/"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -117,9 +117,9 @@ func TestRead(t *testing.T) {
 // FuzzRead: whatever annotations hold, what is read of them can be used: plain
 // addresses, at most one of each family, or a finding and none.
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"198.18.0.1", "fd00::1, 198.18.0.1", "198.18.0.1,198.18.0.2", ",", " ", "::ffff:198.18.0.1", "fe80::1%eth0", "1.2.3.4,"} {
+	for _, s := range []string{"198.18.0.1", "fd00::1, 198.18.0.1", "198.18.0.1,198.18.0.2", ",", " ", "::ffff:198.18.0.1", "fe80::1%eth0", "1.2.3.4,", "198.18.0.1\n", "198.18.0.1\t,198.18.0.2", "\r198.18.0.1", "198.18.0.1\x00", "198.18.0.1,\ffd00::1"} {
 		f.Add(s, "", "pool", "key")
-		f.Add("", s, "", "")
+		f.Add("", s, "pool\n", "key\x00")
 	}
 	f.Fuzz(func(t *testing.T, ips, old, pool, key string) {
 		s := svc(func(s *corev1.Service) {

@@ -42,6 +42,9 @@ type memory struct {
 	written *plan.State
 	// refuse returns why a step is refused, or "".
 	refuse func(plan.Step) string
+	// lost is true for a step with which HAProxy drops the rest of its batch, though it
+	// says that it took all of it.
+	lost func(plan.Step) bool
 	// refuseReload is why a reload is refused, or "".
 	refuseReload string
 	reloads      int
@@ -58,7 +61,12 @@ func (m *memory) Starting() bool { return false }
 func (m *memory) Pace(bool, int) {}
 
 func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
+	dropped := false
 	for _, s := range steps {
+		if dropped = dropped || m.lost != nil && m.lost(s); dropped {
+			done(s)
+			continue
+		}
 		if m.refuse != nil {
 			if why := m.refuse(s); why != "" {
 				return &haproxy.RefusedError{Message: why, Steps: []plan.Step{s}}

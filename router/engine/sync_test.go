@@ -111,6 +111,36 @@ func TestDriftIsReverted(t *testing.T) {
 	})
 }
 
+// TestRepairThatDoesNotLast: where HAProxy says that it took a repair and did not, the
+// next one takes its steps one by one: the step that is wrong harms no other again.
+func TestRepairThatDoesNotLast(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.put("bad", "a.test", "web")
+		b.put("good", "b.test", "web")
+		b.pass(time.Second)
+		for _, host := range []string{"a.test", "b.test"} {
+			delete(b.haproxy.state.Entries, plan.Entry{Map: plan.MapHTTP, Key: host + "/"})
+		}
+		b.haproxy.lost = func(s plan.Step) bool {
+			add, ok := s.(plan.EntryAdd)
+			return ok && add.Key == "a.test/"
+		}
+		b.pass(DefaultDriftCheck + time.Second)
+		if b.serves("b.test") {
+			t.Fatal("the repair did not drop what stood behind the bad step")
+		}
+		b.pass(DefaultDriftCheck)
+		if !b.serves("b.test") {
+			t.Error("the second repair repeats the batch as it was")
+		}
+		b.haproxy.lost = nil
+		b.pass(DefaultDriftCheck)
+		if !b.serves("a.test") {
+			t.Error("the bad step is not tried again")
+		}
+	})
+}
+
 // TestProcessReplaced: a HAProxy that started from old files is brought up to date.
 func TestProcessReplaced(t *testing.T) {
 	inBubble(t, func(b *bench) {

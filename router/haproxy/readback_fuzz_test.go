@@ -92,6 +92,43 @@ func TestNoInfo(t *testing.T) {
 	}
 }
 
+// TestUnanswered: a step counts as done only by its own answer. A socket that answers
+// nothing, or only a part, has done nothing as far as anybody may tell.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	i := newImpostor(t)
+	r, err := NewRuntime(i.layout, plan.Capabilities{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []plan.Step{
+		plan.EntrySet{Entry: plan.Entry{Map: plan.MapHTTP, Key: "a.test/"}, Value: "x"},
+		plan.EntrySet{Entry: plan.Entry{Map: plan.MapHTTP, Key: "b.test/"}, Value: "x"},
+	}
+	const answered = "\n[6]: 3.4.7\n"
+	for name, c := range map[string]struct {
+		answer string
+		done   int
+	}{
+		"nothing": {"", 0}, "an empty line": {"\n", 0}, "a cut answer": {"\n[6]: 3.", 0}, "the first answer": {answered, 1},
+		"the first answer, and a part": {answered + "\n[6", 1}, "both": {answered + answered, 2},
+	} {
+		i.answer.Store(&c.answer)
+		done := 0
+		err := r.Apply(steps, func(plan.Step) { done++ })
+		refusal, refused := errors.AsType[*RefusedError](err)
+		switch {
+		case c.done == len(steps):
+			if err != nil || done != len(steps) {
+				t.Errorf("%s: %d steps done, %v", name, done, err)
+			}
+		case errors.Is(err, ErrGone) && done == 0:
+		case !refused || !refusal.Unanswered || len(refusal.Steps) != len(steps)-c.done || done != c.done:
+			t.Errorf("%s: %d steps done, %v", name, done, err)
+		}
+	}
+}
+
 // answers are HAProxy's to the commands by which its state is read, for one route.
 const answers = "0x55 h.test/ be_http:a:r:1|a|x||1000\n" +
 	"be_http:a:r:1\nrouter_default\n" +

@@ -3,6 +3,7 @@ package cases
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,9 +32,12 @@ import (
 	"github.com/fairlead/fairlead/test/wait"
 )
 
-// versions are the programs of the newest and the oldest HAProxy that the
-// project supports. 3.2 runs the cases, and what is about faults and reloads.
+// versions are the programs of the newest and the oldest HAProxy that the project
+// supports. 3.2 runs the cases, what is about faults and reloads, and the rest with
+// -full.
 var versions = []string{"haproxy", "haproxy-3.0"}
+
+var full = flag.Bool("full", false, "run on HAProxy 3.2 also what runs on 3.4 and 3.0")
 
 // patience bounds every wait of the tests.
 const patience = 20 * time.Second

@@ -93,7 +93,11 @@ func (b *bed) expectLine(line string) {
 
 func onVersions(t *testing.T, run func(t *testing.T, version string)) {
 	t.Helper()
-	for _, v := range versions {
+	on := versions
+	if *full {
+		on = append([]string{"haproxy-3.2"}, versions...)
+	}
+	for _, v := range on {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
 			run(t, v)

@@ -315,6 +315,13 @@ func FuzzRead(f *testing.F) {
 	f.Add("attributes", `a=b\,c,`)
 	f.Add("listener-attributes.TCP-80", "x=y")
 	f.Add("healthcheck-interval", "10")
+	for _, c := range []string{"\n", "\t", "\r", "\x00", "\f"} {
+		f.Add("attributes", "a="+c+"b,"+c)
+		f.Add("healthcheck-path", "/healthz"+c)
+		f.Add("healthcheck-interval", "10"+c)
+		f.Add("subnets", "subnet-1"+c+",subnet-2")
+		f.Add("listener-attributes.TCP-80"+c, "x=y")
+	}
 	f.Fuzz(func(t *testing.T, suffix, value string) {
 		_, problems := Read(map[string]string{balancerPrefix + suffix: value})
 		for _, p := range problems {
