@@ -43,6 +43,11 @@ const (
 	mostPause  = 30 * time.Second
 )
 
+// retries returns when a pass that failed is tried again.
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](leastPause, mostPause)
+}
+
 // Setup adds the IngressController reconciler to a manager, which creates the
 // IngressController "default" whenever there is none. The registry gets the
 // metrics.
@@ -84,7 +89,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 		Named("ingresscontroller").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](leastPause, mostPause),
+			RateLimiter:             retries(),
 		}).
 		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged(), rotationChanged()))).
 		// A domain that one IngressController frees may be what another waits for.

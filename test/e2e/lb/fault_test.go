@@ -118,11 +118,7 @@ func TestCutFromLAN(t *testing.T) {
 	address, owner := echo(t, p, "Cluster")
 	more := several(t, p)
 	w := watch(t, p, address, more...)
-	nft(t, p, "cp", "add table bridge cut", "delete table bridge cut")
-	nft(t, p, "cp", "add chain bridge cut forward { type filter hook forward priority 0 ; }", "")
-	for _, side := range []string{"iifname", "oifname"} {
-		nft(t, p, "cp", fmt.Sprintf("add rule bridge cut forward %s v-%s drop", side, owner), "")
-	}
+	cutLAN(t, p, owner)
 	next := awaitOwner(t, p, address, "!"+owner)
 	statusOf(t, p, "echo-cluster", next)
 	check(t, p, w, limits{silence: crashSilence, crash: true, double: handoverTime})
@@ -153,11 +149,7 @@ func TestCutFromAPI(t *testing.T) {
 	address, owner := echo(t, p, "Cluster")
 	more := several(t, p)
 	w := watch(t, p, address, more...)
-	nft(t, p, owner, "add table inet cut", "delete table inet cut")
-	for _, hook := range []string{"output", "forward"} {
-		nft(t, p, owner, fmt.Sprintf("add chain inet cut %[1]s { type filter hook %[1]s priority 0 ; }", hook), "")
-		nft(t, p, owner, fmt.Sprintf("add rule inet cut %s ip daddr %s tcp dport 6443 drop", hook, p.Cluster.Address("cp")), "")
-	}
+	cutAPI(t, p, owner)
 	awaitOwner(t, p, address, "!"+owner)
 	observe(t, 3*time.Second)
 	oneEach(t, p, append([]string{address}, more...))
@@ -172,6 +164,43 @@ func TestCutFromAPI(t *testing.T) {
 	check(t, p, back, limits{silence: plannedSilence, moves: 1, double: handoverTime})
 	settled(t, p)
 }
+
+// TestIsolated takes the owner off the LAN and from the API server at once. Only the host
+// of the control plane, which has the bridge, still hears its ARP answers: they must
+// end, though no program can tell the node that others have taken over.
+func TestIsolated(t *testing.T) {
+	p := installed(t)
+	address, owner := echo(t, p, "Cluster")
+	card := answers(t, p, "cp", "lan", address)
+	if len(card) != 1 {
+		t.Fatalf("%s is answered by %v, want one node", address, card)
+	}
+	cutLAN(t, p, owner)
+	cutAPI(t, p, owner)
+	cut, last := time.Now(), time.Duration(0)
+	for time.Since(cut) < 2*isolatedAfter {
+		asked := time.Since(cut)
+		if slices.Contains(answers(t, p, "cp", "lan", address), card[0]) {
+			last = asked
+		}
+	}
+	t.Logf("the isolated node answered for %v", last.Round(100*time.Millisecond))
+	if last > isolatedAfter+time.Second {
+		t.Errorf("the isolated node answered for %v, docs/lb/l2.md says %v", last, isolatedAfter)
+	}
+	awaitOwner(t, p, address, "!"+owner)
+	for _, host := range []struct{ name, family string }{{"cp", "bridge"}, {owner, "inet"}} {
+		if _, err := p.Cluster.Exec(t.Context(), host.name, "nft", "delete", "table", host.family, "cut"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitOwner(t, p, address, owner)
+	settled(t, p)
+}
+
+// isolatedAfter is how long a node answers that reaches neither the API server nor half
+// of the others.
+const isolatedAfter = 5 * time.Second
 
 // TestAPIServerAway kills the API server: nothing moves.
 func TestAPIServerAway(t *testing.T) {
@@ -255,6 +284,27 @@ func TestKeyRotation(t *testing.T) {
 	kubectl(t, p, "-n", "metallb-system", "delete", "pod", speakerOn(t, p, owner))
 	settled(t, p)
 	awaitOwner(t, p, address, owner)
+}
+
+// cutLAN takes a node off the LAN: the bridge passes what goes to the control plane, and
+// no more.
+func cutLAN(t *testing.T, p *install.Product, node string) {
+	t.Helper()
+	nft(t, p, "cp", "add table bridge cut", "delete table bridge cut")
+	nft(t, p, "cp", "add chain bridge cut forward { type filter hook forward priority 0 ; }", "")
+	for _, side := range []string{"iifname", "oifname"} {
+		nft(t, p, "cp", fmt.Sprintf("add rule bridge cut forward %s v-%s drop", side, node), "")
+	}
+}
+
+// cutAPI takes the API server from a node.
+func cutAPI(t *testing.T, p *install.Product, node string) {
+	t.Helper()
+	nft(t, p, node, "add table inet cut", "delete table inet cut")
+	for _, hook := range []string{"output", "forward"} {
+		nft(t, p, node, fmt.Sprintf("add chain inet cut %[1]s { type filter hook %[1]s priority 0 ; }", hook), "")
+		nft(t, p, node, fmt.Sprintf("add rule inet cut %s ip daddr %s tcp dport 6443 drop", hook, p.Cluster.Address("cp")), "")
+	}
 }
 
 // nft runs a line on a host, and undo when the test ends.
