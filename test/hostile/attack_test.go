@@ -25,13 +25,17 @@ type harm struct {
 	name string
 	// every is the pause between two tries.
 	every time.Duration
-	// try does harm once; n counts the tries. An error is a refusal.
+	// try does harm once; n counts the tries. An error is a refusal, errReached the
+	// end of what was promised.
 	try func(ctx context.Context, n int) error
 
 	done, refused atomic.Int64
 	mu            sync.Mutex
-	err           error
+	err, reached  error
 }
+
+// errReached is what no attack may do: see what a client is kept from.
+var errReached = errors.New("the attack reached what is closed")
 
 func (a *harm) run(ctx context.Context) {
 	tick := time.NewTicker(a.every)
@@ -44,7 +48,9 @@ func (a *harm) run(ctx context.Context) {
 		case err != nil:
 			a.refused.Add(1)
 			a.mu.Lock()
-			a.err = err
+			if a.err = err; errors.Is(err, errReached) {
+				a.reached = err
+			}
 			a.mu.Unlock()
 		default:
 			a.done.Add(1)
@@ -62,12 +68,17 @@ type result struct {
 	Name          string
 	Done, Refused int64
 	Last          string
+	// Reached says how the attack reached what is closed, if it did.
+	Reached string
 }
 
 func (a *harm) result() result {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := result{a.name, a.done.Load(), a.refused.Load(), "no refusal"}
+	r := result{Name: a.name, Done: a.done.Load(), Refused: a.refused.Load(), Last: "no refusal"}
+	if a.reached != nil {
+		r.Reached = a.reached.Error()
+	}
 	if a.err != nil {
 		r.Last = a.err.Error()
 		r.Last = r.Last[:min(len(r.Last), 160)]
@@ -83,6 +94,8 @@ type attacker struct {
 	pods []string
 	slow tlsPair
 	big  string
+	// sessions has a line for each session with the hostile router.
+	sessions chan string
 }
 
 type tlsPair struct{ cert, key string }
@@ -195,6 +208,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
 subjects: [{kind: ServiceAccount, name: router, namespace: openshift-ingress}]
 `
 	if err := apply(ctx, namespace+a.service("pods", a.pods)); err != nil {
+		return nil, err
+	}
+	if err := a.startRouter(ctx); err != nil {
 		return nil, err
 	}
 	return append(a.objectHarms(), a.networkHarms()...), nil

@@ -50,6 +50,9 @@ func TestOneTenant(t *testing.T) {
 	under.log(t, "under attack")
 	for _, a := range end() {
 		t.Logf("  %-15s %6d done, %6d refused; last: %v", a.Name, a.Done, a.Refused, a.Last)
+		if a.Reached != "" {
+			t.Errorf("attack %s: %s", a.Name, a.Reached)
+		}
 		if a.Done == 0 {
 			t.Errorf("attack %s did nothing: %v", a.Name, a.Last)
 		}

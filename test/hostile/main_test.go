@@ -36,6 +36,9 @@ var (
 func TestMain(m *testing.M) {
 	flag.DurationVar(&duration, "duration", time.Minute, "how long the attack lasts")
 	flag.Parse()
+	if os.Getenv(routerOf) != "" {
+		os.Exit(hostileRouter())
+	}
 	if where := os.Getenv(attackOn); where != "" {
 		os.Exit(attackers(where))
 	}

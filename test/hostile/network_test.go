@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,8 @@ func (a *attacker) networkHarms() []*harm {
 		{name: "idle sessions", every: 20 * time.Millisecond, try: held.open},
 		{name: "handshakes", every: 50 * time.Millisecond, try: a.handshake},
 		{name: "requests", every: 20 * time.Millisecond, try: a.request},
+		{name: "paths", every: 50 * time.Millisecond, try: a.respelled},
+		{name: "BGP", every: time.Millisecond, try: a.session},
 		{name: "gossip", every: 50 * time.Millisecond, try: a.datagram("7946")},
 		{name: "gossip stream", every: 200 * time.Millisecond, try: a.stream("7946")},
 		{name: "BFD", every: 50 * time.Millisecond, try: a.datagram("3784")},
@@ -83,21 +86,42 @@ func (a *attacker) request(ctx context.Context, n int) error {
 		"POST /text HTTP/1.1\r\nHost: v1." + domain + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
 		"\x00\x01\x02\r\n\r\n",
 	}
+	_, err := a.exchange(ctx, lines[n%len(lines)])
+	return err
+}
+
+// respelled asks for a path of the victim that has an allow-list, on a host whose other
+// paths have none, in other spellings.
+func (a *attacker) respelled(ctx context.Context, n int) error {
+	paths := []string{
+		"/text", "//text", "/./text", "/x/../text", "/%74ext", "/%2ftext", "/%2Ftext", "/text/", "/text%00", "/text;x=1", "/%2e/text", "/x/%2e%2e/text",
+		"/..;/text", "\\text", "/%5ctext", "/text%0a", "/%252ftext", "http://" + guarded + "/text", "/text?x=/../", "/text#", "/TEXT/../text",
+	}
+	answer, err := a.exchange(ctx, "GET "+paths[n%len(paths)]+" HTTP/1.1\r\nHost: "+guarded+"\r\nConnection: close\r\n\r\n")
+	if strings.Contains(answer, "demo v1 ") {
+		return fmt.Errorf("%w: by GET %s: %.80q", errReached, paths[n%len(paths)], answer)
+	}
+	return err
+}
+
+// exchange sends a request and returns the beginning of what comes back.
+func (a *attacker) exchange(ctx context.Context, request string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	c, err := a.p.Cluster.Dial(neighbour)(ctx, "tcp", net.JoinHostPort(a.p.Address, "80"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte(lines[n%len(lines)])); err != nil {
-		return err
+	if _, err := c.Write([]byte(request)); err != nil {
+		return "", err
 	}
 	if err := c.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return err
+		return "", err
 	}
-	_, err = c.Read(make([]byte, 512))
-	return err
+	answer := make([]byte, 2048)
+	got, err := c.Read(answer)
+	return string(answer[:got]), err
 }
 
 // datagram sends noise to a port of every node.

@@ -25,6 +25,9 @@ const (
 	domain      = "victim.example.com"
 )
 
+// guarded is a host of the victim of which all clients may see "/", and none "/text".
+const guarded = "guarded." + domain
+
 // victim is the tenant that is watched: its pods are those of the samples.
 type victim struct {
 	p      *install.Product
@@ -54,6 +57,8 @@ func newVictim(t *testing.T, p *install.Product) *victim {
 	for i := range routes {
 		objects.WriteString(victimRoute(fmt.Sprintf("v%d", i), i%3 == 0, ""))
 	}
+	objects.WriteString(victimRoute("guarded", false, ""))
+	objects.WriteString(strings.Replace(victimRoute("guarded", false, closed+": 192.0.2.1"), "{name: guarded,", "{name: guarded-text,", 1) + "  path: /text\n")
 	if err := apply(t.Context(), objects.String()); err != nil {
 		t.Fatal(err)
 	}
