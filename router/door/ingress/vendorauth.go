@@ -74,13 +74,14 @@ func authSecretKind(value string, _ *carried) error {
 	return nil
 }
 
-// satisfy says whether lists and passwords must both admit a client, which they must.
+// satisfy says whether both the list of addresses and a password must admit a client, or
+// one of them is enough.
 func satisfy(value string, into *carried) error {
 	switch value {
 	case "all":
 		return nil
 	case "any":
-		into.differs = "a client must be admitted by the list of addresses, and show who it is"
+		into.set(policy.AnnotationSatisfy, policy.SatisfyAny, nil)
 		return nil
 	}
 	return fmt.Errorf("%q is neither all nor any", value)

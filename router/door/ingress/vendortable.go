@@ -145,7 +145,7 @@ func nginxAuthentication(t map[string]vendorAnnotation) {
 	t["auth-secret"] = vendorAnnotation{carry: authSecret, protects: always, becomes: "`fairlead.dev/basic-secret`", differs: "a Secret of the Ingress's namespace; counts without auth-type, too"}
 	t["auth-secret-type"] = vendorAnnotation{carry: authSecretKind, protects: always, becomes: "is seen of the Secret"}
 	t["auth-realm"] = vendorAnnotation{carry: keep(func(k *authKeys) *said { return &k.realm }), becomes: "`fairlead.dev/basic-realm`"}
-	t["satisfy"] = vendorAnnotation{carry: satisfy, becomes: "all", differs: "with any, too, a client must be admitted by all"}
+	t["satisfy"] = vendorAnnotation{carry: satisfy, becomes: "`fairlead.dev/satisfy`", differs: "a client of the deny list is refused, whatever else it shows"}
 	t["auth-url"] = vendorAnnotation{
 		carry: authURL, protects: always, becomes: "`authentication.external`",
 		differs: "a Service of the namespace, by http and its name in the cluster; without variables",
