@@ -55,6 +55,7 @@ func nginxTable() map[string]vendorAnnotation {
 	}
 	nginxRedirects(t)
 	nginxRequests(t)
+	nginxRetries(t)
 	nginxLimits(t)
 	nginxAuthentication(t)
 	add(t, vendorAnnotation{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
@@ -75,7 +76,6 @@ func nginxTable() map[string]vendorAnnotation {
 	add(t, vendorAnnotation{instead: "all pods share requests"}, "upstream-hash-by-subset upstream-hash-by-subset-size")
 	add(t, vendorAnnotation{instead: "bandwidth is not limited"}, "limit-rate limit-rate-after")
 	add(t, vendorAnnotation{instead: "requests are not traced"}, "enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span")
-	add(t, vendorAnnotation{instead: "a request goes to one pod; HAProxy tries a connection again at another one"}, "proxy-next-upstream proxy-next-upstream-tries proxy-next-upstream-timeout")
 	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap default-backend enable-rewrite-log mirror-target mirror-host
 		mirror-request-body modsecurity-transaction-id`)
 	return t
