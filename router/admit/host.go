@@ -59,10 +59,15 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			h.refuse(c, unserved(c))
 			continue
 		}
-		if at := taken[c.Host].conflict(h.Winners, c, interNamespace); at >= 0 {
-			if h.lose(at, c) {
-				taken[c.Host] = newHeld(h.Winners...)
-			}
+		at := taken[c.Host].conflict(h.Winners, c, interNamespace)
+		for at >= 0 && yields(h.Winners[at], c) {
+			h.refuse(h.Winners[at], lost(h.Winners[at], c))
+			h.Winners = slices.Delete(h.Winners, at, at+1)
+			taken[c.Host] = newHeld(h.Winners...)
+			at = taken[c.Host].conflict(h.Winners, c, interNamespace)
+		}
+		if at >= 0 {
+			h.refuse(c, lost(c, h.Winners[at]))
 			continue
 		}
 		if winner := wildcardOwner(hosts, taken, below, c); !interNamespace && winner != nil {
@@ -180,22 +185,17 @@ func (o *owners) other(namespace string) *model.Claim {
 	return o.otherNamespace
 }
 
-// lose notes that of a winner and a claim the younger one loses, unless the older
-// one gives way to it, which it reports.
-func (h *Host) lose(at int, c *model.Claim) (yielded bool) {
-	winner := h.Winners[at]
-	if yielded = yields(winner, c); yielded {
-		h.Winners[at] = c
-		winner, c = c, winner
-	}
-	h.refuse(c, lost(c, winner))
-	return yielded
-}
-
-// yields reports whether a winner gives its place to a younger claim: what is
-// there for paths that no claim names goes when a claim of the namespace does.
+// yields reports whether a winner gives its place to a younger claim of its namespace:
+// what is there for paths that no claim names goes when a claim does, and what only
+// redirects goes before what serves.
 func yields(winner, c *model.Claim) bool {
-	return winner.Fallback && !c.Fallback && winner.Owner.Namespace == c.Owner.Namespace
+	switch {
+	case winner.Owner.Namespace != c.Owner.Namespace:
+		return false
+	case winner.Alias != c.Alias:
+		return winner.Alias
+	}
+	return winner.Fallback && !c.Fallback
 }
 
 func tls(c *model.Claim) bool { return c.Termination != model.Plain }
@@ -221,6 +221,9 @@ func unserved(c *model.Claim) api.Finding {
 }
 
 func claimed(c *model.Claim) api.Finding {
+	if c.Alias {
+		return api.Finding{Reason: api.ReasonHostAlreadyClaimed, Severity: api.SeverityWarning, Effect: "requests for " + c.NamedHost + " are not redirected"}
+	}
 	return api.Finding{
 		Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
 		Severity: api.SeverityError, Effect: "the " + noun(c) + " is not served",
@@ -230,6 +233,8 @@ func claimed(c *model.Claim) api.Finding {
 func lost(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
 	switch {
+	case c.Alias && winner.Owner.Namespace == c.Owner.Namespace:
+		f.Message = fmt.Sprintf("%s %s already exposes %s", noun(winner), winner.Owner.Name, c.NamedHost)
 	case yields(c, winner):
 		f.Message = fmt.Sprintf("%s %s serves all of %s, so nothing is left for a default", noun(winner), winner.Owner.Name, c.NamedHost)
 	case winner.Owner.Namespace == c.Owner.Namespace:

@@ -27,6 +27,9 @@ func claims(text string) map[string][]*model.Claim {
 		if len(f) > 4 {
 			c.Termination = model.Termination(f[4])
 		}
+		if c.Alias = len(f) > 5; c.Alias {
+			c.Rule = f[5]
+		}
 		c.Backend.Kind, c.Backend.Owner = model.KindOf(c.Termination), c.Owner
 		out[c.Host] = append(out[c.Host], c)
 	}
@@ -50,6 +53,11 @@ func TestDecide(t *testing.T) {
 		{"passthrough and edge", "1 a/p h - passthrough\n2 a/e h /e edge", false, map[string]string{"a/e": "route p already exposes h"}},
 		{"edge and passthrough", "2 a/p h - passthrough\n1 a/e h /e edge", false, map[string]string{"a/p": "route e already exposes h"}},
 		{"passthrough and a plain path", "1 a/p h - passthrough\n2 a/w h /w", false, nil},
+		{"a second name and a route of the namespace that names it", "1 a/x h / edge alias\n2 a/y h / edge", false, map[string]string{"a/x": "route y already exposes h"}},
+		{"second names and a younger passthrough route", "1 a/x h /x edge alias\n1 a/z h /z edge alias\n2 a/y h - passthrough", false, map[string]string{"a/x": "route y already exposes h", "a/z": "route y already exposes h"}},
+		{"a route and a younger second name", "1 a/x h / edge\n2 a/y h / edge alias", false, map[string]string{"a/y": "route x already exposes h"}},
+		{"a second name and a younger route of another namespace", "1 a/x h / edge alias\n2 b/y h / edge", false, map[string]string{"b/y": "another namespace holds h"}},
+		{"an older route of another namespace and a second name", "1 b/y h / edge\n2 a/x h / edge alias", false, map[string]string{"a/x": "another namespace holds h"}},
 		{"edge and reencrypt paths", "1 a/e h /e edge\n2 a/r h /r reencrypt", false, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -58,6 +59,23 @@ func Read(owner model.Object, host string, in Texts, rsaBits int) (*model.Certif
 	text := strings.Join(all, "") + keys[0]
 	sum := sha256.Sum256([]byte(strings.Join(all, "")))
 	return &model.Certificate{ID: contentID(owner, host, text), Chain: hex.EncodeToString(sum[:12]), PEM: text}, nil
+}
+
+// For returns a certificate that was read as that of a further host of its owner, and
+// why clients refuse it there, if they do.
+func For(c *model.Certificate, owner model.Object, host string) (*model.Certificate, error) {
+	block, _ := pem.Decode([]byte(c.PEM))
+	if block == nil {
+		return nil, errors.New("no certificate found in the PEM text")
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate: %w", err)
+	}
+	if err := leaf.VerifyHostname(host); err != nil {
+		return nil, err //nolint:wrapcheck // it names the certificate's hosts
+	}
+	return &model.Certificate{ID: contentID(owner, host, c.PEM), Chain: c.Chain, PEM: c.PEM}, nil
 }
 
 // Bundle checks a list of CA certificates.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/match"
@@ -45,11 +46,7 @@ func (d decision) routed() bool { return d.value != "" && !strings.HasPrefix(d.v
 // owner returns the claim that put the value there, or nil.
 func (s *Snapshot) owner(d decision, r *Request) *model.Claim {
 	if d.routed() {
-		if key, ok := s.byBackend[d.value]; ok {
-			c, _ := s.pipeline.Claim(key)
-			return c
-		}
-		return nil
+		return s.byBackend[d.value]
 	}
 	if d.value == "" {
 		return nil
@@ -87,11 +84,23 @@ func refusal(c *model.Claim) string {
 func (s *Snapshot) claimsFor(host string) []*model.Claim {
 	var served []*model.Claim
 	for _, key := range s.about(host) {
-		if c, ok := s.pipeline.Claim(key); ok {
+		if c, ok := s.claimAt(key, host); ok {
 			served = append(served, c)
 		}
 	}
 	return served
+}
+
+// claimAt returns the claim of a route for a host, or else its own, and whether it is
+// served.
+func (s *Snapshot) claimAt(key model.Object, host string) (c *model.Claim, ok bool) {
+	all, served := s.pipeline.Claims(key)
+	for _, c := range all {
+		if c.Alias && c.Host == host {
+			return c, slices.Contains(served, c)
+		}
+	}
+	return s.pipeline.Claim(key)
 }
 
 // matches reports whether a claim alone would answer for a path of a host.

@@ -37,7 +37,7 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 		}
 		return LostNotSelected, why
 	}
-	c, served := s.pipeline.Claim(key)
+	c, served := s.claimAt(key, d.name(r))
 	if !served {
 		return s.refusedFor(key)
 	}
@@ -68,7 +68,7 @@ func (s *Snapshot) hasHost(host string) bool {
 // refusedFor returns the finding that keeps a route from being served.
 func (s *Snapshot) refusedFor(key model.Object) (code, why string) {
 	for _, f := range s.pipeline.Status(key).Findings {
-		if f.Severity == api.SeverityError {
+		if f.Severity == api.SeverityError || f.Reason == api.ReasonHostAlreadyClaimed {
 			return string(f.Reason), f.Message
 		}
 	}

@@ -47,8 +47,8 @@ type Snapshot struct {
 	pipeline   *pipeline.Pipeline
 	source     *source
 	tables     *match.Tables
-	// byBackend finds the route of a backend's name.
-	byBackend map[string]model.Object
+	// byBackend finds the claim of a backend's name.
+	byBackend map[string]*model.Claim
 	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
 	// refused routes where they would be.
 	byHost map[string][]model.Object
@@ -68,7 +68,7 @@ const shownKey = "KEY"
 
 // NewSnapshot decides everything that the objects say about one router.
 func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
-	s := &Snapshot{objects: o, options: opts, byBackend: map[string]model.Object{}, byHost: map[string][]model.Object{}}
+	s := &Snapshot{objects: o, options: opts, byBackend: map[string]*model.Claim{}, byHost: map[string][]model.Object{}}
 	if err := s.chooseController(); err != nil {
 		return nil, err
 	}
@@ -107,9 +107,10 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	s.pipeline.Update(door.Changes{All: true})
 	s.reportPolicies()
 	for key := range s.pipeline.Objects() {
-		if c, served := s.pipeline.Claim(key); served {
+		_, served := s.pipeline.Claims(key)
+		for _, c := range served {
 			for b := range c.Backends() {
-				s.byBackend[b.Name()] = key
+				s.byBackend[b.Name()] = c
 			}
 		}
 	}
@@ -330,6 +331,12 @@ func (s *Snapshot) indexHosts() {
 			host = match.Host(s.source.routes[key].Spec.Host)
 		}
 		s.byHost[host] = append(s.byHost[host], key)
+		all, _ := s.pipeline.Claims(key)
+		for _, c := range all {
+			if c.Alias {
+				s.byHost[c.Host] = append(s.byHost[c.Host], key)
+			}
+		}
 	}
 }
 

@@ -201,7 +201,7 @@ func (s *Snapshot) shadows(c *model.Claim) []Other {
 		candidates = s.source.keys()
 	}
 	for _, key := range candidates {
-		o, served := s.pipeline.Claim(key)
+		o, served := s.claimAt(key, c.Host)
 		if !served || key == c.Owner || !overlaps(c, o) {
 			continue
 		}

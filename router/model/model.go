@@ -91,6 +91,9 @@ type Claim struct {
 	ToHTTPS ToHTTPS
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
+	// Alias claims have no pods: they redirect to the host of their owner's first claim.
+	// Losing its host does not refuse the owner.
+	Alias bool
 
 	// Backend serves the claim's requests.
 	Backend Backend

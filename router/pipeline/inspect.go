@@ -9,7 +9,7 @@ import (
 )
 
 // Claim returns the first claim of an object as it is now, or nil if it is refused
-// or unknown, and whether the claim is served. A Route has no other."
+// or unknown, and whether the claim is served. A Route has no other but aliases.
 func (p *Pipeline) Claim(key model.Object) (claim *model.Claim, served bool) {
 	r := p.objects[key]
 	if r == nil || r.result == nil {
@@ -19,6 +19,15 @@ func (p *Pipeline) Claim(key model.Object) (claim *model.Claim, served bool) {
 		return nil, len(r.served) > 0
 	}
 	return r.result.Claims[0], slices.Contains(r.served, r.result.Claims[0])
+}
+
+// Claims returns all claims of an object as it is now, and those that are served.
+func (p *Pipeline) Claims(key model.Object) (all, served []*model.Claim) {
+	r := p.objects[key]
+	if r == nil || r.result == nil {
+		return nil, nil
+	}
+	return r.result.Claims, r.served
 }
 
 // Parses counts the TLS texts of an object that had to be parsed.

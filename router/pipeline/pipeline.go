@@ -319,7 +319,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
-		a.Closed == b.Closed && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
+		a.Closed == b.Closed && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }
 

@@ -208,6 +208,7 @@ var table = []Annotation{
 		Doc: "A request for / is redirected to this path, with 302.",
 		set: setAppRoot,
 	},
+	wwwRow,
 	{
 		Key: AnnotationCORSCredentials, Group: GroupCORS, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "Whether pages of the origins of fairlead.dev/cors-origins may send cookies and Authorization.",

@@ -20,6 +20,7 @@ const (
 	AnnotationRedirect     = "fairlead.dev/redirect"
 	AnnotationRedirectCode = "fairlead.dev/redirect-code"
 	AnnotationAppRoot      = "fairlead.dev/app-root"
+	AnnotationWWW          = "fairlead.dev/www"
 )
 
 // maxRedirects bounds the rules of one policy, maxTarget the length of an address.
@@ -47,6 +48,9 @@ func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
 		} else {
 			p.Redirects = append(p.Redirects, model.Redirect{Path: "/", Exact: true, Status: 302, To: r.AppRoot, Whole: true})
 		}
+	}
+	if r.WWW != "" && r.WWW != wwwAdd && r.WWW != wwwStrip {
+		find(api.SeverityWarning, "www", api.ReasonInvalidField, wwwForm)
 	}
 	if len(r.Rules) > maxRedirects {
 		find(api.SeverityWarning, "rules", api.ReasonInvalidField, fmt.Sprintf("has more than %d rules", maxRedirects))
@@ -281,6 +285,9 @@ func withoutPassthroughRedirects(r *v1alpha1.Redirects) []string {
 	}
 	if r.AppRoot != "" {
 		fields = append(fields, "appRoot")
+	}
+	if r.WWW != "" {
+		fields = append(fields, "www")
 	}
 	return fields
 }

@@ -16,8 +16,11 @@ import (
 // request, as package match computes it. The cases send the same to HAProxy.
 func (c *core) judge(d decision, r *request) (match.Answer, bool) {
 	for _, key := range c.cluster.All() {
-		if claim, served := c.pipeline.Claim(key); served && !claim.Closed && claim.Backend.Name() == d.value {
-			return match.Judge(claim.Backend.Policy(), r.client())
+		_, served := c.pipeline.Claims(key)
+		for _, claim := range served {
+			if !claim.Closed && claim.Backend.Name() == d.value {
+				return match.Judge(claim.Backend.Policy(), r.client())
+			}
 		}
 	}
 	return match.Answer{}, false

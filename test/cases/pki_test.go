@@ -122,6 +122,8 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 	var key crypto.Signer
 	var err error
 	switch kind, _, _ := strings.Cut(name, "/"); kind {
+	case "www": // for two names
+		template.DNSNames = []string{"both.ww.test", "www.both.ww.test"}
 	case "weak": // too short for TLS of today
 		key, err = rsa.GenerateKey(rand.Reader, 1024)
 	case "rsa":

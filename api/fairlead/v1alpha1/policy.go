@@ -112,6 +112,12 @@ type Redirects struct {
 	// https says how plain HTTP is redirected to https, where the Route asks for it.
 	// +optional
 	HTTPS *RedirectHTTPS `json:"https,omitempty"`
+	// www has the Route answer for a second host, whose requests are redirected to its own
+	// with 308: with Strip for www.HOST beside HOST, with Add for HOST beside www.HOST.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=Add;Strip
+	WWW string `json:"www,omitempty"`
 }
 
 // RedirectRule redirects the requests that it matches.

@@ -128,6 +128,36 @@ func (c *conversion) finishRedirects(into *carried) {
 	})
 }
 
+// otherName asks for the second name of the hosts, which all have www. or all have not.
+func otherName(value string, into *carried) error {
+	on, err := strconv.ParseBool(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is neither true nor false", value)
+	case !on:
+		return nil
+	}
+	with, without := 0, 0
+	for _, r := range into.ingress.Spec.Rules {
+		switch {
+		case r.Host == "" || strings.HasPrefix(r.Host, "*"): // has no other name
+		case strings.HasPrefix(r.Host, "www."):
+			with++
+		default:
+			without++
+		}
+	}
+	switch {
+	case with > 0 && without > 0:
+		return errors.New("some hosts begin with www. and others do not; write an Ingress for each kind, with " + policy.AnnotationWWW)
+	case with > 0:
+		into.set(policy.AnnotationWWW, "Add", nil)
+	case without > 0:
+		into.set(policy.AnnotationWWW, "Strip", nil)
+	}
+	return nil
+}
+
 func appRoot(value string, into *carried) error {
 	if err := policy.Usable(&v1alpha1.PolicySpec{Redirects: &v1alpha1.Redirects{AppRoot: value}}); err != nil {
 		return fmt.Errorf("%q cannot be redirected to: %w", value, err)

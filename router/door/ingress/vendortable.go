@@ -91,7 +91,7 @@ func nginxRedirects(t map[string]vendorAnnotation) {
 	t["permanent-redirect-code"] = vendorAnnotation{carry: redirectCode(permanent, 301), becomes: "`fairlead.dev/redirect-code`", differs: codes}
 	t["temporal-redirect-code"] = vendorAnnotation{carry: redirectCode(temporary, 302), becomes: "`fairlead.dev/redirect-code`", differs: codes}
 	t["app-root"] = vendorAnnotation{carry: appRoot, becomes: "`fairlead.dev/app-root`"}
-	add(t, vendorAnnotation{instead: "write an Ingress for the other host, with fairlead.dev/redirect"}, "from-to-www-redirect")
+	t["from-to-www-redirect"] = vendorAnnotation{carry: otherName, becomes: "`fairlead.dev/www`", differs: "hosts with www. and hosts without need an Ingress each"}
 	add(t, vendorAnnotation{instead: "redirects name no port; a RoutePolicy sets redirects.https.port"}, "use-port-in-redirects")
 	add(t, vendorAnnotation{instead: "redirects of the router have a host"}, "relative-redirects")
 }

@@ -31,6 +31,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	if spec.Fallback && strings.Trim(c.Path, "/") != "" {
 		return b.refuse("spec.path", api.ReasonInvalidField, "must be empty or / where "+api.AnnotationPathType+" is Default")
 	}
+	b.www(c, &spec)
 	if closed {
 		*c = *c.Barred()
 		return true

@@ -98,7 +98,7 @@ func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
 	return former, newest, ok && isRoute
 }
 
-// Route ingests one route. It has one claim at most.
+// Route ingests one route. It has one claim at most, and perhaps an alias.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
 	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
@@ -119,7 +119,7 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *
 	switch {
 	case !b.host(claim) || !b.path(claim):
 	case b.tls(claim) && b.backend(claim, refs):
-		b.result.Claims = []*model.Claim{claim}
+		b.result.Claims = append([]*model.Claim{claim}, b.alias(claim)...)
 	default:
 		b.result.Barrier = []*model.Claim{b.bar(claim)}
 	}
@@ -142,6 +142,8 @@ type builder struct {
 	material *certificate.Material
 	// stretch is how many times longer the pause between health checks is.
 	stretch int
+	// otherName is a second host, whose requests are redirected, or empty.
+	otherName string
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }
