@@ -20,6 +20,9 @@ const (
 	ReasonTargetNotFound Reason = "TargetNotFound"
 	// ReasonLimitExceeded: there is more of something than the router applies.
 	ReasonLimitExceeded Reason = "LimitExceeded"
+	// ReasonRegexBacktracks: a regular expression could take very long, so it is not
+	// applied.
+	ReasonRegexBacktracks Reason = "RegexBacktracks"
 	// ReasonNotAllowed: a tenant asks for what no administrator has allowed.
 	ReasonNotAllowed Reason = "NotAllowed"
 	// ReasonSecretNotFound and ReasonSecretInvalid: a Secret that a policy names cannot be
@@ -88,8 +91,13 @@ func policyRemedies() map[Reason]Remedy {
 		},
 		ReasonLimitExceeded: {
 			Severity: SeverityError,
-			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, or 4,000 addresses for one object",
-			Remedy:   "join policies or addresses, or remove some",
+			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, 4,000 addresses for one object, or 100 Routes of a namespace (4,096 in all) whose paths a pattern replaces",
+			Remedy:   "join policies, addresses or patterns, or remove some",
+		},
+		ReasonRegexBacktracks: {
+			Severity: SeverityWarning,
+			Cause:    "the regular expression can match some paths in so many ways that HAProxy could take very long for one request, so it is not applied",
+			Remedy:   "write it so that the next character decides, such as [^/]+ for one segment in place of .*, and repeat nothing that repeats",
 		},
 		ReasonNotAllowed: {
 			Severity: SeverityError,

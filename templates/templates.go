@@ -47,6 +47,11 @@ var CanaryLua []byte
 //go:embed hash.lua
 var HashLua []byte
 
+// RewriteLua replaces paths by a pattern with captures.
+//
+//go:embed rewrite.lua
+var RewriteLua []byte
+
 // Maintenance is the body of the answer of a route that is under maintenance.
 //
 //go:embed maintenance.html

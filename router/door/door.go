@@ -77,6 +77,8 @@ type Past struct {
 	// Stretch is how many times longer than it asks for the pause between the
 	// object's health checks is; zero means one.
 	Stretch int
+	// Unpatterned says that too many older routes replace paths by patterns.
+	Unpatterned bool
 }
 
 // Source gives the objects as the API server last reported them. Callers must

@@ -31,6 +31,9 @@ type Settings struct {
 	// NamespaceChecks is how many health checks a second the routes of a
 	// namespace may cost; zero means the constant of that name.
 	NamespaceChecks int
+	// Patterns and NamespacePatterns are how many routes, in all and of one namespace,
+	// may replace paths by a pattern; zero means the constants of these names.
+	Patterns, NamespacePatterns int
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int
@@ -60,6 +63,18 @@ type Settings struct {
 // NamespaceChecks is how many health checks a router makes in a second for the
 // routes of a namespace, if nothing else is said.
 const NamespaceChecks = 500
+
+// Patterns is how many routes of a router may have a pattern, unless settings say
+// otherwise: HAProxy keeps what the patterns of that many mean.
+const Patterns = 4096
+
+// NamespacePatterns is how many of them one namespace may have.
+const NamespacePatterns = 100
+
+// PatternLimits returns how many routes may have a pattern, in all and of one namespace.
+func (s Settings) PatternLimits() (all, ofNamespace int) {
+	return cmp.Or(s.Patterns, Patterns), cmp.Or(s.NamespacePatterns, NamespacePatterns)
+}
 
 // CheckBudget returns what the health checks of a namespace may add up to, as
 // model.Claim.Checks counts them.

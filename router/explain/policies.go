@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // policies lists what is in force for a route: how servers share requests, and
@@ -69,7 +70,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 func (s *Snapshot) invalid(owner model.Object) map[string]bool {
 	invalid := map[string]bool{}
 	for _, f := range s.pipeline.Status(owner).Findings {
-		if f.Reason == api.ReasonInvalidAnnotation || f.Reason == api.ReasonPolicyClosed {
+		if f.Reason == api.ReasonInvalidAnnotation || f.Reason == api.ReasonRegexBacktracks || f.Reason == api.ReasonPolicyClosed {
 			invalid[strings.TrimSuffix(strings.TrimPrefix(f.Field, "metadata.annotations["), "]")] = true
 		}
 	}
@@ -163,7 +164,14 @@ func (r *Request) client() *match.Client {
 
 // rewritten returns the path that the pod sees.
 func rewritten(p *model.Policy, path string) string {
-	if p.Rewrite == nil {
+	switch {
+	case p.Rewrite == nil:
+		return path
+	case p.Rewrite.Applied() != nil:
+		r := p.Rewrite.Regex
+		return regex.Replace(r.Pattern, r.Replacement, r.Longest, path).Path
+	}
+	if p.Rewrite.Regex != nil {
 		return path
 	}
 	rest := path[min(p.Rewrite.Strip, len(path)):]

@@ -50,7 +50,7 @@ const StatusForbidden = 403
 // Judge decides a request as the rules of a policy do (render.policyRules), in their
 // order. It reports false if the request goes on to a pod.
 func Judge(p *model.Policy, c *Client) (Answer, bool) {
-	for _, part := range []func(*model.Policy, *Client) (Answer, bool){maintenance, lists, redirects, preflight, sizes} {
+	for _, part := range []func(*model.Policy, *Client) (Answer, bool){maintenance, lists, redirects, preflight, sizes, longPath} {
 		if a, answered := part(p, c); answered {
 			return a, true
 		}
@@ -162,6 +162,15 @@ func Origin(c *model.CORS, origin string) string {
 		}
 	}
 	return ""
+}
+
+// longPath refuses what a pattern is not applied to.
+func longPath(p *model.Policy, c *Client) (Answer, bool) {
+	r := p.Rewrite.Applied()
+	if r == nil || len(c.Path) <= r.Longest {
+		return Answer{}, false
+	}
+	return Answer{Status: 414, Why: fmt.Sprintf("the route's pattern is for paths of %d bytes at most", r.Longest)}, true
 }
 
 func sizes(p *model.Policy, c *Client) (Answer, bool) {

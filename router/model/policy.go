@@ -115,13 +115,6 @@ type Sizes struct {
 	URI, Headers int
 }
 
-// Rewrite cuts the first Strip bytes of the path and puts To before the rest,
-// or Empty in its place where nothing is left.
-type Rewrite struct {
-	Strip     int
-	To, Empty string
-}
-
 // HeaderAction sets a header. It deletes it if Delete is true, and adds a value to it
 // if Add is true.
 type HeaderAction struct {
@@ -174,6 +167,7 @@ const (
 	FieldKeyFrom
 	FieldCanary
 	FieldHash
+	FieldPattern
 	endOfFields
 )
 
@@ -209,6 +203,12 @@ var fields = [endOfFields]func(*Policy) string{
 	},
 	FieldCanary: canary,
 	FieldHash:   hashKey,
+	FieldPattern: func(p *Policy) string {
+		if !p.patterned() {
+			return ""
+		}
+		return p.Rewrite.Regex.record()
+	},
 }
 
 func retryAfter(p *Policy) string {
@@ -229,7 +229,7 @@ func asking(write func(*Agent) string) func(*Policy) string {
 
 func rewriting(write func(*Rewrite) string) func(*Policy) string {
 	return func(p *Policy) string {
-		if p.Rewrite == nil {
+		if p.Rewrite == nil || p.Rewrite.Regex != nil {
 			return ""
 		}
 		return write(p.Rewrite)
@@ -283,6 +283,7 @@ const (
 	FlagCanary          = "g"
 	FlagHash            = "j"
 	FlagRetryAll        = "A"
+	FlagPattern         = "P"
 )
 
 // separator ends each field of a record.
@@ -304,7 +305,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false

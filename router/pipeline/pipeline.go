@@ -51,7 +51,9 @@ type Pipeline struct {
 	restored   map[model.Object]Saved
 	// checkShares shares out the health checks of each namespace.
 	checkShares checkShares
-	agent       agentPolicies
+	// patternShares bounds the routes with patterns.
+	patternShares patternShares
+	agent         agentPolicies
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// ingested are results of objects that are about to be taken in.
@@ -90,7 +92,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), agent: newAgentPolicies(), secretsChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), secretsChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -170,7 +172,9 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 		p.ingest(key, hosts)
 	}
 	p.ingested = nil
-	for key := range p.checkShares.settle(p.settings, all) {
+	again := p.checkShares.settle(p.settings, all)
+	maps.Copy(again, p.patternShares.settle(p.settings, all))
+	for key := range again {
 		touched[key] = struct{}{}
 		p.ingest(key, hosts)
 	}
@@ -281,6 +285,7 @@ func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 // replaceClaims replaces the claims of an object.
 func (p *Pipeline) replaceClaims(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
 	p.checkShares.set(key, now)
+	p.patternShares.set(key, now)
 	for _, o := range old {
 		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {
 			p.claims[o.Host] = slices.DeleteFunc(p.claims[o.Host], func(other *model.Claim) bool { return other.ID() == o.ID() })

@@ -27,5 +27,5 @@ func (s *State) Tables() *match.Tables {
 // rewrites reports whether a Target changes the path.
 func rewrites(target string) bool {
 	_, record, _ := strings.Cut(target, "|")
-	return model.RecordField(record, model.FieldStrip) != ""
+	return model.RecordField(record, model.FieldStrip)+model.RecordField(record, model.FieldPattern) != ""
 }

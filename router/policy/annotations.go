@@ -297,10 +297,11 @@ var table = []Annotation{
 			if err := checkRewrite(v); err != nil {
 				return err
 			}
-			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Prefix, r.Full = halvedPercents(v), "" })
+			s.setRewrite(func(r *v1alpha1.Rewrite) { r.Prefix, r.Full, r.Regex = halvedPercents(v), "", nil })
 			return nil
 		},
 	},
+	patternRow,
 	{
 		Key: AnnotationHost, Group: GroupRewrite, Values: "host name", Default: "the client's", Terminations: http,
 		Doc: "The Host header that pods get. X-Forwarded-Host keeps the client's.",

@@ -41,6 +41,10 @@ func TestSameRecord(t *testing.T) {
 			map[string]string{api.AnnotationRewrite: "/v2", AnnotationHost: "inner.example.com"},
 			v1alpha1.PolicySpec{Rewrite: &v1alpha1.Rewrite{Prefix: "/v2", Host: "inner.example.com"}},
 		},
+		"pattern": {
+			map[string]string{AnnotationRewrite: " /a(/.*)?$  /b$1 ", AnnotationHost: "inner.example.com"},
+			v1alpha1.PolicySpec{Rewrite: &v1alpha1.Rewrite{Regex: &v1alpha1.RewriteRegex{Pattern: "/a(/.*)?$", Replacement: "/b$1"}, Host: "inner.example.com"}},
+		},
 		"access-log": {map[string]string{AnnotationAccessLog: "10%"}, v1alpha1.PolicySpec{Log: &v1alpha1.RequestLog{Percent: &percent}}},
 	} {
 		t.Run(name, func(t *testing.T) {

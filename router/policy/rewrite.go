@@ -2,16 +2,21 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
-// AnnotationHost is that of the group rewrite, beside OpenShift's.
-const AnnotationHost = "fairlead.dev/host"
+// Annotations of the group rewrite, beside OpenShift's.
+const (
+	AnnotationHost    = "fairlead.dev/host"
+	AnnotationRewrite = "fairlead.dev/rewrite"
+)
 
 var (
 	// rewriteText keeps out what cannot stand in a path, and "|", which separates
@@ -38,7 +43,9 @@ func compileRewrite(r *v1alpha1.Rewrite, p *model.Policy) []Problem {
 	}
 	var problems []Problem
 	find := func(field string, err error, effect string) {
-		problems = append(problems, Problem{Key: "rewrite." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: err.Error(), Effect: effect})
+		problems = append(problems, Problem{
+			Key: "rewrite." + field, Severity: api.SeverityWarning, Reason: reasonOf(err, api.ReasonInvalidField), Message: err.Error(), Effect: effect,
+		})
 	}
 	const samePath, sameHost = "the path stays as it is", "the Host header stays as it is"
 	for _, f := range []struct{ name, text string }{{"prefix", r.Prefix}, {"full", r.Full}} {
@@ -48,6 +55,14 @@ func compileRewrite(r *v1alpha1.Rewrite, p *model.Policy) []Problem {
 	}
 	if r.Prefix != "" && r.Full != "" {
 		find("full", errors.New("is set, and prefix is, too"), "prefix is used")
+	}
+	if r.Regex != nil {
+		if _, field, err := pathRegex(r.Regex); err != nil {
+			find("regex."+field, err, samePath)
+		}
+		if r.Prefix+r.Full != "" {
+			find("regex", errors.New("is set, and prefix or full is, too"), "it has no effect")
+		}
 	}
 	p.PodHost = r.Host
 	if err := checkPodHost(r.Host); r.Host != "" && err != nil {
@@ -69,7 +84,51 @@ func (s *Spec) Rewrite(path string) *model.Rewrite {
 		return &model.Rewrite{Strip: len(strings.TrimRight(path, "/")), To: strings.TrimRight(r.Prefix, "/"), Empty: r.Prefix}
 	case r.Prefix == "" && r.Full != "" && checkRewrite(r.Full) == nil:
 		return &model.Rewrite{Strip: anyPath, Empty: r.Full}
+	case r.Prefix+r.Full == "" && r.Regex != nil:
+		if p, _, err := pathRegex(r.Regex); err == nil {
+			return &model.Rewrite{Regex: p}
+		}
 	}
+	return nil
+}
+
+// reasonOf is that of a finding about a value that cannot be used.
+func reasonOf(err error, usual api.Reason) api.Reason {
+	if errors.As(err, new(regex.BacktracksError)) {
+		return api.ReasonRegexBacktracks
+	}
+	return usual
+}
+
+// pathRegex also returns the field that is wrong.
+func pathRegex(r *v1alpha1.RewriteRegex) (*model.PathRegex, string, error) {
+	p, err := regex.Parse(r.Pattern)
+	if err != nil {
+		return nil, "pattern", err
+	}
+	if err := p.CheckReplacement(r.Replacement); err != nil {
+		return nil, "replacement", err
+	}
+	return &model.PathRegex{Pattern: p.Text, Replacement: r.Replacement, Longest: p.Longest}, "", nil
+}
+
+// patternRow is the annotation of the field regex. It comes after that of the prefix.
+var patternRow = Annotation{
+	Key: AnnotationRewrite, Group: GroupRewrite, Values: "PATTERN REPLACEMENT", Default: "none", Terminations: http,
+	Doc: "Replaces the whole path of requests whose path a regular expression matches; $1 to $9 stand for its captures.",
+	set: setPattern,
+}
+
+func setPattern(s *Spec, v string) error {
+	pattern, replacement, _ := strings.Cut(strings.Trim(v, " "), " ")
+	r := &v1alpha1.RewriteRegex{Pattern: pattern, Replacement: strings.TrimLeft(replacement, " ")}
+	if _, field, err := pathRegex(r); err != nil {
+		return fmt.Errorf("the %s %w", field, err)
+	}
+	if g := s.Groups.Rewrite; g != nil && g.Prefix != "" {
+		return errors.New("cannot hold beside " + api.AnnotationRewrite)
+	}
+	s.setRewrite(func(g *v1alpha1.Rewrite) { g.Regex, g.Full = r, "" })
 	return nil
 }
 

@@ -52,13 +52,15 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, redirectRules(l)...)
 	rules = append(rules, preflightRule)
 	rules = append(rules, limitRules(s)...)
-	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps), forwardedRules(tls), requestIDRules())
+	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), longPathRules(), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps), forwardedRules(tls), requestIDRules())
 
 	// Rewrite: cut the path and put another beginning before the rest.
 	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
 	add("set-var(txn.path_rest) path,bytes(txn.strip)")
 	add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
 	add(`set-path "%%[%s]" if { var(txn.strip) -m found } !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty))
+
+	rules = append(rules, patternRules(caps)...)
 
 	// X-Forwarded-Host and Forwarded have the client's host by now.
 	add("set-header Host %%[%s] if %s", rest(model.FieldPodHost), asks(model.FlagPodHost))
@@ -95,8 +97,32 @@ func guardRules(l Layout, tls bool) []string {
 		"http-request set-var(txn.backend) var(txn.normal_backend) if " + guarded,
 		"http-request unset-var(txn.policy) if " + guarded,
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if " + guarded,
-		// A rewrite cuts as many bytes as the route's path has.
+		// A rewrite cuts as many bytes as the route's path has, and a pattern is for the
+		// path as it is written.
 		"http-request deny deny_status 400 if " + guarded + " { " + record(model.FieldStrip) + " -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+		"http-request deny deny_status 400 if " + guarded + " " + asks(model.FlagPattern) + " !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+	}
+}
+
+// longPathRules refuse paths that a pattern is not applied to, before anyone is asked who
+// the client is.
+func longPathRules() []string {
+	return []string{ // as sizeRules answer
+		"http-request set-var(txn.longest_path) " + rest(model.FieldPattern) + ",field(1,:) if " + asks(model.FlagPattern),
+		"http-request return status 414 content-type text/plain string 'The path is too long.' if { var(txn.longest_path) -m found } { path,length,sub(txn.longest_path) gt 0 }",
+	}
+}
+
+// patternRules replace the path by a pattern with captures. HAProxy's own converters take
+// patterns of the configuration only.
+func patternRules(caps plan.Capabilities) []string {
+	if !caps.Lua {
+		return nil
+	}
+	return []string{
+		"http-request set-var(txn.rewrite) " + rest(model.FieldPattern) + " if " + asks(model.FlagPattern),
+		"http-request lua.fairlead_rewrite if { var(txn.rewrite) -m found }",
+		"http-request return status 414 content-type text/plain string 'The path is too long.' if { var(txn.path_too_long) -m found }",
 	}
 }
 

@@ -73,7 +73,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
-		l.LuaFile():                             string(templates.RequestsLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.HashLua),
+		l.LuaFile():                             string(templates.RequestsLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.HashLua) + string(templates.RewriteLua),
 	}
 	for path, text := range map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,

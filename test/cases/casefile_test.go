@@ -259,6 +259,10 @@ func (s *step) settings(t *testing.T, lines []string) error {
 			set.InterNamespace = true
 		case "domain":
 			set.Domain = value
+		case "patterns": // of a namespace, and in all
+			if _, err := fmt.Sscan(value, &set.NamespacePatterns, &set.Patterns); err != nil {
+				return err
+			}
 		case "namespace-checks":
 			n, err := strconv.Atoi(value)
 			if err != nil {

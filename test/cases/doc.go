@@ -4,7 +4,8 @@
 //	in.yaml     the objects: Routes, Services, EndpointSlices, Secrets, and Ingresses,
 //	            which are converted as by the operator
 //	services    short for Services with one slice: "ns/web http=8080 web-1@198.18.250.1"
-//	settings    router-wide settings: "wildcards", "inter-namespace", "domain apps.test", "namespace-checks 3"
+//	settings    router-wide settings: "wildcards", "inter-namespace", "domain apps.test", "namespace-checks 3",
+//	            "patterns 2 3"
 //	requests    "GET http://h.test/foo -> 200 pod=web-1 path=/foo"
 //	statuses    "ns/route admitted", "ns/route refused InvalidHost text", "ns/route finding NoEndpoints"
 //	servers     the weights in HAProxy: "ns/route web-1=256 web-2=28"

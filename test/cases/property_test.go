@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // universe makes random changes among few names, so that they meet often.
@@ -68,6 +70,9 @@ func (u *universe) route() *routev1.Route {
 	}
 	if u.IntN(4) == 0 {
 		r.Annotations["haproxy.router.openshift.io/rewrite-target"] = pick(u, []string{"/", "/to", "/to/", "/foo/bar", `/$1\1`})
+	}
+	if u.IntN(4) == 0 {
+		r.Annotations["fairlead.dev/rewrite"] = pick(u, []string{"/foo(/|$)(.*) /$2", "(?i)/FOO/?(b[^/]*)?(.*) /$2/$1", "(.*) $1/x", "/(a+)+b /no"})
 	}
 	if u.IntN(6) == 0 {
 		r.Annotations["haproxy.router.openshift.io/ip_allowlist"] = "127.0.0.0/8 198.18.0.0/15"
@@ -144,7 +149,7 @@ func (u *universe) change() change {
 		}
 	}
 	if u.IntN(12) == 0 {
-		c.settings = &door.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3)}
+		c.settings = &door.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3), NamespacePatterns: u.IntN(3), Patterns: u.IntN(4)}
 	}
 	return c
 }
@@ -242,6 +247,19 @@ func (d decision) rewritten(r *request, res response) error {
 			path = model.RecordField(record, model.FieldRewrite) + rest
 		} else {
 			path = model.RecordField(record, model.FieldRewriteEmpty)
+		}
+	}
+	if text := model.RecordField(record, model.FieldPattern); text != "" {
+		fields := strings.Split(text, ":")
+		longest, err1 := strconv.Atoi(fields[0])
+		pattern, err2 := hex.DecodeString(fields[1])
+		replacement, err3 := hex.DecodeString(fields[2])
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return err
+		}
+		raw, query, asked := strings.Cut(path, "?")
+		if path = regex.Replace(string(pattern), string(replacement), longest, raw).Path; asked {
+			path += "?" + query
 		}
 	}
 	if res.pod.Path != path {

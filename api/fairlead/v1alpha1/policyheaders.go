@@ -3,7 +3,7 @@ package v1alpha1
 // Rewrite changes what pods get of the address of a request. The query stays.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.prefix) || !has(self.full)",message="set prefix or full, not both"
+// +kubebuilder:validation:XValidation:rule="(has(self.prefix) ? 1 : 0) + (has(self.full) ? 1 : 0) + (has(self.regex) ? 1 : 0) <= 1",message="set one of prefix, full and regex"
 type Rewrite struct {
 	// prefix replaces the path of the Route at the beginning of the request's path, in
 	// whole segments.
@@ -18,12 +18,36 @@ type Rewrite struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^/[!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`
 	Full string `json:"full,omitempty"`
+	// regex replaces the whole path of requests whose path its pattern matches. Other paths
+	// stay as they are.
+	//
+	// +optional
+	Regex *RewriteRegex `json:"regex,omitempty"`
 	// host replaces the Host header. X-Forwarded-Host keeps that of the client.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Host string `json:"host,omitempty"`
+}
+
+// RewriteRegex replaces paths by a pattern.
+type RewriteRegex struct {
+	// pattern is a regular expression of RE2, applied at the beginning of the path. It must
+	// not be one that can take very long, such as (a+)+b.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
+	Pattern string `json:"pattern"`
+	// replacement is the new path. $1 to $9 stand for what captures of the pattern hold,
+	// and $$ for a dollar sign.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[/$][!$%&()*+,\-./0-9:;<=>@A-Z\[\]^_\x60a-z{}~]*$`
+	Replacement string `json:"replacement"`
 }
 
 // Headers change headers. What spec.httpHeaders of a Route changes holds as well.

@@ -52,6 +52,10 @@ func (c *conversion) routeAnnotations(key hostPath, canary string) map[string]st
 	if _, own := annotations[policy.AnnotationCanary]; !own && canary != "" {
 		annotations[policy.AnnotationCanary] = canary
 	}
+	_, own := annotations[policy.AnnotationRewrite]
+	if text := c.rewrites[rulePath{key.path, key.exact}]; !own && text != "" && !key.fallback {
+		annotations[policy.AnnotationRewrite] = text
+	}
 	switch {
 	case key.exact:
 		annotations[api.AnnotationPathType] = "Exact"

@@ -135,6 +135,8 @@ type conversion struct {
 	closedService map[string]bool
 	// branches are what canaries get, by the field of the path.
 	branches map[string]string
+	// rewrites are what becomes of the paths of another controller's patterns.
+	rewrites map[rulePath]string
 	// insecure is what plain HTTP gets by the word of another controller's
 	// annotation, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType

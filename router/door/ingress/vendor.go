@@ -68,6 +68,10 @@ type carried struct {
 	nothing bool
 	// differs is set where the value of the last annotation has no exact equivalent.
 	differs string
+	// rewrites say what becomes of the paths of patterns that became rules, and further
+	// which rules are further ones of a pattern, by their field with that of the first.
+	rewrites map[rulePath]string
+	further  map[string]string
 	// groups are what only a policy can say.
 	groups v1alpha1.PolicySpec
 	// These are what several annotations say together, and what is read when all of
@@ -118,8 +122,14 @@ func (c *conversion) carryVendorAnnotations() {
 			c.carry(key, original.Annotations[key], f, into)
 		}
 	}
+	c.ownPatterns(into)
 	c.finish(into)
-	c.insecure = into.insecure
+	c.insecure, c.rewrites = into.insecure, into.rewrites
+	for field, first := range into.further {
+		if text, has := c.branches[first]; has {
+			c.branches[field] = text
+		}
+	}
 	for key, value := range into.annotations {
 		if _, own := original.Annotations[key]; !own {
 			into.ingress.Annotations[key] = value

@@ -23,18 +23,27 @@ var (
 // rewriteTarget takes targets without captures, since paths are text here, and
 // those that only keep what is below the path.
 func rewriteTarget(value string, into *carried) error {
-	before, capture, captures := strings.Cut(value, "$")
-	if !captures {
+	if !strings.Contains(value, "$") {
 		return to(api.AnnotationRewrite)(value, into)
 	}
-	form := map[string]*regexp.Regexp{"1": belowFirst, "2": belowSecond}[capture]
-	if form == nil || !strings.HasPrefix(before, "/") || !into.pathsBelow(form) {
-		into.patterns = into.field
-		return errors.New("of captures only a path /foo(/|$)(.*) with a target that ends in $2, and /foo/(.*) with $1, have an equivalent; write the path without its pattern, pathType Prefix, and the target without captures")
+	if into.keepsBelow(value) {
+		return nil
 	}
-	into.same, into.prefixes = true, true
-	into.set(api.AnnotationRewrite, before, nil)
-	return nil
+	into.patterns = into.field
+	return errors.New("of captures only a path /foo(/|$)(.*) with a target that ends in $2, and /foo/(.*) with $1, have an equivalent; write the path without its pattern, pathType Prefix, and the target without captures")
+}
+
+// keepsBelow reports whether a target with a capture only keeps what is below the paths,
+// and asks for that.
+func (c *carried) keepsBelow(target string) bool {
+	before, capture, _ := strings.Cut(target, "$")
+	form := map[string]*regexp.Regexp{"1": belowFirst, "2": belowSecond}[capture]
+	if form == nil || !strings.HasPrefix(before, "/") || !c.pathsBelow(form) {
+		return false
+	}
+	c.same, c.prefixes = true, true
+	c.set(api.AnnotationRewrite, before, nil)
+	return true
 }
 
 // useRegex is read after rewrite-target, which may have dealt with patterns.
@@ -42,8 +51,7 @@ func useRegex(value string, into *carried) error {
 	if !enabled(value) || into.prefixes {
 		return nil
 	}
-	into.patterns = into.field
-	return errors.New("a path is text; write each as a rule with pathType Prefix or Exact")
+	return into.asRules("")
 }
 
 // pathsBelow makes prefixes of paths of one form, if all of them have it.

@@ -100,7 +100,10 @@ func accessLog(value string, into *carried) error {
 func rewriteWhole(value string, into *carried) error {
 	into.headers.rewrites = true
 	if strings.Contains(value, "$") {
-		return rewriteTarget(value, into)
+		if into.keepsBelow(value) {
+			return nil
+		}
+		return into.asRules(value)
 	}
 	if _, own := into.ingress.Annotations[api.AnnotationRewrite]; own {
 		return nil

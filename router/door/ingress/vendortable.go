@@ -16,6 +16,7 @@ const (
 	insteadCookie      = "the cookie is HttpOnly, ends with the session and is for the whole host"
 	insteadSnippet     = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
 	insteadCA          = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
+	differsPatterns    = "patterns that begin with one of some texts, and go on with what is below a path, or end; letters in the case that they are written in; the longest text wins, not the longest pattern"
 	insteadHeaderList  = "lists are of the address of the connection, or of the PROXY protocol"
 )
 
@@ -36,7 +37,7 @@ func nginxTable() map[string]vendorAnnotation {
 	t := map[string]vendorAnnotation{
 		"ssl-passthrough":  {carry: passthrough, becomes: "termination `passthrough`", differs: "what keeps clients away by looking at requests closes the paths then"},
 		"backend-protocol": {carry: backendProtocol, becomes: "HTTPS, GRPCS: termination `reencrypt`", differs: "the Ingress must have TLS; HTTP/2 to pods is `appProtocol: kubernetes.io/h2c` of the Service's port; AUTO_HTTP and FCGI have no equivalent"},
-		"use-regex":        {carry: useRegex, becomes: "paths of type Prefix", differs: "only with `rewrite-target` of two forms"},
+		"use-regex":        {carry: useRegex, becomes: "paths of type Prefix and Exact", differs: differsPatterns},
 		"load-balance": {
 			carry:   oneOf(api.AnnotationBalance, map[string]string{"round_robin": "roundrobin", "ewma": "leastconn"}),
 			becomes: "`balance`", differs: "ewma becomes leastconn",
@@ -98,8 +99,7 @@ func nginxRedirects(t map[string]vendorAnnotation) {
 
 func nginxRequests(t map[string]vendorAnnotation) {
 	t["rewrite-target"] = vendorAnnotation{
-		carry: rewriteWhole, becomes: "`rewrite.full`; with captures `rewrite-target`",
-		differs: "of captures only paths `/foo(/|$)(.*)` with `$2` and `/foo/(.*)` with `$1`",
+		carry: rewriteWhole, becomes: "`rewrite.full`; with captures `rewrite-target` or `fairlead.dev/rewrite`", differs: differsPatterns,
 	}
 	t["upstream-vhost"] = vendorAnnotation{carry: podHost, becomes: "`fairlead.dev/host`", differs: "without a port, and without variables"}
 	t["x-forwarded-prefix"] = vendorAnnotation{carry: forwardedPrefix, becomes: "`headers.request.set`", differs: "without variables"}

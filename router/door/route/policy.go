@@ -33,6 +33,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Forwarded = spec.Forwarded
 	}
 	p.Rewrite = spec.Rewrite(c.Path)
+	b.boundPatterns(p.Rewrite)
 	if c.Termination != model.Plain {
 		p.HSTS = spec.HSTS
 	}
@@ -45,6 +46,20 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	p.RequestHeaders = b.withPolicy("request", p.RequestHeaders, request)
 	p.ResponseHeaders = b.withPolicy("response", p.ResponseHeaders, response)
 	return p, ok1 && ok2
+}
+
+// boundPatterns leaves the pattern of a route out that is one too many.
+func (b *builder) boundPatterns(r *model.Rewrite) {
+	if r == nil || r.Regex == nil || !b.unpatterned {
+		return
+	}
+	r.Regex.Unused = true
+	all, ofNamespace := b.settings.PatternLimits()
+	field, message := "metadata.annotations["+policy.AnnotationRewrite+"]", fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
+	if from := b.result.Effective.Origin(policy.GroupRewrite); from != nil && policy.IsKind(from.Key.Kind) {
+		field, message = "", from.Title()+" "+from.Field(policy.GroupRewrite)+".regex: "+message
+	}
+	b.find(api.SeverityWarning, field, api.ReasonLimitExceeded, message, "the path stays as it is")
 }
 
 // asked returns nothing for a policy that asks for nothing: thousands of claims do, and

@@ -100,7 +100,7 @@ func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
 
 // Route ingests one route. It has one claim at most, and perhaps an alias.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
-	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, result: &door.Result{
+	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -144,6 +144,8 @@ type builder struct {
 	stretch int
 	// otherName is a second host, whose requests are redirected, or empty.
 	otherName string
+	// unpatterned says that too many older routes have patterns.
+	unpatterned bool
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }

@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// patternShares bounds the routes whose paths are replaced by a pattern, in each
+// namespace and in all: the oldest ones have theirs applied. It is a function of the
+// claims alone, so that every router decides the same.
+//
+// Within the bounds, a change costs one look. Beyond them it costs a walk over all routes
+// with patterns, and those of which another is decided are ingested again.
+type patternShares struct {
+	// asking has one claim of each route with a pattern.
+	asking     map[model.Object]*model.Claim
+	namespaces map[string]int
+	// refused are the routes whose patterns are not applied.
+	refused model.Objects
+	changed bool
+}
+
+func newPatternShares() patternShares {
+	return patternShares{asking: map[model.Object]*model.Claim{}, namespaces: map[string]int{}, refused: model.Objects{}}
+}
+
+// set notes what a route asks for now.
+func (p *patternShares) set(key model.Object, claims []*model.Claim) {
+	var now *model.Claim
+	if i := slices.IndexFunc(claims, asksForPattern); i >= 0 {
+		now = claims[i]
+	}
+	old := p.asking[key]
+	switch {
+	case now == nil && old == nil:
+		return
+	case now == nil:
+		delete(p.asking, key) // if it was refused, settle tells
+		if p.namespaces[key.Namespace]--; p.namespaces[key.Namespace] == 0 {
+			delete(p.namespaces, key.Namespace)
+		}
+	case old == nil:
+		p.asking[key] = now
+		p.namespaces[key.Namespace]++
+	default:
+		p.asking[key] = now
+		if model.ByAge(old, now) == 0 {
+			return
+		}
+	}
+	p.changed = true
+}
+
+func asksForPattern(c *model.Claim) bool {
+	r := c.Backend.Policy().Rewrite
+	return r != nil && r.Regex != nil
+}
+
+// isRefused reports whether the pattern of a route is not applied.
+func (p *patternShares) isRefused(key model.Object) bool {
+	_, refused := p.refused[key]
+	return refused
+}
+
+// settle decides again where something has changed, or everywhere, and returns the
+// routes of which another is decided.
+func (p *patternShares) settle(s door.Settings, all bool) model.Objects {
+	if !p.changed && !all {
+		return nil
+	}
+	p.changed = false
+	most, mostInNamespace := s.PatternLimits()
+	within := len(p.asking) <= most
+	for _, n := range p.namespaces {
+		within = within && n <= mostInNamespace
+	}
+	before := p.refused
+	p.refused = model.Objects{}
+	if !within {
+		p.refuse(most, mostInNamespace)
+	}
+	changed := model.Objects{}
+	for key := range p.refused {
+		if _, known := before[key]; !known {
+			changed[key] = struct{}{}
+		}
+	}
+	for key := range before {
+		if !p.isRefused(key) {
+			changed[key] = struct{}{}
+		}
+	}
+	return changed
+}
+
+func (p *patternShares) refuse(most, mostInNamespace int) {
+	applied := map[string]int{}
+	total := 0
+	for _, c := range slices.SortedFunc(maps.Values(p.asking), model.ByAge) {
+		if total == most || applied[c.Owner.Namespace] == mostInNamespace {
+			p.refused[c.Owner] = struct{}{}
+			continue
+		}
+		total++
+		applied[c.Owner.Namespace]++
+	}
+}

@@ -1,0 +1,162 @@
+package cases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/router/regex"
+)
+
+// chartPatterns are paths of Ingresses as charts and manuals have them, and variations:
+// each prefix with each end.
+func chartPatterns() []string {
+	patterns := []string{
+		`/`, `/(.*)`, `/?(.*)`, `(/|$)(.*)`, `/(.+)`, `/.*`, `/([^/]+)/(.*)`, `/api/v([0-9]+)/(.*)`, `/api/v[0-9]+(\.[0-9]+)?/(.*)`, `/([a-z]{2})(/|$)(.*)`, `/(en|de|fr)/(.*)`,
+		`/(.*)\.php$`, `/([0-9]+)/?$`, `/users/([0-9a-f]{8})-([0-9a-f]{4})`, `/[^.]+\.(css|js|png|svg)$`, `/(?i)shop/(.*)`, `(?i)/Grafana(/|$)(.*)`, `/\w+/\d+`, `/a\.b\.c/(.*)`, `/(a|b)?(c)x?`,
+		`/@([\w.-]+)/(.*)`, `/~(\w+)(/.*)?`, `/foo%20bar/(.*)`, `/\(x\)/(.*)`, `/a+b`, `/a\+b`, `/(?:v1|v2)/(.*)`, `/(?P<name>[a-z]+)/x`, `/.well-known/(.*)`, `/\.well-known/(.*)`, `/x{2,3}(.*)`,
+		`/([A-Za-z0-9_-]+)/([A-Za-z0-9_-]+)/(.*)`, `/[[:alpha:]]+/(.*)`, `/\D\S\W(.*)`, `/\bfoo\b(.*)`, `/fo\Bo(.*)`, `/a(/b(/c)?)?$`, `/(.*?)/x`, `/[^/]*?(\.html)?$`, `/(index|home)\.(php|html?)$`,
+	}
+	for _, prefix := range []string{`/foo`, `/shop`, `/api/v1`, `/argo-cd`, `/auth/realms`, `/keycloak`, `/jenkins`, `/kibana`, `/prometheus`, `/nexus/repository`} {
+		for _, end := range []string{`(/|$)(.*)`, `/(.*)`, `/?(.*)`, `/?$`, `(/.*)?$`, `(.*)`, `/(.+)`, `$`, `/([^/]+)$`, `/([^/]+)/([^/]+)/?`, `(/|$)`, `/.*`, `(?:/(.*))?$`, `/([0-9]+)`, `/(\d{4})-(\d{2})`, `-(blue|green)/(.*)`} {
+			patterns = append(patterns, prefix+end)
+		}
+	}
+	return patterns
+}
+
+var chartPaths = []string{
+	"/", "/foo", "/foo/", "/foo/bar", "/foobar", "/foo/bar/baz", "/foo/1234", "/foo/2026-11", "/foo-blue/x", "/FOO/x", "/shop/cart/1", "/SHOP/x", "/api/v1", "/api/v1/users", "/api/v2.3/users", "/argo-cd/x/y/",
+	"/auth/realms/a/b", "/keycloak/x", "/grafana/d/1", "/en/docs", "/deu/docs", "/a.b.c/x", "/aXbXc/x", "/ac", "/abcx", "/x.php", "/index.html", "/style.css", "/@scope/pkg", "/~user", "/~user/x", "/foo%20bar/x",
+	"/(x)/y", "/aaab", "/a+b", "/v1/x", "/.well-known/acme", "/xwell-known/acme", "/xxx", "/xxxx", "/users/0123abcd-89ef", "//", "/foo//bar", "/a/b/c", "/a/b", "/fo", "/-a-", "/x/12", "/12/", "/foo;v=1/x",
+}
+
+// TestRegexEqualsHAProxy: patterns as charts have them mean the same to Go and to
+// HAProxy, for many paths.
+func TestRegexEqualsHAProxy(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.start()
+	patterns := chartPatterns()
+	if len(patterns) < 200 {
+		t.Fatalf("%d patterns", len(patterns))
+	}
+	type rule struct {
+		pattern     *regex.Pattern
+		replacement string
+	}
+	var rules []rule
+	var routes []string
+	const inNamespace = 50 // which a router takes
+	services := ""
+	for i := range len(patterns)/inNamespace + 1 {
+		services += fmt.Sprintf("rr%d/web http=8080 web@198.18.250.60\n", i)
+	}
+	for i, text := range patterns {
+		p, err := regex.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		r := rule{p, "/to"}
+		for n := 1; n <= p.Captures && (p.Optional == 0 || n <= p.Optional); n++ {
+			r.replacement += fmt.Sprintf("/%d:$%d", n, n)
+		}
+		routes = append(routes, fmt.Sprintf("kind: Route\nmetadata: {namespace: rr%d, name: r%d, annotations: {fairlead.dev/rewrite: '%s %s'}}\nspec: {host: r%d.rr.test, to: {kind: Service, name: web}}\n",
+			i/inNamespace, i, text, r.replacement, len(rules)))
+		rules = append(rules, r)
+	}
+	b.apply(parseStep(t, map[string]string{"in.yaml": strings.Join(routes, "---\n"), "services": services}))
+	matched := 0
+	for i, r := range rules {
+		for _, path := range chartPaths {
+			want := regex.Replace(r.pattern.Text, r.replacement, r.pattern.Longest, path)
+			q := request{method: "GET", host: fmt.Sprintf("r%d.rr.test", i), target: path}
+			got := q.do(b.http, b.https)
+			if got.err != nil || got.pod == nil {
+				t.Fatalf("%s %s: status %d, %v", q.host, path, got.status, got.err)
+			}
+			if got.pod.Path != want.Path {
+				t.Errorf("%s: HAProxy makes %s of %s, Go %s", r.pattern.Text, got.pod.Path, path, want.Path)
+			}
+			if want.Path != path {
+				matched++
+			}
+		}
+	}
+	t.Logf("%d patterns, %d matches", len(rules), matched)
+	if matched < 500 {
+		t.Errorf("only %d matches", matched)
+	}
+	if n := b.reloads(); n != 0 {
+		t.Errorf("%d reloads", n)
+	}
+}
+
+// costly are patterns that are taken, with the path that takes most steps.
+var costly = []struct{ pattern, begin, repeat, end string }{
+	{`/(.*)-end`, "/", "-en", ""},
+	{`/(?:[^/]+/)*edit`, "/", "e/", "edi"},
+	{`/.*[a-z]+x$`, "/", "a", ""},
+	{`/(a|ab|b)*`, "/", "ab", ""},
+	{`/([^/]+)/users/([0-9]+)/(.*)$`, "/", "x", "/users/12"},
+	{`(/[^/]+)+$`, "", "/a", "/"},
+	{`/(.+)/([^/]+)/([^/]+)/x$`, "/", "a/", ""},
+	{`/(x|xy|xyz|w)?(x|xy|y)?.*(a|ab)$`, "/", "xyza", ""},
+	{`/[^/]*a[^/]{0,7}b$`, "/", "a", ""},
+}
+
+// TestRegexCost: a pattern that is taken costs HAProxy at most a millisecond, for the
+// path that takes most steps. Each is asked several times, because the machine may be
+// busy.
+func TestRegexCost(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.start()
+	routes := []string{"kind: Route\nmetadata: {namespace: rc, name: plain}\nspec: {host: plain.rc.test, to: {kind: Service, name: web}}\n"}
+	var hosts, paths []string
+	for i, c := range costly {
+		p, err := regex.Parse(c.pattern)
+		if err != nil {
+			t.Logf("%s is refused: %v", c.pattern, err)
+			continue
+		}
+		host := fmt.Sprintf("c%d.rc.test", i)
+		routes = append(routes, fmt.Sprintf("kind: Route\nmetadata: {namespace: rc, name: c%d, annotations: {fairlead.dev/rewrite: '%s /x'}}\nspec: {host: %s, to: {kind: Service, name: web}}\n", i, c.pattern, host))
+		n := (p.Longest - len(c.begin) - len(c.end)) / len(c.repeat)
+		hosts, paths = append(hosts, host), append(paths, c.begin+strings.Repeat(c.repeat, n)+c.end)
+	}
+	if len(hosts) < 5 {
+		t.Fatalf("%d patterns", len(hosts))
+	}
+	b.apply(parseStep(t, map[string]string{"in.yaml": strings.Join(routes, "---\n"), "services": "rc/web http=8080 web@198.18.250.60"}))
+	for i, host := range hosts {
+		extra := b.fastest(host, paths[i]) - b.fastest("plain.rc.test", paths[i])
+		t.Logf("%s: %d bytes: %v", host, len(paths[i]), extra)
+		if extra > time.Millisecond {
+			t.Errorf("%s costs %v", host, extra)
+		}
+		q := request{method: "GET", host: host, target: paths[i] + strings.Repeat("x", 8192)}
+		if got := q.do(b.http, b.https); got.status != 414 {
+			t.Errorf("%s: a path that is too long gets %d", host, got.status)
+		}
+	}
+}
+
+// fastest is the shortest of the times that a request takes.
+func (b *bed) fastest(host, path string) time.Duration {
+	b.t.Helper()
+	var times []time.Duration
+	for range 15 {
+		q := request{method: "GET", host: host, target: path}
+		began := time.Now()
+		got := q.do(b.http, b.https)
+		times = append(times, time.Since(began))
+		if got.err != nil || got.pod == nil {
+			b.t.Fatalf("%s: status %d, %v", host, got.status, got.err)
+		}
+	}
+	return slices.Min(times)
+}
