@@ -42,11 +42,11 @@ func (s *Spec) OtherName(host string) (string, error) {
 	case strings.HasPrefix(host, "*"):
 		return "", errors.New("a wildcard host has no second name")
 	case way == wwwAdd && !has:
-		return "", errors.New("Add is for hosts that begin with www.; set spec.host to the name that requests are to be redirected to")
+		return "", errors.New("the value Add is for hosts that begin with www.; set spec.host to the name that requests are to be redirected to")
 	case way == wwwStrip && has:
-		return "", errors.New("Strip is for hosts without www.; set spec.host to the name that requests are to be redirected to")
+		return "", errors.New("the value Strip is for hosts without www.; set spec.host to the name that requests are to be redirected to")
 	case has && !strings.Contains(rest, "."):
-		return "", errors.New("nothing but a top-level domain is left without www.")
+		return "", errors.New("nothing but a top-level domain is left without its first label")
 	case has:
 		return rest, nil
 	case len(wwwPrefix+host) > longest:

@@ -24,14 +24,11 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 		b.find(api.SeverityWarning, "spec.port.targetPort", api.ReasonForeignProtection,
 			"the Ingress that the Route is made of is closed by one of its annotations; events of the Ingress say by which", effect503)
 	}
-	if c.Insecure == model.InsecureRedirect {
-		c.ToHTTPS = spec.ToHTTPS()
-	}
+	b.redirects(c, &spec)
 	c.Exact, c.Fallback = spec.Exact && c.Path != "", spec.Fallback
 	if spec.Fallback && strings.Trim(c.Path, "/") != "" {
 		return b.refuse("spec.path", api.ReasonInvalidField, "must be empty or / where "+api.AnnotationPathType+" is Default")
 	}
-	b.www(c, &spec)
 	if closed {
 		*c = *c.Barred()
 		return true

@@ -13,8 +13,12 @@ import (
 // aliasRule is the rule of the claim of the second host.
 const aliasRule = "www"
 
-// www finds the second host that the route asks for.
-func (b *builder) www(c *model.Claim, spec *policy.Spec) {
+// redirects finds out how plain HTTP is redirected, and which second host the route asks
+// for.
+func (b *builder) redirects(c *model.Claim, spec *policy.Spec) {
+	if c.Insecure == model.InsecureRedirect {
+		c.ToHTTPS = spec.ToHTTPS()
+	}
 	if c.Termination == model.Passthrough {
 		return // which is reported
 	}
