@@ -38,7 +38,7 @@ func TestAgentRules(t *testing.T) {
 			t.Errorf("two lines: %q", r)
 		}
 	}
-	if asked != 3 {
+	if asked != 4 {
 		t.Errorf("asked %d times", asked)
 	}
 }

@@ -84,6 +84,9 @@ type carried struct {
 	// patterns is the field of an annotation by which paths are patterns that
 	// have no equivalent; verifies is that of one by which pods are verified.
 	patterns, verifies string
+	// folded is the field of an annotation by which the case of letters in paths made
+	// no difference; here it does.
+	folded string
 }
 
 func (c *carried) tls() bool { return len(c.ingress.Spec.TLS) > 0 }
@@ -151,6 +154,10 @@ func (c *conversion) together(into *carried) {
 	}
 	if !c.closed && !c.keepsOut() {
 		return
+	}
+	if into.folded != "" && !c.closed {
+		c.warn(into.folded, api.ReasonForeignAnnotation, "ingress-nginx reads such paths without regard to the case of letters, which counts here",
+			"a request for the same path in other letters is not kept away by this Ingress; it goes to what else serves the host")
 	}
 	if into.patterns == "" {
 		into.patterns = patterns(c.in.Ingress)

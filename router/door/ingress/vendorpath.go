@@ -41,7 +41,7 @@ func (c *carried) keepsBelow(target string) bool {
 	if form == nil || !strings.HasPrefix(before, "/") || !c.pathsBelow(form) {
 		return false
 	}
-	c.same, c.prefixes = true, true
+	c.same, c.prefixes, c.folded = true, true, c.field
 	c.set(api.AnnotationRewrite, before, nil)
 	return true
 }

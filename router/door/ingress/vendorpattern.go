@@ -48,7 +48,7 @@ func (c *carried) asRules(target string) error {
 			http.Paths = all[i]
 		}
 	}
-	c.same, c.prefixes, c.further = true, true, further
+	c.same, c.prefixes, c.further, c.folded = true, true, further, c.field
 	if _, own := c.ingress.Annotations[api.AnnotationRewrite]; !own {
 		c.rewrites = rewrites
 	}
@@ -72,6 +72,7 @@ func (c *conversion) ownPatterns(into *carried) {
 	if err := into.asRules(""); err != nil {
 		c.invalid(into.field, err)
 	}
+	into.folded = ""
 }
 
 // rulesOf returns the rules of a pattern, and notes what becomes of its paths.
