@@ -104,6 +104,12 @@ func policyRemedies() map[Reason]Remedy {
 			Cause:    "the policy asks for what an administrator has to allow: another server's address, or more than the guard of a ClusterRoutePolicy lets tenants have",
 			Remedy:   "use a Service of the namespace, or a smaller limit; or have an administrator extend the guard",
 		},
+	}
+}
+
+// policyReferenceRemedies are about what a policy names.
+func policyReferenceRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonSecretNotFound: {
 			Severity: SeverityError,
 			Cause:    "a Secret that the policy names does not exist, or the router may not read it",

@@ -28,7 +28,7 @@ func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 		routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
 		controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(),
 		addressRemedies(), announcementRemedies(), configurationRemedies(), referenceRemedies(), dnsRemedies(), cloudRemedies(),
-		policyRemedies(), policyConditionRemedies(),
+		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(),
 	} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true

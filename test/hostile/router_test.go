@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -93,7 +94,7 @@ const (
 // wrongMessages are what no router should send, another time something else.
 func wrongMessages(n int) []byte {
 	open := bgpMessage(bgpOpen, 0, []byte{4, 64513 >> 8, 64513 & 255, 0, 90, 198, 18, 0, 1, 0})
-	begun := append(open, bgpMessage(bgpKeepalive, 0, nil)...)
+	begun := slices.Concat(open, bgpMessage(bgpKeepalive, 0, nil))
 	noise := make([]byte, 4096)
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
@@ -107,10 +108,10 @@ func wrongMessages(n int) []byte {
 		bgpMessage(bgpOpen, 0, []byte{4, 64513 >> 8, 64513 & 255, 0, 90, 198, 18, 0, 1, 255, 2, 200}),
 		noise,
 		// Attributes that end after their message, and an AS_PATH that ends after its attribute.
-		append(begun, bgpMessage(bgpUpdate, 0, []byte{0, 0, 255, 255, 0x40, 1, 1, 0})...),
-		append(begun, bgpMessage(bgpUpdate, 0, []byte{0, 0, 0, 5, 0x40, 2, 2, 2, 255, 24, 198, 18, 1})...),
-		append(begun, bgpMessage(bgpUnknown, 0, noise[:300])...),
-		append(begun, noise...),
+		slices.Concat(begun, bgpMessage(bgpUpdate, 0, []byte{0, 0, 255, 255, 0x40, 1, 1, 0})),
+		slices.Concat(begun, bgpMessage(bgpUpdate, 0, []byte{0, 0, 0, 5, 0x40, 2, 2, 2, 255, 24, 198, 18, 1})),
+		slices.Concat(begun, bgpMessage(bgpUnknown, 0, noise[:300])),
+		slices.Concat(begun, noise),
 	}
 	return wrong[n%len(wrong)]
 }
