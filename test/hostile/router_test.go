@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -34,8 +33,10 @@ func (a *attacker) startRouter(ctx context.Context) error {
 	network := filepath.Join("/run/netns", a.p.Cluster.Name()+"-"+neighbour)
 	cmd := exec.CommandContext(ctx, "nsenter", "--net="+network, os.Args[0])
 	cmd.Env = append(os.Environ(), routerOf+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // it ends with this program
+		return fmt.Errorf("start the hostile router: %w", err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("start the hostile router: %w", err)
@@ -48,7 +49,9 @@ func (a *attacker) startRouter(ctx context.Context) error {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			a.sessions <- lines.Text()
 		}
-		_ = cmd.Wait()
+		if err := cmd.Wait(); ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "hostile: the router ended:", err)
+		}
 	}()
 	return apply(ctx, fmt.Sprintf(peerYAML, a.p.Cluster.Address(neighbour)))
 }
@@ -69,6 +72,10 @@ func hostileRouter() int {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
 		return 1
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = l.Close()
+	}()
 	for n := 0; ; n++ {
 		c, err := l.Accept()
 		if err != nil {
