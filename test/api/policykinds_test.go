@@ -148,17 +148,18 @@ func TestClusterPolicyRules(t *testing.T) {
 	if err := dryRun(t, head+"  mode: Default\n  guard: {externalURLs: ['*.example.com', a.example.com], maxRequestsPerLimit: 5, bodyBytesMax: 10Mi}"); err != nil {
 		t.Errorf("the guard: %v", err)
 	}
+	tooMany := "  mode: Default\n  access: {allow: [" + strings.Repeat("10.0.0.1, ", 101) + "]}"
 	for spec, want := range map[string]string{
-		"  mode: Default\n  guard: {}":                                                    "spec.guard",
-		"  mode: Default\n  guard: {externalURLs: ['*']}":                                 "spec.guard.externalURLs",
-		"  mode: Default\n  guard: {externalURLs: ['https://a.example.com']}":             "spec.guard.externalURLs",
-		"  mode: Default\n  guard: {allowFailOpen: true}":                                 "allowFailOpen",
-		"  mode: Sometimes":                                                               "spec.mode",
-		"  access: {deny: [10.0.0.1]}":                                                    "spec.mode",
-		"  mode: Default\n  hosts: ['a.*.com']":                                           "spec.hosts",
-		"  mode: Default\n  access: {deny: [here]}":                                       "must be an address or a CIDR",
-		"  mode: Default\n  namespaces: [a, a]":                                           "spec.namespaces",
-		"  mode: Default\n  access: {allow: [" + strings.Repeat("10.0.0.1, ", 101) + "]}": "at most 100 addresses",
+		"  mode: Default\n  guard: {}":                                        "spec.guard",
+		"  mode: Default\n  guard: {externalURLs: ['*']}":                     "spec.guard.externalURLs",
+		"  mode: Default\n  guard: {externalURLs: ['https://a.example.com']}": "spec.guard.externalURLs",
+		"  mode: Default\n  guard: {allowFailOpen: true}":                     "allowFailOpen",
+		"  mode: Sometimes\n  access: {deny: [10.0.0.1]}":                     "spec.mode",
+		"  access: {deny: [10.0.0.1]}":                                        "spec.mode",
+		"  mode: Default\n  hosts: ['a.*.com']":                               "spec.hosts",
+		"  mode: Default\n  access: {deny: [here]}":                           "must be an address or a CIDR",
+		"  mode: Default\n  namespaces: [a, a]":                               "spec.namespaces",
+		tooMany:                                                               "at most 100 addresses",
 	} {
 		if err := dryRun(t, head+spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a refusal with %q", spec, err, want)
