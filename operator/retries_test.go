@@ -19,6 +19,6 @@ func TestRetries(t *testing.T) {
 		}
 	}
 	if l.Forget(r); l.When(r) != first {
-		t.Error("a success does not begin anew")
+		t.Error("a success does not start the pauses over")
 	}
 }
