@@ -1,11 +1,8 @@
 package api
 
 import (
-	"bytes"
+	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,27 +19,15 @@ import (
 // keeps no other one waiting.
 func TestHungController(t *testing.T) {
 	answer, hung := make(chan struct{}), make(chan struct{}, 100)
-	between := func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/deployments") {
-				return next.RoundTrip(r)
-			}
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, err
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			if bytes.Contains(body, []byte("router-hung")) {
-				hung <- struct{}{}
-				select {
-				case <-answer:
-				case <-r.Context().Done():
-					return nil, r.Context().Err()
-				}
-			}
-			return next.RoundTrip(r)
-		})
-	}
+	between := beforeDeployment("router-hung", func(ctx context.Context) error {
+		hung <- struct{}{}
+		select {
+		case <-answer:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
 	c, _ := startOperatorWatched(t, dns.Options{}, operator.Options{}, ingress.Options{}, between)
 	deployed := func(name string) func() error {
 		return func() error { return get(t, c, operandKey("router-"+name), &appsv1.Deployment{}) }

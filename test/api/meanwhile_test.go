@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	names "github.com/fairlead/fairlead/api"
@@ -29,27 +31,15 @@ func TestWrittenMeanwhile(t *testing.T) {
 	const key = "service.beta.kubernetes.io/aws-load-balancer-type"
 	c := newClient(t)
 	var once sync.Once
-	between := func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/deployments") {
-				return next.RoundTrip(r)
+	between := beforeDeployment("router-alb", func(context.Context) error {
+		once.Do(func() { // the operator has seen that there is no Service
+			if err := c.Create(t.Context(), albService(key)); err != nil {
+				t.Error(err)
 			}
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, err
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			if bytes.Contains(body, []byte("router-alb")) {
-				once.Do(func() { // the operator has seen that there is no Service
-					if err := c.Create(t.Context(), albService(key)); err != nil {
-						t.Error(err)
-					}
-					time.Sleep(time.Second) // and now its cache has it
-				})
-			}
-			return next.RoundTrip(r)
+			time.Sleep(time.Second) // and now its cache has it
 		})
-	}
+		return nil
+	})
 	startOperatorWatched(t, dns.Options{}, operator.Options{Defaults: effective.Defaults{CloudClass: names.LoadBalancerClassAWS}}, ingress.Options{}, between)
 	if err := apply(t, albController); err != nil {
 		t.Fatal(err)
@@ -68,6 +58,29 @@ func TestWrittenMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// beforeDeployment does something before the operator's request to create a Deployment
+// reaches the API server, and fails the request if that fails.
+func beforeDeployment(name string, do func(ctx context.Context) error) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/deployments") {
+				return next.RoundTrip(r)
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte(name)) {
+				if err := do(r.Context()); err != nil {
+					return nil, err
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	}
 }
 
 // albService is the Service of the IngressController alb, with the type of its
