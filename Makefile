@@ -16,6 +16,12 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+.PHONY: try
+try: ## Serve the manifests of test/try without root and without Kubernetes; FOLDER=dir: your own; CHECK=1 checks it and exits 0 or 1
+	@mkdir -p $(TOOLS)/bin; echo "Fairlead: compile the starter"
+	@(while sleep 4 >/dev/null 2>&1; do echo "  … still at it"; done) & trap "kill $$! 2>/dev/null || :" EXIT; go build -o $(TOOLS)/bin/try ./test/try
+	@$(TOOLS)/bin/try $(if $(CHECK),-check) $(if $(FOLDER),-f '$(FOLDER)')
+
 .PHONY: demo
 demo: ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1; CLOUD=aws: with a fake AWS
 	go run ./test/demo $(if $(CHECK),-check) $(if $(CLOUD),-cloud $(CLOUD))
@@ -98,6 +104,10 @@ verify: ## Regenerate everything generated; fail if anything differs
 .PHONY: generated-sums
 generated-sums:
 	@find api config docs -type f | LC_ALL=C sort | xargs sha256sum
+
+.PHONY: chart
+chart: ## Write the Helm chart into .tools/chart/fairlead; VERSION=v1.2.3 names chart and images
+	go run ./config/generate/chart -version '$(VERSION)' $(TOOLS)/chart/fairlead
 
 ##@ Make
 

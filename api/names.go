@@ -39,10 +39,13 @@ const OperatorAnnotationPrefix = "ingress.operator.openshift.io"
 // Annotations on Routes and Ingresses that OpenShift has no word for.
 const (
 	// AnnotationPathType on a Route says how spec.path matches: "Prefix" (the
-	// default: whole path segments), "Exact", or "Default": all paths of the
-	// host, unless another Route of the namespace has them. The operator sets it
-	// on Routes that it makes of Ingresses.
-	AnnotationPathType = "fairlead.dev/path-type"
+	// default: whole path segments), "Exact", "Regex" or "RegexIgnoreCase": as a
+	// regular expression, or "Default": all paths of the host, unless another Route
+	// of the namespace has them. The operator sets it on Routes that it makes of
+	// Ingresses.
+	AnnotationPathType      = "fairlead.dev/path-type"
+	PathTypeRegex           = "Regex"
+	PathTypeRegexIgnoreCase = "RegexIgnoreCase"
 	// AnnotationAnyHost on a Route, with the value "true", makes it answer for
 	// all hosts that no Route names, in place of spec.host. The operator sets it
 	// on Routes that it makes of rules without host.
@@ -60,9 +63,17 @@ const (
 	// that may serve it. The operator sets it on Routes of Ingresses whose class
 	// has an IngressController as its parameters.
 	AnnotationIngressController = "fairlead.dev/ingress-controller"
+	// AnnotationEndpoints on a Service lists the addresses and ports of its pods,
+	// separated by commas, for `fairlead serve`, which has no cluster to ask:
+	// "127.0.0.1:3000,[::1]:3001". A router of a cluster does not read it: it would
+	// lead to addresses that the Service's owner may not reach.
+	AnnotationEndpoints = "fairlead.dev/endpoints"
 	// AnnotationPolicy on a Route or Ingress names a RoutePolicy of its namespace that
 	// applies to it.
 	AnnotationPolicy = "fairlead.dev/policy"
+	// AnnotationDefaultPolicy on a Namespace names a RoutePolicy of it that applies to all
+	// of its Routes, below policies that name or select them.
+	AnnotationDefaultPolicy = "fairlead.dev/default-policy"
 	// AnnotationIngressLabels on a Route has the labels of the Ingress that it is made
 	// of, by which policies select Ingresses: "key=value", separated by commas. The
 	// operator writes it, and keeps it equal to them.

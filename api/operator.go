@@ -79,6 +79,18 @@ const AdmittedSpecKey = "spec.json"
 // HAProxy's stats page (keys statsUsername and statsPassword).
 func StatsSecretName(ic string) string { return "router-stats-" + ic }
 
+// SessionKeysSecretName returns the name of the Secret with the keys that routers encrypt
+// the cookies of sessions with.
+func SessionKeysSecretName(ic string) string { return "router-session-keys-" + ic }
+
+// AgentCertificatesSecretName returns the name of the Secret with the certificates that
+// the policy agents of an IngressController's routers show each other.
+func AgentCertificatesSecretName(ic string) string { return "router-agents-" + ic }
+
+// AgentPort is where the first worker of a policy agent hears others, which count shared
+// limits with it; the second one has the next port.
+const AgentPort = 9443
+
 // IngressClassName returns the name of the IngressClass of an IngressController.
 func IngressClassName(ic string) string { return "openshift-" + ic }
 

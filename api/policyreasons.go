@@ -29,6 +29,9 @@ const (
 	// used.
 	ReasonSecretNotFound Reason = "SecretNotFound"
 	ReasonSecretInvalid  Reason = "SecretInvalid"
+	// ReasonPageUnavailable: an error page cannot be shown, because the ConfigMap or its
+	// key is missing, or holds no page.
+	ReasonPageUnavailable Reason = "PageUnavailable"
 	// ReasonTargetForbidden: an address that no tenant may reach through the router.
 	ReasonTargetForbidden Reason = "TargetForbidden"
 )
@@ -91,8 +94,13 @@ func policyRemedies() map[Reason]Remedy {
 		},
 		ReasonLimitExceeded: {
 			Severity: SeverityError,
-			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, 4,000 addresses for one object, or 100 Routes of a namespace (4,096 in all) whose paths a pattern replaces",
-			Remedy:   "join policies, addresses or patterns, or remove some",
+			Cause:    "there is more of something than a router applies: 500 policies of a namespace or of the cluster, 4,000 addresses for one object, 100 Routes of a namespace (4,096 in all) whose paths a pattern replaces, or 32 error pages of a Route (1 MiB of a namespace)",
+			Remedy:   "join policies, addresses, patterns or pages, or remove some",
+		},
+		ReasonPageUnavailable: {
+			Severity: SeverityWarning,
+			Cause:    "a ConfigMap with error pages does not exist, the router may not read it, or a key in it is missing or no page",
+			Remedy:   "create or correct the ConfigMap as the message says: a page is a text of at most 16000 bytes",
 		},
 		ReasonRegexBacktracks: {
 			Severity: SeverityWarning,
@@ -101,7 +109,7 @@ func policyRemedies() map[Reason]Remedy {
 		},
 		ReasonNotAllowed: {
 			Severity: SeverityError,
-			Cause:    "the policy asks for what an administrator has to allow: another server's address, or more than the guard of a ClusterRoutePolicy lets tenants have",
+			Cause:    "the policy asks for what an administrator has to allow: another server's address, a fault, or more than the guard of a ClusterRoutePolicy lets tenants have",
 			Remedy:   "use a Service of the namespace, or a smaller limit; or have an administrator extend the guard",
 		},
 	}
@@ -133,8 +141,8 @@ func policyConditionRemedies() map[Reason]Remedy {
 		ReasonPolicyAccepted:   {Cause: "the router applies the policy to the objects that the message counts"},
 		ReasonPolicyConflicted: {Cause: "an older policy of equal rank sets the same group for the same object", Remedy: "remove the group from one of the two, or let them name different objects"},
 		ReasonPolicyInvalid:    {Cause: "the policy has a value that the API server should have refused", Remedy: "correct the field that the message names"},
-		ReasonPolicyProgrammed: {Cause: "HAProxy of the replica that writes status has what the policy says, for all of its objects"},
-		ReasonPolicyPending:    {Cause: "some objects of the policy still wait for their turn, or HAProxy does not answer", Remedy: "wait a moment; if it stays, look at the router's log"},
+		ReasonPolicyProgrammed: {Cause: "HAProxy of every ready router replica has what the policy says, for all of its objects"},
+		ReasonPolicyPending:    {Cause: "some objects of the policy still wait for their turn, a router replica does not have its version yet, or HAProxy does not answer", Remedy: "wait a moment; if it stays, look at the router's log"},
 		ReasonAgentUnavailable: {Cause: "the policy agent beside HAProxy has ended, or has not taken the newest policies in, so what it has to decide gets 503", Remedy: "wait a moment; if it stays, look at the container agent of the router's pods"},
 		ReasonPolicyProtecting: {Cause: "the paths of the policy's objects are guarded as it says"},
 		ReasonClosedPaths:      {Cause: "paths of the policy's objects answer 503, because something that protects cannot be applied", Remedy: "correct what the message names"},

@@ -25,7 +25,7 @@ type Remedy struct {
 // is not Fairlead's.
 func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 	for _, table := range []map[Reason]Remedy{
-		routeRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
+		routeRemedies(), endpointRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
 		controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(),
 		addressRemedies(), announcementRemedies(), configurationRemedies(), referenceRemedies(), dnsRemedies(), cloudRemedies(),
 		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(),

@@ -74,6 +74,9 @@ const (
 	ReasonPortNotFound Reason = "PortNotFound"
 	// ReasonNoEndpoints: no endpoint is ready; requests get a 503 page.
 	ReasonNoEndpoints Reason = "NoEndpoints"
+	// ReasonStandaloneOnly: a Service names its pods by an annotation that only a
+	// standalone router reads.
+	ReasonStandaloneOnly Reason = "StandaloneOnly"
 	// ReasonInvalidAnnotation: an annotation has a value that cannot be used.
 	ReasonInvalidAnnotation Reason = "InvalidAnnotation"
 	// ReasonRedirectLoop: a redirect leads to an address that is redirected again,
@@ -97,8 +100,8 @@ const (
 	ReasonTooManyHealthChecks Reason = "TooManyHealthChecks"
 )
 
-// admittedRemedies are about findings that leave a Route admitted.
-func admittedRemedies() map[Reason]Remedy {
+// endpointRemedies are about Services without the endpoints that a Route needs.
+func endpointRemedies() map[Reason]Remedy {
 	return map[Reason]Remedy{
 		ReasonServiceNotFound: {
 			Severity: SeverityWarning,
@@ -115,6 +118,17 @@ func admittedRemedies() map[Reason]Remedy {
 			Cause:    "no pod behind the Service is ready",
 			Remedy:   "look at the pods that the Service selects, and at their readiness probes",
 		},
+		ReasonStandaloneOnly: {
+			Severity: SeverityWarning,
+			Cause:    "the Service has the annotation " + AnnotationEndpoints + ", which only `fairlead serve` reads",
+			Remedy:   "remove the annotation: a cluster finds pods by the Service's selector, or by EndpointSlices that you write",
+		},
+	}
+}
+
+// admittedRemedies are about other findings that leave a Route admitted.
+func admittedRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonInvalidAnnotation: {
 			Severity: SeverityError,
 			Cause:    "the annotation's value cannot be used",
@@ -147,8 +161,8 @@ func admittedRemedies() map[Reason]Remedy {
 		},
 		ReasonUnverifiedBackend: {
 			Severity: SeverityInfo,
-			Cause:    "the re-encrypt route has no destination CA, so it is not checked who answers",
-			Remedy:   "set spec.tls.destinationCACertificate to the CA of the pod's certificate",
+			Cause:    "the re-encrypt route has no destination CA, or a policy says upstream.tls.mode: Insecure, so it is not checked who answers",
+			Remedy:   "set spec.tls.destinationCACertificate, or upstream.tls.ca of the policy, to the CA of the pod's certificate",
 		},
 		ReasonTooManyHealthChecks: {
 			Severity: SeverityWarning,

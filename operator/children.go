@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/operator/agentcertificates"
 	"github.com/fairlead/fairlead/operator/apply"
 	"github.com/fairlead/fairlead/operator/certificate"
 	"github.com/fairlead/fairlead/operator/child"
@@ -19,6 +20,7 @@ import (
 	"github.com/fairlead/fairlead/operator/dnsrecord"
 	"github.com/fairlead/fairlead/operator/ingressclass"
 	"github.com/fairlead/fairlead/operator/service"
+	"github.com/fairlead/fairlead/operator/sessionkeys"
 	"github.com/fairlead/fairlead/operator/statssecret"
 	"github.com/fairlead/fairlead/operator/status"
 )
@@ -73,6 +75,9 @@ func (r *Reconciler) apply(ctx context.Context, in *status.Input) error {
 	if stats := note(err); !certificate || !stats {
 		return errors.Join(o.failed...)
 	}
+	// Pods start without them: they refuse logins, and requests with shared limits.
+	note(r.ensureSessionKeys(ctx, in))
+	note(r.ensureAgentCertificates(ctx, in))
 	d, err := apply.Ensure(ctx, w, apply.Child[*appsv1.Deployment]{
 		IC: s.Name, Empty: &appsv1.Deployment{}, Desired: deployment.Desired(s), Changed: deployment.Changed,
 	})
@@ -115,6 +120,28 @@ func (r *Reconciler) apply(ctx context.Context, in *status.Input) error {
 	})
 	note(err)
 	return errors.Join(o.failed...)
+}
+
+// ensureSessionKeys writes the keys that routers encrypt cookies of sessions with.
+func (r *Reconciler) ensureSessionKeys(ctx context.Context, in *status.Input) error {
+	_, err := apply.Ensure(ctx, r.writer(), apply.Child[*corev1.Secret]{
+		IC: in.Settings.Name, Empty: &corev1.Secret{}, Changed: sessionkeys.Changed, Unwanted: !in.Settings.Agent,
+		Desired: child.OwnedBy(sessionkeys.Desired(in.Settings.Name, in.Now), in.Deployment),
+	})
+	return err
+}
+
+// ensureAgentCertificates writes the certificates that agents show each other.
+func (r *Reconciler) ensureAgentCertificates(ctx context.Context, in *status.Input) error {
+	desired, err := agentcertificates.Desired(in.Settings.Name, in.Now)
+	if err != nil {
+		return err
+	}
+	_, err = apply.Ensure(ctx, r.writer(), apply.Child[*corev1.Secret]{
+		IC: in.Settings.Name, Empty: &corev1.Secret{}, Changed: agentcertificates.Changed, Unwanted: !in.Settings.Agent,
+		Desired: child.OwnedBy(desired, in.Deployment),
+	})
+	return err
 }
 
 // writer writes the children.

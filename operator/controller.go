@@ -104,8 +104,15 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := errors.Join(applyErr, err); err != nil {
 		return reconcile.Result{}, err
 	}
+	if again == 0 || again > keysLook {
+		again = keysLook
+	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
+
+// keysLook is how often the keys of sessions and the certificates of agents are looked at,
+// which are replaced each day or sooner.
+const keysLook = time.Hour
 
 // addFinalizer holds the IngressController until its children are gone. It sends
 // a patch, because an update would drop the fields that the Go type lacks.

@@ -203,6 +203,8 @@ func remains(ic string) []client.Object {
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta(api.RouterName(ic))},
 		&corev1.Secret{ObjectMeta: meta(api.CertificateSecretName(ic))},
 		&corev1.Secret{ObjectMeta: meta(api.StatsSecretName(ic))},
+		&corev1.Secret{ObjectMeta: meta(api.SessionKeysSecretName(ic))},
+		&corev1.Secret{ObjectMeta: meta(api.AgentCertificatesSecretName(ic))},
 		&corev1.ConfigMap{ObjectMeta: meta(api.ClientCAConfigMapName(ic))},
 		&corev1.ConfigMap{ObjectMeta: meta(api.ErrorPagesConfigMapName(ic))},
 		&corev1.ConfigMap{ObjectMeta: meta(api.AdmittedConfigMapName(ic))},

@@ -8,9 +8,22 @@
 -- txn.backend holds.
 local maxRegexBytes = 128
 
+local function rulesOf(text)
+  local rules = {}
+  for source, compare, to, name, value in string.gmatch(text, "(%l)(%l)(%d):(%x*):(%x*)") do
+    local rule = { source = source, compare = compare, to = tonumber(to), name = unhex(name), value = unhex(value) }
+    if compare == "r" then
+      local good, regex = Regex.new(rule.value, true)
+      rule.regex = good and regex or nil
+    end
+    rules[#rules + 1] = rule
+  end
+  return rules
+end
+
 local canaryOf = remember(256 * 1024, function(text)
   local branches, total, cookie, rules = string.match(text, "^([^;]*);(%d+);([^;]*);(.*)$")
-  local canary = { branches = {}, held = { ["0"] = 0 }, rules = {}, weights = 0, total = tonumber(total) }
+  local canary = { branches = {}, held = { ["0"] = 0 }, weights = 0, total = tonumber(total) }
   for name, weight, id in string.gmatch(branches, "([^*+]+)%*(%d+)%*(%x+)") do
     local branch = { name = name, weight = tonumber(weight), id = id }
     canary.branches[#canary.branches + 1] = branch
@@ -22,14 +35,7 @@ local canaryOf = remember(256 * 1024, function(text)
   if canary.cookie then
     canary.attributes = "; path=/; HttpOnly; SameSite=Lax" .. (secure == "s" and "; Secure" or "") .. (age ~= "" and "; Max-Age=" .. age or "")
   end
-  for source, compare, to, name, value in string.gmatch(rules, "(%l)(%l)(%d):(%x*):(%x*)") do
-    local rule = { source = source, compare = compare, to = tonumber(to), name = unhex(name), value = unhex(value) }
-    if compare == "r" then
-      local good, regex = Regex.new(rule.value, true)
-      rule.regex = good and regex or nil
-    end
-    canary.rules[#canary.rules + 1] = rule
-  end
+  canary.rules = rulesOf(rules)
   return canary
 end)
 

@@ -4,23 +4,11 @@
 --   S name part...     sets; A adds. A part is "L" and literal text, or "F" and a fetch with
 --                      its converters, "req.hdr(name),lower"; "E" instead of
 --                      "F" escapes the result as %{+E} does in a log format
+--   C and L            cookies and redirects of pods: answers.lua
 -- This stands in base64 after a tilde. Where nothing has to be fetched, there is
 -- a list of names and values to set instead. In both cases a dot and a list of
 -- the names to delete follow, and after lists perhaps a dot and a list of names and
 -- values to add.
-
-local function split(text, separator)
-  local out, from = {}, 1
-  while true do
-    local at = string.find(text, separator, from, true)
-    if not at then
-      out[#out + 1] = string.sub(text, from)
-      return out
-    end
-    out[#out + 1] = string.sub(text, from, at - 1)
-    from = at + 1
-  end
-end
 
 -- texts reads texts that follow their length, up to the first empty one. A
 -- length of 240 or more has further bytes (HAProxy's doc/SPOE.txt, "variable
@@ -63,6 +51,10 @@ local function parseActions(text)
   local actions = {}
   for _, item in ipairs(split(text, "\30")) do
     local fields = split(item, "\31")
+    if fields[1] == "C" or fields[1] == "L" then
+      actions[#actions + 1] = answerAction(fields)
+      goto continue
+    end
     local action = { delete = fields[1] == "D", add = fields[1] == "A", name = fields[2], parts = {} }
     for i = 3, #fields do
       local rest = string.sub(fields[i], 2)
@@ -79,6 +71,7 @@ local function parseActions(text)
       end
     end
     actions[#actions + 1] = action
+    ::continue::
   end
   return actions
 end
@@ -125,7 +118,9 @@ end
 
 local function change(txn, response, text)
   for _, action in ipairs(actionsOf(text, txn)) do
-    if action.delete then
+    if action.answer then
+      action.answer(txn)
+    elseif action.delete then
       if response then
         txn.http:res_del_header(action.name)
       else

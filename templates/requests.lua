@@ -20,6 +20,20 @@ local function remember(most, parse)
   end
 end
 
+-- split cuts a text at separators.
+local function split(text, separator)
+  local out, from = {}, 1
+  while true do
+    local at = string.find(text, separator, from, true)
+    if not at then
+      out[#out + 1] = string.sub(text, from)
+      return out
+    end
+    out[#out + 1] = string.sub(text, from, at - 1)
+    from = at + 1
+  end
+end
+
 -- unhex reads a text in hexadecimal.
 local function unhex(digits)
   return (string.gsub(digits, "%x%x", function(byte)

@@ -22,6 +22,16 @@ var Unavailable []byte
 //go:embed requests.lua
 var RequestsLua []byte
 
+// ConditionsLua decides between claims with conditions. It comes after RequestsLua.
+//
+//go:embed conditions.lua
+var ConditionsLua []byte
+
+// AnswersLua changes cookies and redirects of pods. It comes before HeadersLua.
+//
+//go:embed answers.lua
+var AnswersLua []byte
+
 // HeadersLua changes headers as a route's httpHeaders.actions say.
 //
 //go:embed headers.lua
@@ -31,6 +41,11 @@ var HeadersLua []byte
 //
 //go:embed limits.lua
 var LimitsLua []byte
+
+// RefusalsLua counts what policies refuse.
+//
+//go:embed refusals.lua
+var RefusalsLua []byte
 
 // APIKeysLua finds API keys, and keeps them from pods.
 //
@@ -42,6 +57,16 @@ var APIKeysLua []byte
 //go:embed canary.lua
 var CanaryLua []byte
 
+// FaultLua delays and ends requests where a policy asks for it. It comes after CanaryLua.
+//
+//go:embed fault.lua
+var FaultLua []byte
+
+// MirrorLua hands copies of requests to the policy agent.
+//
+//go:embed mirror.lua
+var MirrorLua []byte
+
 // HashLua finds the value by which a request is led to a pod.
 //
 //go:embed hash.lua
@@ -51,6 +76,16 @@ var HashLua []byte
 //
 //go:embed rewrite.lua
 var RewriteLua []byte
+
+// JournalLua takes what the former process had taken since its maps were written.
+//
+//go:embed journal.lua
+var JournalLua []byte
+
+// PagesLua puts a page in the place of a pod's answer.
+//
+//go:embed pages.lua
+var PagesLua []byte
 
 // Maintenance is the body of the answer of a route that is under maintenance.
 //

@@ -65,6 +65,8 @@ func (c *command) completeFlags(cmd *cobra.Command, o *options) {
 	all := map[string]cobra.CompletionFunc{
 		"output":    words("text", "json"),
 		"haproxy":   words("3.0", "3.2", "3.4"),
+		"probe":     words("here", "none"),
+		"fail-on":   words("failure", "warning"),
 		"header":    cobra.NoFileCompletions,
 		"sni":       cobra.NoFileCompletions,
 		"client-ip": cobra.NoFileCompletions,

@@ -9,13 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocs runs the examples of docs/explain.md: a yaml block whose first line
-// names a file is that file, a console block is a command with its output.
+// TestDocs runs the examples of pages: a yaml block whose first line names a file is that
+// file, a console block is a command with its output.
 func TestDocs(t *testing.T) {
-	path, err := filepath.Abs("../../docs/explain.md")
-	if err != nil {
-		t.Fatal(err)
+	for name, least := range map[string]int{"explain.md": 4, "certs.md": 2} {
+		path, err := filepath.Abs("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { docs(t, path, least) })
 	}
+}
+
+// docs runs the examples of a page, which has at least so many.
+func docs(t *testing.T, path string, least int) {
+	t.Helper()
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +56,7 @@ func TestDocs(t *testing.T) {
 		}
 		fresh.WriteString(part)
 	}
-	if commands < 4 {
+	if commands < least {
 		t.Errorf("only %d examples", commands)
 	}
 	if *update {

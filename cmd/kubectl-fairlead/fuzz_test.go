@@ -42,6 +42,8 @@ func FuzzCommands(f *testing.F) {
 			{"why", "-f", "-", "-n", "web", "--", "ingress/" + name},
 			{"lint", "-f", "-"},
 			{"render", "-f", "-", "-o", "json"},
+			{"certs", "-f", "-"},
+			{"certs", "-f", "-", "-n", "web", "-o", "json", "--", name},
 		} {
 			c := &command{in: bytes.NewReader(manifests), out: io.Discard, err: io.Discard, now: testNow}
 			if code := c.run(t.Context(), args); code < exitGood || code > exitUsage {

@@ -7,6 +7,7 @@
 //	kubectl fairlead lint -f manifests/
 //	kubectl fairlead render -f manifests/
 //	kubectl fairlead lb 192.168.10.201
+//	kubectl fairlead status
 //
 // A link named kubectl_complete-fairlead makes it answer kubectl's questions for
 // shell completion.
@@ -60,7 +61,10 @@ const (
 type command struct {
 	in       io.Reader
 	out, err io.Writer
-	now      time.Time
+	// screen is out without the filter for terminals; what is written there must be
+	// safe.
+	screen io.Writer
+	now    time.Time
 	// code is what a command without error ends with.
 	code int
 }
@@ -75,6 +79,7 @@ func (e *usageError) Error() string { return e.message }
 // All that it writes goes through one place that lets nothing through which a
 // terminal would obey: names and messages come from whoever may write objects.
 func (c *command) run(ctx context.Context, args []string) int {
+	c.screen = c.out
 	c.out, c.err = terminal.Writer(c.out), terminal.Writer(c.err)
 	root := c.root()
 	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
@@ -100,7 +105,7 @@ func (c *command) root() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fairlead"},
 		Long: `kubectl fairlead says what becomes of a request, and why.
 
-All commands read a cluster, or with -f manifests (not lb).`,
+All commands read a cluster, or with -f manifests (not lb and status).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no command %q; see kubectl fairlead --help", args[0])
@@ -115,6 +120,6 @@ All commands read a cluster, or with -f manifests (not lb).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand())
 	return root
 }

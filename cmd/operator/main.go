@@ -27,6 +27,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/cmd/internal/logging"
+	"github.com/fairlead/fairlead/cmd/internal/reconnect"
 	"github.com/fairlead/fairlead/lbprovider/cloud/aws"
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/lbprovider/scrape"
@@ -231,6 +232,7 @@ func run(ctx context.Context, s options) error {
 	if err != nil {
 		return err
 	}
+	reconnect.Wrap(config, slog.Default())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operator.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/cmd/internal/logging"
+	"github.com/fairlead/fairlead/cmd/internal/machine"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -23,21 +22,22 @@ var errUsage = errors.New("usage")
 
 // config is the command line of the router.
 type config struct {
-	kubeconfig, name, domain    string
-	haproxy, workDir, stateDir  string
-	runDir                      string
-	httpPort, httpsPort         int
-	statsPort, healthPort       int
-	certificate, statsAuth      string
-	clientCA, errorPages        string
-	destinationCA, logSocket    string
-	admittedSettings, agentDir  string
-	mostConnections             int
-	maxConnections, threads     int
-	supervise, ipv6             bool
-	canonicalHostname           string
-	namespace, controllersSpace string
-	shutdownDelay, grace        time.Duration
+	kubeconfig, name, domain                string
+	haproxy, workDir, stateDir              string
+	runDir                                  string
+	httpPort, httpsPort                     int
+	statsPort, healthPort                   int
+	certificate, statsAuth                  string
+	clientCA, errorPages                    string
+	destinationCA, logSocket                string
+	admittedSettings, agentDir, sessionKeys string
+	agentCertificates                       string
+	mostConnections                         int
+	maxConnections, threads                 int
+	supervise, ipv6                         bool
+	canonicalHostname                       string
+	namespace, controllersSpace             string
+	shutdownDelay, grace                    time.Duration
 	// log is what main has scanned already.
 	log logging.Options
 }
@@ -87,6 +87,8 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")
 		fs.StringVar(&c.agentDir, "agent-dir", "", "directory with the sockets of `router agent`, which decides about passwords, tokens and auth servers; without it routes that need that answer 503")
+		fs.StringVar(&c.sessionKeys, "session-keys", "", "directory with the keys that cookies of sessions are encrypted with; without it routes with a login by OpenID Connect answer 503")
+		fs.StringVar(&c.agentCertificates, "agent-certificates", "", "directory with the certificates that policy agents of this IngressController's routers show each other; without it routes with limits of scope Shared answer 503")
 		fs.StringVar(&c.logSocket, "log-socket", "", "datagram socket of `router logs`, for spec.logging.access of type Container; default is HAProxy's standard output")
 		fs.StringVar(&c.statsAuth, "stats-auth", "", "directory with files statsUsername and statsPassword that the statistics page asks for; default is an open page")
 		fs.IntVar(&c.maxConnections, "max-connections", 0, "limit of concurrent connections of clients; default is 20000, less if the file limit is lower")
@@ -125,22 +127,13 @@ func (c *config) complete() error {
 		c.canonicalHostname = "router-" + c.name + "." + c.domain
 	}
 	if c.threads <= 0 {
-		c.threads = defaultThreads(runtime.GOMAXPROCS(0))
+		c.threads = machine.Threads(runtime.GOMAXPROCS(0))
 	}
-	c.mostConnections = mostConnections()
+	c.mostConnections = machine.Connections()
 	if c.maxConnections == 0 {
 		c.maxConnections = min(settings.DefaultMaxConnections, c.mostConnections)
 	}
 	return nil
-}
-
-// defaultThreads is HAProxy's number of threads on so many processors. Go counts
-// those that the affinity and the CPU limit of the cgroup leave, which HAProxy by
-// itself does not. More threads than mostThreads wait for each other at each
-// change of a route, which stops all of them, and keep memory that is rarely used.
-func defaultThreads(processors int) int {
-	const mostThreads = 16
-	return min(max(processors, 1), mostThreads)
 }
 
 // ipv6Works reports whether this pod or host can listen on IPv6 addresses.
@@ -151,16 +144,4 @@ func ipv6Works() bool {
 	}
 	_ = l.Close()
 	return true
-}
-
-// mostConnections leaves room below the file limit: a connection whose TLS ends
-// here takes four file descriptors (client, both ends of the way to where TLS
-// ends, pod), and HAProxy refuses to start with too few.
-func mostConnections() int {
-	const reserved = 1000
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return max((int(limit.Max)-reserved)/4, 100)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -14,8 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead/fairlead/cmd/internal/memory"
+	"github.com/fairlead/fairlead/cmd/internal/parts"
+	"github.com/fairlead/fairlead/cmd/internal/reconnect"
 	"github.com/fairlead/fairlead/router/access"
 	"github.com/fairlead/fairlead/router/agent/process"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/engine"
@@ -23,7 +26,10 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/probe"
+	"github.com/fairlead/fairlead/router/replicas"
 	"github.com/fairlead/fairlead/router/revocation"
+	"github.com/fairlead/fairlead/router/sessionkeys"
 	"github.com/fairlead/fairlead/router/statefile"
 )
 
@@ -54,14 +60,14 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	// What serves lives on while the stop signal is being noticed elsewhere.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	p := parts{failed: make(chan error, 8)}
-	server, err := assemble(serving, c, log, &p)
+	p := parts.New()
+	server, err := assemble(serving, c, log, p)
 	if err != nil {
 		return err
 	}
 	stopHAProxy := supervise(context.WithoutCancel(ctx), c, log)
 	select {
-	case err := <-p.failed:
+	case err := <-p.Failed():
 		return err
 	case <-ctx.Done():
 	}
@@ -70,7 +76,7 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	<-time.After(c.shutdownDelay)
 	stopHAProxy()
 	stopServing()
-	p.wait()
+	p.Wait()
 	return nil
 }
 
@@ -83,16 +89,16 @@ func runEngine(ctx context.Context, watcher *kube.Watcher, engine *engine.Engine
 }
 
 // serve starts what answers on the ports of our own.
-func (p *parts) serve(ctx context.Context, server *health.Server, c *config) {
-	p.start("health", func() error { return server.Run(ctx, c.statsPort) })
+func serve(ctx context.Context, p *parts.Parts, server *health.Server, c *config) {
+	p.Start("health", func() error { return server.Run(ctx, c.statsPort) })
 	if c.healthPort > 0 {
-		p.start("probes", func() error { return server.RunProbes(ctx, c.healthPort) })
+		p.Start("probes", func() error { return server.RunProbes(ctx, c.healthPort) })
 	}
 }
 
 // assemble connects and starts the parts of the router, save HAProxy.
-func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*health.Server, error) {
-	restConfig, err := loadConfig(c.kubeconfig)
+func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) (*health.Server, error) {
+	restConfig, err := loadConfig(c.kubeconfig, log)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +119,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	// Reading everything is most of a start, so it begins before all else.
-	p.start("watch", func() error { return watcher.Run(ctx) })
+	p.Start("watch", func() error { return watcher.Run(ctx) })
 	caps, version, err := haproxy.Detect(ctx, c.haproxy)
 	if err != nil {
 		return nil, err
@@ -125,11 +131,13 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	reporter := newSettingsReporter(c, log, registry, statuses.PublishSettings)
-	ring, rung := bell()
+	ring, rung := parts.Bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
+	prober := probe.New(log, probe.NewMetrics(registry))
 	engine, err := engine.New(engine.Options{
-		Doors: doors.All(), Agent: policyAgent(c),
-		Cluster: watcher, Networks: watcher.Networks, Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
+		Doors: doors.All(), Agent: policyAgent(c), Prober: prober,
+		Cluster: watcher, Networks: watcher.Networks, Sessions: (&sessionkeys.Folder{Dir: c.sessionKeys, Log: log}).Keys,
+		Replicas: replicasOf(c, watcher, log), Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: reporter.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: reporter.refused, FilesFailed: reporter.filesFailed,
 		Certificate: cert, Certificates: certs, Log: log, Metrics: metrics,
 	})
@@ -141,16 +149,21 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts) (*heal
 		return nil, err
 	}
 	server := &health.Server{
-		Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock",
-		AuthDir: c.statsAuth, Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
+		Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
+		Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
 	}
-	p.serve(ctx, server, c)
+	serve(ctx, p, server, c)
 	go watchFiles(ctx, c, log, ring)
-	p.start("revocation lists", func() error { return lists.Run(ctx) })
-	go saveMemory(ctx, engine.Ready)
-	p.start("status", func() error { return statuses.Run(ctx) })
-	p.start("engine", func() error { return runEngine(ctx, watcher, engine) })
+	p.Start("revocation lists", func() error { return lists.Run(ctx) })
+	go memory.Save(ctx, engine.Ready)
+	startAll(ctx, p, prober, statuses, func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
+}
+
+func startAll(ctx context.Context, p *parts.Parts, prober *probe.Prober, statuses *kube.StatusWriter, engine func() error) {
+	p.Start("probes", func() error { return prober.Run(ctx) })
+	p.Start("status", func() error { return statuses.Run(ctx) })
+	p.Start("engine", engine)
 }
 
 // policyAgent is the agent beside HAProxy, or nil.
@@ -159,6 +172,14 @@ func policyAgent(c *config) engine.Agent {
 		return nil
 	}
 	return process.Client{Dir: c.agentDir}
+}
+
+// replicasOf returns what is known of the routers that count shared limits together, or nil.
+func replicasOf(c *config, watcher *kube.Watcher, log *slog.Logger) func() *snapshot.Replicas {
+	if c.agentDir == "" || c.agentCertificates == "" {
+		return nil
+	}
+	return (&replicas.Source{Dir: c.agentCertificates, Pods: watcher.Pods, Log: log}).Replicas
 }
 
 // newRegistry returns metrics of the process.
@@ -189,23 +210,15 @@ func supervise(ctx context.Context, c *config, log *slog.Logger) (stop func()) {
 	}
 }
 
-// parts are the goroutines of the process.
-type parts struct {
-	running sync.WaitGroup
-	failed  chan error
+func loadConfig(kubeconfig string, log *slog.Logger) (*rest.Config, error) {
+	cfg, err := readConfig(kubeconfig)
+	if err == nil {
+		reconnect.Wrap(cfg, log)
+	}
+	return cfg, err
 }
 
-func (p *parts) start(name string, run func() error) {
-	p.running.Go(func() {
-		if err := run(); err != nil {
-			p.failed <- fmt.Errorf("%s: %w", name, err)
-		}
-	})
-}
-
-func (p *parts) wait() { p.running.Wait() }
-
-func loadConfig(kubeconfig string) (*rest.Config, error) {
+func readConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		cfg, err := rest.InClusterConfig()
 		if err != nil {

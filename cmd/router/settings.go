@@ -104,18 +104,6 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 	}
 }
 
-// bell returns a function that does not block, and the channel that receives
-// after it has been called.
-func bell() (ring func(), rung <-chan struct{}) {
-	c := make(chan struct{}, 1)
-	return func() {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}, c
-}
-
 func (c *config) flags(log *slog.Logger, lists settings.Revocations) settings.Flags {
 	f := c.read(log)
 	return settings.Flags{

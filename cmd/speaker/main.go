@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/fairlead/fairlead/cmd/internal/reconnect"
 	"github.com/fairlead/fairlead/lbprovider/l2"
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/memory"
@@ -61,6 +62,7 @@ func run(ctx context.Context, opts *options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
+	reconnect.Wrap(restConfig, log)
 	managerOptions, err := speaker.ManagerOptions(opts.namespace, opts.nodeName, selector, scrape.Options(opts.metricsAddress, opts.metricsOpen), opts.pprofAddress)
 	if err != nil {
 		return err

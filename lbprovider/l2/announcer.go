@@ -29,8 +29,8 @@ type Claim struct {
 	// Interfaces are the names of those to use; nil means all.
 	Interfaces []string
 	// Yield says that another node takes the address over. If it is announced
-	// here, requests are answered until the other announces itself, or for
-	// yieldTime; unasked, nothing is sent.
+	// here, requests are answered until the other announces itself or has just done so,
+	// or for yieldTime; unasked, nothing is sent.
 	Yield bool
 	// OwnerDiedAt is when the node that announced the address before was found dead;
 	// zero if that is not why it is announced here. The time that passes until the
@@ -88,8 +88,9 @@ type state struct {
 	*Announcer
 	ports  map[string]*port
 	bursts map[netip.Addr]*burst
-	// lastConflict is when a claim of another was last answered.
-	lastConflict map[netip.Addr]time.Time
+	// lastConflict is when a claim of another was last answered, and claimed when the
+	// last one was seen.
+	lastConflict, claimed map[netip.Addr]time.Time
 	// yields are the addresses being given up, and when to stop at the latest.
 	yields map[netip.Addr]time.Time
 	// drained is closed when nothing is announced any more.
@@ -149,7 +150,7 @@ func (a *Announcer) conflict(addr netip.Addr, by mac, on string) {
 // Run works until ctx ends; then it closes everything. It returns no error:
 // interfaces that cannot be used are tried again forever.
 func (a *Announcer) Run(ctx context.Context) {
-	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, lastConflict: map[netip.Addr]time.Time{}, yields: map[netip.Addr]time.Time{}}
+	s := &state{Announcer: a, ports: map[string]*port{}, bursts: map[netip.Addr]*burst{}, lastConflict: map[netip.Addr]time.Time{}, claimed: map[netip.Addr]time.Time{}, yields: map[netip.Addr]time.Time{}}
 	defer s.close()
 	changed := make(chan struct{}, 1)
 	go watchLinks(ctx, a.log, changed)
@@ -253,6 +254,7 @@ func (s *state) contested(addr netip.Addr, by mac, on string) {
 	}
 	(*s.claims.Load())[addr].counts.conflicts.Add(1)
 	now := time.Now()
+	s.claimed[addr] = now
 	b.hold(now.Add(conflictDelay))
 	if !b.over() || now.Sub(s.lastConflict[addr]) < conflictPause {
 		return

@@ -255,7 +255,7 @@ func (s *segment) who(addr string, count int) []string {
 // owner polls until exactly the given hardware address answers ("" for nobody).
 func (s *segment) owner(addr, want string) {
 	s.t.Helper()
-	wait.Poll{Limit: 5 * time.Second, Every: wait.NoPause}.For(s.t, "the owner of "+addr, func() error {
+	wait.Poll{Limit: 15 * time.Second, Every: wait.NoPause}.For(s.t, "the owner of "+addr, func() error {
 		if got := s.who(addr, 1); strings.Join(got, ",") != want {
 			return fmt.Errorf("it is at %v, want %q", got, want)
 		}
@@ -358,6 +358,21 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		a.announce(only)
 		s.owner(moving, macA)
 		// Whoever never had it does not answer either.
+		b.announce(map[string]l2.Claim{moving: {Yield: true}})
+		if got := s.who(moving, 3); strings.Join(got, ",") != strings.Join([]string{macA, macA, macA}, ",") {
+			t.Errorf("answers of %v, want three of %s", got, macA)
+		}
+		// One that hears of the move after the new owner has come stops at once.
+		a.announce(nil)
+		b.announce(only)
+		s.owner(moving, macB)
+		a.announce(only)
+		s.eventually(func() string {
+			if !slices.Contains(s.who(moving, 2), macA) {
+				return "the new owner does not answer"
+			}
+			return ""
+		})
 		b.announce(map[string]l2.Claim{moving: {Yield: true}})
 		if got := s.who(moving, 3); strings.Join(got, ",") != strings.Join([]string{macA, macA, macA}, ",") {
 			t.Errorf("answers of %v, want three of %s", got, macA)

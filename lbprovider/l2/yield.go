@@ -5,13 +5,21 @@ import (
 	"time"
 )
 
-// yieldTime bounds how long an address that another node takes over is still
-// answered for here. The other usually announces itself within a few
-// milliseconds; it may have to ask its router first.
-const yieldTime = 2 * time.Second
+const (
+	// yieldTime bounds how long an address that another node takes over is still
+	// answered for here. The other usually announces itself within a few
+	// milliseconds; it may have to ask its router first, and it may learn later than
+	// this node that the address is its own. Until then no other node answers.
+	yieldTime = 10 * time.Second
+	// leaveTime is yieldTime for a process that ends.
+	leaveTime = 2 * time.Second
+	// takenTime is how long ago another may have claimed an address to count as its new
+	// owner: it knew of the move before this node.
+	takenTime = 3 * time.Second
+)
 
 // Yield gives up every address: requests are answered until others announce
-// themselves. The channel is closed when none is left, yieldTime later at most.
+// themselves. The channel is closed when none is left, leaveTime later at most.
 func (a *Announcer) Yield() <-chan struct{} {
 	done := make(chan struct{})
 	a.do <- func(s *state) {
@@ -21,19 +29,28 @@ func (a *Announcer) Yield() <-chan struct{} {
 			next[addr] = c
 		}
 		s.replace(next)
+		for addr, end := range s.yields {
+			if last := time.Now().Add(leaveTime); end.After(last) {
+				s.yields[addr] = last
+			}
+		}
 		s.drained = append(s.drained, done)
 	}
 	return done
 }
 
 // yield goes on answering for an address that is announced here, for a while.
-// It returns false if there is nothing to give up.
+// It returns false if there is nothing to give up, or the other was seen already.
 func (s *state) yield(addr netip.Addr, old map[netip.Addr]Claim, now time.Time) bool {
 	was, known := old[addr]
 	if !known {
 		return false
 	}
 	if !was.Yield {
+		if at, claimed := s.claimed[addr]; claimed && now.Sub(at) < takenTime {
+			s.log.Info("giving up an address that another has taken over", "address", addr)
+			return false
+		}
 		s.log.Info("giving up an address", "address", addr)
 		s.yields[addr] = now.Add(yieldTime)
 		delete(s.bursts, addr)
@@ -74,6 +91,7 @@ func (s *state) release(addr netip.Addr, why string) {
 func (s *state) forget(addr netip.Addr) {
 	delete(s.bursts, addr)
 	delete(s.lastConflict, addr)
+	delete(s.claimed, addr)
 	delete(s.yields, addr)
 	s.opts.Metrics.forget(addr)
 }

@@ -70,6 +70,7 @@ func (e events) NotifyJoin(n *memberlist.Node) {
 	// only to give them up again.
 	if n.Name != e.g.opts.NodeName && e.g.isolated.CompareAndSwap(true, false) {
 		e.g.settleAgain("this speaker was cut off; settling")
+		e.g.spread()
 	}
 	e.g.table.put(n)
 	e.g.signal()
@@ -88,6 +89,7 @@ func (e events) NotifyLeave(n *memberlist.Node) {
 	}
 	if e.g.table.remove(n) <= 1 {
 		e.g.isolated.Store(e.g.losses.alone(time.Now()))
+		e.g.spread()
 	}
 	e.g.signal()
 }
@@ -99,6 +101,10 @@ type delegate struct{ g *Gossip }
 // are left out, and then what answers: the others then assume the best of it.
 func (d delegate) NodeMeta(limit int) []byte {
 	m := *d.g.self.Load()
+	if m.Phase == Active && d.g.isolated.Load() {
+		// The others see it again before it sees them: they would give up its addresses.
+		m.Phase = Settling
+	}
 	for range 3 {
 		data, err := json.Marshal(m)
 		if err == nil && len(data) <= min(limit, metaLimit) {

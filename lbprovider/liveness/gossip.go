@@ -266,6 +266,11 @@ func (g *Gossip) updateSelf(change func(*Member)) {
 		}
 	}
 	g.signal()
+	g.spread()
+}
+
+// spread has the others told what this speaker says of itself.
+func (g *Gossip) spread() {
 	select {
 	case g.metaChanged <- struct{}{}:
 	default:

@@ -100,12 +100,7 @@ func FuzzState(f *testing.F) {
 func TestCutOffSettlesFirst(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		g := &Gossip{
-			opts: Options{NodeName: "a", Log: slog.New(slog.DiscardHandler)}, table: memberTable{known: map[string]memberRecord{}, dead: map[string]time.Time{}},
-			wake: make(chan struct{}, 1), again: make(chan struct{}, 1), metaChanged: make(chan struct{}, 1),
-		}
-		g.self.Store(&Member{Phase: Active})
-		g.synced.Store(true)
+		g := active()
 		g.isolated.Store(true)
 		go events{g}.NotifyJoin(&memberlist.Node{Name: "b", Addr: net.IPv4(198, 18, 0, 2)})
 		for {
@@ -117,5 +112,49 @@ func TestCutOffSettlesFirst(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// active is a speaker that takes part in elections, without a network.
+func active() *Gossip {
+	g := &Gossip{
+		opts: Options{NodeName: "a", Log: slog.New(slog.DiscardHandler)}, table: memberTable{known: map[string]memberRecord{}, dead: map[string]time.Time{}},
+		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), metaChanged: make(chan struct{}, 1),
+	}
+	g.self.Store(&Member{Phase: Active})
+	g.synced.Store(true)
+	return g
+}
+
+// TestCutOffIsSeenSettling: the others see a speaker that was cut off again before it sees
+// them. They must not take it for one that takes part in elections, though it does so
+// itself as long as it is alone.
+func TestCutOffIsSeenSettling(t *testing.T) {
+	g := active()
+	others := []*memberlist.Node{{Name: "b", Addr: net.IPv4(198, 18, 0, 2)}, {Name: "c", Addr: net.IPv4(198, 18, 0, 3)}}
+	said := func() Phase {
+		m, err := readMember(delegate{g}.NodeMeta(metaLimit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Phase
+	}
+	self := &memberlist.Node{Name: "a", Addr: net.IPv4(198, 18, 0, 1)}
+	for _, n := range append(others, self) {
+		events{g}.NotifyJoin(n)
+	}
+	if p := said(); p != Active {
+		t.Fatalf("it says %s, with all others there", p)
+	}
+	for _, n := range others {
+		events{g}.NotifyLeave(n)
+	}
+	<-g.metaChanged
+	if own := g.members()["a"].Phase; said() != Settling || own != Active {
+		t.Errorf("cut off, it is %s and says %s", own, said())
+	}
+	events{g}.NotifyJoin(others[0])
+	if own := g.members()["a"].Phase; said() != Settling || own != Settling {
+		t.Errorf("back, it is %s and says %s", own, said())
 	}
 }

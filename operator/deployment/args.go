@@ -48,7 +48,7 @@ func routerArgs(s effective.Spec) []string {
 		args = append(args, "--log-socket", logSocket)
 	}
 	if s.Agent {
-		args = append(args, "--agent-dir", agentDir)
+		args = append(args, "--agent-dir", agentDir, "--session-keys", sessionKeysDir, "--agent-certificates", agentCertificatesDir)
 	}
 	if s.Strategy.Type != operatorv1.LoadBalancerServiceStrategyType || s.CloudClass != "" {
 		args = append(args, "--shutdown-delay", externalBalancerDelay)

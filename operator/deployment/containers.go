@@ -101,7 +101,8 @@ func routerContainer(s effective.Spec) corev1.Container {
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	if s.Agent {
-		c.VolumeMounts = append(c.VolumeMounts, agentSockets())
+		c.VolumeMounts = append(c.VolumeMounts, agentSockets(), corev1.VolumeMount{Name: "session-keys", MountPath: sessionKeysDir, ReadOnly: true},
+			corev1.VolumeMount{Name: "agent-certificates", MountPath: agentCertificatesDir, ReadOnly: true})
 	}
 	return c
 }

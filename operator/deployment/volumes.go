@@ -23,8 +23,11 @@ const (
 	serviceCADir   = "/var/run/configmaps/service-ca"
 	agentDir       = "/var/run/fairlead-agent"
 	agentStateDir  = "/var/lib/fairlead-agent"
-	logsDir        = "/var/run/fairlead-logs"
-	logSocket      = logsDir + "/access.sock"
+	sessionKeysDir = "/etc/fairlead/session-keys"
+	// agentCertificatesDir has the certificates that agents show each other.
+	agentCertificatesDir = "/etc/fairlead/agent-certificates"
+	logsDir              = "/var/run/fairlead-logs"
+	logSocket            = logsDir + "/access.sock"
 )
 
 func volumes(s effective.Spec) []corev1.Volume {
@@ -60,6 +63,11 @@ func volumes(s effective.Spec) []corev1.Volume {
 	if s.Agent {
 		// The sockets, and apart from all other containers the secrets that the agent decides by.
 		list = append(list, folder("agent", corev1.StorageMediumMemory, socketsSize), folder("agent-state", corev1.StorageMediumMemory, agentStateSize))
+		keys := secret("session-keys", api.SessionKeysSecretName(s.Name))
+		keys.Secret.Optional = new(true) // without them logins are refused, and all else goes on
+		certificates := secret("agent-certificates", api.AgentCertificatesSecretName(s.Name))
+		certificates.Secret.Optional = new(true) // without them shared limits refuse
+		list = append(list, keys, certificates)
 	}
 	if s.Logs {
 		list = append(list, folder("logs", corev1.StorageMediumDefault, logsSize))

@@ -17,6 +17,7 @@ type held struct {
 	otherFirst int
 	// tls is the first winner with TLS, passthrough the first whose pod ends it.
 	tls, passthrough int
+	conditional
 }
 
 func newHeld(winners ...*model.Claim) *held {
@@ -39,6 +40,7 @@ func (h *held) add(c *model.Claim) {
 	case h.otherFirst < 0 && c.Owner.Namespace != h.namespace:
 		h.otherFirst = at
 	}
+	h.conditional.add(c, key)
 	if h.tls < 0 && tls(c) {
 		h.tls = at
 	}
@@ -84,9 +86,9 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 }
 
 // contend reports whether one of two claims for the same paths must lose: they
-// are of two namespaces, the same, or would have different keys.
+// are of two namespaces, the same with the same conditions, or would have different keys.
 func contend(a, b *model.Claim) bool {
-	return a.Owner.Namespace != b.Owner.Namespace || a.Path == b.Path && a.Exact == b.Exact || !rule(a).SameKey(rule(b))
+	return a.Owner.Namespace != b.Owner.Namespace || a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) || !rule(a).SameKey(rule(b))
 }
 
-func rule(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
+func rule(c *model.Claim) match.Rule { return match.RuleOf(c, "") }

@@ -25,7 +25,10 @@ type Host struct {
 	// Guarded hosts have paths that protect something and others that do not,
 	// so paths are looked up as pods may read them.
 	Guarded bool
-	Table   Table
+	// Closed are claims that keep their paths while nothing of them is served, with why;
+	// among the winners they are barred. They do not name their object either.
+	Closed map[model.ClaimID]api.Finding
+	Table  Table
 }
 
 // Table is what one host adds to the router's maps and its certificate list.
@@ -37,6 +40,8 @@ type Table struct {
 	// Certificate answers TLS for the host, or is nil for the default one. It
 	// is brought by the namespace of the host's oldest winner.
 	Certificate *model.Certificate
+	// Clients is what clients have to show in the handshake, or nil for nothing.
+	Clients *Clients
 }
 
 // Decide decides hosts whose claims touch each other: one host, or a wildcard
@@ -55,10 +60,6 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
-		if c.Conditions != nil {
-			h.refuse(c, unserved(c))
-			continue
-		}
 		at := taken[c.Host].conflict(h.Winners, c, interNamespace)
 		for at >= 0 && yields(h.Winners[at], c) {
 			h.refuse(h.Winners[at], lost(h.Winners[at], c))
@@ -74,6 +75,9 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			h.refuse(c, blocked(c, winner))
 			continue
 		}
+		if c = h.bounded(c, taken[c.Host]); c == nil {
+			continue
+		}
 		h.Winners = append(h.Winners, c)
 		taken[c.Host].add(c)
 		if !wildcard(c) {
@@ -83,6 +87,9 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 			}
 			below[w].add(c)
 		}
+	}
+	for _, h := range hosts {
+		h.agree()
 	}
 	guard(hosts)
 	for _, h := range hosts {
@@ -211,15 +218,6 @@ func blocked(c, winner *model.Claim) api.Finding {
 // noun is what messages call the owner of a claim.
 func noun(c *model.Claim) string { return strings.ToLower(string(c.Owner.Kind)) }
 
-// unserved is the finding of a claim that the rules in HAProxy cannot decide yet.
-// Without its conditions it would take requests that it does not ask for.
-func unserved(c *model.Claim) api.Finding {
-	f := claimed(c)
-	f.Field, f.Reason = "spec", api.ReasonInvalidField
-	f.Message = "conditions on methods, headers and queries are not supported"
-	return f
-}
-
 func claimed(c *model.Claim) api.Finding {
 	if c.Alias {
 		return api.Finding{Reason: api.ReasonHostAlreadyClaimed, Severity: api.SeverityWarning, Effect: "requests for " + c.NamedHost + " are not redirected"}
@@ -260,10 +258,11 @@ func table(winners []*model.Claim, guarded bool) Table {
 	if len(winners) == 0 {
 		return t
 	}
+	t.Certificate = certificateOf(winners)
 	var http, https []match.Rule
-	for _, c := range winners {
+	for _, c := range inOrder(winners) {
 		name := c.Backend.Name()
-		rule := match.Rule{Path: c.Path, Exact: c.Exact, Value: name}
+		rule := match.RuleOf(c, name)
 		switch c.Termination {
 		case model.Plain:
 			http = append(http, rule)
@@ -273,9 +272,6 @@ func table(winners []*model.Claim, guarded bool) Table {
 		case model.Edge, model.Reencrypt:
 			https = append(https, rule)
 			t.SNI = match.Terminate
-			if t.Certificate == nil && c.Owner.Namespace == winners[0].Owner.Namespace {
-				t.Certificate = c.Certificate // the oldest route's of the host's owner
-			}
 		}
 		// A TLS route also owns its path on the HTTP listener, so that a
 		// request for it never falls to a shorter route.
@@ -289,6 +285,9 @@ func table(winners []*model.Claim, guarded bool) Table {
 		http = append(http, rule)
 	}
 	host := winners[0].Host
+	if t.Clients = clientsOf(winners); t.Clients != nil {
+		t.SNI = t.Clients.Mark
+	}
 	http = plainFirst(http)
 	plain, secure := match.NewTable(host, http), match.NewTable(host, https)
 	if guarded {
@@ -298,6 +297,24 @@ func table(winners []*model.Claim, guarded bool) Table {
 	plain.Mark(host)
 	t.HTTP, t.HTTPS = plain.Entries(), secure.Entries()
 	return t
+}
+
+// certificateOf returns the oldest winner's of the host's owner, or nil.
+func certificateOf(winners []*model.Claim) *model.Certificate {
+	for _, c := range winners {
+		if c.Certificate != nil && endsTLS(c) && c.Owner.Namespace == winners[0].Owner.Namespace {
+			return c.Certificate
+		}
+	}
+	return nil
+}
+
+// inOrder returns winners in the order in which their conditions are asked.
+func inOrder(winners []*model.Claim) []*model.Claim {
+	if !slices.ContainsFunc(winners, func(c *model.Claim) bool { return c.Conditions != nil }) {
+		return winners
+	}
+	return slices.SortedStableFunc(slices.Values(winners), match.ByConditions)
 }
 
 // plainFirst puts rules that serve before rules that refuse, for a passthrough
@@ -310,6 +327,9 @@ func plainFirst(rules []match.Rule) []match.Rule {
 }
 
 func rank(r match.Rule) int {
+	if r.Conditions != nil {
+		return -1 // their order is another one
+	}
 	if strings.HasPrefix(r.Value, "!") {
 		return 1
 	}

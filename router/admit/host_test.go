@@ -1,13 +1,16 @@
 package admit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/admit"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -85,28 +88,105 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestConditions: a claim that the rules cannot decide as a whole gets nothing, and
-// takes nothing from others, however old it is.
+// withConditions are claims of one host with conditions by name: "m" a method, "e" an
+// expression, "u" one that is not certain.
+func withConditions(text string, kinds map[string]string) []*model.Claim {
+	all := claims(text)["h"]
+	for _, c := range all {
+		for _, kind := range kinds[c.Owner.Name] {
+			if c.Conditions == nil {
+				c.Conditions = &model.Conditions{}
+			}
+			switch kind {
+			case 'm':
+				c.Conditions.Method = "GET"
+			case 'e', 'u':
+				c.Conditions.Path = &model.PathExpression{Written: c.Path + "[0-9]", Pattern: c.Owner.Name, Longest: 10, Certain: kind == 'e'}
+			}
+		}
+	}
+	return all
+}
+
+// TestConditions: claims of a namespace share a path if their conditions differ, and the
+// list of its key has them in the order in which they are asked.
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*model.Claim){
-		"a method": func(c *model.Claim) { c.Conditions = &model.Conditions{Method: "GET"} },
-		"a header": func(c *model.Claim) {
-			c.Conditions = &model.Conditions{Headers: []model.Condition{{Name: "X", Value: "1"}}}
-		},
+	for _, tt := range []struct {
+		name, claims string
+		kinds        map[string]string
+		shared       bool
+		lost, order  string
+	}{
+		{"a method", "1 a/x h /\n2 a/y h /", map[string]string{"y": "m"}, false, "", "y x"},
+		{"the same method", "1 a/x h /\n2 a/y h /", map[string]string{"x": "m", "y": "m"}, false, "y", "x"},
+		{"an expression and a path", "1 a/x h /\n2 a/y h /\n3 a/z h /", map[string]string{"y": "m", "z": "e"}, false, "", "z y x"},
+		{"another namespace", "1 a/x h /\n2 b/y h /", map[string]string{"y": "m"}, true, "y", "x"},
+		{"two expressions", "1 a/x h /\n2 a/y h /", map[string]string{"x": "e", "y": "e"}, false, "", "x y"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := claims("1 a/x h /\n2 a/y h /")
-			old := all["h"][0]
-			change(old)
-			h := admit.Decide(all, false)["h"]
-			if f, lost := h.Losers[old.ID()]; !lost || !strings.Contains(f.Message, "not supported") {
-				t.Errorf("the claim gets %+v", f)
+		h := admit.Decide(map[string][]*model.Claim{"h": withConditions(tt.claims, tt.kinds)}, tt.shared)["h"]
+		var lost, order []string
+		for id := range h.Losers {
+			lost = append(lost, id.Owner.Name)
+		}
+		for _, e := range h.Table.HTTP {
+			if e.Key != "h/" {
+				t.Errorf("%s: key %s", tt.name, e.Key)
 			}
-			if len(h.Winners) != 1 || h.Winners[0].Owner.Name != "y" {
-				t.Errorf("served: %v", h.Winners)
+			for _, v := range match.Values(e.Value) {
+				if v != match.Miss {
+					order = append(order, strings.Split(v, ":")[2])
+				}
 			}
-		})
+		}
+		if got := strings.Join(order, " "); got != tt.order || strings.Join(lost, " ") != tt.lost {
+			t.Errorf("%s: %v lost, and the order is %q; want %q and %q", tt.name, lost, got, tt.lost, tt.order)
+		}
+	}
+}
+
+// TestTooManyConditions: what a host makes HAProxy do for a request is bounded, and a claim
+// that keeps requests away does not open its paths by being one too many.
+func TestTooManyConditions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		kind    string
+		fits    int
+		guarded bool
+	}{{"expressions", "e", 128, false}, {"uncertain ones", "u", 4, false}, {"expressions of closed claims", "e", 128, true}, {"of one key", "m", 51, false}} {
+		text, kinds := "", map[string]string{}
+		for i := range 140 {
+			name := fmt.Sprintf("r%03d", i)
+			path := fmt.Sprintf("/p%d", i)
+			if kinds[name] = tt.kind; tt.kind == "m" {
+				path = "/"
+			}
+			text += fmt.Sprintf("1 a/%s h %s\n", name, path)
+		}
+		all := withConditions(text, kinds)
+		for i, c := range all {
+			if tt.kind == "m" {
+				c.Conditions.Method = fmt.Sprintf("M%0100d", i)
+			}
+			if tt.guarded {
+				c.Backend.Asks = &model.Policy{Restricted: true}
+			}
+		}
+		h := admit.Decide(map[string][]*model.Claim{"h": all}, false)["h"]
+		if tt.guarded {
+			if len(h.Winners) != 140 || len(h.Closed) != 140-tt.fits || len(h.Losers) != 0 {
+				t.Errorf("%s: %d winners, %d closed, %d losers", tt.name, len(h.Winners), len(h.Closed), len(h.Losers))
+			}
+			continue
+		}
+		if len(h.Winners) != tt.fits || len(h.Losers) != 140-tt.fits {
+			t.Errorf("%s: %d winners, %d losers", tt.name, len(h.Winners), len(h.Losers))
+		}
+		for _, f := range h.Losers {
+			if f.Reason != api.ReasonInvalidField {
+				t.Errorf("%s: %v", tt.name, f)
+			}
+		}
 	}
 }

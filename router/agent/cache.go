@@ -159,3 +159,16 @@ func (c *cache[T]) compute(ctx context.Context, k key, f *flight[T], limit time.
 	f.value = value
 	c.put(k, value, ttl)
 }
+
+// bytes is what an answer takes in the cache.
+func (a Answer) bytes() int {
+	n := len(a.Body) + len(a.Consumer) + len(a.Reason)
+	for _, list := range [][]Header{a.Set, a.Client, a.Success} {
+		for _, h := range list {
+			n += len(h.Name) + len(h.Value) + 32
+		}
+	}
+	return n + 200
+}
+
+func (v verified) bytes() int { return 4*v.size + 400 }

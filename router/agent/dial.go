@@ -114,3 +114,19 @@ func (d *dialer) transport(ca string) (*http.Transport, error) {
 
 // noRedirects leaves a redirect to the one who asks.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// transport returns connections for a CA. Policies with the same CA share them.
+func (e *Engine) transport(ca string) (*http.Transport, error) {
+	if t := e.transports[ca]; t != nil {
+		return t, nil
+	}
+	if len(e.transports) >= mostTransports {
+		// Those of CAs that no policy has any more end with their idle connections.
+		clear(e.transports)
+	}
+	t, err := e.dialer.transport(ca)
+	if err == nil {
+		e.transports[ca] = t
+	}
+	return t, err
+}

@@ -18,7 +18,9 @@ import (
 
 	"github.com/fairlead/fairlead/router/agent/authorize"
 	"github.com/fairlead/fairlead/router/agent/jwt"
+	"github.com/fairlead/fairlead/router/agent/session"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/share/peers"
 	"github.com/fairlead/fairlead/router/spop"
 )
 
@@ -33,9 +35,15 @@ type Options struct {
 	Special func(netip.Addr) bool
 	// Slots is how many questions may wait for other servers.
 	Slots int
+	// Renewals is a folder in memory that the workers of a pod share; empty for none.
+	Renewals string
 	// HashWorkers is how many passwords are verified at a time; default is half of the
 	// processors.
 	HashWorkers int
+	// Member counts together with other replicas; nil refuses what they would count.
+	// Worker is this worker's place among those of its pod.
+	Member *peers.Member
+	Worker int
 }
 
 // Bounds of what an Engine keeps.
@@ -44,6 +52,7 @@ const (
 	mostAnswers    = 100_000
 	mostBytes      = 32 << 20
 	mostTransports = 256
+	mostRenewals   = 10_000
 )
 
 // Engine decides by the snapshot that it has.
@@ -56,10 +65,19 @@ type Engine struct {
 	cache    *cache[Answer]
 	tokens   *cache[verified]
 	slots    *slots
+	mirrors  *slots
 	hashes   *hashPool
 	failures *failures
 	keys     *keySets
-	dialer   *dialer
+	// providers are those that logins name, and renewals what they said about sessions.
+	providers collection[provider]
+	renewals  *cache[renewal]
+	shared    sharedRenewals
+	dialer    *dialer
+	member    *peers.Member
+	worker    int
+	replicas  *snapshot.Replicas
+	shown     *peers.Certificates
 
 	swapping   sync.Mutex
 	transports map[string]*http.Transport
@@ -69,6 +87,7 @@ type Engine struct {
 type world struct {
 	generation uint64
 	policies   map[string]*policy
+	sessions   session.Keys
 }
 
 // New returns an Engine without a snapshot, which refuses everything.
@@ -86,8 +105,11 @@ func New(o Options) *Engine {
 		now: o.Now, log: o.Log, metrics: o.Metrics, secret: make([]byte, 32),
 		cache:  newCache(mostAnswers, mostBytes, Answer.bytes, o.Now, o.Metrics.cache),
 		tokens: newCache(mostAnswers, mostBytes, verified.bytes, o.Now, o.Metrics.cache),
-		slots:  newSlots(o.Slots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
+		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
+		shared:    sharedRenewals{o.Renewals},
+		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
 		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[string]*http.Transport{},
+		member: o.Member, worker: o.Worker,
 	}
 	_, _ = rand.Read(e.secret) // it never fails
 	e.world.Store(&world{})
@@ -113,14 +135,23 @@ func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 			t.CloseIdleConnections()
 		}
 	}
+	e.join(s.Replicas)
 	old := e.world.Load()
 	w := &world{generation: s.Generation, policies: make(map[string]*policy, len(s.Policies))}
+	var keysErr error
+	w.sessions, keysErr = sessionKeys(s.Sessions)
 	closed := map[string]error{}
-	used := map[*keySet]bool{}
+	used, providers := map[*keySet]bool{}, map[*kept[provider]]bool{}
 	for i := range s.Policies {
 		p := e.compile(&s.Policies[i], old)
 		if p.err != nil {
 			closed[p.id] = p.err
+		}
+		if p.login != nil {
+			providers[p.login.provider] = true
+			if keysErr != nil {
+				closed[p.id] = keysErr
+			}
 		}
 		if p.tokens != nil {
 			for _, i := range p.tokens.issuers {
@@ -131,6 +162,7 @@ func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 	}
 	e.world.Store(w)
 	e.keys.keep(used)
+	e.providers.keep(providers)
 	e.metrics.generation.Set(float64(w.generation))
 	e.metrics.policies.WithLabelValues("usable").Set(float64(len(w.policies) - len(closed)))
 	e.metrics.policies.WithLabelValues("closed").Set(float64(len(closed)))
@@ -144,7 +176,12 @@ type policy struct {
 	listed              []netip.Prefix
 	methods             []method
 	tokens              *tokens
+	login               *login
 	rules               []authorize.Rule
+	// mirrors are targets of copies.
+	mirrors []*mirror
+	// counted are limits over all replicas.
+	counted []snapshot.Counted
 	// byPath is set if a rule asks for the path.
 	byPath bool
 	// mapped are the plain names of the headers that the policy writes for the pod, sorted.
@@ -179,6 +216,12 @@ func (e *Engine) compile(s *snapshot.Policy, old *world) *policy {
 }
 
 func (e *Engine) fill(p *policy, s *snapshot.Policy) error {
+	if len(s.Mirrors) > 0 {
+		return e.addMirrors(p, s)
+	}
+	if len(s.Counted) > 0 {
+		return p.addCounted(s)
+	}
 	if s.Satisfy != "" && s.Satisfy != snapshot.All && s.Satisfy != snapshot.Any {
 		return fmt.Errorf("unknown satisfy %q; use one of: All, Any", s.Satisfy)
 	}
@@ -236,23 +279,15 @@ func (e *Engine) addMethods(p *policy, s *snapshot.Policy) error {
 		}
 		p.methods = append(p.methods, m)
 	}
+	if s.OIDC != nil {
+		m, err := e.newLogin(s)
+		if err != nil {
+			return err
+		}
+		p.login = m
+		p.methods = append(p.methods, m)
+	}
 	return nil
-}
-
-// transport returns connections for a CA. Policies with the same CA share them.
-func (e *Engine) transport(ca string) (*http.Transport, error) {
-	if t := e.transports[ca]; t != nil {
-		return t, nil
-	}
-	if len(e.transports) >= mostTransports {
-		// Those of CAs that no policy has any more end with their idle connections.
-		clear(e.transports)
-	}
-	t, err := e.dialer.transport(ca)
-	if err == nil {
-		e.transports[ca] = t
-	}
-	return t, err
 }
 
 // Decide answers a question.
@@ -270,7 +305,7 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 	switch {
 	case p == nil:
 		return refuse(unavailable, groupNone, "unknown policy")
-	case p.err != nil:
+	case p.err != nil || len(p.mirrors) > 0 || len(p.counted) > 0:
 		return refuse(unavailable, groupNone, "policy closed")
 	}
 	id := &identity{}
@@ -286,6 +321,9 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 	}
 	// What the client sent must not look like what the policy sets.
 	a.Del = append(slices.Clone(a.Del), spellings(q.Headers, p.mapped)...)
+	if p.login != nil {
+		stripCookies(q, &a)
+	}
 	if !p.kept {
 		a.TTL = 0
 	}
@@ -322,55 +360,12 @@ func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *i
 	return sum
 }
 
-// both joins two answers that admit.
-func both(a, b Answer) Answer {
-	a.Set = append(slices.Clone(a.Set), b.Set...)
-	a.Del = append(slices.Clone(a.Del), b.Del...)
-	a.Client = append(slices.Clone(a.Client), b.Client...)
-	a.Success = append(slices.Clone(a.Success), b.Success...)
-	a.TTL = min(a.TTL, b.TTL)
-	if a.Consumer == "" {
-		a.Consumer = b.Consumer
-	}
-	if b.from == fromAgent {
-		a.from = fromAgent
-	}
-	a.group = b.group
-	return a
-}
-
-// worse joins two refusals: a method that could not decide makes it 503, and a client
-// that may still show credentials gets all challenges.
-func worse(a, b Answer) Answer {
-	switch {
-	case a.Status == unavailable:
-		return a
-	case b.Status == unavailable:
-		return b
-	case a.Status == unauthorized && b.Status == unauthorized:
-		a.Client = append(slices.Clone(a.Client), b.Client...)
-		return a
-	case b.Status == unauthorized:
-		return b
-	}
-	return a
-}
-
-// bytes is what an answer takes in the cache.
-func (a Answer) bytes() int {
-	n := len(a.Body) + len(a.Consumer) + len(a.Reason)
-	for _, list := range [][]Header{a.Set, a.Client, a.Success} {
-		for _, h := range list {
-			n += len(h.Name) + len(h.Value) + 32
-		}
-	}
-	return n + 200
-}
-
-func (v verified) bytes() int { return 4*v.size + 400 }
-
 // Handle answers HAProxy.
 func (e *Engine) Handle(ctx context.Context, r *spop.Request, out *spop.Reply) {
+	if string(r.Message) == countMessage {
+		e.count(ctx, r, out)
+		return
+	}
 	q, ok := readQuestion(r)
 	a := refuse(unavailable, groupNone, "unreadable question")
 	if ok {
@@ -380,8 +375,12 @@ func (e *Engine) Handle(ctx context.Context, r *spop.Request, out *spop.Reply) {
 }
 
 // Busy answers HAProxy when a connection has too many questions.
-func (e *Engine) Busy(_ *spop.Request, out *spop.Reply) {
+func (e *Engine) Busy(q *spop.Request, out *spop.Reply) {
 	e.metrics.shed.Inc()
+	if string(q.Message) == countMessage {
+		refuseCount(out, unavailable, time.Second)
+		return
+	}
 	a := refuse(unavailable, groupNone, "too much work")
 	a.write(out)
 }

@@ -32,16 +32,15 @@ const (
 	mostSets = 1000
 )
 
-// keySet is a set of keys that is fetched from its issuer, and the last good version
-// of it.
-type keySet struct {
-	uri, issuer string
-	client      *http.Client
-	now         func() time.Time
-	metrics     *Metrics
+// kept is what is fetched from an issuer, and the last good version of it.
+type kept[T any] struct {
+	issuer string
+	now    func() time.Time
+	// load reads it once, and says for how long to use it.
+	load func(context.Context) (*T, time.Duration, error)
 
 	mu       sync.Mutex
-	keys     *jwt.Keys
+	value    *T
 	read     time.Time
 	expires  time.Time
 	tried    time.Time
@@ -49,36 +48,39 @@ type keySet struct {
 	err      error
 }
 
-// get returns the keys. The first time it waits for them; later a newer set is fetched
-// beside the requests. It returns jwt.ErrNoKeys if there are none that may be used.
-func (s *keySet) get(ctx context.Context) (*jwt.Keys, error) {
+// keySet is a set of keys.
+type keySet = kept[jwt.Keys]
+
+// get returns the value. The first time it waits for it; later a newer one is fetched
+// beside the requests. It returns jwt.ErrNoKeys if there is none that may be used.
+func (s *kept[T]) get(ctx context.Context) (*T, error) {
 	s.mu.Lock()
 	now := s.now()
 	if !now.Before(s.expires) {
 		s.start(now)
 	}
-	keys, wait := s.usable(now), s.fetching
+	value, wait := s.usable(now), s.fetching
 	s.mu.Unlock()
-	if keys == nil && wait != nil {
+	if value == nil && wait != nil {
 		select {
 		case <-wait:
 		case <-ctx.Done():
 		}
 		s.mu.Lock()
-		keys = s.usable(s.now())
+		value = s.usable(s.now())
 		s.mu.Unlock()
 	}
-	if keys == nil {
+	if value == nil {
 		return nil, jwt.ErrNoKeys
 	}
-	return keys, nil
+	return value, nil
 }
 
-// newer returns keys that were read after those that a token did not fit, if the last
+// newer returns what was read after the keys that a token did not fit, if the last
 // attempt is long enough ago.
-func (s *keySet) newer(ctx context.Context, than *jwt.Keys) (*jwt.Keys, bool) {
+func (s *kept[T]) newer(ctx context.Context, than *T) (*T, bool) {
 	s.mu.Lock()
-	if s.keys == than {
+	if s.value == than {
 		s.start(s.now())
 	}
 	wait := s.fetching
@@ -92,20 +94,20 @@ func (s *keySet) newer(ctx context.Context, than *jwt.Keys) (*jwt.Keys, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keys, s.keys != nil && s.keys != than
+	return s.value, s.value != nil && s.value != than
 }
 
-func (s *keySet) usable(now time.Time) *jwt.Keys {
-	if s.keys == nil || now.After(s.expires.Add(staleKeys)) {
+func (s *kept[T]) usable(now time.Time) *T {
+	if s.value == nil || now.After(s.expires.Add(staleKeys)) {
 		return nil
 	}
-	return s.keys
+	return s.value
 }
 
 // start begins to fetch, unless that is going on or was tried just now.
-func (s *keySet) start(now time.Time) {
+func (s *kept[T]) start(now time.Time) {
 	pause := refetchAfter
-	if s.keys == nil {
+	if s.value == nil {
 		pause = firstPause
 	}
 	if s.fetching != nil || !s.tried.IsZero() && now.Before(s.tried.Add(pause)) {
@@ -115,10 +117,12 @@ func (s *keySet) start(now time.Time) {
 	done := make(chan struct{})
 	s.fetching = done
 	go func() {
-		keys, life, err := s.fetch()
+		ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
+		defer cancel()
+		value, life, err := s.load(ctx)
 		s.mu.Lock()
 		if s.err = err; err == nil {
-			s.keys, s.read = keys, s.now()
+			s.value, s.read = value, s.now()
 			s.expires = s.read.Add(life)
 		}
 		s.fetching = nil
@@ -127,31 +131,56 @@ func (s *keySet) start(now time.Time) {
 	}()
 }
 
-// fetch reads the set once.
-func (s *keySet) fetch() (*jwt.Keys, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.uri, http.NoBody)
+// fetcher reads small documents of issuers.
+type fetcher struct {
+	client  *http.Client
+	now     func() time.Time
+	metrics *Metrics
+	group   string
+}
+
+func (e *Engine) newFetcher(ca, group string) (*fetcher, error) {
+	transport, err := e.transport(ca)
 	if err != nil {
-		return nil, 0, fmt.Errorf("fetch the keys: %w", err)
+		return nil, err
 	}
-	r.Header.Set("Accept", "application/jwk-set+json, application/json")
-	began := s.now()
-	answer, err := s.client.Do(r)
-	s.metrics.upstream.WithLabelValues(groupJWT).Observe(s.now().Sub(began).Seconds())
+	return &fetcher{&http.Client{Transport: transport, CheckRedirect: noRedirects}, e.now, e.metrics, group}, nil
+}
+
+// get reads a document, and says for how long to use it.
+func (f *fetcher) get(ctx context.Context, uri, accept string) ([]byte, time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, http.NoBody)
 	if err != nil {
-		return nil, 0, fmt.Errorf("fetch the keys: %w", err)
+		return nil, 0, fmt.Errorf("fetch %s: %w", uri, err)
+	}
+	r.Header.Set("Accept", accept)
+	began := f.now()
+	answer, err := f.client.Do(r)
+	f.metrics.upstream.WithLabelValues(f.group).Observe(f.now().Sub(began).Seconds())
+	if err != nil {
+		return nil, 0, fmt.Errorf("fetch %s: %w", uri, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, 0, fmt.Errorf("fetch the keys: status %d", answer.StatusCode)
+		return nil, 0, fmt.Errorf("fetch %s: status %d", uri, answer.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, jwt.MaxKeySet+1))
 	if err != nil {
-		return nil, 0, fmt.Errorf("fetch the keys: %w", err)
+		return nil, 0, fmt.Errorf("fetch %s: %w", uri, err)
+	}
+	return body, lifetime(answer.Header.Get("Cache-Control")), nil
+}
+
+const acceptKeys = "application/jwk-set+json, application/json"
+
+// keys reads a key set.
+func (f *fetcher) keys(ctx context.Context, uri string) (*jwt.Keys, time.Duration, error) {
+	body, life, err := f.get(ctx, uri, acceptKeys)
+	if err != nil {
+		return nil, 0, err
 	}
 	keys, err := jwt.ParseKeys(body)
-	return keys, lifetime(answer.Header.Get("Cache-Control")), err
+	return keys, life, err
 }
 
 // lifetime is for how long a set is used by its Cache-Control.
@@ -170,16 +199,23 @@ func lifetime(control string) time.Duration {
 	return defaultKeys
 }
 
-// keySets are those that policies name, by URI and CA.
-type keySets struct {
+// collection is what policies name, by what it is and its CA.
+type collection[T any] struct {
 	mu   sync.Mutex
-	sets map[[2]string]*keySet
-	age  *prometheus.Desc
-	now  func() time.Time
+	sets map[[2]string]*kept[T]
+}
+
+func newCollection[T any]() collection[T] { return collection[T]{sets: map[[2]string]*kept[T]{}} }
+
+// keySets are sets of keys, with their age as a metric.
+type keySets struct {
+	collection[jwt.Keys]
+	age *prometheus.Desc
+	now func() time.Time
 }
 
 func newKeySets(now func() time.Time) *keySets {
-	return &keySets{sets: map[[2]string]*keySet{}, now: now, age: prometheus.NewDesc("fairlead_agent_jwks_age_seconds",
+	return &keySets{collection: newCollection[jwt.Keys](), now: now, age: prometheus.NewDesc("fairlead_agent_jwks_age_seconds",
 		"Age of the keys of an issuer; the first 100 issuers.", []string{"issuer"}, nil)}
 }
 
@@ -187,7 +223,7 @@ func newKeySets(now func() time.Time) *keySets {
 var errManySets = errors.New("more than 1000 key sets are fetched")
 
 // open returns the set of a URI, and begins to fetch it.
-func (k *keySets) open(uri, ca string, fresh func() *keySet) (*keySet, error) {
+func (k *collection[T]) open(uri, ca string, fresh func() *kept[T]) (*kept[T], error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sets[[2]string{uri, ca}]
@@ -205,7 +241,7 @@ func (k *keySets) open(uri, ca string, fresh func() *keySet) (*keySet, error) {
 }
 
 // keep drops the sets that no policy names any more.
-func (k *keySets) keep(used map[*keySet]bool) {
+func (k *collection[T]) keep(used map[*kept[T]]bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for at, s := range k.sets {

@@ -26,6 +26,9 @@ type Metrics struct {
 	seconds    *prometheus.HistogramVec // group
 	upstream   *prometheus.HistogramVec // group
 	cache      *cacheMetrics
+
+	mirrorSent    prometheus.Counter
+	mirrorSkipped *prometheus.CounterVec // reason
 }
 
 type cacheMetrics struct {
@@ -70,7 +73,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			misses: counter("cache_misses_total", "Questions that the cache had no answer for."), evictions: counter("cache_evictions_total", "Answers that others pushed out of the cache."),
 		},
 	}
-	r.MustRegister(m.policies, m.decisions)
+	m.mirrorSent = counter("mirror_sent_total", "Copies of requests that their target has answered.")
+	m.mirrorSkipped = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_agent_mirror_skipped_total", Help: "Copies of requests that were not sent, or not answered, by reason."}, []string{"reason"})
+	r.MustRegister(m.policies, m.decisions, m.mirrorSkipped)
 	return m
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -97,15 +96,12 @@ func (e *Engine) fetchedKeys(s *snapshot.Issuer) (*keySet, error) {
 	if u, err := url.Parse(s.JWKSURI); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the URI of its keys is not a URL of http or https")
 	}
-	transport, err := e.transport(s.CA)
+	f, err := e.newFetcher(s.CA, groupJWT)
 	if err != nil {
 		return nil, err
 	}
 	return e.keys.open(s.JWKSURI, s.CA, func() *keySet {
-		return &keySet{
-			uri: s.JWKSURI, issuer: s.Name, now: e.now, metrics: e.metrics,
-			client: &http.Client{Transport: transport, CheckRedirect: noRedirects},
-		}
+		return &keySet{issuer: s.Name, now: e.now, load: func(ctx context.Context) (*jwt.Keys, time.Duration, error) { return f.keys(ctx, s.JWKSURI) }}
 	})
 }
 
@@ -193,15 +189,7 @@ func (m *tokens) allow(claims jwt.Claims, life time.Duration) Answer {
 	if sub, _ := claims.Values("sub"); len(sub) == 1 {
 		a.Consumer = sub[0]
 	}
-	for _, c := range m.claims {
-		form := c.As
-		if form == "" {
-			form = jwt.Text
-		}
-		if v, ok := claims.HeaderValue(c.Claim, form); ok && !has(a.Set, c.Header) {
-			a.Set = append(a.Set, Header{c.Header, v})
-		}
-	}
+	a.Set = claimHeaders(a.Set, claims, m.claims)
 	if m.drop {
 		for _, s := range m.from {
 			if s.Type == "Header" {
@@ -210,6 +198,20 @@ func (m *tokens) allow(claims jwt.Claims, life time.Duration) Answer {
 		}
 	}
 	return a
+}
+
+// claimHeaders adds the headers that claims become.
+func claimHeaders(set []Header, claims jwt.Claims, list []snapshot.ClaimHeader) []Header {
+	for _, c := range list {
+		form := c.As
+		if form == "" {
+			form = jwt.Text
+		}
+		if v, ok := claims.HeaderValue(c.Claim, form); ok && !has(set, c.Header) {
+			set = append(set, Header{c.Header, v})
+		}
+	}
+	return set
 }
 
 // find returns the token, and in how many places there is one.

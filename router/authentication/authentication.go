@@ -42,21 +42,28 @@ type Input struct {
 	// Route has the policy, and Rule is that of its claim.
 	Route model.Object
 	Rule  string
+	// Host, Path and Exact are those of the claim: a login has paths of its own below it.
+	Host, Path string
+	Exact      bool
 	// Namespace has what the policy names.
 	Namespace  string
 	References References
 	// MayAsk reports whether the router may ask a host for the owner of Spec; nil if it may
 	// ask each.
 	MayAsk func(host string) bool
+	// Bundle reads the certificates of authorities; if it is nil, there is no knowing.
+	Bundle func(text string) (*model.CA, error)
 	// Key is what hashes of API keys are made with, in base64.
 	Key string
 }
 
-// Result is what a route asks for. Both parts may be nil.
+// Result is what a route asks for. Each part may be nil.
 type Result struct {
 	// Agent is what the policy agent decides, and Keys what HAProxy looks up.
 	Agent *model.Agent
 	Keys  *model.APIKeys
+	// Certificate is what clients show in the handshake.
+	Certificate *model.ClientCertificate
 }
 
 // Problem is what is wrong with one field.
@@ -75,11 +82,15 @@ type Problem struct {
 type compiler struct {
 	in Input
 	// group is the one that is being read.
-	group    string
-	out      snapshot.Policy
-	keys     *model.APIKeys
-	problems []Problem
-	methods  []string
+	group string
+	out   snapshot.Policy
+	keys  *model.APIKeys
+	// certified is set if clients have to show a certificate, as certificate says; that is
+	// nil where there is no knowing.
+	certified   bool
+	certificate *model.ClientCertificate
+	problems    []Problem
+	methods     []string
 }
 
 // Compile returns what a route asks for, and what is wrong. If something closes, there is
@@ -98,9 +109,12 @@ func Compile(in Input) (Result, []Problem) {
 			return Result{}, c.problems
 		}
 	}
+	if c.certificateAlone() {
+		return Result{Certificate: c.certificate}, c.problems
+	}
 	if c.keys != nil {
 		if c.native() {
-			return Result{Keys: c.keys}, c.problems
+			return Result{Keys: c.keys, Certificate: c.certificate}, c.problems
 		}
 		c.keys.Demanded = c.out.Satisfy != snapshot.Any
 	}
@@ -110,14 +124,14 @@ func Compile(in Input) (Result, []Problem) {
 		c.close("", "%s", err)
 		return Result{}, c.problems
 	}
-	return Result{Agent: agent, Keys: c.keys}, c.problems
+	return Result{Agent: agent, Keys: c.keys, Certificate: c.certificate}, c.problems
 }
 
 // native reports whether HAProxy decides alone: by nothing but a key. It then does so
 // without a policy agent, and on each version.
 func (c *compiler) native() bool {
 	p := &c.out
-	c.keys.Demanded = p.Basic == nil && p.External == nil && p.JWT == nil && len(p.Authorization)+len(p.Listed) == 0
+	c.keys.Demanded = p.Basic == nil && p.External == nil && p.JWT == nil && p.OIDC == nil && len(p.Authorization)+len(p.Listed) == 0
 	return c.keys.Demanded
 }
 
@@ -128,8 +142,11 @@ const (
 )
 
 func (c *compiler) authentication(s *v1alpha1.Authentication) {
-	if s.Basic == nil && s.External == nil && s.JWT == nil && s.APIKeys == nil {
-		c.close("", "names no method; set basic, external, jwt or apiKeys")
+	if s.Basic == nil && s.External == nil && s.JWT == nil && s.OIDC == nil && s.APIKeys == nil && s.ClientCertificate == nil {
+		c.close("", "names no method; set basic, external, jwt, oidc, apiKeys or clientCertificate")
+	}
+	if s.ClientCertificate != nil {
+		c.clientCertificate(s.ClientCertificate)
 	}
 	if s.APIKeys != nil {
 		c.apiKeys(s.APIKeys)
@@ -143,6 +160,9 @@ func (c *compiler) authentication(s *v1alpha1.Authentication) {
 	if s.External != nil {
 		c.external(s.External)
 	}
+	if s.OIDC != nil {
+		c.oidc(s.OIDC)
+	}
 	c.satisfy(s)
 }
 
@@ -153,6 +173,9 @@ func (c *compiler) satisfy(s *v1alpha1.Authentication) {
 		return
 	}
 	c.out.Satisfy, c.out.Listed = snapshot.Any, c.in.Listed
+	if s.ClientCertificate != nil {
+		c.close("satisfy", "cannot be Any with clientCertificate, which holds beside all other methods")
+	}
 	if s.JWT != nil && s.JWT.Optional {
 		c.close("jwt.optional", "would admit each request without a token, because satisfy is Any")
 	}
@@ -174,6 +197,16 @@ func (c *compiler) finish() (*model.Agent, error) {
 		without := *x
 		without.Endpoints = nil
 		named.External = &without
+		owner = c.in.Route.String() + "\x00" + c.in.Rule
+	}
+	if len(named.Counted) > 0 {
+		owner = c.in.Route.String() + "\x00" + c.in.Rule
+	}
+	if len(named.Mirrors) > 0 {
+		named.Mirrors = slices.Clone(named.Mirrors)
+		for i := range named.Mirrors {
+			named.Mirrors[i].Endpoints = nil
+		}
 		owner = c.in.Route.String() + "\x00" + c.in.Rule
 	}
 	content, err := digest(&named)
@@ -217,6 +250,12 @@ func Secrets(a *v1alpha1.Authentication) (names []string) {
 	}
 	if a.External != nil {
 		names = append(names, string(a.External.CASecret))
+	}
+	if a.ClientCertificate != nil {
+		names = append(names, string(a.ClientCertificate.CASecret))
+	}
+	if a.OIDC != nil {
+		names = append(names, string(a.OIDC.ClientSecret), string(a.OIDC.CASecret))
 	}
 	if a.APIKeys != nil {
 		for _, name := range a.APIKeys.Secrets {

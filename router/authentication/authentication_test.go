@@ -194,7 +194,7 @@ func TestIdentity(t *testing.T) {
 	if of(basic("users"), "a", world()).ID == of(basic("users"), "a", rotated).ID {
 		t.Error("verdicts about former users are used for new ones")
 	}
-	encoded, err := snapshot.Join(7, snapshot.Networks{Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, []string{a.Policy, of(basic("users"), "a", world()).Policy})
+	encoded, err := snapshot.Join(7, snapshot.Surroundings{Networks: snapshot.Networks{Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, []string{a.Policy, of(basic("users"), "a", world()).Policy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,12 +104,12 @@ func (c *compiler) claims(field string, w *v1alpha1.AuthorizationMatch, out *aut
 // identity closes where a rule asks for what no method of the group authentication
 // finds out: such a condition never holds, and what it was to deny would get through.
 func (c *compiler) identity(field string, w *v1alpha1.AuthorizationMatch) {
-	tokens := c.in.Spec != nil && c.in.Spec.JWT != nil
+	tokens := c.in.Spec != nil && (c.in.Spec.JWT != nil || c.in.Spec.OIDC != nil)
 	if len(w.Claims)+len(w.Scopes)+len(w.Groups) > 0 && !tokens {
-		c.close(field, "asks about claims of tokens, and the group authentication asks for none (jwt)")
+		c.close(field, "asks about claims of tokens, and the group authentication asks for none (jwt, oidc)")
 	}
 	if len(w.Consumers) > 0 && !tokens && (c.in.Spec == nil || c.in.Spec.Basic == nil && c.in.Spec.APIKeys == nil) {
-		c.close(field+".consumers", "asks who the client is, and the group authentication does not find out (basic, jwt, apiKeys)")
+		c.close(field+".consumers", "asks who the client is, and the group authentication does not find out (basic, jwt, oidc, apiKeys)")
 	}
 }
 

@@ -98,32 +98,37 @@ func (c *compiler) address(field, text string, schemes ...string) bool {
 
 // service finds the pods of the auth server.
 func (c *compiler) service(out *snapshot.External, s *v1alpha1.AuthService) {
-	const field = "external.service"
+	if path, ok := c.pods("external.service", out, s); ok {
+		c.methods = append(c.methods, "external: would ask Service "+c.in.Namespace+"/"+string(s.Name)+" at "+path)
+	}
+}
+
+// pods finds the pods of a Service, and returns the path at them.
+func (c *compiler) pods(field string, out *snapshot.External, s *v1alpha1.AuthService) (path string, ok bool) {
 	port := ""
 	if s.Port != nil {
 		port = s.Port.String()
 	}
-	path := s.Path
-	if path == "" {
+	if path = s.Path; path == "" {
 		path = "/"
 	}
 	switch {
 	case !objectName(string(s.Name)):
 		c.close(field+".name", "%q is not the name of a Service", s.Name)
-		return
+		return "", false
 	case port != "" && !portText.MatchString(port):
 		c.close(field+".port", "%q is neither the name nor the number of a port", port)
-		return
+		return "", false
 	case !pathText.MatchString(path) || strings.Contains(path, "#"):
 		c.close(field+".path", "must be a path of visible ASCII characters that begins with /")
-		return
+		return "", false
 	}
 	endpoints, err := c.in.References.Endpoints(string(s.Name), port)
 	switch {
 	case unknown(err):
 	case err != nil:
 		c.unresolved(api.ReasonServiceNotFound, field, "%s", err)
-		return
+		return "", false
 	case len(endpoints) > 0:
 		port = strconv.Itoa(int(endpoints[0].Port()))
 	}
@@ -140,8 +145,9 @@ func (c *compiler) service(out *snapshot.External, s *v1alpha1.AuthService) {
 	out.URL = u + path
 	if _, err := url.Parse(out.URL); err != nil {
 		c.close(field+".path", "is not a path: its %% signs must begin an escape")
+		return "", false
 	}
-	c.methods = append(c.methods, "external: would ask Service "+c.in.Namespace+"/"+string(s.Name)+" at "+path)
+	return path, true
 }
 
 func (c *compiler) signIn(out *snapshot.External, s *v1alpha1.SignIn) {

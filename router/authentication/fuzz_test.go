@@ -33,12 +33,13 @@ func seeds() (groups, secrets []string) {
 		`{"authentication":{"external":{"url":"https://e.test/X","method":"Original","caSecret":"caX"}}}`,
 		`{"authentication":{"jwt":{"issuers":[{"issuer":"https://e.test/X","secret":"k","audiences":["aX"],"algorithms":["ES256"]}],"from":[{"type":"Header","name":"TX","prefix":"Bearer X"},{"type":"Query","name":"t"}],"claimsToHeaders":[{"claim":"sX","header":"X-SX","as":"JSON"}],"optional":true}}}`,
 		`{"authentication":{"jwt":{"issuers":[{"issuer":"i","jwks":{"uri":"https://e.test/keysX"}}]}}}`,
+		`{"authentication":{"oidc":{"issuer":"https://e.test/X","clientID":"shopX","clientSecret":"s","scopes":["aX"],"audiences":["bX"],"redirectPath":"/cX","logoutPath":"/dX","postLogoutRedirect":"/X","cookie":{"name":"eX","domain":"e.testX","sameSite":"Lax","maxAge":"1h","idle":"5m"},"claimsToHeaders":[{"claim":"sX","header":"X-SX"}],"forward":{"accessToken":"X-AX","idToken":"X-IX"},"skip":["/pX"],"endpoints":{"token":"https://e.test/tX"}}}}`,
 		`{"authentication":{"apiKeys":{"secrets":["k"],"from":[{"type":"Query","name":"kX"},{"type":"Header","name":"X-TX"}],"forwardConsumer":"X-WhoX","stripKey":false}}}`,
 		`{"authentication":{"basic":{"secret":"u"}},"authorization":{"rules":[{"action":"Deny","when":{"methods":["GETX"],"paths":[{"value":"/aX"},{"type":"Exact","value":"/b"}],"cidrs":["198.18.0.0/15X"]}},{"action":"Allow","when":{"consumers":["annX"],"headers":[{"name":"X-HX","values":["vX"]}]}}]}}`,
 		`{"authorization":{"rules":[{"action":"Allow","when":{"claims":[{"name":"cX","values":["vX"]}],"scopes":["sX"],"groups":["gX"]}}]}}`,
 	}
 	secrets = []string{
-		`{"auth":"ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n"}`, `{"annX":"$1$ab$e2KlfqG5YBMTjSz7XF.Eu1X"}`, `{"jwks":"{\"keys\":[]}X"}`, `{"ca.crt":"X"}`,
+		`{"auth":"ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n"}`, `{"annX":"$1$ab$e2KlfqG5YBMTjSz7XF.Eu1X"}`, `{"jwks":"{\"keys\":[]}X"}`, `{"client-secret":"sX"}`, `{"ca.crt":"X"}`,
 		`{"ann":"key-of-ann-0123456789X","bob":"sha256:00X","eve":"key-of-ann-0123456789X"}`,
 	}
 	return groups, secrets
@@ -87,7 +88,7 @@ func FuzzCompile(f *testing.F) {
 		if r.Agent == nil {
 			return
 		}
-		whole, err := snapshot.Join(1, snapshot.Networks{}, []string{r.Agent.Policy})
+		whole, err := snapshot.Join(1, snapshot.Surroundings{}, []string{r.Agent.Policy})
 		if err != nil {
 			t.Fatal(err)
 		}

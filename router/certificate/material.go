@@ -30,11 +30,11 @@ type texts struct {
 	rsaBits    int
 }
 
-// keptTexts is how many are remembered: certificate and CA of the newest and of
-// the last good version, and of one more.
+// keptTexts is how many are remembered: certificate, CA, and the certificate that is
+// shown to pods, of the newest and of the last good version, and of one more.
 // keptBytes is room for those of two versions as long as the API server takes:
 // a route that is rewritten all the time cannot hold more.
-const keptTexts, keptBytes = 6, 3 << 20
+const keptTexts, keptBytes = 9, 3 << 20
 
 // Parses counts what had to be parsed.
 func (m *Material) Parses() int { return m.parses }

@@ -44,6 +44,13 @@ type Door interface {
 	Decode([]byte) (Version, error)
 }
 
+// Place returns what policies find a version of an object by, its namespace included.
+func Place(d Door, v Version, src Source, s Settings) *policy.Place {
+	p := d.Place(v, s)
+	p.Namespace = src.Namespace(v.GetNamespace())
+	return p
+}
+
 // Result is what ingesting one version of an object gives.
 type Result struct {
 	Object model.Object
@@ -77,8 +84,10 @@ type Past struct {
 	// Stretch is how many times longer than it asks for the pause between the
 	// object's health checks is; zero means one.
 	Stretch int
-	// Unpatterned says that too many older routes replace paths by patterns.
+	// Unpatterned says that too many older routes choose or replace paths by patterns.
 	Unpatterned bool
+	// Unpaged says that the pages of older routes use up what a namespace may have.
+	Unpaged bool
 }
 
 // Source gives the objects as the API server last reported them. Callers must
@@ -94,9 +103,15 @@ type Source interface {
 	Slices(service model.Object) []*backend.Slice
 	// Secret returns a Secret that an object names, or why it cannot be read.
 	Secret(model.Object) (*corev1.Secret, error)
+	// ConfigMap returns the pages of a ConfigMap that an object names, or why it cannot
+	// be read. It may be nil if the ConfigMap does not exist.
+	ConfigMap(model.Object) (*policy.ConfigMap, error)
 	// Policies returns the RoutePolicies of a namespace; of the empty one the
 	// ClusterRoutePolicies. It may be nil if there are none.
 	Policies(namespace string) *policy.Set
+	// Namespace returns what is known of a namespace, or nil: then no policy is for all of
+	// its objects, and those that select namespaces by labels are for it.
+	Namespace(name string) *policy.Namespace
 	// AllPolicies lists the policies of all namespaces and of the cluster.
 	AllPolicies() []model.Object
 }
@@ -104,8 +119,10 @@ type Source interface {
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service
 // that they belong to.
 const (
-	KindService model.Kind = "Service"
+	KindService            = policy.KindService
 	KindSecret  model.Kind = "Secret"
+	// KindConfigMap is that of pages.
+	KindConfigMap model.Kind = "ConfigMap"
 )
 
 // Changes are the objects that may differ from what was last ingested.

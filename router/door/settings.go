@@ -32,8 +32,11 @@ type Settings struct {
 	// namespace may cost; zero means the constant of that name.
 	NamespaceChecks int
 	// Patterns and NamespacePatterns are how many routes, in all and of one namespace,
-	// may replace paths by a pattern; zero means the constants of these names.
+	// may choose or replace paths by a pattern; zero means the constants of these names.
 	Patterns, NamespacePatterns int
+	// PageBytes and NamespacePageBytes are how much error pages may add up to, in all and
+	// in one namespace; zero means the constants of these names.
+	PageBytes, NamespacePageBytes int
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int
@@ -46,8 +49,15 @@ type Settings struct {
 	// Agent says that a policy agent decides beside HAProxy. What needs one is closed
 	// without it.
 	Agent bool
+	// Bandwidth says that HAProxy has filters that bound it.
+	Bandwidth bool
 	// OldHAProxy says that HAProxy is too old to ask one.
 	OldHAProxy bool
+	// RedirectPort stands in the address that redirects to https lead to, unless a policy
+	// names another one; zero is none, which means 443.
+	RedirectPort int
+	// AsksClients says that the IngressController asks all clients for certificates.
+	AsksClients bool
 	// Key is what hashes of credentials in HAProxy's maps are made with, in base64.
 	Key string
 	// HTTP2 offers HTTP/2 to clients of hosts whose certificate no other host
@@ -74,6 +84,18 @@ const NamespacePatterns = 100
 // PatternLimits returns how many routes may have a pattern, in all and of one namespace.
 func (s Settings) PatternLimits() (all, ofNamespace int) {
 	return cmp.Or(s.Patterns, Patterns), cmp.Or(s.NamespacePatterns, NamespacePatterns)
+}
+
+// PageBytes is how much the error pages of a router may add up to, unless settings say
+// otherwise: HAProxy and the router keep them in memory.
+const PageBytes = 32 << 20
+
+// NamespacePageBytes is how much those of one namespace may.
+const NamespacePageBytes = 1 << 20
+
+// PageLimits returns how many bytes of pages there may be, in all and in one namespace.
+func (s Settings) PageLimits() (all, ofNamespace int) {
+	return cmp.Or(s.PageBytes, PageBytes), cmp.Or(s.NamespacePageBytes, NamespacePageBytes)
 }
 
 // CheckBudget returns what the health checks of a namespace may add up to, as

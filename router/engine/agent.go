@@ -39,8 +39,8 @@ type agentLink struct {
 	// time until which the agent keeps them.
 	wanted  map[string]*model.Agent
 	retired map[string]retiredPolicy
-	// networks are those that the agent never connects to.
-	networks snapshot.Networks
+	// around is what the snapshot has besides policies.
+	around snapshot.Surroundings
 	// generation is that of the snapshot to be decided by, made of kept; left are the
 	// policies that have no room in it.
 	generation uint64
@@ -84,11 +84,11 @@ func (e *Engine) tellAgent() {
 	if all, changed := e.pipeline.AgentPolicies(); changed {
 		a.replace(all, now)
 	}
-	if e.o.Networks != nil {
-		if n := e.o.Networks(); !n.Equal(a.networks) {
-			if a.networks = n; a.generation != 0 {
-				a.collect()
-			}
+	if around := e.surroundings(); !around.Equal(a.around) {
+		// Agents that count together begin before a Route asks for it: an owner that has just
+		// begun has empty buckets.
+		if a.around = around; a.generation != 0 || around.Replicas != nil {
+			a.collect()
 		}
 	}
 	if a.expire(now) {
@@ -103,6 +103,12 @@ func (e *Engine) tellAgent() {
 		}
 		return
 	}
+	if len(a.kept) == 0 { // no request waits for it
+		if a.running == nil && !now.Before(a.next) {
+			e.startAgent(true)
+		}
+		return
+	}
 	first := !a.tried
 	a.tried = true
 	switch {
@@ -113,6 +119,20 @@ func (e *Engine) tellAgent() {
 	case a.running == nil && !now.Before(a.next): // it has failed lately: nothing waits for it
 		e.startAgent(true)
 	}
+}
+
+// surroundings are what the agent is told besides policies.
+func (e *Engine) surroundings() (s snapshot.Surroundings) {
+	if e.o.Networks != nil {
+		s.Networks = e.o.Networks()
+	}
+	if e.o.Sessions != nil {
+		s.Sessions = e.o.Sessions()
+	}
+	if e.o.Replicas != nil {
+		s.Replicas = e.o.Replicas()
+	}
+	return s
 }
 
 // awaitAgent sends what is to be decided by, and waits for the end of that at most so
@@ -181,8 +201,8 @@ func (a *agentLink) collect() bool {
 		items = append(items, snapshot.Item{ID: id, Namespace: r.agent.Namespace, Text: r.agent.Policy, Old: true})
 	}
 	before := a.generation
-	a.kept, a.generation, a.left = snapshot.Select(a.networks, items)
-	if before == 0 && len(items) == 0 {
+	a.kept, a.generation, a.left = snapshot.Select(a.around, items)
+	if before == 0 && len(items) == 0 && a.around.Replicas == nil {
 		a.generation = 0
 	}
 	if a.generation == before {
@@ -199,14 +219,14 @@ func (a *agentLink) collect() bool {
 func (e *Engine) startAgent(send bool) {
 	a := &e.agent
 	a.running = make(chan agentReply, 1)
-	done, generation, networks, kept := a.running, a.generation, a.networks, a.kept
+	done, generation, around, kept := a.running, a.generation, a.around, a.kept
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), agentTime)
 		defer cancel()
 		r := agentReply{generation: generation, asked: !send}
 		if send {
 			var whole []byte
-			if whole, r.err = snapshot.Join(generation, networks, kept); r.err == nil {
+			if whole, r.err = snapshot.Join(generation, around, kept); r.err == nil {
 				r.reply, r.err = e.o.Agent.Send(ctx, whole)
 			}
 		} else {
@@ -285,8 +305,11 @@ func (e *Engine) noteAgent() {
 // agentDue returns in how long the agent is to be told or asked, if it is.
 func (e *Engine) agentDue(now time.Time) (time.Duration, bool) {
 	a := &e.agent
-	if e.o.Agent == nil || a.generation == 0 || a.running != nil || e.pid == 0 {
+	if e.o.Agent == nil || a.running != nil || e.pid == 0 {
 		return 0, false
+	}
+	if a.generation == 0 { // the other routers may become known without a change of any object
+		return agentLook, e.o.Replicas != nil
 	}
 	return max(a.next.Sub(now), 0), true
 }

@@ -214,3 +214,34 @@ func TestAgentNetworks(t *testing.T) {
 		}
 	})
 }
+
+// TestAgentReplicas: the agent is told of the routers that count with it before any policy
+// asks for it, when they become known, and when they change.
+func TestAgentReplicas(t *testing.T) {
+	withAgent(t, func(b *bench, d *decider) {
+		b.stop()
+		var replicas *snapshot.Replicas
+		b.replicas = func() *snapshot.Replicas { return replicas }
+		b.start()
+		b.pass(2 * agentLook)
+		if d.snapshot != nil {
+			t.Fatalf("without anything to say: %+v", d.snapshot)
+		}
+		one, two := netip.MustParseAddr("198.18.1.1"), netip.MustParseAddr("198.18.1.2")
+		replicas = &snapshot.Replicas{Self: one, Members: []netip.Addr{one}, Port: 9443, Certificates: [][]byte{{1}}}
+		b.pass(agentLook + agentPause)
+		if d.snapshot == nil || !d.snapshot.Replicas.Equal(replicas) {
+			t.Fatalf("%+v", d.snapshot)
+		}
+		replicas = &snapshot.Replicas{Self: one, Members: []netip.Addr{one, two}, Port: 9443, Certificates: [][]byte{{1}}}
+		b.pass(agentLook + agentPause)
+		if !d.snapshot.Replicas.Equal(replicas) {
+			t.Errorf("%+v", d.snapshot.Replicas)
+		}
+		sent := d.sends
+		b.pass(10 * agentLook)
+		if d.sends != sent {
+			t.Errorf("%d snapshots without a change", d.sends-sent)
+		}
+	})
+}

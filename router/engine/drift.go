@@ -94,10 +94,14 @@ func (e *Engine) readBack(pid int) error {
 		if live, err = e.haproxy.ReadBack(); err != nil {
 			return err
 		}
+		if e.seen == 0 {
+			e.pipeline.AdoptProbes(live)
+		}
 		pending = plan.FullScope(live, want) // in this order its names are those of want
 		live.Share(want, pending)
 	}
 	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
+	e.seen++
 	e.removals, e.pending = newRemovals(), pending
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "asWanted", same, "dur", time.Since(began).Round(time.Millisecond))
 	return nil

@@ -47,6 +47,8 @@ type Engine struct {
 	skeleton *skeletonState
 
 	live *plan.State
+	// taken are steps that HAProxy has taken and that are not recorded yet.
+	taken []plan.Step
 	// driftAt is when live was last compared with HAProxy itself.
 	driftAt time.Time
 	// digest is HAProxy's as of that time. It is worth something while compared
@@ -64,6 +66,8 @@ type Engine struct {
 	// is known.
 	pid    int
 	seenAt time.Time
+	// seen counts the processes that were read back.
+	seen int
 	// turns are changes that are not taken in yet, turn is the one under way.
 	turns *turns
 	turn  struct {
@@ -79,6 +83,7 @@ type Engine struct {
 	removals *removals
 	// policiesNext is when policies may be reported on again.
 	policiesNext time.Time
+	policies     policyClock
 	// retriedAt is when refused routes were last tried again.
 	retriedAt time.Time
 	// lastGood are the routes that are not served as they are now.
@@ -100,6 +105,8 @@ type Engine struct {
 	ready      readiness
 	startup    startup
 	sources    refusedSources
+	answers    answers
+	errors     errorLooks
 }
 
 // New prepares the work directory and the first wanted state.
@@ -163,8 +170,8 @@ func (e *Engine) takeFirstState(ctx context.Context) {
 	e.startup.end("list")
 	e.o.Cluster.Take()
 	e.update(door.Changes{All: true})
-	if e.pipeline.NamesSecrets() {
-		e.o.Cluster.WaitForSecrets(ctx)
+	if e.pipeline.Needs() {
+		e.o.Cluster.WaitForNeeded(ctx)
 		e.update(e.o.Cluster.Take())
 	}
 	e.startup.end("compute")
@@ -176,8 +183,10 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 	if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
 		wait = min(wait, next)
 	}
-	if next, due := e.agentDue(time.Now()); due {
-		wait = min(wait, next)
+	for _, of := range []func(time.Time) (time.Duration, bool){e.agentDue, e.errorsDue} {
+		if next, due := of(time.Now()); due {
+			wait = min(wait, next)
+		}
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -188,17 +197,25 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 		e.refreshed(err)
 	case r := <-e.agent.running:
 		e.agentAnswered(r)
+	case r := <-e.probed():
+		e.take(e.pipeline.TakeProbes(r), nil)
 	case <-e.o.Cluster.Wake():
-		e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
+		e.resolve(e.o.Cluster.Take())
 	case c := <-e.o.Certificates:
 		e.pending.Add(e.pipeline.SetDefaultCertificate(c))
 	case <-e.o.SettingsChanged:
 		e.update(door.Changes{All: true})
 	case <-timer.C:
 		// What came meanwhile shares the next turn.
-		e.turns.add(e.pipeline.Resolve(e.o.Cluster.Take()))
+		e.resolve(e.o.Cluster.Take())
 	}
 	return true
+}
+
+// resolve lets the routes that a change concerns wait for their turn.
+func (e *Engine) resolve(ch door.Changes) {
+	e.policies.seen(ch, time.Now())
+	e.turns.add(e.pipeline.Resolve(ch))
 }
 
 // beginTurn takes the routes in whose turn it is, and endTurn notes how long it took
@@ -216,13 +233,6 @@ func (e *Engine) endTurn() {
 		e.turns.took(e.turn.routes, time.Since(e.turn.began), time.Now())
 	}
 	e.o.Metrics.setWaiting(e.turns.count())
-}
-
-// finish writes what the next process reads.
-func (e *Engine) finish() {
-	e.refreshed(e.refresh.wait())
-	e.lastGood.next = time.Time{}
-	e.saveLastGood()
 }
 
 // update takes changes into the wanted state.
@@ -259,6 +269,8 @@ func (e *Engine) sync() time.Duration {
 	}
 	e.retry()
 	e.tellAgent()
+	e.tellProber()
+	e.countErrors()
 	e.removals.overtake(e.pending, e.pipeline.Want())
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)
 	if p.Reload != "" {
@@ -278,8 +290,12 @@ func (e *Engine) sync() time.Duration {
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
 	e.reportPolicies()
+	if e.turns.count() == 0 {
+		e.o.Metrics.observePolicies(e.policies.live(time.Now()))
+	}
 	e.saveLastGood()
 	e.lookAtSources()
+	e.countAnswers()
 	e.refreshFiles()
 	return e.remove()
 }
@@ -322,23 +338,6 @@ func (e *Engine) lost(err error) {
 	}
 }
 
-// startBare takes out of the files what may keep HAProxy from starting: first
-// the routes, and next time the router-wide settings as well.
-func (e *Engine) startBare() {
-	e.goneSince = time.Now()
-	e.refreshed(e.refresh.wait())
-	if e.bare {
-		e.log.Error("HAProxy does not start without routes either; taking the router-wide settings out of its files until they are changed", "fields", e.skeleton.reason())
-		if err := e.skeleton.fallBack(""); err != nil {
-			e.log.Error("cannot render the plain settings", "err", err)
-		}
-	} else {
-		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
-	}
-	e.bare = true
-	e.reportFiles(e.haproxy.Write(e.skeleton.target.base, e.pipeline.Bare()))
-}
-
 // identify makes sure that live describes the process behind the socket. It
 // does not ask before every change: one that reaches a process which has just
 // been replaced fails or is found out, and repaired, at the next look.
@@ -374,6 +373,7 @@ func (e *Engine) apply(p plan.Plan) error {
 	if p.Empty() {
 		return nil
 	}
+	defer e.record()
 	began := time.Now()
 	e.refresh.due, e.compared, e.appliedAt = true, false, began
 	e.removals.add(p.Removals, began.Add(removalPause))
@@ -384,7 +384,7 @@ func (e *Engine) apply(p plan.Plan) error {
 		e.alone, take = false, e.takeEach
 		e.log.Error("the last repair of HAProxy did not last; taking the steps one by one", "changes", haproxy.Describe(p.Steps, 5), "steps", len(p.Steps))
 	}
-	err := take(p.Steps, e.live.Apply)
+	err := take(p.Steps, e.took)
 	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {
 		e.log.Error("HAProxy refused a change; isolating it", "err", err)
 		err = e.isolate(refusal.Steps)

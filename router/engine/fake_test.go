@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/outlier"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
@@ -58,6 +59,14 @@ func (m *memory) Info() (haproxy.Info, error) {
 	return haproxy.Info{PID: m.pid, Version: "3.4", Description: m.description}, nil
 }
 func (m *memory) Starting() bool { return false }
+func (m *memory) Turn() error    { return nil }
+
+func (m *memory) Record(steps []plan.Step) error {
+	for _, s := range steps {
+		m.written.Apply(s)
+	}
+	return nil
+}
 func (m *memory) Pace(bool, int) {}
 
 func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
@@ -99,10 +108,15 @@ func (m *memory) start() {
 	m.state, m.description = m.written.Clone(), m.base.Fingerprint
 }
 
-func (m *memory) ReadBack() (*plan.State, error)                   { return m.state.Clone(), nil }
-func (m *memory) Inspect(_, _ *plan.State) error                   { return nil }
+func (m *memory) ReadBack() (*plan.State, error) { return m.state.Clone(), nil }
+func (m *memory) Inspect(_, _ *plan.State) error { return nil }
+func (m *memory) ServerErrors([]string) (map[string]map[string]outlier.Errors, error) {
+	return nil, nil
+}
 func (m *memory) OldWorkers() ([]haproxy.OldWorker, error)         { return nil, nil }
 func (m *memory) RefusedSources(func(haproxy.RefusedSource)) error { return nil }
+
+func (m *memory) Refusals(func(int, haproxy.Refusal, uint64)) error { return nil }
 
 func (m *memory) Digest(*plan.State, haproxy.Depth) (uint64, error) { return sum(m.state), nil }
 func (m *memory) Expect(st *plan.State, _ haproxy.Depth) uint64     { return sum(st) }
@@ -137,6 +151,7 @@ type bench struct {
 	annotations map[string]string
 	agent       Agent
 	networks    func() snapshot.Networks
+	replicas    func() *snapshot.Replicas
 	registry    *prometheus.Registry
 	dir         string
 	stop        func()
@@ -165,7 +180,7 @@ func (b *bench) start() {
 	b.registry = prometheus.NewRegistry()
 	metrics := NewMetrics(b.registry)
 	e, err := New(Options{
-		Agent: b.agent, Networks: b.networks,
+		Agent: b.agent, Networks: b.networks, Replicas: b.replicas,
 		Doors: doors.All(), Cluster: b, Statuses: b, Layout: render.Layout{Dir: b.dir}, HAProxy: b.haproxy,
 		State:    &statefile.Store{Dir: b.dir, Log: slog.New(slog.DiscardHandler), Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed},
 		Caps:     plan.Capabilities{DynamicBackends: true, AutoSNI: true, HeaderLists: true, MaxPayload: 1 << 20},
@@ -246,8 +261,9 @@ func (b *bench) Object(o model.Object) door.Version {
 	}
 	return nil
 }
-func (b *bench) Service(model.Object) *backend.Service       { return &backend.Service{} }
-func (b *bench) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (b *bench) Service(model.Object) *backend.Service             { return &backend.Service{} }
+func (b *bench) Secret(model.Object) (*corev1.Secret, error)       { return nil, nil }
+func (b *bench) ConfigMap(model.Object) (*policy.ConfigMap, error) { return nil, nil }
 func (b *bench) Slices(service model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
@@ -263,8 +279,8 @@ func (b *bench) Take() door.Changes {
 	b.changes = door.Changes{}
 	return ch
 }
-func (b *bench) NeedSecrets(model.Objects)           {}
-func (b *bench) WaitForSecrets(context.Context) bool { return true }
+func (b *bench) Need(model.Objects)                 {}
+func (b *bench) WaitForNeeded(context.Context) bool { return true }
 func (b *bench) Publish(all []model.RouteStatus) {
 	for _, st := range all {
 		b.statuses[st.Object], b.takenBefore[st.Object] = st, len(b.haproxy.taken)
@@ -279,6 +295,7 @@ func (b *bench) Forget(keys []model.Object) {
 
 func (*bench) Policies(string) *policy.Set { return nil }
 
-func (*bench) AllPolicies() []model.Object { return nil }
+func (*bench) AllPolicies() []model.Object        { return nil }
+func (*bench) Namespace(string) *policy.Namespace { return nil }
 
 func (*bench) PublishPolicies([]policy.Report) {}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/outlier"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -18,8 +19,12 @@ type HAProxy interface {
 	// says how: gently beside traffic, and for commands of so many bytes.
 	Apply(steps []plan.Step, done func(plan.Step)) error
 	Pace(gentle bool, buffer int)
-	// Write writes the files, and Reload makes a new process of them.
+	// Write writes the files, and Reload makes a new process of them. Record keeps what the
+	// process has taken since then for one that starts; Turn says that the state which the
+	// next Write gets has all of that.
 	Write(render.Base, *plan.State) error
+	Record([]plan.Step) error
+	Turn() error
 	Reload() error
 	// ReadBack returns the state of the process, and Inspect adds to it what others
 	// have changed since a known state.
@@ -28,10 +33,14 @@ type HAProxy interface {
 	// Digest sums the state of the process up, and Expect what that should be.
 	Digest(known *plan.State, depth haproxy.Depth) (uint64, error)
 	Expect(*plan.State, haproxy.Depth) uint64
+	// ServerErrors are what backends' servers have failed, by backend and server.
+	ServerErrors(backends []string) (map[string]map[string]outlier.Errors, error)
 	// OldWorkers are those that reloads have replaced, RefusedSources the clients that
 	// have reached a limit of connections.
 	OldWorkers() ([]haproxy.OldWorker, error)
 	RefusedSources(each func(haproxy.RefusedSource)) error
+	// Refusals are what policies have refused, as each thread has counted it.
+	Refusals(each func(thread int, of haproxy.Refusal, count uint64)) error
 }
 
 // process is the real HAProxy.

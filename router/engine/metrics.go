@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/router/pipeline"
 )
 
 // Metrics are the router's own numbers; HAProxy's come from its own exporter.
-// Cardinality is fixed: the labels are the reason of a reload and the name of a
-// file, of which there are a handful.
+// Cardinality is fixed: the labels are the reason of a reload, the name of a file, and
+// the group and state of policies, of which there are a handful; and 200 routes, each with
+// the groups and statuses by which its requests were refused.
 type Metrics struct {
 	reloads        *prometheus.CounterVec
 	reloadFailures prometheus.Counter
@@ -29,6 +32,10 @@ type Metrics struct {
 	filesStale      prometheus.Gauge
 	// agentBehind and agentLeft are about the policy agent.
 	agentBehind, agentLeft prometheus.Gauge
+	policies               *prometheus.GaugeVec
+	ejected                prometheus.Gauge
+	policyLive             prometheus.Histogram
+	answers                *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
@@ -54,7 +61,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.filesStale = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_files_stale", Help: "1 while the files that HAProxy starts from cannot be written."})
 	m.agentBehind = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_agent_behind", Help: "1 while the policy agent does not decide by the newest policies; requests that it does not know get 503."})
 	m.agentLeft = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_agent_policies_left_out", Help: "Policies that have no room in what the policy agent gets; their requests get 503."})
-	r.MustRegister(m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	m.policies = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_policies", Help: "RoutePolicies and ClusterRoutePolicies that set a group, by what became of it at the worst of their objects: enforced, overridden, conflicted or closed."}, []string{"group", "state"})
+	m.ejected = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_ejected_endpoints", Help: "Endpoints of Routes that get no requests for a while, because too many have failed."})
+	m.policyLive = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_policy_live_seconds", Help: "Time from when the router sees a changed RoutePolicy or ClusterRoutePolicy until HAProxy serves all its Routes by it.", Buckets: buckets})
+	m.answers = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_policy_answers_total", Help: "Requests that policies and annotations refused, by Route, group and status; of 200 Routes, of all others together as other."}, []string{"namespace", "route", "group", "code"})
+	r.MustRegister(m.answers, m.policyLive, m.ejected, m.policies, m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 
@@ -69,6 +80,28 @@ func (m *Metrics) observeUpdate(d time.Duration) { m.updates.Observe(d.Seconds()
 func (m *Metrics) observeApply(d time.Duration, steps int) {
 	m.applies.Observe(d.Seconds())
 	m.steps.Add(float64(steps))
+}
+
+func (m *Metrics) observePolicies(took []time.Duration) {
+	for _, d := range took {
+		m.policyLive.Observe(d.Seconds())
+	}
+}
+
+func (m *Metrics) setPolicies(counts map[pipeline.PolicyCount]int) {
+	m.policies.Reset()
+	for c, n := range counts {
+		m.policies.WithLabelValues(string(c.Group), string(c.State)).Set(float64(n))
+	}
+}
+
+func (m *Metrics) addAnswers(r routeName, group, code string, n uint64) {
+	m.answers.WithLabelValues(r.namespace, r.route, group, code).Add(float64(n))
+}
+
+// forgetAnswers removes the series of a route.
+func (m *Metrics) forgetAnswers(r routeName) {
+	m.answers.DeletePartialMatch(prometheus.Labels{"namespace": r.namespace, "route": r.route})
 }
 
 func (m *Metrics) setWaiting(routes int) { m.waitingRoutes.Set(float64(routes)) }

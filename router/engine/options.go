@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
@@ -23,10 +24,10 @@ type Cluster interface {
 	Wake() <-chan struct{}
 	// Take returns what changed since the last call.
 	Take() door.Changes
-	// NeedSecrets says which Secrets to watch, and WaitForSecrets waits until
+	// Need says which Secrets and ConfigMaps to watch, and WaitForNeeded waits until
 	// each of them, or why it cannot be read, is known.
-	NeedSecrets(model.Objects)
-	WaitForSecrets(context.Context) bool
+	Need(model.Objects)
+	WaitForNeeded(context.Context) bool
 }
 
 // StatusSink receives what the router says about routes and policies. Its methods do
@@ -35,6 +36,14 @@ type StatusSink interface {
 	Publish([]model.RouteStatus)
 	Forget([]model.Object)
 	PublishPolicies([]policy.Report)
+}
+
+// Prober asks endpoints whether they are healthy. probe.Prober is the real one.
+type Prober interface {
+	// Set says what to ask from now on, and does not block.
+	Set([]pipeline.Probe)
+	// Results receives what has changed.
+	Results() <-chan []pipeline.ProbeResult
 }
 
 // Options configure an Engine.
@@ -51,6 +60,13 @@ type Options struct {
 	// Networks returns what the agent never connects to; nil for nothing but what it knows
 	// itself.
 	Networks func() snapshot.Networks
+	// Sessions returns the keys of sessions, which the agent is told; nil for none.
+	Sessions func() []snapshot.SessionKey
+	// Replicas returns the routers that count shared limits together; nil for none.
+	Replicas func() *snapshot.Replicas
+	// Prober asks the endpoints of routes with the group health; without one they all count as
+	// healthy.
+	Prober Prober
 	// State keeps what the next process reads; default is a folder of the layout.
 	State *statefile.Store
 	Caps  plan.Capabilities

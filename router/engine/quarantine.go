@@ -47,8 +47,8 @@ func (e *Engine) take(scope *plan.Scope, touched model.Objects) {
 	e.owners = nil
 	e.pending.Add(scope)
 	maps.Copy(e.reports, touched)
-	if secrets, changed := e.pipeline.Secrets(); changed {
-		e.o.Cluster.NeedSecrets(secrets)
+	if needed, changed := e.pipeline.Needed(); changed {
+		e.o.Cluster.Need(needed)
 	}
 }
 
@@ -67,6 +67,7 @@ func (e *Engine) isolate(refused []plan.Step) error {
 			return err
 		}
 		e.live, e.removals = live, newRemovals()
+		e.refresh.next = time.Time{} // HAProxy may have taken steps that were not recorded
 		e.pending = plan.FullScope(live, e.pipeline.Want())
 		p := plan.Diff(live, e.pipeline.Want(), e.pending, e.o.Caps)
 		if p.Reload != "" {
@@ -123,13 +124,13 @@ func (e *Engine) takeApart(steps []plan.Step, q *quarantine) (refused []plan.Ste
 		}
 	}
 	var refusal *haproxy.RefusedError
-	if err := e.haproxy.Apply(calm, e.live.Apply); errors.As(err, &refusal) {
+	if err := e.haproxy.Apply(calm, e.took); errors.As(err, &refusal) {
 		return append([]plan.Step{}, refusal.Steps...), true, nil
 	} else if err != nil {
 		return nil, false, err
 	}
 	for _, s := range suspect {
-		err := e.takeAlone(s, e.live.Apply)
+		err := e.takeAlone(s, e.took)
 		switch {
 		case err == nil:
 			continue

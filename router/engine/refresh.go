@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
 
@@ -14,6 +15,9 @@ const (
 	// filesShare is how much longer than writing the files the pause between
 	// two writes is at least, so that it never takes much of a processor.
 	filesShare = 10
+	// recordedSteps is how many steps are recorded at once, at most: at a start there are
+	// tens of thousands.
+	recordedSteps = 512
 )
 
 // refresh keeps the files close to the running process, beside the engine so
@@ -60,6 +64,7 @@ func (e *Engine) writeFiles() error {
 	for {
 		e.refreshed(e.refresh.wait())
 		state, base := e.pipeline.Want(), e.skeleton.target.base
+		e.turnRecord()
 		e.refresh.start(func() error { return e.haproxy.Write(base, state) })
 		err := e.refresh.wait()
 		e.refresh.end()
@@ -137,6 +142,7 @@ func (e *Engine) refreshFiles() {
 	// The engine goes on to change its own maps, but never what they hold.
 	state := e.pipeline.Want().Clone()
 	base := e.skeleton.target.base
+	e.turnRecord()
 	e.refresh.start(func() error { return e.haproxy.Write(base, state) })
 }
 
@@ -151,4 +157,57 @@ func (e *Engine) refreshed(err error) {
 		return
 	}
 	e.reportFiles(err)
+}
+
+// startBare takes out of the files what may keep HAProxy from starting: first
+// the routes, and next time the router-wide settings as well.
+func (e *Engine) startBare() {
+	e.goneSince = time.Now()
+	e.refreshed(e.refresh.wait())
+	if e.bare {
+		e.log.Error("HAProxy does not start without routes either; taking the router-wide settings out of its files until they are changed", "fields", e.skeleton.reason())
+		if err := e.skeleton.fallBack(""); err != nil {
+			e.log.Error("cannot render the plain settings", "err", err)
+		}
+	} else {
+		e.log.Error("HAProxy does not start; taking the routes out of its files and bringing them back one by one")
+	}
+	e.bare = true
+	e.turnRecord()
+	e.reportFiles(e.haproxy.Write(e.skeleton.target.base, e.pipeline.Bare()))
+}
+
+// took notes that HAProxy has taken a step.
+func (e *Engine) took(s plan.Step) {
+	e.live.Apply(s)
+	if e.taken = append(e.taken, s); len(e.taken) == recordedSteps {
+		e.record()
+	}
+}
+
+// record keeps what HAProxy has taken for a process that starts before the files have it.
+func (e *Engine) record() {
+	if len(e.taken) == 0 {
+		return
+	}
+	err := e.haproxy.Record(e.taken)
+	clear(e.taken)
+	e.taken = e.taken[:0]
+	if err != nil {
+		e.reportFiles(err)
+	}
+}
+
+// turnRecord begins another part of the record, before a write of the files.
+func (e *Engine) turnRecord() {
+	if err := e.haproxy.Turn(); err != nil {
+		e.reportFiles(err)
+	}
+}
+
+// finish writes what the next process reads.
+func (e *Engine) finish() {
+	e.refreshed(e.refresh.wait())
+	e.lastGood.next = time.Time{}
+	e.saveLastGood()
 }

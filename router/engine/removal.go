@@ -72,6 +72,7 @@ func (e *Engine) remove() time.Duration {
 	if wait, due := e.refresh.in(began); due {
 		next = min(next, wait)
 	}
+	defer e.record()
 	kept := e.removals.order[:0]
 	for _, s := range e.removals.order {
 		r := e.removals.due[s]
@@ -106,7 +107,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 	}
 	e.refresh.due, e.compared = true, false
 	for _, step := range plan.Removal(e.live, s) {
-		err := e.haproxy.Apply([]plan.Step{step}, e.live.Apply)
+		err := e.haproxy.Apply([]plan.Step{step}, e.took)
 		if err == nil {
 			continue
 		}

@@ -3,7 +3,9 @@ package engine
 import (
 	"time"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // policyPause is the pause between two reports on policies, policyRest how much
@@ -45,10 +47,37 @@ func (e *Engine) reportPolicies() {
 		return
 	}
 	reports := e.pipeline.PolicyReports(e.turns.objects)
+	if counts, changed := e.pipeline.PolicyCounts(); changed {
+		e.o.Metrics.setPolicies(counts)
+	}
 	if len(reports) == 0 {
 		return
 	}
 	now := time.Now()
 	e.policiesNext = now.Add(max(policyPause, policyRest*now.Sub(began)))
 	e.o.Statuses.PublishPolicies(reports)
+}
+
+// policyClock measures how long changed policies take until HAProxy serves by them.
+type policyClock struct{ since []time.Time }
+
+// mostClocked is how many changes are measured at a time.
+const mostClocked = 100
+
+// seen notes changes of policies.
+func (c *policyClock) seen(ch door.Changes, now time.Time) {
+	for key := range ch.Objects {
+		if policy.IsKind(key.Kind) && len(c.since) < mostClocked {
+			c.since = append(c.since, now)
+		}
+	}
+}
+
+// live returns how long the changes took that are live now.
+func (c *policyClock) live(now time.Time) (took []time.Duration) {
+	for _, at := range c.since {
+		took = append(took, now.Sub(at))
+	}
+	c.since = c.since[:0]
+	return took
 }

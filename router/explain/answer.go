@@ -14,6 +14,7 @@ const (
 	SchemaLint    = "fairlead.dev/lint/v1"
 	SchemaRender  = "fairlead.dev/render/v1"
 	SchemaCheck   = "fairlead.dev/render-check/v1"
+	SchemaCerts   = "fairlead.dev/certs/v1"
 )
 
 // Explanation is the answer to "what becomes of this request".
@@ -136,6 +137,7 @@ const (
 	LostOtherPath   = "OtherPath"
 	LostShorterPath = "ShorterPath"
 	LostPrefix      = "ExactPathGoesFirst"
+	LostConditions  = "ConditionsGoFirst"
 	LostWildcard    = "ExactHostGoesFirst"
 	LostNoTLS       = "NoTLS"
 	LostPassthrough = "Passthrough"

@@ -19,7 +19,7 @@ type decision struct {
 
 // decide looks a request up as HAProxy does, in the tables of the wanted state.
 func (s *Snapshot) decide(r *Request) decision {
-	d := match.Decide(s.tables, match.Request{TLS: r.Secure, SNI: r.SNI, Host: r.Host, Path: r.Path})
+	d := match.Decide(s.tables, match.Request{TLS: r.Secure, SNI: r.SNI, Host: r.Host, Path: r.Path, Asked: r.asked()})
 	return decision{d, plan.TargetBackend(d.Value)}
 }
 
@@ -52,9 +52,10 @@ func (s *Snapshot) owner(d decision, r *Request) *model.Claim {
 		return nil
 	}
 	// Redirects and refusals have no name: the most specific rule is it.
-	fits := func(c *model.Claim) bool { return matches(c, d.name(r), r.Path) }
+	asked := r.asked()
+	fits := func(c *model.Claim) bool { return matches(c, d.name(r), r.Path, &asked) }
 	if d.Respelled {
-		fits = func(c *model.Claim) bool { return matchesNormal(c, d.name(r), r.Path) }
+		fits = func(c *model.Claim) bool { return matchesNormal(c, d.name(r), r.Path, &asked) }
 	}
 	var best *model.Claim
 	for _, c := range s.claimsFor(d.name(r)) {
@@ -104,14 +105,17 @@ func (s *Snapshot) claimAt(key model.Object, host string) (c *model.Claim, ok bo
 }
 
 // matches reports whether a claim alone would answer for a path of a host.
-func matches(c *model.Claim, host, path string) bool {
+func matches(c *model.Claim, host, path string, asked *match.Asked) bool {
 	if c.Termination == model.Passthrough {
 		return true
 	}
-	rule := match.Rule{Path: c.Path, Exact: c.Exact, Value: "+"}
-	v := match.NewTable(c.Host, []match.Rule{rule}).Request(host, path)
+	table := match.NewTable(c.Host, []match.Rule{match.RuleOf(c, "+")})
+	v, _ := table.Look(table, host, path, asked)
 	return v == "+"
 }
+
+// asked is what conditions of claims look at.
+func (r *Request) asked() match.Asked { return match.Asked{Method: "GET", Value: r.value} }
 
 // moreSpecific reports whether a goes before b where both match.
 func moreSpecific(a, b *model.Claim) bool {
@@ -126,7 +130,7 @@ func moreSpecific(a, b *model.Claim) bool {
 	case pathLength(a) != pathLength(b):
 		return pathLength(a) > pathLength(b)
 	}
-	return a.Older(b)
+	return match.ByConditions(a, b) < 0
 }
 
 // pathLength takes "" and "/" as what they are: the same.
@@ -138,10 +142,10 @@ func pathLength(c *model.Claim) int {
 }
 
 // matchesNormal is matches where paths are normalised before.
-func matchesNormal(c *model.Claim, host, path string) bool {
+func matchesNormal(c *model.Claim, host, path string, wanted *match.Asked) bool {
 	normal := *c
 	var asked, has bool
 	path, asked = match.Normal(path)
 	normal.Path, has = match.Normal(c.Path)
-	return asked && (has || c.Path == "") && matches(&normal, host, path)
+	return asked && (has || c.Path == "") && matches(&normal, host, path, wanted)
 }

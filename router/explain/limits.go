@@ -12,8 +12,13 @@ import (
 // they refuse a request depends on those before it.
 func (s *Snapshot) limits(c *model.Claim) []Policy {
 	var out []Policy
-	for i := range c.Backend.Policy().Rates {
-		r := &c.Backend.Policy().Rates[i]
+	rates := slices.Concat(c.Backend.Policy().Rates, c.Backend.Policy().Shared)
+	for i := range rates {
+		r := &rates[i]
+		doc := "Each router replica counts by itself."
+		if r.Shared {
+			doc = "All router replicas count together; the policy agent does that."
+		}
 		value := r.String()
 		if len(r.Exempt) > 0 {
 			value += ", not for " + prefixes(r.Exempt)
@@ -21,7 +26,7 @@ func (s *Snapshot) limits(c *model.Claim) []Policy {
 		source := s.limitSource(c.Owner, func(l *v1alpha1.Limits) bool {
 			return slices.ContainsFunc(l.Requests, func(l v1alpha1.RequestLimit) bool { return l.Name == r.Name })
 		})
-		out = append(out, Policy{Name: "limit " + r.Name, Value: value, Source: source, Doc: "Each router replica counts by itself."})
+		out = append(out, Policy{Name: "limit " + r.Name, Value: value, Source: source, Doc: doc})
 	}
 	for i := range c.Backend.Policy().Concurrents {
 		source := s.limitSource(c.Owner, func(l *v1alpha1.Limits) bool { return l.Concurrent != nil })

@@ -26,6 +26,7 @@ type Objects struct {
 	Services    map[model.Object]*corev1.Service
 	Slices      map[model.Object][]*discoveryv1.EndpointSlice // by Service
 	Secrets     map[model.Object]*corev1.Secret
+	ConfigMaps  map[model.Object]*corev1.ConfigMap
 	Controllers map[string]*operatorv1.IngressController
 	Classes     map[string]*networkingv1.IngressClass
 	Namespaces  map[string]*corev1.Namespace
@@ -38,6 +39,10 @@ type Objects struct {
 	// Offline is true for manifests: then a missing object is one that the
 	// manifests do not have, and Ingresses are yet to be converted.
 	Offline bool
+	// Complete is true for manifests that are all there is, as for a standalone router:
+	// then what they do not have does not exist, and endpoints may be programs of this
+	// machine.
+	Complete bool
 	// Gaps say what could not be read, and why.
 	Gaps []Gap
 	// Problems were found while decoding manifests.
@@ -70,6 +75,8 @@ type Gap struct {
 func (g Gap) String() string {
 	what := plural(g.Kind) + " of all namespaces"
 	switch {
+	case g.Kind == "Namespace":
+		what = "annotations and labels of namespaces, which may name policies,"
 	case g.Name != "":
 		what = g.Kind + " " + g.Namespace + "/" + g.Name
 	case g.Namespace != "":
@@ -83,7 +90,7 @@ func NewObjects() *Objects {
 	return &Objects{
 		Routes: map[model.Object]*routev1.Route{}, Ingresses: map[model.Object]*networkingv1.Ingress{},
 		Services: map[model.Object]*corev1.Service{}, Slices: map[model.Object][]*discoveryv1.EndpointSlice{},
-		Secrets: map[model.Object]*corev1.Secret{}, Controllers: map[string]*operatorv1.IngressController{},
+		Secrets: map[model.Object]*corev1.Secret{}, ConfigMaps: map[model.Object]*corev1.ConfigMap{}, Controllers: map[string]*operatorv1.IngressController{},
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
 		Policies: map[model.Object]*policy.Object{},
 		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
@@ -110,6 +117,8 @@ func (o *Objects) Add(object metav1.Object) {
 		o.Slices[service] = append(slices.DeleteFunc(o.Slices[service], func(s *discoveryv1.EndpointSlice) bool { return s.Name == v.Name }), v)
 	case *corev1.Secret:
 		o.Secrets[key] = v
+	case *corev1.ConfigMap:
+		o.ConfigMaps[key] = v
 	case *operatorv1.IngressController:
 		o.Controllers[v.Name] = v
 	case *networkingv1.IngressClass:
@@ -132,12 +141,15 @@ func (o *Objects) readable(kind, namespace string) bool {
 
 // secretGap returns why a Secret is not known, or "". Manifests seldom have
 // Secrets, so a missing one is no fault of theirs.
-func (o *Objects) secretGap(key model.Object) string {
-	if o.Offline && o.Secrets[key] == nil {
+func (o *Objects) secretGap(key model.Object) string { return o.gapOf(key, o.Secrets[key] != nil) }
+
+// gapOf does the same for an object of another kind that routes name.
+func (o *Objects) gapOf(key model.Object, known bool) string {
+	if o.Offline && !known && !o.Complete {
 		return "is not among the manifests"
 	}
 	for _, g := range o.Gaps {
-		if g.Kind == "Secret" && (g.Namespace == "" || g.Namespace == key.Namespace) && (g.Name == "" || g.Name == key.Name) {
+		if model.Kind(g.Kind) == key.Kind && (g.Namespace == "" || g.Namespace == key.Namespace) && (g.Name == "" || g.Name == key.Name) {
 			return "could not be read: " + g.Why
 		}
 	}
@@ -169,6 +181,8 @@ func refOf(o metav1.Object) api.ObjectRef {
 		r.Group, r.Kind = discoveryv1.GroupName, "EndpointSlice"
 	case *corev1.Secret:
 		r.Kind = "Secret"
+	case *corev1.ConfigMap:
+		r.Kind = "ConfigMap"
 	case *operatorv1.IngressController:
 		r.Group, r.Kind = operatorv1.GroupName, "IngressController"
 	case *corev1.Namespace:

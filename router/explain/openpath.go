@@ -30,4 +30,4 @@ func (s *Snapshot) openPath(key model.Object, find finder) {
 	}
 }
 
-func ruleOf(c *model.Claim) match.Rule { return match.Rule{Path: c.Path, Exact: c.Exact} }
+func ruleOf(c *model.Claim) match.Rule { return match.RuleOf(c, "") }

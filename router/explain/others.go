@@ -41,6 +41,7 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 	if !served {
 		return s.refusedFor(key)
 	}
+	asked := r.asked()
 	switch {
 	case d.Listener == match.ListenerHTTPS && c.Termination == model.Plain:
 		return LostNoTLS, "it has no TLS, so it answers on port 80 only"
@@ -52,7 +53,7 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 		return LostPassthrough, "the connection goes to the pods of a passthrough route, unopened"
 	case c.Host == match.Any && (winner == nil || winner.Host != match.Any) && s.hasHost(d.name(r)):
 		return LostWildcard, "the host is some route's, so routes for any host have no part in it"
-	case !matches(c, d.name(r), r.Path):
+	case !matches(c, d.name(r), r.Path, &asked):
 		return LostOtherPath, fmt.Sprintf("its path %s does not match", pathText(c))
 	case winner == nil:
 		return LostOtherPath, "it does not answer here"
@@ -84,6 +85,8 @@ func beaten(c, winner *model.Claim) (code, why string) {
 		return LostWildcard, fmt.Sprintf("an exact host goes before the wildcard %s", c.Host)
 	case winner.Exact && !c.Exact:
 		return LostPrefix, fmt.Sprintf("the exact path %s goes before a prefix", winner.Path)
+	case winner.Conditions != nil && len(c.Path) <= len(winner.Path):
+		return LostConditions, fmt.Sprintf("%s goes before path %s", pathText(winner), pathText(c))
 	case len(c.Path) < len(winner.Path):
 		return LostShorterPath, fmt.Sprintf("its path %s is shorter than %s", pathText(c), pathText(winner))
 	}
@@ -93,6 +96,9 @@ func beaten(c, winner *model.Claim) (code, why string) {
 func wild(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }
 
 func pathText(c *model.Claim) string {
+	if e := c.Expression(); e != nil {
+		return e.Written + " (expression)"
+	}
 	p := c.Path
 	if p == "" {
 		p = "/"

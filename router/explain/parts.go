@@ -29,6 +29,9 @@ func (s *Snapshot) info(key model.Object) RouteInfo {
 	}
 	if c, _ := s.pipeline.Claim(key); c != nil {
 		info.Host, info.Path, info.Exact = c.Host, c.Path, c.Exact
+		if e := c.Expression(); e != nil {
+			info.Path = e.Written
+		}
 		info.Termination, info.Insecure = string(c.Termination), string(c.Insecure)
 	}
 	if t := r.CreationTimestamp; !t.IsZero() && (!s.objects.Offline || !t.Time.Equal(s.options.Now)) {

@@ -32,10 +32,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 		out = append(out, Policy{Name: "balance", Value: string(c.Backend.Profile.Balance), Source: "default", Doc: "How servers share the requests."})
 	}
 	if name := c.Backend.Cookie.Name; name != "" && c.Backend.Profile.Cookie {
-		out = append(out, Policy{Name: "sticky cookie", Value: name, Source: "default", Doc: "A client's requests stay with one endpoint."})
-		if v := route.Annotations[api.AnnotationCookieName]; v == name {
-			out[len(out)-1].Source = "metadata.annotations[" + api.AnnotationCookieName + "]"
-		}
+		out = append(out, Policy{Name: "sticky cookie", Value: name, Source: s.cookieSource(c, name), Doc: "A client's requests stay with one endpoint."})
 	}
 	for _, a := range policy.Annotations() {
 		v, set := route.Annotations[a.Key]
@@ -61,9 +58,53 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	if k := c.Backend.Policy().APIKeys; k != nil {
 		out = append(out, Policy{Name: "API keys", Value: fmt.Sprintf("%d keys", len(k.Consumers)), Source: "authentication", Doc: "HAProxy looks up the key of each request."})
 	}
+	if p := c.Backend.Policy().Pages; p.Shown() {
+		out = append(out, Policy{Name: "error pages", Value: fmt.Sprintf("of pods for %s, of the router for %s", statuses(p.Pod), statuses(p.Router)), Source: "pages", Doc: "Clients get a page of a ConfigMap in place of these answers."})
+	}
+	if k := c.Backend.Policy().Certificate; k != nil {
+		out = append(out, clientCertificate(k))
+	}
+	out = append(out, trafficPolicies(c.Backend.Policy())...)
 	out = append(out, s.headerPolicies(c)...)
 	out = append(out, s.limits(c)...)
 	return append(out, s.groups(c.Owner)...)
+}
+
+// trafficPolicies list what slows requests down, copies them or ends them.
+func trafficPolicies(p *model.Policy) (out []Policy) {
+	if b := p.Bandwidth; b != (model.Bandwidth{}) {
+		out = append(out, Policy{Name: "bandwidth", Value: b.String(), Source: "bandwidth", Doc: "For each request."})
+	}
+	if m := p.Mirror; m != nil {
+		out = append(out, Policy{Name: "copies", Value: m.String(), Source: "mirror", Doc: "The policy agent sends copies of requests, and drops the answers."})
+	}
+	if f := p.Fault; f != nil {
+		out = append(out, Policy{Name: "fault", Value: f.String(), Source: "fault", Doc: "Requests that meet all conditions of the fault are delayed, or answered by the router."})
+	}
+	return out
+}
+
+// cookieSource says where the name of the sticky cookie comes from.
+func (s *Snapshot) cookieSource(c *model.Claim, name string) string {
+	if from := s.pipeline.Effective(c.Owner).Origin(policy.GroupAffinity); from != nil && policy.IsKind(from.Key.Kind) {
+		return from.Title() + " " + from.Field(policy.GroupAffinity)
+	}
+	if s.source.routes[c.Owner].Annotations[api.AnnotationCookieName] == name {
+		return "metadata.annotations[" + api.AnnotationCookieName + "]"
+	}
+	return "default"
+}
+
+// clientCertificate says what clients have to show.
+func clientCertificate(k *model.ClientCertificate) Policy {
+	value := "optional"
+	if k.Demanded() {
+		value = "required"
+	}
+	if n := len(k.Subjects); n > 0 {
+		value += fmt.Sprintf(", of %d subjects", n)
+	}
+	return Policy{Name: "client certificate", Value: value, Source: "authentication", Doc: "Asked for in the handshake; requests over a connection for another host get 421, over plain HTTP 403 if it is required."}
 }
 
 // invalid are the annotations of a route whose value cannot be used.
@@ -96,7 +137,7 @@ func (s *Snapshot) overridden(key model.Object) map[policy.Group]bool {
 	lost := map[policy.Group]bool{}
 	if e := s.pipeline.Effective(key); e != nil {
 		for _, l := range e.Losses {
-			lost[l.Group] = lost[l.Group] || !policy.IsKind(l.Source.Key.Kind)
+			lost[l.Group] = lost[l.Group] || l.Source.Own()
 		}
 	}
 	return lost
@@ -142,7 +183,10 @@ func answered(c *model.Claim, r *Request) (Result, bool) {
 // client is what policies look at. Without the header Content-Length there is no
 // body.
 func (r *Request) client() *match.Client {
-	c := &match.Client{Host: strings.ToLower(r.Host), Address: r.ClientIP, Path: r.Path, Query: r.Query}
+	c := &match.Client{Host: strings.ToLower(r.Host), Address: r.ClientIP, Path: r.Path, Query: r.Query, Value: r.value}
+	if !r.Secure {
+		c.Shows = match.ShowsNone
+	}
 	for _, h := range r.Headers {
 		switch {
 		case strings.EqualFold(h.Name, "Transfer-Encoding"):

@@ -45,7 +45,8 @@ func (s *Snapshot) Render(version string) (*Rendered, error) {
 	}
 	r := &Rendered{Schema: SchemaRender, Router: s.options.Router, HAProxy: version, Files: map[string]string{}, Notes: slices.Clone(s.notes)}
 	writers := map[string]func(io.Writer) error{
-		l.CrtList(): func(out io.Writer) error { return render.CrtList(out, want, l) },
+		l.CrtList():    func(out io.Writer) error { return render.CrtList(out, want, l) },
+		l.ClientList(): func(out io.Writer) error { return render.ClientList(out, want, l) },
 		l.Config(): func(out io.Writer) error {
 			if _, err := io.WriteString(out, base.Text); err != nil {
 				return err

@@ -22,7 +22,7 @@ func TestSchema(t *testing.T) {
 	for _, form := range []struct {
 		schema string
 		value  any
-	}{{SchemaExplain, Explanation{}}, {SchemaWhy, Why{}}, {SchemaLint, Lint{}}, {SchemaRender, Rendered{}}, {SchemaCheck, Checked{}}} {
+	}{{SchemaExplain, Explanation{}}, {SchemaWhy, Why{}}, {SchemaLint, Lint{}}, {SchemaRender, Rendered{}}, {SchemaCheck, Checked{}}, {SchemaCerts, Certs{}}} {
 		fmt.Fprintf(&b, "%s\n", form.schema)
 		fields(&b, "  ", reflect.TypeOf(form.value))
 	}
@@ -49,6 +49,9 @@ func fields(b *strings.Builder, indent string, t reflect.Type) {
 		return
 	}
 	for f := range t.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		name := f.Tag.Get("json")
 		if name == "" {
 			name = f.Name + " (untagged)"

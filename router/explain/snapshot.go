@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
@@ -52,6 +53,7 @@ type Snapshot struct {
 	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
 	// refused routes where they would be.
 	byHost map[string][]model.Object
+	owners plan.Owners // by certOwners
 	// defaultCert is the router's own certificate, or nil if it is not known.
 	defaultCert *model.Certificate
 	findings    []api.Finding
@@ -84,18 +86,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 			s.findings = append(s.findings, f)
 		}
 	}
-	s.source = newSource(s)
-	s.source.readPolicies()
-	if err := s.convertIngresses(); err != nil {
-		return nil, err
-	}
-	for key, r := range o.Routes {
-		if o.Offline {
-			r = stored(r, s.generatedDomain())
-		}
-		s.source.add(key, r)
-	}
-	if err := s.source.selectRoutes(s.controller); err != nil {
+	if err := s.readObjects(nil); err != nil {
 		return nil, err
 	}
 	s.defaultCertificate()
@@ -124,6 +115,30 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	return s, nil
 }
 
+// readObjects makes the source of the objects: Ingresses become routes, and the
+// selectors of the router choose. Routes of a former source are used again.
+func (s *Snapshot) readObjects(former *source) error {
+	s.source = newSource(s)
+	s.source.readPolicies()
+	for _, namespace := range s.source.unknownNamespaces() {
+		s.note("the labels of namespace %s are not known; ClusterRoutePolicies that select namespaces by labels are taken as for it", namespace)
+	}
+	if err := s.convertIngresses(); err != nil {
+		return err
+	}
+	for key, r := range s.objects.Routes {
+		switch {
+		case former != nil && former.Routes[key] == r && former.routes[key] != nil:
+			s.source.routes[key] = former.routes[key]
+		case s.objects.Offline:
+			s.source.add(key, stored(r, s.generatedDomain()))
+		default:
+			s.source.add(key, r)
+		}
+	}
+	return s.source.selectRoutes(s.controller)
+}
+
 func (s *Snapshot) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	if !slices.Contains(s.notes, n) {
@@ -142,7 +157,7 @@ func (s *Snapshot) chooseController() error {
 	}
 	s.controller = s.objects.Controllers[s.options.Router]
 	switch {
-	case s.controller != nil:
+	case s.controller != nil, s.objects.Complete:
 	case len(names) > 0:
 		return fmt.Errorf("there is no router %q; choose with --router one of %s", s.options.Router, strings.Join(names, ", "))
 	case s.objects.Offline:

@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
@@ -50,9 +51,13 @@ func (s *source) Service(key model.Object) *backend.Service {
 
 // Slices implements door.Source.
 func (s *source) Slices(service model.Object) []*backend.Slice {
+	reduce := backend.NewSlice
+	if s.Complete {
+		reduce = backend.NewLocalSlice
+	}
 	var read []*backend.Slice
 	for _, slice := range s.Objects.Slices[service] {
-		read = append(read, backend.NewSlice(slice))
+		read = append(read, reduce(slice))
 	}
 	return read
 }
@@ -60,25 +65,46 @@ func (s *source) Slices(service model.Object) []*backend.Slice {
 // Secret implements door.Source.
 func (s *source) Secret(key model.Object) (*corev1.Secret, error) {
 	if why := s.secretGap(key); s.Secrets[key] == nil && why != "" {
-		return nil, &unknownSecret{key, why}
+		return nil, &unknownObject{key, why}
 	}
 	return s.Secrets[key], nil
 }
 
-// unknownSecret is one that the router may know, and the user does not.
-type unknownSecret struct {
+// unknownObject is one that the router may know, and the user does not.
+type unknownObject struct {
 	key model.Object
 	why string
 }
 
 // Error implements error.
-func (e *unknownSecret) Error() string { return "Secret " + e.key.String() + " " + e.why }
+func (e *unknownObject) Error() string {
+	return string(e.key.Kind) + " " + e.key.String() + " " + e.why
+}
 
-// Unknown says that there is no knowing: what names the Secret is judged without it.
-func (e *unknownSecret) Unknown() bool { return true }
+// Unknown says that there is no knowing: what names the object is judged without it.
+func (e *unknownObject) Unknown() bool { return true }
+
+// ConfigMap implements door.Source.
+func (s *source) ConfigMap(key model.Object) (*policy.ConfigMap, error) {
+	if found := s.ConfigMaps[key]; found != nil {
+		return policy.NewConfigMap(found), nil
+	}
+	if why := s.gapOf(key, false); why != "" {
+		return nil, &unknownObject{key, why}
+	}
+	return nil, nil
+}
 
 // Policies implements door.Source.
 func (s *source) Policies(namespace string) *policy.Set { return s.policies[namespace] }
+
+// Namespace implements door.Source.
+func (s *source) Namespace(name string) *policy.Namespace {
+	if n := s.Namespaces[name]; n != nil {
+		return policy.NewNamespace(n.Labels, n.Annotations)
+	}
+	return nil
+}
 
 // AllPolicies implements door.Source.
 func (s *source) AllPolicies() []model.Object {
@@ -97,13 +123,28 @@ func (s *source) readPolicies() {
 	}
 }
 
+// unknownNamespaces returns those of routes whose labels decide about policies and are not
+// known, in order.
+func (s *source) unknownNamespaces() []string {
+	if !slices.ContainsFunc(s.policies[""].All(), (*policy.Object).ByLabels) {
+		return nil
+	}
+	unknown := map[string]struct{}{}
+	for key := range s.routes {
+		if s.Namespaces[key.Namespace] == nil {
+			unknown[key.Namespace] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(unknown))
+}
+
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests
 // of an application have none: pods do not exist yet.
 func (s *source) endpointsKnown(service model.Object) bool {
 	if !s.readable("EndpointSlice", service.Namespace) {
 		return false
 	}
-	return !s.Offline || len(s.Objects.Slices[service]) > 0
+	return !s.Offline || s.Complete || len(s.Objects.Slices[service]) > 0
 }
 
 // convertIngresses makes the routes that Ingresses stand for. In a cluster the
@@ -112,6 +153,9 @@ func (s *Snapshot) convertIngresses() error {
 	for key, i := range s.objects.Ingresses {
 		class, known := s.class(i)
 		if !ingress.Managed(i, class, true) {
+			if class == nil && s.objects.Complete {
+				s.note("Ingress %s is not served: no file has its IngressClass %s; the class %s is there without a file", key, ingress.ClassOf(i), api.IngressClassName(s.options.Router))
+			}
 			continue
 		}
 		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(s.options.Router) {
@@ -124,18 +168,37 @@ func (s *Snapshot) convertIngresses() error {
 		if !s.objects.Offline {
 			continue
 		}
-		for _, r := range out.Routes {
-			r.CreationTimestamp = i.CreationTimestamp
-			s.objects.order[refOf(r)] = s.objects.order[refOf(i)]
-			s.objects.Files[refOf(r)] = s.objects.Files[refOf(i)]
-			rkey := keyOf(r)
-			if _, taken := s.objects.Routes[rkey]; taken {
-				return fmt.Errorf("two objects meet: Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", key, rkey)
-			}
-			s.source.add(rkey, r)
-			if why := s.unknownCertificate(i, r); why != "" {
-				s.source.unreadable[rkey] = why
-			}
+		if err := s.addConverted(i, out.Routes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addConverted takes in the routes that were made of an Ingress.
+func (s *Snapshot) addConverted(i *networkingv1.Ingress, routes []*routev1.Route) error {
+	for _, r := range routes {
+		r.CreationTimestamp = i.CreationTimestamp
+		if s.objects.Complete {
+			r.UID = types.UID(string(i.UID) + "/" + r.Name)
+		}
+		s.objects.order[refOf(r)] = s.objects.order[refOf(i)]
+		s.objects.Files[refOf(r)] = s.objects.Files[refOf(i)]
+		rkey := keyOf(r)
+		_, taken := s.objects.Routes[rkey]
+		switch {
+		case taken && s.objects.Complete:
+			s.findings = append(s.findings, api.Finding{
+				Object: refOf(i), Reason: api.ReasonRouteNameTaken, Severity: api.SeverityError,
+				Message: "Route " + r.Name + " exists and does not belong to the Ingress", Effect: "the path is not served",
+			})
+			continue
+		case taken:
+			return fmt.Errorf("two objects meet: Ingress %s and Route %s: the Ingress becomes a Route of the same name; rename the Route", keyOf(i), rkey)
+		}
+		s.source.add(rkey, r)
+		if why := s.unknownCertificate(i, r); why != "" {
+			s.source.unreadable[rkey] = why
 		}
 	}
 	return nil
@@ -147,6 +210,9 @@ func (s *Snapshot) convertIngresses() error {
 func (s *Snapshot) class(i *networkingv1.Ingress) (class *networkingv1.IngressClass, known bool) {
 	name := ingress.ClassOf(i)
 	class = s.objects.Classes[name]
+	if s.objects.Complete && (class != nil || name != api.IngressClassName(s.options.Router)) {
+		return class, true
+	}
 	if class == nil && name != "" && (s.objects.Offline || !s.objects.readable("IngressClass", "")) {
 		return &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}, false
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // Why is the answer to "what does this object do, and why not more".
@@ -167,7 +169,7 @@ func (s *Snapshot) oneRoute(key model.Object) WhyRoute {
 			continue
 		}
 		e := s.Explain(r)
-		reach := Reach{URL: url, Below: !c.Exact && c.Termination != model.Passthrough, Served: e.Served, Result: strings.ReplaceAll(e.Result.Text, anyLabel, "*")}
+		reach := Reach{URL: url, Below: !c.Exact && c.Conditions == nil && c.Termination != model.Passthrough, Served: e.Served, Result: strings.ReplaceAll(e.Result.Text, anyLabel, "*")}
 		if e.Route == nil || e.Route.Namespace != key.Namespace || e.Route.Name != key.Name {
 			reach.Served, reach.Result = false, "goes elsewhere: "+e.Result.Text
 			if e.Route != nil {
@@ -183,10 +185,7 @@ func (s *Snapshot) oneRoute(key model.Object) WhyRoute {
 
 // urls are those that a claim is about, on both listeners.
 func urls(c *model.Claim) []string {
-	path := c.Path
-	if path == "" {
-		path = "/"
-	}
+	path := samplePath(c)
 	if c.Termination == model.Plain {
 		return []string{"http://" + c.Host + path}
 	}
@@ -206,7 +205,10 @@ func (s *Snapshot) shadows(c *model.Claim) []Other {
 			continue
 		}
 		where := "takes " + claimText(o.Host, o.Path, false) + " and all below"
-		if o.Exact {
+		switch {
+		case o.Expression() != nil:
+			where = "takes paths of " + o.Host + " that match " + o.Expression().Written
+		case o.Exact:
 			where = "takes exactly " + o.Host + o.Path
 		}
 		if o.Termination == model.Plain && c.Termination != model.Plain {
@@ -227,12 +229,16 @@ func (s *Snapshot) shadows(c *model.Claim) []Other {
 // overlaps reports whether o takes requests that would else be c's.
 func overlaps(c, o *model.Claim) bool {
 	covered := o.Host == c.Host || wild(c) && match.Wildcard(o.Host) == c.Host
-	return covered && moreSpecific(o, c) && (matches(c, sample(o.Host), samplePath(o)) || o.Termination == model.Passthrough)
+	return covered && moreSpecific(o, c) && (matches(c, sample(o.Host), samplePath(o), nil) || o.Termination == model.Passthrough)
 }
 
 func sample(host string) string { return strings.ReplaceAll(host, "*", anyLabel) }
 
+// samplePath is a path that the claim is for.
 func samplePath(c *model.Claim) string {
+	if e := c.Expression(); e != nil {
+		return cmp.Or(regex.Example(e.Pattern), c.Path)
+	}
 	if c.Path == "" {
 		return "/"
 	}

@@ -157,7 +157,7 @@ func (s *Snapshot) groups(key model.Object) []Policy {
 	}
 	var out []Policy
 	for _, o := range e.Origins {
-		if policy.IsKind(o.Source.Key.Kind) {
+		if !o.Source.Own() {
 			out = append(out, Policy{Name: string(o.Group), Value: groupText(o.Group, o.Source), Source: sourceText(o.Group, o.Source)})
 		}
 	}
@@ -170,7 +170,7 @@ func (s *Snapshot) groups(key model.Object) []Policy {
 }
 
 func sourceText(g policy.Group, s *policy.Source) string {
-	if !policy.IsKind(s.Key.Kind) {
+	if s.Own() {
 		return s.Field(g)
 	}
 	return fmt.Sprintf("%s %s, rank %d: %s", s.Title(), s.Field(g), s.Rank, s.Rank)
@@ -203,9 +203,18 @@ func groupText(g policy.Group, s *policy.Source) string {
 
 // jsonOf writes a group as its field in the manifest, on one line.
 func jsonOf(g policy.Group, spec *v1alpha1.PolicySpec) string {
+	if g == policy.GroupUpstream && spec.Upstream != nil { // of which tls is a group of its own
+		u := *spec.Upstream
+		u.TLS, spec = nil, &v1alpha1.PolicySpec{Upstream: &u}
+	}
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return ""
+	}
+	if g == policy.GroupUpstreamTLS && spec.Upstream != nil {
+		if text, err := json.Marshal(spec.Upstream.TLS); err == nil {
+			return string(text)
+		}
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {

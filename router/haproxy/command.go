@@ -208,7 +208,7 @@ func (e *encoder) addEntries(steps []plan.Step) {
 
 func (e *encoder) step(s plan.Step) {
 	switch s := s.(type) {
-	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel:
+	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel, plan.ClientLineSet, plan.ClientLineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
 		e.command(costBackend, s, say("add backend ? from ?", s.Name, s.Profile))
@@ -262,6 +262,8 @@ func (e *encoder) serverStep(s plan.Step) {
 		e.command(1, s, say("enable health ?", s.Backend+"/"+s.Name))
 	case plan.ServerUp:
 		e.command(1, s, say("set server ? health up", s.Backend+"/"+s.Name))
+	case plan.ServerDown:
+		e.command(1, s, say("set server ? health down", s.Backend+"/"+s.Name))
 	case plan.ServerDrain:
 		e.command(1, s, say("set server ? state drain", s.Backend+"/"+s.Name))
 	case plan.ServerDel:
@@ -285,21 +287,31 @@ func (e *encoder) certificateStep(s plan.Step) {
 		e.setAuthorities(s, l.CAFile(s.ID), s.PEM)
 	case plan.LineSet:
 		text, err := render.CrtLine(l, s.CertID, s.Filter)
-		if err != nil {
-			e.refuse(s, err)
-			return
-		}
-		e.payload(costLine, unit{steps: []plan.Step{s}, last: s.Old == ""}, say("add ssl crt-list ?", l.CrtList()), text)
-		if s.Old != "" {
-			// The older line answers until it is gone.
-			e.remove(1, s, say("del ssl crt-list ? ?", l.CrtList(), l.CertFile(s.Old)))
-		}
+		e.line(s, l.CrtList(), text, s.Old, err)
 	case plan.LineDel:
 		e.remove(1, s, say("del ssl crt-list ? ?", l.CrtList(), l.CertFile(s.CertID)))
+	case plan.ClientLineSet:
+		text, err := render.ClientLine(l, s.Filter, s.Line)
+		e.line(s, l.ClientList(), text, s.Old, err)
+	case plan.ClientLineDel:
+		e.remove(1, s, say("del ssl crt-list ? ?", l.ClientList(), l.CertFile(s.CertID)))
 	case plan.CertDel:
 		e.remove(1, s, say("del ssl cert ?", l.CertFile(s.ID)))
 	case plan.CADel:
 		e.remove(1, s, say("del ssl ca-file ?", l.CAFile(s.ID)))
+	}
+}
+
+// line adds a line to a list, and removes the one with the certificate old, if there is
+// any: the older line answers until it is gone.
+func (e *encoder) line(s plan.Step, list, text, old string, err error) {
+	if err != nil {
+		e.refuse(s, err)
+		return
+	}
+	e.payload(costLine, unit{steps: []plan.Step{s}, last: old == ""}, say("add ssl crt-list ?", list), text)
+	if old != "" {
+		e.remove(1, s, say("del ssl crt-list ? ?", list, e.layout.CertFile(old)))
 	}
 }
 

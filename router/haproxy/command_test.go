@@ -67,9 +67,10 @@ func TestEncode(t *testing.T) {
 				plan.FrontendEnable{Name: "public"},
 				plan.ServerCheck{Backend: "b", Name: "s"},
 				plan.ServerUp{Backend: "b", Name: "s"},
+				plan.ServerDown{Backend: "b", Name: "s"},
 				plan.CASet{ID: "a:r:ca", PEM: "PEM"},
 			},
-			"set maxconn frontend public 5|enable frontend public|enable health b/s|set server b/s health up|" +
+			"set maxconn frontend public 5|enable frontend public|enable health b/s|set server b/s health up|set server b/s health down|" +
 				"set ssl ca-file /d/certs/a_r_ca.ca <<%FL%\nPEM\n%FL%\n--\ncommit ssl ca-file /d/certs/a_r_ca.ca\n--\n",
 		},
 		{"nothing", nil, ""},
@@ -181,7 +182,7 @@ func TestUnsafe(t *testing.T) {
 			plan.FrontendEnable{Name: x},
 			plan.ServerAdd{Backend: x, Name: "s"},
 			plan.ServerAdd{Backend: "b", Name: x},
-			server(model.ServerOptions{Cookie: x}), server(model.ServerOptions{CheckInterval: x}),
+			server(model.ServerOptions{Cookie: x}), server(model.ServerOptions{CheckInterval: x}), server(model.ServerOptions{SlowStart: x}),
 			server(model.ServerOptions{TLS: true, VerifyHost: x}), server(model.ServerOptions{TLS: true, CAID: x}),
 			plan.ServerAddr{Backend: x, Name: "s"},
 			plan.ServerWeight{Backend: x, Name: "s"},
@@ -189,6 +190,7 @@ func TestUnsafe(t *testing.T) {
 			plan.ServerReady{Backend: x, Name: "s"},
 			plan.ServerCheck{Backend: x, Name: "s"},
 			plan.ServerUp{Backend: x, Name: "s"},
+			plan.ServerDown{Backend: x, Name: "s"},
 			plan.ServerDrain{Backend: x, Name: "s"},
 			plan.ServerDel{Backend: x, Name: "s"},
 			plan.CertPut{ID: x, PEM: "p"},

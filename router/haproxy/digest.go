@@ -92,6 +92,9 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 	for filter, id := range st.Lines {
 		add(d, "line", filter, r.layout.CertFile(id))
 	}
+	for filter, l := range st.ClientLines {
+		add(d, "client line", filter, r.layout.CertFile(l.CertID))
+	}
 	var p printer
 	for _, of := range r.stored() {
 		for id, text := range of.texts(st) {
@@ -186,11 +189,16 @@ func (r *Runtime) digestStored(d *digest) error {
 }
 
 func (r *Runtime) digestLines(d *digest) error {
-	return r.streamBytes("show ssl crt-list -n "+r.layout.CrtList(), func(l []byte) {
-		if file, filter, ok := parseLine(l); ok {
-			add(d, "line", filter, file)
+	for list, kind := range map[string]string{r.layout.CrtList(): "line", r.layout.ClientList(): "client line"} {
+		if err := r.streamBytes("show ssl crt-list -n "+list, func(l []byte) {
+			if file, filter, ok := parseLine(l); ok {
+				add(d, kind, filter, file)
+			}
+		}); err != nil {
+			return err
 		}
-	})
+	}
+	return nil
 }
 
 func (r *Runtime) digestProxies(d *digest) error {

@@ -22,6 +22,7 @@ type Files struct {
 	caps   plan.Capabilities
 	// written are the certificates that this process has written or compared.
 	written map[string]struct{}
+	journal journal
 }
 
 // MakeRunDir creates the directory of the sockets.
@@ -45,7 +46,7 @@ func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
 			return nil, fmt.Errorf("create the work directory: %w", err)
 		}
 	}
-	return &Files{layout: l, caps: caps, written: map[string]struct{}{}}, nil
+	return &Files{layout: l, caps: caps, written: map[string]struct{}{}, journal: journal{layout: l}}, nil
 }
 
 // Remove removes the work directory.
@@ -78,6 +79,7 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		write func(io.Writer) error
 	}{
 		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
+		{l.ClientList(), func(w io.Writer) error { return render.ClientList(w, st, l) }},
 		{l.Config(), func(w io.Writer) error {
 			if _, err := io.WriteString(w, base.Text); err != nil {
 				return err
@@ -89,6 +91,9 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		if err := replace(file.path, file.write); err != nil {
 			return err
 		}
+	}
+	if err := f.journal.written(); err != nil {
+		return err
 	}
 	return f.removeOldCertificates(st)
 }

@@ -116,7 +116,7 @@ func everything(t testing.TB) *plan.State {
 		if !p.TCP {
 			b.Servers = append(b.Servers, model.Server{ID: "ept:y", Address: addr, Weight: 256, Options: model.ServerOptions{H2C: true}})
 		}
-		st.Backends[b.Name()] = plan.WantBackend(b)
+		st.Backends[b.Name()] = plan.WantBackend(b, func(*model.Server, model.ProbeTarget) bool { return false })
 	}
 	return st
 }

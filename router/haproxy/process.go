@@ -80,6 +80,9 @@ type Supervisor struct {
 	Log     *slog.Logger
 	// Memory, if set, returns what HAProxy's container uses and may use.
 	Memory func() (used, limit int64, limited bool)
+	// Bound has the kernel end HAProxy with this process, however that ends. Run must be
+	// called on a thread of its own (runtime.LockOSThread), by whose end the kernel goes.
+	Bound bool
 	// Starts counts the masters that this supervisor started, Ended the old
 	// workers that it ended.
 	Starts, Ended int
@@ -149,6 +152,9 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.Env = slices.Concat(HugePages(), os.Environ()) // the last one of a name counts
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, AmbientCaps: s.Ambient}
+	if s.Bound {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
 	if err := cmd.Start(); err != nil {
 		return true, fmt.Errorf("start HAProxy: %w", err)
 	}

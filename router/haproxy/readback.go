@@ -47,7 +47,9 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	reached := map[string]bool{}
 	for e, v := range st.Entries {
 		if e.Map.Routes() {
-			reached[plan.TargetBackend(v)] = true
+			for _, name := range plan.TargetBackends(v) {
+				reached[name] = true
+			}
 		}
 	}
 	return r.stream("show backend", func(l string) {
@@ -147,12 +149,21 @@ func (r *Runtime) abort(f form, name string) error {
 	return err
 }
 
-// readLines reads the list of certificates. Lines that the router cannot have
-// made, of a certificate or for a name that has one already, go by the file and line
-// where they stand.
+// readLines reads the two lists of certificates.
 func (r *Runtime) readLines(st *plan.State) error {
+	if err := r.readList(r.layout.CrtList(), func(filter string) bool { return st.Lines[filter] != "" }, func(filter, id string) { st.Lines[filter] = id }); err != nil {
+		return err
+	}
+	return r.readList(r.layout.ClientList(), func(filter string) bool { return st.ClientLines[filter].CertID != "" }, func(filter, id string) {
+		st.ClientLines[filter] = plan.ClientLine{CertID: id}
+	})
+}
+
+// readList reads a list. Lines that the router cannot have made, of a certificate or for
+// a name that has one already, go by the file and line where they stand.
+func (r *Runtime) readList(list string, taken func(filter string) bool, take func(filter, id string)) error {
 	seen := map[string]bool{}
-	return r.stream("show ssl crt-list -n "+r.layout.CrtList(), func(l string) {
+	return r.stream("show ssl crt-list -n "+list, func(l string) {
 		f := strings.Fields(l)
 		if len(f) < 2 || strings.HasPrefix(f[0], "#") {
 			return
@@ -164,10 +175,11 @@ func (r *Runtime) readLines(st *plan.State) error {
 		}
 		id, ours := r.layout.CertID(file)
 		// The first line of a filter answers, as in HAProxy.
-		if !ours || st.Lines[filter] != "" || seen[id] {
-			st.Lines[render.Unmanaged(fileLine)] = render.Unmanaged(fileLine)
+		if !ours || taken(filter) || seen[id] {
+			take(render.Unmanaged(fileLine), render.Unmanaged(fileLine))
 			return
 		}
-		st.Lines[filter], seen[id] = id, true
+		take(filter, id)
+		seen[id] = true
 	})
 }

@@ -28,8 +28,9 @@ const (
 	// checkConfigured and checkEnabled are of srv_check_state: "disable health"
 	// clears the second one.
 	checkConfigured, checkEnabled = 0x02, 0x04
-	// running is srv_op_state of a server that gets requests.
-	running = 2
+	// stopped is srv_op_state of a server that gets no requests. One that is starting slowly
+	// gets some.
+	stopped = 0
 )
 
 // serverRow is a line of "show servers state".
@@ -58,7 +59,7 @@ func parseServer(l []byte) (serverRow, bool) {
 		stopped:   admin&stoppedStates != 0,
 		unchecked: check&checkConfigured != 0 && check&checkEnabled == 0,
 	}
-	row.down = admin == 0 && check&checkConfigured == 0 && number(f[colOpState]) != running
+	row.down = admin == 0 && check&checkConfigured == 0 && number(f[colOpState]) == stopped
 	return row, true
 }
 

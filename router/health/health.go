@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,8 @@ import (
 type Server struct {
 	// Ready reports whether HAProxy serves all known routes.
 	Ready func() bool
+	// Address is the only one to listen on; empty for all.
+	Address string
 	// Metrics are the router's own.
 	Metrics prometheus.Gatherer
 	// StatsSocket is HAProxy's UNIX socket for statistics.
@@ -82,7 +85,7 @@ func (s *Server) Run(ctx context.Context, port int) error {
 		Handler: s.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerBytes,
 	}
-	l, err := listen(ctx, port, "--stats-port")
+	l, err := listen(ctx, s.Address, port, "--stats-port")
 	if err != nil {
 		return err
 	}
@@ -97,15 +100,15 @@ func (s *Server) RunProbes(ctx context.Context, port int) error {
 		Handler: mux, ReadHeaderTimeout: probeTime, ReadTimeout: probeTime, WriteTimeout: probeTime, MaxHeaderBytes: headerBytes,
 	}
 	server.SetKeepAlivesEnabled(false)
-	l, err := listen(ctx, port, "--health-port")
+	l, err := listen(ctx, s.Address, port, "--health-port")
 	if err != nil {
 		return err
 	}
 	return run(ctx, server, l)
 }
 
-func listen(ctx context.Context, port int, flag string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+func listen(ctx context.Context, address string, port int, flag string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("serve health and statistics: %w; choose another port with %s", err, flag)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // The functions below say whether an event can change what is served. All of
@@ -46,6 +47,13 @@ func secretChanged(a, b *corev1.Secret) bool {
 		return a != b
 	}
 	return a.UID != b.UID || a.Type != b.Type || !equality.Semantic.DeepEqual(a.Data, b.Data)
+}
+
+func configMapChanged(a, b *policy.ConfigMap) bool {
+	if a == nil || b == nil {
+		return a != b
+	}
+	return !a.Equal(b)
 }
 
 // controllerChanged compares the generation, which the API server raises with
@@ -124,11 +132,6 @@ func stripSecret(s *corev1.Secret) {
 
 func stripController(c *operatorv1.IngressController) { c.ManagedFields = nil }
 
-func stripNamespace(n *metav1.PartialObjectMetadata) {
-	n.ObjectMeta = metav1.ObjectMeta{
-		Name:            n.Name,
-		UID:             n.UID,
-		ResourceVersion: n.ResourceVersion,
-		Labels:          n.Labels,
-	}
+func readNamespace(n *metav1.PartialObjectMetadata) *policy.Namespace {
+	return policy.NewNamespace(n.Labels, n.Annotations)
 }

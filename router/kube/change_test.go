@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 func TestChanged(t *testing.T) {
@@ -97,7 +98,7 @@ func TestChanged(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	t.Parallel()
-	namespaces := newStore(kindNamespace, whole(stripNamespace), func(_ model.Object, _, _ *metav1.PartialObjectMetadata) {})
+	namespaces := newStore(kindNamespace, part(readNamespace), func(_ model.Object, _, _ *policy.Namespace) {})
 	if err := namespaces.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "prod", Labels: map[string]string{"stage": "prod"},
 	}}); err != nil {

@@ -76,7 +76,7 @@ func newClients(config *rest.Config) (*clients, error) {
 // in memory.
 func readTypes() *runtime.Scheme {
 	types := runtime.NewScheme()
-	types.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{}, &corev1.Secret{}, &corev1.SecretList{}, &corev1.Event{}, &corev1.Node{}, &corev1.NodeList{})
+	types.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{}, &corev1.Secret{}, &corev1.SecretList{}, &corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.Node{}, &corev1.NodeList{})
 	types.AddKnownTypes(discoveryv1.SchemeGroupVersion, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{})
 	types.AddKnownTypes(coordinationv1.SchemeGroupVersion, &coordinationv1.Lease{})
 	types.AddKnownTypes(routev1.GroupVersion, &routev1.Route{}, &routev1.RouteList{})

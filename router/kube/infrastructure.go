@@ -31,10 +31,14 @@ type infrastructure struct {
 	fixed []netip.Addr
 	// networks are made of both; nil after a change.
 	networks []netip.Prefix
+	// service is that of this router's pods, and pods are their addresses by the slice that
+	// has them: of those that are ready, or have been.
+	service string
+	pods    map[model.Object][]netip.Addr
 }
 
-func newInfrastructure(apiServer string) *infrastructure {
-	i := &infrastructure{of: map[model.Object][]netip.Addr{}}
+func newInfrastructure(apiServer, router string) *infrastructure {
+	i := &infrastructure{of: map[model.Object][]netip.Addr{}, service: api.InternalServiceName(router), pods: map[model.Object][]netip.Addr{}}
 	if u, err := url.Parse(apiServer); err == nil {
 		if a, err := netip.ParseAddr(u.Hostname()); err == nil {
 			i.fixed = append(i.fixed, a)
@@ -52,6 +56,7 @@ func (i *infrastructure) set(key model.Object, addresses []netip.Addr) {
 	}
 	if i.networks = nil; len(addresses) == 0 {
 		delete(i.of, key)
+		delete(i.pods, key)
 		return
 	}
 	i.of[key] = addresses
@@ -98,9 +103,47 @@ func (i *infrastructure) slices(keep func(any) (*backend.Slice, bool)) func(any)
 				texts = append(texts, e.Addresses...)
 			}
 			i.set(keyOf(kindSlice, s), addresses(texts))
+			if s.Labels[discoveryv1.LabelServiceName] == i.service {
+				i.setPods(keyOf(kindSlice, s), s)
+			}
 		}
 		return keep(obj)
 	}
+}
+
+// setPods notes the pods of this router. One that was ready stays until it is gone from
+// the slice: until then it may live.
+func (i *infrastructure) setPods(key model.Object, s *discoveryv1.EndpointSlice) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := map[netip.Addr]bool{}
+	for _, list := range i.pods {
+		for _, a := range list {
+			known[a] = true
+		}
+	}
+	var out []netip.Addr
+	for n := range s.Endpoints {
+		e := &s.Endpoints[n]
+		c := e.Conditions
+		ready := c.Ready == nil || *c.Ready || c.Terminating != nil && *c.Terminating
+		for _, a := range addresses(e.Addresses) {
+			if ready || known[a] {
+				out = append(out, a)
+			}
+		}
+	}
+	i.pods[key] = out
+}
+
+// Pods returns the addresses of this router's pods, sorted.
+func (w *Watcher) Pods() []netip.Addr {
+	i := w.infrastructure
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	list := slices.Concat(slices.Collect(maps.Values(i.pods))...)
+	slices.SortFunc(list, netip.Addr.Compare)
+	return slices.Compact(list)
 }
 
 // node is what is kept of a Node.

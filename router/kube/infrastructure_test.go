@@ -18,7 +18,7 @@ import (
 // that tenants may not reach, as long as they are there; those of others are not.
 func TestInfrastructure(t *testing.T) {
 	t.Parallel()
-	i := newInfrastructure("https://198.18.0.1:6443")
+	i := newInfrastructure("https://198.18.0.1:6443", "default")
 	expect := func(what string, want ...string) {
 		t.Helper()
 		var got []string
@@ -61,4 +61,49 @@ func TestInfrastructure(t *testing.T) {
 	if !slices.Contains(before, netip.MustParsePrefix("10.0.0.7/32")) {
 		t.Error("what was returned has changed")
 	}
+}
+
+// TestPods: the routers that count together are the pods that are ready or were, until
+// they are gone from the slice; a pod that starts is not yet one of them.
+func TestPods(t *testing.T) {
+	t.Parallel()
+	w := &Watcher{infrastructure: newInfrastructure("", "default")}
+	endpoints := w.infrastructure.slices(part(backend.NewSlice))
+	type pod struct {
+		address            string
+		ready, terminating bool
+	}
+	slice := func(namespace, service, name string, pods ...pod) {
+		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service}}}
+		for _, p := range pods {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{p.address}, Conditions: discoveryv1.EndpointConditions{Ready: &p.ready, Terminating: &p.terminating}})
+		}
+		endpoints(s)
+	}
+	expect := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, a := range w.Pods() {
+			got = append(got, a.String())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %s, want %s", what, strings.Join(got, " "), strings.Join(want, " "))
+		}
+	}
+	const namespace, service = "openshift-ingress", "router-internal-default"
+	slice("demo", service, "foreign", pod{"10.0.0.9", true, false})
+	slice(namespace, "router-internal-other", "other", pod{"10.0.0.8", true, false})
+	slice(namespace, service, "a", pod{"10.0.0.1", true, false}, pod{"10.0.0.2", false, false})
+	expect("one starts", "10.0.0.1")
+	slice(namespace, service, "a", pod{"10.0.0.1", true, false}, pod{"10.0.0.2", true, false})
+	expect("both are ready", "10.0.0.1", "10.0.0.2")
+	slice(namespace, service, "a", pod{"10.0.0.1", false, false}, pod{"10.0.0.2", false, true})
+	expect("none is ready", "10.0.0.1", "10.0.0.2")
+	slice(namespace, service, "b", pod{"10.0.0.1", false, false})
+	slice(namespace, service, "a", pod{"10.0.0.2", false, true})
+	expect("one is in another slice", "10.0.0.1", "10.0.0.2")
+	slice(namespace, service, "a")
+	expect("one is gone", "10.0.0.1")
+	w.infrastructure.set(keyOf(kindSlice, &metav1.ObjectMeta{Namespace: namespace, Name: "b"}), nil)
+	expect("all are gone")
 }

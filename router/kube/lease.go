@@ -17,11 +17,14 @@ var defaultLeaseTimes = leaseTimes{15 * time.Second, 10 * time.Second, 2 * time.
 // Run writes until ctx ends, and returns nil then. It waits for the Watcher's
 // first state, which must run at the same time.
 func (s *StatusWriter) Run(ctx context.Context) error {
-	var events sync.WaitGroup
-	events.Go(func() { s.events.run(ctx) })
-	defer events.Wait()
+	var parts sync.WaitGroup
+	parts.Go(func() { s.events.run(ctx) })
+	defer parts.Wait()
 	if !s.watcher.WaitForSync(ctx) {
 		return nil
+	}
+	if s.namespace != "" {
+		parts.Go(func() { s.speak(ctx) })
 	}
 	for ctx.Err() == nil {
 		usable, err := s.leaseUsable(ctx)

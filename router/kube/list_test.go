@@ -213,8 +213,8 @@ func (e *env) testStart(t *testing.T) {
 	if diff := cmp.Diff(want, asked("list")); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
 	}
-	// A watch may be asked for again, whenever the API server ends it. That of nodes, for
-	// which no start waits, begins with what there is.
-	want = append([]string{"/api/v1/nodes"}, want...)
+	// A watch may be asked for again, whenever the API server ends it. Those of namespaces
+	// and nodes begin with what there is.
+	want = append([]string{"/api/v1/namespaces", "/api/v1/nodes"}, want...)
 	eventually(t, "the watches", func() bool { return slices.Equal(want, slices.Compact(asked("watch"))) })
 }

@@ -30,14 +30,15 @@ type policySets struct {
 	absent map[model.Kind]bool
 }
 
-// newPolicySets makes the stores. Changed is called with what differs for requests,
-// seen with each event.
-func newPolicySets(changed, seen func(model.Object)) *policySets {
+// newPolicySets makes the stores. Fresh is called with each new version, then changed with
+// what differs for requests, and seen with each event.
+func newPolicySets(fresh func(*policy.Object), changed, seen func(model.Object)) *policySets {
 	s := &policySets{sets: map[string]*policy.Set{}, absent: map[model.Kind]bool{}}
 	event := func(key model.Object, before, after *policy.Object) {
 		s.mu.Lock()
 		delete(s.sets, key.Namespace)
 		s.mu.Unlock()
+		fresh(after)
 		if policyChanged(before, after) {
 			changed(key)
 		}
@@ -178,7 +179,9 @@ func (w *Watcher) forOthers(o *policy.Object) (found bool) {
 	s := w.selection.Load()
 	w.routes.each(func(key model.Object, r *routev1.Route) bool {
 		if (o.Key.Namespace == "" || key.Namespace == o.Key.Namespace) && s.excludes(r) {
-			_, found = o.RankFor(route.Place(r, door.Settings{RouterName: w.name}))
+			place := route.Place(r, door.Settings{RouterName: w.name})
+			place.Namespace = w.Namespace(key.Namespace)
+			_, found = o.RankFor(place)
 		}
 		return !found
 	})

@@ -34,10 +34,21 @@ type policyReports struct {
 	desired map[model.Object]*policyOpinion
 	// queue is nil unless this replica writes.
 	queue queue
+	// open are those whose objects may not say yet what this replica has to say of them.
+	open model.Objects
+	// began is when this replica began to write.
+	began time.Time
+	// lacked are those that some replica lacked when they were last looked at.
+	lacked model.Objects
+	// ring has this replica look at what is open.
+	ring func()
 }
 
 type policyOpinion struct {
 	report policy.Report
+	// since is when the report was made, others what the other replicas made of it.
+	since  time.Time
+	others agreement
 	// urgent is true from a change of the report until it has been written.
 	urgent bool
 	// written is when the entry was last written.
@@ -58,9 +69,17 @@ func (s *StatusWriter) PublishPolicies(reports []policy.Report) {
 			o = &policyOpinion{}
 			p.desired[r.Key] = o
 		}
-		o.report, o.urgent = r, true
+		o.report, o.urgent, o.since = r, true, time.Now()
 		p.enqueue(r.Key)
+		p.reopen(r.Key)
 	}
+}
+
+// reopen has this replica see whether there is something to say of a policy. The caller
+// holds mu.
+func (p *policyReports) reopen(key model.Object) {
+	p.open[key] = struct{}{}
+	p.ring()
 }
 
 // seen looks again at a policy whose object changed.
@@ -68,6 +87,7 @@ func (p *policyReports) seen(key model.Object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.enqueue(key)
+	p.reopen(key)
 }
 
 // enqueue asks a worker to look at a policy. The caller holds mu.
@@ -83,7 +103,7 @@ func (s *StatusWriter) writePolicies(ctx context.Context) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Object](10*time.Millisecond, 15*time.Second))
 	p := &s.policies
 	p.mu.Lock()
-	p.queue = q
+	p.queue, p.began = q, time.Now()
 	for key := range p.desired {
 		q.Add(key)
 	}
@@ -107,6 +127,7 @@ func (s *StatusWriter) writePolicies(ctx context.Context) {
 	p.mu.Unlock()
 	q.ShutDown()
 	workers.Wait()
+	p.ring()
 }
 
 // processPolicy brings the status of one policy up to date.
@@ -116,6 +137,7 @@ func (s *StatusWriter) processPolicy(ctx context.Context, q queue, key model.Obj
 	p.mu.Lock()
 	if stored == nil {
 		delete(p.desired, key)
+		delete(p.lacked, key)
 	}
 	opinion := p.desired[key]
 	if stored == nil || opinion == nil || opinion.report.UID != stored.UID {
@@ -123,11 +145,19 @@ func (s *StatusWriter) processPolicy(ctx context.Context, q queue, key model.Obj
 		q.Forget(key)
 		return
 	}
-	report, pause := opinion.report, time.Duration(0)
+	report, since, pause := opinion.report, opinion.since, time.Duration(0)
+	hold := s.withOthers(stored, opinion, &report)
 	if !opinion.urgent {
 		pause = repairPause - time.Since(opinion.written)
 	}
 	p.mu.Unlock()
+	if hold > 0 {
+		q.AddAfter(key, hold)
+		return
+	}
+	if opinion.others != (agreement{}) {
+		defer q.AddAfter(key, replicaAgain)
+	}
 	if report.Targets == 0 && s.watcher.forOthers(stored) {
 		report.Conditions = nil // other routers say what becomes of it
 	}
@@ -147,9 +177,35 @@ func (s *StatusWriter) processPolicy(ctx context.Context, q queue, key model.Obj
 	if differs {
 		opinion.written = time.Now()
 	}
-	if opinion.report.Equal(&report) || report.Conditions == nil {
+	if opinion.report.Generation == report.Generation && opinion.since.Equal(since) {
 		opinion.urgent = false
 	}
+}
+
+// withOthers puts what the other replicas say into the report of this one, and returns how
+// long to wait for them before that is written. The caller holds mu.
+func (s *StatusWriter) withOthers(stored *policy.Object, o *policyOpinion, r *policy.Report) (hold time.Duration) {
+	p, now := &s.policies, agreement{}
+	if w, known := wordOf(r); s.namespace != "" && known && w == wordLive {
+		_, others := s.members.now()
+		if r.Generation != stored.Generation && len(others) > 0 {
+			return replicaAgain // the next report, which comes soon, is about the version of now
+		}
+		now = agree(versionOf(r.UID, r.Generation), others, s.spoken(), s.watcher.programmed(stored))
+	}
+	if o.others != now {
+		o.others, o.urgent = now, true
+	}
+	if now == (agreement{}) {
+		delete(p.lacked, stored.Key)
+		return 0
+	}
+	p.lacked[stored.Key] = struct{}{}
+	r.Conditions = now.into(r.Conditions)
+	if now.refused != 0 {
+		return 0
+	}
+	return replicaWait - min(time.Since(o.since), time.Since(p.began))
 }
 
 // putPolicy writes the status and reports whether it was written.

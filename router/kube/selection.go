@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // selection says which routes belong to this router. It never changes after it
@@ -21,8 +22,8 @@ type selection struct {
 	routes labels.Selector
 	// namespaces is nil for all namespaces.
 	namespaces labels.Selector
-	// known holds the namespaces; it is nil if namespaces is.
-	known *store[*metav1.PartialObjectMetadata]
+	// known holds the namespaces.
+	known *store[*policy.Namespace]
 	// invalid selections select nothing, but nothing may be concluded from that.
 	invalid bool
 }
@@ -69,7 +70,7 @@ func (s *selection) selects(r *routev1.Route) bool {
 	return s.selectsNamespace(s.known.get(model.Object{Kind: kindNamespace, Name: r.Namespace}))
 }
 
-func (s *selection) selectsNamespace(n *metav1.PartialObjectMetadata) bool {
+func (s *selection) selectsNamespace(n *policy.Namespace) bool {
 	return n != nil && s.namespaces.Matches(labels.Set(n.Labels))
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // All implements door.Source.
@@ -14,7 +15,7 @@ func (w *Watcher) All() []model.Object {
 	s := w.selection.Load()
 	var keys []model.Object
 	w.routes.each(func(key model.Object, r *routev1.Route) bool {
-		if s.selects(r) {
+		if s.selects(r) && w.Namespace(key.Namespace) != nil {
 			keys = append(keys, key)
 		}
 		return true
@@ -30,10 +31,11 @@ func (w *Watcher) Object(key model.Object) door.Version {
 	return nil
 }
 
-// Route returns a route that the selectors match, or nil.
+// Route returns a route that the selectors match, or nil. Routes of a namespace that is
+// not known yet wait for it.
 func (w *Watcher) Route(key model.Object) *routev1.Route {
 	r := w.routes.get(key)
-	if r == nil || !w.selection.Load().selects(r) {
+	if r == nil || !w.selection.Load().selects(r) || w.Namespace(key.Namespace) == nil {
 		return nil
 	}
 	return r
@@ -47,5 +49,10 @@ func (w *Watcher) Slices(service model.Object) []*backend.Slice {
 	return w.slices.group(service)
 }
 
-// Secret implements door.Source. The error is a *SecretError.
+// Secret implements door.Source. The error is a *NamedError.
 func (w *Watcher) Secret(key model.Object) (*corev1.Secret, error) { return w.secrets.get(key) }
+
+// ConfigMap implements door.Source. The error is a *NamedError.
+func (w *Watcher) ConfigMap(key model.Object) (*policy.ConfigMap, error) {
+	return w.configMaps.get(key)
+}

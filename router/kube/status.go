@@ -72,6 +72,10 @@ type StatusWriter struct {
 	queue    queue
 	settings settingsReport
 	policies policyReports
+	replica  replicaReport
+	members  *members
+	// heard are what other replicas say, while this one writes.
+	heard atomic.Pointer[store[*spoken]]
 
 	writes, conflicts, failures, eventsWritten atomic.Uint64
 }
@@ -129,8 +133,11 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		budget:  newEventBudget(),
 		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
-		policies: policyReports{desired: map[model.Object]*policyOpinion{}},
+		policies: policyReports{desired: map[model.Object]*policyOpinion{}, open: model.Objects{}, lacked: model.Objects{}},
+		replica:  replicaReport{wake: make(chan struct{}, 1)},
+		members:  newMembers(o.Watcher, o.LeaseNamespace),
 	}
+	s.policies.ring = s.replica.ring
 	seen, controllerSeen, policySeen := s.routeSeen, s.settings.ring, s.policies.seen
 	o.Watcher.policyEvent.Store(&policySeen)
 	o.Watcher.routeSeen.Store(&seen)
@@ -214,6 +221,7 @@ func (s *StatusWriter) write(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { s.writeSettings(ctx) })
 	workers.Go(func() { s.writePolicies(ctx) })
+	workers.Go(func() { s.listen(ctx) })
 	for range statusWorkers {
 		workers.Go(func() {
 			for {

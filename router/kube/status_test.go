@@ -361,6 +361,12 @@ func (e *env) testServiceAccount(t *testing.T) {
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.identity {
 		t.Errorf("the lease is %+v, %v", lease, err)
 	}
+	for range 2 { // makes it, and changes it
+		if err := s.annotate(t.Context(), map[string]any{replicaPrefix + "web": "+"}); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "what others say", func() bool { return s.spoken() != nil })
 	e.testSettings(t, s, operator)
 }
 

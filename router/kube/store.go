@@ -12,12 +12,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Kinds of objects whose keys do not leave this package.
 const (
 	kindController model.Kind = "IngressController"
-	kindNamespace  model.Kind = "Namespace"
+	kindNamespace             = policy.KindNamespace
 	kindSlice      model.Kind = "EndpointSlice"
 )
 

@@ -13,13 +13,15 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/fairlead/fairlead/router/changes"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Options say what a Watcher watches.
@@ -46,13 +48,14 @@ type Watcher struct {
 	name, namespace string
 	log             *slog.Logger
 	clients         *clients
-	dirty           *dirtySet
+	dirty           *changes.Set
 
 	routes      *store[*routev1.Route]
 	services    *store[*backend.Service]
 	slices      *store[*backend.Slice]
 	controllers *store[*operatorv1.IngressController]
-	secrets     *secretSet
+	secrets     *namedSet[corev1.Secret]
+	configMaps  *namedSet[policy.ConfigMap]
 	policies    *policySets
 	nodes       *store[*node]
 
@@ -74,14 +77,18 @@ type Watcher struct {
 	// controllerSeen receives each event of the IngressController.
 	controllerSeen atomic.Pointer[func()]
 
-	mu sync.Mutex
-	// run starts a feed; nil before Run and after its end.
-	run func(*feed) context.CancelFunc
+	// namespaces are what is known of them. Routes of others wait: it is not known which
+	// policy is for them.
+	namespaces      *store[*policy.Namespace]
+	firstNamespaces sync.Once
+	// byLabels is true once a policy has selected namespaces by their labels.
+	byLabels atomic.Bool
+
+	mu      sync.Mutex
+	running bool
 	// wanted is the newest selection; it becomes the active one as soon as
 	// the namespaces are known.
-	wanted     *selection
-	namespaces *store[*metav1.PartialObjectMetadata]
-	forget     context.CancelFunc
+	wanted *selection
 }
 
 var _ door.Source = (*Watcher)(nil)
@@ -100,9 +107,9 @@ func New(o Options) (*Watcher, error) {
 	}
 	w := &Watcher{
 		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
-		clients: c, dirty: newDirtySet(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
+		clients: c, dirty: changes.New(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
-	w.infrastructure = newInfrastructure(o.Config.Host)
+	w.infrastructure = newInfrastructure(o.Config.Host, o.RouterName)
 	w.nodes = newStore(kindNode, part(readNode), func(key model.Object, _, after *node) {
 		if after == nil {
 			after = &node{}
@@ -115,7 +122,7 @@ func New(o Options) (*Watcher, error) {
 			w.infrastructure.set(key, nil)
 		}
 		if serviceChanged(before, after) {
-			w.dirty.mark(key)
+			w.dirty.Mark(key)
 		}
 	})
 	w.slices = newStore(kindSlice, w.infrastructure.slices(part(backend.NewSlice)), func(key model.Object, before, after *backend.Slice) {
@@ -123,17 +130,26 @@ func New(o Options) (*Watcher, error) {
 			w.infrastructure.set(key, nil)
 		}
 		if before != nil && sliceChanged(before, after) {
-			w.dirty.mark(serviceOf(key, before))
+			w.dirty.Mark(serviceOf(key, before))
 		}
 		if after != nil && sliceChanged(before, after) {
-			w.dirty.mark(serviceOf(key, after))
+			w.dirty.Mark(serviceOf(key, after))
 		}
 	})
 	w.slices.index = serviceOf
-	w.policies = newPolicySets(w.dirty.mark, w.policySeen)
+	w.namespaces = newStore(kindNamespace, part(readNamespace), w.namespaceEvent)
+	w.namespaces.replaced = w.namespacesRead
+	w.policies = newPolicySets(w.needLabels, w.dirty.Mark, w.policySeen)
 	w.controllers = newStore(kindController, whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
-	w.secrets = &secretSet{clients: c, watcher: w, watches: map[model.Object]*secretWatch{}, watched: map[string]int{}, turns: map[string]*secretTurns{}}
+	w.secrets = newNamedSet(w, named[corev1.Secret]{
+		kind: door.KindSecret, resource: "secrets", object: func() runtime.Object { return &corev1.Secret{} },
+		keep: whole(stripSecret), changed: secretChanged,
+	})
+	w.configMaps = newNamedSet(w, named[policy.ConfigMap]{
+		kind: door.KindConfigMap, resource: "configmaps", object: func() runtime.Object { return &corev1.ConfigMap{} },
+		keep: part(policy.NewConfigMap), changed: configMapChanged,
+	})
 	return w, nil
 }
 
@@ -148,11 +164,11 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return cancel
 	}
 	w.mu.Lock()
-	if w.run != nil {
+	if w.running {
 		w.mu.Unlock()
 		return errors.New("run watcher: it runs already")
 	}
-	w.run = start
+	w.running = true
 	w.mu.Unlock()
 
 	routes := clientFeed(w.clients.route, "routes", "", "", &routev1.Route{})
@@ -166,38 +182,32 @@ func (w *Watcher) Run(ctx context.Context) error {
 	slices.list = w.slices.list(readList[discoveryv1.EndpointSlice](w.clients.discovery, "endpointslices"))
 	nodes := clientFeed(w.clients.core, "nodes", "", "", &corev1.Node{})
 	nodes.store = w.nodes
-	for _, f := range append(w.policies.feeds(w), routes, services, slices, nodes) {
+	namespaces := namespaceFeed(w.clients.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), w.namespaces)
+	for _, f := range append(w.policies.feeds(w), namespaces, routes, services, slices, nodes) {
 		start(f)
 	}
 	w.startController(start)
-	w.secrets.open(start, func(run func(context.Context)) { feeds.Go(func() { run(ctx) }) })
+	begin := func(run func(context.Context)) { feeds.Go(func() { run(ctx) }) }
+	w.secrets.open(start, begin)
+	w.configMaps.open(start, begin)
 
 	<-ctx.Done()
-	w.stop()
+	w.secrets.close()
+	w.configMaps.close()
 	feeds.Wait()
 	return nil
-}
-
-// stop makes sure that no feed starts while Run waits for their end.
-func (w *Watcher) stop() {
-	ended := func(*feed) context.CancelFunc { return func() {} }
-	w.mu.Lock()
-	w.run = ended
-	w.mu.Unlock()
-	w.secrets.close()
 }
 
 // readAheadLimit bounds how long the first state waits for Secrets.
 const readAheadLimit = 15 * time.Second
 
 // WaitForSync waits until the IngressController is known and all routes, policies,
-// services, endpoints and, if they matter, namespaces have been read. It
-// returns false if ctx ends before.
+// services, endpoints and namespaces have been read. It returns false if ctx ends before.
 //
 // It also reads the Secrets that routes name, so that a router that starts does
-// not take them for missing. From then on NeedSecrets says which are watched.
+// not take them for missing. From then on Need says what is watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.policies.namespaced.synced, w.policies.clustered.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():
@@ -230,20 +240,31 @@ func (w *Watcher) namedSecrets() model.Objects {
 
 // Wake returns the channel that receives a value when Take has something new.
 // Several changes may cause one value.
-func (w *Watcher) Wake() <-chan struct{} { return w.dirty.wake }
+func (w *Watcher) Wake() <-chan struct{} { return w.dirty.Wake() }
 
 // Take returns what changed since the last call. The first call asks for all.
 // What is read after the call is at least as new as the changes.
-func (w *Watcher) Take() door.Changes { return w.dirty.take() }
+func (w *Watcher) Take() door.Changes { return w.dirty.Take() }
 
-// NeedSecrets names the Secrets to watch, or to read in turns where a namespace
-// has many; others are forgotten. It returns at
-// once; Secret reports a pending SecretError until the API server answered.
-func (w *Watcher) NeedSecrets(keys model.Objects) { w.secrets.need(keys) }
+// Need names the Secrets and ConfigMaps to watch, or to read in turns where a namespace
+// has many; others are forgotten. It returns at once; Secret and ConfigMap report a
+// pending NamedError until the API server answered.
+func (w *Watcher) Need(keys model.Objects) {
+	of := map[model.Kind]model.Objects{door.KindSecret: {}, door.KindConfigMap: {}}
+	for key := range keys {
+		if of[key.Kind] != nil {
+			of[key.Kind][key] = struct{}{}
+		}
+	}
+	w.secrets.need(of[door.KindSecret])
+	w.configMaps.need(of[door.KindConfigMap])
+}
 
-// WaitForSecrets waits until it is known for each needed Secret whether it can
-// be read. It returns false if ctx ends before.
-func (w *Watcher) WaitForSecrets(ctx context.Context) bool { return w.secrets.wait(ctx) }
+// WaitForNeeded waits until it is known for each needed object whether it can be read. It
+// returns false if ctx ends before.
+func (w *Watcher) WaitForNeeded(ctx context.Context) bool {
+	return w.secrets.wait(ctx) && w.configMaps.wait(ctx)
+}
 
 // IngressController returns the router's own IngressController, or nil if
 // there was never one. Its spec is the last one that was not refused. The last
@@ -253,7 +274,7 @@ func (w *Watcher) IngressController() *operatorv1.IngressController { return w.c
 
 func (w *Watcher) routeEvent(key model.Object, before, after *routev1.Route) {
 	if routeChanged(before, after) {
-		w.dirty.mark(key)
+		w.dirty.Mark(key)
 	}
 	if seen := w.routeSeen.Load(); seen != nil {
 		(*seen)(key)
@@ -304,7 +325,7 @@ func (w *Watcher) controllerEvent(key model.Object, _, after *operatorv1.Ingress
 	}
 	// A new selection marks everything; the other settings need it as well.
 	if wanted == nil || !w.want(wanted) {
-		w.dirty.markAll()
+		w.dirty.MarkAll()
 	}
 }
 
@@ -313,58 +334,17 @@ func (w *Watcher) controllerEvent(key model.Object, _, after *operatorv1.Ingress
 func (w *Watcher) want(s *selection) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wanted = s
-	if s.namespaces == nil {
-		if w.forget != nil {
-			w.forget()
-			w.forget, w.namespaces = nil, nil
-		}
-		w.activate(s)
-		return true
-	}
-	if w.namespaces == nil {
-		w.watchNamespaces()
-	}
-	s.known = w.namespaces
-	if !s.known.isSynced() {
+	w.wanted, s.known = s, w.namespaces
+	if s.namespaces != nil && !s.known.isSynced() {
 		return false
 	}
 	w.activate(s)
 	return true
 }
 
-// watchNamespaces starts the watch. The caller holds mu.
-func (w *Watcher) watchNamespaces() {
-	namespaces := newStore(kindNamespace, whole(stripNamespace), w.namespaceEvent)
-	namespaces.replaced = func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.namespaces == namespaces && w.wanted != w.selection.Load() {
-			w.activate(w.wanted)
-		}
-	}
-	resource := w.clients.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	w.namespaces = namespaces
-	w.forget = w.run(namespaceFeed(resource, namespaces))
-}
-
 // activate puts s in force. The caller holds mu.
 func (w *Watcher) activate(s *selection) {
 	w.selection.Store(s)
-	w.dirty.markAll()
+	w.dirty.MarkAll()
 	w.once.Do(func() { close(w.selected) })
-}
-
-// namespaceEvent marks the routes of a namespace that starts or stops matching.
-func (w *Watcher) namespaceEvent(key model.Object, before, after *metav1.PartialObjectMetadata) {
-	s := w.selection.Load()
-	if s == nil || s.namespaces == nil || s.selectsNamespace(before) == s.selectsNamespace(after) {
-		return
-	}
-	w.routes.each(func(route model.Object, _ *routev1.Route) bool {
-		if route.Namespace == key.Name {
-			w.dirty.mark(route)
-		}
-		return true
-	})
 }

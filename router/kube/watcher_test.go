@@ -36,6 +36,7 @@ func TestWatcher(t *testing.T) {
 	t.Run("invalid selector", e.testInvalidSelector)
 	t.Run("secrets", e.testSecrets)
 	t.Run("many secrets", e.testManySecrets)
+	t.Run("config maps", e.testConfigMaps)
 	// Last, because it stops the API server for a while.
 	t.Run("API server is killed and returns", e.testOutage)
 }
@@ -294,8 +295,8 @@ func (e *env) testSecrets(t *testing.T) {
 	if _, err := w.Secret(mine); !pending(err) {
 		t.Errorf("a secret that was not asked for: %v", err)
 	}
-	w.NeedSecrets(model.Objects{mine: {}, foreign: {}})
-	if !w.WaitForSecrets(ctx) {
+	w.Need(model.Objects{mine: {}, foreign: {}})
+	if !w.WaitForNeeded(ctx) {
 		t.Fatal("no answer about the secrets")
 	}
 	changesUntil(t, w, "the first answers", func(c door.Changes) bool { return has(mine)(c) && has(foreign)(c) })
@@ -342,9 +343,58 @@ func (e *env) testSecrets(t *testing.T) {
 	if _, err := again.Secret(mine); err == nil || pending(err) {
 		t.Errorf("the first state of a named secret: %v", err)
 	}
-	w.NeedSecrets(nil)
+	w.Need(nil)
 	if _, err := w.Secret(foreign); !pending(err) {
 		t.Errorf("a secret that is not needed any more: %v", err)
+	}
+}
+
+// testConfigMaps: those that routes name are watched, each version read once.
+func (e *env) testConfigMaps(t *testing.T) {
+	ctx := t.Context()
+	e.namespace(t, "pages", nil)
+	w, _ := e.watcher(t, Options{})
+	w.Take()
+	key := model.Object{Kind: door.KindConfigMap, Namespace: "pages", Name: "site"}
+	if _, err := w.ConfigMap(key); !pending(err) {
+		t.Errorf("a ConfigMap that was not asked for: %v", err)
+	}
+	w.Need(model.Objects{key: {}})
+	if !w.WaitForNeeded(ctx) {
+		t.Fatal("no answer about the ConfigMap")
+	}
+	changesUntil(t, w, "the first answer", has(key))
+	if _, err := w.ConfigMap(key); err == nil || pending(err) || !strings.Contains(err.Error(), `ConfigMap "site" does not exist`) {
+		t.Errorf("a missing ConfigMap: %v", err)
+	}
+	maps := e.core.CoreV1().ConfigMaps("pages")
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "site"}, Data: map[string]string{"404.html": "one"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the new ConfigMap", has(key))
+	before, err := w.ConfigMap(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Data["404.html"] = "two"
+	if _, err := maps.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the changed ConfigMap", has(key))
+	if after, err := w.ConfigMap(key); err != nil || after.Equal(before) {
+		t.Errorf("the changed ConfigMap is %v, %v", after, err)
+	}
+	if err := maps.Delete(ctx, "site", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the deleted ConfigMap", has(key))
+	if _, err := w.ConfigMap(key); err == nil || pending(err) {
+		t.Errorf("the deleted ConfigMap: %v", err)
+	}
+	w.Need(nil)
+	if _, err := w.ConfigMap(key); !pending(err) {
+		t.Errorf("a ConfigMap that is not needed any more: %v", err)
 	}
 }
 
@@ -363,12 +413,12 @@ func (e *env) testManySecrets(t *testing.T) {
 		}
 		return keys
 	}
-	w.NeedSecrets(named(maxWatched))
+	w.Need(named(maxWatched))
 	watching := runtime.NumGoroutine()
 	keys, late, refused := named(maxWatched+500), model.Object{Kind: door.KindSecret, Namespace: "many", Name: "late"}, model.Object{Kind: door.KindSecret, Namespace: "many", Name: "s201"}
 	keys[late] = struct{}{}
-	w.NeedSecrets(keys)
-	if !w.WaitForSecrets(ctx) {
+	w.Need(keys)
+	if !w.WaitForNeeded(ctx) {
 		t.Fatal("no answer about the secrets")
 	}
 	if more := runtime.NumGoroutine() - watching; more > 200 {
@@ -380,7 +430,7 @@ func (e *env) testManySecrets(t *testing.T) {
 	// Fewer, so that a turn comes soon.
 	keys = named(maxWatched + 5)
 	keys[late] = struct{}{}
-	w.NeedSecrets(keys)
+	w.Need(keys)
 	w.Take()
 	made, err := e.core.CoreV1().Secrets("many").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -393,7 +443,7 @@ func (e *env) testManySecrets(t *testing.T) {
 	}
 	changesUntil(t, w, "the rotated secret", has(late))
 	// Where there is room, it is watched.
-	w.NeedSecrets(model.Objects{late: {}})
+	w.Need(model.Objects{late: {}})
 	if got, err := w.Secret(late); err != nil || string(got.Data["a"]) != "2" {
 		t.Errorf("the rotated secret is %v, %v", got, err)
 	}

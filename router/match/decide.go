@@ -12,6 +12,9 @@ type Tables struct {
 	Certificates map[string]string
 	// Rewrites reports whether the value of a routing key changes the path.
 	Rewrites func(value string) bool
+	// ClientMark returns the mark of the authorities whose certificates the value of a
+	// routing key asks for, or "". The server name's value must be the same.
+	ClientMark func(value string) string
 }
 
 // Request is what of a request the tables decide by.
@@ -23,6 +26,7 @@ type Request struct {
 	Host string
 	// Path is the raw path without query.
 	Path string
+	Asked
 }
 
 // Listener is where a request is decided.
@@ -66,6 +70,9 @@ func Decide(t *Tables, r Request) Decision {
 	if (d.Value == "" || d.Value == Refuse) && t.SNI.Passthrough(Host(r.Host)) != "" {
 		d.Value = Misdirected
 	}
+	if mark := t.clientMark(d.Value); mark != "" && (t.SNI.value(name) != mark || name != Host(r.Host)) {
+		d.Value = Misdirected
+	}
 	for _, filter := range []string{name, Wildcard(name), Any} {
 		if id, ok := t.Certificates[filter]; ok && (name != "" || filter == Any) {
 			d.Filter, d.Certificate = filter, id
@@ -75,10 +82,17 @@ func Decide(t *Tables, r Request) Decision {
 	return d
 }
 
+func (t *Tables) clientMark(value string) string {
+	if t.ClientMark == nil || value == "" || value[0] == '!' {
+		return ""
+	}
+	return t.ClientMark(value)
+}
+
 // look decides a path. One that is a rule's only when normalised is not rewritten:
 // a rewrite cuts as many bytes as the rule's path has.
 func (t *Tables) look(in Table, r Request) (value string, respelled bool) {
-	value, respelled = in.Look(t.HTTP, r.Host, r.Path)
+	value, respelled = in.Look(t.HTTP, r.Host, r.Path, &r.Asked)
 	if respelled && t.Rewrites != nil && t.Rewrites(value) {
 		return BadPath, true
 	}

@@ -42,10 +42,14 @@ const (
 	// BadPath answers 400. No table has it: it is the answer to a path that
 	// programs read in different ways, where that matters.
 	BadPath = "!400"
-	// Misdirected answers 421. No table has it: it is the answer over TLS that
+	// Misdirected answers 421. No table has it: it is the answer to a request over a
+	// connection that did not ask for the certificate that its host asks for, and over TLS that
 	// ended at the router to a request for a passthrough host, which may have
 	// become one while the connection lasted.
 	Misdirected = "!421"
+	// TooLong answers 414. No table has it: it is the answer to a path that is longer than
+	// what an expression is compared with that could be for it.
+	TooLong = "!414"
 )
 
 // RedirectStatuses are the statuses that a redirect to https may have.
@@ -94,7 +98,19 @@ type Rule struct {
 	Path  string
 	Exact bool
 	Value string
+	// Conditions are what a request must have besides; nil for most rules. With an
+	// expression in them, the rule is for all paths that begin with the text of Path,
+	// whole segments or not.
+	Conditions *model.Conditions
 }
+
+// RuleOf returns the rule of a claim.
+func RuleOf(c *model.Claim, value string) Rule {
+	return Rule{Path: c.Path, Exact: c.Exact, Value: value, Conditions: c.Conditions}
+}
+
+// open reports whether the rule is for all paths that begin with its text.
+func (r *Rule) open() bool { return r.Conditions != nil && r.Conditions.Path != nil }
 
 // Table maps keys of one host, or of many, to values.
 type Table map[string]string
@@ -117,21 +133,33 @@ func (t Table) Entries() []Entry {
 }
 
 // NewTable returns the keys of one host. Of two rules for the same path, the
-// first wins.
+// first wins; after rules with conditions the next one is for what these leave.
 func NewTable(host string, rules []Rule) Table {
 	t := make(Table, len(rules))
+	add := func(r *Rule) {
+		k := key(host, *r)
+		t.add(k, newList(host, k, r))
+	}
 	// "/foo/" and "/foo" have the same key. The longer one owns it, and the
-	// shorter one gets what is left, by way of the shield.
-	for _, r := range rules {
-		if r.slashed() {
-			t.add(key(host, r), r.Value)
+	// shorter one gets what is left, by way of the shield. Expressions come before both.
+	for i := range rules {
+		if rules[i].open() {
+			add(&rules[i])
 		}
 	}
-	prefixes := make(map[string]string, len(rules)) // the first of each path
-	for _, r := range rules {
-		t.add(key(host, r), r.Value)
-		if _, taken := prefixes[r.Path]; !taken && !r.Exact {
-			prefixes[r.Path] = r.Value
+	for i := range rules {
+		if rules[i].slashed() {
+			add(&rules[i])
+		}
+	}
+	prefixes := make(Table, len(rules)) // the first of each path
+	for i := range rules {
+		r := &rules[i]
+		if !r.open() && !r.slashed() {
+			add(r)
+		}
+		if !r.open() && !r.Exact {
+			prefixes.add(r.Path, newList(host, key(host, *r), r))
 		}
 	}
 	for _, r := range rules {
@@ -140,9 +168,9 @@ func NewTable(host string, rules []Rule) Table {
 			continue
 		}
 		path := strings.TrimSuffix(r.Path, "/")
-		v, named := prefixes[path]
-		if !named {
-			v = t.lookup(host + path)
+		v := t.lookup(host + path)
+		if own, named := prefixes[path]; named {
+			v = own
 		}
 		if v == "" {
 			v = Miss
@@ -154,7 +182,7 @@ func NewTable(host string, rules []Rule) Table {
 
 // slashed reports whether a rule answers below its path, but not at it.
 func (r Rule) slashed() bool {
-	return !r.Exact && !r.root() && strings.HasSuffix(r.Path, "/")
+	return !r.Exact && !r.open() && !r.root() && strings.HasSuffix(r.Path, "/")
 }
 
 // root reports whether a rule answers for every path. Any number of slashes
@@ -164,6 +192,10 @@ func (r Rule) root() bool { return !r.Exact && strings.Trim(r.Path, "/") == "" }
 // Covers reports whether a rule answers for every path of another one.
 func (r Rule) Covers(o Rule) bool {
 	switch {
+	case r.Conditions != nil:
+		return r.Path == o.Path && r.Exact == o.Exact && r.Conditions.Equal(o.Conditions)
+	case o.open() && !r.Exact: // as that of a path that goes on with anything
+		return strings.HasPrefix(o.Path, strings.TrimSuffix(r.Path, "/")+"/") || r.root()
 	case r.root():
 		return true
 	case r.Exact:
@@ -181,20 +213,26 @@ func (r Rule) Covers(o Rule) bool {
 // Passthrough returns the backend that takes the TLS connections for a server
 // name, or "" if TLS ends at the router. The table is that of server names.
 func (t Table) Passthrough(name string) string {
-	v, ok := t[name]
-	if !ok {
-		v = t[Wildcard(name)]
-	}
+	v := t.value(name)
 	if strings.HasPrefix(v, "!") {
 		return ""
 	}
 	return v
 }
 
-func (t Table) add(k, v string) {
-	if _, taken := t[k]; !taken {
-		t[k] = v
+// value returns that of a server name, or of the wildcard above it.
+func (t Table) value(name string) string {
+	if v, ok := t[name]; ok {
+		return v
 	}
+	return t[Wildcard(name)]
+}
+
+func (t Table) add(k, v string) {
+	if first, taken := t[k]; taken {
+		v = then(first, v)
+	}
+	t[k] = v
 }
 
 func key(host string, r Rule) string {
@@ -203,6 +241,8 @@ func key(host string, r Rule) string {
 		return host + r.Path + end
 	case r.root():
 		return host + "/"
+	case r.open():
+		return host + r.Path
 	case strings.HasSuffix(r.Path, "/"):
 		return host + r.Path
 	}
@@ -238,20 +278,17 @@ func Wildcard(host string) string {
 
 // Request decides one request: the backend, or one of the values above, or ""
 // if nothing matches. Host is as the client sent it, path is the raw path
-// without query.
-func (t Table) Request(host, path string) string { return t.RequestAmong(t, host, path) }
-
-// RequestAmong is Request where the hosts of all routes are in another table,
-// that of the HTTP listener.
-func (t Table) RequestAmong(hosts Table, host, path string) string {
-	v, _ := t.Look(hosts, host, path)
+// without query. It meets no conditions on headers and parameters.
+func (t Table) Request(host, path string) string {
+	v, _ := t.Look(t, host, path, nil)
 	return v
 }
 
-// Look is RequestAmong, and reports whether another value would stand there if
-// paths were not normalised.
-func (t Table) Look(hosts Table, host, path string) (value string, respelled bool) {
-	raw, level := t.raw(hosts, host, path)
+// Look is Request where the hosts of all routes are in another table, that of the HTTP
+// listener. It reports whether another value would stand there if paths were not
+// normalised.
+func (t Table) Look(hosts Table, host, path string, a *Asked) (value string, respelled bool) {
+	raw, level := t.raw(hosts, host, path, a)
 	if _, guarded := t[level+normalRoot]; !guarded || raw == "" || raw[0] == '!' {
 		return raw, false
 	}
@@ -259,13 +296,14 @@ func (t Table) Look(hosts Table, host, path string) (value string, respelled boo
 	if !ok {
 		return BadPath, true
 	}
+	decoded, _ := Normal(path)
 	h := Host(host)
 	levels := []string{h, Wildcard(h)}
 	if level == Any {
 		levels = []string{Any}
 	}
 	for _, l := range levels {
-		if v := t.lookup(l + text); v != "" && v != Miss {
+		if v := t.choose(l+text, decoded, a); v != "" && v != Miss {
 			return v, v != raw
 		}
 	}
@@ -273,11 +311,11 @@ func (t Table) Look(hosts Table, host, path string) (value string, respelled boo
 }
 
 // raw looks a path up as it is written, and returns the host whose key answers.
-func (t Table) raw(hosts Table, host, path string) (value, level string) {
+func (t Table) raw(hosts Table, host, path string, a *Asked) (value, level string) {
 	h := Host(host)
 	known := false
 	for _, candidate := range []string{h, Wildcard(h)} {
-		if v := t.lookup(candidate + path + end); v != "" && v != Miss {
+		if v := t.choose(candidate+path+end, path, a); v != "" && v != Miss {
 			return v, candidate
 		}
 		known = known || hosts.lookup(candidate+path+end) != ""
@@ -285,7 +323,7 @@ func (t Table) raw(hosts Table, host, path string) (value, level string) {
 	if known {
 		return "", ""
 	}
-	return t.lookup(Any + path + end), Any
+	return t.choose(Any+path+end, path, a), Any
 }
 
 // Mark makes a host known, so that rules for any host leave it alone, whatever

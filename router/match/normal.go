@@ -86,6 +86,10 @@ func (t Table) Guard(host string, rules []Rule) {
 	var normal []Rule
 	for _, r := range rules {
 		path, ok := Normal(r.Path)
+		if !ok && r.open() {
+			// "/." is read in different ways, and "/.x", which begins so, is not.
+			path, ok = Normal(r.Path[:strings.LastIndexByte(r.Path, '/')+1])
+		}
 		switch {
 		case r.root():
 			normal = append(normal, r)
@@ -100,7 +104,12 @@ func (t Table) Guard(host string, rules []Rule) {
 		if exact {
 			key += "#"
 		}
-		t[key] = v
+		t[key] = moved(v, func(n int) int {
+			if n == len(k) {
+				return len(key)
+			}
+			return len(host) + len(encode(k[len(host):n]))
+		})
 	}
 	t.add(host+normalRoot, Miss)
 }

@@ -22,11 +22,26 @@ type Client struct {
 	Address netip.Addr
 	// Path is the raw path, Query what follows it with its "?", or empty.
 	Path, Query string
+	// Shows says whether the client shows a certificate.
+	Shows Shows
 	// Body is what the request says about the length of its body.
 	Body BodyLength
 	// HeaderBytes is the length of all headers, or 0 if it is not known.
 	HeaderBytes int
+	// Value returns what the request has of a name; nil if that is not known.
+	Value func(model.CanarySource, string) (string, bool)
 }
+
+// Shows says whether the client shows a certificate that the router lets in. By plain
+// HTTP, none does.
+type Shows uint8
+
+// Where it is not known, what goes by certificates is not judged.
+const (
+	ShowsUnknown Shows = iota
+	ShowsNone
+	ShowsCertificate
+)
 
 // BodyLength is what a request says about its body. The zero value is no body.
 type BodyLength struct {
@@ -50,12 +65,19 @@ const StatusForbidden = 403
 // Judge decides a request as the rules of a policy do (render.policyRules), in their
 // order. It reports false if the request goes on to a pod.
 func Judge(p *model.Policy, c *Client) (Answer, bool) {
-	for _, part := range []func(*model.Policy, *Client) (Answer, bool){maintenance, lists, redirects, preflight, sizes, longPath} {
+	for _, part := range []func(*model.Policy, *Client) (Answer, bool){clientCertificate, maintenance, lists, redirects, preflight, sizes, longPath, fault} {
 		if a, answered := part(p, c); answered {
 			return a, true
 		}
 	}
 	return Answer{}, false
+}
+
+func clientCertificate(p *model.Policy, c *Client) (Answer, bool) {
+	if p.Certificate == nil || !p.Certificate.Demanded() || c.Shows != ShowsNone {
+		return Answer{}, false
+	}
+	return Answer{Status: StatusForbidden, Why: "the route needs a client certificate"}, true
 }
 
 func maintenance(p *model.Policy, c *Client) (Answer, bool) {

@@ -186,6 +186,8 @@ type Backend struct {
 	Asks *Policy
 	// CA verifies the servers of a re-encrypt backend, or is nil.
 	CA *CA
+	// Health is how the router asks the servers that are probed; nil for none.
+	Health *Health
 	// Servers are sorted by ID.
 	Servers []Server
 }
@@ -194,7 +196,8 @@ type Backend struct {
 type Cookie struct {
 	// Name is the name that clients see, or empty without stickiness.
 	Name string
-	// Attributes follow the cookie's value, such as "; Secure".
+	// Attributes follow "; path=/": what is left of the path, and attributes such as
+	// "; Secure".
 	Attributes string
 }
 
@@ -248,6 +251,8 @@ type Server struct {
 	Weight int
 	// MaxConn limits concurrent connections; 0 means no limit.
 	MaxConn int
+	// Probed servers are asked as the backend's Health says.
+	Probed bool
 	// Options cannot change while the server lives.
 	Options ServerOptions
 }
@@ -259,6 +264,9 @@ type ServerOptions struct {
 	// CheckInterval is HAProxy's time text between health checks, or empty
 	// for a server that is not checked.
 	CheckInterval string
+	// SlowStart is HAProxy's time text for which a server that is new, or healthy again, gets
+	// less than its share of requests, or empty.
+	SlowStart string
 	// H2C speaks HTTP/2 without TLS to the server.
 	H2C bool
 	// HashByAddress has hashes lead to the server by its address, so that all replicas
@@ -271,8 +279,35 @@ type ServerOptions struct {
 	// Empty with TLS means that any certificate will do.
 	CAID string
 	// VerifyHost is the name that the certificate must have, or empty. It is
-	// also sent as SNI.
+	// also sent as SNI, unless More has one.
 	VerifyHost string
+	// More is nil for most servers, and never changed.
+	More *MoreOptions
+}
+
+// MoreOptions are options that few servers have.
+type MoreOptions struct {
+	// ClientCert is the ID of the certificate that is shown to the server, or empty.
+	ClientCert string
+	// SNI is the name that is sent to a server whose certificate is not verified; with
+	// others HAProxy verifies the name that it sends.
+	SNI string
+	// ProxyProtocol is the version of the PROXY header that connections begin with, or 0.
+	ProxyProtocol uint8
+	// OnlyHTTP2 speaks nothing but HTTP/2 in TLS.
+	OnlyHTTP2 bool
+}
+
+// Rare returns More, or the zero value.
+func (o *ServerOptions) Rare() MoreOptions {
+	if o.More == nil {
+		return MoreOptions{}
+	}
+	return *o.More
+}
+
+func (m *MoreOptions) parts() []string {
+	return []string{"more", m.ClientCert, m.SNI, strconv.Itoa(int(m.ProxyProtocol)), strconv.FormatBool(m.OnlyHTTP2)}
 }
 
 // Name returns HAProxy's name of the server: its ID, and for servers with
@@ -280,12 +315,18 @@ type ServerOptions struct {
 // new server, and a name that is present means options that are right.
 func (s *Server) Name() string {
 	o := s.Options
-	if !o.TLS && !o.H2C && o.CheckInterval == "" && !o.HashByAddress {
+	if !o.TLS && !o.H2C && o.CheckInterval == "" && o.SlowStart == "" && !o.HashByAddress && o.More == nil {
 		return s.ID
 	}
 	parts := []string{o.CheckInterval, strconv.FormatBool(o.H2C), strconv.FormatBool(o.TLS), strconv.FormatBool(o.HTTP2), o.CAID, o.VerifyHost}
 	if o.HashByAddress {
 		parts = append(parts, "hash")
+	}
+	if o.SlowStart != "" {
+		parts = append(parts, "slow", o.SlowStart)
+	}
+	if o.More != nil {
+		parts = append(parts, o.More.parts()...)
 	}
 	return s.ID + ":" + shortHash(parts...)
 }

@@ -112,6 +112,10 @@ func BranchRule(rule, service string) string {
 // BranchID is what a cookie says of a Service.
 func BranchID(service string) string { return shortHash(service) }
 
+func (r *CanaryRule) record() string {
+	return string(r.Source) + string(r.Compare) + strconv.Itoa(r.To) + ":" + hex.EncodeToString([]byte(r.Name)) + ":" + hex.EncodeToString([]byte(r.Value))
+}
+
 // canary writes the field of a record that templates/canary.lua reads:
 //
 //	BACKEND*WEIGHT*ID+…;TOTAL;COOKIE:SECURE:MAXAGE;RULE+…
@@ -128,7 +132,7 @@ func canary(p *Policy) string {
 		branches[i] = b.Backend + "*" + strconv.Itoa(b.Weight) + "*" + b.ID
 	}
 	for i, r := range c.Rules {
-		rules[i] = string(r.Source) + string(r.Compare) + strconv.Itoa(r.To) + ":" + hex.EncodeToString([]byte(r.Name)) + ":" + hex.EncodeToString([]byte(r.Value))
+		rules[i] = r.record()
 	}
 	cookie := ""
 	if k := c.Cookie; k != nil {

@@ -1,8 +1,11 @@
 package model
 
+import "slices"
+
 // Match says which requests of its host a claim is for.
 type Match struct {
-	// Path is as the object has it; "" and "/" both mean every path.
+	// Path is as the object has it; "" and "/" both mean every path. Where an expression
+	// says which paths, it is the text that these begin with.
 	Path string
 	// Exact claims match Path and nothing below it.
 	Exact bool
@@ -18,18 +21,43 @@ type Match struct {
 type Conditions struct {
 	// Method is empty for any.
 	Method string
-	// Headers and Queries are conditions on single values, Queries on the parameters
-	// of the URL.
+	// Headers and Queries are values that single headers and parameters of the URL
+	// must have.
 	Headers, Queries []Condition
-	// PathExpression is a regular expression (RE2) for the path, or empty.
-	PathExpression string
+	// Path is an expression that the path must match, or nil. The Path of the claim is
+	// then the text that all of these paths begin with.
+	Path *PathExpression
 }
 
-// Condition compares the value of one header or parameter.
-type Condition struct {
-	Name, Value string
-	// Expression says that Value is a regular expression (RE2).
-	Expression bool
+// Condition is the value that one header or parameter must have.
+type Condition struct{ Name, Value string }
+
+// PathExpression is a regular expression that is compared with paths.
+type PathExpression struct {
+	// Written is the expression as the object has it, Pattern as it is applied
+	// (regex.Pattern.Text).
+	Written, Pattern string
+	// Longest is the longest path that it is compared with, in bytes.
+	Longest int
+	// Certain expressions take about as many steps as a path has bytes.
+	Certain bool
+}
+
+// Expression returns the expression of the claim's paths, or nil.
+func (m *Match) Expression() *PathExpression {
+	if m.Conditions == nil {
+		return nil
+	}
+	return m.Conditions.Path
+}
+
+// Equal reports whether two claims have the same conditions.
+func (c *Conditions) Equal(o *Conditions) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	same := c.Method == o.Method && slices.Equal(c.Headers, o.Headers) && slices.Equal(c.Queries, o.Queries)
+	return same && (c.Path == o.Path || c.Path != nil && o.Path != nil && *c.Path == *o.Path)
 }
 
 // Target is a further backend of a claim. The Canary of the claim's policy says which

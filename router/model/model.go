@@ -137,17 +137,20 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && p.Agent == nil && p.APIKeys == nil:
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && len(p.Shared) == 0 && p.Agent == nil && p.APIKeys == nil && p.Certificate == nil:
 		return ""
 	}
-	asked, keys := "", APIKeys{}
+	asked, keys, certificate := "", APIKeys{}, ""
+	if c := p.Certificate; c != nil {
+		certificate = fmt.Sprint(c.Mark(), c.Required, c.Subjects)
+	}
 	if p.APIKeys != nil {
 		keys = *p.APIKeys
 	}
 	if p.Agent != nil {
 		asked = p.Agent.Content
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), asked, keys)
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), sharedTexts(p), asked, keys, certificate)
 }
 
 func exemptions(p *Policy) (lists [][]string) {
@@ -155,6 +158,14 @@ func exemptions(p *Policy) (lists [][]string) {
 		lists = append(lists, sorted(p.Rates[i].Exempt))
 	}
 	return lists
+}
+
+func sharedTexts(p *Policy) (texts []string) {
+	for i := range p.Shared {
+		r := &p.Shared[i]
+		texts = append(texts, fmt.Sprint(r.String(), sorted(r.Exempt)))
+	}
+	return texts
 }
 
 func sorted(list []netip.Prefix) []string {

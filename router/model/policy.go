@@ -31,6 +31,10 @@ type Policy struct {
 	// hold.
 	Rates       []RateLimit
 	Concurrents []ConcurrentLimit
+	// Shared are rates that all replicas count together, and Counted is what the policy
+	// agent, which does that, has to know; nil with Shared only where it is not asked for.
+	Shared  []RateLimit
+	Counted *Agent
 	// Rewrite replaces the beginning of the path; nil leaves it alone.
 	Rewrite *Rewrite
 	// PodHost is the Host header that pods get; empty for the client's.
@@ -46,6 +50,8 @@ type Policy struct {
 	Redirects []Redirect
 	// Maintenance is nil where the pods serve.
 	Maintenance *Maintenance
+	// Pages are nil where clients get error answers as they are.
+	Pages *Pages
 	// Unlogged is the percentage of requests that are not written to the access log.
 	Unlogged int
 	// RequestID gives pods a header X-Request-ID.
@@ -56,14 +62,27 @@ type Policy struct {
 	RetryAll bool
 	// Hash is what the balance KeyHash goes by, and nil with others.
 	Hash *HashKey
+	// Fault is nil where requests are let on as they are.
+	Fault *Fault
+	// Bandwidth bounds how fast bodies are.
+	Bandwidth Bandwidth
+	// Mirror is nil where nothing is copied.
+	Mirror *Mirror
 	// Canary is nil where all requests go to the claim's own backend.
 	Canary *Canary
 	// Agent is nil where the policy agent is not asked.
 	Agent *Agent
 	// APIKeys is nil where no key is asked for.
 	APIKeys *APIKeys
+	// Certificate is nil where clients need not show one.
+	Certificate *ClientCertificate
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
+	// Cookies and Location are nil where those of pods reach clients as they are.
+	Cookies  *CookieChanges
+	Location *LocationChange
+	// ClientCertificate is shown to pods, or nil. Servers name it.
+	ClientCertificate *Certificate
 }
 
 // Timeouts bound how long the router waits; zero means its default.
@@ -168,6 +187,13 @@ const (
 	FieldCanary
 	FieldHash
 	FieldPattern
+	// FieldClientCA is the mark of the authorities of clients.
+	FieldClientCA
+	FieldFault
+	FieldMirror
+	FieldBandwidth
+	// FieldCounted is the ID of the limits that the agent counts.
+	FieldCounted
 	endOfFields
 )
 
@@ -201,14 +227,26 @@ var fields = [endOfFields]func(*Policy) string{
 		}
 		return p.APIKeys.record()
 	},
-	FieldCanary: canary,
-	FieldHash:   hashKey,
+	FieldCanary:    canary,
+	FieldHash:      hashKey,
+	FieldClientCA:  clientMarkOf,
+	FieldFault:     fault,
+	FieldMirror:    mirror,
+	FieldBandwidth: bandwidth,
+	FieldCounted:   counting,
 	FieldPattern: func(p *Policy) string {
 		if !p.patterned() {
 			return ""
 		}
 		return p.Rewrite.Regex.record()
 	},
+}
+
+func certificateFlags(c *ClientCertificate) string {
+	if c == nil {
+		return ""
+	}
+	return FlagCertified + flag(c.Demanded(), FlagCertificateDemanded) + flag(len(c.Subjects) > 0, FlagSubjects)
 }
 
 func retryAfter(p *Policy) string {
@@ -284,6 +322,17 @@ const (
 	FlagHash            = "j"
 	FlagRetryAll        = "A"
 	FlagPattern         = "P"
+	FlagPages           = "E"
+	FlagFault           = "F"
+	FlagMirror          = "M"
+	FlagBandwidth       = "B"
+	// FlagShared has the agent count the request.
+	FlagShared = "G"
+	// FlagCertified has the handshake looked at; with FlagCertificateDemanded requests
+	// without a certificate are refused, with FlagSubjects those of other subjects.
+	FlagCertified           = "C"
+	FlagCertificateDemanded = "R"
+	FlagSubjects            = "N"
 )
 
 // separator ends each field of a record.
@@ -305,7 +354,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(len(p.ResponseHeaders) > 0, FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + certificateFlags(p.Certificate)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false
@@ -330,40 +379,4 @@ func RecordField(record string, f Field) string {
 	}
 	value, _, _ := strings.Cut(record, separator)
 	return value
-}
-
-func milliseconds(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
-}
-
-func number[T int | int64](n T) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(n), 10)
-}
-
-func flag(set bool, text string) string {
-	if set {
-		return text
-	}
-	return ""
-}
-
-// forwardedMode is the first letter of every record that asks for more than a
-// cookie.
-func forwardedMode(f Forwarded) string {
-	switch f {
-	case ForwardedReplace:
-		return ModeReplace
-	case ForwardedIfNone:
-		return ModeIfNone
-	case ForwardedNever:
-		return ModeNever
-	case ForwardedAppend:
-	}
-	return ModeAppend
 }

@@ -110,6 +110,8 @@ type RateLimit struct {
 	Headers RateHeaders
 	// DryRun refuses nothing.
 	DryRun bool
+	// Shared limits are counted by all replicas together.
+	Shared bool
 }
 
 // What one route may have, because each limit has rules of its own in HAProxy.
@@ -123,6 +125,9 @@ func (r *RateLimit) String() string {
 	text := fmt.Sprintf("%d/%s burst %d %s", r.Requests, perText(r.Per), r.Burst, r.Key)
 	if r.DryRun {
 		text += " (dry run)"
+	}
+	if r.Shared {
+		text += " (over all replicas)"
 	}
 	return text
 }
@@ -158,6 +163,10 @@ const (
 	// clockSlack is how far the clocks of two threads may differ, and the clock be set
 	// back, without that a time ahead counts as one long ago.
 	clockSlack = 5 * time.Second
+	// takenTooMuch is how many requests may be counted above a burst for a moment: one for
+	// each thread of HAProxy, of which it has up to 64. They were not in time for it and
+	// go back, but a request that looks meanwhile must not take the key for one of long ago.
+	takenTooMuch = 64
 )
 
 // parts is how many parts of the limit's clock are between two requests. The clock
@@ -222,7 +231,7 @@ func (r *RateLimit) record() string {
 	burst := int64(r.Burst)
 	window := ceil(burst*int64(r.Per/time.Millisecond), int64(r.Requests)*1000)
 	fields := []string{
-		strconv.FormatInt(unit, 10), strconv.FormatInt(n, 10), strconv.FormatInt((burst-1)*n, 10), strconv.FormatInt(burst*n, 10), strconv.FormatInt(burst*n+slack, 10),
+		strconv.FormatInt(unit, 10), strconv.FormatInt(n, 10), strconv.FormatInt((burst-1)*n, 10), strconv.FormatInt(burst*n, 10), strconv.FormatInt((burst+takenTooMuch)*n+slack, 10),
 		strconv.FormatInt(RateWeight/n, 10), strconv.Itoa(r.Status), form, r.Name, strconv.Itoa(r.Burst), strconv.FormatInt(window, 10), r.Key.record(),
 	}
 	text := strings.Join(fields, rateSeparator)
@@ -281,6 +290,14 @@ func rates(p *Policy) string {
 		records[i] = p.Rates[i].record()
 	}
 	return joinLimits(records)
+}
+
+// counting is the ID of the limits that the agent counts.
+func counting(p *Policy) string {
+	if p.Counted == nil {
+		return ""
+	}
+	return p.Counted.ID
 }
 
 func concurrents(p *Policy) string {

@@ -79,7 +79,7 @@ func (p *Pipeline) AgentDecides(ids map[string]struct{}) {
 
 func asksAgent(claims []*model.Claim) bool {
 	for _, c := range claims {
-		if c.Backend.Policy().Agent != nil {
+		if len(c.Backend.Policy().AgentParts()) > 0 {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (p *Pipeline) undecided(r *tracked) bool {
 		return false
 	}
 	for _, c := range r.served {
-		if a := c.Backend.Policy().Agent; a != nil {
+		for _, a := range c.Backend.Policy().AgentParts() {
 			if _, decides := p.agent.decided[a.ID]; !decides {
 				return true
 			}

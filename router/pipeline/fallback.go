@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -296,7 +295,7 @@ func (p *Pipeline) Owners() plan.Owners {
 	owners := plan.Owners{}
 	for key, r := range p.objects {
 		for _, c := range r.served {
-			for name := range p.names(c) {
+			for _, name := range p.names(c) {
 				owners[name] = key
 			}
 		}
@@ -305,27 +304,28 @@ func (p *Pipeline) Owners() plan.Owners {
 }
 
 // names returns the names that a claim brings to the wanted state.
-func (p *Pipeline) names(c *model.Claim) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for b := range c.Backends() {
-			if !yield(b.Name()) {
-				return
-			}
-		}
-		if c.Certificate != nil && (!yield(c.Certificate.ID) || !yield(plan.WithHTTP2(c.Certificate.ID))) {
-			return
-		}
-		if ca := c.Backend.CA; ca != nil && ca != p.settings.DestinationCA {
-			yield(ca.ID)
-		}
+func (p *Pipeline) names(c *model.Claim) []string {
+	var names []string
+	for b := range c.Backends() {
+		names = append(names, b.Name())
 	}
+	if c.Certificate != nil {
+		names = append(names, c.Certificate.ID, plan.WithHTTP2(c.Certificate.ID))
+	}
+	if own := c.Backend.Policy().ClientCertificate; own != nil {
+		names = append(names, own.ID)
+	}
+	if ca := c.Backend.CA; ca != nil && ca != p.settings.DestinationCA {
+		names = append(names, ca.ID)
+	}
+	return slices.AppendSeq(names, p.clientNames(c))
 }
 
 // Without returns the wanted state less what some claims bring to it.
 func (p *Pipeline) Without(claims []*model.Claim) *plan.State {
 	names := map[string]struct{}{}
 	for _, c := range claims {
-		for name := range p.names(c) {
+		for _, name := range p.names(c) {
 			names[name] = struct{}{}
 		}
 	}

@@ -32,9 +32,10 @@ type tenant struct {
 func (t tenant) All() []model.Object {
 	return []model.Object{{Kind: route.Kind, Namespace: "ns", Name: "r"}}
 }
-func (t tenant) Object(model.Object) door.Version            { return t.route }
-func (t tenant) Service(model.Object) *backend.Service       { return &backend.Service{} }
-func (t tenant) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (t tenant) Object(model.Object) door.Version                  { return t.route }
+func (t tenant) Service(model.Object) *backend.Service             { return &backend.Service{} }
+func (t tenant) Secret(model.Object) (*corev1.Secret, error)       { return nil, nil }
+func (t tenant) ConfigMap(model.Object) (*policy.ConfigMap, error) { return nil, nil }
 func (t tenant) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
@@ -137,4 +138,5 @@ func checkFiles(t *testing.T, st *plan.State) {
 
 func (tenant) Policies(string) *policy.Set { return nil }
 
-func (tenant) AllPolicies() []model.Object { return nil }
+func (tenant) AllPolicies() []model.Object        { return nil }
+func (tenant) Namespace(string) *policy.Namespace { return nil }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -93,10 +94,7 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 		for _, k := range to {
 			e, v := plan.Entry{Map: m, Key: k.Key}, k.Value
 			scope.Entries[e] = struct{}{}
-			if target, ok := targets[v]; ok {
-				v = target
-			}
-			p.want.Entries[e] = v
+			p.want.Entries[e] = match.MapValue(v, func(name string) string { return cmp.Or(targets[name], name) })
 		}
 	}
 	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
@@ -108,6 +106,7 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	p.use(old.Table.Certificate, host, false, scope)
 	p.use(h.Table.Certificate, host, true, scope)
 	p.line(host, h.Table.Certificate, scope)
+	p.replaceClients(host, old.Table.Clients, h.Table, scope)
 }
 
 // use notes which hosts share a chain. While only one host has it, the host may
@@ -135,6 +134,7 @@ func (p *Pipeline) use(c *model.Certificate, host string, used bool, scope *plan
 		for other := range hosts {
 			if h := p.hosts[other]; other != host && h != nil {
 				p.line(other, h.Table.Certificate, scope)
+				p.clientLine(other, h.Table, scope)
 			}
 		}
 	}
@@ -175,4 +175,40 @@ func (p *Pipeline) useCA(ca *model.CA, n int, scope *plan.Scope) {
 		delete(p.want.CAs, ca.ID)
 	}
 	scope.CAs[ca.ID] = struct{}{}
+}
+
+// showPods notes a certificate that pods are shown, which may be nil. It is one object's
+// alone, and has no line in the list of those for clients.
+func (p *Pipeline) showPods(c *model.Certificate, used bool, scope *plan.Scope) {
+	if c == nil {
+		return
+	}
+	scope.Certs[c.ID] = struct{}{}
+	if used {
+		p.want.Certs[c.ID] = c.PEM
+	} else {
+		delete(p.want.Certs, c.ID)
+	}
+}
+
+// usePages counts the backends that show the pages of a claim.
+func (p *Pipeline) usePages(pages *model.Pages, n int, scope *plan.Scope) {
+	for hash, page := range pages.All() {
+		p.pageUses[hash] += n
+		used := p.pageUses[hash] > 0
+		if !used {
+			delete(p.pageUses, hash)
+		}
+		if _, wanted := p.want.Entries[plan.PageEntry(hash)]; used && wanted {
+			continue
+		}
+		for e, v := range plan.PageEntries(page) {
+			scope.Entries[e] = struct{}{}
+			if used {
+				p.want.Entries[e] = v
+			} else {
+				delete(p.want.Entries, e)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -86,4 +87,21 @@ func (d dependents) addTo(set model.Objects) {
 	for o := range d.others {
 		set[o] = struct{}{}
 	}
+}
+
+// Needed returns the Secrets and ConfigMaps that routes name, and whether those may be
+// others than at the last call.
+func (p *Pipeline) Needed() (all model.Objects, changed bool) {
+	if !p.neededChanged {
+		return nil, false
+	}
+	p.neededChanged = false
+	all = p.index.all(door.KindSecret)
+	maps.Copy(all, p.index.all(door.KindConfigMap))
+	return all, true
+}
+
+// Needs reports whether any route names a Secret or ConfigMap.
+func (p *Pipeline) Needs() bool {
+	return len(p.index[door.KindSecret])+len(p.index[door.KindConfigMap]) > 0
 }

@@ -55,8 +55,9 @@ func (c crowd) Object(k model.Object) door.Version {
 	}
 	return nil
 }
-func (c crowd) Service(model.Object) *backend.Service       { return &backend.Service{} }
-func (c crowd) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (c crowd) Service(model.Object) *backend.Service             { return &backend.Service{} }
+func (c crowd) Secret(model.Object) (*corev1.Secret, error)       { return nil, nil }
+func (c crowd) ConfigMap(model.Object) (*policy.ConfigMap, error) { return nil, nil }
 func (c crowd) Slices(service model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
@@ -93,4 +94,5 @@ func TestManyRoutesAtOnce(t *testing.T) {
 
 func (crowd) Policies(string) *policy.Set { return nil }
 
-func (crowd) AllPolicies() []model.Object { return nil }
+func (crowd) AllPolicies() []model.Object        { return nil }
+func (crowd) Namespace(string) *policy.Namespace { return nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// patternShares bounds the routes whose paths are replaced by a pattern, in each
+// patternShares bounds the routes whose paths are chosen or replaced by a pattern, in each
 // namespace and in all: the oldest ones have theirs applied. It is a function of the
 // claims alone, so that every router decides the same.
 //
@@ -55,6 +55,9 @@ func (p *patternShares) set(key model.Object, claims []*model.Claim) {
 }
 
 func asksForPattern(c *model.Claim) bool {
+	if c.Expression() != nil {
+		return true
+	}
 	r := c.Backend.Policy().Rewrite
 	return r != nil && r.Regex != nil
 }
@@ -82,18 +85,20 @@ func (p *patternShares) settle(s door.Settings, all bool) model.Objects {
 	if !within {
 		p.refuse(most, mostInNamespace)
 	}
-	changed := model.Objects{}
-	for key := range p.refused {
-		if _, known := before[key]; !known {
-			changed[key] = struct{}{}
+	return differences(before, p.refused)
+}
+
+// differences are the objects that one of two sets has.
+func differences(a, b model.Objects) model.Objects {
+	out := model.Objects{}
+	for _, sets := range [][2]model.Objects{{a, b}, {b, a}} {
+		for key := range sets[0] {
+			if _, both := sets[1][key]; !both {
+				out[key] = struct{}{}
+			}
 		}
 	}
-	for key := range before {
-		if !p.isRefused(key) {
-			changed[key] = struct{}{}
-		}
-	}
-	return changed
+	return out
 }
 
 func (p *patternShares) refuse(most, mostInNamespace int) {

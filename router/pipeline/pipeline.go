@@ -31,9 +31,8 @@ type Pipeline struct {
 	served int
 	// index leads from an object to those that depend on it.
 	index index
-	// secretsChanged is true if index may have other Secrets than Secrets returned
-	// last.
-	secretsChanged bool
+	// neededChanged is true if index may have other objects than Needed returned last.
+	neededChanged bool
 	// claims are the claims of each host, hosts the decisions on them.
 	claims map[string][]*model.Claim
 	hosts  map[string]*admit.Host
@@ -42,9 +41,12 @@ type Pipeline struct {
 	// chains are the hosts that bring each certificate chain.
 	chains       map[string]map[string]struct{}
 	defaultChain string
+	defaultCert  *model.Certificate
 	// caUses counts the backends that each CA verifies.
 	caUses map[string]int
-	want   *plan.State
+	// pageUses counts the backends that show each page.
+	pageUses map[string]int
+	want     *plan.State
 	// fallenBack are the objects that are not served as they are now, restored
 	// those that a former process left so.
 	fallenBack model.Objects
@@ -53,9 +55,17 @@ type Pipeline struct {
 	checkShares checkShares
 	// patternShares bounds the routes with patterns.
 	patternShares patternShares
-	agent         agentPolicies
+	// pageShares bounds the pages of each namespace.
+	pageShares pageShares
+	agent      agentPolicies
+	probes     probes
+	outliers   outliers
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
+	// policyStates are what became of the groups of policies at the last report.
+	policyStates map[model.Object]map[policy.Group]policy.State
+	// recounted is true if they may be others than PolicyCounts returned last.
+	recounted bool
 	// ingested are results of objects that are about to be taken in.
 	ingested map[model.Object]ingested
 }
@@ -91,8 +101,8 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		doors: make(map[model.Kind]door.Door, len(doors)), src: src, settings: s,
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
-		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), secretsChanged: true,
+		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), pageShares: newPageShares(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -112,19 +122,6 @@ func (p *Pipeline) Bare() *plan.State {
 	return bare
 }
 
-// Secrets returns the Secrets that routes name, and whether that may be others
-// than at the last call.
-func (p *Pipeline) Secrets() (all model.Objects, changed bool) {
-	if !p.secretsChanged {
-		return nil, false
-	}
-	p.secretsChanged = false
-	return p.index.all(door.KindSecret), true
-}
-
-// NamesSecrets reports whether any route names a Secret.
-func (p *Pipeline) NamesSecrets() bool { return len(p.index[door.KindSecret]) > 0 }
-
 // SetSettings changes the router-wide settings. The next Update must be one of
 // everything.
 func (p *Pipeline) SetSettings(s door.Settings) { p.settings = s }
@@ -140,9 +137,10 @@ const anyName = "*"
 func (p *Pipeline) SetDefaultCertificate(c *model.Certificate) *plan.Scope {
 	const id = plan.DefaultCertID
 	p.want.Lines[anyName], p.want.Certs[id] = id, c.PEM
-	p.defaultChain = c.Chain
+	p.defaultChain, p.defaultCert = c.Chain, c
 	scope := plan.NewScope()
 	scope.Certs[id], scope.Lines[anyName] = struct{}{}, struct{}{}
+	p.defaultClientLines(scope)
 	return scope
 }
 
@@ -172,12 +170,16 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 		p.ingest(key, hosts)
 	}
 	p.ingested = nil
-	again := p.checkShares.settle(p.settings, all)
-	maps.Copy(again, p.patternShares.settle(p.settings, all))
-	for key := range again {
-		touched[key] = struct{}{}
-		p.ingest(key, hosts)
+	ingest := func(again model.Objects) {
+		for key := range again {
+			touched[key] = struct{}{}
+			p.ingest(key, hosts)
+		}
 	}
+	ingest(p.patternShares.settle(p.settings, all)) // first: a route that it closes asks for no checks
+	again := p.checkShares.settle(p.settings, all)
+	maps.Copy(again, p.pageShares.settle(p.settings, all))
+	ingest(again)
 	if all {
 		for host := range p.claims {
 			hosts[host] = struct{}{}
@@ -189,6 +191,8 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 	for key := range touched {
 		p.serve(key, scope)
 	}
+	p.settleProbes(all, touched)
+	p.outliers.settle()
 	return scope, touched
 }
 
@@ -277,15 +281,15 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 // depend notes what an object depends on.
 func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 	p.noteOutcome(before, now)
-	if slices.Contains(p.index.replace(key, before.Depends, now.Depends), door.KindSecret) {
-		p.secretsChanged = true
-	}
+	changed := p.index.replace(key, before.Depends, now.Depends)
+	p.neededChanged = p.neededChanged || slices.Contains(changed, door.KindSecret) || slices.Contains(changed, door.KindConfigMap)
 }
 
 // replaceClaims replaces the claims of an object.
 func (p *Pipeline) replaceClaims(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
 	p.checkShares.set(key, now)
 	p.patternShares.set(key, now)
+	p.pageShares.set(key, now)
 	for _, o := range old {
 		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {
 			p.claims[o.Host] = slices.DeleteFunc(p.claims[o.Host], func(other *model.Claim) bool { return other.ID() == o.ID() })
@@ -322,7 +326,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 // about their host and the same values of its keys, because they differ at most
 // in servers and values that belong to no key.
 func sameRight(a, b *model.Claim) bool {
-	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions == b.Conditions && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
+	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
@@ -359,40 +363,19 @@ func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 	}
 }
 
-// winners returns the claims that have not lost: most often all of them, which
-// share the slice then.
+// winners returns the claims that have not lost, barred where their host closes them: most
+// often all as they are, which share the slice then.
 func (p *Pipeline) winners(claims []*model.Claim) []*model.Claim {
 	lost := func(c *model.Claim) bool { _, lost := p.hosts[c.Host].Losers[c.ID()]; return lost }
-	if !slices.ContainsFunc(claims, lost) {
+	barred := func(c *model.Claim) bool { _, barred := p.hosts[c.Host].Closed[c.ID()]; return barred }
+	if !slices.ContainsFunc(claims, func(c *model.Claim) bool { return lost(c) || barred(c) }) {
 		return claims
 	}
-	return slices.DeleteFunc(slices.Clone(claims), lost)
-}
-
-func (p *Pipeline) dropBackend(b *model.Backend, scope *plan.Scope) {
-	name := b.Name()
-	scope.Backends[name] = struct{}{}
-	delete(p.want.Backends, name)
-	p.agent.use(b.Policy().Agent, -1)
-	for e := range plan.PolicyEntries(b) {
-		scope.Entries[e] = struct{}{}
-		delete(p.want.Entries, e)
+	out := slices.DeleteFunc(slices.Clone(claims), lost)
+	for i, c := range out {
+		if barred(c) {
+			out[i] = c.Barred()
+		}
 	}
-	if b.CA != nil {
-		p.useCA(b.CA, -1, scope)
-	}
-}
-
-func (p *Pipeline) addBackend(b *model.Backend, scope *plan.Scope) {
-	name := b.Name()
-	scope.Backends[name] = struct{}{}
-	p.want.Backends[name] = plan.WantBackend(b)
-	p.agent.use(b.Policy().Agent, 1)
-	for e, v := range plan.PolicyEntries(b) {
-		scope.Entries[e] = struct{}{}
-		p.want.Entries[e] = v
-	}
-	if b.CA != nil {
-		p.useCA(b.CA, 1, scope)
-	}
+	return out
 }

@@ -57,7 +57,7 @@ func (p *Pipeline) reaches(changed *policy.Object, o model.Object, r *tracked) b
 		if v == nil {
 			continue
 		}
-		if _, applies := changed.RankFor(r.door.Place(v, p.settings)); applies {
+		if _, applies := changed.RankFor(door.Place(r.door, v, p.src, p.settings)); applies {
 			return true
 		}
 	}
@@ -67,7 +67,7 @@ func (p *Pipeline) reaches(changed *policy.Object, o model.Object, r *tracked) b
 // covers reports whether a former version forbids all that the newest one forbids. As
 // that depends on the policies of both, so does the result.
 func (p *Pipeline) covers(r *tracked, res *door.Result, former, newest door.Version) bool {
-	place := r.door.Place(former, p.settings)
+	place := door.Place(r.door, former, p.src, p.settings)
 	res.Depends = append(res.Depends, policy.Select(place, p.src.Policies(place.Object.Namespace), p.src.Policies("")).Depends...)
 	return r.door.Covers(former, newest, p.src, p.settings)
 }
@@ -121,9 +121,11 @@ func (p *Pipeline) PolicyReports(changed func() model.Objects) []policy.Report {
 	if len(p.unreported) == 0 {
 		return nil
 	}
+	p.recounted = true
 	waiting := changed()
 	tallies := map[model.Object]*policy.Tally{}
 	for key := range p.unreported {
+		delete(p.policyStates, key) // if it is still there, it is reported
 		if set := p.src.Policies(key.Namespace); set.Get(key.Name) != nil {
 			tallies[key] = policy.NewTally(set.Get(key.Name), set, p.settings.RouterName)
 		}
@@ -143,9 +145,34 @@ func (p *Pipeline) PolicyReports(changed func() model.Objects) []policy.Report {
 		if report.Pending {
 			p.unreported[key] = struct{}{}
 		}
+		if len(report.States) > 0 {
+			p.policyStates[key] = report.States
+		}
 		reports = append(reports, report)
 	}
 	return reports
+}
+
+// PolicyCount is how a group of some policies fares.
+type PolicyCount struct {
+	Group policy.Group
+	State policy.State
+}
+
+// PolicyCounts returns how many policies set a group, by what became of it, and whether
+// that may be others than at the last call.
+func (p *Pipeline) PolicyCounts() (counts map[PolicyCount]int, changed bool) {
+	if !p.recounted {
+		return nil, false
+	}
+	p.recounted = false
+	counts = map[PolicyCount]int{}
+	for _, groups := range p.policyStates {
+		for g, s := range groups {
+			counts[PolicyCount{g, s}]++
+		}
+	}
+	return counts, true
 }
 
 // tally adds what became of an object to the policies that are for it.
@@ -163,7 +190,7 @@ func (p *Pipeline) tallyWaiting(o model.Object, tallies map[model.Object]*policy
 	if v == nil || d == nil {
 		return
 	}
-	place := d.Place(v, p.settings)
+	place := door.Place(d, v, p.src, p.settings)
 	for _, t := range tallies {
 		if !t.Waiting() && t.Concerns(place) {
 			t.Wait()
@@ -179,7 +206,9 @@ func (p *Pipeline) missing(key model.Object) (missing []string) {
 		switch {
 		case p.doors[o.Kind] != nil && p.src.Object(o) == nil:
 			missing = append(missing, policy.Title(o)+" does not exist")
-		case p.doors[o.Kind] == nil && !p.anyOf(o):
+		case o.Kind == door.KindService && !p.anyTo(o):
+			missing = append(missing, "no Route here leads to "+policy.Title(o))
+		case o.Kind != door.KindService && p.doors[o.Kind] == nil && !p.anyOf(o):
 			missing = append(missing, policy.Title(o)+" has no Route here")
 		}
 	}
@@ -190,6 +219,15 @@ func (p *Pipeline) missing(key model.Object) (missing []string) {
 // Ingress.
 func (p *Pipeline) anyOf(source model.Object) (found bool) {
 	p.eachObject(source.Namespace, func(_ model.Object, r *tracked) { found = found || r.ingress == source.Name })
+	return found
+}
+
+// anyTo reports whether an object sends requests to a Service.
+func (p *Pipeline) anyTo(service model.Object) (found bool) {
+	p.eachObject(service.Namespace, func(o model.Object, r *tracked) {
+		v := p.src.Object(o)
+		found = found || v != nil && slices.Contains(r.door.Place(v, p.settings).Services, service.Name)
+	})
 	return found
 }
 

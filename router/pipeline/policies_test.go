@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -209,4 +210,39 @@ func TestPolicyReports(t *testing.T) {
 	if !st.Admitted || !slices.ContainsFunc(st.Findings, func(f api.Finding) bool { return f.Reason == api.ReasonPolicyClosed }) {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// TestPolicyCounts: metrics say what became of the groups of policies, as they come, lose
+// and go.
+func TestPolicyCounts(t *testing.T) {
+	t.Parallel()
+	src, p := newPoliced(t, 3)
+	logged := func(spec v1alpha1.RoutePolicySpec) v1alpha1.RoutePolicySpec {
+		spec.Log = &v1alpha1.RequestLog{}
+		return spec
+	}
+	expect := func(when string, want map[pipeline.PolicyCount]int) {
+		t.Helper()
+		p.PolicyReports(func() model.Objects { return nil })
+		if got, changed := p.PolicyCounts(); !changed || !maps.Equal(got, want) {
+			t.Errorf("%s: changed %t, %v, want %v", when, changed, got, want)
+		}
+		if _, again := p.PolicyCounts(); again {
+			t.Errorf("%s: counted again", when)
+		}
+	}
+	one := func(g policy.Group, s policy.State) pipeline.PolicyCount {
+		return pipeline.PolicyCount{Group: g, State: s}
+	}
+	p.Update(src.put("wide", 1, logged(restricted(v1alpha1.RoutePolicySpec{}, "10.0.0.0/8"))))
+	expect("at first", map[pipeline.PolicyCount]int{one(policy.GroupAccess, policy.StateEnforced): 1, one(policy.GroupLog, policy.StateEnforced): 1})
+	p.Update(src.put("narrow", 1, logged(restricted(named("r0"), "nonsense"))))
+	expect("with one that closes", map[pipeline.PolicyCount]int{
+		one(policy.GroupAccess, policy.StateClosed): 2, one(policy.GroupLog, policy.StateOverridden): 1, one(policy.GroupLog, policy.StateEnforced): 1,
+	})
+	for key := range src.policies {
+		delete(src.policies, key)
+		p.Update(door.Changes{Objects: model.Objects{key: {}}})
+	}
+	expect("without any", map[pipeline.PolicyCount]int{})
 }

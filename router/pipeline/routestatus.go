@@ -1,7 +1,10 @@
 package pipeline
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
@@ -24,13 +27,20 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	}
 	var lost []api.Finding
 	for _, c := range res.Claims {
-		if f, loses := p.hosts[c.Host].Losers[c.ID()]; loses {
+		f, found := p.hosts[c.Host].Losers[c.ID()]
+		if !found {
+			f, found = p.hosts[c.Host].Closed[c.ID()]
+		}
+		if found {
 			f.Object = r.door.Ref(key)
 			lost = append(lost, f)
 		}
 	}
 	if lost != nil {
 		st.Findings = append(lost, st.Findings...)
+	}
+	if p.probes.stretched(key.Namespace) && isProbed(r) {
+		st.Findings = append(slices.Clip(st.Findings), p.lessOften(r.door.Ref(key)))
 	}
 	for _, f := range st.Findings {
 		switch {
@@ -43,6 +53,14 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 		}
 	}
 	return st
+}
+
+func (p *Pipeline) lessOften(o api.ObjectRef) api.Finding {
+	return api.Finding{
+		Object: o, Severity: api.SeverityWarning, Reason: api.ReasonTooManyHealthChecks,
+		Message: fmt.Sprintf("the routes of the namespace ask for more than %d health checks a second", p.settings.CheckBudget()/int64(time.Hour/time.Second)),
+		Effect:  "health checks are made less often",
+	}
 }
 
 // closedText begins with what clients get, because the object is admitted all the

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,11 @@ type Capabilities struct {
 	SubtractCounters bool
 	// BackendTimeouts: rules set the timeouts of connections and queues (3.4).
 	BackendTimeouts bool
+	// PlainLogFormat: answers by a log format have line breaks as they are (3.2).
+	PlainLogFormat bool
+	// BoundSessions: a TLS session is resumed only where it began, with the same options
+	// of the list of certificates (seen with 3.2.26 and 3.4.7; 3.0.11 resumes any).
+	BoundSessions bool
 	// MaxPayload is the largest payload of one command, in bytes.
 	MaxPayload int
 }
@@ -49,9 +55,28 @@ func CapabilitiesOf(version string) (Capabilities, error) {
 	if !atLeast(3, 0) {
 		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
 	}
-	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), PlainLogFormat: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
+	patch := patchOf(rest[end:])
+	c.BoundSessions = atLeast(3, 5) || atLeast(3, 4) && patch >= 7 || major == 3 && minor == 2 && patch >= 26
 	if atLeast(3, 4) {
 		c.MaxPayload = largePayload
 	}
 	return c, nil
+}
+
+// patchOf reads ".26-1". A version without it is the newest of its branch, and a
+// development version older than all.
+func patchOf(text string) int {
+	if text == "" {
+		return math.MaxInt
+	}
+	digits := strings.TrimPrefix(text, ".")
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || !strings.HasPrefix(text, ".") {
+		return 0
+	}
+	return n
 }

@@ -57,9 +57,11 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	d.entries(entries, func(e Entry) bool { return e.Map.isPolicy() })
 	d.steps = append(d.steps, d.publish...)
 	d.lines(scope)
+	d.clientLines(scope)
 	d.entries(entries, func(e Entry) bool { return !e.Map.isPolicy() })
 	d.steps = append(d.steps, d.drain...)
 	d.oldEntries(entries)
+	d.oldClientLines(scope)
 	d.oldCertificates(scope)
 	if d.reload != "" {
 		return Plan{Reload: d.reload}
@@ -143,7 +145,7 @@ func (d *differ) servers(backend string, have, want *Backend) {
 		w := want.Servers[name]
 		h, ok := have.Servers[name]
 		if !ok {
-			d.add(ServerAdd{Backend: backend, Name: name, Server: *w})
+			d.newServer(backend, name, w)
 			continue
 		}
 		if h.Address != w.Address {
@@ -177,13 +179,24 @@ func (d *differ) servers(backend string, have, want *Backend) {
 	}
 }
 
-// fitness takes back what another program has set about a server in HAProxy.
+func (d *differ) newServer(backend, name string, want *Server) {
+	d.add(ServerAdd{Backend: backend, Name: name, Server: *want})
+	if want.Down {
+		d.add(ServerDown{Backend: backend, Name: name})
+	}
+}
+
+// fitness says which servers are down, and takes back what another program has set
+// about a server in HAProxy.
 func (d *differ) fitness(backend, name string, have, want *Server) {
 	if have.Unchecked && !want.Unchecked {
 		d.add(ServerCheck{Backend: backend, Name: name})
 	}
-	if have.Down && !want.Down {
+	switch {
+	case have.Down && !want.Down:
 		d.add(ServerUp{Backend: backend, Name: name})
+	case want.Down && !have.Down:
+		d.add(ServerDown{Backend: backend, Name: name})
 	}
 }
 

@@ -144,6 +144,11 @@ ServerDrain {Backend:b Name:s1}
 ServerCheck {Backend:b Name:s1}
 ServerUp {Backend:b Name:s2}
 `},
+		{"the router's probes say that a server is sick, also one that is new", "backend b p s1@198.18.0.1:80*1", "backend b p !s1@198.18.0.1:80*1 !s2@198.18.0.2:80*1", caps34, `
+ServerDown {Backend:b Name:s1}
+ServerAdd {Backend:b Name:s2 Server:{Address:198.18.0.2:80 Weight:1 Down:true}}
+ServerDown {Backend:b Name:s2}
+`},
 		{"somebody replaced a certificate and a CA under their names", "altered cert c\naltered ca a", "cert c\nca a", caps34, `
 CASet {ID:a PEM:PEM}
 CertSet {ID:c PEM:PEM}

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/fairlead/fairlead/router/model"
+import (
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
 
 // Owners say which object each name in HAProxy belongs to: those of backends,
 // certificates and CAs. What a router shares out among all of them, such as its
@@ -13,13 +16,24 @@ type Owners map[string]model.Object
 func (o Owners) Of(live *State, s Step) (model.Object, bool) {
 	name := nameIn(s)
 	if del, goes := s.(EntryDel); goes && !del.Map.isPolicy() {
-		name = TargetBackend(live.Entries[del.Entry])
-		if _, known := o[name]; !known {
-			name = TargetBackend(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
+		if owner, known := o.ofValue(live.Entries[del.Entry]); known {
+			return owner, true
 		}
+		return o.ofValue(live.Entries[Entry{Map: MapHTTPS, Key: del.Key}])
 	}
 	owner, known := o[name]
 	return owner, known
+}
+
+// ofValue returns the object that a routing key is of; of a list, that of its first entry
+// which has one.
+func (o Owners) ofValue(value string) (owner model.Object, known bool) {
+	for _, name := range TargetBackends(value) {
+		if owner, known = o[name]; known {
+			return owner, true
+		}
+	}
+	return model.Object{}, false
 }
 
 // nameIn returns the name that a step is about, or "".
@@ -35,6 +49,8 @@ func nameIn(s Step) string {
 		return s.ID
 	case LineSet:
 		return s.CertID
+	case ClientLineSet:
+		return s.Line.CertID
 	case BackendAdd:
 		return s.Name
 	case BackendPublish:
@@ -55,6 +71,8 @@ func nameIn(s Step) string {
 		return s.Backend
 	case ServerUp:
 		return s.Backend
+	case ServerDown:
+		return s.Backend
 	case EntryAdd:
 		return nameOf(s.Entry, s.Value)
 	case EntrySet:
@@ -66,6 +84,8 @@ func nameIn(s Step) string {
 func nameInRemoval(s Step) string {
 	switch s := s.(type) {
 	case LineDel:
+		return s.CertID
+	case ClientLineDel:
 		return s.CertID
 	case CertDel:
 		return s.ID
@@ -90,7 +110,7 @@ func nameOf(e Entry, value string) string {
 	if e.Map.isPolicy() {
 		return e.policyBackend()
 	}
-	return TargetBackend(value)
+	return TargetBackends(value)[0]
 }
 
 // Without returns the state less what has one of some names: backends, the keys
@@ -107,13 +127,18 @@ func (s *State) Without(names map[string]struct{}) *State {
 		}
 	}
 	for e, v := range s.Entries {
-		if kept(nameOf(e, v)) {
+		if v, stays := entryWithout(e, v, kept); stays {
 			out.Entries[e] = v
 		}
 	}
 	for filter, id := range s.Lines {
 		if kept(id) {
 			out.Lines[filter] = id
+		}
+	}
+	for filter, l := range s.ClientLines {
+		if kept(l.CertID) && kept(l.CA) {
+			out.ClientLines[filter] = l
 		}
 	}
 	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {
@@ -124,4 +149,13 @@ func (s *State) Without(names map[string]struct{}) *State {
 		}
 	}
 	return out
+}
+
+// entryWithout returns the value of an entry for the backends that stay, if it has one.
+func entryWithout(e Entry, value string, kept func(backend string) bool) (string, bool) {
+	if e.Map.isPolicy() {
+		return value, kept(e.policyBackend())
+	}
+	value = match.WithoutValues(value, func(v string) bool { return !kept(TargetBackend(v)) })
+	return value, value != ""
 }

@@ -14,7 +14,7 @@ import (
 // requests to them.
 func (m Map) isPolicy() bool {
 	switch m {
-	case MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
+	case MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPages, MapPageTexts:
 		return true
 	case MapHTTP, MapHTTPS, MapSNI:
 	}
@@ -51,6 +51,16 @@ func guardedRecord(record string) string {
 	return record[:1] + model.FlagGuarded + record[1:]
 }
 
+// TargetBackends returns the names of all backends that a routing key may lead to, and
+// words that stand in the place of one.
+func TargetBackends(value string) []string {
+	names := match.Values(value)
+	for i := range names {
+		names[i] = TargetBackend(names[i])
+	}
+	return names
+}
+
 // TargetBackend returns the name of the backend that a routing key leads to, or
 // the word that stands in its place ("!302").
 func TargetBackend(value string) string {
@@ -79,6 +89,39 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	if record := b.Record(); b.Profile.TCP && record != "" {
 		entries[Entry{MapPolicy, name}] = record
 	}
+	addressEntries(entries, name, p)
+	if k := p.APIKeys; k != nil {
+		for hash, consumer := range k.Consumers {
+			entries[Entry{MapKeys, name + "/" + hash}] = consumerEntry(k, consumer)
+		}
+	}
+	if p.Certificate != nil {
+		for _, subject := range p.Certificate.Subjects {
+			entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
+		}
+	}
+	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
+		entries[Entry{MapRedirects, key}] = value
+	}
+	if p.CORS != nil {
+		for _, origin := range p.CORS.Origins {
+			entries[Entry{MapCORS, name + "/" + origin}] = p.CORS.OriginRecord(origin)
+		}
+	}
+	for key, use := range p.Pages.Keys() {
+		entries[Entry{MapPages, name + "/" + key}] = use.Word()
+	}
+	if len(p.RequestHeaders) > 0 {
+		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))
+	}
+	if p.ChangesAnswers() {
+		entries[Entry{MapResponseHeaders, name}] = encodeAnswer(p)
+	}
+	return entries
+}
+
+// addressEntries adds the lists of addresses.
+func addressEntries(entries map[Entry]string, name string, p *model.Policy) {
 	lists := map[Map][]netip.Prefix{MapAllow: p.Allow, MapDeny: p.Deny}
 	if p.Maintenance != nil {
 		lists[MapExempt] = p.Maintenance.Exempt
@@ -93,26 +136,15 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	for key, digits := range exemptKeys(p.Rates) {
 		entries[Entry{MapExempt, name + "/l/" + key}] = digits
 	}
-	if k := p.APIKeys; k != nil {
-		for hash, consumer := range k.Consumers {
-			entries[Entry{MapKeys, name + "/" + hash}] = consumerEntry(k, consumer)
-		}
-	}
-	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
-		entries[Entry{MapRedirects, key}] = value
-	}
-	if p.CORS != nil {
-		for _, origin := range p.CORS.Origins {
-			entries[Entry{MapCORS, name + "/" + origin}] = p.CORS.OriginRecord(origin)
-		}
-	}
-	if len(p.RequestHeaders) > 0 {
-		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))
-	}
-	if len(p.ResponseHeaders) > 0 {
-		entries[Entry{MapResponseHeaders, name}] = encodeHeaders(p.ResponseHeaders)
-	}
-	return entries
+}
+
+// PageEntry is one of the entries of a page.
+func PageEntry(hash string) Entry { return Entry{MapPageTexts, hash + "/1"} }
+
+// PageEntries returns what the maps hold for a page, whatever backends show it.
+func PageEntries(p *model.Page) map[Entry]string {
+	first, second := p.Parts()
+	return map[Entry]string{PageEntry(p.Hash): first, {MapPageTexts, p.Hash + "/2"}: second}
 }
 
 // consumerEntry is the name of a consumer, and the lists of headers that tell the pod.
@@ -177,6 +209,30 @@ func encodeHeaders(actions []model.HeaderAction) string {
 		lists += "." + text(append(add, 0, 0))
 	}
 	return lists
+}
+
+// encodeAnswer writes what becomes of answers of pods: first cookies and redirects, which
+// only Lua changes, then headers.
+func encodeAnswer(p *model.Policy) string {
+	var items []string
+	if c := p.Cookies; c != nil {
+		secure := ""
+		if c.Secure {
+			secure = "1"
+		}
+		items = append(items, strings.Join([]string{"C", c.PathFrom, c.PathTo, c.DomainFrom, c.DomainTo, secure, c.SameSite}, "\x1f"))
+	}
+	if l := p.Location; l != nil {
+		items = append(items, "L\x1f"+l.From+"\x1f"+l.To)
+	}
+	if len(items) == 0 {
+		return encodeHeaders(p.ResponseHeaders)
+	}
+	if len(p.ResponseHeaders) > 0 {
+		items = append(items, string(headerScript(p.ResponseHeaders)))
+	}
+	text := base64.StdEncoding.EncodeToString
+	return "~" + text([]byte(strings.Join(items, "\x1e"))) + "." + text([]byte{0})
 }
 
 func headerScript(actions []model.HeaderAction) []byte {

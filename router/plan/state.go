@@ -36,6 +36,8 @@ const (
 	// MapExempt holds the addresses that reach backends under maintenance, and those
 	// that limits do not count.
 	MapExempt Map = "exempt"
+	// MapSubjects holds the subjects of client certificates that backends let in.
+	MapSubjects Map = "subjects"
 	// MapKeys holds the consumers of backends, by the hashes of their API keys.
 	MapKeys Map = "apikeys"
 	// MapRedirects holds the redirects of backends, by path.
@@ -45,11 +47,15 @@ const (
 	// MapRequestHeaders and MapResponseHeaders hold changes of headers.
 	MapRequestHeaders  Map = "headers-request"
 	MapResponseHeaders Map = "headers-response"
+	// MapPages holds which page a backend shows for a status, and MapPageTexts the pages
+	// themselves. In the order of names texts come before what leads to them.
+	MapPages     Map = "pages"
+	MapPageTexts Map = "page-texts"
 )
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPageTexts, MapPages}
 }
 
 // Entry names one key of one map.
@@ -68,6 +74,9 @@ type State struct {
 	CAs   map[string]string
 	// Lines map a crt-list filter (a host, "*.domain" or "*") to a certificate ID.
 	Lines map[string]string
+	// ClientLines are those of hosts that ask clients for certificates, by the host or
+	// "*.domain".
+	ClientLines map[string]ClientLine
 	// Repairs are steps that put right what another program has changed in the parts
 	// of HAProxy that are no route's. Only live states have them.
 	Repairs []Step
@@ -103,6 +112,8 @@ func NewState() *State {
 		Certs:    map[string]string{},
 		CAs:      map[string]string{},
 		Lines:    map[string]string{},
+
+		ClientLines: map[string]ClientLine{},
 	}
 }
 
@@ -111,6 +122,7 @@ func (s *State) Clone() *State {
 	return &State{
 		Backends: maps.Clone(s.Backends), Entries: maps.Clone(s.Entries),
 		Certs: maps.Clone(s.Certs), CAs: maps.Clone(s.CAs), Lines: maps.Clone(s.Lines),
+		ClientLines: maps.Clone(s.ClientLines),
 	}
 }
 
@@ -130,20 +142,41 @@ type Server struct {
 	MaxConn int
 	// Options are fixed for the server's life; unset in a state read back.
 	Options model.ServerOptions
-	// Stopped servers are drained or in maintenance, Unchecked ones have health
-	// checks that do not run, and Down ones were said to be down though nobody
-	// checks them. Only live states have them.
-	Stopped, Unchecked, Down bool
+	// Stopped servers are drained or in maintenance, and Unchecked ones have health
+	// checks that do not run. Only live states have them.
+	Stopped, Unchecked bool
+	// Down servers get no requests. HAProxy does not check them: the router's probes
+	// said so, or, in a live state, another program.
+	Down bool
 }
 
-// WantBackend converts a route's backend to HAProxy's terms.
-func WantBackend(b *model.Backend) *Backend {
+// WantBackend converts a route's backend to HAProxy's terms. Sick reports whether a server,
+// which is probed, does not answer as it should.
+func WantBackend(b *model.Backend, sick func(*model.Server, model.ProbeTarget) bool) *Backend {
 	w := &Backend{Profile: b.Profile.Name(), Servers: make(map[string]*Server, len(b.Servers))}
 	for i := range b.Servers {
 		s := &b.Servers[i]
 		w.Servers[s.Name()] = &Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options}
 	}
+	w.layDown(b, sick)
 	return w
+}
+
+// layDown takes sick servers out, unless too few healthy ones are left.
+func (b *Backend) layDown(of *model.Backend, sick func(*model.Server, model.ProbeTarget) bool) {
+	var down []string
+	probed := 0
+	of.Targets(func(s *model.Server, t model.ProbeTarget) {
+		if probed++; sick(s, t) {
+			down = append(down, s.Name())
+		}
+	})
+	if len(down) == 0 || (probed-len(down))*100 < of.Health.PanicPercent*probed {
+		return
+	}
+	for _, name := range down {
+		b.Servers[name].Down = true
+	}
 }
 
 // Scope lists the names that a comparison looks at. Everything else is taken
@@ -154,6 +187,8 @@ type Scope struct {
 	Certs    map[string]struct{}
 	CAs      map[string]struct{}
 	Lines    map[string]struct{}
+
+	ClientLines map[string]struct{}
 }
 
 // NewScope returns a scope that looks at nothing.
@@ -164,6 +199,8 @@ func NewScope() *Scope {
 		Certs:    map[string]struct{}{},
 		CAs:      map[string]struct{}{},
 		Lines:    map[string]struct{}{},
+
+		ClientLines: map[string]struct{}{},
 	}
 }
 
@@ -176,6 +213,7 @@ func FullScope(states ...*State) *Scope {
 		addKeys(sc.Certs, s.Certs)
 		addKeys(sc.CAs, s.CAs)
 		addKeys(sc.Lines, s.Lines)
+		addKeys(sc.ClientLines, s.ClientLines)
 	}
 	return sc
 }
@@ -189,6 +227,7 @@ func addKeys[K comparable, V any](to map[K]struct{}, from map[K]V) {
 // Recall takes over from a former state what cannot be read back from HAProxy:
 // server options, texts of certificates, and which backends are published.
 func (s *State) Recall(former *State) {
+	s.recallClientLines(former)
 	for name, b := range s.Backends {
 		old := former.Backends[name]
 		if old == nil {
@@ -253,4 +292,5 @@ func (sc *Scope) Add(other *Scope) {
 	maps.Copy(sc.Certs, other.Certs)
 	maps.Copy(sc.CAs, other.CAs)
 	maps.Copy(sc.Lines, other.Lines)
+	maps.Copy(sc.ClientLines, other.ClientLines)
 }

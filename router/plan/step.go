@@ -33,6 +33,15 @@ type (
 	LineSet struct{ Filter, CertID, Old string }
 	// LineDel removes a filter.
 	LineDel struct{ Filter, CertID string }
+	// ClientLineSet makes a filter of the list for client certificates answer by a line, as
+	// LineSet does of the other list.
+	ClientLineSet struct {
+		Filter string
+		Line   ClientLine
+		Old    string
+	}
+	// ClientLineDel removes a filter of that list.
+	ClientLineDel struct{ Filter, CertID string }
 	// BackendAdd creates an empty backend that gets no request yet.
 	BackendAdd struct{ Name, Profile string }
 	// BackendPublish lets a backend get requests.
@@ -68,6 +77,8 @@ type (
 	ServerCheck struct{ Backend, Name string }
 	// ServerUp calls a server healthy that has no health checks.
 	ServerUp struct{ Backend, Name string }
+	// ServerDown calls a server sick that has no health checks of HAProxy's.
+	ServerDown struct{ Backend, Name string }
 	// ServerDrain gives a server no new sessions.
 	ServerDrain struct{ Backend, Name string }
 	// ServerDel removes a drained server. It fails while requests last, and
@@ -112,6 +123,9 @@ func (st CADel) apply(s *State)   { delete(s.CAs, st.ID) }
 func (st LineSet) apply(s *State) { s.Lines[st.Filter] = st.CertID }
 func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
 
+func (st ClientLineSet) apply(s *State) { s.ClientLines[st.Filter] = st.Line }
+func (st ClientLineDel) apply(s *State) { delete(s.ClientLines, st.Filter) }
+
 func (st BackendAdd) apply(s *State) {
 	s.Backends[st.Name] = &Backend{Profile: st.Profile, Unpublished: true}
 }
@@ -138,7 +152,9 @@ func (st BackendUnpublish) apply(s *State) {
 func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }
 
 func (st ServerAdd) apply(s *State) {
-	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = &st.Server })
+	added := st.Server
+	added.Down = false // which is a step of its own
+	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = &added })
 }
 
 func (s *State) changeServer(backend, name string, change func(*Server)) {
@@ -181,6 +197,10 @@ func (st ServerCheck) apply(s *State) {
 
 func (st ServerUp) apply(s *State) {
 	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Down = false })
+}
+
+func (st ServerDown) apply(s *State) {
+	s.changeServer(st.Backend, st.Name, func(v *Server) { v.Down = true })
 }
 func (st FrontendEnable) apply(*State) {}
 func (st LimitSet) apply(*State)       {}

@@ -9,7 +9,7 @@ import (
 
 // Tables returns what requests are looked up in.
 func (s *State) Tables() *match.Tables {
-	t := &match.Tables{HTTP: match.Table{}, HTTPS: match.Table{}, SNI: match.Table{}, Certificates: s.Lines, Rewrites: rewrites}
+	t := &match.Tables{HTTP: match.Table{}, HTTPS: match.Table{}, SNI: match.Table{}, Certificates: s.Lines, Rewrites: rewrites, ClientMark: clientMark}
 	for e, v := range s.Entries {
 		switch e.Map {
 		case MapHTTP:
@@ -18,7 +18,7 @@ func (s *State) Tables() *match.Tables {
 			t.HTTPS[e.Key] = v
 		case MapSNI:
 			t.SNI[e.Key] = v
-		case MapPolicy, MapAllow, MapDeny, MapExempt, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders:
+		case MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPages, MapPageTexts:
 		}
 	}
 	return t
@@ -28,4 +28,11 @@ func (s *State) Tables() *match.Tables {
 func rewrites(target string) bool {
 	_, record, _ := strings.Cut(target, "|")
 	return model.RecordField(record, model.FieldStrip)+model.RecordField(record, model.FieldPattern) != ""
+}
+
+// clientMark returns the mark of the authorities that must have signed the certificates
+// of clients, or "".
+func clientMark(target string) string {
+	_, record, _ := strings.Cut(target, "|")
+	return model.RecordField(record, model.FieldClientCA)
 }

@@ -29,6 +29,9 @@ type Annotation struct {
 	Terminations []string
 	// Doc is one sentence on the effect.
 	Doc string
+	// OfServices is true if Services may have it, too, for all Routes to them. It protects
+	// nothing, and is a part of a group.
+	OfServices bool
 
 	// set parses a value. An error leaves the default in place, unless the
 	// annotation protects something: then no request of the object reaches a pod.
@@ -70,30 +73,6 @@ var table = []Annotation{
 	retriesRow,
 	retryOnRow,
 	{
-		Key: api.AnnotationDisableCookies, Values: "true or false", Default: "false", Terminations: http,
-		Doc: "Turns the sticky cookie off.",
-		set: func(s *Spec, v string) (err error) {
-			s.DisableCookies, err = parseBool(v)
-			return err
-		},
-	},
-	{
-		Key: api.AnnotationCookieName, Values: "letters, digits, _ and -", Default: "a hash of namespace and name", Terminations: http,
-		Doc: "Name of the sticky cookie.",
-		set: func(s *Spec, v string) error {
-			if !cookieName.MatchString(v) {
-				return errors.New("must consist of letters, digits, _ and -")
-			}
-			s.CookieName = v
-			return nil
-		},
-	},
-	{
-		Key: api.AnnotationCookieSameSite, Values: "Lax, Strict or None", Default: "None", Terminations: tls,
-		Doc: "SameSite attribute of the sticky cookie where plain HTTP is not allowed.",
-		set: oneOf(func(s *Spec) *string { return &s.CookieSameSite }, "Lax", "Strict", "None"),
-	},
-	{
 		Key: api.AnnotationTimeout, Group: GroupTimeouts, Values: "time such as 500ms, 5s, 2m", Default: "30s", Terminations: all,
 		Doc: "How long a server may take to answer. With passthrough: as timeout-tunnel, where that is not set.",
 		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Response }),
@@ -104,7 +83,7 @@ var table = []Annotation{
 		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Tunnel }),
 	},
 	{
-		Key: AnnotationConnectTimeout, Group: GroupTimeouts, Values: "time", Default: "that of the IngressController, else 5s", Terminations: http,
+		Key: AnnotationConnectTimeout, OfServices: true, Group: GroupTimeouts, Values: "time", Default: "that of the IngressController, else 5s", Terminations: http,
 		Doc: "How long an attempt to connect to a pod may take (HAProxy 3.4).",
 		set: setTimeout(func(t *v1alpha1.Timeouts) *v1alpha1.Timeout { return &t.Connect }),
 	},
@@ -133,6 +112,8 @@ var table = []Annotation{
 			return err
 		},
 	},
+	healthTypeRow,
+	healthPathRow,
 	{
 		Key: api.AnnotationAllowlist, Values: "addresses and CIDRs, separated by spaces", Default: "everybody", Terminations: all,
 		Doc:      "Only these clients are served; others get 403 (passthrough: a closed connection).",
@@ -158,6 +139,11 @@ var table = []Annotation{
 		Doc:      "What annotations of other Ingress controllers ask for, on Routes of an Ingress. The operator writes it; write a RoutePolicy instead.",
 		protects: always, demands: true, set: setIngressPolicy,
 	},
+	disableCookiesRow,
+	cookieNameRow,
+	cookieSameSiteRow,
+	clientCARow,
+	clientCertificateRow,
 	{
 		Key: AnnotationBasicSecret, Values: "name of a Secret", Default: "none", Terminations: http,
 		Doc:      "Clients need a user and a password of this Secret (key auth: a file of htpasswd).",
@@ -220,6 +206,10 @@ var table = []Annotation{
 		set: setCORSOrigins, wrong: noOrigin,
 	},
 	canaryRow,
+	mirrorRow,
+	downloadRow,
+	uploadRow,
+	errorPagesRow,
 	{
 		Key: AnnotationMaintenance, Group: GroupMaintenance, Values: "true or false", Default: "false", Terminations: http,
 		Doc: "All requests get a page with 503 in place of an answer of a pod.",
@@ -238,13 +228,18 @@ var table = []Annotation{
 	maxURIRow,
 	{
 		Key: AnnotationLimit, Values: "rate such as 20/s, 100/m or 1000/h, and burst, such as 20/s burst 40", Default: "no limit; a burst as large as the rate", Terminations: http,
-		Doc:      "Requests of one client; more get 429 with Retry-After. Each router replica counts by itself.",
+		Doc:      "Requests of one client; more get 429 with Retry-After. Each router replica counts by itself, unless fairlead.dev/limit-scope is Shared.",
 		protects: always, set: setLimit,
 	},
 	{
 		Key: AnnotationLimitKey, Values: "address, header:NAME, cookie:NAME or query:NAME", Default: "address", Terminations: http,
 		Doc:      "What fairlead.dev/limit counts by. Requests without the header, cookie or parameter are counted by their address.",
 		protects: (*Spec).hasLimit, set: setLimitKey,
+	},
+	{
+		Key: AnnotationLimitScope, Values: "Replica or Shared", Default: "Replica", Terminations: http,
+		Doc:      "Who counts fairlead.dev/limit: each router replica by itself, or all of them together.",
+		protects: (*Spec).hasLimit, set: setLimitScope,
 	},
 	{
 		Key: api.AnnotationLimit, Values: "true or false", Default: "false", Terminations: all,
@@ -328,12 +323,17 @@ var table = []Annotation{
 			model.ForwardedAppend, model.ForwardedReplace, model.ForwardedIfNone, model.ForwardedNever),
 	},
 	{
-		Key: api.AnnotationPathType, Values: "Prefix, Exact or Default", Default: "Prefix", Terminations: http,
-		Doc: "How spec.path matches. Default, without a path: whatever no other route of the namespace serves at this host.",
+		Key: api.AnnotationPathType, Values: "Prefix, Exact, Regex, RegexIgnoreCase or Default", Default: "Prefix", Terminations: http,
+		Doc: "How spec.path matches: as whole segments that a path begins with, as the whole path, or as a regular expression for its beginning. Default, without a path: whatever no other route of the namespace serves at this host.",
 		set: func(s *Spec, v string) error {
-			s.Exact, s.Fallback = v == "Exact", v == "Default"
-			if !s.Exact && !s.Fallback && v != "Prefix" {
-				return errors.New("must be Prefix, Exact or Default")
+			switch v {
+			case "Prefix", api.PathTypeRegex, api.PathTypeRegexIgnoreCase: // which the door reads
+			case "Exact":
+				s.Exact = true
+			case "Default":
+				s.Fallback = true
+			default:
+				return errors.New("must be Prefix, Exact, Regex, RegexIgnoreCase or Default")
 			}
 			return nil
 		},

@@ -18,8 +18,9 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
 		GroupAuthentication: "metadata.annotations",
 		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
-		GroupRetries: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupCanary: "metadata.annotations",
-		GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
+		GroupRetries: "metadata.annotations", GroupHealth: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupAffinity: "metadata.annotations", GroupCanary: "metadata.annotations", GroupMirror: "metadata.annotations", GroupBandwidth: "metadata.annotations",
+		GroupPages: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
+		GroupCookies: "metadata.annotations", GroupLocation: "metadata.annotations", GroupUpstreamTLS: "metadata.annotations", GroupUpstream: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
 		key, _ := allowlistOf(annotations)
@@ -37,8 +38,8 @@ func field(key string) string { return "metadata.annotations[" + key + "]" }
 // was read with its source, and annotations when they were.
 func (e *Effective) check() {
 	for _, o := range e.Origins {
-		if o.Group == GroupAccess || o.Source.Rank == RankAnnotations {
-			continue
+		if o.Group == GroupAccess || !IsKind(o.Source.Key.Kind) {
+			continue // annotations
 		}
 		only := o.Source.only(o.Group)
 		for _, p := range Compile(only, &model.Policy{}) {
@@ -69,16 +70,34 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 		out.Rewrite = from.Rewrite
 	case GroupHeaders:
 		out.Headers = from.Headers
+	case GroupCookies:
+		out.Cookies = from.Cookies
+	case GroupLocation:
+		out.Location = from.Location
 	case GroupLimits:
 		out.Limits = from.Limits
 	case GroupTimeouts:
 		out.Timeouts = from.Timeouts
 	case GroupRetries:
 		out.Retries = from.Retries
+	case GroupHealth:
+		out.Health = from.Health
 	case GroupLoadBalancing:
 		out.LoadBalancing = from.LoadBalancing
+	case GroupAffinity:
+		out.Affinity = from.Affinity
 	case GroupCanary:
 		out.Canary = from.Canary
+	case GroupUpstreamTLS, GroupUpstream:
+		out.Upstream = onlyUpstream(from.Upstream, g)
+	case GroupFault:
+		out.Fault = from.Fault
+	case GroupMirror:
+		out.Mirror = from.Mirror
+	case GroupBandwidth:
+		out.Bandwidth = from.Bandwidth
+	case GroupPages:
+		out.Pages = from.Pages
 	case GroupMaintenance:
 		out.Maintenance = from.Maintenance
 	case GroupLog:
@@ -95,21 +114,27 @@ func (e *Effective) Passthrough() {
 		c := Closing{Key: o.Source.Key, Field: o.Source.Field(o.Group), Reason: api.ReasonPolicyNotApplicable, Message: "passthrough termination has no requests that the router sees"}
 		parts := []string{""}
 		switch {
-		case o.Group == GroupAccess || o.Source.Rank == RankAnnotations:
+		case o.Group == GroupAccess || o.Source.Own() || o.Group == GroupAuthentication && asksNothing(o.Source):
 			continue
 		case o.Group.Protects():
 			e.Closings = append(e.Closings, c)
 			continue
 		case o.Group == GroupTimeouts:
 			parts = withoutPassthroughTimeouts(o.Source.Spec.Timeouts)
+		case o.Group == GroupHealth:
+			parts = withoutPassthroughHealth(o.Source.Spec.Health)
 		case o.Group == GroupLoadBalancing:
 			parts = withoutPassthroughBalance(o.Source.Spec.LoadBalancing)
+		case o.Group == GroupUpstream:
+			parts = withoutPassthroughUpstream(o.Source.Spec.Upstream)
 		case o.Group == GroupRedirects:
 			parts = withoutPassthroughRedirects(o.Source.Spec.Redirects)
 		}
 		for _, part := range parts {
 			unapplied := c
-			unapplied.Field, unapplied.Effect = strings.TrimSuffix(c.Field+"."+part, "."), "it has no effect"
+			if unapplied.Effect = "it has no effect"; IsKind(c.Key.Kind) {
+				unapplied.Field = strings.TrimSuffix(c.Field+"."+part, ".")
+			}
 			e.Unapplied = append(e.Unapplied, unapplied)
 		}
 	}
@@ -119,14 +144,27 @@ func (e *Effective) Passthrough() {
 func (s *Spec) Apply(e *Effective) {
 	s.Restricted, s.Allow, s.Deny = e.Access.Restricted, e.Access.Allow, e.Access.Deny
 	s.Groups.Authentication, s.Groups.Authorization, s.NamedIn = e.Spec.Authentication, e.Spec.Authorization, ""
-	if o := e.Origin(GroupAuthentication); o != nil && o.Key.Kind == KindClusterRoutePolicy {
+	if o := e.Origin(GroupAuthentication); o != nil && e.Spec.Authentication != nil && o.Key.Kind == KindClusterRoutePolicy {
 		// What an administrator demands is not a tenant's to make up.
 		s.NamedIn = api.OperandNamespace
 	}
 	s.applyEither(e)
 	s.Groups.Redirects, s.Groups.CORS, s.Groups.Maintenance, s.Groups.Log = e.Spec.Redirects, e.Spec.CORS, e.Spec.Maintenance, e.Spec.Log
-	s.Groups.Retries, s.Groups.LoadBalancing = e.Spec.Retries, e.Spec.LoadBalancing
+	s.Groups.Retries, s.Groups.LoadBalancing, s.Groups.Health, s.Groups.Affinity, s.Groups.Pages = e.Spec.Retries, e.Spec.LoadBalancing, e.Spec.Health, e.Spec.Affinity, e.Spec.Pages
+	if o := e.Origin(GroupAffinity); o != nil && o.Rank != RankAnnotations {
+		s.CookieSameSite = "" // that of an annotation, which is a part of the group
+	}
+	s.Groups.Upstream, s.UpstreamIn = e.Spec.Upstream, ""
+	if o := e.Origin(GroupUpstreamTLS); o != nil && o.Key.Kind == KindClusterRoutePolicy {
+		s.UpstreamIn = api.OperandNamespace
+	}
+	s.Groups.Cookies, s.Groups.Location = e.Spec.Cookies, e.Spec.Location
 	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers, s.Groups.Canary = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers, e.Spec.Canary
+	s.Groups.Bandwidth = e.Spec.Bandwidth
+	s.Groups.Fault, s.Groups.Mirror, s.MirrorIn = e.Spec.Fault, e.Spec.Mirror, ""
+	if o := e.Origin(GroupMirror); o != nil && o.Key.Kind == KindClusterRoutePolicy {
+		s.MirrorIn = api.OperandNamespace
+	}
 	s.Sizes = nil
 	for _, l := range e.Limits {
 		s.Sizes = append(s.Sizes, l.Limits)
@@ -139,7 +177,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 	var out []api.Finding
 	for _, c := range e.Closings {
 		f := api.Finding{Reason: api.ReasonPolicyClosed, Severity: api.SeverityError, Field: c.Field, Message: c.Message, Effect: closed}
-		if IsKind(c.Key.Kind) {
+		if IsKind(c.Key.Kind) || c.Key.Kind == KindNamespace || c.Key.Kind == KindService {
 			f.Field, f.Message = "", strings.TrimSpace(Title(c.Key)+" "+c.Field)+": "+c.Message
 		}
 		out = append(out, f)
@@ -159,7 +197,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 				Message: fmt.Sprintf("%s and %s both set %s with the same rank", winner, l.Source.Title(), l.Group),
 				Effect:  "that of " + winner + " is applied, because it is older",
 			})
-		case !IsKind(l.Source.Key.Kind):
+		case l.Source.Own():
 			out = append(out, api.Finding{
 				Reason: api.ReasonPolicyOverridden, Severity: api.SeverityInfo, Field: l.Source.Field(l.Group),
 				Message: winner + " sets " + string(l.Group), Effect: "the annotation has no effect",

@@ -68,7 +68,7 @@ func TestSameRecord(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{})); d != "" || want.Record() != got.Record() {
 				t.Errorf("-annotation +policy:\n%s\n%q\n%q", d, want.Record(), got.Record())
 			}
-			if d := cmp.Diff(annotated.Rewrite("/a"), spec.Rewrite("/a")); d != "" {
+			if d := cmp.Diff(annotated.Rewrite(&model.Match{Path: "/a"}), spec.Rewrite(&model.Match{Path: "/a"})); d != "" {
 				t.Errorf("path: -annotation +policy:\n%s", d)
 			}
 			if annotated.ToHTTPS() != spec.ToHTTPS() {

@@ -16,10 +16,14 @@ type Place struct {
 	Object model.Object
 	// Ingress is the name of the Ingress that the object is made of, or empty.
 	Ingress string
-	// Labels are those of the object, IngressLabels those of that Ingress.
-	Labels, IngressLabels map[string]string
+	// Services are those that the object sends requests to.
+	Services []string
+	// Labels and Annotations are those of the object, IngressLabels are those of that Ingress.
+	Labels, Annotations, IngressLabels map[string]string
 	// Named is the RoutePolicy that the object names itself, or empty.
 	Named string
+	// Namespace is the object's, or nil if it is not known.
+	Namespace *Namespace
 	// Host is as in model.Claim; empty if it is not known.
 	Host string
 	// Router is the name of the router's IngressController.
@@ -48,6 +52,8 @@ func (o *Object) RankFor(p *Place) (Rank, bool) {
 		case ref.Kind == "Ingress" && p.Ingress != "" && ref.Name == p.Ingress,
 			ref.Kind == string(p.Object.Kind) && ref.Name == p.Object.Name:
 			rank = RankObject
+		case ref.Kind == string(KindService) && rank == 0 && slices.Contains(p.Services, ref.Name):
+			rank = RankService
 		}
 	}
 	switch s := o.selector; {
@@ -57,6 +63,9 @@ func (o *Object) RankFor(p *Place) (Rank, bool) {
 	case s.Kind == "Ingress" && p.Ingress != "" && selects(s.MatchLabels, p.IngressLabels),
 		s.Kind == string(p.Object.Kind) && selects(s.MatchLabels, p.Labels):
 		rank = RankObject
+	}
+	if rank == 0 && p.Namespace.names(o.Key.Name) {
+		rank = RankNamespace
 	}
 	return rank, rank != 0
 }
@@ -75,6 +84,9 @@ func selects(wanted, labels map[string]string) bool {
 func (c *clusterTargets) rank(p *Place) (Rank, bool) {
 	in := func(list []string, item string) bool { return len(list) == 0 || slices.Contains(list, item) }
 	if !in(c.controllers, p.Router) || !in(c.namespaces, p.Object.Namespace) || len(c.hosts) > 0 && !slices.ContainsFunc(c.hosts, func(h string) bool { return meet(h, p.Host) }) {
+		return 0, false
+	}
+	if selected, _ := c.selects(p.Namespace); !selected {
 		return 0, false
 	}
 	if c.override {
@@ -157,8 +169,16 @@ type Selection struct {
 	Depends []model.Object
 	// guards are what tenants may do for the object.
 	guards []*v1alpha1.Guard
-	// closings are those of policies that protect and cannot be found or used.
-	closings []Closing
+	// closings are those of policies that protect and cannot be found or used, unapplied
+	// are what protects nothing and cannot be used.
+	closings, unapplied []Closing
+	// services are those that were taken in.
+	services []model.Object
+}
+
+// Empty reports whether nothing but its own annotations is for the object.
+func (s *Selection) Empty() bool {
+	return len(s.Depends)+len(s.Sources)+len(s.closings)+len(s.unapplied) == 0
 }
 
 // Select returns what applies to an object, of the policies of its namespace and of
@@ -172,9 +192,7 @@ func Select(p *Place, namespace, cluster *Set) *Selection {
 				continue
 			}
 			s.Depends = append(s.Depends, o.Key)
-			if o.guard != nil {
-				s.guards = append(s.guards, o.guard)
-			}
+			s.addGuard(o, p)
 			if i < maxPolicies {
 				s.Sources = append(s.Sources, o.source(rank))
 			} else if o.Protects() {
@@ -186,13 +204,9 @@ func Select(p *Place, namespace, cluster *Set) *Selection {
 		}
 	}
 	if p.Named != "" && namespace.Get(p.Named) == nil {
-		missing := model.Object{Kind: KindRoutePolicy, Namespace: p.Object.Namespace, Name: p.Named}
-		s.Depends = append(s.Depends, missing)
-		s.closings = append(s.closings, Closing{
-			Key: p.Object, Field: "metadata.annotations[" + api.AnnotationPolicy + "]", Reason: api.ReasonTargetNotFound,
-			Message: fmt.Sprintf("there is no RoutePolicy %q in the namespace", p.Named),
-		})
+		s.addMissing(p, p.Object, api.AnnotationPolicy, p.Named)
 	}
+	s.addNamespace(p, namespace)
 	return s
 }
 
@@ -207,6 +221,7 @@ func (s *Selection) Effective(annotations *Source) *Effective {
 	e.check()
 	s.bound(e)
 	e.Closings = append(e.Closings, s.closings...)
+	e.Unapplied = append(e.Unapplied, s.unapplied...)
 	return e
 }
 

@@ -45,6 +45,7 @@ func (s *Spec) setAuthentication(change func(*v1alpha1.Authentication)) {
 		a = *s.Groups.Authentication
 	}
 	change(&a)
+	a.None = false // of what another annotation says
 	s.Groups.Authentication = &a
 }
 
@@ -166,6 +167,9 @@ func satisfiesAny(spec *v1alpha1.PolicySpec) bool {
 
 // Alone completes what annotations ask for where no policy is for the object.
 func (s *Spec) Alone() {
+	if a := s.Groups.Authentication; a != nil && a.None {
+		s.Groups.Authentication = nil
+	}
 	if !satisfiesAny(&s.Groups) {
 		return
 	}

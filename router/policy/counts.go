@@ -19,6 +19,8 @@ import (
 const (
 	AnnotationLimit    = "fairlead.dev/limit"
 	AnnotationLimitKey = "fairlead.dev/limit-key"
+	// AnnotationLimitScope says who counts the limit.
+	AnnotationLimitScope = "fairlead.dev/limit-scope"
 )
 
 // What a limit may say.
@@ -31,6 +33,28 @@ const (
 	defaultStatus     = 429
 	unavailableStatus = 503
 )
+
+// Who counts a limit: each router replica by itself, or all of them together.
+const (
+	ScopeReplica = "Replica"
+	ScopeShared  = "Shared"
+)
+
+// SharedLimits reports where one of the limits in force is counted by all replicas
+// together: the source of the last one, nil for annotations.
+func (s *Spec) SharedLimits(e *Effective) (from *Source, some bool) {
+	shared := func(l *v1alpha1.Limits) bool {
+		return l != nil && slices.ContainsFunc(l.Requests, func(r v1alpha1.RequestLimit) bool { return r.Scope == ScopeShared })
+	}
+	if e != nil {
+		for _, l := range e.Limits {
+			if shared(l.Limits) {
+				from, some = l.From, true
+			}
+		}
+	}
+	return from, some || shared(s.Groups.Limits) || slices.ContainsFunc(s.Sizes, shared)
+}
 
 var limitName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)
 
@@ -55,6 +79,10 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 			problems = append(problems, Problem{
 				Key: field + ".exempt", Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: notAddress(item), Effect: "it exempts no client",
 			})
+		}
+		if rate.Shared {
+			p.Shared = append(slices.Clip(p.Shared), rate)
+			continue
 		}
 		p.Rates = append(slices.Clip(p.Rates), rate)
 	}
@@ -84,13 +112,13 @@ func readRate(l *v1alpha1.RequestLimit) (rate model.RateLimit, wrong []string, e
 	}
 	rate = model.RateLimit{
 		Name: l.Name, Requests: int(l.Requests), Per: per, Burst: int(cmp.Or(l.Burst, l.Requests)),
-		Status: int(cmp.Or(l.Status, defaultStatus)), Headers: model.RateHeaders(cmp.Or(l.Headers, string(model.HeadersDraft))), DryRun: l.DryRun,
+		Status: int(cmp.Or(l.Status, defaultStatus)), Headers: model.RateHeaders(cmp.Or(l.Headers, string(model.HeadersDraft))), DryRun: l.DryRun, Shared: l.Scope == ScopeShared,
 	}
 	if err := checkRate(&rate); err != nil {
 		return rate, nil, err
 	}
-	if l.Scope != "" && l.Scope != "Replica" {
-		return rate, nil, errors.New("scope must be Replica")
+	if l.Scope != "" && l.Scope != ScopeReplica && l.Scope != ScopeShared {
+		return rate, nil, errors.New("scope must be Replica or Shared")
 	}
 	if rate.Key, err = readKey(l.Key); err != nil {
 		return rate, nil, err
@@ -264,6 +292,17 @@ func setLimitKey(s *Spec, v string) error {
 	}
 	if limit := s.annotated(); limit != nil {
 		limit.Key = &key
+	}
+	return nil
+}
+
+// setLimitScope reads fairlead.dev/limit-scope. Without a limit it changes nothing.
+func setLimitScope(s *Spec, v string) error {
+	if v != ScopeReplica && v != ScopeShared {
+		return errors.New("must be Replica or Shared")
+	}
+	if limit := s.annotated(); limit != nil {
+		limit.Scope = v
 	}
 	return nil
 }

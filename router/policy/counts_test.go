@@ -38,7 +38,7 @@ func TestRateFields(t *testing.T) {
 		"line in a name":  {func(l *v1alpha1.RequestLimit) { l.Name = "a\n" }, "name must"},
 		"status":          {func(l *v1alpha1.RequestLimit) { l.Status = 200 }, "status must"},
 		"headers":         {func(l *v1alpha1.RequestLimit) { l.Headers = "All" }, "headers must"},
-		"scope":           {func(l *v1alpha1.RequestLimit) { l.Scope = "Shared" }, "scope must"},
+		"scope":           {func(l *v1alpha1.RequestLimit) { l.Scope = "Cluster" }, "scope must"},
 		"kind of key":     {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Claim", Name: "sub"} }, "key.type must"},
 		"key without":     {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Cookie"} }, "key.name is"},
 		"key with":        {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "None", Name: "a"} }, "key.name is"},

@@ -18,13 +18,24 @@ const (
 	GroupCORS           Group = "cors"
 	GroupRewrite        Group = "rewrite"
 	GroupHeaders        Group = "headers"
+	GroupCookies        Group = "cookies"
+	GroupLocation       Group = "location"
 	GroupLimits         Group = "limits"
 	GroupTimeouts       Group = "timeouts"
 	GroupRetries        Group = "retries"
+	GroupHealth         Group = "health"
 	GroupLoadBalancing  Group = "loadBalancing"
+	GroupAffinity       Group = "affinity"
 	GroupCanary         Group = "canary"
-	GroupMaintenance    Group = "maintenance"
-	GroupLog            Group = "log"
+	// These two are parts of the field upstream.
+	GroupUpstreamTLS Group = "upstream.tls"
+	GroupUpstream    Group = "upstream"
+	GroupFault       Group = "fault"
+	GroupMirror      Group = "mirror"
+	GroupBandwidth   Group = "bandwidth"
+	GroupPages       Group = "pages"
+	GroupMaintenance Group = "maintenance"
+	GroupLog         Group = "log"
 )
 
 // row is how a group is merged. The table is never changed.
@@ -44,17 +55,26 @@ type row struct {
 
 var groups = []row{
 	{GroupAccess, true, false, func(s *Source) bool { return s.Access != nil }, (*Effective).combineAccess},
-	{GroupAuthentication, false, true, func(s *Source) bool { return s.Spec.Authentication != nil }, func(e *Effective, s *Source) { e.Spec.Authentication = s.Spec.Authentication }},
+	{GroupAuthentication, false, true, func(s *Source) bool { return s.Spec.Authentication != nil }, (*Effective).takeAuthentication},
 	{GroupAuthorization, false, true, func(s *Source) bool { return s.Spec.Authorization != nil }, func(e *Effective, s *Source) { e.Spec.Authorization = s.Spec.Authorization }},
 	{GroupRedirects, false, false, func(s *Source) bool { return s.Spec.Redirects != nil }, func(e *Effective, s *Source) { e.Spec.Redirects = s.Spec.Redirects }},
 	{GroupCORS, false, false, func(s *Source) bool { return s.Spec.CORS != nil }, func(e *Effective, s *Source) { e.Spec.CORS = s.Spec.CORS }},
 	{GroupRewrite, false, false, func(s *Source) bool { return s.Spec.Rewrite != nil }, func(e *Effective, s *Source) { e.Spec.Rewrite = s.Spec.Rewrite }},
 	{GroupHeaders, false, false, func(s *Source) bool { return s.Spec.Headers != nil }, func(e *Effective, s *Source) { e.Spec.Headers = s.Spec.Headers }},
+	{GroupCookies, false, false, func(s *Source) bool { return s.Spec.Cookies != nil }, func(e *Effective, s *Source) { e.Spec.Cookies = s.Spec.Cookies }},
+	{GroupLocation, false, false, func(s *Source) bool { return s.Spec.Location != nil }, func(e *Effective, s *Source) { e.Spec.Location = s.Spec.Location }},
 	{GroupLimits, true, false, func(s *Source) bool { return s.Spec.Limits != nil }, (*Effective).combineLimits},
 	{GroupTimeouts, false, false, func(s *Source) bool { return s.Spec.Timeouts != nil }, func(e *Effective, s *Source) { e.Spec.Timeouts = s.Spec.Timeouts }},
 	{GroupRetries, false, false, func(s *Source) bool { return s.Spec.Retries != nil }, func(e *Effective, s *Source) { e.Spec.Retries = s.Spec.Retries }},
+	{GroupHealth, false, false, func(s *Source) bool { return s.Spec.Health != nil }, func(e *Effective, s *Source) { e.Spec.Health = s.Spec.Health }},
 	{GroupLoadBalancing, false, false, func(s *Source) bool { return s.Spec.LoadBalancing != nil }, func(e *Effective, s *Source) { e.Spec.LoadBalancing = s.Spec.LoadBalancing }},
+	{GroupAffinity, false, false, func(s *Source) bool { return s.Spec.Affinity != nil }, func(e *Effective, s *Source) { e.Spec.Affinity = s.Spec.Affinity }},
 	{GroupCanary, false, false, func(s *Source) bool { return s.Spec.Canary != nil }, func(e *Effective, s *Source) { e.Spec.Canary = s.Spec.Canary }},
+	upstreamRows[0], upstreamRows[1],
+	{GroupMirror, false, false, func(s *Source) bool { return s.Spec.Mirror != nil }, func(e *Effective, s *Source) { e.Spec.Mirror = s.Spec.Mirror }},
+	{GroupBandwidth, false, false, func(s *Source) bool { return s.Spec.Bandwidth != nil }, func(e *Effective, s *Source) { e.Spec.Bandwidth = s.Spec.Bandwidth }},
+	{GroupFault, false, false, func(s *Source) bool { return s.Spec.Fault != nil }, func(e *Effective, s *Source) { e.Spec.Fault = s.Spec.Fault }},
+	{GroupPages, false, false, func(s *Source) bool { return s.Spec.Pages != nil }, func(e *Effective, s *Source) { e.Spec.Pages = s.Spec.Pages }},
 	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},
 	{GroupLog, false, false, func(s *Source) bool { return s.Spec.Log != nil }, func(e *Effective, s *Source) { e.Spec.Log = s.Spec.Log }},
 }

@@ -9,6 +9,19 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
+// addGuard takes the guard of a policy. One that may be for other namespaces than that of
+// the object bounds, and allows nothing.
+func (s *Selection) addGuard(o *Object, p *Place) {
+	if o.guard == nil {
+		return
+	}
+	if _, certain := o.cluster.selects(p.Namespace); certain {
+		s.guards = append(s.guards, o.guard)
+		return
+	}
+	s.guards = append(s.guards, &v1alpha1.Guard{MaxRequestsPerLimit: o.guard.MaxRequestsPerLimit, BodyBytesMax: o.guard.BodyBytesMax})
+}
+
 // MayAsk reports whether tenants may have the router ask a host, by its name in lower
 // case and without a port. Each guard adds hosts; without any there are none.
 func (s *Selection) MayAsk(host string) bool {
@@ -23,8 +36,10 @@ func (s *Selection) MayAsk(host string) bool {
 	return false
 }
 
-// bound closes where a tenant's policy asks for more than the guards allow.
+// bound closes where a tenant's policy asks for more than the guards allow, and leaves
+// faults out that none allows.
 func (s *Selection) bound(e *Effective) {
+	s.boundFault(e)
 	if len(s.guards) == 0 {
 		return
 	}

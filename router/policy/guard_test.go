@@ -37,6 +37,31 @@ func TestMayAsk(t *testing.T) {
 	}
 }
 
+// TestGuardFaults: a fault of a tenant needs a guard; that of an administrator does not.
+func TestGuardFaults(t *testing.T) {
+	t.Parallel()
+	abort := &v1alpha1.Fault{Abort: &v1alpha1.FaultAbort{Status: 503}}
+	for _, tt := range []struct {
+		kind    model.Kind
+		guards  []v1alpha1.Guard
+		applied bool
+	}{
+		{KindRoutePolicy, nil, false},
+		{KindRoutePolicy, []v1alpha1.Guard{{}, {MaxRequestsPerLimit: 1}}, false},
+		{KindRoutePolicy, []v1alpha1.Guard{{}, {FaultInjection: true}}, true},
+		{KindClusterRoutePolicy, nil, true},
+	} {
+		e := Merge([]*Source{{Rank: RankObject, Key: model.Object{Kind: tt.kind, Name: "p"}, Spec: &v1alpha1.PolicySpec{Fault: abort}}})
+		guarded(tt.guards...).bound(e)
+		if (e.Spec.Fault != nil) != tt.applied || (e.Origin(GroupFault) != nil) != tt.applied {
+			t.Errorf("%s with %d guards: fault %v of %v", tt.kind, len(tt.guards), e.Spec.Fault, e.Origin(GroupFault))
+		}
+		if tt.applied != (len(e.Unapplied) == 0) || e.Closed() {
+			t.Errorf("%s with %d guards: %+v, closed %v", tt.kind, len(tt.guards), e.Unapplied, e.Closed())
+		}
+	}
+}
+
 // TestGuardLimits: what tenants write is bounded by the smallest guard; what
 // administrators write is not.
 func TestGuardLimits(t *testing.T) {

@@ -26,7 +26,7 @@ const maxIngressPolicy = 32 << 10
 
 // convertible are the groups that the annotation may have.
 func convertible(g Group) bool {
-	return slices.Contains([]Group{GroupAuthentication, GroupRedirects, GroupCORS, GroupRewrite, GroupHeaders, GroupLimits}, g)
+	return slices.Contains([]Group{GroupAuthentication, GroupRedirects, GroupCORS, GroupRewrite, GroupHeaders, GroupLimits, GroupAffinity, GroupCookies, GroupLocation, GroupUpstreamTLS, GroupUpstream, GroupPages, GroupMirror, GroupBandwidth}, g)
 }
 
 // readIngressPolicy reads the annotation. Nothing of it holds unless all of it can be
@@ -66,6 +66,19 @@ func Usable(spec *v1alpha1.PolicySpec) error {
 	return nil
 }
 
+// IngressSecrets returns the names of the Secrets that the annotation names for TLS to
+// pods.
+func IngressSecrets(annotation string) []string {
+	if annotation == "" {
+		return nil
+	}
+	spec, err := readIngressPolicy(annotation)
+	if err != nil {
+		return nil // no router can read it
+	}
+	return UpstreamSecrets(spec.Upstream)
+}
+
 // setIngressPolicy fills groups. Rows after it replace single fields of them.
 func setIngressPolicy(s *Spec, v string) error {
 	spec, err := readIngressPolicy(v)
@@ -74,6 +87,7 @@ func setIngressPolicy(s *Spec, v string) error {
 	}
 	g := &s.Groups
 	g.Authentication, g.Redirects, g.CORS, g.Rewrite, g.Headers = spec.Authentication, spec.Redirects, spec.CORS, spec.Rewrite, spec.Headers
-	g.Limits = spec.Limits
+	g.Limits, g.Affinity, g.Cookies, g.Location, g.Upstream, g.Pages = spec.Limits, spec.Affinity, spec.Cookies, spec.Location, spec.Upstream, spec.Pages
+	g.Mirror, g.Bandwidth = spec.Mirror, spec.Bandwidth
 	return nil
 }

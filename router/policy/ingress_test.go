@@ -59,7 +59,7 @@ func TestIngressPolicyBeside(t *testing.T) {
 	if got := p.CORS; len(got.Origins) != 1 || got.Origins[0] != "https://b.test" || got.MaxAge.String() != "1m0s" {
 		t.Errorf("CORS %+v", got)
 	}
-	if r := s.Rewrite("/foo"); r == nil || r.Empty != "/own" || r.Strip != 4 {
+	if r := s.Rewrite(&model.Match{Path: "/foo"}); r == nil || r.Empty != "/own" || r.Strip != 4 {
 		t.Errorf("rewrite %+v", r)
 	}
 	if to := s.ToHTTPS(); to != (model.ToHTTPS{Status: 308, Port: 8443}) {

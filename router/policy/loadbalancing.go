@@ -39,7 +39,7 @@ var balanceRow = Annotation{
 // hashByRow is the annotation's row in the table. It comes after that of
 // api.AnnotationBalance.
 var hashByRow = Annotation{
-	Key: AnnotationHashBy, Group: GroupLoadBalancing, Terminations: http, Default: "none",
+	Key: AnnotationHashBy, OfServices: true, Group: GroupLoadBalancing, Terminations: http, Default: "none",
 	Values: "address, host, path, uri, header:NAME, cookie:NAME or query:NAME",
 	Doc:    "Requests with the same value go to the same server, in place of what haproxy.router.openshift.io/balance says.",
 	set:    setHashBy,

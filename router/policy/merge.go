@@ -14,14 +14,14 @@ import (
 // Rank says which of several sources wins: the smaller one.
 type Rank int
 
-// The ranks. Those of Services and of the IngressController follow with the groups
-// that they may set.
+// The ranks. That of the IngressController are the router's settings.
 const (
 	RankOverride    Rank = 1 // a ClusterRoutePolicy with mode Override
 	RankAnnotations Rank = 2 // annotations of the object
 	RankSection     Rank = 3 // a RoutePolicy that names a host of the Ingress
 	RankObject      Rank = 4 // a RoutePolicy that names or selects the object, or that it names
-	RankNamespace   Rank = 6 // a RoutePolicy for its namespace
+	RankService     Rank = 5 // a RoutePolicy that names a Service of the object, or annotations of the Service
+	RankNamespace   Rank = 6 // a RoutePolicy for its namespace, or one that the namespace names
 	RankDefault     Rank = 7 // a ClusterRoutePolicy with mode Default
 
 	ranks = RankDefault + 1
@@ -47,6 +47,8 @@ func (r Rank) String() string {
 		return "host of the Ingress"
 	case RankObject:
 		return "object"
+	case RankService:
+		return "Service"
 	case RankNamespace:
 		return "namespace"
 	case RankDefault:
@@ -67,6 +69,8 @@ type Source struct {
 	// Spec has all groups but access, which is in Access.
 	Spec   *v1alpha1.PolicySpec
 	Access *Access
+	// Kept is true if no other source may drop the authentication of this one.
+	Kept bool
 	// Fields name what sets a group where that is not the field of its name, such as
 	// an annotation.
 	Fields map[Group]string
@@ -79,6 +83,9 @@ func (s *Source) Ref() api.ObjectRef {
 	}
 	return api.ObjectRef{Kind: string(s.Key.Kind), Namespace: s.Key.Namespace, Name: s.Key.Name}
 }
+
+// Own reports whether the source are the annotations of the object that they apply to.
+func (s *Source) Own() bool { return s.Rank == RankAnnotations }
 
 // Field names what sets a group.
 func (s *Source) Field(g Group) string { return cmp.Or(s.Fields[g], "spec."+string(g)) }
@@ -151,14 +158,15 @@ func Merge(sources []*Source) *Effective {
 	e := &Effective{}
 	sorted := slices.Clone(sources)
 	slices.SortFunc(sorted, func(a, b *Source) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), older(a, b)) })
-	if i := slices.IndexFunc(sorted, func(s *Source) bool { return s.Spec.Authentication != nil }); i >= 0 && satisfiesAny(sorted[i].Spec) {
+	held := e.holdBack(sorted)
+	if i := slices.IndexFunc(sorted, func(s *Source) bool { return s.Spec.Authentication != nil && !held[s] }); i >= 0 && satisfiesAny(sorted[i].Spec) {
 		e.Either = sorted[i]
 	}
 	for _, r := range groups {
 		var winner *Source
 		for _, s := range sorted {
 			switch {
-			case !r.has(s):
+			case !r.has(s) || r.group == GroupAuthentication && held[s]:
 			case winner == nil || r.combines:
 				winner = s
 				r.take(e, s)
@@ -175,6 +183,44 @@ func Merge(sources []*Source) *Effective {
 	}
 	e.checkAccess()
 	return e
+}
+
+// holdBack finds the sources that would drop what they may not: authentication of none
+// above that of an administrator who does not allow it.
+func (e *Effective) holdBack(sorted []*Source) map[*Source]bool {
+	var held map[*Source]bool
+	for i, s := range sorted {
+		if !asksNothing(s) {
+			continue
+		}
+		for _, kept := range sorted[i+1:] {
+			if !kept.Kept || kept.Spec.Authentication == nil || asksNothing(kept) {
+				continue
+			}
+			if held == nil {
+				held = map[*Source]bool{}
+			}
+			held[s] = true
+			e.Unapplied = append(e.Unapplied, Closing{
+				Key: s.Key, Field: s.Field(GroupAuthentication), Reason: api.ReasonNotAllowed,
+				Message: kept.Title() + " does not allow to do without its authentication (optOut)", Effect: "it is asked for",
+			})
+			break
+		}
+	}
+	return held
+}
+
+// asksNothing reports whether a source does without authentication.
+func asksNothing(s *Source) bool {
+	return s.Spec.Authentication != nil && s.Spec.Authentication.None
+}
+
+// takeAuthentication takes that of a source that wins, which may be none.
+func (e *Effective) takeAuthentication(s *Source) {
+	if e.Spec.Authentication = s.Spec.Authentication; asksNothing(s) {
+		e.Spec.Authentication = nil
+	}
 }
 
 // combineAccess admits whom all sources admit, and none of them denies.

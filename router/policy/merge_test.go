@@ -335,6 +335,7 @@ func TestRankFor(t *testing.T) {
 	}
 	place := Place{
 		Object: model.Object{Kind: "Route", Namespace: "ns", Name: "r"}, Labels: map[string]string{"a": "b"}, Named: "named", Host: "h.example.com", Router: "default",
+		Services: []string{"web", "web-new"},
 	}
 	made := place
 	made.Object.Name, made.Ingress, made.Labels, made.IngressLabels = "made", "i", nil, map[string]string{"a": "b"}
@@ -356,6 +357,9 @@ func TestRankFor(t *testing.T) {
 		"labels of the Route":  {routePolicy("p", 1, labels("Route")), made, 0},
 		"labels of an Ingress": {routePolicy("p", 1, labels("Ingress")), made, RankObject},
 		"labels, no Ingress":   {routePolicy("p", 1, labels("Ingress")), place, 0},
+		"its Service":          {routePolicy("p", 1, ref("Service", "web-new", "")), place, RankService},
+		"another Service":      {routePolicy("p", 1, ref("Service", "r", "")), place, 0},
+		"its Service and name": {routePolicy("p", 1, v1alpha1.RoutePolicySpec{TargetRefs: []v1alpha1.TargetRef{{Kind: "Route", Name: "r"}, {Kind: "Service", Name: "web"}}}), place, RankObject},
 		"namespace":            {routePolicy("p", 1, v1alpha1.RoutePolicySpec{}), place, RankNamespace},
 		"that it names":        {routePolicy("named", 1, v1alpha1.RoutePolicySpec{}), place, RankObject},
 		"that it names too":    {routePolicy("named", 1, ref("Route", "s", "")), place, RankObject},

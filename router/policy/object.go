@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -48,8 +49,12 @@ type Object struct {
 }
 
 type clusterTargets struct {
-	override                       bool
+	override, mayOptOut            bool
 	controllers, namespaces, hosts []string
+	// labels selects namespaces by their labels; nil for all. One that cannot be read
+	// selects all, and badLabels says why.
+	labels    labels.Selector
+	badLabels string
 }
 
 // Access is who is admitted. It is never changed.
@@ -78,9 +83,47 @@ func ReadClusterRoutePolicy(p *v1alpha1.ClusterRoutePolicy) *Object {
 	o.cluster = &clusterTargets{
 		// Whatever cannot be read ranks high: that loses no protection.
 		override:    p.Spec.Mode != "Default",
+		mayOptOut:   p.Spec.OptOut == "Allowed",
 		controllers: p.Spec.IngressControllers, namespaces: p.Spec.Namespaces, hosts: p.Spec.Hosts,
 	}
+	o.cluster.selectLabels(p.Spec.NamespaceSelector)
+	o.keepsAuthentication()
 	return o
+}
+
+// selectLabels reads the selector of namespaces.
+func (c *clusterTargets) selectLabels(s *v1alpha1.NamespaceSelector) {
+	if s == nil {
+		return
+	}
+	standard := &metav1.LabelSelector{MatchLabels: s.MatchLabels}
+	for _, r := range s.MatchExpressions {
+		standard.MatchExpressions = append(standard.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: r.Key, Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values,
+		})
+	}
+	selector, err := metav1.LabelSelectorAsSelector(standard)
+	switch {
+	case err != nil:
+		c.badLabels = err.Error()
+	case !selector.Empty():
+		c.labels = selector
+	}
+}
+
+// ByLabels reports whether the policy selects namespaces by their labels.
+func (o *Object) ByLabels() bool { return o.cluster != nil && o.cluster.labels != nil }
+
+// selects reports whether a namespace is selected, and whether that is certain: as long
+// as its labels are not known, it is.
+func (c *clusterTargets) selects(n *Namespace) (selected, certain bool) {
+	switch {
+	case c.labels == nil:
+		return true, c.badLabels == ""
+	case n == nil:
+		return true, false
+	}
+	return c.labels.Matches(labels.Set(n.Labels)), true
 }
 
 func read(kind model.Kind, m metav1.Object, spec *v1alpha1.PolicySpec, status *v1alpha1.PolicyStatus) *Object {
@@ -96,6 +139,13 @@ func read(kind model.Kind, m metav1.Object, spec *v1alpha1.PolicySpec, status *v
 		}
 	}
 	return o
+}
+
+// keepsAuthentication has no policy of a tenant drop the authentication of this one.
+func (o *Object) keepsAuthentication() {
+	for rank := range o.sources {
+		o.sources[rank].Kept = o.cluster != nil && !o.cluster.mayOptOut
+	}
 }
 
 // ReadAccess reads lists of addresses, and puts them into normal form.

@@ -16,10 +16,11 @@ import (
 // Spec is what annotations ask for. The zero value of a field is the router's
 // default, unless its comment says otherwise.
 type Spec struct {
-	// DisableCookies turns the sticky cookie off; the others say what it looks
-	// like. CookieSameSite is never empty.
-	DisableCookies             bool
-	CookieName, CookieSameSite string
+	// DisableCookies turns the sticky cookie off, whatever the group affinity says.
+	DisableCookies bool
+	// CookieSameSite is the attribute of a sticky cookie that is Secure, unless the group
+	// affinity has one. Empty means None.
+	CookieSameSite string
 	// MaxConn bounds the connections to each endpoint.
 	MaxConn int
 	// CheckInterval is the time between health checks, and never zero.
@@ -47,6 +48,10 @@ type Spec struct {
 	// NamedIn is the namespace of what the group authentication names; empty means that
 	// of the object.
 	NamedIn string
+	// UpstreamIn is the same for the group upstream.
+	UpstreamIn string
+	// MirrorIn is the same for the group mirror.
+	MirrorIn string
 	// Groups are the typed groups that annotations fill. A group is never changed
 	// once it is read, so Specs may share it.
 	Groups v1alpha1.PolicySpec
@@ -70,7 +75,8 @@ func (s *Spec) Compile(p *model.Policy) {
 func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
 		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p), compileTimeouts(g.Timeouts, p),
-		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p), compileRetries(g.Retries, p), compileLoadBalancing(g.LoadBalancing, p), compileCanary(g.Canary, p))
+		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p), compileCookies(g.Cookies, p), compileLocation(g.Location, p),
+		compileRetries(g.Retries, p), compileHealth(g.Health), compileLoadBalancing(g.LoadBalancing, p), compileAffinity(g.Affinity), compileUpstream(g.Upstream), compileCanary(g.Canary, p), compileFault(g.Fault, p), compileMirror(g.Mirror), compileBandwidth(g.Bandwidth, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.
@@ -111,8 +117,9 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 		err := row.set(&s, v)
 		switch {
 		case err == nil && !row.Applies(t) && row.demands:
-			problems = append(problems, closing(row.Key, "cannot be applied with "+terminationName(t)+" termination, whose requests the router does not see"))
+			problems = append(problems, closing(row.Key, inapplicable(t)))
 		case err == nil && !row.Applies(t):
+			s = row.withoutEffect(&before, &s)
 			problems = append(problems, row.ignored("has no effect with "+terminationName(t)+" termination"))
 		case err == nil && row.limit && !s.limit:
 			problems = append(problems, row.ignored("has no effect without "+api.AnnotationLimit+`: "true"`))
@@ -146,6 +153,14 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 	return s, append(problems, unknown(annotations)...)
 }
 
+// inapplicable says why what a route must not be served without cannot be applied.
+func inapplicable(t model.Termination) string {
+	if t == model.Plain {
+		return "cannot be applied without TLS; set spec.tls"
+	}
+	return "cannot be applied with " + terminationName(t) + " termination, whose requests the router does not see"
+}
+
 // Protection returns the same as Read for what protects, and whether something
 // that protects cannot be read: then it is not known what it keeps out.
 func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadable bool) {
@@ -160,10 +175,12 @@ func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 		{AnnotationRedirectCode, AnnotationRedirect},
 		{AnnotationCORSCredentials, AnnotationCORSOrigins},
 		{AnnotationLimitKey, AnnotationLimit},
+		{AnnotationLimitScope, AnnotationLimit},
 		{AnnotationBasicRealm, AnnotationBasicSecret},
 		{AnnotationAuthSignIn, AnnotationAuthURL},
 		{AnnotationAuthResponseHeaders, AnnotationAuthURL},
 		{AnnotationAuthCache, AnnotationAuthURL},
+		{AnnotationClientCertificate, AnnotationClientCA},
 	} {
 		if _, set := annotations[of[0]]; !set || slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == of[0] }) {
 			continue
@@ -185,6 +202,15 @@ func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 
 func withoutEffect(key, without string) Problem {
 	return Problem{Key: key, Severity: api.SeverityInfo, Reason: api.ReasonAnnotationIgnored, Message: "has no effect without " + without}
+}
+
+// withoutEffect returns what holds after an annotation that does not apply: a policy may
+// have a use for the group that the annotation is a part of.
+func (a *Annotation) withoutEffect(before, after *Spec) Spec {
+	if a.Group == GroupAffinity {
+		return *before
+	}
+	return *after
 }
 
 // ignored describes an annotation that is right and changes nothing. One that is

@@ -22,7 +22,23 @@ type Report struct {
 	Conditions []metav1.Condition
 	// Pending reports are soon followed by others.
 	Pending bool
+	// States say what became of each group, for metrics; the object's status says it in its
+	// conditions.
+	States map[Group]State
 }
+
+// State is what became of a group of a policy, at the worst of its objects.
+type State string
+
+// The states, each worse than the one before.
+const (
+	StateEnforced   State = "enforced"
+	StateOverridden State = "overridden"
+	StateConflicted State = "conflicted"
+	StateClosed     State = "closed"
+)
+
+var states = []State{StateEnforced, StateOverridden, StateConflicted, StateClosed}
 
 // Equal reports whether two reports say the same.
 func (r *Report) Equal(o *Report) bool {
@@ -41,6 +57,26 @@ type Tally struct {
 	// notAllowed and unresolved are the first closings of the policy with such reasons.
 	notAllowed, unresolved *cause
 	lostTo                 []string
+	states                 map[Group]State
+}
+
+// worsen notes what became of a group for one more object.
+func (t *Tally) worsen(g Group, s State) {
+	if t.states == nil {
+		t.states = map[Group]State{}
+	}
+	if slices.Index(states, s) >= slices.Index(states, t.states[g]) {
+		t.states[g] = s
+	}
+}
+
+// closedBy notes that the policy's groups that protect close the paths of an object.
+func (t *Tally) closedBy() {
+	for _, g := range t.policy.Groups() {
+		if g.Protects() {
+			t.worsen(g, StateClosed)
+		}
+	}
 }
 
 // cause is why a policy closes the paths of an object.
@@ -90,6 +126,7 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 	if e == nil {
 		if f.Barred && t.policy.Protects() {
 			t.closed++
+			t.closedBy()
 			least(&t.firstClosed, Title(o)+" cannot be served as it is")
 		}
 		return
@@ -97,6 +134,7 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 	t.addOrigins(e, f)
 	if e.Closed() && t.policy.Protects() {
 		t.closed++
+		t.closedBy()
 		c := e.Closings[0]
 		least(&t.firstClosed, fmt.Sprintf("%s: %s: %s", Title(o), strings.TrimSpace(Title(c.Key)+" "+c.Field), c.Message))
 	}
@@ -108,10 +146,12 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		text := fmt.Sprintf("%s by %s for %s", l.Group, l.Winner.Title(), Title(o))
 		if l.Conflict {
 			t.conflicts++
+			t.worsen(l.Group, StateConflicted)
 			least(&t.firstConflict, text)
 			continue
 		}
 		t.lost++
+		t.worsen(l.Group, StateOverridden)
 		i, _ := slices.BinarySearch(t.lostTo, text)
 		if t.lostTo = slices.Insert(t.lostTo, i, text); len(t.lostTo) > maxExamples {
 			t.lostTo = t.lostTo[:maxExamples]
@@ -126,7 +166,8 @@ func (t *Tally) addOrigins(e *Effective, f Fate) {
 		if origin.Source.Key != t.policy.Key {
 			continue
 		}
-		if f.Undecided && (origin.Group == GroupAuthentication || origin.Group == GroupAuthorization) {
+		t.worsen(origin.Group, StateEnforced)
+		if f.Undecided && (origin.Group == GroupAuthentication || origin.Group == GroupAuthorization || origin.Group == GroupMirror) {
 			t.undecided++
 			f.Undecided = false
 		}
@@ -137,9 +178,10 @@ func (t *Tally) addOrigins(e *Effective, f Fate) {
 	}
 }
 
-// addClosings notes what of the policy itself closes the paths of an object.
+// addClosings notes what of the policy itself closes the paths of an object, or is not
+// allowed.
 func (t *Tally) addClosings(e *Effective) {
-	for _, c := range e.Closings {
+	for _, c := range slices.Concat(e.Closings, e.Unapplied) {
 		if c.Key != t.policy.Key {
 			continue
 		}
@@ -174,12 +216,12 @@ func first(kept **cause, c Closing) {
 // Report sums up. Missing says which objects do not exist that the policy names.
 func (t *Tally) Report(missing []string) Report {
 	o := t.policy
-	r := Report{Key: o.Key, UID: o.UID, Generation: o.Generation, Targets: t.targets, Pending: t.pending > 0}
+	r := Report{Key: o.Key, UID: o.UID, Generation: o.Generation, Targets: t.targets, Pending: t.pending > 0, States: t.states}
 	if t.elsewhere {
 		return r
 	}
 	r.Conditions = []metav1.Condition{t.accepted(missing), t.programmed(), t.overridden()}
-	if o.Spec.Authentication != nil {
+	if o.Spec.Authentication != nil || len(UpstreamSecrets(o.Spec.Upstream)) > 0 {
 		r.Conditions = append(r.Conditions, t.resolved())
 	}
 	if o.Protects() {
@@ -269,6 +311,9 @@ func (t *Tally) protecting() metav1.Condition {
 
 // invalid says what of the policy cannot be read, or is empty.
 func (o *Object) invalid() string {
+	if o.cluster != nil && o.cluster.badLabels != "" {
+		return "spec.namespaceSelector: " + o.cluster.badLabels + "; the policy is for all namespaces"
+	}
 	if o.Access == nil {
 		return ""
 	}

@@ -72,16 +72,18 @@ func compileRewrite(r *v1alpha1.Rewrite, p *model.Policy) []Problem {
 	return problems
 }
 
-// Rewrite is what becomes of the path of requests, for a route with a path; nil if it
+// Rewrite is what becomes of the path of requests, for a route with such paths; nil if it
 // stays. A prefix is replaced on whole segments: what is left of the path always
-// begins with a slash.
-func (s *Spec) Rewrite(path string) *model.Rewrite {
+// begins with a slash. Of paths that an expression matches all is replaced.
+func (s *Spec) Rewrite(m *model.Match) *model.Rewrite {
 	r := s.Groups.Rewrite
 	switch {
 	case r == nil:
 		return nil
+	case r.Prefix != "" && checkRewrite(r.Prefix) == nil && m.Expression() != nil:
+		return &model.Rewrite{Strip: anyPath, Empty: r.Prefix}
 	case r.Prefix != "" && checkRewrite(r.Prefix) == nil:
-		return &model.Rewrite{Strip: len(strings.TrimRight(path, "/")), To: strings.TrimRight(r.Prefix, "/"), Empty: r.Prefix}
+		return &model.Rewrite{Strip: len(strings.TrimRight(m.Path, "/")), To: strings.TrimRight(r.Prefix, "/"), Empty: r.Prefix}
 	case r.Prefix == "" && r.Full != "" && checkRewrite(r.Full) == nil:
 		return &model.Rewrite{Strip: anyPath, Empty: r.Full}
 	case r.Prefix+r.Full == "" && r.Regex != nil:

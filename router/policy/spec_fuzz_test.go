@@ -21,8 +21,12 @@ func FuzzSpec(f *testing.F) {
 		`{"rewrite":{"prefix":"/X","full":"/X","host":"aXb"},"timeouts":{"connect":"5s","response":"X","idle":"1m","tunnel":"1h","queue":"-1s"}}`,
 		`{"headers":{"request":{"set":[{"name":"X-A","value":"%[req.hdr(X)]X"}],"remove":["X"]},"response":{"add":[{"name":"X","value":"b"}]}}}`,
 		`{"limits":{"body":{"max":"10Mi"},"uriBytes":64,"headerBytes":-1,"requests":[{"name":"aX","requests":20,"per":"1s","burst":40,"key":{"type":"Header","name":"X"},"exempt":["X"]}],"concurrent":{"count":5,"key":{"type":"Address","ipv6Prefix":56}}}}`,
+		`{"fault":{"delay":{"milliseconds":60001,"percent":-1},"abort":{"status":7},"when":[{"type":"X","name":"X","value":"X","match":"X"}]}}`,
+		`{"fault":{"delay":{"milliseconds":5},"abort":{"status":503,"percent":3},"when":[{"type":"Cookie","name":"X","value":"X","match":"Regex"}]}}`,
+		`{"bandwidth":{"download":"X","upload":-5}}`,
+		`{"mirror":{"targets":[{"service":{"name":"X","port":"X"},"percent":"X","bodyBytes":-1,"hostHeader":"X","headers":{"set":[{"name":"X","value":"X"}],"remove":["X"],"keep":["X"]},"maxInFlight":-1},{"url":"X"}]}}`,
 		`{"maintenance":{"enabled":true,"exempt":["X"],"retryAfter":-5},"log":{"percent":101,"requestID":"X"}}`,
-		`{"canary":{"total":100,"services":[{"name":"X","weight":10,"when":[{"type":"Header","name":"X","match":"Regex","value":"^X"},{"type":"Query","name":"aX","value":"X","to":"X"}]}],"sticky":{"ttl":"X"}},"retries":{"attempts":3,"when":"X","nonIdempotent":true},"loadBalancing":{"algorithm":"Hash","hash":{"type":"Cookie","name":"X"}}}`,
+		`{"canary":{"total":100,"services":[{"name":"X","weight":10,"when":[{"type":"Header","name":"X","match":"Regex","value":"^X"},{"type":"Query","name":"aX","value":"X","to":"X"}]}],"sticky":{"ttl":"X"}},"retries":{"attempts":3,"when":"X","nonIdempotent":true},"loadBalancing":{"algorithm":"Hash","hash":{"type":"Cookie","name":"X"}},"cookies":{"path":{"from":"/X","to":"/X"},"domain":{"from":"X.test","to":"X.test"},"secure":true,"sameSite":"None"},"location":{"from":"http://X","to":"/X"},"affinity":{"type":"Cookie","cookie":{"name":"X","path":"/X","domain":"X.test","sameSite":"Lax","secure":true,"maxAge":"1h","partitioned":true}}}`,
 		`{"authentication":{"basic":{"secret":"X","realm":"X"},"external":{"service":{"name":"X","path":"/X"}},"jwt":{"issuers":[{"issuer":"X","secret":"X"}]}}}`,
 	} {
 		for _, odd := range []string{"", "a", `\n`, `\t`, `\r`, `\u0000`, `\f`, "|", "+", ":", "=", ";", "%", `\"`, "é", "~"} {

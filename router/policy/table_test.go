@@ -3,8 +3,11 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
@@ -60,4 +63,48 @@ func parses(key string) bool {
 		return len(problems) == 1 && problems[0].Key == key && problems[0].Closes == (row.protects != nil)
 	}
 	return false
+}
+
+// TestServicePolicy: what is not for Services closes only if it protects, and annotations
+// of Services that others read are none of the router's business.
+func TestServicePolicy(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"fairlead.dev/hash-by": "invalid", "fairlead.dev/health-path": "invalid", "fairlead.dev/connect-timeout": "invalid", "fairlead.dev/health-type": "invalid",
+		"fairlead.dev/hash-bi": "unknown", "fairlead.dev/timeout-connect": "", "fairlead.dev/app-root": "unknown",
+		"fairlead.dev/allow": "closes", "fairlead.dev/alow": "closes", api.AnnotationPolicy: "closes",
+		"haproxy.router.openshift.io/balance": "", api.AnnotationAllowlist: "",
+		api.AnnotationEndpoints: "", api.AnnotationDefaultPool: "", api.AnnotationSharingScope: "", api.AnnotationPreempt: "", api.AnnotationAdoptDNSRecord: "", api.AnnotationTargetDualStack: "",
+		"fairlead.dev/aws-target-source": "", "fairlead.dev/aws-wafv2-acl-arn": "", "fairlead.dev/managed-annotations": "", "fairlead.dev/domain": "", "fairlead.dev/attributes": "",
+	} {
+		p := ReadService(&metav1.ObjectMeta{Annotations: map[string]string{key: "?"}})
+		got := ""
+		if p != nil {
+			for _, problem := range p.problems {
+				switch {
+				case problem.Closes:
+					got += "closes"
+				case problem.Reason == api.ReasonUnknownAnnotation:
+					got += "unknown"
+				default:
+					got += "invalid"
+				}
+			}
+			if p.source != nil {
+				got += "set"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+	p := ReadService(&metav1.ObjectMeta{Annotations: map[string]string{AnnotationHashBy: "path", AnnotationHealthPath: "/ok", AnnotationConnectTimeout: "1s"}})
+	if p == nil || p.source == nil || !slices.Equal(p.source.groups(), []Group{GroupTimeouts, GroupHealth, GroupLoadBalancing}) || len(p.problems) > 0 {
+		t.Errorf("read %+v", p)
+	}
+	for i := range table {
+		if row := &table[i]; row.OfServices && (row.protects != nil || row.Group == "") {
+			t.Errorf("%s cannot be for Services: it protects, or is in no group", row.Key)
+		}
+	}
 }

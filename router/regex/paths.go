@@ -48,6 +48,22 @@ func (p *Pattern) Rules() []Rule {
 	return rules
 }
 
+// Beginning returns the text that all paths begin with that an expression matches.
+func (p *Pattern) Beginning() string {
+	var b strings.Builder
+	for _, part := range flat(p.parsed) {
+		switch {
+		case part.Op == syntax.OpBeginText || part.Op == syntax.OpEmptyMatch:
+			continue
+		case part.Op == syntax.OpLiteral && part.Flags&syntax.FoldCase == 0:
+			b.WriteString(string(part.Rune))
+			continue
+		}
+		break
+	}
+	return b.String()
+}
+
 // The ways to say "anything", and "nothing, or anything below".
 const (
 	anything = `(?:[^\x0a]*)`

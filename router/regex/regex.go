@@ -28,6 +28,8 @@ type Pattern struct {
 	Captures, Optional int
 	// Longest is the longest path that it is applied to, in bytes.
 	Longest int
+	// Certain expressions take about as many steps as a path has bytes.
+	Certain bool
 
 	parsed *syntax.Regexp
 }
@@ -52,7 +54,7 @@ func Parse(text string) (*Pattern, error) {
 		return nil, fmt.Errorf("is not a regular expression of RE2: %w", err)
 	}
 	p := &Pattern{Captures: e.MaxCap(), parsed: e}
-	if p.Longest, err = longest(e); err != nil {
+	if p.Longest, p.Certain, err = longest(e); err != nil {
 		return nil, err
 	}
 	w := &writer{}

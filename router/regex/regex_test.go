@@ -176,6 +176,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range append([]string{`/foo(/|$)(.*)`, `/(?i)a[^k]b`, `/(a|b)?(c)*\b`, `/v[0-9]{1,3}/(.+?)$`, "/a\nb", "/a\tb", "/a\rb", "/a\x00b", "/a\fb"}, slow...) {
 		f.Add(seed, "/foo/bar", "/$1")
 	}
+	f.Add(`\Q/foo`, "/foo", "/$1")
 	f.Fuzz(func(t *testing.T, text, path, replacement string) {
 		p, err := Parse(text)
 		if err != nil || len(path) > p.Longest {
@@ -187,10 +188,11 @@ func FuzzParse(f *testing.F) {
 		if strings.ContainsFunc(path, func(r rune) bool { return r >= 0x80 || r <= ' ' }) {
 			return // Go reads characters there
 		}
-		var want []string
-		if e := regexp.MustCompile(`\A(?:` + text + `)`); e.MatchString(path) {
-			want = e.FindStringSubmatch(path)
+		e, err := regexp.Compile(`\A(?:` + text + `)`)
+		if err != nil {
+			return // \Q quotes the parenthesis, too
 		}
+		want := e.FindStringSubmatch(path)
 		got := Match(p.Text, path)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q, written as %q, finds %q in %q, not %q", text, p.Text, got, path, want)

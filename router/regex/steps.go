@@ -17,6 +17,9 @@ const (
 	longestPath, longestOther = 8192, 512
 	// maxWays bounds the product of the alternatives that are not certain.
 	maxWays = 16
+	// fewWays is how many an expression may have that is compared with the paths of a host
+	// beside many others.
+	fewWays = 4
 	// maxShort bounds repetitions that count as alternatives.
 	maxShort = 8
 )
@@ -27,25 +30,26 @@ type counter struct {
 	err               error
 }
 
-// longest returns the longest path that an expression may be applied to.
-func longest(e *syntax.Regexp) (int, error) {
+// longest returns the longest path that an expression may be applied to, and whether
+// it takes about as many steps as the path has bytes.
+func longest(e *syntax.Regexp) (n int, certain bool, err error) {
 	c := &counter{ways: 1}
 	c.walk(e, set{}, false)
 	switch {
 	case c.err != nil:
-		return 0, c.err
+		return 0, false, c.err
 	case c.repetitions > 1:
-		return 0, BacktracksError{"has two repetitions that can share out a path in many ways, such as .* and .*; write [^/]+ for one segment"}
+		return 0, false, BacktracksError{"has two repetitions that can share out a path in many ways, such as .* and .*; write [^/]+ for one segment"}
 	case c.ways > maxWays:
-		return 0, BacktracksError{"has too many alternatives that begin alike, or are followed by what they may hold"}
+		return 0, false, BacktracksError{"has too many alternatives that begin alike, or are followed by what they may hold"}
 	case c.repetitions == 0:
-		return longestPath, nil
+		return longestPath, c.ways <= fewWays, nil
 	}
-	n := longestOther
+	n = longestOther
 	for n*n*c.ways > steps {
 		n /= 2
 	}
-	return n, nil
+	return n, false, nil
 }
 
 func (c *counter) refuse(message string) {

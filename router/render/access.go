@@ -27,9 +27,13 @@ func requestIDRules() []string {
 }
 
 // maintenanceRules answer in place of the pods, save to clients that are exempt.
-func maintenanceRules(l Layout) []string {
+func maintenanceRules(l Layout, caps plan.Capabilities) []string {
 	const closed = "{ var(txn.maintenance) -m found }"
-	answer := fmt.Sprintf(`http-request return status 503 content-type "text/html; charset=utf-8" file %s hdr Cache-Control "private, max-age=0, no-cache, no-store"`, l.maintenanceFile())
+	file := "file"
+	if caps.PlainLogFormat {
+		file = "lf-file"
+	}
+	answer := fmt.Sprintf(`http-request return status 503 content-type "text/html; charset=utf-8" %s %s hdr Cache-Control "private, max-age=0, no-cache, no-store"`, file, l.maintenanceFile())
 	return []string{
 		fmt.Sprintf("http-request set-var(txn.maintenance) bool(true) if %s !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", asks(model.FlagMaintenance), l.MapFile(plan.MapExempt)),
 		"http-request set-var(txn.retry_after,ifnotempty) " + rest(model.FieldRetryAfter) + " if " + closed,
@@ -77,7 +81,7 @@ const tooLong = 18
 // it flows, so it is refused: by HTTP/1 it is chunked, by HTTP/2 nothing announces it,
 // and the message is not complete with its headers. Whatever part of it has come
 // already makes no difference.
-func sizeRules() []string {
+func sizeRules(l Layout, caps plan.Capabilities) []string {
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 	sized := asks(model.FlagSized)
@@ -98,7 +102,7 @@ func sizeRules() []string {
 		{413, "The body is too large.", fmt.Sprintf("%[1]s { req.fhdr(content-length) -m len gt %[2]d } || %[1]s { req.body_size,sub(txn.body_max) gt 0 }", bounded, tooLong)},
 	} {
 		// Of these statuses, versions before 3.4 have no text of their own (deny_status).
-		add("return status %d content-type text/plain string %s if %s", refusal.status, quote(refusal.text), refusal.condition)
+		rules = append(rules, "http-request "+ownAnswer(l, caps, refusal.status, refusal.text)+" if "+refusal.condition)
 	}
 	return rules
 }

@@ -54,7 +54,7 @@ func askRules(a *Agent) []string {
 		"http-request set-var(txn.ask_strip) bool(true) if " + asks(model.FlagStripped),
 		// A record that cannot be read is no permission.
 		`http-request return status 503 content-type text/plain string "Service Unavailable\n" if ` + asked + " !{ var(txn.ask) -m len gt 0 }",
-	}, a.Rules()...)
+	}, append(a.Rules(), sessionRules()...)...)
 }
 
 // agentStatuses are those of the agent's verdicts, because a rule's status cannot be
@@ -126,9 +126,23 @@ func (a Agent) Rules() []string {
 	return rules
 }
 
+// sessionRules keep cookies of sessions from pods of routes without a login, on hosts where
+// routes protect different things; of routes with one, the agent takes them out. A request
+// with several Cookie headers, which browsers do not send, keeps none.
+func sessionRules() []string {
+	const had = "{ var(txn.had_session) -m found }"
+	return []string{
+		"http-request set-var(txn.had_session) bool(true) if { var(txn.backend_as_written) -m found } { req.fhdr(cookie) -m sub __Host-fl- __Secure-fl- }",
+		"http-request del-header cookie if " + had + " { req.fhdr_cnt(cookie) gt 1 }",
+		`http-request set-header cookie "%[req.fhdr(cookie),regsub(';? *__Host-fl-[^;]*','',g),regsub(';? *__Secure-fl-[^;]*','',g),regsub('^[; ]*','')]" if ` + had + " { req.fhdr_cnt(cookie) eq 1 }",
+		"http-request del-header cookie if " + had + " !{ req.fhdr(cookie) -m len gt 0 }",
+	}
+}
+
 // ResponseRules are the rules of a frontend about answers, also those of Rules.
 func (a Agent) ResponseRules() []string {
 	return []string{
+		"http-after-response set-headers-bin var(txn.fl.cset) if { var(txn.fl.cset) -m found }",
 		"http-after-response set-headers-bin var(txn.fl.rset) if { var(txn.fl.rset) -m found }",
 		"http-after-response add-headers-bin var(txn.fl.radd) if { var(txn.fl.radd) -m found }",
 		"http-after-response add-headers-bin var(txn.fl.rok) if { var(txn.fl.rok) -m found } { status 200:399 }",
@@ -158,17 +172,21 @@ func (a Agent) Config() []string {
 	return []string{
 		"[fairlead]",
 		"spoe-agent fairlead",
-		"  groups ask",
+		"  groups ask count",
 		"  option var-prefix fl",
 		// Without it an error ends SPOE for the request, and the second question never goes out.
 		"  option continue-on-error",
 		"  option set-on-error err",
 		"  option set-process-time ms",
-		"  register-var-names verdict set del body rset radd rok ttl consumer reason",
+		"  register-var-names verdict set del body rset radd rok ttl consumer reason count wait cset",
 		"  timeout processing " + a.Processing,
 		"  use-backend router_agent",
 		"spoe-group ask",
 		"  messages ask",
+		"spoe-group count",
+		"  messages count",
+		"spoe-message count",
+		"  args p=var(txn.counted_by) path=pathq host=req.hdr(host) src=src hdrs=req.hdrs_bin",
 		"spoe-message ask",
 		"  args p=var(txn.ask) method=method path=pathq host=req.hdr(host) src=src tls=ssl_fc hdrs=req.hdrs_bin cert=ssl_c_der consumer=var(txn.consumer)",
 	}

@@ -27,7 +27,11 @@ func keyRules(l Layout, caps plan.Capabilities) []string {
 	r.add("unset-var(txn.api_key) if %s", keyed)
 	r.add("set-var(txn.key_entry) var(txn.backend),concat(/,txn.key_hash),map_str(%s) if { var(txn.key_hash) -m found }", l.MapFile(plan.MapKeys))
 	r.add("set-var(txn.consumer) var(txn.key_entry),field(1,|) if { var(txn.key_entry) -m found }")
-	r.add(`return status 401 content-type text/plain string "Unauthorized\n" if %s !%s`, asks(model.FlagKeyDemanded), consumer)
+	unauthorized := `return status 401 content-type text/plain string "Unauthorized\n"`
+	if caps.PlainLogFormat {
+		unauthorized = ownAnswer(l, caps, 401, "Unauthorized\n")
+	}
+	r = append(r, "http-request "+unauthorized+" if "+asks(model.FlagKeyDemanded)+" !"+consumer)
 	return r
 }
 

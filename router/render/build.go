@@ -101,9 +101,10 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	// The supervisor bounds the old workers instead: haproxy.MaxOldWorkers.
 	b.number("mworker-max-reloads", unbounded)
 	if caps.Lua {
-		b.text("lua-load-per-thread", l.LuaFile())
+		b.text("lua-load-per-thread", l.LuaFile()+" "+l.MapFile(plan.MapHTTP)+" "+l.MapFile(plan.MapHTTPS)+" "+l.RefusalsFile())
+		b.line("lua-load " + l.JournalLua() + " " + l.Dir + " " + model.ClientMarkPrefix)
 	}
-	for _, line := range Globals(s.Key) {
+	for _, line := range slices.Concat(Globals(s.Key), clientGlobals(caps), mirrorGlobals(agentOf(s, l, caps))) {
 		b.line(line)
 	}
 	if caps.DynamicBackends {
@@ -224,6 +225,7 @@ var beyondLibrary = map[parser.Section][]string{
 		"http-request sc-set-gpt(", "http-request sc-add-gpc(", // 2.8
 		"http-response set-headers-bin ", "http-response del-headers-bin ", "http-response add-headers-bin ",
 		"http-after-response set-headers-bin ", "http-after-response add-headers-bin ", "http-request sc-set-gpt(",
+		"http-after-response lua.fairlead_", // 2.5
 	},
 }
 

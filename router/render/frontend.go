@@ -35,6 +35,10 @@ func httpOptions(s Settings) []string {
 	if s.HTTP.IgnoreProbes {
 		add("option http-ignore-probes")
 	}
+	if s.HTTP.Bandwidth {
+		add("filter bwlim-out download default-limit 1g default-period 1s")
+		add("filter bwlim-in upload default-limit 1g default-period 1s")
+	}
 	if s.HTTP.ContinuousStats {
 		add("option contstats")
 	}
@@ -115,22 +119,25 @@ func certificateRules(s Settings) []string {
 	if s.ClientTLS.Verify == "" {
 		return rules
 	}
-	for _, h := range []struct{ name, value string }{
-		{"X-SSL", "%[ssl_fc]"},
-		{"X-SSL-Client-Verify", "%[ssl_c_verify]"},
-		{"X-SSL-Client-Serial", "%{+Q}[ssl_c_serial,hex]"},
-		{"X-SSL-Client-Version", "%{+Q}[ssl_c_version]"},
-		{"X-SSL-Client-SHA1", "%{+Q}[ssl_c_sha1,hex]"},
-		{"X-SSL-Client-DN", "%{+Q}[ssl_c_s_dn]"},
-		{"X-SSL-Client-CN", "%{+Q}[ssl_c_s_dn(cn)]"},
-		{"X-SSL-Issuer", "%{+Q}[ssl_c_i_dn]"},
-		{"X-SSL-Client-NotBefore", "%{+Q}[ssl_c_notbefore]"},
-		{"X-SSL-Client-NotAfter", "%{+Q}[ssl_c_notafter]"},
-		{"X-SSL-Client-DER", "%{+Q}[ssl_c_der,base64]"},
-	} {
+	for _, h := range certificateHeaders {
 		add("set-header %s %s", h.name, h.value)
 	}
 	return rules
+}
+
+// certificateHeaders tell pods about the certificate of a client.
+var certificateHeaders = []struct{ name, value string }{
+	{"X-SSL", "%[ssl_fc]"},
+	{"X-SSL-Client-Verify", "%[ssl_c_verify]"},
+	{"X-SSL-Client-Serial", "%{+Q}[ssl_c_serial,hex]"},
+	{"X-SSL-Client-Version", "%{+Q}[ssl_c_version]"},
+	{"X-SSL-Client-SHA1", "%{+Q}[ssl_c_sha1,hex]"},
+	{"X-SSL-Client-DN", "%{+Q}[ssl_c_s_dn]"},
+	{"X-SSL-Client-CN", "%{+Q}[ssl_c_s_dn(cn)]"},
+	{"X-SSL-Issuer", "%{+Q}[ssl_c_i_dn]"},
+	{"X-SSL-Client-NotBefore", "%{+Q}[ssl_c_notbefore]"},
+	{"X-SSL-Client-NotAfter", "%{+Q}[ssl_c_notafter]"},
+	{"X-SSL-Client-DER", "%{+Q}[ssl_c_der,base64]"},
 }
 
 // anyHostRules look for a route for any host, where no route of any listener
@@ -146,6 +153,19 @@ func anyHostRules(s Settings, l Layout, m plan.Map) []string {
 			` !{ var(txn.host),host_only,rtrim(.),concat(,txn.path,"/#"),` + named,
 		"http-request set-var(txn.backend) var(txn.any_host_key),map_beg(" + l.MapFile(m) + ",!none) if { var(txn.any_host_key) -m found }",
 	}
+}
+
+// conditionRules decide between claims with conditions, where the key of a path has a list
+// of values (match.List). They come once more where paths are looked up normalised.
+func conditionRules(caps plan.Capabilities, tls bool) []string {
+	if !caps.Lua {
+		return nil
+	}
+	listener := "http"
+	if tls {
+		listener = "https"
+	}
+	return []string{"http-request lua.fairlead_conditions " + listener + " if { var(txn.backend) -m beg ? }"}
 }
 
 // requestRules come before the policies of routes. The unique ID is set by a

@@ -94,7 +94,7 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 		r.rate(slots[n], s)
 	}
 	r.tell()
-	r.refuse()
+	r.refuse(l, caps)
 	for _, l := range slots {
 		r.take(l)
 	}
@@ -105,7 +105,7 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 		}
 	}
 	r.add("set-var(txn.rate_requests) int(0) if %s", raced)
-	r.add("deny deny_status 429 content-type text/plain string 'Too many requests.' hdr Retry-After 1 if %s", raced)
+	r.add("deny deny_status 429 %s hdr Retry-After 1 if %s", ownText(l, caps, 429, tooMany), raced)
 	return r
 }
 
@@ -217,13 +217,18 @@ func (r *rules) tell() {
 	r.add("set-var(txn.rate_reset) %s,mul(txn.rate_parts)%s if %s", told(model.RateUnit), seconds, admitted)
 }
 
+// tooMany is what clients read that a limit refuses.
+const tooMany = "Too many requests."
+
 // refuse answers in place of the pods. Where nothing could be counted, because each
 // key of a table is in use, it is not known whether the request is one too many.
-func (r *rules) refuse() {
-	const text = "content-type text/plain string 'Too many requests.' hdr Retry-After %[var(txn.rate_reset)]"
+func (r *rules) refuse(l Layout, caps plan.Capabilities) {
+	text := func(status int) string {
+		return ownText(l, caps, status, tooMany) + " hdr Retry-After %[var(txn.rate_reset)]"
+	}
 	unavailable := fmt.Sprintf("{ %s -m str 503 }", told(model.RateStatus))
-	r.add("deny deny_status 503 %s if %s %s", text, rateRefused, unavailable)
-	r.add("deny deny_status 429 %s if %s", text, rateRefused)
+	r.add("deny deny_status 503 %s if %s %s", text(503), rateRefused, unavailable)
+	r.add("deny deny_status 429 %s if %s", text(429), rateRefused)
 	r.add("deny deny_status 503 if { var(txn.rates) -m found } !%s !{ var(txn.rate_exempt) -m found }", rateTold)
 }
 

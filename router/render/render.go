@@ -48,6 +48,9 @@ func (l Layout) Config() string { return filepath.Join(l.Dir, "haproxy.cfg") }
 // CrtList is the list that leads a server name to a certificate.
 func (l Layout) CrtList() string { return filepath.Join(l.Dir, "crt.list") }
 
+// ClientList is the list for hosts that ask clients for certificates.
+func (l Layout) ClientList() string { return filepath.Join(l.Dir, "clients.list") }
+
 // LuaFile holds the actions that HAProxy has no words for.
 func (l Layout) LuaFile() string { return filepath.Join(l.Dir, "headers.lua") }
 
@@ -143,9 +146,13 @@ func ServerWords(s *plan.Server, l Layout, caps plan.Capabilities) []string {
 	if o.CheckInterval != "" {
 		add("check", "inter", o.CheckInterval)
 	}
+	if o.SlowStart != "" {
+		add("slowstart", o.SlowStart)
+	}
 	if o.H2C {
 		add("proto", "h2")
 	}
+	add(proxyWords(&o)...)
 	if o.HashByAddress {
 		add("hash-key", "addr-port")
 	}
@@ -155,17 +162,37 @@ func ServerWords(s *plan.Server, l Layout, caps plan.Capabilities) []string {
 	return words
 }
 
+// proxyWords have connections, and health checks, begin with a PROXY header.
+func proxyWords(o *model.ServerOptions) []string {
+	var words []string
+	switch o.Rare().ProxyProtocol {
+	case 1:
+		words = []string{"send-proxy"}
+	case 2:
+		words = []string{"send-proxy-v2"}
+	default:
+		return nil
+	}
+	if o.CheckInterval != "" {
+		words = append(words, "check-send-proxy")
+	}
+	return words
+}
+
 // tlsWords names SNI and verification outright: from 3.3 on HAProxy would
 // otherwise send the Host as SNI and refuse certificates that lack it.
 func tlsWords(o model.ServerOptions, l Layout, caps plan.Capabilities) []string {
-	words := []string{"ssl"}
+	words, more := []string{"ssl"}, o.Rare()
 	if o.CheckInterval != "" {
 		// A server from the file would check with TLS by itself; one that is
 		// added at run time does not, and takes this from no default.
 		words = append(words, "check-ssl")
 	}
 	add := func(more ...string) { words = append(words, more...) }
-	if o.HTTP2 {
+	switch {
+	case more.OnlyHTTP2:
+		add("alpn", "h2", "proto", "h2")
+	case o.HTTP2:
 		add("alpn", "h2,http/1.1")
 		if caps.AutoSNI {
 			// From 3.3 on HAProxy remembers the protocol that a server chose
@@ -182,11 +209,17 @@ func tlsWords(o model.ServerOptions, l Layout, caps plan.Capabilities) []string 
 	} else {
 		add("verify", "required", "ca-file", l.CAFile(o.CAID))
 	}
-	switch {
-	case o.VerifyHost != "":
-		add("sni", "str("+o.VerifyHost+")", "verifyhost", o.VerifyHost)
+	if o.VerifyHost != "" {
+		add("verifyhost", o.VerifyHost)
+	}
+	if more.ClientCert != "" {
+		add("crt", l.CertFile(more.ClientCert))
+	}
+	switch sni := cmp.Or(more.SNI, o.VerifyHost); {
+	case sni != "":
+		add("sni", "str("+sni+")")
 		if o.CheckInterval != "" {
-			add("check-sni", o.VerifyHost)
+			add("check-sni", sni)
 		}
 	case caps.AutoSNI:
 		add("no-sni-auto")

@@ -42,17 +42,20 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0)",
 		"http-request allow if !" + asked,
 	}
-	rules = append(rules, guardRules(l, tls)...)
+	rules = append(rules, guardRules(l, caps, tls)...)
 	rules = append(rules, "http-request set-var(txn.backend) var(txn.backend),field(1,|)",
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
-	rules = append(rules, corsRules(l)...)
-	rules = slices.Concat(rules, unloggedRules(), []string{clientKeyRule()}, maintenanceRules(l), accessRules(l))
-	rules = append(rules, redirectRules(l)...)
-	rules = append(rules, preflightRule)
-	rules = append(rules, limitRules(s)...)
-	rules = slices.Concat(rules, countRules(s, l, caps), sizeRules(), longPathRules(), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps), forwardedRules(tls), requestIDRules())
+	rules = append(rules, pageRules()...)
+	refuse := clientCertificateRules(l, tls)
+	refuse = append(refuse, corsRules(l)...)
+	refuse = slices.Concat(refuse, unloggedRules(), []string{clientKeyRule()}, maintenanceRules(l, caps), accessRules(l))
+	refuse = append(refuse, redirectRules(l)...)
+	refuse = append(refuse, preflightRule)
+	refuse = append(refuse, limitRules(s)...)
+	refuse = slices.Concat(refuse, countRules(s, l, caps), sharedRules(agentOf(s, l, caps), l, caps), sizeRules(l, caps), longPathRules(l, caps), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps))
+	rules = slices.Concat(rules, judgedRules(caps, refuse), faultRules(caps), bandwidthRules(s), forwardedRules(tls), requestIDRules())
 
 	// Rewrite: cut the path and put another beginning before the rest.
 	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
@@ -60,7 +63,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
 	add(`set-path "%%[%s]" if { var(txn.strip) -m found } !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty))
 
-	rules = append(rules, patternRules(caps)...)
+	rules = append(rules, patternRules(l, caps)...)
 
 	// X-Forwarded-Host and Forwarded have the client's host by now.
 	add("set-header Host %%[%s] if %s", rest(model.FieldPodHost), asks(model.FlagPodHost))
@@ -71,21 +74,25 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	if tls {
 		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
 	}
-	return slices.Concat(rules, headerActionRules(l, caps), trafficRules(caps))
+	rules = slices.Concat(rules, headerActionRules(l, caps), trafficRules(caps), mirrorRules(agentOf(s, l, caps), caps))
+	if tls {
+		rules = append(rules, clientHeaderRules()...)
+	}
+	return rules
 }
 
 // guardRules look the path up once more, as pods may read it, on hosts where some
 // routes protect what others do not: txn.backend_as_written is there, and holds what the path as
 // written leads to. match.Table.Look does the same. What does not fit into a
 // variable has no answer and is refused.
-func guardRules(l Layout, tls bool) []string {
+func guardRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	routes := plan.MapHTTP
 	if tls {
 		routes = plan.MapHTTPS
 	}
 	const guarded, host, miss = "{ var(txn.backend_as_written) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.normal_backend) -m str !miss }"
 	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
-	return []string{
+	rules := []string{
 		"http-request set-var(txn.backend_as_written) var(txn.backend) if " + asks(model.FlagGuarded),
 		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
 		"http-request set-var(txn.normal_path) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
@@ -95,34 +102,39 @@ func guardRules(l Layout, tls bool) []string {
 		"http-request set-var(txn.normal_backend) var(txn.normal_key)," + in(match.Refuse) + " if { var(txn.normal_key) -m found }",
 		"http-request deny deny_status 400 if " + guarded + " !{ var(txn.normal_backend) -m found }",
 		"http-request set-var(txn.backend) var(txn.normal_backend) if " + guarded,
-		"http-request unset-var(txn.policy) if " + guarded,
-		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if " + guarded,
+	}
+	for _, rule := range conditionRules(caps, tls) {
+		rules = append(rules, rule+" "+guarded)
+	}
+	return append(rules,
+		"http-request unset-var(txn.policy) if "+guarded,
+		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if "+guarded,
 		// A rewrite cuts as many bytes as the route's path has, and a pattern is for the
 		// path as it is written.
-		"http-request deny deny_status 400 if " + guarded + " { " + record(model.FieldStrip) + " -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
-		"http-request deny deny_status 400 if " + guarded + " " + asks(model.FlagPattern) + " !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
-	}
+		"http-request deny deny_status 400 if "+guarded+" { "+record(model.FieldStrip)+" -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+		"http-request deny deny_status 400 if "+guarded+" "+asks(model.FlagPattern)+" !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+	)
 }
 
 // longPathRules refuse paths that a pattern is not applied to, before anyone is asked who
 // the client is.
-func longPathRules() []string {
+func longPathRules(l Layout, caps plan.Capabilities) []string {
 	return []string{ // as sizeRules answer
 		"http-request set-var(txn.longest_path) " + rest(model.FieldPattern) + ",field(1,:) if " + asks(model.FlagPattern),
-		"http-request return status 414 content-type text/plain string 'The path is too long.' if { var(txn.longest_path) -m found } { path,length,sub(txn.longest_path) gt 0 }",
+		"http-request " + ownAnswer(l, caps, 414, "The path is too long.") + " if { var(txn.longest_path) -m found } { path,length,sub(txn.longest_path) gt 0 }",
 	}
 }
 
 // patternRules replace the path by a pattern with captures. HAProxy's own converters take
 // patterns of the configuration only.
-func patternRules(caps plan.Capabilities) []string {
+func patternRules(l Layout, caps plan.Capabilities) []string {
 	if !caps.Lua {
 		return nil
 	}
 	return []string{
 		"http-request set-var(txn.rewrite) " + rest(model.FieldPattern) + " if " + asks(model.FlagPattern),
 		"http-request lua.fairlead_rewrite if { var(txn.rewrite) -m found }",
-		"http-request return status 414 content-type text/plain string 'The path is too long.' if { var(txn.path_too_long) -m found }",
+		"http-request " + ownAnswer(l, caps, 414, "The path is too long.") + " if { var(txn.path_too_long) -m found }",
 	}
 }
 
@@ -156,12 +168,16 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 
 // responseRules are the rules for what comes back from a backend, and then those
 // of the IngressController.
-func responseRules(s Settings, caps plan.Capabilities) []string {
+func responseRules(s Settings, l Layout, caps plan.Capabilities) []string {
 	changes, own := changeRules("http-response", "response", "var(txn.response_headers)", caps), headerRules("http-response", s.HTTP.ResponseHeaders)
-	if len(changes) > 0 && len(own) == 0 { // most are done after one look
-		changes = slices.Insert(changes, 0, "http-response allow if !{ var(txn.response_headers) -m found }")
+	var pages []string
+	if caps.Lua {
+		pages = pageResponseRules(l)
 	}
-	return append(changes, own...)
+	if len(changes) > 0 && len(own) == 0 { // most are done after two looks
+		pages = slices.Insert(pages, 0, "http-response allow if !{ var(txn.response_headers) -m found } !{ var(txn.pages) -m found }")
+	}
+	return slices.Concat(pages, changes, own)
 }
 
 // changeRules change headers as a text of plan's says.

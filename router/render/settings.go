@@ -1,6 +1,7 @@
 package render
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 // change of them is a reload. A zero value means the default that its field
 // names.
 type Settings struct {
-	// HTTPPort and HTTPSPort are the ports of the listeners.
+	// HTTPPort and HTTPSPort are the ports of the listeners; one that is 0 has none.
 	HTTPPort, HTTPSPort int
+	// Listen is the only address to listen on; without one it is all.
+	Listen netip.Addr
 	// MaxConn is the limit of concurrent connections of clients; -1, or 0, leaves
 	// it to HAProxy, which goes by the file limit and counts a TLS connection
 	// that ends here twice.
@@ -151,6 +154,8 @@ type HTTP struct {
 	DeferClose bool
 	// AbortOnClose ends a request whose client has left.
 	AbortOnClose bool
+	// Bandwidth has filters by which routes limit it. Each request passes them.
+	Bandwidth bool
 	// ContinuousStats counts bytes while they flow, not when a request ends.
 	ContinuousStats bool
 }
@@ -208,7 +213,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, Key: s.Key,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -242,6 +247,7 @@ var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
+	{"listen address", same(func(s *Settings) netip.Addr { return s.Listen })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
 	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},
 	{"hard-stop-after", same(func(s *Settings) time.Duration { return s.HardStopAfter })},
@@ -270,6 +276,7 @@ var fields = []field{
 	{"spec.httpEmptyRequestsPolicy", same(func(s *Settings) bool { return s.HTTP.IgnoreProbes })},
 	{"spec.idleConnectionTerminationPolicy", same(func(s *Settings) bool { return s.HTTP.DeferClose })},
 	{"spec.closedClientConnectionPolicy", same(func(s *Settings) bool { return s.HTTP.AbortOnClose })},
+	{"spec.unsupportedConfigOverrides.bandwidthLimits", same(func(s *Settings) bool { return s.HTTP.Bandwidth })},
 	{"spec.unsupportedConfigOverrides.contStats", same(func(s *Settings) bool { return s.HTTP.ContinuousStats })},
 	{"spec.httpErrorCodePages", same(func(s *Settings) Pages { return s.Pages })},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -73,7 +74,9 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "503.http"): string(templates.Unavailable),
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
-		l.LuaFile():                             string(templates.RequestsLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.HashLua) + string(templates.RewriteLua),
+		l.JournalLua():                          string(templates.JournalLua),
+		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.PagesLua) + string(templates.RefusalsLua),
+		l.RefusalsFile():                        "",
 	}
 	for path, text := range map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,
@@ -87,6 +90,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 			files[path] = text
 		}
 	}
+	maps.Copy(files, pageFiles(s, l, caps))
 	if a := agentOf(s, l, caps); a != nil {
 		files[a.ConfigFile] = strings.Join(a.Config(), "\n") + "\n"
 	}
@@ -116,9 +120,13 @@ type templateData struct {
 	HTTPOptions, SortOptions, SortRules []string
 	// TLSBind ends the bind line of the frontend that ends TLS, TLSOptions
 	// stand before its rules.
-	TLSBind               string
-	TLSOptions            []string
-	CleanRules, CertRules []string
+	TLSBind    string
+	TLSOptions []string
+	// ClientBind is the listener for client certificates of single hosts, ClientSort
+	// leads connections to ClientBackend, and that leads them there.
+	ClientBind                string
+	ClientSort, ClientBackend []string
+	CleanRules, CertRules     []string
 	// HostRules follow the first look-up of a request.
 	HostRules    []string
 	RequestRules []string
@@ -133,8 +141,10 @@ type templateData struct {
 	// backends; LimitTables are the names and definitions of the tables of limits.
 	AccessConnectionRules, LimitConnectionRules []string
 	LimitTables                                 [][2]string
-	// AnyHTTP and AnyHTTPS look for routes for any host.
-	AnyHTTP, AnyHTTPS []string
+	// AnyHTTP and AnyHTTPS look for routes for any host; ConditionsHTTP and
+	// ConditionsHTTPS then decide between claims with conditions.
+	AnyHTTP, AnyHTTPS               []string
+	ConditionsHTTP, ConditionsHTTPS []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
 	// AgentSections are those of the policy agent.
@@ -162,23 +172,27 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		RunDir: l.RunDir(), MapsDir: l.MapsDir(), PagesDir: l.PagesDir(), CrtList: l.CrtList(),
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
 		Timeouts:  s.Timeouts.lines(),
-		HTTPBinds: binds(s, s.HTTPPort), HTTPSBinds: binds(s, s.HTTPSPort),
-		HTTPOptions: httpOptions(s), SortOptions: sortOptions(s), SortRules: sortRules(s),
+		HTTPBinds: binds(s, l, "public", s.HTTPPort), HTTPSBinds: binds(s, l, "public_ssl", s.HTTPSPort),
+		HTTPOptions: slices.Concat(httpOptions(s), ownErrorOptions(s, l, caps, false)), SortOptions: sortOptions(s), SortRules: sortRules(s),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
+		ClientBind: clientBind(l, caps), ClientSort: clientSortRule(s), ClientBackend: clientBackend(l),
 		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(caps),
 		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		ResponseRules: responseRules(s, caps), AfterRules: slices.Concat(canaryResponseRules(), rateResponseRules(), corsResponseRules()),
-		NotFound:  notFoundRule(s, l),
-		Redirects: match.RedirectStatuses,
+		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
+		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
+		ProfileOptions: ownErrorOptions(s, l, caps, true),
+		NotFound:       notFoundRule(s, l),
+		Redirects:      match.RedirectStatuses,
 	}
 	if agent != nil {
 		d.HTTPOptions = append(d.HTTPOptions, agent.Filter())
 		d.AfterRules, d.AgentSections = append(agent.ResponseRules(), d.AfterRules...), agent.Sections()
 	}
+	d.TLSOptions = append(d.TLSOptions, clientSessionRules(caps)...)
 	if s.HTTP.AbortOnClose {
 		d.ProfileOptions = append(d.ProfileOptions, "option abortonclose")
 	}
@@ -223,10 +237,18 @@ func (d *templateData) addProfile(p model.Profile, s Settings) {
 
 // binds listens on IPv4 and, separately, on IPv6: on one socket for both, an
 // IPv4 client would look like an IPv6 one to allow-lists.
-func binds(s Settings, port int) []string {
-	b := []string{fmt.Sprintf("*:%d", port)}
-	if s.IPv6 {
-		b = append(b, fmt.Sprintf(":::%d v6only", port))
+func binds(s Settings, l Layout, name string, port int) []string {
+	var b []string
+	switch {
+	case port == 0: // a frontend has to listen somewhere
+		return []string{"unix@" + l.RunDir() + "/" + name + ".sock mode 600"}
+	case s.Listen.IsValid():
+		b = []string{netip.AddrPortFrom(s.Listen, uint16(port)).String()}
+	default:
+		b = []string{fmt.Sprintf("*:%d", port)}
+		if s.IPv6 {
+			b = append(b, fmt.Sprintf(":::%d v6only", port))
+		}
 	}
 	if s.ProxyProtocol {
 		for i := range b {

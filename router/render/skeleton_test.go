@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,5 +57,35 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestListen: one address, all of them, and a port that no client reaches.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		settings render.Settings
+		want     []string
+	}{
+		"all":     {render.Settings{HTTPPort: 80, HTTPSPort: 443, IPv6: true}, []string{"*:80", ":::80 v6only", "*:443", ":::443 v6only"}},
+		"one":     {render.Settings{HTTPPort: 80, HTTPSPort: 443, IPv6: true, Listen: netip.MustParseAddr("127.0.0.1")}, []string{"127.0.0.1:80", "127.0.0.1:443"}},
+		"IPv6":    {render.Settings{HTTPPort: 80, HTTPSPort: 443, Listen: netip.MustParseAddr("::1")}, []string{"[::1]:80", "[::1]:443"}},
+		"no port": {render.Settings{HTTPSPort: 443, Listen: netip.MustParseAddr("127.0.0.1")}, []string{"unix@/d/run/public.sock mode 600", "127.0.0.1:443"}},
+	} {
+		base, err := render.Skeleton(test.settings, render.Layout{Dir: "/d"}, plan.Capabilities{DynamicBackends: true, MaxPayload: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		_, frontends, _ := strings.Cut(base.Text, "\nfrontend public from")
+		public, _, _ := strings.Cut(frontends, "\nfrontend terminate")
+		for line := range strings.Lines(public) {
+			if bind, ok := strings.CutPrefix(line, "  bind "); ok {
+				got = append(got, strings.TrimSpace(bind))
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: listens on %q, want %q", name, got, test.want)
+		}
 	}
 }

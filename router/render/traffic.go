@@ -1,9 +1,56 @@
 package render
 
 import (
+	"fmt"
+
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
+
+// faultRules delay and end requests where a policy asks for it: after everything that may
+// refuse them, so that a fault shows nothing that a client may not see.
+func faultRules(caps plan.Capabilities) []string {
+	if !caps.Lua {
+		return nil
+	}
+	return []string{
+		"http-request set-var(txn.fault_record) " + rest(model.FieldFault) + " if " + asks(model.FlagFault),
+		"http-request lua.fairlead_fault if { var(txn.fault_record) -m found }",
+	}
+}
+
+// mirrorRules hand copies of requests to the policy agent, as pods get them. They come
+// after all that may refuse a request or change it.
+func mirrorRules(a *Agent, caps plan.Capabilities) []string {
+	if a == nil || !caps.Lua {
+		return nil
+	}
+	return []string{
+		"http-request set-var(txn.mirror) " + rest(model.FieldMirror) + " if " + asks(model.FlagMirror),
+		"http-request lua.fairlead_mirror " + a.SocketDir + " if { var(txn.mirror) -m found }",
+	}
+}
+
+// bandwidthRules limit how fast bodies are, with the filters of httpOptions.
+func bandwidthRules(s Settings) []string {
+	if !s.HTTP.Bandwidth {
+		return nil
+	}
+	rules := []string{"http-request set-var(txn.bandwidth) " + rest(model.FieldBandwidth) + " if " + asks(model.FlagBandwidth)}
+	for i, filter := range []string{"download", "upload"} {
+		rules = append(rules, fmt.Sprintf("http-request set-bandwidth-limit %s limit var(txn.bandwidth),field(%d,:) period 1s if { var(txn.bandwidth) -m found } { var(txn.bandwidth),field(%d,:) -m len gt 0 }", filter, i+1, i+1))
+	}
+	return rules
+}
+
+// mirrorGlobals are lines of the section global. Nothing else uses the client of Lua: a
+// worker that does not listen is not tried again, because the other one is.
+func mirrorGlobals(a *Agent) []string {
+	if a == nil {
+		return nil
+	}
+	return []string{"httpclient.retries 0", "httpclient.timeout.connect 5ms"}
+}
 
 // trafficRules find the value that leads a request to a pod, and may lead it to another
 // backend of its route. They come last: whichever backend a request reaches, all that its

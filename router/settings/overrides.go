@@ -78,6 +78,14 @@ func (r *reader) override(field, key, value string) {
 		if value != PoliciesEnabled && value != PoliciesDisabled {
 			r.find(field, "must be Enabled or Disabled", "Enabled is used")
 		}
+	case "bandwidthLimits":
+		switch value {
+		case PoliciesEnabled, PoliciesDisabled:
+			r.out.Render.HTTP.Bandwidth = value == PoliciesEnabled
+			r.out.Ingest.Bandwidth = r.out.Render.HTTP.Bandwidth
+		default:
+			r.refuse(field, "must be Enabled or Disabled")
+		}
 	case "maxConnectionsPerSource":
 		r.clientLimit(field, value, &r.out.Render.Clients.PerSource)
 	case "maxTLSConnectionRatePerSource":

@@ -8,6 +8,7 @@ package settings
 
 import (
 	"fmt"
+	"net/netip"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 
@@ -40,8 +41,12 @@ type Flags struct {
 	// RouterName is the name of the IngressController, Domain that of routes
 	// that have only a subdomain, or empty for the IngressController's.
 	RouterName, Domain string
-	// HTTPPort and HTTPSPort are the ports of the listeners.
+	// HTTPPort and HTTPSPort are the ports of the listeners; one that is 0 has none.
 	HTTPPort, HTTPSPort int
+	// Listen is the only address to listen on; without one it is all.
+	Listen netip.Addr
+	// RedirectPort is where clients reach HTTPSPort; zero means 443.
+	RedirectPort int
 	// MaxConn and Threads apply unless the IngressController says otherwise.
 	MaxConn, Threads int
 	// MostConn is what the file limit allows, or 0 if that is not known.
@@ -78,10 +83,10 @@ type reader struct {
 // command line.
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
-	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != ""}
+	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", RedirectPort: flags.RedirectPort}
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir,
-		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, IPv6: flags.IPv6,
+		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, Listen: flags.Listen, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}
 	r.destinationCA()
@@ -106,6 +111,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.logging()
 	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
+	r.out.Ingest.AsksClients = r.out.Render.ClientTLS.Verify != "" || r.out.Render.ClientTLS.Closed
 	return r.out, r.findings
 }
 

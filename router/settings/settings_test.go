@@ -80,7 +80,7 @@ func TestCustomCiphers(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s, fields := from(func(s *spec) {
-		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","maxRSABits":"8192","maxHealthChecksPerNamespace":"1000"}`)(s)
+		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","bandwidthLimits":"Enabled","maxRSABits":"8192","maxHealthChecksPerNamespace":"1000"}`)(s)
 		s.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
 			Type: operatorv1.LoadBalancerServiceStrategyType,
 			LoadBalancer: &operatorv1.LoadBalancerStrategy{ProviderParameters: &operatorv1.ProviderLoadBalancerParameters{
@@ -88,7 +88,7 @@ func TestOverrides(t *testing.T) {
 			}},
 		}
 	}, settings.Flags{})
-	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || s.Ingest.MaxRSABits != 8192 || s.Ingest.NamespaceChecks != 1000 || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats {
+	if len(fields) > 0 || s.Ingest.Balance != model.LeastConn || s.Ingest.MaxRSABits != 8192 || s.Ingest.NamespaceChecks != 1000 || !s.Render.ClientTLS.KeepHeaders || !s.Render.HTTP.ContinuousStats || !s.Render.HTTP.Bandwidth || !s.Ingest.Bandwidth {
 		t.Errorf("%+v %+v, findings %v", s.Ingest, s.Render.HTTP, fields)
 	}
 	if s.Render.Timeouts.Tunnel != 349*time.Second {
@@ -164,6 +164,7 @@ func TestUnusable(t *testing.T) {
 		"spec.unsupportedConfigOverrides.localWithFallback":           overrides(`{"localWithFallback":"false"}`),
 		"spec.unsupportedConfigOverrides.loadBalancingAlgorithm":      overrides(`{"loadBalancingAlgorithm":"first"}`),
 		"spec.unsupportedConfigOverrides.maxRSABits":                  overrides(`{"maxRSABits":"16384"}`),
+		"spec.unsupportedConfigOverrides.bandwidthLimits":             overrides(`{"bandwidthLimits":"true"}`),
 		"spec.unsupportedConfigOverrides.maxHealthChecksPerNamespace": overrides(`{"maxHealthChecksPerNamespace":"0"}`),
 		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":       overrides(`{"mutualTLSHeaderFilter":false}`),
 	} {

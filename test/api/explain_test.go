@@ -76,13 +76,17 @@ func TestExplainCluster(t *testing.T) {
 		{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "get"}},
 	}}
 	bind(t, admin, role, ns, "explain-developer")
-	_, e = ask("explain-developer")
+	w, e = ask("explain-developer")
+	if list, err := w.Certs(explain.CertArgs{Namespace: ns}); err != nil || len(list.Items) != 1 || list.Items[0].State != "Unknown" || !list.Good(true) || !list.Partial {
+		t.Errorf("developer: certificates: %v, %+v", err, list)
+	}
 	if !e.Served || e.Route == nil || len(e.Endpoints) != 1 || e.Certificate.Source != "unknown" {
 		t.Errorf("developer: %+v", e)
 	}
 	has(e, "Secret "+ns+"/missing could not be read")
 	has(e, "those of namespace "+ns+" were read")
 	has(e, "selectors and settings of router default are not known")
+	has(e, "annotations and labels of namespaces, which may name policies, could not be read")
 
 	// A user who may only list Routes learns which route it is.
 	bind(t, admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "visitor"}, Rules: []rbacv1.PolicyRule{

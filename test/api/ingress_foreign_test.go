@@ -35,7 +35,7 @@ func foreignAnnotations(t *testing.T, c client.Client, namespace string) {
 			return nil
 		})
 	}
-	annotate(nginx+"session-cookie-name=mine", nginx+"proxy-cookie-path=/a")
+	annotate(nginx+"session-cookie-name=mine", nginx+"proxy-http-version=1.0")
 	want("mine")
 	wantEvent(t, c, namespace, "shop", "Warning ForeignAnnotation")
 	open, err := byPath(c, namespace)
@@ -47,7 +47,7 @@ func foreignAnnotations(t *testing.T, c client.Client, namespace string) {
 		return now.Spec.Port != nil && now.Spec.Port.TargetPort.StrVal == names.ClosedPort
 	})
 	wantEvent(t, c, namespace, "shop", "Warning ForeignProtection")
-	annotate(nginx+"auth-type-", nginx+"session-cookie-name-", nginx+"proxy-cookie-path-")
+	annotate(nginx+"auth-type-", nginx+"session-cookie-name-", nginx+"proxy-http-version-")
 	wantSame(t, c, namespace, open, func(before, now routev1.Route) bool {
 		return equality.Semantic.DeepEqual(before.Spec, now.Spec)
 	})

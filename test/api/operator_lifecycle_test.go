@@ -38,6 +38,7 @@ func TestIngressControllerLifecycle(t *testing.T) {
 	eventually(t, func() error { return get(t, c, operandKey("router-internal-default"), &corev1.Service{}) })
 	eventually(t, func() error { return get(t, c, operandKey("router-stats-default"), &corev1.Secret{}) })
 	eventually(t, func() error { return get(t, c, icKey("router-ca"), &corev1.Secret{}) })
+	t.Run("keys of sessions", func(t *testing.T) { sessionKeysRotate(t, c) })
 
 	service := &corev1.Service{}
 	if err := get(t, c, operandKey("router-default"), service); err != nil {

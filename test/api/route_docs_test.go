@@ -68,25 +68,28 @@ func checkExample(t *testing.T, page, manifest, want string) {
 	}
 }
 
+// kindsOf counts the objects of a kustomization by kind.
+func kindsOf(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	out, err := server.Kubectl(t.Context(), "kustomize", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.SplitSeq(out, "\n") {
+		if kind, ok := strings.CutPrefix(line, "kind: "); ok {
+			count[kind]++
+		}
+	}
+	return count
+}
+
 // TestWithoutMutatingPolicies: the variant for old clusters can be built, and
 // lacks nothing else.
 func TestWithoutMutatingPolicies(t *testing.T) {
 	t.Parallel()
 	newClient(t)
-	kinds := func(dir string) map[string]int {
-		out, err := server.Kubectl(t.Context(), "kustomize", dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count := map[string]int{}
-		for line := range strings.SplitSeq(out, "\n") {
-			if kind, ok := strings.CutPrefix(line, "kind: "); ok {
-				count[kind]++
-			}
-		}
-		return count
-	}
-	all, without := kinds("../../config/default"), kinds("../../config/without-mutating-policies")
+	all, without := kindsOf(t, "../../config/default"), kindsOf(t, "../../config/without-mutating-policies")
 	for kind, n := range all {
 		want := n
 		if strings.HasPrefix(kind, "MutatingAdmissionPolicy") {
@@ -95,5 +98,26 @@ func TestWithoutMutatingPolicies(t *testing.T) {
 		if without[kind] != want {
 			t.Errorf("%s: %d, want %d", kind, without[kind], want)
 		}
+	}
+}
+
+// TestUninstall: what the documentation has users delete is all that was installed but what
+// holds their objects.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	newClient(t)
+	all, removed := kindsOf(t, "../../config/default"), kindsOf(t, "../../config/uninstall")
+	for kind, n := range all {
+		want := n
+		if kind == "CustomResourceDefinition" || kind == "Namespace" {
+			want = 0
+		}
+		if removed[kind] != want {
+			t.Errorf("%s: %d are removed, want %d", kind, removed[kind], want)
+		}
+	}
+	out, err := server.Kubectl(t.Context(), "delete", "--dry-run=server", "-k", "../../config/uninstall")
+	if err != nil || strings.Contains(out, "customresourcedefinition") || strings.Contains(out, "namespace \"") || !strings.Contains(out, `deployment.apps "ingress-operator" deleted`) {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/process"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/test/wait"
 )
@@ -46,6 +48,31 @@ type agentBed struct {
 	stop func()
 	// down keeps workers from starting.
 	down atomic.Bool
+	// sessions are the keys of sessions.
+	sessions atomic.Pointer[[]snapshot.SessionKey]
+	// replicas are the routers that count together.
+	replicas atomic.Pointer[snapshot.Replicas]
+}
+
+// others are the routers that count together with this one.
+func (a *agentBed) others() *snapshot.Replicas {
+	if a == nil {
+		return nil
+	}
+	return a.replicas.Load()
+}
+
+// sessionKeys are the keys of sessions that the router has.
+func (a *agentBed) sessionKeys() []snapshot.SessionKey {
+	if a == nil || a.sessions.Load() == nil {
+		return nil
+	}
+	return *a.sessions.Load()
+}
+
+// sessionKey is a key of sessions of a given age.
+func sessionKey(b byte, age time.Duration) snapshot.SessionKey {
+	return snapshot.SessionKey{Made: time.Now().Add(-age).Unix(), Secret: bytes.Repeat([]byte{b}, 32)}
 }
 
 // startAgent runs the policy agent beside the bed's HAProxy.
@@ -53,6 +80,9 @@ func (b *bed) startAgent() {
 	b.t.Helper()
 	if b.agent == nil {
 		b.agent = &agentBed{dir: b.layout.Run}
+	}
+	if b.agent.sessions.Load() == nil {
+		b.agent.sessions.Store(&[]snapshot.SessionKey{sessionKey(1, time.Hour)})
 	}
 	file := filepath.Join(b.layout.Dir, "..", filepath.Base(b.layout.Dir)+"-snapshot")
 	s := &process.Supervisor{

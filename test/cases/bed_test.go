@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/test/tools/toolset"
@@ -175,8 +176,9 @@ func (b *bed) startEngine() {
 		b.t.Fatal(err)
 	}
 	b.registry = prometheus.NewRegistry()
+	prober := probe.New(b.logger(), probe.NewMetrics(b.registry))
 	b.engine, err = engine.New(engine.Options{
-		Doors: frontDoors(), Agent: b.agent.client(),
+		Doors: frontDoors(), Agent: b.agent.client(), Sessions: b.agent.sessionKeys, Replicas: b.agent.others, Prober: prober,
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
 		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
@@ -184,6 +186,7 @@ func (b *bed) startEngine() {
 		b.t.Fatal(err)
 	}
 	b.stopEngine = background(func(ctx context.Context) {
+		go func() { _ = prober.Run(ctx) }()
 		if err := b.engine.Run(ctx); err != nil {
 			b.logger().Error("engine ended", "err", err)
 		}
@@ -304,7 +307,7 @@ func (b *bed) count(name string) int {
 	for _, f := range families {
 		if f.GetName() == name {
 			for _, m := range f.GetMetric() {
-				n += int(m.GetCounter().GetValue())
+				n += int(m.GetCounter().GetValue()) + int(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}

@@ -44,8 +44,10 @@ var kinds = map[string]func() metav1.Object{
 	"Service":       func() metav1.Object { return &corev1.Service{} },
 	"EndpointSlice": func() metav1.Object { return &discoveryv1.EndpointSlice{} },
 	"Secret":        func() metav1.Object { return &corev1.Secret{} },
+	"ConfigMap":     func() metav1.Object { return &corev1.ConfigMap{} },
 	"Ingress":       func() metav1.Object { return &networkingv1.Ingress{} },
 
+	"Namespace":          func() metav1.Object { return &corev1.Namespace{} },
 	"RoutePolicy":        func() metav1.Object { return &v1alpha1.RoutePolicy{} },
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
 }
@@ -261,6 +263,10 @@ func (s *step) settings(t *testing.T, lines []string) error {
 			set.Domain = value
 		case "patterns": // of a namespace, and in all
 			if _, err := fmt.Sscan(value, &set.NamespacePatterns, &set.Patterns); err != nil {
+				return err
+			}
+		case "pages": // bytes of a namespace, and in all
+			if _, err := fmt.Sscan(value, &set.NamespacePageBytes, &set.PageBytes); err != nil {
 				return err
 			}
 		case "namespace-checks":

@@ -29,6 +29,8 @@ type request struct {
 	body   int  // its length; 0 for none
 	// untold bodies do not say their length: they are chunked by HTTP/1.
 	untold bool
+	// cert is the client certificate, as authority.client has it; empty for none.
+	cert string
 }
 
 // response is what the client got.
@@ -61,6 +63,14 @@ func (r *request) do(httpPort, httpsPort int) response {
 		c := &tls.Config{InsecureSkipVerify: true, NextProtos: r.alpn} // which certificate is served is what is asked
 		if r.sni != "-" {
 			c.ServerName = r.sni
+		}
+		if r.cert != "" {
+			own, err := pki().client(r.cert)
+			if err != nil {
+				return response{err: err}
+			}
+			// Whatever the server asks for: a client may try.
+			c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 		}
 		secure := tls.Client(conn, c)
 		if err := secure.Handshake(); err != nil {

@@ -31,6 +31,9 @@ func explainer(t *testing.T, m *memory) *explain.Snapshot {
 	for _, s := range m.secrets {
 		o.Add(s)
 	}
+	for _, s := range m.policies {
+		o.Policies[s.Key] = s
+	}
 	settings := m.settings
 	m.mu.Unlock()
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: settings.RouterName}}
@@ -93,6 +96,7 @@ func TestExplainEqualsMatch(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			u := newUniverse(t)
+			u.unbounded = true
 			k := newCore(t)
 			k.apply(u.services())
 			for range 60 {
@@ -144,6 +148,7 @@ func TestExplainEqualsHAProxy(t *testing.T) {
 	b := newBed(t, "haproxy", newMemory())
 	b.start()
 	u, k := newUniverse(t), newCore(t)
+	u.unbounded = true
 	apply := func(c change) {
 		b.apply(c)
 		k.apply(c)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,11 @@ func (r *request) client() *match.Client {
 		Address: netip.MustParseAddr("127.0.0.1"), Method: r.method, Host: strings.ToLower(r.host), Path: path, Query: query,
 		Body: match.BodyLength{Bytes: int64(r.body), Unknown: r.untold},
 	}
+	c.Value = r.named
+	c.Shows = match.ShowsCertificate
+	if r.cert == "" || !r.tls {
+		c.Shows = match.ShowsNone
+	}
 	for _, h := range r.header {
 		switch name, value, _ := strings.Cut(h, ": "); name {
 		case "Origin":
@@ -50,6 +56,20 @@ func (r *request) client() *match.Client {
 		}
 	}
 	return c
+}
+
+// named returns what a request has of a name, as rules of faults see it.
+func (r *request) named(source model.CanarySource, name string) (value string, has bool) {
+	if source == model.CanaryQuery {
+		u, err := url.Parse(r.target)
+		return u.Query().Get(name), err == nil && u.Query().Has(name)
+	}
+	for _, h := range r.header {
+		if n, v, _ := strings.Cut(h, ": "); source == model.CanaryHeader && strings.EqualFold(n, name) {
+			value, has = v, true
+		}
+	}
+	return value, has
 }
 
 // byPolicy are the statuses that only the policy of a route gives to a request that

@@ -26,17 +26,21 @@ import (
 // memory is a cluster without an API server: engine.Cluster and
 // engine.StatusSink over objects in memory.
 type memory struct {
-	mu       sync.Mutex
-	routes   map[model.Object]*routev1.Route
-	portals  map[model.Object]*portal.Portal
-	services map[model.Object]*corev1.Service
-	slices   map[model.Object]*discoveryv1.EndpointSlice
-	secrets  map[model.Object]*corev1.Secret
-	policies map[model.Object]*policy.Object
-	version  int
-	changes  door.Changes
-	settings door.Settings
-	wake     chan struct{}
+	mu         sync.Mutex
+	routes     map[model.Object]*routev1.Route
+	portals    map[model.Object]*portal.Portal
+	services   map[model.Object]*corev1.Service
+	slices     map[model.Object]*discoveryv1.EndpointSlice
+	secrets    map[model.Object]*corev1.Secret
+	configMaps map[model.Object]*policy.ConfigMap
+	policies   map[model.Object]*policy.Object
+	namespaces map[string]*corev1.Namespace
+	version    int
+	changes    door.Changes
+	settings   door.Settings
+	wake       chan struct{}
+	// forbidden is why no Secret may be read, or nil.
+	forbidden error
 
 	statuses  map[model.Object]model.RouteStatus
 	reports   map[model.Object]policy.Report
@@ -46,7 +50,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		routes: map[model.Object]*routev1.Route{}, portals: map[model.Object]*portal.Portal{}, services: map[model.Object]*corev1.Service{},
-		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, policies: map[model.Object]*policy.Object{},
+		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, configMaps: map[model.Object]*policy.ConfigMap{}, policies: map[model.Object]*policy.Object{}, namespaces: map[string]*corev1.Namespace{},
 		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{}, reports: map[model.Object]policy.Report{},
 		published: make(chan struct{}), settings: door.Settings{RouterName: "cases", Agent: true},
 	}
@@ -121,6 +125,17 @@ func (m *memory) put(o metav1.Object) {
 		k := objectOf(door.KindSecret, o)
 		m.secrets[k] = o
 		m.mark(k)
+	case *corev1.ConfigMap:
+		k := objectOf(door.KindConfigMap, o)
+		m.configMaps[k] = policy.NewConfigMap(o)
+		m.mark(k)
+	case *corev1.Namespace:
+		m.namespaces[o.Name] = o
+		for k := range m.routes {
+			if k.Namespace == o.Name {
+				m.mark(k)
+			}
+		}
 	case *v1alpha1.RoutePolicy:
 		m.putPolicy(objectOf(policy.KindRoutePolicy, o), &o.ObjectMeta, func() *policy.Object { return policy.ReadRoutePolicy(o) })
 	case *v1alpha1.ClusterRoutePolicy:
@@ -163,6 +178,8 @@ func (m *memory) delete(o model.Object) {
 		return
 	case door.KindSecret:
 		delete(m.secrets, o)
+	case door.KindConfigMap:
+		delete(m.configMaps, o)
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
 	}
@@ -173,7 +190,7 @@ func (m *memory) delete(o model.Object) {
 func (m *memory) everything() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)), slices.Collect(maps.Keys(m.policies)))
+	return slices.Concat(slices.Collect(maps.Keys(m.routes)), slices.Collect(maps.Keys(m.slices)), slices.Collect(maps.Keys(m.services)), slices.Collect(maps.Keys(m.secrets)), slices.Collect(maps.Keys(m.configMaps)), slices.Collect(maps.Keys(m.policies)))
 }
 
 // All implements door.Source.
@@ -224,9 +241,18 @@ func (m *memory) Slices(service model.Object) []*backend.Slice {
 }
 
 // Secret implements door.Source.
+func (m *memory) ConfigMap(k model.Object) (*policy.ConfigMap, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.configMaps[k], nil
+}
+
 func (m *memory) Secret(k model.Object) (*corev1.Secret, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.forbidden != nil {
+		return nil, m.forbidden
+	}
 	return m.secrets[k], nil
 }
 
@@ -241,6 +267,16 @@ func (m *memory) Policies(namespace string) *policy.Set {
 		}
 	}
 	return policy.NewSet(all)
+}
+
+// Namespace implements door.Source.
+func (m *memory) Namespace(name string) *policy.Namespace {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.namespaces[name]; n != nil {
+		return policy.NewNamespace(n.Labels, n.Annotations)
+	}
+	return nil
 }
 
 // AllPolicies implements door.Source.
@@ -262,11 +298,11 @@ func (m *memory) Take() door.Changes {
 	return ch
 }
 
-// NeedSecrets implements engine.Cluster.
-func (m *memory) NeedSecrets(model.Objects) {}
+// Need implements engine.Cluster.
+func (m *memory) Need(model.Objects) {}
 
-// WaitForSecrets implements engine.Cluster.
-func (m *memory) WaitForSecrets(context.Context) bool { return true }
+// WaitForNeeded implements engine.Cluster.
+func (m *memory) WaitForNeeded(context.Context) bool { return true }
 
 // Settings are the router-wide settings.
 func (m *memory) Settings() door.Settings {

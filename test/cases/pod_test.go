@@ -2,6 +2,7 @@ package cases
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"log"
@@ -17,9 +18,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Ports say what a fake pod is: TLS ports speak TLS, dead ports refuse, every
-// other one speaks HTTP/1.1 and HTTP/2 without TLS.
+// Ports say what a fake pod is: TLS ports speak TLS, client ports of those demand a
+// certificate that "ca" has signed, PROXY ports want a PROXY header, dead ports refuse,
+// every other one speaks HTTP/1.1 and HTTP/2 without TLS.
 const (
+	firstProxyPort    = 8300
+	lastProxyPort     = 8309
+	firstTLSProxyPort = 8480
+	lastTLSProxyPort  = 8489
+	firstClientPort   = 8450
+	lastClientPort    = 8459
+
 	firstTLSPort  = 8443
 	lastTLSPort   = 8499
 	firstDeadPort = 9000
@@ -34,6 +43,8 @@ type answer struct {
 	Proto  string
 	Header http.Header
 	SNI    string
+	Client string // the common name of the certificate that the router has shown
+	Proxy  string // the PROXY header: proxyHeader
 }
 
 // fleet are the fake pods of a run, by address. They start when an
@@ -99,7 +110,11 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 		a := answer{Pod: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host, Proto: r.Proto, Header: r.Header}
 		if r.TLS != nil {
 			a.SNI = r.TLS.ServerName
+			for _, c := range r.TLS.PeerCertificates[:min(1, len(r.TLS.PeerCertificates))] {
+				a.Client = c.Subject.CommonName
+			}
 		}
+		a.Proxy = proxyHeader(r)
 		if r.Header.Get("Upgrade") == "websocket" {
 			upgrade(w)
 			return
@@ -110,6 +125,12 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 		}
 		if f.fails(w, r) {
 			return
+		}
+		for _, cookie := range r.URL.Query()["cookie"] {
+			w.Header().Add("Set-Cookie", cookie)
+		}
+		if location := r.URL.Query().Get("location"); location != "" {
+			w.Header().Set("Location", location)
 		}
 		if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
 			select {
@@ -133,9 +154,17 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
+	if p := at.Port(); p >= firstProxyPort && p <= lastProxyPort || p >= firstTLSProxyPort && p <= lastTLSProxyPort {
+		l = proxyListener{l}
+	}
+	server.ConnContext = withConnection
 	if p := at.Port(); p >= firstTLSPort && p <= lastTLSPort {
 		cert := pki().leaf(t, "pod-"+at.Addr().String()).servable
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		if p >= firstClientPort && p <= lastClientPort {
+			server.TLSConfig.ClientAuth, server.TLSConfig.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+			server.TLSConfig.ClientCAs.AddCert(pki().ca(t, "ca").cert)
+		}
 		go func() { _ = server.ServeTLS(l, "", "") }()
 		return
 	}

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -25,10 +27,14 @@ func (u *universe) ofIngress(r *routev1.Route) {
 	r.Annotations["fairlead.dev/ingress-labels"] = "tier=" + pick(u, someTiers)
 }
 
-// policyChange writes or deletes a policy.
+// policyChange writes or deletes a policy, or has a namespace name one.
 func (u *universe) policyChange(c *change) {
 	name, space := fmt.Sprintf("p%d", u.IntN(4)), pick(u, spaces)
-	switch u.IntN(6) {
+	switch u.IntN(7) {
+	case 6:
+		n := &corev1.Namespace{ObjectMeta: u.policyMeta("", space)}
+		n.Annotations = pick(u, []map[string]string{nil, {api.AnnotationDefaultPolicy: name}, {api.AnnotationDefaultPolicy: "/"}})
+		c.put = append(c.put, n)
 	case 0:
 		c.del = append(c.del, model.Object{Kind: policy.KindRoutePolicy, Namespace: space, Name: name})
 	case 1:

@@ -31,13 +31,18 @@ type universe struct {
 	invalid bool
 	// policies come and go, too.
 	policies bool
+	// unbounded has no bounds that an IngressController cannot say.
+	unbounded bool
 }
 
 var (
 	someHosts = []string{"a.u.test", "b.u.test", "a.b.u.test", "u.test"}
 	somePaths = []string{"", "/", "/foo", "/foo/", "/foo/bar", "/foo/bar/", "/a;b", "/fo"}
+	// Patterns are for the same paths.
+	somePatterns = []string{"/foo(/|$)", "/fo+", "/foo/b[a-z]+$", "/FOO/", "/f.*r$", "/foo/?", "/(x|a)", "/foo/[^/]*/baz", "/.*", `/\.[a-z]+`}
+	badPatterns  = []string{"/fo(o", "/foo/(b+)+r", "", "/%66oo", "foo"}
 	// A request may have any of these paths, too.
-	otherPaths = []string{"/foobar", "/foo//bar", "/foo/bar/baz", "/foo/!x", "/x", "//", "/%66oo", "/a", "/foo/./bar", "/x/../foo", "/foo;v=1/bar", "/fo%6F/bar", "/foo%2fbar", "/%2566oo", "/;/foo", "/foo/..;/x"}
+	otherPaths = []string{"/foobar", "/foo//bar", "/.env", "/foo/bar/baz", "/foo/!x", "/x", "//", "/%66oo", "/a", "/foo/./bar", "/x/../foo", "/foo;v=1/bar", "/fo%6F/bar", "/foo%2fbar", "/%2566oo", "/;/foo", "/foo/..;/x"}
 	spaces     = []string{"u1", "u2"}
 )
 
@@ -60,6 +65,12 @@ func (u *universe) route() *routev1.Route {
 		r.Annotations["fairlead.dev/path-type"] = "Exact"
 		if u.invalid || r.Spec.Path == "" || r.Spec.Path == "/" {
 			r.Annotations["fairlead.dev/path-type"] = pick(u, []string{"Exact", "Default"})
+		}
+	}
+	if u.IntN(4) == 0 {
+		r.Annotations["fairlead.dev/path-type"] = pick(u, []string{"Regex", "RegexIgnoreCase"})
+		if r.Spec.Path = pick(u, somePatterns); u.invalid && u.IntN(4) == 0 {
+			r.Spec.Path = pick(u, badPatterns)
 		}
 	}
 	if u.IntN(8) == 0 {
@@ -149,7 +160,10 @@ func (u *universe) change() change {
 		}
 	}
 	if u.IntN(12) == 0 {
-		c.settings = &door.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0, NamespaceChecks: u.IntN(3), NamespacePatterns: u.IntN(3), Patterns: u.IntN(4)}
+		c.settings = &door.Settings{RouterName: "cases", WildcardsAllowed: u.IntN(3) > 0, InterNamespace: u.IntN(2) == 0}
+		if !u.unbounded {
+			c.settings.NamespaceChecks, c.settings.NamespacePatterns, c.settings.Patterns = u.IntN(3), u.IntN(3), u.IntN(4)
+		}
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/router/agent"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
@@ -43,7 +45,7 @@ func TestRandomPolicies(t *testing.T) {
 	settings := k.cluster.Settings()
 	settings.Agent = true
 	k.pipeline.SetSettings(settings)
-	g := &policyDice{rand.New(rand.NewPCG(*randomSeed, 0))}
+	g := &policyDice{Rand: rand.New(rand.NewPCG(*randomSeed, 0)), signer: newIssuerKey(t, "a"), stranger: newIssuerKey(t, "a")}
 	seen := map[int]int{}
 	const each = 200
 	for sent := 0; sent < *randomRequests; sent += each {
@@ -51,6 +53,7 @@ func TestRandomPolicies(t *testing.T) {
 		k.applyWith(c, settings)
 		b.apply(c)
 		e := newEvaluation(t, k)
+		w := explainer(t, k.cluster)
 		for range each {
 			r := g.request()
 			want, why := e.status(t, r)
@@ -63,6 +66,9 @@ func TestRandomPolicies(t *testing.T) {
 					sent, *randomSeed, got.status, got.err, got.pod, want, why, r.method, r.host, r.target, r.tls, r.header, r.body, e.text(r))
 			}
 			seen[want]++
+			if r.method == http.MethodGet && g.in(10) {
+				e.explained(t, w, r)
+			}
 		}
 	}
 	t.Logf("statuses: %v", seen)
@@ -70,6 +76,9 @@ func TestRandomPolicies(t *testing.T) {
 		if seen[status] == 0 {
 			t.Errorf("no request has status %d: the policies are not as random as they should be", status)
 		}
+	}
+	if n := b.count("fairlead_router_policy_live_seconds"); n < randomRoutes {
+		t.Errorf("%d changes of policies were measured", n)
 	}
 	if n := b.reloads(); n != 0 {
 		t.Errorf("%d reloads", n)
@@ -128,26 +137,55 @@ func newEvaluation(t *testing.T, k *core) *evaluation {
 	return e
 }
 
-// status returns what a request is answered, and why.
-func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
-	t.Helper()
+// native returns what HAProxy answers by itself, and the policy that the agent is asked
+// about otherwise, or nil.
+func (e *evaluation) native(r *request) (status int, why string, asked *model.Agent) {
 	d := decide(e.pipeline.Want(), r)
 	c := e.claims[d.value]
 	switch {
 	case d.backend == nil:
-		return d.page(), "the tables have " + d.value
+		return d.page(), "the tables have " + d.value, nil
 	case c == nil || c.Closed:
-		return http.StatusServiceUnavailable, "closed"
+		return http.StatusServiceUnavailable, "closed", nil
 	}
 	p := c.Backend.Policy()
 	if a, answered := match.Judge(p, r.client()); answered {
-		return a.Status, a.Why
+		return a.Status, a.Why, nil
 	}
-	if p.Agent == nil {
-		return http.StatusOK, "nothing is in the way"
+	return http.StatusOK, "nothing is in the way", p.Agent
+}
+
+// status returns what a request is answered, and why.
+func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
+	t.Helper()
+	status, why, asked := e.native(r)
+	if asked == nil {
+		return status, why
 	}
-	a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, p.Agent.ID))
+	a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, asked.ID))
 	return a.Status, a.Reason
+}
+
+// explained compares what explain says of a GET request, which asks no agent.
+func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
+	t.Helper()
+	scheme := "http"
+	if r.tls {
+		scheme = "https"
+	}
+	parsed, err := explain.ParseRequest(explain.RequestArgs{URL: scheme + "://" + r.host + r.target, Headers: r.header, ClientIP: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := w.Explain(parsed)
+	status, why, asked := e.native(r)
+	told := slices.ContainsFunc(x.Notes, func(n string) bool { return strings.Contains(n, "the policy agent decides first") })
+	if x.Served {
+		x.Result.Status = http.StatusOK // of the pod, which explain does not know
+	}
+	if x.Result.Status != status || told != (asked != nil) && status == http.StatusOK {
+		t.Errorf("%s%.60s (TLS %v) %v: explain says %+v, notes %q; the evaluation says %d: %s", r.host, r.target, r.tls, r.header, x.Result, x.Notes, status, why)
+	}
 }
 
 // text is the record that HAProxy decides by.
@@ -171,7 +209,11 @@ func (r *request) question(t *testing.T, policy string) *agent.Question {
 }
 
 // policyDice makes policies and requests.
-type policyDice struct{ *rand.Rand }
+type policyDice struct {
+	*rand.Rand
+	// signer has the key that policies know, stranger another one.
+	signer, stranger issuerKey
+}
 
 // randomRoutes is how many routes there are; each has a host, and every fourth a second
 // route below a path of it.
@@ -185,7 +227,7 @@ func (g *policyDice) of(list ...string) string { return list[g.IntN(len(list))] 
 func (g *policyDice) change(t *testing.T) change {
 	t.Helper()
 	s := &step{name: "random", checks: map[string][]string{}}
-	if err := s.services([]string{"rp/web http=8080 web@198.18.250.70"}); err != nil {
+	if err := s.services([]string{"rp/web http=8080 web@198.18.250.70", "rp/next http=8080 next@198.18.250.71", "rp/auth http=8080 auth@198.18.250.62"}); err != nil {
 		t.Fatal(err)
 	}
 	docs := []string{
@@ -193,6 +235,9 @@ func (g *policyDice) change(t *testing.T) change {
 		"kind: Secret\nmetadata: {namespace: rp, name: users}\ndata: {auth: YW5uOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
 		"kind: Secret\nmetadata: {namespace: rp, name: others}\ndata: {auth: Ym9iOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
 	}
+	keys := keySet(g.signer)
+	keys.Namespace = "rp"
+	s.change.put = append(s.change.put, keys)
 	for i := range randomRoutes {
 		docs = append(docs, g.route(i), g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i)))
 	}
@@ -253,10 +298,29 @@ func (g *policyDice) groups(percent int) string {
 		}
 	}
 	add("access", "{allow: [127.0.0.0/8]}", "{allow: [198.51.100.0/24]}", "{deny: [127.0.0.1]}", "{deny: [198.51.100.0/24]}", "{allow: [127.0.0.0/8, '::1'], deny: [127.0.0.2]}")
-	add("authentication", "{basic: {secret: users, maxFailures: {count: 1000000}}}", "{basic: {secret: others, realm: x, maxFailures: {count: 1000000}}}", "{basic: {secret: missing}}")
+	add("authentication", "{basic: {secret: users, maxFailures: {count: 1000000}}}", "{basic: {secret: others, realm: x, maxFailures: {count: 1000000}}}", "{basic: {secret: missing}}",
+		`{jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`, `{jwt: {optional: true, issuers: [{issuer: "https://i.test/", audiences: [shop], secret: keys}]}}`,
+		`{jwt: {issuers: [{issuer: "https://other.test/", secret: keys}]}}`, "{external: {service: {name: auth, path: /check}}}", "{external: {service: {name: nothing}}}",
+		"{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, external: {service: {name: auth, path: /check}}}",
+		`{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`)
+	add("authorization", "{rules: [{action: Allow, when: {methods: [GET]}}, {action: Allow, when: {headers: [{name: X-Kind, values: [a, b]}]}}]}",
+		"{rules: [{action: Deny, when: {paths: [{value: /a}, {type: Exact, value: /b}]}}, {action: Allow}]}", "{rules: [{action: Allow, when: {consumers: [ann]}}]}",
+		"{rules: [{action: Allow, when: {cidrs: [127.0.0.0/8]}}]}", `{rules: [{action: Allow, when: {claims: [{name: sub, values: [alice]}]}}]}`)
 	add("redirects", "{rules: [{match: {path: /a, type: Prefix}, to: {url: 'https://other.test/'}, code: 302}]}", "{rules: [{match: {path: /b, type: Exact}, to: {path: /a}, code: 308}]}", "{appRoot: /a}")
 	add("cors", "{origins: ['https://shop.test']}", "{origins: ['*']}", "{origins: ['https://*.shop.test'], credentials: true, preflight: Forward}")
-	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}")
+	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}",
+		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}")
+	// What changes the way of a request, and not whether it is let through.
+	add("canary", "{services: [{name: next, weight: 50}]}", "{services: [{name: next, when: [{type: Header, name: X-Kind, match: Present}]}]}", "{services: [{name: missing, weight: 100}]}")
+	add("rewrite", "{prefix: /x/}", "{host: other.test}")
+	add("headers", "{request: {set: [{name: X-Kind, value: b}]}}", "{response: {set: [{name: X-New, value: new}]}}")
+	add("timeouts", "{response: 5s}", "{connect: 3s, idle: 10s}")
+	add("retries", "{attempts: 2, when: Failure}")
+	add("health", "{active: {type: TCP}}", "{slowStart: 10s}")
+	add("loadBalancing", "{algorithm: Hash, hash: {type: Header, name: X-Kind}}", "{algorithm: LeastConnections}")
+	add("affinity", "{type: Cookie, cookie: {name: c}}", "{type: None}")
+	add("cookies", "{secure: true}")
+	add("location", "{from: /, to: /y/}")
 	if g.in(percent / 4) {
 		fmt.Fprintf(&text, "  maintenance: %s\n", g.of("{enabled: true}", "{enabled: true, exempt: [127.0.0.1]}", "{enabled: false}"))
 	}
@@ -278,7 +342,11 @@ func (g *policyDice) request() *request {
 	r.sni = r.host
 	if g.in(50) {
 		// "x" is the password of both.
-		r.header = append(r.header, g.of("Authorization: Basic YW5uOng=", "Authorization: Basic Ym9iOng=", "Authorization: Bearer x"))
+		r.header = append(r.header, g.of("Authorization: Basic YW5uOng=", "Authorization: Basic Ym9iOng=", "Authorization: Bearer x",
+			"Authorization: Bearer good", g.signer.token("EdDSA", "https://i.test/", time.Hour), g.stranger.token("EdDSA", "https://i.test/", time.Hour), g.signer.token("EdDSA", "https://other.test/", -time.Hour)))
+	}
+	if g.in(20) {
+		r.header = append(r.header, "X-Kind: "+g.of("a", "c"))
 	}
 	if g.in(30) {
 		r.header = append(r.header, "Origin: "+g.of("https://shop.test", "https://a.shop.test", "null"))

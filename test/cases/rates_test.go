@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
 	operatorv1 "github.com/openshift/api/operator/v1"
 )
 
@@ -258,6 +260,45 @@ func TestRatesRace(t *testing.T) {
 	if n := admitted.Load(); n < burst-threads || n > burst {
 		t.Errorf("%d requests of a burst of %d were admitted by %d threads", n, burst, threads)
 	}
+}
+
+// TestRatesAboveBurst: a key that is above its burst for a moment, because threads have taken
+// more than there was and not given it back yet, refuses as one that is at it. It once
+// started again from nothing.
+func TestRatesAboveBurst(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+		b.ratedBed(t, ratedRoute("above", "", hourly(20, ""))+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
+		for range 20 {
+			if got := b.ask1("above.rt.test"); got != http.StatusOK {
+				t.Fatalf("status %d within the burst", got)
+			}
+		}
+		var socket runtime.SingleRuntime
+		if err := socket.Init(b.layout.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+			t.Fatal(err)
+		}
+		table, err := socket.ExecuteWithResponse("show table router_rates")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(table, "key=")
+		key, _, found := strings.Cut(rest, " ")
+		if !found {
+			t.Fatalf("no key in %s", table)
+		}
+		for _, taken := range []int{21, 84, 20} {
+			if out, err := socket.ExecuteWithResponse(fmt.Sprintf("set table router_rates key %s data.gpc %d", key, taken)); err != nil {
+				t.Fatal(out, err)
+			}
+			for range 3 {
+				if got := b.ask1("above.rt.test"); got != http.StatusTooManyRequests {
+					t.Errorf("status %d where %d of 20 are taken", got, taken)
+				}
+			}
+		}
+	})
 }
 
 // TestConcurrent: so many requests with the same key at a time, and one more is

@@ -160,3 +160,44 @@ func (b *bed) fastest(host, path string) time.Duration {
 	}
 	return slices.Min(times)
 }
+
+// TestExpressionCost: the expressions that one host may have cost HAProxy at most a
+// millisecond for a request that none of them matches.
+func TestExpressionCost(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.start()
+	routes := []string{"kind: Route\nmetadata: {namespace: rc, name: plain}\nspec: {host: plain.rc.test, to: {kind: Service, name: web}}\n"}
+	add := func(host, pattern string) {
+		routes = append(routes, fmt.Sprintf("kind: Route\nmetadata: {namespace: %s, name: r%d, annotations: {fairlead.dev/path-type: Regex}}\nspec: {host: %s.rc.test, path: '%s', to: {kind: Service, name: web}}\n", host, len(routes), host, pattern))
+	}
+	for _, host := range []string{"certain", "mixed"} {
+		routes = append(routes, fmt.Sprintf("kind: Route\nmetadata: {namespace: %s, name: root}\nspec: {host: %s.rc.test, to: {kind: Service, name: web}}\n", host, host))
+		for i := range 96 {
+			add(host, fmt.Sprintf("/[a-y/]*(z%d|$)x", i))
+		}
+	}
+	for i := range 4 {
+		add("certain", fmt.Sprintf("/[a-y/]*z/%d", i))
+		add("mixed", fmt.Sprintf("/.*/[a-y/]{0,3}z%d$", i))
+	}
+	var services []string
+	for _, host := range []string{"rc", "certain", "mixed"} {
+		services = append(services, host+"/web http=8080 web@198.18.250.60")
+	}
+	b.apply(parseStep(t, map[string]string{"in.yaml": strings.Join(routes, "---\n"), "services": strings.Join(services, "\n")}))
+	for host, bytes := range map[string]int{"certain": 2047, "mixed": 255} {
+		path := "/" + strings.Repeat("a/", bytes/2)
+		extra := b.fastest(host+".rc.test", path) - b.fastest("plain.rc.test", path)
+		t.Logf("%s: %d bytes: %v", host, len(path), extra)
+		if extra > time.Millisecond {
+			t.Errorf("%s costs %v", host, extra)
+		}
+	}
+	for host, bytes := range map[string]int{"certain": 2049, "mixed": 257} {
+		q := request{method: "GET", host: host + ".rc.test", target: "/" + strings.Repeat("a", bytes)}
+		if got := q.do(b.http, b.https); got.status != 414 {
+			t.Errorf("%s: a path that is too long gets %d", host, got.status)
+		}
+	}
+}

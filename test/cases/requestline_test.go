@@ -76,6 +76,8 @@ func (e *expectation) readRequest(words []string) error {
 			r.host = value
 		case key == "target":
 			r.target = value
+		case key == "as":
+			r.cert = value
 		case key == "ws":
 			r.ws = true
 		case key == "with":
@@ -209,6 +211,10 @@ func (e *expectation) word(key, want string, r response, pod string, jar map[str
 		got = seen.Proto
 	case "sni":
 		got = seen.SNI
+	case "client":
+		got = seen.Client
+	case "proxy":
+		got = seen.Proxy
 	case "method":
 		got = seen.Method
 	case "cert":
@@ -224,7 +230,8 @@ func (e *expectation) word(key, want string, r response, pod string, jar map[str
 			return fmt.Errorf("header %s is %q, want a UUID", name, got)
 		}
 		return nil
-	case "body":
+	case "body": // \n is the end of a line
+		want = strings.ReplaceAll(want, `\n`, "\n")
 		if !strings.Contains(r.body, want) {
 			return fmt.Errorf("body %.300q lacks %q", r.body, want)
 		}

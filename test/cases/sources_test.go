@@ -19,15 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// sourcePorts hands out ports below those that freePort gets: a held connection
-// would keep a HAProxy of another test from listening there.
-var sourcePorts atomic.Int32
+// sourcePorts hands out ports below those that freePort gets, again and again: a held
+// connection would keep a HAProxy of another test from listening there.
+var sourcePorts atomic.Uint32
 
 // dialFrom connects with a source address of the test's choice: all of
 // 127.0.0.0/8 is local.
 func (b *bed) dialFrom(source string, port int) (net.Conn, error) {
-	const first, count = 3000, 29000
-	from := &net.TCPAddr{IP: net.ParseIP(source), Port: first + int(sourcePorts.Add(1))%count}
+	const first = 3000
+	from := &net.TCPAddr{IP: net.ParseIP(source), Port: first + int(sourcePorts.Add(1)%(firstPort-first))}
 	d := &net.Dialer{Timeout: clientTimeout, LocalAddr: from}
 	to := "127.0.0.1"
 	if strings.Contains(source, ":") {

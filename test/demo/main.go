@@ -142,6 +142,7 @@ func (d *demo) acts() []act {
 		{"A misspelt protective annotation closes its path", false, d.misspelt},
 		{"A node loses power", false, d.failover},
 		{"HAProxy's own statistics", false, d.statistics},
+		{"Is the ingress healthy?", false, d.healthy},
 	}
 }
 

@@ -92,9 +92,11 @@ func addServices(o *explain.Objects, r *routev1.Route) {
 		port = r.Spec.Port.TargetPort.String()
 	}
 	all := append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...)
-	if words := strings.Fields(r.Annotations[policy.AnnotationCanary]); len(words) > 0 {
-		name, _, _ := strings.Cut(words[0], ":")
-		all = append(all, routev1.RouteTargetReference{Name: name})
+	for _, annotation := range []string{policy.AnnotationCanary, policy.AnnotationMirror} {
+		if words := strings.Fields(r.Annotations[annotation]); len(words) > 0 {
+			name, _, _ := strings.Cut(words[0], ":")
+			all = append(all, routev1.RouteTargetReference{Name: name})
+		}
 	}
 	for _, to := range all {
 		key := model.Object{Kind: door.KindService, Namespace: r.Namespace, Name: to.Name}

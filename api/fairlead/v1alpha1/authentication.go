@@ -6,7 +6,8 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // methods that are set, unless satisfy says otherwise. What cannot be decided gets
 // 503: a missing Secret, an auth server without answer, a policy agent that has ended.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.basic) || has(self.external) || has(self.jwt) || has(self.apiKeys)",message="set at least one of basic, external, jwt, apiKeys"
+// +kubebuilder:validation:XValidation:rule="(has(self.none) && self.none) != (has(self.basic) || has(self.external) || has(self.jwt) || has(self.oidc) || has(self.apiKeys) || has(self.clientCertificate))",message="set at least one of basic, external, jwt, oidc, apiKeys, clientCertificate, or none"
+// +kubebuilder:validation:XValidation:rule="!has(self.clientCertificate) || !has(self.satisfy) || self.satisfy != 'Any'",message="clientCertificate holds beside all other methods, so satisfy cannot be Any"
 type Authentication struct {
 	// satisfy is All, or Any: then one of the methods is enough, or an address in
 	// access.allow of the same policy. access.deny and the lists of other policies hold
@@ -16,6 +17,11 @@ type Authentication struct {
 	// +kubebuilder:default=All
 	// +kubebuilder:validation:Enum=All;Any
 	Satisfy string `json:"satisfy,omitempty"`
+	// none asks for nothing, in place of the authentication of a policy of a lower rank. A
+	// ClusterRoutePolicy gives way to it only with optOut: Allowed.
+	//
+	// +optional
+	None bool `json:"none,omitempty"`
 	// basic asks for a user and a password (RFC 7617).
 	// +optional
 	Basic *BasicAuthentication `json:"basic,omitempty"`
@@ -25,9 +31,15 @@ type Authentication struct {
 	// jwt asks for a JSON Web Token.
 	// +optional
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
+	// oidc has browsers log in at an OpenID provider.
+	// +optional
+	OIDC *OIDCAuthentication `json:"oidc,omitempty"`
 	// apiKeys asks for a key of a list.
 	// +optional
 	APIKeys *APIKeyAuthentication `json:"apiKeys,omitempty"`
+	// clientCertificate asks for a certificate in the TLS handshake.
+	// +optional
+	ClientCertificate *ClientCertificateAuthentication `json:"clientCertificate,omitempty"`
 }
 
 // ObjectName is the name of a Secret or Service. For a RoutePolicy the object is in

@@ -8,7 +8,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 //
 // +kubebuilder:validation:MinProperties=1
 type Guard struct {
-	// externalURLs are the hosts that auth servers and key sets may have: names, or *.
+	// externalURLs are the hosts that auth servers, key sets and mirrors may have: names, or *.
 	// and a domain for all names below it. Of several guards each adds to them. The
 	// default is none.
 	//
@@ -30,4 +30,9 @@ type Guard struct {
 	//
 	// +optional
 	BodyBytesMax *resource.Quantity `json:"bodyBytesMax,omitempty"`
+	// faultInjection lets tenants delay requests and answer them with errors by the group
+	// fault. It is enough that one of several guards has it. The default is false.
+	//
+	// +optional
+	FaultInjection bool `json:"faultInjection,omitempty"`
 }

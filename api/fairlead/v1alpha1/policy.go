@@ -27,6 +27,12 @@ type PolicySpec struct {
 	// headers change headers of requests and answers.
 	// +optional
 	Headers *Headers `json:"headers,omitempty"`
+	// cookies change attributes of the cookies that pods set.
+	// +optional
+	Cookies *Cookies `json:"cookies,omitempty"`
+	// location changes where redirects of pods lead.
+	// +optional
+	Location *Location `json:"location,omitempty"`
 	// limits bound what clients may send. Limits of several policies all apply.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
@@ -36,12 +42,34 @@ type PolicySpec struct {
 	// retries say how often a request is tried again.
 	// +optional
 	Retries *Retries `json:"retries,omitempty"`
+	// health says how the router finds out which pods answer.
+	// +optional
+	Health *Health `json:"health,omitempty"`
 	// loadBalancing says how pods share requests.
 	// +optional
 	LoadBalancing *LoadBalancing `json:"loadBalancing,omitempty"`
+	// affinity keeps the requests of a client at one pod.
+	// +optional
+	Affinity *Affinity `json:"affinity,omitempty"`
+	// upstream says how routers speak to pods.
+	// +optional
+	Upstream *Upstream `json:"upstream,omitempty"`
 	// canary sends some requests to other Services.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
+	// fault delays some requests, or answers them with an error, to see what clients make
+	// of it.
+	// +optional
+	Fault *Fault `json:"fault,omitempty"`
+	// mirror sends copies of requests to other servers.
+	// +optional
+	Mirror *Mirror `json:"mirror,omitempty"`
+	// bandwidth slows the bodies of requests and answers down.
+	// +optional
+	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
+	// pages are what clients get in place of error answers.
+	// +optional
+	Pages *Pages `json:"pages,omitempty"`
 	// maintenance answers all requests with a page in place of the pods.
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`

@@ -3,7 +3,7 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/api/resource"
 
 // Limits bound what clients may send, and how much. They count for each router
-// replica.
+// replica, but for requests with the scope Shared.
 //
 // +kubebuilder:validation:MinProperties=1
 type Limits struct {
@@ -119,11 +119,13 @@ type RequestLimit struct {
 	// dryRun counts and tells clients, and refuses nothing. The default is false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
-	// scope is Replica: each router replica counts by itself.
+	// scope is Replica where each router replica counts by itself, or Shared where all of
+	// them count together, so that they never admit more than the limit. That takes the
+	// policy agent, and HAProxy 3.4. The default is Replica.
 	//
 	// +optional
 	// +kubebuilder:default=Replica
-	// +kubebuilder:validation:Enum=Replica
+	// +kubebuilder:validation:Enum=Replica;Shared
 	Scope string `json:"scope,omitempty"`
 }
 

@@ -28,6 +28,7 @@ type RoutePolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !has(self.targetSelector)",message="set targetRefs or targetSelector, not both"
 // +kubebuilder:validation:XValidation:rule="has(self.targetRefs) || !has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="lists of access may hold more than 100 addresses only with targetRefs, because each Route keeps them"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !self.targetRefs.exists(t, t.kind == 'Service') || !(has(self.access) || has(self.authentication) || has(self.authorization) || has(self.redirects) || has(self.cors) || has(self.rewrite) || has(self.headers) || has(self.cookies) || has(self.location) || has(self.affinity) || has(self.limits) || has(self.retries) || has(self.canary) || has(self.fault) || has(self.mirror) || has(self.bandwidth) || has(self.maintenance) || has(self.log)) && (!has(self.timeouts) || has(self.timeouts.connect) && !has(self.timeouts.response) && !has(self.timeouts.idle) && !has(self.timeouts.tunnel) && !has(self.timeouts.queue))",message="with a Service among targetRefs only health, loadBalancing, upstream and timeouts.connect may be set"
 type RoutePolicySpec struct {
 	// targetRefs are the objects that the policy is for.
 	//
@@ -45,15 +46,16 @@ type RoutePolicySpec struct {
 
 // TargetRef names an object of the policy's namespace.
 //
-// +kubebuilder:validation:XValidation:rule="self.group == 'route.openshift.io' && self.kind == 'Route' || self.group == 'networking.k8s.io' && self.kind == 'Ingress'",message="must be a Route of route.openshift.io or an Ingress of networking.k8s.io"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'Service' ? !has(self.group) || size(self.group) == 0 : has(self.group) && self.group == (self.kind == 'Route' ? 'route.openshift.io' : self.kind == 'Ingress' ? 'networking.k8s.io' : '-')",message="must be a Route of route.openshift.io, an Ingress of networking.k8s.io or a Service of the empty group"
 // +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || self.kind == 'Ingress'",message="sectionName is for Ingress only"
 type TargetRef struct {
-	// group is route.openshift.io or networking.k8s.io.
+	// group is route.openshift.io or networking.k8s.io, or empty for Services.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Group string `json:"group"`
-	// kind is Route or Ingress.
+	Group string `json:"group,omitempty"`
+	// kind is Route, Ingress or Service: then the policy is for all Routes of the namespace
+	// to this Service, also as one of several.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=63
@@ -84,6 +86,46 @@ type TargetSelector struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
 	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+// NamespaceSelector is a label selector as Kubernetes has it (metav1.LabelSelector), with
+// bounds. One that demands nothing selects all namespaces.
+type NamespaceSelector struct {
+	// matchLabels are labels that a namespace must have, all of them.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// matchExpressions must hold, all of them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	MatchExpressions []NamespaceRequirement `json:"matchExpressions,omitempty"`
+}
+
+// NamespaceRequirement is a condition of a label.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",message="In and NotIn need values, and Exists and DoesNotExist take none"
+type NamespaceRequirement struct {
+	// key is the name of the label.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+	// operator is In, NotIn, Exists or DoesNotExist.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator string `json:"operator"`
+	// values are what In and NotIn compare with.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	Values []string `json:"values,omitempty"`
 }
 
 // PolicyStatus says what became of a policy.
@@ -170,7 +212,7 @@ type ClusterRoutePolicy struct {
 }
 
 // ClusterRoutePolicySpec says what a ClusterRoutePolicy asks for, and of which
-// objects: those that are within all of ingressControllers, namespaces and hosts.
+// objects: those that are within all of ingressControllers, namespaces, namespaceSelector and hosts.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="lists of access may hold at most 100 addresses, because each Route keeps them"
 type ClusterRoutePolicySpec struct {
@@ -195,6 +237,11 @@ type ClusterRoutePolicySpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
+	// namespaceSelector selects namespaces by their labels; the default is all. As long as
+	// the labels of a namespace are not known, it is selected.
+	//
+	// +optional
+	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 	// hosts are host names, or *. and a domain for all names below it; the default is
 	// all.
 	//
@@ -204,6 +251,13 @@ type ClusterRoutePolicySpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Hosts []string `json:"hosts,omitempty"`
+	// optOut says whether authentication.none of a policy of a tenant drops the
+	// authentication of this one: Forbidden or Allowed. The default is Forbidden.
+	//
+	// +optional
+	// +kubebuilder:default=Forbidden
+	// +kubebuilder:validation:Enum=Forbidden;Allowed
+	OptOut string `json:"optOut,omitempty"`
 	// guard says what tenants may do for these objects.
 	// +optional
 	Guard      *Guard `json:"guard,omitempty"`

@@ -17,6 +17,9 @@ If a value cannot be used, the default holds and the Route has a warning with re
 annotation protects something (allow-list, limits), the [paths answer 503](status.md#what-protects-closes) until it is right. An unknown
 name under fairlead.dev/ has a warning UnknownAnnotation; one that is nearly the name of a protective annotation closes the paths.
 
+A [Service](policies.md#annotations-of-services) may have those that are marked with *, for all Routes to it. A
+[Namespace](policies.md#the-policy-of-a-namespace) may have ` + "`fairlead.dev/default-policy`" + `, the name of a RoutePolicy for all of its Routes.
+
 | annotation | value | default | for | effect |
 |---|---|---|---|---|
 `
@@ -30,9 +33,13 @@ func annotationPage() string {
 		if len(a.Terminations) == 4 {
 			where = "all"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", a.Key, cell(a.Values), cell(a.Default), where, cell(a.Doc))
+		mark := ""
+		if a.OfServices {
+			mark = " *"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", a.Key, mark, cell(a.Values), cell(a.Default), where, cell(a.Doc))
 	}
-	b.WriteString("\nExamples: [balance, cookie](stickiness.md) · [timeouts, health checks](timeouts.md) · [limits](limits.md) · " +
+	b.WriteString("\nExamples: [balance, cookie](stickiness.md) · [timeouts](timeouts.md) · [health](health.md) · [limits](limits.md) · " +
 		"[allow-lists](allowlist.md) · [rewrite, HSTS, forwarded headers](headers.md) · [exact paths](hosts.md)\n")
 	return b.String()
 }

@@ -41,7 +41,7 @@ func Read(ctx context.Context, config *rest.Config, ask bool) (*inspect.Objects,
 		return nil, err
 	}
 	if ask {
-		askAll(ctx, config, o)
+		Ask(ctx, config, o)
 	}
 	return o, nil
 }
@@ -86,8 +86,8 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 	return nil
 }
 
-// askAll asks every speaker, all at once.
-func askAll(ctx context.Context, config *rest.Config, o *inspect.Objects) {
+// Ask asks every speaker among the objects, all at once, and adds what they report.
+func Ask(ctx context.Context, config *rest.Config, o *inspect.Objects) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range o.Speakers {

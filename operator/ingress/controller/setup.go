@@ -201,12 +201,14 @@ func (r *reconciler) byIndex(index string) handler.EventHandler {
 func (r *reconciler) neighbours() handler.EventHandler {
 	wake := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
 		var closed [][]string
+		var clients []string
 		for _, o := range objects {
 			if i, ok := o.(*networkingv1.Ingress); ok {
 				closed = append(closed, ingress.ClosedHosts(i, r.options.Limits))
+				clients = append(clients, ingress.HostClients(i, r.options.Limits))
 			}
 		}
-		if len(closed) == 2 && slices.Equal(closed[0], closed[1]) {
+		if len(closed) == 2 && slices.Equal(closed[0], closed[1]) && clients[0] == clients[1] {
 			return
 		}
 		for _, host := range slices.Concat(closed...) {

@@ -98,6 +98,26 @@ func strict(raw []byte) error {
 // Claims are the claims of a token. Numbers are json.Number.
 type Claims map[string]any
 
+// ReadClaims reads claims of a token that were verified and kept as JSON.
+func ReadClaims(text []byte) (Claims, error) { return parseClaims(text) }
+
+// Keep returns the claims of some names, which may be those of nested objects with dots
+// between.
+func (c Claims) Keep(names []string) Claims {
+	out := Claims{}
+	for _, name := range names {
+		if v, ok := c[name]; ok {
+			out[name] = v
+			continue
+		}
+		first, _, _ := strings.Cut(name, ".")
+		if v, ok := c[first]; ok {
+			out[first] = v
+		}
+	}
+	return out
+}
+
 func parseClaims(payload []byte) (Claims, error) {
 	if strict(payload) != nil {
 		return nil, invalid("its claims cannot be read in one way only")

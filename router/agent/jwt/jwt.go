@@ -99,6 +99,9 @@ func (t *Token) Issuer() string {
 	return iss
 }
 
+// Algorithm is that of the signature, as the token says.
+func (t *Token) Algorithm() string { return t.head.Algorithm }
+
 // Parse reads a token.
 func Parse(text string) (*Token, error) {
 	if len(text) > MaxToken {

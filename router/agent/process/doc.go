@@ -30,6 +30,10 @@ const (
 // DecideSocket is where HAProxy asks a worker.
 func DecideSocket(worker string) string { return "decide-" + worker + ".sock" }
 
+// SideSocket is where HAProxy hands a worker copies of requests. It is apart from
+// DecideSocket, so that no copy waits before a question.
+func SideSocket(worker string) string { return "side-" + worker + ".sock" }
+
 func workerMetrics(worker string) string { return "agent-metrics-" + worker + ".sock" }
 
 // Workers are the names of the workers.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/agent"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/share/peers"
 	"github.com/fairlead/fairlead/router/spop"
 )
 
@@ -47,6 +48,10 @@ type Worker struct {
 	state beat
 }
 
+// mostKeys is how many keys of shared limits a worker counts, and how many it has tokens
+// for: some 20 MiB together.
+const mostKeys = 50_000
+
 // orphaned is for how long a worker serves on without a supervisor, unless its socket
 // is another's by then.
 const orphaned = time.Minute
@@ -55,7 +60,10 @@ const orphaned = time.Minute
 func (w *Worker) Run(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	w.metrics = agent.NewMetrics(registry)
-	w.engine = agent.New(agent.Options{Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special})
+	member := peers.New(w.Log, mostKeys)
+	member.Register(registry)
+	defer member.Close()
+	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special, Renewals: filepath.Join(filepath.Dir(w.Snapshot), "renewals")})
 	// The snapshot comes first: a worker that answers has one, if there is one.
 	w.load(0)
 	w.server = &spop.Server{Handle: w.engine.Handle, Busy: w.engine.Busy, Panicked: w.panicked, Failed: w.metrics.ProtocolFailed}
@@ -70,6 +78,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	hs := &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: time.Second}
 	go func() { _ = hs.Serve(ml) }()
 	defer hs.Close()
+	side, err := listen(w.Dir, SideSocket(w.Name))
+	if err != nil {
+		return err
+	}
+	copies := &http.Server{Handler: w.engine.MirrorHandler(), ReadHeaderTimeout: time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
+	go func() { _ = copies.Serve(side) }()
+	defer copies.Close()
 	served := make(chan struct{})
 	go func() { _ = w.server.Serve(ctx, l); close(served) }()
 	orders := make(chan string)

@@ -123,19 +123,28 @@ func (p *Policy) Hash() string {
 
 // Join encodes a snapshot of policies that are encoded already, each as encoding/json
 // writes a Policy.
-func Join(generation uint64, networks Networks, policies []string) ([]byte, error) {
-	forbidden, err := json.Marshal(networks.Forbidden)
+func Join(generation uint64, around Surroundings, policies []string) ([]byte, error) {
+	forbidden, err := json.Marshal(around.Networks.Forbidden)
 	if err != nil {
 		return nil, fmt.Errorf("encode the snapshot: %w", err)
 	}
-	size := 128 + len(forbidden)
+	sessions, err := json.Marshal(around.Sessions) //nolint:gosec // the agent gets the keys by this, in memory
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot: %w", err)
+	}
+	replicas, err := json.Marshal(around.Replicas)
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot: %w", err)
+	}
+	size := 160 + len(forbidden) + len(sessions) + len(replicas)
 	for _, p := range policies {
 		size += len(p) + 1
 	}
 	if size > MaxSize {
 		return nil, fmt.Errorf("encode the snapshot: it has %d bytes, more than %d", size, MaxSize)
 	}
-	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"forbidden":%s,"byEndpoints":%t,"policies":[`, Version, generation, forbidden, networks.Incomplete)
+	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"forbidden":%s,"byEndpoints":%t,"sessions":%s,"replicas":%s,"policies":[`,
+		Version, generation, forbidden, around.Networks.Incomplete, sessions, replicas)
 	for i, p := range policies {
 		if i > 0 {
 			b = append(b, ',')

@@ -25,12 +25,15 @@ type Item struct {
 // Select returns the items that fit into a snapshot, sorted, a number that identifies
 // them, and the IDs of the others with the reason. The agent knows nothing of those, so
 // it refuses what asks for them.
-func Select(networks Networks, items []Item) (kept []string, generation uint64, left map[string]string) {
+func Select(around Surroundings, items []Item) (kept []string, generation uint64, left map[string]string) {
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), order(a.Old)-order(b.Old), cmp.Compare(a.ID, b.ID))
 	})
 	sum, all, share, namespace := sha256.New(), 0, 0, ""
-	_, _ = fmt.Fprintln(sum, networks)
+	_, _ = fmt.Fprintln(sum, around.Networks, around.Sessions)
+	if r := around.Replicas; r != nil {
+		_, _ = fmt.Fprintln(sum, *r)
+	}
 	for i := range items {
 		item := &items[i]
 		if item.Namespace != namespace {

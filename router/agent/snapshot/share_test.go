@@ -20,27 +20,27 @@ func TestSelect(t *testing.T) {
 		{ID: "a", Namespace: "greedy", Text: big + "a"},
 		{ID: "c", Namespace: "modest", Text: "{}"},
 	}
-	kept, generation, left := snapshot.Select(snapshot.Networks{}, slices.Clone(items))
+	kept, generation, left := snapshot.Select(snapshot.Surroundings{}, slices.Clone(items))
 	if len(kept) != 3 || len(left) != 1 || left["old"] == "" {
 		t.Errorf("%d kept, left %v", len(kept), left)
 	}
 	slices.Reverse(items)
-	if _, again, _ := snapshot.Select(snapshot.Networks{}, items); again != generation {
+	if _, again, _ := snapshot.Select(snapshot.Surroundings{}, items); again != generation {
 		t.Error("the generation depends on the order")
 	}
 	items[0].Text = "{ }"
-	if _, other, _ := snapshot.Select(snapshot.Networks{}, items); other == generation {
+	if _, other, _ := snapshot.Select(snapshot.Surroundings{}, items); other == generation {
 		t.Error("another policy has the same generation")
 	}
 	var many []snapshot.Item
 	for i := range 20 {
 		many = append(many, snapshot.Item{ID: fmt.Sprint(i), Namespace: fmt.Sprint("n", i), Text: strings.Repeat("x", snapshot.MaxShare-10)})
 	}
-	kept, _, left = snapshot.Select(snapshot.Networks{}, many)
+	kept, _, left = snapshot.Select(snapshot.Surroundings{}, many)
 	if len(kept) != 8 || len(left) != 12 {
 		t.Errorf("of all namespaces: %d kept, %d left", len(kept), len(left))
 	}
-	if none, generation, _ := snapshot.Select(snapshot.Networks{}, nil); len(none) != 0 || generation == 0 {
+	if none, generation, _ := snapshot.Select(snapshot.Surroundings{}, nil); len(none) != 0 || generation == 0 {
 		t.Errorf("nothing: %v, generation %d", none, generation)
 	}
 }

@@ -28,8 +28,12 @@ type Snapshot struct {
 	Forbidden []netip.Prefix `json:"forbidden,omitempty"`
 	// ByEndpoints has the agent connect to nothing but the endpoints of Services: not all
 	// networks that are forbidden are known.
-	ByEndpoints bool     `json:"byEndpoints,omitempty"`
-	Policies    []Policy `json:"policies"`
+	ByEndpoints bool `json:"byEndpoints,omitempty"`
+	// Sessions are the keys of cookies; without any, logins are refused.
+	Sessions []SessionKey `json:"sessions,omitempty"`
+	// Replicas count together what Counted limits; without them that is refused.
+	Replicas *Replicas `json:"replicas,omitempty"`
+	Policies []Policy  `json:"policies"`
 }
 
 // Networks are those that the agent never connects to.
@@ -37,6 +41,22 @@ type Networks struct {
 	Forbidden []netip.Prefix
 	// Incomplete says that there are others, which are not known.
 	Incomplete bool
+}
+
+// Surroundings are what a snapshot has besides policies.
+type Surroundings struct {
+	Networks Networks
+	// Sessions are the keys of cookies.
+	Sessions []SessionKey
+	// Replicas are the routers that count together; nil for none.
+	Replicas *Replicas
+}
+
+// Equal reports whether two are the same.
+func (s Surroundings) Equal(o Surroundings) bool {
+	return s.Networks.Equal(o.Networks) && s.Replicas.Equal(o.Replicas) && slices.EqualFunc(s.Sessions, o.Sessions, func(a, b SessionKey) bool {
+		return a.Made == b.Made && string(a.Secret) == string(b.Secret)
+	})
 }
 
 // Equal reports whether two are the same.
@@ -67,8 +87,37 @@ type Policy struct {
 	Basic         *Basic           `json:"basic,omitempty"`
 	External      *External        `json:"external,omitempty"`
 	JWT           *JWT             `json:"jwt,omitempty"`
+	OIDC          *OIDC            `json:"oidc,omitempty"`
 	APIKeys       *APIKeys         `json:"apiKeys,omitempty"`
 	Authorization []authorize.Rule `json:"authorization,omitempty"`
+	// Mirrors are targets of copies of requests. A policy with any decides about nothing.
+	Mirrors []Mirror `json:"mirrors,omitempty"`
+	// Counted are limits over all replicas. A policy with any decides about nothing else.
+	Counted []Counted `json:"counted,omitempty"`
+}
+
+// Mirror is where copies of requests go, with their own paths.
+type Mirror struct {
+	// URL has http or https, a host and perhaps a port. Endpoints and ByEndpoints are as
+	// those of External.
+	URL         string           `json:"url"`
+	Endpoints   []netip.AddrPort `json:"endpoints,omitempty"`
+	ByEndpoints bool             `json:"byEndpoints,omitempty"`
+	// Host is the Host header; empty for that of the request.
+	Host string `json:"host,omitempty"`
+	// Set and Remove change headers. Keep has Authorization and Cookie where these are
+	// copied.
+	Set    []Header `json:"set,omitempty"`
+	Remove []string `json:"remove,omitempty"`
+	Keep   []string `json:"keep,omitempty"`
+	// MaxInFlight is how many copies may be under way in one worker.
+	MaxInFlight int `json:"maxInFlight,omitempty"`
+}
+
+// Header is a header of copies.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Basic is authentication by user and password.
@@ -184,7 +233,7 @@ type ClaimHeader struct {
 // request must be asked about, because the verdict depends on something else, or
 // comes with headers for the pod. The router writes it into the Route's record.
 func (p *Policy) Credentials() string {
-	if p.Satisfy == Any || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
+	if p.Satisfy == Any || p.OIDC != nil || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
 		return ""
 	}
 	var authorization, cookies bool

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
 func TestWeights(t *testing.T) {
@@ -55,5 +57,24 @@ func TestSanitize(t *testing.T) {
 	}
 	if a, b := sanitize(long+"a"), sanitize(long+"b"); a == b || len(a) > maxName {
 		t.Errorf("long names: %q and %q", a, b)
+	}
+}
+
+// TestLocalSlice: loopback addresses are servers only where the caller asks for that, and
+// metadata services never are.
+func TestLocalSlice(t *testing.T) {
+	t.Parallel()
+	port := int32(80)
+	slice := &discoveryv1.EndpointSlice{
+		Ports:     []discoveryv1.EndpointPort{{Port: &port}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1", "::1", "169.254.169.254", "0.0.0.0", "10.0.0.1"}}},
+	}
+	for _, test := range []struct {
+		read func(*discoveryv1.EndpointSlice) *Slice
+		want int
+	}{{NewSlice, 1}, {NewLocalSlice, 3}} {
+		if got := len(test.read(slice).ready); got != test.want {
+			t.Errorf("%d endpoints, want %d", got, test.want)
+		}
 	}
 }

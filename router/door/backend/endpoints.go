@@ -13,6 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Endpoint is one address and port of a Service that may take requests.
@@ -34,13 +37,23 @@ type Endpoint struct {
 type Service struct {
 	// idle stands for its pods while they are asleep.
 	idle []Endpoint
+	// Named says that its endpoints are named by api.AnnotationEndpoints, which
+	// only a standalone router reads.
+	Named bool
+	// Policy is what its annotations say for all Routes to it; most often nil.
+	Policy *policy.ServicePolicy
 }
 
 // NewService reads a Service, which it does not hold on to.
-func NewService(s *corev1.Service) *Service { return &Service{idle: idled(s)} }
+func NewService(s *corev1.Service) *Service {
+	_, named := s.Annotations[api.AnnotationEndpoints]
+	return &Service{idle: idled(s), Named: named, Policy: policy.ReadService(s)}
+}
 
 // Equal reports whether two Services, neither of them nil, mean the same.
-func (s *Service) Equal(o *Service) bool { return slices.Equal(s.idle, o.idle) }
+func (s *Service) Equal(o *Service) bool {
+	return s.Named == o.Named && slices.Equal(s.idle, o.idle) && s.Policy.Equal(o.Policy)
+}
 
 // Slice is what routes need of an EndpointSlice.
 type Slice struct {
@@ -51,14 +64,22 @@ type Slice struct {
 }
 
 // NewSlice reads an EndpointSlice, which it does not hold on to.
-func NewSlice(s *discoveryv1.EndpointSlice) *Slice {
+func NewSlice(s *discoveryv1.EndpointSlice) *Slice { return newSlice(s, usable) }
+
+// NewLocalSlice does the same where endpoints may have loopback addresses: the
+// programs of the machine that a standalone router runs on.
+func NewLocalSlice(s *discoveryv1.EndpointSlice) *Slice {
+	return newSlice(s, func(a netip.Addr) bool { return a.Unmap().IsLoopback() && a.Zone() == "" || usable(a) })
+}
+
+func newSlice(s *discoveryv1.EndpointSlice, usable func(netip.Addr) bool) *Slice {
 	service := s.Labels[discoveryv1.LabelServiceName]
 	return &Slice{
 		service: service,
-		ready: collect(service, s, func(c discoveryv1.EndpointConditions) bool {
+		ready: collect(service, s, usable, func(c discoveryv1.EndpointConditions) bool {
 			return c.Ready == nil || *c.Ready
 		}),
-		draining: collect(service, s, func(c discoveryv1.EndpointConditions) bool {
+		draining: collect(service, s, usable, func(c discoveryv1.EndpointConditions) bool {
 			return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
 		}),
 	}
@@ -96,7 +117,7 @@ func merge(of []*Slice, which func(*Slice) []Endpoint) []Endpoint {
 	return slices.CompactFunc(all, func(a, b Endpoint) bool { return a.ID == b.ID })
 }
 
-func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv1.EndpointConditions) bool) []Endpoint {
+func collect(service string, s *discoveryv1.EndpointSlice, usable func(netip.Addr) bool, takes func(discoveryv1.EndpointConditions) bool) []Endpoint {
 	if s.AddressType == discoveryv1.AddressTypeFQDN {
 		return nil
 	}
@@ -106,7 +127,7 @@ func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv
 		if !takes(e.Conditions) {
 			continue
 		}
-		for _, addr := range addresses(e) {
+		for _, addr := range addresses(e, usable) {
 			for _, p := range s.Ports {
 				if tcp(p) {
 					all = append(all, newEndpoint(service, e, addr, p))
@@ -118,7 +139,7 @@ func collect(service string, s *discoveryv1.EndpointSlice, takes func(discoveryv
 }
 
 // addresses returns the usable addresses of an endpoint.
-func addresses(e *discoveryv1.Endpoint) []netip.Addr {
+func addresses(e *discoveryv1.Endpoint, usable func(netip.Addr) bool) []netip.Addr {
 	var out []netip.Addr
 	for _, text := range e.Addresses {
 		if addr, err := netip.ParseAddr(text); err == nil && usable(addr) {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"encoding/json"
 	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
@@ -21,12 +23,26 @@ func ExternalSecrets(routes []*routev1.Route) []string {
 		if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil && t.ExternalCertificate.Name != "" {
 			names = append(names, t.ExternalCertificate.Name)
 		}
-		if name := r.Annotations[policy.AnnotationBasicSecret]; len(validation.IsDNS1123Subdomain(name)) == 0 {
-			names = append(names, name)
+		for _, name := range []string{r.Annotations[policy.AnnotationBasicSecret], r.Annotations[policy.AnnotationClientCA], clientsOf(r)} {
+			if len(validation.IsDNS1123Subdomain(name)) == 0 {
+				names = append(names, name)
+			}
 		}
+		names = append(names, policy.IngressSecrets(r.Annotations[api.AnnotationIngressPolicy])...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// clientsOf returns the Secret with the authorities of clients that annotations of
+// another controller name, or "".
+func clientsOf(r *routev1.Route) string {
+	var groups v1alpha1.PolicySpec
+	text := r.Annotations[api.AnnotationIngressPolicy]
+	if text == "" || json.Unmarshal([]byte(text), &groups) != nil || groups.Authentication == nil || groups.Authentication.ClientCertificate == nil {
+		return ""
+	}
+	return string(groups.Authentication.ClientCertificate.CASecret)
 }
 
 // Access returns the Role and the RoleBinding that let routers read Secrets of

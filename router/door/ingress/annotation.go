@@ -53,7 +53,7 @@ func (c *conversion) routeAnnotations(key hostPath, canary string) map[string]st
 		annotations[policy.AnnotationCanary] = canary
 	}
 	_, own := annotations[policy.AnnotationRewrite]
-	if text := c.rewrites[rulePath{key.path, key.exact}]; !own && text != "" && !key.fallback {
+	if text := c.rewrites[rulePath{key.path, key.exact, key.kind}]; !own && text != "" && !key.fallback {
 		annotations[policy.AnnotationRewrite] = text
 	}
 	switch {
@@ -61,6 +61,8 @@ func (c *conversion) routeAnnotations(key hostPath, canary string) map[string]st
 		annotations[api.AnnotationPathType] = "Exact"
 	case key.fallback:
 		annotations[api.AnnotationPathType] = "Default"
+	case key.kind != "":
+		annotations[api.AnnotationPathType] = key.kind
 	}
 	if key.host == "" {
 		annotations[api.AnnotationAnyHost] = "true"

@@ -97,6 +97,8 @@ type hostPath struct {
 	exact      bool
 	// fallback is for what no other path of the host matches.
 	fallback bool
+	// kind is that of an expression (expressionKind), or empty.
+	kind string
 }
 
 type conversion struct {
@@ -117,6 +119,8 @@ type conversion struct {
 	effect string
 	// hostwide is the field of the annotation that closes the hosts, or empty.
 	hostwide string
+	// clients says which certificates clients of its hosts have to show, or is empty.
+	clients string
 	// verdicts are those about the Secrets that were looked at.
 	verdicts map[string]Verdict
 	entries  *entries
@@ -178,8 +182,11 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 	if !c.service(field+".backend", &p.Backend, "the path is not served") {
 		return
 	}
-	exact := p.PathType != nil && *p.PathType == networkingv1.PathTypeExact
-	path, err := routePath(c.withoutStar(field, p), exact)
+	exact, kind, text := p.PathType != nil && *p.PathType == networkingv1.PathTypeExact, expressionKind(&p), p.Path
+	if kind == "" {
+		text = c.withoutStar(field, p)
+	}
+	path, err := routePath(text, exact || kind != "")
 	if err != nil {
 		c.warn(field+".path", api.ReasonUnsupportedPath, err.Error(), "the path is not served")
 		return
@@ -193,7 +200,7 @@ func (c *conversion) path(field, host string, p networkingv1.HTTPIngressPath) {
 		c.warn(field+".path", api.ReasonUnsupportedPath, "with passthrough the router does not see paths; only Prefix / is possible", "the path is not served")
 		return
 	}
-	key := hostPath{host: host, path: path, exact: exact}
+	key := hostPath{host: host, path: path, exact: exact, kind: kind}
 	if at, dup := c.taken[key]; dup {
 		c.duplicate(at, field, p.Path)
 		if len(p.Path) <= len(c.spelled[at]) {
@@ -274,8 +281,8 @@ func (c *conversion) duplicate(at int, field, path string) {
 	c.warn(loser+".path", api.ReasonDuplicatePath, "the path means the same as "+winner+".path", "that one is served instead")
 }
 
-// routePath returns the path of the Route. A Prefix path means the same with
-// and without a slash at its end; on a Route the shorter one has that meaning.
+// routePath returns the path of the Route. Exact paths and expressions stay; a Prefix
+// path means the same with and without a slash at its end.
 func routePath(path string, exact bool) (string, error) {
 	if path == "" {
 		path = "/"

@@ -117,7 +117,9 @@ func (k *knownPairs) parse(t *testing.T, data []byte) Input {
 				parse(other)
 				in.ClosedHosts = map[string]string{}
 				for _, host := range ClosedHosts(other, Limits{}) {
-					in.ClosedHosts[host] = other.Name
+					if clients := HostClients(other, Limits{}); clients == "" || clients != HostClients(in.Ingress, Limits{}) {
+						in.ClosedHosts[host] = other.Name
+					}
 				}
 				continue
 			}

@@ -36,6 +36,9 @@ func routeName(ingress string, key hostPath) string {
 	if key.fallback {
 		text += "\x00fallback"
 	}
+	if key.kind != "" {
+		text += "\x00" + key.kind
+	}
 	sum := sha256.Sum256([]byte(text))
 	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]
 	base := ingress

@@ -230,11 +230,14 @@ func certificateNames(i *networkingv1.Ingress) []string {
 }
 
 // ServiceNames returns the Services that an Ingress names, each once, sorted: those of
-// its paths, and the one that annotations of another controller ask about clients.
+// its paths, and those that annotations of another controller ask about clients, or send
+// copies of requests to.
 func ServiceNames(i *networkingv1.Ingress) []string {
 	names := backendNames(i)
-	if name := authServiceName(i); name != "" {
-		names = append(names, name)
+	for _, name := range []string{authServiceName(i), mirrorServiceName(i)} {
+		if name != "" {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -80,7 +80,13 @@ type carried struct {
 	cors      corsKeys
 	limits    limitKeys
 	auth      authKeys
+	clients   clientKeys
 	headers   headerKeys
+	cookies   cookieKeys
+	answers   answerKeys
+	upstream  upstreamKeys
+	standIn   said
+	mirror    mirrorKeys
 	// patterns is the field of an annotation by which paths are patterns that
 	// have no equivalent; verifies is that of one by which pods are verified.
 	patterns, verifies string
@@ -176,7 +182,7 @@ func (c *conversion) keepsOut() bool {
 func keepsOut(annotations map[string]string) bool {
 	for _, key := range []string{
 		api.AnnotationAllowlist, api.AnnotationWhitelist, api.AnnotationLimit,
-		policy.AnnotationAllow, policy.AnnotationDeny, policy.AnnotationLimit, policy.AnnotationBasicSecret, policy.AnnotationAuthURL,
+		policy.AnnotationAllow, policy.AnnotationDeny, policy.AnnotationLimit, policy.AnnotationBasicSecret, policy.AnnotationAuthURL, policy.AnnotationClientCA,
 	} {
 		if annotations[key] != "" && annotations[key] != "false" {
 			return true

@@ -1,17 +1,17 @@
 package ingress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -29,6 +29,8 @@ type authKeys struct {
 	// named is set for a controller that gives pods all headers of an answer unless it
 	// is told which.
 	named bool
+	// withoutGlobal does without what an administrator has clients show.
+	withoutGlobal bool
 }
 
 // keep notes what an annotation says until all of them are known.
@@ -51,19 +53,16 @@ func authKind(word string) func(string, *carried) error {
 	}
 }
 
-// authSecret is a Secret of the Ingress's namespace.
-func authSecret(value string, into *carried) error {
-	name := value
-	if namespace, rest, other := strings.Cut(value, "/"); other {
-		if namespace != into.ingress.Namespace {
-			return fmt.Errorf("%q is a Secret of another namespace, which cannot be read; copy it into this one", value)
-		}
-		name = rest
+func authSecret(value string, into *carried) error { return ownSecret(&into.auth.secret, value, into) }
+
+// globalAuth does without the authentication of an administrator's policy, if that allows
+// it. What else the Ingress asks for is asked for.
+func globalAuth(value string, into *carried) error {
+	if on, err := strconv.ParseBool(value); err != nil || on {
+		return errors.New("the ConfigMap of ingress-nginx is not read; write a RoutePolicy or ClusterRoutePolicy with the group authentication")
 	}
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return fmt.Errorf("%q is not the name of a Secret", value)
-	}
-	return one(&into.auth.secret, name, into)
+	into.auth.withoutGlobal = true
+	return nil
 }
 
 // authSecretKind says what the Secret looks like, which is seen.
@@ -190,6 +189,9 @@ func authHeaders(value string, into *carried) error {
 
 // finishAuthentication asks for passwords, and for the auth server.
 func (c *conversion) finishAuthentication(into *carried) {
+	if into.auth.withoutGlobal && !into.passthrough() {
+		into.groups.Authentication = &v1alpha1.Authentication{None: true}
+	}
 	k, own := &into.auth, c.in.Ingress.Annotations
 	if k.kind.field != "" && k.secret.field == "" {
 		c.protect(k.kind.field, "there is no annotation auth-secret beside it that names the Secret with the users", false)
@@ -259,10 +261,15 @@ func (c *conversion) authPort(field string, server authServer) (port *intstr.Int
 		c.warn(field, api.ReasonBackendNotFound, fmt.Sprintf("Service %s does not exist", server.name), "the paths answer 503 until it does")
 		return nil, true
 	}
-	wanted := server.port
-	if wanted == "" {
-		wanted = "80"
+	wanted := cmp.Or(server.port, "80")
+	if port, ok = namedPort(service, wanted); !ok {
+		c.protect(field, fmt.Sprintf("Service %s has no port %s", server.name, wanted), false)
 	}
+	return port, ok
+}
+
+// namedPort returns a port of a Service by its name, nil for the only one.
+func namedPort(service *corev1.Service, wanted string) (port *intstr.IntOrString, ok bool) {
 	for _, p := range service.Spec.Ports {
 		if strconv.Itoa(int(p.Port)) != wanted && p.Name != wanted {
 			continue
@@ -273,7 +280,6 @@ func (c *conversion) authPort(field string, server authServer) (port *intstr.Int
 		name := intstr.FromString(p.Name)
 		return &name, true
 	}
-	c.protect(field, fmt.Sprintf("Service %s has no port %s", server.name, wanted), false)
 	return nil, false
 }
 
@@ -308,80 +314,6 @@ func (c *conversion) authExtras(into *carried, x *v1alpha1.ExternalAuthenticatio
 
 // cacheVariable is a variable of a key that answers are kept by.
 var cacheVariable = regexp.MustCompile(`\$\{?([a-z0-9_]+)\}?`)
-
-// readCache reads by what and for how long answers are kept. Ours depend on
-// credentials alone, so what else is in the key keeps answers from being kept.
-func readCache(key, times string) (*v1alpha1.AuthCache, error) {
-	cache := &v1alpha1.AuthCache{}
-	for _, m := range cacheVariable.FindAllStringSubmatch(key, -1) {
-		cookie, isCookie := strings.CutPrefix(m[1], "cookie_")
-		name := ""
-		switch {
-		case m[1] == "http_authorization" || m[1] == "remote_user":
-			name = "Authorization"
-		case isCookie && cookie != "":
-			name = "Cookie:" + cookie
-		case m[1] == "http_x_api_key":
-			name = "X-Api-Key"
-		default:
-			return nil, fmt.Errorf("answers cannot be kept by $%s: only by $http_authorization, $cookie_NAME and $http_x_api_key", m[1])
-		}
-		if !slices.Contains(cache.Key, name) {
-			cache.Key = append(cache.Key, name)
-		}
-	}
-	if len(cache.Key) == 0 {
-		return nil, errors.New("answers are not kept without a credential in the key, such as $http_authorization")
-	}
-	if times == "" {
-		times = "200 202 401 5m"
-	}
-	return cache, readCacheTimes(times, cache)
-}
-
-const (
-	maxCache, maxNegative = time.Hour, 10 * time.Second
-	maxCacheItems         = 50
-)
-
-// readCacheTimes reads "200 202 5m, 401 1m". Of several times for one class of
-// answers the shortest one counts.
-func readCacheTimes(times string, cache *v1alpha1.AuthCache) error {
-	items := strings.Split(times, ",")
-	if len(items) > maxCacheItems {
-		return errors.New("there are too many times of answers")
-	}
-	ttl, negative := time.Duration(0), time.Duration(0)
-	for _, item := range items {
-		f := strings.Fields(item)
-		if len(f) < 2 {
-			return fmt.Errorf("%q is not a list of statuses and a time", strings.TrimSpace(item))
-		}
-		d, err := api.ParseTime(f[len(f)-1])
-		if err != nil || d < time.Second || strings.TrimLeft(f[len(f)-1], "0123456789") == "" {
-			return fmt.Errorf("%q is not a time such as 30s or 5m", f[len(f)-1])
-		}
-		for _, status := range f[:len(f)-1] {
-			switch {
-			case len(status) != 3 || strings.Trim(status, "0123456789") != "":
-				return fmt.Errorf("%q is not a status", status)
-			case status[0] == '2' && (ttl == 0 || d < ttl):
-				ttl = d
-			case (status == "401" || status == "403") && (negative == 0 || d < negative):
-				negative = d
-			}
-		}
-	}
-	cache.TTL, cache.Negative = inSeconds(min(ttl, maxCache)), inSeconds(min(negative, maxNegative))
-	return nil
-}
-
-func inSeconds(d time.Duration) v1alpha1.Duration {
-	if d < time.Second {
-		return ""
-	}
-	return v1alpha1.Duration(strconv.Itoa(int(d/time.Second)) + "s")
-}
 
 // checkAuthentication returns what the routers would refuse of a group, whatever
 // stands in what it names.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/policy"
@@ -44,9 +45,10 @@ func backendProtocol(value string, into *carried) error {
 	case "HTTPS", "GRPCS":
 		return serverTLS("true", into)
 	case "GRPC":
-		return errors.New("set appProtocol: kubernetes.io/h2c of the Service's port")
+		into.upstream.protocol = said{policy.ProtocolH2C, into.field}
+		return nil
 	}
-	return fmt.Errorf("%q has no equivalent; there are HTTP, HTTPS and GRPCS", value)
+	return fmt.Errorf("%q has no equivalent; there are HTTP, HTTPS, GRPC and GRPCS", value)
 }
 
 // snippet judges configuration as text: an error closes the Ingress.
@@ -142,4 +144,20 @@ func algorithm(value string, into *carried) error {
 		same[name] = name
 	}
 	return oneOf(api.AnnotationBalance, same)(word, into)
+}
+
+// ownSecret notes a Secret that an annotation names, as NAME or NAMESPACE/NAME. It must be
+// of the Ingress's namespace.
+func ownSecret(key *said, value string, into *carried) error {
+	name := value
+	if namespace, rest, other := strings.Cut(value, "/"); other {
+		if namespace != into.ingress.Namespace {
+			return fmt.Errorf("%q is a Secret of another namespace, which cannot be read; copy it into this one", value)
+		}
+		name = rest
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("%q is not the name of a Secret", value)
+	}
+	return one(key, name, into)
 }

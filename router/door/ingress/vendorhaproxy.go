@@ -33,17 +33,16 @@ func haproxyTable() map[string]vendorAnnotation {
 		"request-redirect-code": {carry: redirectCode(temporary, 302), becomes: "`redirects.rules` with code"},
 	}
 	maps.Copy(t, haproxyPolicies())
+	haproxyUpstream(t)
 	add(t, vendorAnnotation{carry: addresses, protects: always, becomes: "`ip_allowlist`", differs: "a wrong item admits no client"}, "allow-list whitelist")
 	add(t, vendorAnnotation{carry: denied, protects: always, becomes: "`fairlead.dev/deny`", differs: "a wrong item closes"}, "deny-list blacklist")
 	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "backend-config-snippet")
 	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "frontend-config-snippet global-config-snippet")
 	add(t, vendorAnnotation{harmless: true}, "check forwarded-for cookie-persistence-no-dynamic dontlognull request-capture request-capture-len rate-limit-size scale-server-slots")
-	add(t, vendorAnnotation{instead: insteadCertificate, protects: always}, "client-ca")
-	add(t, vendorAnnotation{instead: insteadCertificate}, "client-crt-optional")
-	add(t, vendorAnnotation{instead: insteadNothing}, "send-proxy-protocol check-http")
+	t["client-ca"] = vendorAnnotation{carry: clientSecret, protects: always, host: true, becomes: becomesClients, differs: differsClients}
+	t["client-crt-optional"] = vendorAnnotation{carry: clientOptional, becomes: "`clientCertificate.mode`"}
+	add(t, vendorAnnotation{carry: checkHTTP, becomes: "`fairlead.dev/health-path`", differs: "the method is GET, the statuses are 200 to 399, and the router asks in place of HAProxy"}, "check-http")
 	add(t, vendorAnnotation{instead: "use " + api.AnnotationRewrite}, "path-rewrite")
-	add(t, vendorAnnotation{instead: insteadCA}, "server-crt")
-	add(t, vendorAnnotation{instead: "set appProtocol: kubernetes.io/h2c of the Service's port"}, "server-proto")
 	add(t, vendorAnnotation{instead: insteadController}, "timeout-check")
 	return t
 }
@@ -85,6 +84,10 @@ func haproxyIngressTable() map[string]vendorAnnotation {
 		"balance-algorithm":     {carry: algorithm, becomes: "`balance`", differs: "roundrobin, leastconn, source and random"},
 		"affinity":              {carry: affinity, becomes: "the sticky cookie", differs: "it is on without an annotation"},
 		"session-cookie-name":   {carry: to(api.AnnotationCookieName), becomes: "`cookie_name`"},
+		"session-cookie-same-site": {
+			carry: cookieNone, becomes: "`affinity.cookie.sameSite`, `.secure`",
+		},
+		"session-cookie-domain": {carry: cookieText(cookieDomain), becomes: "`affinity.cookie.domain`", differs: "the host or a domain above it"},
 		"maxconn-server":        {carry: to(api.AnnotationPodConnections), becomes: "`pod-concurrent-connections`", instead: "it counts for each router by itself"},
 		"limit-connections":     {carry: limit(concurrent, 1), protects: always, becomes: "`limits.concurrent`", differs: "requests are counted, not connections; refused ones get 429"},
 		"limit-rps":             {carry: limit(perSecond, 1), protects: always, becomes: "`limits.requests`", differs: "refused requests get 429; each path counts by itself"},
@@ -98,30 +101,30 @@ func haproxyIngressTable() map[string]vendorAnnotation {
 		},
 	}
 	maps.Copy(t, haproxyIngressPolicies())
+	haproxyIngressUpstream(t)
 	add(t, vendorAnnotation{carry: addresses, protects: always, becomes: "`ip_allowlist`", differs: "a wrong item admits no client"}, "allowlist-source-range whitelist-source-range")
 	add(t, vendorAnnotation{carry: denied, protects: always, becomes: "`fairlead.dev/deny`", differs: "a wrong item closes"}, "denylist-source-range")
 	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always}, "config-backend")
 	add(t, vendorAnnotation{carry: snippet(haproxySnippet), instead: insteadSnippet, protects: always, host: true}, "config-frontend config-tcp config-global config-defaults")
-	add(t, vendorAnnotation{
-		carry: verify, becomes: "termination `reencrypt` with `route.openshift.io/destination-ca-certificate-secret`", differs: "without both, the paths answer 503",
-	}, "secure-verify-ca-secret secure-verify-hostname")
 	add(t, vendorAnnotation{instead: "a Route does not look at headers", protects: always}, "http-header-match http-header-match-regex")
 	add(t, vendorAnnotation{instead: insteadHeaderList, protects: always}, "allowlist-source-header")
 	add(t, vendorAnnotation{harmless: true}, "forwardfor drain-support drain-support-redispatch waf-mode")
 	add(t, vendorAnnotation{instead: insteadAuth, protects: always}, "oauth")
-	add(t, vendorAnnotation{instead: insteadCertificate, protects: always, host: true}, "auth-tls-secret")
+	clientAnnotations(t)
+	t["auth-tls-cert-header"] = vendorAnnotation{carry: clientHeader, becomes: "X-SSL-Client-DER", differs: "in base64, under this name"}
 	add(t, vendorAnnotation{instead: "the auth server gets all headers, and its answer goes to the client as it is"}, "auth-headers-request auth-headers-fail")
 	add(t, vendorAnnotation{instead: insteadAuth}, "oauth-uri-prefix oauth-headers")
-	add(t, vendorAnnotation{instead: insteadCertificate}, "auth-tls-verify-client auth-tls-cert-header auth-tls-error-page auth-tls-strict")
+	add(t, vendorAnnotation{harmless: true}, "auth-tls-strict")
 	add(t, vendorAnnotation{instead: "write a RoutePolicy with headers.request.set"}, "headers original-forwarded-for-hdr")
-	add(t, vendorAnnotation{instead: "reencrypt: " + annotationTermination + "; HTTP/2: appProtocol kubernetes.io/h2c of the Service's port"}, "backend-protocol")
 	add(t, vendorAnnotation{instead: "write an Ingress for the other host, with fairlead.dev/redirect"}, "redirect-from redirect-from-regex")
 	add(t, vendorAnnotation{instead: "write the paths into an Ingress of their own"}, "no-tls-redirect-locations")
 	add(t, vendorAnnotation{instead: insteadRoute}, "blue-green-deploy blue-green-balance blue-green-mode blue-green-header blue-green-cookie")
-	add(t, vendorAnnotation{instead: insteadCA}, "secure-crt-secret secure-sni")
-	add(t, vendorAnnotation{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-same-site session-cookie-domain session-cookie-value-strategy")
+	add(t, vendorAnnotation{instead: insteadCookie}, "session-cookie-strategy session-cookie-dynamic session-cookie-shared session-cookie-preserve session-cookie-keywords session-cookie-value-strategy")
+	add(t, vendorAnnotation{carry: checkHTTP, becomes: "`fairlead.dev/health-path`", differs: "the router asks in place of HAProxy"}, "health-check-uri")
+	add(t, vendorAnnotation{instead: "write a RoutePolicy with health.active"}, "health-check-port health-check-rise-count health-check-fall-count")
+	add(t, vendorAnnotation{instead: insteadNothing}, "health-check-addr agent-check-addr agent-check-interval agent-check-port agent-check-send")
 	add(t, vendorAnnotation{instead: "use " + api.AnnotationHSTS}, "hsts hsts-max-age hsts-include-subdomains hsts-preload")
-	add(t, vendorAnnotation{instead: insteadNothing}, "proxy-protocol fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
+	add(t, vendorAnnotation{instead: insteadNothing}, "fcgi-app tcp-service-port cert-signer server-alias maxqueue-server timeout-queue")
 	return t
 }
 

@@ -51,7 +51,7 @@ func useRegex(value string, into *carried) error {
 	if !enabled(value) || into.prefixes {
 		return nil
 	}
-	return into.asRules("")
+	return into.asRules("", api.PathTypeRegexIgnoreCase)
 }
 
 // pathsBelow makes prefixes of paths of one form, if all of them have it.

@@ -12,18 +12,30 @@ import (
 	"github.com/fairlead/fairlead/router/regex"
 )
 
-// rulePath is a path as the Route has it.
+// rulePath is a path as the Route has it. For an expression, kind is the value of the
+// annotation that says so.
 type rulePath struct {
 	path  string
 	exact bool
+	kind  string
 }
 
-// asRules makes rules of the paths of the Ingress, which are patterns of ingress-nginx. A
+// expressionKind returns what annotation api.AnnotationPathType of a Route is for a path
+// that withExpression has changed, or "".
+func expressionKind(p *networkingv1.HTTPIngressPath) string {
+	if p.PathType != nil && (*p.PathType == api.PathTypeRegex || *p.PathType == api.PathTypeRegexIgnoreCase) {
+		return string(*p.PathType)
+	}
+	return ""
+}
+
+// asRules makes rules of the paths of the Ingress, which are patterns: paths without
+// patterns where these match the same requests, and else expressions of a kind. A
 // target with captures says what becomes of the paths that they match; it may be empty.
-// Nothing changes if one of the patterns is no rule.
-func (c *carried) asRules(target string) error {
+// Nothing changes if one of the patterns cannot be used.
+func (c *carried) asRules(target, kind string) error {
 	all := make([][]networkingv1.HTTPIngressPath, len(c.ingress.Spec.Rules))
-	rewrites, further := map[rulePath]string{}, map[string]string{}
+	rewrites, further, folded := map[rulePath]string{}, map[string]string{}, false
 	for i := range c.ingress.Spec.Rules {
 		http := c.ingress.Spec.Rules[i].HTTP
 		if http == nil {
@@ -31,15 +43,16 @@ func (c *carried) asRules(target string) error {
 		}
 		all[i] = slices.Clone(http.Paths)
 		for j := range http.Paths {
-			rules, err := rulesOf(&http.Paths[j], target, rewrites)
+			rules, err := rulesOf(&http.Paths[j], target, kind, rewrites)
 			if err != nil {
 				c.patterns = c.field
 				return err
 			}
-			all[i][j] = withRule(http.Paths[j], rules[0])
+			folded = folded || expressionKind(&rules[0]) == ""
+			all[i][j] = rules[0]
 			for _, r := range rules[1:] {
 				further[fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, len(all[i]))] = fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)
-				all[i] = append(all[i], withRule(http.Paths[j], r))
+				all[i] = append(all[i], r)
 			}
 		}
 	}
@@ -48,7 +61,10 @@ func (c *carried) asRules(target string) error {
 			http.Paths = all[i]
 		}
 	}
-	c.same, c.prefixes, c.further, c.folded = true, true, further, c.field
+	c.same, c.prefixes, c.further = true, true, further
+	if folded && kind != api.PathTypeRegex {
+		c.folded = c.field
+	}
 	if _, own := c.ingress.Annotations[api.AnnotationRewrite]; !own {
 		c.rewrites = rewrites
 	}
@@ -65,29 +81,35 @@ func withRule(p networkingv1.HTTPIngressPath, r regex.Rule) networkingv1.HTTPIng
 
 // ownPatterns reads paths as patterns where our own annotation says that they are.
 func (c *conversion) ownPatterns(into *carried) {
-	if into.prefixes || into.ingress.Annotations[api.AnnotationPathType] != "Regex" {
+	kind := into.ingress.Annotations[api.AnnotationPathType]
+	if into.prefixes || kind != api.PathTypeRegex && kind != api.PathTypeRegexIgnoreCase {
 		return
 	}
 	into.field = "metadata.annotations[" + api.AnnotationPathType + "]"
-	if err := into.asRules(""); err != nil {
+	if err := into.asRules("", kind); err != nil {
 		c.invalid(into.field, err)
 	}
-	into.folded = ""
 }
 
-// rulesOf returns the rules of a pattern, and notes what becomes of its paths.
-func rulesOf(p *networkingv1.HTTPIngressPath, target string, rewrites map[rulePath]string) ([]regex.Rule, error) {
+// rulesOf returns what a pattern becomes, and notes what becomes of its paths.
+func rulesOf(p *networkingv1.HTTPIngressPath, target, kind string, rewrites map[rulePath]string) ([]networkingv1.HTTPIngressPath, error) {
 	text := cmp.Or(p.Path, "/")
 	pattern, err := regex.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("the pattern %q %w", text, err)
 	}
-	rules := pattern.Rules()
+	var rules []networkingv1.HTTPIngressPath
 	if !strings.ContainsAny(text, `\^$*+?()[]{}|`) { // as a path without patterns is one
-		rules = []regex.Rule{{Path: text, Exact: p.PathType != nil && *p.PathType == networkingv1.PathTypeExact}}
+		rules = append(rules, withRule(*p, regex.Rule{Path: text, Exact: p.PathType != nil && *p.PathType == networkingv1.PathTypeExact}))
+	} else {
+		for _, r := range pattern.Rules() {
+			rules = append(rules, withRule(*p, r))
+		}
 	}
 	if len(rules) == 0 {
-		return nil, fmt.Errorf("the pattern %q is not one of some texts with what is below, such as /foo(/|$)(.*); write each path as a rule with pathType Prefix or Exact", text)
+		if rules, err = withExpression(*p, text, kind); err != nil {
+			return nil, fmt.Errorf("the pattern %q %w", text, err)
+		}
 	}
 	if target == "" {
 		return rules, nil
@@ -96,18 +118,29 @@ func rulesOf(p *networkingv1.HTTPIngressPath, target string, rewrites map[rulePa
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range rules {
-		path, err := routePath(r.Path, r.Exact)
+	for i := range rules {
+		exact := *rules[i].PathType == networkingv1.PathTypeExact
+		path, err := routePath(rules[i].Path, exact || expressionKind(&rules[i]) != "")
 		if err != nil {
 			return nil, err
 		}
-		at := rulePath{path, r.Exact}
+		at := rulePath{path, exact, expressionKind(&rules[i])}
 		if other := cmp.Or(rewrites[at], rewrite); other != rewrite {
 			return nil, fmt.Errorf("two patterns are for the path %s", path)
 		}
 		rewrites[at] = rewrite
 	}
 	return rules, nil
+}
+
+// withExpression makes an expression of a path.
+func withExpression(p networkingv1.HTTPIngressPath, text, kind string) ([]networkingv1.HTTPIngressPath, error) {
+	text = strings.TrimPrefix(text, "^")
+	if _, err := regex.ParseMatcher(text, kind == api.PathTypeRegexIgnoreCase); err != nil {
+		return nil, err
+	}
+	p.Path, p.PathType = text, new(networkingv1.PathType(kind))
+	return []networkingv1.HTTPIngressPath{p}, nil
 }
 
 // rewriteOf returns the annotation that does what nginx does with the paths of a pattern:

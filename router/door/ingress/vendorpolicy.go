@@ -20,8 +20,14 @@ func (c *conversion) finish(into *carried) {
 	c.finishRedirects(into)
 	c.finishCORS(into)
 	c.finishRequest(into)
+	c.finishPages(into)
+	c.finishMirror(into)
 	c.finishLimits(into)
 	c.finishAuthentication(into)
+	c.finishCookies(into)
+	c.finishAnswers(into)
+	c.finishUpstream(into)
+	c.finishClients(into)
 	c.groups = into.groups
 	c.groupBytes = len(c.policyFor(strings.Repeat("x", maxHost)))
 }

@@ -103,7 +103,7 @@ func rewriteWhole(value string, into *carried) error {
 		if into.keepsBelow(value) {
 			return nil
 		}
-		return into.asRules(value)
+		return into.asRules(value, api.PathTypeRegexIgnoreCase)
 	}
 	if _, own := into.ingress.Annotations[api.AnnotationRewrite]; own {
 		return nil

@@ -8,16 +8,16 @@ import (
 
 // What to write instead of annotations that are not carried over.
 const (
-	insteadRoute       = "write a Route in place of the Ingress: it has spec.httpHeaders, alternateBackends and the like"
-	insteadController  = "spec.tuningOptions, spec.tlsSecurityProfile and spec.logging of the IngressController say it for all Routes"
-	insteadNothing     = "Fairlead has no such feature"
-	insteadAuth        = "replace it by fairlead.dev/basic-secret for passwords, or fairlead.dev/auth-url for an auth server"
-	insteadCertificate = "client certificates are asked for by a whole IngressController; put an authenticating proxy before the pods"
-	insteadCookie      = "the cookie is HttpOnly, ends with the session and is for the whole host"
-	insteadSnippet     = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
-	insteadCA          = "the CA of the pods: " + annotationDestinationCA + ", the name in their certificate: " + api.AnnotationServerName
-	differsPatterns    = "patterns that begin with one of some texts, and go on with what is below a path, or end; letters in the case that they are written in; the longest text wins, not the longest pattern"
-	insteadHeaderList  = "lists are of the address of the connection, or of the PROXY protocol"
+	insteadRoute      = "write a Route in place of the Ingress: it has spec.httpHeaders, alternateBackends and the like"
+	insteadController = "spec.tuningOptions, spec.tlsSecurityProfile and spec.logging of the IngressController say it for all Routes"
+	insteadNothing    = "Fairlead has no such feature"
+	insteadAuth       = "replace it by fairlead.dev/basic-secret for passwords, or fairlead.dev/auth-url for an auth server"
+	insteadCookie     = "the router writes a cookie of its own, which is HttpOnly; a RoutePolicy with affinity.cookie says what it looks like"
+	insteadSnippet    = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
+	differsPatterns   = "patterns of RE2 without % and ;. One that begins with one of some texts, and goes on with what is below a path, or ends, becomes a path, with letters in the case that they are written in; the path with the longest text at its beginning wins, and then the longest pattern"
+	insteadHeaderList = "lists are of the address of the connection, or of the PROXY protocol"
+	differsClients    = "a Secret of the Ingress's namespace, with ca.crt and without ca.crl; handshakes without a valid certificate fail; other Ingresses of the hosts ask for the same, or are closed"
+	becomesClients    = "`authentication.clientCertificate`"
 )
 
 // vendorTable returns what becomes of one controller's annotations.
@@ -36,27 +36,25 @@ func vendorTable(prefix string) map[string]vendorAnnotation {
 func nginxTable() map[string]vendorAnnotation {
 	t := map[string]vendorAnnotation{
 		"ssl-passthrough":  {carry: passthrough, becomes: "termination `passthrough`", differs: "what keeps clients away by looking at requests closes the paths then"},
-		"backend-protocol": {carry: backendProtocol, becomes: "HTTPS, GRPCS: termination `reencrypt`", differs: "the Ingress must have TLS; HTTP/2 to pods is `appProtocol: kubernetes.io/h2c` of the Service's port; AUTO_HTTP and FCGI have no equivalent"},
-		"use-regex":        {carry: useRegex, becomes: "paths of type Prefix and Exact", differs: differsPatterns},
+		"backend-protocol": {carry: backendProtocol, becomes: "HTTPS, GRPCS: termination `reencrypt`; GRPC: `upstream.protocol`", differs: "with HTTPS and GRPCS the Ingress must have TLS; AUTO_HTTP and FCGI have no equivalent"},
+		"use-regex":        {carry: useRegex, becomes: "paths of type Prefix and Exact, or `fairlead.dev/path-type: RegexIgnoreCase`", differs: differsPatterns},
 		"load-balance": {
 			carry:   oneOf(api.AnnotationBalance, map[string]string{"round_robin": "roundrobin", "ewma": "leastconn"}),
 			becomes: "`balance`", differs: "ewma becomes leastconn",
 		},
-		"affinity":            {carry: affinity, becomes: "the sticky cookie", differs: "it is on without an annotation"},
-		"session-cookie-name": {carry: to(api.AnnotationCookieName), becomes: "`cookie_name`"},
-		"session-cookie-samesite": {
-			carry:   oneOf(api.AnnotationCookieSameSite, map[string]string{"None": "None", "Lax": "Lax", "Strict": "Strict"}),
-			becomes: "`cookie-same-site`",
-		},
+		"affinity":              {carry: affinity, becomes: "the sticky cookie", differs: "it is on without an annotation"},
+		"session-cookie-name":   {carry: to(api.AnnotationCookieName), becomes: "`cookie_name`"},
 		"canary":                {carry: isCanary, protects: enabled, becomes: "`fairlead.dev/canary` of the Routes with the same paths", differs: "alone, its paths answer 503"},
 		"configuration-snippet": {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always},
 		"server-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
 		"stream-snippet":        {carry: snippet(nginxSnippet), instead: insteadSnippet, protects: always, host: true},
-		"proxy-ssl-verify":      {carry: verify, becomes: "termination `reencrypt` with `route.openshift.io/destination-ca-certificate-secret`", differs: "without both, the paths answer 503"},
 	}
 	nginxRedirects(t)
 	nginxRequests(t)
 	nginxRetries(t)
+	nginxCookies(t)
+	nginxAnswers(t)
+	nginxUpstream(t)
 	nginxLimits(t)
 	nginxAuthentication(t)
 	add(t, vendorAnnotation{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
@@ -64,21 +62,19 @@ func nginxTable() map[string]vendorAnnotation {
 		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
 		affinity-mode affinity-canary-behavior auth-keepalive auth-keepalive-share-vars auth-keepalive-requests auth-keepalive-timeout`)
 	add(t, vendorAnnotation{instead: insteadSnippet, protects: always}, "modsecurity-snippet")
-	add(t, vendorAnnotation{instead: insteadCookie}, `session-cookie-path session-cookie-domain session-cookie-secure session-cookie-max-age
-		session-cookie-expires session-cookie-conditional-samesite-none session-cookie-partitioned`)
 	add(t, vendorAnnotation{carry: ofCanary, becomes: "a part of `fairlead.dev/canary`"},
 		"canary-by-header canary-by-header-value canary-by-header-pattern canary-by-cookie canary-weight canary-weight-total")
 	add(t, vendorAnnotation{instead: "the router writes Connection itself"}, "connection-proxy-header")
-	add(t, vendorAnnotation{instead: "cookies and Location of the pods are not rewritten; let the application write them"}, "proxy-cookie-domain proxy-cookie-path proxy-redirect-from proxy-redirect-to")
-	add(t, vendorAnnotation{instead: insteadCA}, `proxy-ssl-secret proxy-ssl-verify-depth proxy-ssl-name proxy-ssl-server-name`)
 	add(t, vendorAnnotation{instead: insteadController}, `ssl-ciphers ssl-prefer-server-ciphers proxy-ssl-ciphers proxy-ssl-protocols
-		custom-http-errors disable-proxy-intercept-errors proxy-http-version`)
+		proxy-http-version`)
+	nginxPages(t)
+	nginxMirror(t)
 	add(t, vendorAnnotation{carry: hashBy, becomes: "`fairlead.dev/hash-by`", differs: "one of $request_uri, $uri, $host, $remote_addr, $http_…, $cookie_…, $arg_…"}, "upstream-hash-by")
 	add(t, vendorAnnotation{instead: "all pods share requests"}, "upstream-hash-by-subset upstream-hash-by-subset-size")
-	add(t, vendorAnnotation{instead: "bandwidth is not limited"}, "limit-rate limit-rate-after")
+	nginxBandwidth(t)
 	add(t, vendorAnnotation{instead: "requests are not traced"}, "enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span")
-	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap default-backend enable-rewrite-log mirror-target mirror-host
-		mirror-request-body modsecurity-transaction-id`)
+	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap enable-rewrite-log
+		modsecurity-transaction-id`)
 	return t
 }
 
@@ -103,7 +99,7 @@ func nginxRequests(t map[string]vendorAnnotation) {
 	}
 	t["upstream-vhost"] = vendorAnnotation{carry: podHost, becomes: "`fairlead.dev/host`", differs: "without a port, and without variables"}
 	t["x-forwarded-prefix"] = vendorAnnotation{carry: forwardedPrefix, becomes: "`headers.request.set`", differs: "without variables"}
-	t["custom-headers"] = vendorAnnotation{instead: "ConfigMaps are not read; write a RoutePolicy with headers.response.set"}
+	t["custom-headers"] = vendorAnnotation{instead: "no ConfigMap is read for it; write a RoutePolicy with headers.response.set"}
 	t["server-alias"] = vendorAnnotation{carry: serverAlias, becomes: "more hosts", differs: "of an Ingress with one host; names and `*.` names, no regular expressions"}
 	t["proxy-body-size"] = vendorAnnotation{
 		carry: maxBody, becomes: "`fairlead.dev/max-body`", protects: always,
@@ -164,12 +160,23 @@ func nginxAuthentication(t map[string]vendorAnnotation) {
 		differs: "of $http_authorization, $remote_user, $http_x_api_key and $cookie_NAME; with other variables answers are not kept",
 	}
 	t["auth-cache-duration"] = vendorAnnotation{carry: keep(func(k *authKeys) *said { return &k.cacheTime }), becomes: "`external.cache.ttl`, `.negative`", differs: "1h and 10s at most"}
-	add(t, vendorAnnotation{instead: "ConfigMaps are not read, and without these headers the auth server may decide otherwise; a RoutePolicy has no such headers", protects: always}, "auth-proxy-set-headers")
+	add(t, vendorAnnotation{instead: "no ConfigMap is read for it, and without these headers the auth server may decide otherwise; a RoutePolicy has no such headers", protects: always}, "auth-proxy-set-headers")
 	add(t, vendorAnnotation{instead: insteadSnippet, protects: always}, "auth-snippet")
-	add(t, vendorAnnotation{instead: "the ConfigMap of ingress-nginx is not read; write a RoutePolicy or ClusterRoutePolicy with the group authentication", protects: enabled}, "enable-global-auth")
-	add(t, vendorAnnotation{instead: insteadCertificate, protects: always, host: true}, "auth-tls-secret auth-tls-match-cn")
-	add(t, vendorAnnotation{instead: insteadCertificate, protects: enabled, host: true}, "auth-tls-verify-client")
-	add(t, vendorAnnotation{instead: insteadCertificate}, "auth-tls-verify-depth auth-tls-pass-certificate-to-upstream auth-tls-error-page")
+	t["enable-global-auth"] = vendorAnnotation{
+		carry: globalAuth, protects: enabled, becomes: "`authentication.none`",
+		differs: "`false`, where the ClusterRoutePolicy with the authentication says `optOut: Allowed`; with `true` the paths answer 503, because the ConfigMap is not read",
+	}
+	clientAnnotations(t)
+	t["auth-tls-match-cn"] = vendorAnnotation{carry: clientName, protects: always, host: true, becomes: "`clientCertificate.subjects`", differs: "CN= and a name, which must be the whole common name"}
+	t["auth-tls-verify-depth"] = vendorAnnotation{carry: clientDepth, protects: always, host: true, becomes: "any depth", differs: "0 closes"}
+	t["auth-tls-pass-certificate-to-upstream"] = vendorAnnotation{carry: clientHeader, becomes: "X-SSL-Client-DER", differs: "in base64; ssl-client-verify, ssl-client-subject-dn and ssl-client-issuer-dn are sent, too"}
+}
+
+// clientAnnotations are about certificates of clients, of two controllers.
+func clientAnnotations(t map[string]vendorAnnotation) {
+	t["auth-tls-secret"] = vendorAnnotation{carry: clientSecret, protects: always, host: true, becomes: becomesClients, differs: differsClients}
+	t["auth-tls-verify-client"] = vendorAnnotation{carry: clientVerify, protects: enabled, host: true, becomes: "`clientCertificate.mode`", differs: "optional_no_ca closes"}
+	add(t, vendorAnnotation{instead: "a handshake without a valid certificate fails before there is a page"}, "auth-tls-error-page")
 }
 
 func add(table map[string]vendorAnnotation, f vendorAnnotation, names string) {

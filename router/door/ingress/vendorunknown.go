@@ -122,7 +122,8 @@ func serviceProtection(key, value string) string {
 
 // ClosedHosts returns the hosts that an Ingress closes, for other Ingresses of
 // its namespace too: what protected them was about the whole host, or there is
-// no room for all of its paths.
+// no room for all of its paths. Ingresses that ask for the same certificates of clients
+// stay open: HostClients.
 func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
 	vendor := slices.ContainsFunc(slices.Collect(maps.Keys(i.Annotations)), func(key string) bool { _, ok := vendorAnnotationOf(key); return ok })
 	if !vendor && !keepsOut(i.Annotations) {
@@ -130,7 +131,7 @@ func ClosedHosts(i *networkingv1.Ingress, limits Limits) []string {
 	}
 	c := newConversion(Input{Ingress: i, Limits: limits})
 	c.carryVendorAnnotations()
-	if c.hostwide == "" {
+	if c.hostwide == "" && c.clients == "" {
 		return nil
 	}
 	return Hosts(c.in.Ingress) // with those of server-alias

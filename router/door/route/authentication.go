@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -29,7 +30,8 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	}
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
-		Route: c.Owner, Rule: c.Rule, Namespace: r.namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
+		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
+		Bundle: func(text string) (*model.CA, error) { return b.material.Bundle(b.result.Object, text) },
 	})
 	b.result.Pending = b.result.Pending || r.pending
 	from := origins{b, e}
@@ -46,6 +48,15 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 		}
 		b.find(api.SeverityWarning, at, api.ReasonInvalidField, p.Message, "the policy is applied")
 	}
+	if why := b.unaskable(c); asked.Certificate != nil && why != "" {
+		key, at := from.of(policy.GroupAuthentication, "clientCertificate")
+		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyNotApplicable, Message: why})
+	}
+	if a := spec.Groups.Authentication; a != nil && a.OIDC != nil && c.Termination == model.Plain {
+		key, at := from.of(policy.GroupAuthentication, "oidc")
+		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyNotApplicable, Message: "browsers send the cookies of a session by TLS only; set spec.tls of the Route"})
+	}
+	b.client = asked.Certificate
 	needs := ""
 	switch {
 	case len(closings) > 0:
@@ -69,6 +80,19 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	return closings
 }
 
+// unaskable says why no client can be asked for a certificate, or nothing.
+func (b *builder) unaskable(c *model.Claim) string {
+	switch {
+	case c.Termination == model.Plain:
+		return "clients show certificates by TLS only; set spec.tls of the Route"
+	case c.Host == match.Any:
+		return "clients are asked for certificates by their server name, and the Route has no host"
+	case b.settings.AsksClients:
+		return "the IngressController asks all clients for certificates (spec.clientTLS), and one handshake can ask for those of one CA only"
+	}
+	return ""
+}
+
 // origins tell where a field of a group in force stands.
 type origins struct {
 	b         *builder
@@ -85,14 +109,19 @@ func (f origins) of(g policy.Group, field string) (key model.Object, at string) 
 // annotationOf names the annotation that sets a field of the group authentication.
 func (b *builder) annotationOf(field string) string {
 	key, method := policy.AnnotationBasicSecret, policy.AnnotationBasicSecret
-	if strings.HasPrefix(field, "external") {
+	switch {
+	case strings.HasPrefix(field, "external"):
 		method = policy.AnnotationAuthURL
+	case strings.HasPrefix(field, "clientCertificate"):
+		method, key = policy.AnnotationClientCA, policy.AnnotationClientCA
 	}
 	_, own := b.route.Annotations[method]
 	_, converted := b.route.Annotations[api.AnnotationIngressPolicy]
 	switch {
 	case converted && !own:
 		key = api.AnnotationIngressPolicy
+	case field == "clientCertificate.mode":
+		key = policy.AnnotationClientCertificate
 	case strings.HasPrefix(field, "basic.realm"):
 		key = policy.AnnotationBasicRealm
 	case strings.HasPrefix(field, "external.signIn"):

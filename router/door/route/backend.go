@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -41,40 +42,64 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	if tcp {
 		refs = slices.DeleteFunc(refs, func(r serviceRef) bool { return r.weight == 0 })
 	}
-	perService := make([][]backend.Endpoint, len(refs))
-	weights, counts := make([]int, len(refs)), make([]int, len(refs))
-	weighted, checked, total := 0, 0, 0
-	for i, r := range refs {
-		perService[i] = b.endpoints(r)
-		weights[i], counts[i] = r.weight, len(perService[i])
-		total += counts[i]
-		if r.weight > 0 {
-			weighted++
-			checked += counts[i]
-		}
-	}
+	g := b.gather(refs, tcp, &spec)
 	branches := b.branches(&spec, &rules)
-	checked += checkedIn(branches)
-	if total == 0 && !Closed(b.route) {
+	checked := g.checked + checkedIn(branches)
+	if g.total == 0 && !Closed(b.route) {
 		b.find(api.SeverityInfo, "spec.to", api.ReasonNoEndpoints, "no endpoint is ready", effect503)
 	}
 	c.Backend = model.Backend{
 		Kind: model.KindOf(c.Termination), Owner: c.Owner, CA: b.ca,
-		Profile: profile(&spec, b.settings.Balance, tcp, weighted > 1),
+		Profile: profile(&spec, b.settings.Balance, tcp, g.weighted > 1),
 		Asks:    asked(rules),
 	}
 	if c.Backend.Profile.Cookie {
-		c.Backend.Cookie = cookie(c, &spec)
+		c.Backend.Cookie = b.cookie(c, &spec)
 	}
-	spec.CheckInterval = b.checkPace(c, spec.CheckInterval, checked)
-	for i, w := range backend.Weights(weights, counts) {
-		for _, e := range perService[i] {
-			c.Backend.Servers = append(c.Backend.Servers, b.server(c, &spec, e, refs[i].key, w, checked > 1 && weights[i] > 0 && !e.Idle))
+	b.checks(c, &spec, checked)
+	for i, w := range backend.Weights(g.weights, g.counts) {
+		for _, e := range g.endpoints[i] {
+			c.Backend.Servers = append(c.Backend.Servers, b.server(c, &spec, e, g.refs[i].key, w, checked > 1 && g.weights[i] > 0 && !e.Idle))
 		}
 	}
 	sortServers(c.Backend.Servers)
 	b.split(c, &spec, rules.Canary, branches)
+	if b.tooMany {
+		*c = *c.Barred()
+		b.find(api.SeverityError, "spec.path", api.ReasonPolicyClosed, b.tooManyPatterns()+" for paths", "no request reaches the route; where it keeps clients out, paths that begin as its own do answer 503")
+	}
 	return true
+}
+
+// gathered are the endpoints of a route's Services, Service by Service.
+type gathered struct {
+	refs            []serviceRef
+	endpoints       [][]backend.Endpoint
+	weights, counts []int
+	// weighted counts the Services with a weight, checked the endpoints of these.
+	weighted, checked, total int
+}
+
+// gather finds the endpoints, or those of the Service that stands in where there are none.
+func (b *builder) gather(refs []serviceRef, tcp bool, spec *policy.Spec) gathered {
+	g := gathered{refs: refs, endpoints: make([][]backend.Endpoint, len(refs)), weights: make([]int, len(refs)), counts: make([]int, len(refs))}
+	for i, r := range refs {
+		g.endpoints[i] = b.endpoints(r)
+		g.weights[i], g.counts[i] = r.weight, len(g.endpoints[i])
+		g.total += g.counts[i]
+		if r.weight > 0 {
+			g.weighted++
+			g.checked += g.counts[i]
+		}
+	}
+	if g.total > 0 || tcp {
+		return g
+	}
+	if instead := b.standIn(spec); instead != nil {
+		n := len(instead.endpoints)
+		return gathered{[]serviceRef{instead.ref}, [][]backend.Endpoint{instead.endpoints}, []int{1}, []int{n}, 1, n, n}
+	}
+	return g
 }
 
 func sortServers(servers []model.Server) {
@@ -88,7 +113,7 @@ func Closed(r *routev1.Route) bool {
 }
 
 func profile(spec *policy.Spec, usual model.Balance, tcp, several bool) model.Profile {
-	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance(tcp), usual, tcp, several), Cookie: !tcp && !spec.DisableCookies, AdjustCase: !tcp && spec.AdjustCase}
+	p := model.Profile{TCP: tcp, Balance: balance(spec.Balance(tcp), usual, tcp, several), Cookie: !tcp && spec.Sticky(), AdjustCase: !tcp && spec.AdjustCase}
 	if !tcp {
 		p.Retry = spec.Retry()
 	}
@@ -121,23 +146,30 @@ func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, 
 		s.Options.Cookie = backend.MD5(e.ID)
 	}
 	s.Options.HashByAddress = c.Backend.Profile.Balance == model.KeyHash
-	if check {
-		s.Options.CheckInterval = checkInterval(spec.CheckInterval)
+	switch {
+	case check && c.Backend.Health != nil:
+		s.Probed = true
+	case check:
+		s.Options.CheckInterval = milliseconds(spec.CheckInterval)
 	}
+	if d := spec.SlowStart(); check && d > 0 {
+		s.Options.SlowStart = milliseconds(d)
+	}
+	s.Options.More = b.upstream.more
 	switch c.Termination {
 	case model.Reencrypt:
-		s.Options.TLS, s.Options.HTTP2 = true, b.settings.HTTP2
+		s.Options.TLS, s.Options.HTTP2 = true, b.settings.HTTP2 && b.upstream.protocol != policy.ProtocolHTTP1
 		if b.ca != nil {
 			s.Options.CAID = b.ca.ID
 		}
 		if b.serviceCA {
 			s.Options.VerifyHost = service.Name + "." + service.Namespace + ".svc"
 		}
-		if spec.ServerName != "" {
-			s.Options.VerifyHost = spec.ServerName
+		if name := cmp.Or(b.upstream.verifyHost, spec.ServerName); name != "" {
+			s.Options.VerifyHost = name
 		}
 	case model.Plain, model.Edge:
-		s.Options.H2C = e.H2C
+		s.Options.H2C = e.H2C && b.upstream.protocol != policy.ProtocolHTTP1 || b.upstream.protocol == policy.ProtocolH2C
 	case model.Passthrough:
 	}
 	return s
@@ -150,6 +182,10 @@ func (b *builder) endpoints(r serviceRef) []backend.Endpoint {
 	if service == nil {
 		b.find(api.SeverityWarning, r.field+".name", api.ReasonServiceNotFound, "Service "+r.key.Name+" does not exist", effectLeftOut)
 		return nil
+	}
+	if service.Named {
+		b.find(api.SeverityWarning, r.field+".name", api.ReasonStandaloneOnly, "Service "+r.key.Name+" has the annotation "+api.AnnotationEndpoints,
+			"the annotation is ignored; its pods are those of its EndpointSlices")
 	}
 	all := service.Endpoints(b.src.Slices(r.key))
 	if len(all) == 0 {

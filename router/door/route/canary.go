@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -123,7 +122,7 @@ func (b *builder) split(c *model.Claim, spec *policy.Spec, k *model.Canary, bran
 		from := &branches[i]
 		to := model.Backend{
 			Kind: c.Backend.Kind, Owner: c.Owner, Rule: model.BranchRule(c.Rule, from.service.Name), CA: b.ca,
-			Profile: c.Backend.Profile, Cookie: c.Backend.Cookie,
+			Profile: c.Backend.Profile, Cookie: c.Backend.Cookie, Health: c.Backend.Health,
 		}
 		if to.Profile.Cookie {
 			to.Cookie.Name += "_" + k.Branches[i].ID // as templates/canary.lua does
@@ -137,7 +136,7 @@ func (b *builder) split(c *model.Claim, spec *policy.Spec, k *model.Canary, bran
 		c.Split = append(c.Split, model.Target{Backend: to})
 	}
 	if k.Cookie != nil {
-		k.Cookie.Name = cmp.Or(spec.CookieName, defaultCookieName(c.Owner)) + "_canary"
+		k.Cookie.Name = spec.CookieName(defaultCookieName(c.Owner)) + "_canary"
 		k.Cookie.Secure = c.Termination != model.Plain && c.Insecure != model.InsecureAllow
 	}
 }

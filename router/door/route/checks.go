@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // What the health checks of one route may cost each router: no endpoint is asked
@@ -27,6 +28,33 @@ const (
 	// longestCheck is the longest time between two health checks.
 	longestCheck = 24 * time.Hour
 )
+
+// checks decides who finds out which endpoints answer, and how often: the router, where
+// the group health says what it asks, else HAProxy.
+func (b *builder) checks(c *model.Claim, spec *policy.Spec, endpoints int) {
+	if c.Backend.Health = b.askable(spec.Health(c.Termination == model.Passthrough)); c.Backend.Health == nil {
+		spec.CheckInterval = b.checkPace(c, spec.CheckInterval, endpoints)
+	}
+	from := b.result.Effective.Origin(policy.GroupHealth)
+	if c.Termination == model.Passthrough && c.Backend.Health == nil && spec.Groups.Health != nil && (from == nil || from.Own()) {
+		b.find(api.SeverityInfo, "metadata.annotations["+policy.AnnotationHealthType+"]", api.ReasonAnnotationIgnored, "has no effect with passthrough termination, but for tcp", "HAProxy checks the endpoints by connections")
+	}
+}
+
+// askable returns nil for pods that the router cannot ask: it has no certificate and no
+// PROXY header for them, as HAProxy does.
+func (b *builder) askable(h *model.Health) *model.Health {
+	m := b.upstream.more
+	if h == nil || m == nil || m.ClientCert == "" && m.ProxyProtocol == 0 && !m.OnlyHTTP2 {
+		return h
+	}
+	field, message := "metadata.annotations["+policy.AnnotationHealthType+"]", "a policy has pods spoken to with a client certificate, a PROXY header or HTTP/2 alone, which only HAProxy does"
+	if from := b.result.Effective.Origin(policy.GroupHealth); from != nil && !from.Own() {
+		field, message = "", from.Title()+" "+from.Field(policy.GroupHealth)+": "+message
+	}
+	b.find(api.SeverityWarning, field, api.ReasonPolicyNotApplicable, message, "HAProxy checks the endpoints by connections")
+	return nil
+}
 
 // checkPace returns the time between health checks of each of so many
 // endpoints, and notes what the route asks for. It doubles what is too short for
@@ -66,6 +94,7 @@ func checksOf(t model.Termination, pace time.Duration, endpoints int) int64 {
 	return max(n*int64(time.Hour)/int64(pace), 1)
 }
 
-func checkInterval(d time.Duration) string {
+// milliseconds returns HAProxy's text for a time.
+func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 }

@@ -18,12 +18,14 @@ import (
 // cluster is a Source in which every Service has one pod.
 type cluster struct{}
 
-func (cluster) All() []model.Object                         { return nil }
-func (cluster) Object(model.Object) door.Version            { return nil }
-func (cluster) Service(model.Object) *backend.Service       { return &backend.Service{} }
-func (cluster) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
-func (cluster) Policies(string) *policy.Set                 { return nil }
-func (cluster) AllPolicies() []model.Object                 { return nil }
+func (cluster) All() []model.Object                               { return nil }
+func (cluster) Object(model.Object) door.Version                  { return nil }
+func (cluster) Service(model.Object) *backend.Service             { return &backend.Service{} }
+func (cluster) Secret(model.Object) (*corev1.Secret, error)       { return nil, nil }
+func (cluster) ConfigMap(model.Object) (*policy.ConfigMap, error) { return nil, nil }
+func (cluster) Policies(string) *policy.Set                       { return nil }
+func (cluster) AllPolicies() []model.Object                       { return nil }
+func (cluster) Namespace(string) *policy.Namespace                { return nil }
 func (cluster) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{

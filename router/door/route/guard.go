@@ -36,6 +36,10 @@ type guard struct {
 	// namedIn; nil for nothing.
 	authentication *v1alpha1.Authentication
 	namedIn        string
+	// upstream says which pods are trusted, with Secrets of the namespace upstreamIn; nil
+	// for no policy.
+	upstream   *v1alpha1.UpstreamTLS
+	upstreamIn string
 	// authorization is what clients may do; listed clients need not show who they are.
 	authorization *v1alpha1.Authorization
 	listed        []netip.Prefix
@@ -72,7 +76,7 @@ func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
 	p := &g.policy
 	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} ||
-		len(p.Rates) > 0 || len(p.Concurrents) > 0 || g.serverName != "" || g.authentication != nil || g.authorization != nil
+		len(p.Rates) > 0 || len(p.Concurrents) > 0 || len(p.Shared) > 0 || g.serverName != "" || g.authentication != nil || g.authorization != nil || g.upstream != nil
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
@@ -87,8 +91,10 @@ func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
 	spec.Compile(&g.policy)
 	g.serverName, g.forwarded = spec.ServerName, spec.Forwarded
 	g.authentication, g.namedIn = spec.Groups.Authentication, spec.NamedIn
+	g.upstream, g.upstreamIn = spec.UpstreamTLS(), spec.UpstreamIn
 	g.authorization, g.listed = spec.Groups.Authorization, spec.Listed
-	g.rule, g.anywhere = match.Rule{Path: r.Spec.Path, Exact: spec.Exact && r.Spec.Path != ""}, pathProblem(r.Spec.Path) != ""
+	m, wrong := matchOf(r)
+	g.rule, g.anywhere = match.Rule{Path: m.Path, Exact: spec.Exact && m.Path != "", Conditions: m.Conditions}, wrong != nil
 	g.readTLS(r.Spec.TLS)
 	if h := r.Spec.HTTPHeaders; h != nil {
 		g.headers = append(headerTexts("request", h.Actions.Request), headerTexts("response", h.Actions.Response)...)
@@ -154,6 +160,8 @@ func (g *guard) coversTLS(n *guard, s door.Settings) bool {
 		return false
 	case n.termination != model.Plain && g.insecure == model.InsecureAllow && n.insecure != model.InsecureAllow:
 		return false
+	case n.upstream != nil && (g.upstreamIn != n.upstreamIn || !reflect.DeepEqual(g.upstream, n.upstream)):
+		return false
 	case n.termination != model.Reencrypt:
 		return true
 	}
@@ -181,11 +189,18 @@ func (b *builder) bar(c *model.Claim) *model.Claim {
 // coversCounts reports whether each limit of the newest version has one that is as
 // strict in the former one.
 func coversCounts(former, newest *model.Policy) bool {
-	for i := range newest.Rates {
-		n := &newest.Rates[i]
-		if !n.DryRun && !slices.ContainsFunc(former.Rates, func(f model.RateLimit) bool { return stricter(&f, n) }) {
-			return false
+	// What all replicas count together is stricter than what each counts by itself.
+	covers := func(rates, limits []model.RateLimit) bool {
+		for i := range limits {
+			n := &limits[i]
+			if !n.DryRun && !slices.ContainsFunc(rates, func(f model.RateLimit) bool { return stricter(&f, n) }) {
+				return false
+			}
 		}
+		return true
+	}
+	if !covers(slices.Concat(former.Rates, former.Shared), newest.Rates) || !covers(former.Shared, newest.Shared) {
+		return false
 	}
 	for _, n := range newest.Concurrents {
 		if !slices.ContainsFunc(former.Concurrents, func(f model.ConcurrentLimit) bool { return f.Key == n.Key && f.Count <= n.Count }) {

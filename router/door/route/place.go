@@ -1,6 +1,7 @@
 package route
 
 import (
+	"slices"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -26,7 +27,10 @@ func (Door) Place(v door.Version, s door.Settings) *policy.Place {
 func Place(r *routev1.Route, s door.Settings) *policy.Place {
 	p := &policy.Place{
 		Object: model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
-		Labels: r.Labels, Named: r.Annotations[api.AnnotationPolicy], Host: hostOf(r, s), Router: s.RouterName,
+		Labels: r.Labels, Annotations: r.Annotations, Named: r.Annotations[api.AnnotationPolicy], Host: hostOf(r, s), Router: s.RouterName,
+	}
+	for _, to := range append([]routev1.RouteTargetReference{r.Spec.To}, r.Spec.AlternateBackends...) {
+		p.Services = append(p.Services, to.Name)
 	}
 	if p.Ingress = ingressOf(r); p.Ingress != "" {
 		p.IngressLabels = readLabels(r.Annotations[api.AnnotationIngressLabels])
@@ -75,13 +79,21 @@ func hostOf(r *routev1.Route, s door.Settings) string {
 
 // selectFor returns the policies for a Route.
 func selectFor(r *routev1.Route, src door.Source, s door.Settings) *policy.Selection {
-	return policy.Select(Place(r, s), src.Policies(r.Namespace), src.Policies(""))
+	place := Place(r, s)
+	place.Namespace = src.Namespace(r.Namespace)
+	selection := policy.Select(place, src.Policies(r.Namespace), src.Policies(""))
+	for _, name := range place.Services {
+		if service := src.Service(model.Object{Kind: door.KindService, Namespace: r.Namespace, Name: name}); service != nil {
+			selection.AddService(place, service.Policy)
+		}
+	}
+	return selection
 }
 
-// effective returns what policies and annotations say together, or nil where no
-// policy is for the Route.
+// effective returns what policies and annotations say together, or nil where nothing but
+// its own annotations is for the Route.
 func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec) *policy.Effective {
-	if len(selection.Depends) == 0 {
+	if selection.Empty() {
 		return nil
 	}
 	object := model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}
@@ -99,13 +111,14 @@ func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 	e := effective(b.route, b.selection, spec)
 	if e == nil {
 		spec.Alone()
-		e = &policy.Effective{Closings: b.authenticate(c, spec, nil)}
+		e = &policy.Effective{Closings: slices.Concat(b.authenticate(c, spec, nil), b.readUpstream(c, spec, nil), b.shareLimits(c, spec, nil)), Unapplied: b.mirrors(c, spec, nil)}
 		b.closings(c, e)
 		return e.Closed()
 	}
 	b.result.Effective = e
 	spec.Apply(e)
-	e.Closings = append(e.Closings, b.authenticate(c, spec, e)...)
+	e.Closings = slices.Concat(e.Closings, b.authenticate(c, spec, e), b.readUpstream(c, spec, e), b.shareLimits(c, spec, e))
+	e.Unapplied = append(e.Unapplied, b.mirrors(c, spec, e)...)
 	b.closings(c, e)
 	if wrong := spec.TooManyLimits(); wrong != "" && !e.Closed() {
 		b.find(api.SeverityError, "metadata.annotations["+policy.AnnotationLimit+"]", api.ReasonPolicyClosed, wrong, effectClosed(c.Termination))

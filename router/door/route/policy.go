@@ -24,16 +24,22 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	if c.Termination == model.Passthrough {
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged, p.Timeouts = 0, model.Sizes{}, nil, nil, nil, 0, model.Timeouts{}
 		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
-		p.Rates, p.Concurrents, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, false
+		p.Cookies, p.Location, p.Fault, p.Mirror = nil, nil, nil, nil
+		p.Bandwidth = model.Bandwidth{}
+		p.Rates, p.Concurrents, p.Shared, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, nil, false
 		return p, true
 	}
-	p.Agent, p.APIKeys = b.agent, b.keys
+	p.Agent, p.APIKeys, p.ClientCertificate = b.agent, b.keys, b.upstream.client
+	p.Certificate, p.Mirror = b.client, b.mirror
+	p.Counted = b.counted(c, p.Shared)
+	b.boundBandwidth(&p)
 	b.withoutLoops(c, &p)
 	if spec.Forwarded != model.ForwardedAppend {
 		p.Forwarded = spec.Forwarded
 	}
-	p.Rewrite = spec.Rewrite(c.Path)
+	p.Rewrite = spec.Rewrite(&c.Match)
 	b.boundPatterns(p.Rewrite)
+	p.Pages = b.pages(spec)
 	if c.Termination != model.Plain {
 		p.HSTS = spec.HSTS
 	}
@@ -54,12 +60,32 @@ func (b *builder) boundPatterns(r *model.Rewrite) {
 		return
 	}
 	r.Regex.Unused = true
-	all, ofNamespace := b.settings.PatternLimits()
-	field, message := "metadata.annotations["+policy.AnnotationRewrite+"]", fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
+	field, message := "metadata.annotations["+policy.AnnotationRewrite+"]", b.tooManyPatterns()
 	if from := b.result.Effective.Origin(policy.GroupRewrite); from != nil && policy.IsKind(from.Key.Kind) {
 		field, message = "", from.Title()+" "+from.Field(policy.GroupRewrite)+".regex: "+message
 	}
 	b.find(api.SeverityWarning, field, api.ReasonLimitExceeded, message, "the path stays as it is")
+}
+
+func (b *builder) tooManyPatterns() string {
+	all, ofNamespace := b.settings.PatternLimits()
+	return fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
+}
+
+// boundBandwidth leaves limits out that the router has no filters for.
+func (b *builder) boundBandwidth(p *model.Policy) {
+	if p.Bandwidth == (model.Bandwidth{}) || b.settings.Bandwidth {
+		return
+	}
+	p.Bandwidth = model.Bandwidth{}
+	field, message := "metadata.annotations["+policy.AnnotationDownload+"]", "unsupportedConfigOverrides.bandwidthLimits of the IngressController is not Enabled"
+	if _, set := b.route.Annotations[policy.AnnotationDownload]; !set {
+		field = "metadata.annotations[" + policy.AnnotationUpload + "]"
+	}
+	if from := b.result.Effective.Origin(policy.GroupBandwidth); from != nil && policy.IsKind(from.Key.Kind) {
+		field, message = "", from.Title()+" "+from.Field(policy.GroupBandwidth)+": "+message
+	}
+	b.find(api.SeverityWarning, field, api.ReasonPolicyNotApplicable, message, "bandwidth is not limited")
 }
 
 // asked returns nothing for a policy that asks for nothing: thousands of claims do, and
@@ -72,10 +98,15 @@ func asked(p model.Policy) *model.Policy {
 }
 
 // cookie returns the sticky cookie of a claim.
-func cookie(c *model.Claim, spec *policy.Spec) model.Cookie {
-	out := model.Cookie{Name: cmp.Or(spec.CookieName, defaultCookieName(c.Owner))}
-	if c.Termination != model.Plain && c.Insecure != model.InsecureAllow {
-		out.Attributes = "; Secure; SameSite=" + spec.CookieSameSite
+func (b *builder) cookie(c *model.Claim, spec *policy.Spec) model.Cookie {
+	secure := c.Termination != model.Plain && c.Insecure != model.InsecureAllow
+	out, problems := spec.StickyCookie(defaultCookieName(c.Owner), c.Host, secure)
+	for _, p := range problems {
+		field, message := "metadata.annotations["+api.AnnotationIngressPolicy+"]", p.Key+": "+p.Message
+		if from := b.result.Effective.Origin(policy.GroupAffinity); from != nil && policy.IsKind(from.Key.Kind) {
+			field, message = "", from.Title()+" spec."+message
+		}
+		b.find(p.Severity, field, p.Reason, message, p.Effect)
 	}
 	return out
 }
@@ -185,7 +216,7 @@ func effectClosed(t model.Termination) string {
 
 // defaults are what holds without annotations.
 func defaults(s door.Settings) policy.Spec {
-	return policy.Spec{CookieSameSite: "None", CheckInterval: cmp.Or(s.CheckInterval, 5*time.Second), Forwarded: s.Forwarded}
+	return policy.Spec{CheckInterval: cmp.Or(s.CheckInterval, 5*time.Second), Forwarded: s.Forwarded}
 }
 
 // defaultCookieName is what OpenShift's router calls a route's cookie.

@@ -100,7 +100,7 @@ func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
 
 // Route ingests one route. It has one claim at most, and perhaps an alias.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
-	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, result: &door.Result{
+	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, unpaged: past.Unpaged, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -117,7 +117,11 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *
 		Created: r.CreationTimestamp.Time, Match: model.Match{Path: r.Spec.Path},
 	}
 	switch {
-	case !b.host(claim) || !b.path(claim):
+	case !b.host(claim):
+	case !b.path(claim):
+		if claim.Conditions != nil { // it is known how its paths begin
+			b.result.Barrier = []*model.Claim{b.bar(claim)}
+		}
 	case b.tls(claim) && b.backend(claim, refs):
 		b.result.Claims = append([]*model.Claim{claim}, b.alias(claim)...)
 	default:
@@ -136,7 +140,13 @@ type builder struct {
 	// agent is what the policy agent decides, or nil.
 	agent *model.Agent
 	// keys are what HAProxy looks up, or nil.
-	keys     *model.APIKeys
+	keys *model.APIKeys
+	// upstream is how the router speaks to pods.
+	upstream upstream
+	// mirror is what is copied, or nil.
+	mirror *model.Mirror
+	// client is what clients show in the handshake, or nil.
+	client   *model.ClientCertificate
 	ca       *model.CA
 	last     *model.Certificate
 	material *certificate.Material
@@ -144,8 +154,11 @@ type builder struct {
 	stretch int
 	// otherName is a second host, whose requests are redirected, or empty.
 	otherName string
-	// unpatterned says that too many older routes have patterns.
-	unpatterned bool
+	// unpatterned says that too many older routes have patterns, and tooMany that the
+	// paths of this one would be one more.
+	unpatterned, tooMany bool
+	// unpaged says that the pages of older routes use up what there may be.
+	unpaged bool
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }
@@ -198,8 +211,17 @@ func (b *builder) path(c *model.Claim) bool {
 	if c.Path != "" && c.Path[0] == '/' && c.Termination == model.Passthrough {
 		return b.refuse("spec.path", api.ReasonInvalidField, "passthrough termination does not support paths")
 	}
-	if problem := pathProblem(c.Path); problem != "" {
-		return b.refuse("spec.path", api.ReasonInvalidField, problem)
+	var wrong error
+	if c.Match, wrong = matchOf(b.route); wrong != nil {
+		return b.refuse("spec.path", api.ReasonInvalidField, wrong.Error())
+	}
+	if b.unpatterned && c.Expression() != nil {
+		b.tooMany = true
+		beginning := c.Path
+		c.Match = nothing(b.route.Spec.Path)
+		if Guarded(b.route, b.src, b.settings) {
+			c.Match = below(beginning, b.route.Spec.Path)
+		}
 	}
 	return true
 }

@@ -21,10 +21,11 @@ import (
 // one is a Source with one Service that has one endpoint.
 type one struct{ pod, port string }
 
-func (one) All() []model.Object                         { return nil }
-func (one) Object(model.Object) door.Version            { return nil }
-func (one) Service(model.Object) *backend.Service       { return &backend.Service{} }
-func (one) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (one) All() []model.Object                               { return nil }
+func (one) Object(model.Object) door.Version                  { return nil }
+func (one) Service(model.Object) *backend.Service             { return &backend.Service{} }
+func (one) Secret(model.Object) (*corev1.Secret, error)       { return nil, nil }
+func (one) ConfigMap(model.Object) (*policy.ConfigMap, error) { return nil, nil }
 func (o one) Slices(model.Object) []*backend.Slice {
 	port := int32(8080)
 	return []*backend.Slice{backend.NewSlice(&discoveryv1.EndpointSlice{
@@ -104,4 +105,5 @@ func FuzzTime(f *testing.F) {
 
 func (one) Policies(string) *policy.Set { return nil }
 
-func (one) AllPolicies() []model.Object { return nil }
+func (one) AllPolicies() []model.Object        { return nil }
+func (one) Namespace(string) *policy.Namespace { return nil }

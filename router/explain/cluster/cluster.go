@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -82,18 +83,41 @@ func (r *reader) read(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, ic := range r.objects.Controllers {
-		if ic.Spec.NamespaceSelector != nil {
-			if err := r.list(ctx, "Namespace", &corev1.NamespaceList{}, true, ""); err != nil {
-				return err
-			}
-			break
-		}
+	if err := r.namespaces(ctx); err != nil {
+		return err
 	}
 	if err := r.admitted(ctx); err != nil {
 		return err
 	}
-	return r.secrets(ctx)
+	if err := r.secrets(ctx); err != nil {
+		return err
+	}
+	return r.configMaps(ctx)
+}
+
+// namespaces reads what says which policies are for all Routes of a namespace, and which
+// namespaces selectors select; if that is forbidden, for the user's own namespace.
+func (r *reader) namespaces(ctx context.Context) error {
+	list := &corev1.NamespaceList{}
+	err := r.client.List(ctx, list)
+	switch {
+	case err == nil:
+		return r.add(list)
+	case !apierrors.IsForbidden(err):
+		return fmt.Errorf("list Namespaces: %w", err)
+	}
+	own := &corev1.Namespace{}
+	err = r.client.Get(ctx, client.ObjectKey{Name: r.own}, own)
+	switch {
+	case err == nil:
+		r.objects.Add(own)
+		r.objects.Gaps = append(r.objects.Gaps, explain.Gap{Kind: "Namespace", Except: r.own, Why: "you have no right to; " + r.own + " was read"})
+		return nil
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		r.gap("Namespace", "", "")
+		return nil
+	}
+	return fmt.Errorf("read Namespace %s: %w", r.own, err)
 }
 
 // admitted reads which specs routers use in place of those that are refused.
@@ -207,15 +231,55 @@ func (r *reader) namedSecrets(keys model.Objects) {
 	}
 	for k, route := range r.objects.Routes {
 		add(k.Namespace, route.Annotations[policy.AnnotationBasicSecret])
+		for _, name := range policy.IngressSecrets(route.Annotations[api.AnnotationIngressPolicy]) {
+			add(k.Namespace, name)
+		}
 	}
 	for k, i := range r.objects.Ingresses {
 		add(k.Namespace, i.Annotations[policy.AnnotationBasicSecret])
 	}
 	for k, p := range r.objects.Policies {
-		for _, name := range authentication.Secrets(p.Spec.Authentication) {
+		for _, name := range slices.Concat(authentication.Secrets(p.Spec.Authentication), policy.UpstreamSecrets(p.Spec.Upstream)) {
 			add(k.Namespace, name)
 		}
 	}
+}
+
+// configMaps reads the ConfigMaps with pages of routes.
+func (r *reader) configMaps(ctx context.Context) error {
+	keys := model.Objects{}
+	add := func(namespace, name string) {
+		if name != "" {
+			keys[model.Object{Kind: door.KindConfigMap, Namespace: cmp.Or(namespace, api.OperandNamespace), Name: name}] = struct{}{}
+		}
+	}
+	for k, route := range r.objects.Routes {
+		add(k.Namespace, route.Annotations[policy.AnnotationErrorPages])
+	}
+	for k, i := range r.objects.Ingresses {
+		add(k.Namespace, i.Annotations[policy.AnnotationErrorPages])
+	}
+	for k, p := range r.objects.Policies {
+		if p.Spec.Pages == nil {
+			continue
+		}
+		for _, e := range p.Spec.Pages.Errors {
+			add(k.Namespace, string(e.ConfigMap.Name))
+		}
+	}
+	for k := range keys {
+		c := &corev1.ConfigMap{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, c)
+		switch {
+		case err == nil:
+			r.objects.Add(c)
+		case apierrors.IsForbidden(err):
+			r.gap(string(k.Kind), k.Namespace, k.Name)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("read ConfigMap %s: %w", k, err)
+		}
+	}
+	return nil
 }
 
 // gap notes what could not be read.

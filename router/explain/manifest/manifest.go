@@ -7,6 +7,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func kinds() map[string]kind {
 		"IngressClass":      {networkingv1.SchemeGroupVersion.String(), true, func() metav1.Object { return &networkingv1.IngressClass{} }},
 		"Service":           {"v1", false, func() metav1.Object { return &corev1.Service{} }},
 		"Secret":            {"v1", false, func() metav1.Object { return &corev1.Secret{} }},
+		"ConfigMap":         {"v1", false, func() metav1.Object { return &corev1.ConfigMap{} }},
 		"Namespace":         {"v1", true, func() metav1.Object { return &corev1.Namespace{} }},
 		"EndpointSlice":     {discoveryv1.SchemeGroupVersion.String(), false, func() metav1.Object { return &discoveryv1.EndpointSlice{} }},
 		"IngressController": {operatorv1.GroupVersion.String(), false, func() metav1.Object { return &operatorv1.IngressController{} }},
@@ -56,18 +58,14 @@ type Reader struct {
 	// Namespace is that of manifests which name none; default "default".
 	Namespace string
 	objects   *explain.Objects
-	kinds     map[string]kind
 	seen      map[api.ObjectRef]bool
 }
 
 // NewReader returns a reader of manifests.
 func NewReader(namespace string) *Reader {
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
 	o := explain.NewObjects()
 	o.Offline = true
-	return &Reader{Namespace: namespace, objects: o, kinds: kinds(), seen: map[api.ObjectRef]bool{}}
+	return &Reader{Namespace: namespace, objects: o, seen: map[api.ObjectRef]bool{}}
 }
 
 // Objects returns what has been read so far.
@@ -76,15 +74,65 @@ func (r *Reader) Objects() *explain.Objects { return r.objects }
 // Read takes a file in: YAML with any number of documents, or JSON. What is
 // wrong in it becomes a finding.
 func (r *Reader) Read(file string, data []byte) {
+	for _, m := range Parse(r.Namespace, file, data) {
+		if m.Object != nil && r.seen[m.Ref] {
+			m.find("", api.ReasonDuplicateObject, api.SeverityWarning, "is also in "+r.objects.Files[m.Ref], "this one counts")
+		}
+		for _, f := range m.Findings {
+			r.objects.Problems = append(r.objects.Problems, explain.Problem{Finding: f, File: m.At})
+		}
+		if m.Object == nil {
+			continue
+		}
+		r.seen[m.Ref] = true
+		r.objects.Files[m.Ref] = m.At
+		r.objects.Add(m.Object)
+	}
+}
+
+// Manifest is one object of a file.
+type Manifest struct {
+	// At is where it stands, as "file:line".
+	At string
+	// Ref names the object, as far as it is known.
+	Ref api.ObjectRef
+	// Object is nil if the manifest cannot be read, or is of a kind that plays no
+	// part; then Other is that kind.
+	Object metav1.Object
+	Other  string
+	// Text is the manifest as JSON.
+	Text []byte
+	// Findings say what is wrong with it.
+	Findings []api.Finding
+}
+
+// Parse returns the objects of a file: YAML with any number of documents, or JSON.
+// Those that name no namespace get the given one, or "default".
+func Parse(namespace, file string, data []byte) []Manifest {
+	p := &parser{namespace: cmp.Or(namespace, metav1.NamespaceDefault), kinds: kinds()}
 	for _, doc := range documents(data) {
 		at := fmt.Sprintf("%s:%d", file, doc.line)
 		data, err := yaml.YAMLToJSONStrict(doc.text)
 		if err != nil {
-			r.undecodable(at, api.ObjectRef{}, errors.New(inFile(err.Error(), doc.base)))
+			m := p.manifest(at, nil)
+			m.undecodable(errors.New(inFile(err.Error(), doc.base)))
 			continue
 		}
-		r.object(at, data)
+		p.object(at, data)
 	}
+	return p.read
+}
+
+type parser struct {
+	namespace string
+	kinds     map[string]kind
+	read      []Manifest
+}
+
+// manifest begins the next one; the pointer is good until the one after it.
+func (p *parser) manifest(at string, text []byte) *Manifest {
+	p.read = append(p.read, Manifest{At: at, Text: text})
+	return &p.read[len(p.read)-1]
 }
 
 // document is one YAML document of a file.
@@ -137,7 +185,7 @@ func inFile(message string, base int) string {
 
 var yamlLine = regexp.MustCompile(`line [0-9]+`)
 
-func (r *Reader) object(at string, data []byte) {
+func (p *parser) object(at string, data []byte) {
 	var head struct {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        struct {
@@ -146,59 +194,57 @@ func (r *Reader) object(at string, data []byte) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		r.undecodable(at, api.ObjectRef{}, fmt.Errorf("not a Kubernetes object: %w", err))
+		p.manifest(at, data).undecodable(fmt.Errorf("not a Kubernetes object: %w", err))
 		return
 	}
 	if head.Kind == "List" || strings.HasSuffix(head.Kind, "List") && head.Items != nil {
 		for _, item := range head.Items {
-			r.object(at, item)
+			p.object(at, item)
 		}
 		return
 	}
-	k, known := r.kinds[head.Kind]
+	m := p.manifest(at, data)
+	k, known := p.kinds[head.Kind]
 	if !known {
+		m.Other = head.Kind
 		return
 	}
-	ref := api.ObjectRef{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
+	m.Ref = api.ObjectRef{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
 	if head.APIVersion != k.apiVersion {
 		if group, _, _ := strings.Cut(k.apiVersion, "/"); strings.HasPrefix(head.APIVersion, group+"/") || head.APIVersion == "v1" || strings.HasPrefix(head.APIVersion, "extensions/") {
-			r.undecodable(at, ref, fmt.Errorf("apiVersion must be %s, it is %q", k.apiVersion, head.APIVersion))
+			m.undecodable(fmt.Errorf("apiVersion must be %s, it is %q", k.apiVersion, head.APIVersion))
 		}
-		return // a kind of the same name in another group is not ours
+		m.Other = head.Kind // a kind of the same name in another group is not ours
+		return
 	}
 	object := k.create()
 	problems, err := kjson.UnmarshalStrict(data, object)
 	if err != nil {
-		r.undecodable(at, ref, err)
+		m.undecodable(err)
 		return
 	}
-	r.add(at, k, object, problems)
+	p.add(m, k, object, problems)
 }
 
-func (r *Reader) add(at string, k kind, object metav1.Object, problems []error) {
+func (p *parser) add(m *Manifest, k kind, object metav1.Object, problems []error) {
 	if k.clustered {
 		object.SetNamespace("")
 	} else if object.GetNamespace() == "" {
-		object.SetNamespace(r.Namespace)
+		object.SetNamespace(p.namespace)
 	}
-	ref := explain.Ref(object)
+	m.Ref = explain.Ref(object)
 	if object.GetName() == "" {
-		r.undecodable(at, ref, errors.New("metadata.name is missing"))
+		m.undecodable(errors.New("metadata.name is missing"))
 		return
 	}
 	if secret, ok := object.(*corev1.Secret); ok {
 		completeSecret(secret)
 	}
-	if r.seen[ref] {
-		r.find(at, ref, "", api.ReasonDuplicateObject, api.SeverityWarning, "is also in "+r.objects.Files[ref], "this one counts")
+	m.Object = object
+	for _, problem := range problems {
+		field, message := fieldOf(problem)
+		m.find(field, api.ReasonUnknownField, api.SeverityError, message, "kubectl refuses it, or the API server drops it")
 	}
-	r.seen[ref] = true
-	r.objects.Files[ref] = at
-	for _, p := range problems {
-		field, message := fieldOf(p)
-		r.find(at, ref, field, api.ReasonUnknownField, api.SeverityError, message, "kubectl refuses it, or the API server drops it")
-	}
-	r.objects.Add(object)
 }
 
 // completeSecret does what the API server does with stringData.
@@ -222,11 +268,10 @@ func fieldOf(err error) (field, message string) {
 	return field, strings.TrimSpace(before)
 }
 
-func (r *Reader) undecodable(at string, ref api.ObjectRef, err error) {
-	r.find(at, ref, "", api.ReasonUndecodable, api.SeverityError, err.Error(), "the manifest is left out")
+func (m *Manifest) undecodable(err error) {
+	m.find("", api.ReasonUndecodable, api.SeverityError, err.Error(), "the manifest is left out")
 }
 
-func (r *Reader) find(at string, ref api.ObjectRef, field string, reason api.Reason, severity api.Severity, message, effect string) {
-	f := api.Finding{Object: ref, Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect}
-	r.objects.Problems = append(r.objects.Problems, explain.Problem{Finding: f, File: at})
+func (m *Manifest) find(field string, reason api.Reason, severity api.Severity, message, effect string) {
+	m.Findings = append(m.Findings, api.Finding{Object: m.Ref, Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect})
 }

@@ -1,4 +1,4 @@
-// Command conditions measures what the design of guarded claims costs HAProxy
+// Command conditions measures what deciding between claims with conditions costs HAProxy
 // (docs/decisions/guarded-claims.md): requests that only a path decides, and requests
 // that a method, headers or query parameters decide as well. It counts HAProxy's
 // processor time for each request, in turns, so that a busy machine changes little.
@@ -18,6 +18,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
+	"github.com/fairlead/fairlead/templates"
 	"github.com/fairlead/fairlead/test/bench/rig"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/wait"
@@ -30,23 +34,23 @@ const (
 	turns, turn = 7, 2 * time.Second
 )
 
-// variant is a configuration and what it is asked.
+// variant is a configuration and what it is asked: for /a of one of the hosts, which all
+// have the same rules.
 type variant struct {
 	name string
-	// guarded adds the rule for guarded keys, value is that of all keys.
-	guarded bool
-	value   string
-	cost    []float64
+	// lists adds the rule for lists.
+	lists bool
+	rules []match.Rule
+	cost  []float64
 }
 
-// candidates is an ordered list as a guarded key names it: a request that has
-// X-Version 3 is the third one's.
-const candidates = "h~x-version~1>b1;h~x-version~2>b2;M~GET^h~x-version~3>b3;q~beta~1>b4;>b5"
+// value is what the requests are to get: the target of a Route with a sticky cookie.
+const value = "be_http:ns:name:01234567||cookie"
 
 const config = `global
   nbthread 1
   tune.lua.bool-sample-conversion normal
-  lua-load %[1]s/conditions.lua
+  lua-load-per-thread %[1]s/conditions.lua %[1]s/http.map %[1]s/https.map
 defaults
   mode http
   timeout client 30s
@@ -54,55 +58,42 @@ defaults
   timeout server 30s
 frontend public
   bind 127.0.0.1:%[2]d
-  http-request set-var-fmt(txn.key) %%[req.hdr(host),lower]%%[path]/#
-  http-request set-var(txn.target) var(txn.key),map_beg(%[1]s/http.map)
-%[3]s  http-request return status 200 content-type text/plain lf-string %%[var(txn.target)]
+  http-request set-var(txn.host) req.fhdr(host),lower
+  http-request set-var(txn.path) path
+  http-request set-var(txn.backend) "var(txn.host),host_only,rtrim(.),concat(,txn.path,/#),map_beg(%[1]s/http.map,!miss)"
+%[3]s  http-request return status 200 content-type text/plain lf-string %%[var(txn.backend)]
 `
 
-const guardRule = "  http-request lua.conditions if { var(txn.target) -m beg ? }\n"
+const listRule = "  http-request lua.fairlead_conditions http if { var(txn.backend) -m beg ? }\n"
 
-// script evaluates the candidates of a key. A list is parsed once for each text.
-const script = `
-local lists = Map.new("%[1]s/candidates.map", Map._str)
-local parsed, count = {}, 0
-local function parse(text)
-  local out = {}
-  for item in text:gmatch("[^;]+") do
-    local conditions, target = item:match("^(.-)>(.*)$")
-    local c = {target = target}
-    for one in conditions:gmatch("[^^]+") do
-      local kind, name, value = one:match("^(%%a)~([^~]*)~?(.*)$")
-      c[#c + 1] = {kind = kind, name = name, value = value}
-    end
-    out[#out + 1] = c
-  end
-  count = count + 1
-  if count > 20000 then parsed, count = {}, 1 end
-  parsed[text] = out
-  return out
-end
-core.register_action("conditions", {"http-req"}, function(txn)
-  local text = lists:lookup(txn:get_var("txn.target"):sub(2))
-  if text == nil then txn:set_var("txn.target", "!500") return end
-  local headers
-  for _, c in ipairs(parsed[text] or parse(text)) do
-    local ok = true
-    for _, one in ipairs(c) do
-      if one.kind == "M" then
-        ok = txn.f:method() == one.name
-      elseif one.kind == "h" then
-        headers = headers or txn.http:req_get_headers()
-        local values = headers[one.name]
-        ok = values ~= nil and values[0] == one.value
-      else
-        ok = txn.f:url_param(one.name) == one.value
-      end
-      if not ok then break end
-    end
-    if ok then txn:set_var("txn.target", c.target) return end
-  end
-end, 0)
-`
+// withHeaders are claims of one path of which a request with X-Version 3 is the third one's.
+func withHeaders() []match.Rule {
+	var rules []match.Rule
+	for i := range 4 {
+		c := &model.Conditions{Headers: []model.Condition{{Name: "X-Version", Value: fmt.Sprint(i + 1)}}}
+		if i == 2 {
+			c.Method = "GET"
+		}
+		rules = append(rules, match.Rule{Path: "/", Value: value, Conditions: c})
+	}
+	return append(rules, match.Rule{Path: "/", Value: value})
+}
+
+// withExpressions are ten of which none matches, before a path.
+func withExpressions() ([]match.Rule, error) {
+	var rules []match.Rule
+	for i := range 10 {
+		text := fmt.Sprintf("/[a-z]+/v%d(/|$)", i)
+		e, err := regex.ParseMatcher(text, false)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, match.Rule{Path: e.Beginning, Value: value, Conditions: &model.Conditions{
+			Path: &model.PathExpression{Written: text, Pattern: e.Pattern, Longest: e.Longest, Certain: e.Certain},
+		}})
+	}
+	return append(rules, match.Rule{Path: "/", Value: value}), nil
+}
 
 func main() {
 	if err := run(); err != nil {
@@ -116,10 +107,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	expressions, err := withExpressions()
+	if err != nil {
+		return err
+	}
+	path := []match.Rule{{Path: "/", Value: value}}
+	below := append([]match.Rule{{Path: "/a", Value: value, Conditions: &model.Conditions{Method: "PUT"}}}, path...)
 	variants := []*variant{
-		{name: "path only, no rule for conditions", value: "b3"},
-		{name: "path only, beside the rule for conditions", guarded: true, value: "b3"},
-		{name: "third of five candidates, by method and header", guarded: true, value: "?1"},
+		{name: "path only, no rule for lists", rules: path},
+		{name: "path only, beside the rule for lists", lists: true, rules: path},
+		{name: "third of five entries, by method and header", lists: true, rules: withHeaders()},
+		{name: "the next shorter path, after one entry that is not met", lists: true, rules: below},
+		{name: "a path, after ten expressions that do not match", lists: true, rules: expressions},
 	}
 	dir, err := os.MkdirTemp("", "conditions")
 	if err != nil {
@@ -159,21 +158,8 @@ func listens() error {
 
 // measure returns HAProxy's processor time for each request, in microseconds.
 func measure(binary, dir string, v *variant) (float64, error) {
-	rule := ""
-	if v.guarded {
-		rule = guardRule
-	}
-	var keys strings.Builder
-	for i := range hosts {
-		fmt.Fprintf(&keys, "h%d.test/ %s\n", i, v.value)
-	}
-	for name, text := range map[string]string{
-		"haproxy.cfg": fmt.Sprintf(config, dir, port, rule), "conditions.lua": fmt.Sprintf(script, dir),
-		"http.map": keys.String(), "candidates.map": "1 " + candidates + "\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return 0, err
-		}
+	if err := write(dir, v); err != nil {
+		return 0, err
 	}
 	haproxy := exec.Command(binary, "-q", "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
 	haproxy.Stderr = os.Stderr
@@ -215,4 +201,27 @@ func measure(binary, dir string, v *variant) (float64, error) {
 		return 0, errors.New("no request was answered")
 	}
 	return (after - before) / float64(requests) * 1e6, nil
+}
+
+// write writes the files of a variant.
+func write(dir string, v *variant) error {
+	rule := ""
+	if v.lists {
+		rule = listRule
+	}
+	var keys strings.Builder
+	for i := range hosts {
+		for _, e := range match.NewTable(fmt.Sprintf("h%d.test", i), v.rules).Entries() {
+			fmt.Fprintf(&keys, "%s %s\n", e.Key, e.Value)
+		}
+	}
+	for name, text := range map[string]string{
+		"haproxy.cfg": fmt.Sprintf(config, dir, port, rule), "conditions.lua": string(templates.RequestsLua) + string(templates.ConditionsLua),
+		"http.map": keys.String(), "https.map": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

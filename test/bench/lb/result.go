@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,6 +46,9 @@ func (r *results) read(path string) error {
 
 func (r *results) write(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil { // in a new clone the folder is not there
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+	}
 	if err == nil {
 		err = os.WriteFile(path, append(text, '\n'), 0o644)
 	}

@@ -28,8 +28,12 @@ type Portal struct {
 	Rules []Rule
 }
 
-// Rule is one host and path. Its name is unique in the Portal.
-type Rule struct{ Name, Host, Path, Service string }
+// Rule is one host and path, perhaps with conditions. Its name is unique in the Portal.
+type Rule struct {
+	Name, Host, Path, Service string
+	Exact                     bool
+	Conditions                *model.Conditions
+}
 
 // Door is the front door of Portals.
 type Door struct{}
@@ -72,7 +76,7 @@ func (d Door) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.Pa
 func claim(p *Portal, o model.Object, rule Rule, endpoints []backend.Endpoint) *model.Claim {
 	c := &model.Claim{
 		Owner: o, Rule: rule.Name, UID: string(p.UID), Created: p.CreationTimestamp.Time, Version: p.ResourceVersion,
-		Host: rule.Host, NamedHost: rule.Host, Match: model.Match{Path: rule.Path},
+		Host: rule.Host, NamedHost: rule.Host, Match: model.Match{Path: rule.Path, Exact: rule.Exact, Conditions: rule.Conditions},
 		Backend: model.Backend{Kind: model.KindHTTP, Owner: o, Rule: rule.Name, Profile: model.Profile{Balance: model.Random}},
 	}
 	weight := backend.Weights([]int{1}, []int{len(endpoints)})[0]

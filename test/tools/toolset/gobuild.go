@@ -40,6 +40,16 @@ func (b *Builder) Kubernetes(ctx context.Context) error { return b.build(ctx, ku
 // APIServer builds only what API tests need: etcd, kube-apiserver and kubectl.
 func (b *Builder) APIServer(ctx context.Context) error { return b.build(ctx, kubernetesPrograms()[:3]) }
 
+// Helm builds Helm, which tests the chart: about four minutes on two cores the first time.
+func (b *Builder) Helm(ctx context.Context) error {
+	return b.build(ctx, []program{{name: "helm", module: "helm", ldflags: "-s -w", pkg: "helm.sh/helm/v3/cmd/helm"}})
+}
+
+// OpenID builds the provider that logins are tested with.
+func (b *Builder) OpenID(ctx context.Context) error {
+	return b.build(ctx, []program{{name: "openid", module: "openid", ldflags: "-s -w", pkg: "github.com/fairlead/fairlead/test/tools/openid"}})
+}
+
 // Linter builds golangci-lint.
 func (b *Builder) Linter(ctx context.Context) error {
 	return b.build(ctx, []program{{

@@ -63,8 +63,17 @@ func haproxyWants() []haproxyWant {
 
 // HAProxy puts HAProxy ≥ 3.4, 3.0 and 3.2 into the tools folder. Where no suite offers ≥ 3.4 any more, 3.0 stands in for it.
 func (b *Builder) HAProxy(ctx context.Context) error {
+	return b.haproxies(ctx, haproxyWants())
+}
+
+// NewestHAProxy does the same for HAProxy ≥ 3.4 alone.
+func (b *Builder) NewestHAProxy(ctx context.Context) error {
+	return b.haproxies(ctx, haproxyWants()[:1])
+}
+
+func (b *Builder) haproxies(ctx context.Context, chosen []haproxyWant) error {
 	wants := haproxyWants()
-	for _, want := range wants {
+	for _, want := range chosen {
 		fallback := want
 		fallback.atLeast, fallback.below, fallback.sources = "3.0", "3.1", wants[1].sources
 		err := b.ensure(ctx, artefact{

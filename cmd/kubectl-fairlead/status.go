@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/check"
+	"github.com/fairlead/fairlead/check/collect"
+)
+
+const (
+	// statusWait is how long --wait without a value waits.
+	statusWait = "5m"
+	// waitPause is between two looks, waitReport between two lines that say so.
+	waitPause, waitReport = 2 * time.Second, 5 * time.Second
+)
+
+// statusFlags are those of the command itself.
+type statusFlags struct {
+	wait          time.Duration
+	probe, failOn string
+	short         bool
+}
+
+func (c *command) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Is my ingress healthy? One screen",
+		Long: `kubectl fairlead status says on one screen whether routers run, Routes are served, addresses are announced and
+certificates are valid. Each check has a stable id with a page in docs/checks.
+
+It reads as far as your rights go; what it could not read is reported, and counts neither as healthy nor as missing.
+It asks the routers' addresses and names from this machine, unless --probe is none.
+
+Exit code: 0 healthy, 1 something is not served or not announced (with --fail-on warning: or needs attention), 2 wrong
+arguments, or too much could not be read.`,
+		Example: `  kubectl fairlead status
+  kubectl fairlead status --wait --probe none
+  kubectl fairlead status --router internal --fail-on warning
+  kubectl fairlead status -o json | jq -r '.checks[] | select(.state == "fail") | .id'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := &statusFlags{}
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "wait until it is healthy, for a `DURATION` of at most 5m, or the one that is given with =")
+	cmd.Flags().Lookup("wait").NoOptDefVal = statusWait
+	cmd.Flags().StringVar(&f.probe, "probe", "here", "`WHERE` to ask the routers' addresses from: here, or none")
+	cmd.Flags().StringVar(&f.failOn, "fail-on", "failure", "`WHAT` makes the exit code 1: failure or warning")
+	cmd.Flags().BoolVar(&f.short, "short", false, "show the verdict and what is wrong, not the facts")
+	o := c.addFlags(cmd)
+	for _, name := range []string{"filename", "domain"} {
+		cmd.Flags().Lookup(name).Hidden = true // taken, but without effect here
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := o.arguments()(cmd, args); err != nil {
+			return err
+		}
+		return f.check(o)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.status(cmd.Context(), o, f) }
+	return cmd
+}
+
+func (f *statusFlags) check(o *options) error {
+	switch {
+	case len(o.files) > 0:
+		return &usageError{"status reads a cluster, not manifests"}
+	case f.probe != "here" && f.probe != "none":
+		return &usageError{fmt.Sprintf("--probe %q is unknown; use one of: here, none", f.probe)}
+	case f.failOn != "failure" && f.failOn != "warning":
+		return &usageError{fmt.Sprintf("--fail-on %q is unknown; use one of: failure, warning", f.failOn)}
+	case f.wait < 0:
+		return &usageError{fmt.Sprintf("--wait %s is less than nothing", f.wait)}
+	}
+	return nil
+}
+
+func (c *command) status(ctx context.Context, o *options, f *statusFlags) error {
+	config, err := kubeconfig(o).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w; name a kubeconfig with --kubeconfig", err)
+	}
+	own, err := o.ownNamespace()
+	if err != nil {
+		return err
+	}
+	report, err := c.look(ctx, config, f, collect.Options{Namespace: own, Router: o.router, Probe: f.probe == "here", Now: time.Now})
+	if err != nil {
+		return err
+	}
+	if report.Verdict == check.Unclear {
+		err = c.finish(&statusView{report, c, f.short}, true, o)
+		c.code = exitUsage
+		return err
+	}
+	return c.finish(&statusView{report, c, f.short}, report.Good(f.failOn == "warning"), o)
+}
+
+// look reads and judges a cluster, again and again if the user waits.
+func (c *command) look(ctx context.Context, config *rest.Config, f *statusFlags, options collect.Options) (*check.Report, error) {
+	started := time.Now()
+	reported := started
+	for {
+		snapshot, err := collect.Read(ctx, config, options)
+		var report *check.Report
+		if err == nil {
+			report = check.Judge(snapshot)
+		}
+		waited := time.Since(started)
+		if err == nil && report.Good(f.failOn == "warning") || waited+waitPause > f.wait || ctx.Err() != nil {
+			return report, err
+		}
+		if time.Since(reported) >= waitReport {
+			reported = time.Now()
+			fmt.Fprintf(c.err, "%s of at most %s: %s\n", waited.Round(time.Second), f.wait, waitsFor(report, err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(waitPause):
+		}
+	}
+}
+
+// waitsFor is the first thing that is wrong.
+func waitsFor(report *check.Report, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	for _, state := range []check.State{check.Fail, check.Warn} {
+		for i := range report.Checks {
+			if report.Checks[i].State == state {
+				return report.Checks[i].ID + " " + report.Checks[i].Summary
+			}
+		}
+	}
+	return strings.Join(report.Notes, "; ")
+}
+
+// statusView is the answer for people and for programs.
+type statusView struct {
+	*check.Report
+	command *command
+	short   bool
+}
+
+// Text writes past the filter of the command, because of the colours; Screen makes each
+// line safe itself.
+func (v *statusView) Text(io.Writer) error {
+	style := check.Style{Short: v.short, ASCII: !utf8Locale(os.Getenv), Color: colored(v.command.screen, os.Getenv)}
+	return v.Screen(v.command.screen, style) //nolint:wrapcheck // it says what it does
+}
+
+// utf8Locale reports whether the user's locale has more than ASCII.
+func utf8Locale(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(env(name)); value != "" {
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return false
+}
+
+// colored reports whether the words that carry a state are shown in color.
+func colored(out io.Writer, env func(string) string) bool {
+	file, ok := out.(*os.File)
+	if !ok || env("NO_COLOR") != "" || env("TERM") == "dumb" || env("TERM") == "" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

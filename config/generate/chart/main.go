@@ -1,0 +1,190 @@
+// Command chart makes the Helm chart of config/chart and config/default, so that the chart
+// installs what kustomize does. What differs by values is replaced in the objects.
+//
+//	go run ./config/generate/chart .tools/chart/fairlead
+//	helm install fairlead .tools/chart/fairlead
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+func main() {
+	root := flag.String("root", ".", "`folder` of the repository")
+	version := flag.String("version", "", "`version` of the chart and of the images; the default is what Chart.yaml says")
+	flag.Parse()
+	err := errors.New("give one folder for the chart, such as .tools/chart/fairlead")
+	if flag.NArg() == 1 {
+		err = run(*root, flag.Arg(0), *version)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chart:", err)
+		os.Exit(1)
+	}
+}
+
+const note = "{{- /* Made of config/default. Do not edit. */ -}}\n"
+
+// run replaces the folder by the chart.
+func run(root, to, version string) error {
+	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
+	if err != nil {
+		return fmt.Errorf("build config/default: %w", err)
+	}
+	texts := map[string]*bytes.Buffer{}
+	for _, r := range all.Resources() {
+		f := fileOf(r)
+		text, err := template(r)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", r.GetKind(), r.GetName(), err)
+		}
+		if texts[f] == nil {
+			texts[f] = bytes.NewBufferString(note)
+		}
+		texts[f].WriteString(text)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return fmt.Errorf("replace the chart: %w", err)
+	}
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(root, "config/chart"))); err != nil {
+		return fmt.Errorf("copy what is written by hand: %w", err)
+	}
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(to, "templates", name), text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write a template: %w", err)
+		}
+	}
+	return setVersion(filepath.Join(to, "Chart.yaml"), version)
+}
+
+// setVersion gives the chart and its images a version.
+func setVersion(file, version string) error {
+	if version == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("set the version: %w", err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "version: "):
+			lines[i] = "version: " + strings.TrimPrefix(version, "v")
+		case strings.HasPrefix(l, "appVersion: "):
+			lines[i] = "appVersion: " + version
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		return fmt.Errorf("set the version: %w", err)
+	}
+	return nil
+}
+
+// fileOf returns the template that has an object.
+func fileOf(r *resource.Resource) string {
+	switch kind := r.GetKind(); {
+	case kind == "CustomResourceDefinition":
+		return "crds.yaml"
+	case kind == "Namespace":
+		return "namespaces.yaml"
+	case kind == "NetworkPolicy":
+		return "network-policies.yaml"
+	case strings.HasPrefix(kind, "ValidatingAdmission"), strings.HasPrefix(kind, "MutatingAdmission"):
+		return "admission.yaml"
+	case kind == "Deployment":
+		return "operator.yaml"
+	case kind == "DaemonSet":
+		return "speaker.yaml"
+	}
+	return "rbac.yaml"
+}
+
+// condition returns under which values an object is there; empty for always.
+func condition(r *resource.Resource) string {
+	switch kind := r.GetKind(); {
+	case kind == "CustomResourceDefinition":
+		return `if .Values.crds.install`
+	case kind == "NetworkPolicy":
+		return `if .Values.networkPolicies.enabled`
+	case strings.HasPrefix(kind, "MutatingAdmission"):
+		return `if include "fairlead.mutating" .`
+	case kind == "DaemonSet", kind == "ServiceAccount" && r.GetName() == "speaker":
+		return `if .Values.speaker.enabled`
+	}
+	return ""
+}
+
+// template returns an object as a document of a template.
+func template(r *resource.Resource) (string, error) {
+	if r.GetKind() == "CustomResourceDefinition" || r.GetKind() == "Namespace" {
+		annotations := r.GetAnnotations()
+		annotations["helm.sh/resource-policy"] = "keep" // what is in them is the users'
+		if err := r.SetAnnotations(annotations); err != nil {
+			return "", fmt.Errorf("keep it: %w", err)
+		}
+	}
+	text, err := r.AsYAML()
+	if err != nil {
+		return "", fmt.Errorf("write it: %w", err)
+	}
+	out := insert(escape(string(text)), places(r))
+	if out == "" {
+		return "", fmt.Errorf("a place for a value is not there")
+	}
+	begin, end := "---\n", ""
+	if c := condition(r); c != "" {
+		begin, end = "{{- "+c+" }}\n---\n", "{{- end }}\n"
+	}
+	return begin + out + end, nil
+}
+
+// escape has Helm take text of the objects as it is.
+func escape(text string) string {
+	return strings.NewReplacer("{{", "{{ `{{` }}", "}}", "{{ `}}` }}").Replace(text)
+}
+
+// place is a line of an object, or the beginning of one, with what stands in its place.
+type place struct{ line, template string }
+
+// insert replaces lines. Each has to be there once, or the chart would install something
+// else than its values say; then the result is empty.
+func insert(text string, places []place) string {
+	lines := strings.Split(text, "\n")
+	for _, p := range places {
+		at := -1
+		for i, line := range lines {
+			if strings.TrimSpace(line) != p.line {
+				continue
+			}
+			if at >= 0 {
+				return ""
+			}
+			at = i
+		}
+		if at < 0 {
+			return ""
+		}
+		indent := lines[at][:len(lines[at])-len(strings.TrimLeft(lines[at], " "))]
+		var with []string
+		for l := range strings.SplitSeq(p.template, "\n") {
+			if !strings.HasPrefix(l, "{{-") {
+				l = indent + l
+			}
+			with = append(with, l)
+		}
+		lines = slices.Concat(lines[:at], with, lines[at+1:])
+	}
+	return strings.Join(lines, "\n")
+}

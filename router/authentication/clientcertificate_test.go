@@ -1,0 +1,94 @@
+package authentication_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+func clientCertificate(change func(*v1alpha1.ClientCertificateAuthentication)) *v1alpha1.Authentication {
+	c := &v1alpha1.ClientCertificateAuthentication{CASecret: "ca"}
+	change(c)
+	return &v1alpha1.Authentication{ClientCertificate: c}
+}
+
+// TestClientCertificate: what cannot be used closes; a handshake that decides alone needs
+// no policy agent.
+func TestClientCertificate(t *testing.T) {
+	t.Parallel()
+	o := objects{secrets: map[string]map[string][]byte{
+		"ca": {"ca.crt": []byte("A")}, "blank": {"ca.crt": []byte(" \n")}, "other": {"tls.crt": []byte("A")},
+		"revoked": {"ca.crt": []byte("A"), "ca.crl": []byte("L")}, "bad": {"ca.crt": []byte("bad")},
+		"users": {"auth": []byte("ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n")},
+	}}
+	bundle := func(text string) (*model.CA, error) {
+		if text == "bad" {
+			return nil, errBad
+		}
+		return &model.CA{ID: "demo:shop:1", PEM: text}, nil
+	}
+	for name, tt := range map[string]struct {
+		spec    *v1alpha1.Authentication
+		demands bool
+		agent   bool
+		problem string
+	}{
+		"required": {spec: clientCertificate(func(*v1alpha1.ClientCertificateAuthentication) {}), demands: true},
+		"optional": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Mode = "Optional" })},
+		"subjects": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Mode, c.Subjects = "Optional", []v1alpha1.ClientSubject{{Value: "CN=a"}}
+		}), demands: true},
+		"the case":  {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Mode = "optional" }), problem: "clientCertificate.mode must be"},
+		"no name":   {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "" }), problem: "clientCertificate.caSecret"},
+		"missing":   {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "none" }), problem: "does not exist"},
+		"blank":     {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "blank" }), problem: "no certificates under the key ca.crt"},
+		"other key": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "other" }), problem: "no certificates under the key ca.crt"},
+		"a list":    {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "revoked" }), problem: "revocation list"},
+		"bad":       {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "bad" }), problem: "is bad"},
+		"no value":  {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Subjects = []v1alpha1.ClientSubject{{}} }), problem: "subjects[0].value must have"},
+		"a pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "."}}
+		}), problem: "subjects[0].type must be"},
+		"an email": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Attribute: "SAN", Value: "a"}}
+		}), problem: "subjects[0].attribute must be"},
+		"many": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Subjects = make([]v1alpha1.ClientSubject, 65) }), problem: "at most 64"},
+		"any":  {spec: &v1alpha1.Authentication{Satisfy: "Any", ClientCertificate: &v1alpha1.ClientCertificateAuthentication{CASecret: "ca"}}, problem: "satisfy cannot be Any"},
+		"with passwords": {
+			spec:    &v1alpha1.Authentication{Basic: &v1alpha1.BasicAuthentication{Secret: "users"}, ClientCertificate: &v1alpha1.ClientCertificateAuthentication{CASecret: "ca"}},
+			demands: true, agent: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, problems := authentication.Compile(authentication.Input{
+				Spec: tt.spec, Route: model.Object{Kind: "Route", Namespace: "demo", Name: "shop"}, Namespace: "demo", References: o, Bundle: bundle,
+			})
+			text := ""
+			for _, p := range problems {
+				text += p.Field + " " + p.Message + "\n"
+				if !p.Closes {
+					t.Errorf("%s does not close", p.Message)
+				}
+			}
+			if !strings.Contains(text, tt.problem) || tt.problem == "" && text != "" {
+				t.Errorf("problems:\n%swant %q", text, tt.problem)
+			}
+			if (r.Certificate != nil) != (tt.problem == "") || (r.Agent != nil) != tt.agent {
+				t.Fatalf("%+v", r)
+			}
+			if r.Certificate != nil && r.Certificate.Demanded() != tt.demands {
+				t.Errorf("demanded: %v", !tt.demands)
+			}
+		})
+	}
+}
+
+type badError struct{}
+
+func (badError) Error() string { return "is bad" }
+
+var errBad = badError{}

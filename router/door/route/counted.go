@@ -1,0 +1,42 @@
+package route
+
+import (
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// shareLimits returns why nothing may get through where limits are to be counted over all
+// replicas and this router cannot do that; e may be nil.
+func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effective) []policy.Closing {
+	from, shared := spec.SharedLimits(e)
+	why := ""
+	switch {
+	case !shared || c.Termination == model.Passthrough:
+		return nil
+	case b.settings.OldHAProxy:
+		why = "scope Shared needs HAProxy 3.4; this router runs an older one"
+	case !b.settings.Agent:
+		why = "scope Shared needs the policy agent, which is switched off for this router (policies: Disabled)"
+	default:
+		return nil
+	}
+	key, at := b.result.Object, "metadata.annotations["+policy.AnnotationLimitScope+"]"
+	if _, own := b.route.Annotations[policy.AnnotationLimitScope]; !own {
+		at = "metadata.annotations[" + api.AnnotationIngressPolicy + "]"
+	}
+	if from != nil && policy.IsKind(from.Key.Kind) {
+		key, at = from.Key, from.Field(policy.GroupLimits)+".requests"
+	}
+	return []policy.Closing{{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: why}}
+}
+
+// counted is what the policy agent counts.
+func (b *builder) counted(c *model.Claim, shared []model.RateLimit) *model.Agent {
+	out, err := authentication.CompileCounted(c.Owner, c.Rule, shared)
+	if err != nil {
+		b.find(api.SeverityError, "", api.ReasonPolicyClosed, "limits of scope Shared: "+err.Error(), effectClosed(c.Termination))
+	}
+	return out
+}

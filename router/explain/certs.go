@@ -1,0 +1,380 @@
+package explain
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/route"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// Certs are the certificates that a router serves.
+type Certs struct {
+	Schema string `json:"schema"`
+	Router string `json:"router"`
+	Items  []Cert `json:"items"`
+	// Partial says that something could not be read; Notes say what.
+	Partial bool     `json:"partial"`
+	Notes   []string `json:"notes"`
+	// Handshake is there if one was asked for.
+	Handshake *Handshake `json:"handshake,omitempty"`
+
+	detail bool
+	now    time.Time
+}
+
+// Cert is a certificate for one host.
+type Cert struct {
+	Host string `json:"host"`
+	// Route is "namespace/name", empty for the default certificate.
+	Route string `json:"route,omitempty"`
+	// From is "route", "secret NAME", "ingress NAME, secret NAME", "default" for a
+	// Route that brings none, or "generated" for a default certificate of the operator.
+	From string `json:"from"`
+	// State is "ok", or the worst of the problems: Expired, NotYetValid, NotCovering,
+	// WithoutNames, ChainIncomplete, ChainOutOfOrder, EndsSoon; Refused if the router
+	// cannot use it, NotServed if another Route has the host, Unknown if it could not
+	// be read.
+	State    string   `json:"state"`
+	Problems []string `json:"problems"`
+	// Fingerprint is the SHA-256 of the certificate.
+	Fingerprint string     `json:"fingerprint,omitempty"`
+	Subject     string     `json:"subject,omitempty"`
+	Issuer      string     `json:"issuer,omitempty"`
+	Key         string     `json:"key,omitempty"`
+	NotBefore   *time.Time `json:"notBefore,omitempty"`
+	NotAfter    *time.Time `json:"notAfter,omitempty"`
+	Chain       []CertLink `json:"chain,omitempty"`
+	// SameAs are the other Routes with the same certificate; Hosts counts the hosts
+	// that get the default certificate.
+	SameAs []string `json:"sameAs,omitempty"`
+	Hosts  int      `json:"hosts,omitempty"`
+
+	quiet  bool
+	faults []certificate.Problem
+}
+
+// CertLink is one certificate of a chain.
+type CertLink struct {
+	Subject  string    `json:"subject"`
+	Issuer   string    `json:"issuer"`
+	Key      string    `json:"key"`
+	NotAfter time.Time `json:"notAfter"`
+}
+
+// States of a Cert beside the faults of package certificate.
+const (
+	certOK        = "ok"
+	certRefused   = "Refused"
+	certNotServed = "NotServed"
+	certUnknown   = "Unknown"
+)
+
+// CertArgs choose what Certs shows.
+type CertArgs struct {
+	// Namespace is empty for all. Name is one Route of it, with all details.
+	Namespace, Name string
+	// Expiring is how long before its end a certificate counts as ending soon; zero is
+	// three weeks, or a third of its life.
+	Expiring time.Duration
+}
+
+// selects reports whether a line is to be shown.
+func (a CertArgs) selects(c *Cert) bool {
+	namespace, name, _ := strings.Cut(c.Route, "/")
+	if a.Name != "" {
+		return a.Name == name && a.Namespace == namespace
+	}
+	return !c.quiet && (a.Namespace == "" || a.Namespace == namespace)
+}
+
+// Certs returns the certificates of TLS that the router ends. The error says what to ask
+// instead.
+func (s *Snapshot) Certs(a CertArgs) (*Certs, error) {
+	list := &Certs{
+		Schema: SchemaCerts, Router: s.options.Router, Items: []Cert{}, Notes: append([]string{}, s.notes...),
+		Partial: len(s.objects.Gaps) > 0, detail: a.Name != "", now: s.options.Now,
+	}
+	only := model.Object{Kind: route.Kind, Namespace: a.Namespace, Name: a.Name}
+	if a.Name != "" && s.source.routes[only] == nil {
+		return nil, s.missing("Route", only)
+	}
+	all, hosts := s.routeCerts(a.Expiring)
+	share(all)
+	for i := range all {
+		if a.selects(&all[i]) {
+			list.Items = append(list.Items, all[i])
+		}
+	}
+	slices.SortStableFunc(list.Items, func(x, y Cert) int { return cmp.Or(cmp.Compare(x.Host, y.Host), cmp.Compare(x.Route, y.Route)) })
+	if a.Name == "" {
+		list.Items = append(list.Items, s.defaultItem(hosts, a.Expiring)...)
+	}
+	if s.defaultCert == nil && hosts > 0 {
+		list.Notes = append(list.Notes, "the default certificate, which "+count(hosts, "host")+" get, is not known here")
+	}
+	for _, key := range s.source.keys() {
+		if why := s.source.unreadable[key]; why != "" && (a.Namespace == "" || a.Namespace == key.Namespace) {
+			list.Notes = append(list.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
+		}
+	}
+	return list, nil
+}
+
+// routeCerts returns what is shown for each Route, and how many hosts get the default
+// certificate.
+func (s *Snapshot) routeCerts(soon time.Duration) (all []Cert, hosts int) {
+	byDefault := map[string]bool{}
+	for _, key := range s.source.keys() {
+		c, own := s.routeCert(key, soon)
+		if c == nil {
+			continue
+		}
+		if c.From == fromDefault {
+			byDefault[c.Host] = true
+		}
+		// A Route that brings none, and is served with one that fits, needs no line.
+		c.quiet = !own && (c.State == certOK || c.From != fromDefault || s.defaultCert == nil)
+		all = append(all, *c)
+	}
+	return all, len(byDefault)
+}
+
+const fromDefault = "default"
+
+// defaultText is the router's own certificate, "" if it is not known.
+func (s *Snapshot) defaultText() string {
+	if s.defaultCert == nil {
+		return ""
+	}
+	return s.defaultCert.PEM
+}
+
+// routeCert returns what clients of a Route's host are shown, nil if the router ends no TLS
+// for it, and whether the Route brings it.
+func (s *Snapshot) routeCert(key model.Object, soon time.Duration) (c *Cert, own bool) {
+	r := s.source.routes[key]
+	if !s.source.selected[key] || r.Spec.TLS == nil || r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough {
+		return nil, false
+	}
+	c = &Cert{Host: r.Spec.Host, Route: key.Namespace + "/" + key.Name, From: s.certFrom(key, r), State: certOK, Problems: []string{}}
+	all, served := s.pipeline.Claims(key)
+	if len(all) > 0 {
+		c.Host = all[0].Host
+	}
+	own = c.From != fromDefault
+	switch {
+	case s.source.unreadable[key] != "":
+		c.State, c.Problems = certUnknown, append(c.Problems, s.source.unreadable[key])
+		return c, own
+	case len(served) == 0:
+		c.State = certNotServed
+		for _, f := range s.findingsOf(key) {
+			if f.Severity == api.SeverityError {
+				if strings.HasPrefix(f.Field, "spec.tls") {
+					c.State = certRefused
+				}
+				c.Problems = append(c.Problems, strings.TrimPrefix(f.Field+": ", ": ")+f.Message)
+			}
+		}
+		return c, own
+	}
+	text, from := s.shown(c.Host)
+	mine := served[0].Certificate
+	switch {
+	case mine == nil:
+		c.From = from
+		c.fill(certificate.Parse(text), s.options.Now, soon)
+		if c.Fingerprint == "" {
+			c.State = certUnknown
+		}
+		return c, false
+	case mine.PEM != text:
+		c.fill(certificate.Parse(mine.PEM), s.options.Now, soon)
+		c.State, c.Problems = certNotServed, append(c.Problems, "clients of the host are shown another one, from "+from)
+	default:
+		c.fill(certificate.Parse(text), s.options.Now, soon)
+	}
+	return c, true
+}
+
+// shown returns the certificate that clients of a host are shown, and where it is from.
+func (s *Snapshot) shown(host string) (text, from string) {
+	name := strings.Replace(host, "*", anyLabel, 1)
+	d := match.Decide(s.tables, match.Request{TLS: true, SNI: name, Host: name, Path: "/"})
+	if d.Filter == match.Any || d.Filter == "" {
+		return s.defaultText(), fromDefault
+	}
+	from = "another route"
+	if owner, known := s.certOwners()[d.Certificate]; known {
+		from = "route " + owner.String()
+	}
+	return s.pipeline.Want().Certs[d.Certificate], from
+}
+
+// certOwners are the owners of all names; they are looked for once.
+func (s *Snapshot) certOwners() plan.Owners {
+	if s.owners == nil {
+		s.owners = s.pipeline.Owners()
+	}
+	return s.owners
+}
+
+// certFrom says where a Route's certificate is from.
+func (s *Snapshot) certFrom(key model.Object, r *routev1.Route) string {
+	from := fromDefault
+	original := r
+	if o := s.objects.Routes[key]; o != nil {
+		original = o // with the Secret that could not be read
+	}
+	switch t := original.Spec.TLS; {
+	case t == nil:
+	case t.ExternalCertificate != nil:
+		from = "secret " + t.ExternalCertificate.Name
+	case t.Certificate != "":
+		from = "route"
+	}
+	if i := s.source.ingress[key]; i != "" && from != fromDefault {
+		from = strings.TrimSuffix("ingress "+i+", "+from, ", route")
+	}
+	return from
+}
+
+// defaultItem is the line of the router's own certificate.
+func (s *Snapshot) defaultItem(hosts int, soon time.Duration) []Cert {
+	chain := certificate.Parse(s.defaultText())
+	if len(chain) == 0 {
+		return nil
+	}
+	c := Cert{From: fromDefault, State: certOK, Problems: []string{}, Hosts: hosts}
+	if s.settings.Domain != "" {
+		c.Host = "*." + s.settings.Domain
+	}
+	key := model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(s.options.Router)}
+	if secret := s.objects.Secrets[key]; secret != nil {
+		c.From = cmp.Or(strings.Replace(secret.Annotations[api.AnnotationCertificateSource], "/", " ", 1), "secret "+key.Name)
+	}
+	c.fill(chain, s.options.Now, soon)
+	return []Cert{c}
+}
+
+// fill adds what a chain says, and what clients find wrong with it.
+func (c *Cert) fill(chain []*x509.Certificate, now time.Time, soon time.Duration) {
+	if len(chain) == 0 {
+		return
+	}
+	leaf := chain[0]
+	from, end := leaf.NotBefore.UTC(), leaf.NotAfter.UTC()
+	c.Fingerprint, c.Subject, c.Issuer = fingerprint(leaf), leaf.Subject.String(), issuerOf(leaf)
+	c.Key, c.NotBefore, c.NotAfter = certificate.KeyType(leaf), &from, &end
+	for _, link := range chain {
+		c.Chain = append(c.Chain, CertLink{link.Subject.String(), link.Issuer.String(), certificate.KeyType(link), link.NotAfter.UTC()})
+	}
+	c.faults = certificate.Judge(chain, c.Host, now, soon)
+	for _, p := range c.faults {
+		c.Problems = append(c.Problems, "the certificate "+p.Text)
+		if c.State == certOK || c.State == string(certificate.EndsSoon) {
+			c.State = string(p.Fault)
+		}
+	}
+}
+
+// issuerOf is the name of an issuer that people know, or all of it.
+func issuerOf(c *x509.Certificate) string {
+	if slices.Equal(c.RawIssuer, c.RawSubject) {
+		return "itself"
+	}
+	name := c.Issuer.CommonName
+	if len(c.Issuer.Organization) > 0 && !strings.Contains(name, c.Issuer.Organization[0]) {
+		name = strings.TrimSpace(c.Issuer.Organization[0] + " " + name)
+	}
+	return cmp.Or(name, c.Issuer.String())
+}
+
+// share notes who has the same certificate.
+func share(all []Cert) {
+	routes := map[string][]string{}
+	for _, c := range all {
+		if !c.quiet && c.From != fromDefault && c.Fingerprint != "" {
+			routes[c.Fingerprint] = append(routes[c.Fingerprint], c.Route)
+		}
+	}
+	for i := range all {
+		for _, r := range routes[all[i].Fingerprint] {
+			if r != all[i].Route && all[i].From != fromDefault {
+				all[i].SameAs = append(all[i].SameAs, r)
+			}
+		}
+	}
+}
+
+// Good reports whether clients accept all certificates. Expiring says that those that end
+// soon count.
+func (l *Certs) Good(expiring bool) bool {
+	if l.Handshake != nil && !l.Handshake.AsPlanned {
+		return false
+	}
+	return !slices.ContainsFunc(l.Items, func(c Cert) bool {
+		switch c.State {
+		case certOK, certNotServed, certUnknown:
+			return false
+		case string(certificate.EndsSoon):
+			return expiring
+		}
+		return true
+	})
+}
+
+// Handshake is what a client that names a server was shown.
+type Handshake struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	// Fingerprint is that of the certificate that was shown, Planned that of the one that
+	// the router should show, empty if it is not known. From says where that is from.
+	Fingerprint string `json:"fingerprint"`
+	Subject     string `json:"subject"`
+	Planned     string `json:"planned"`
+	From        string `json:"from"`
+	AsPlanned   bool   `json:"asPlanned"`
+}
+
+// Compare adds what a handshake showed, a certificate in DER.
+func (s *Snapshot) Compare(l *Certs, name, address string, leaf *x509.Certificate) {
+	text, from := s.shown(match.ServerName(name))
+	h := &Handshake{Name: name, Address: address, Fingerprint: fingerprint(leaf), Subject: leaf.Subject.String(), From: from}
+	if chain := certificate.Parse(text); len(chain) > 0 {
+		h.Planned = fingerprint(chain[0])
+	}
+	h.AsPlanned = h.Planned == h.Fingerprint
+	l.Handshake = h
+}
+
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// RouterAddress returns the address of the router's load-balancer Service, "" if it is not
+// known.
+func (s *Snapshot) RouterAddress() string {
+	v := s.objects.Services[model.Object{Kind: door.KindService, Namespace: api.OperandNamespace, Name: api.RouterName(s.options.Router)}]
+	if v == nil {
+		return ""
+	}
+	for _, i := range v.Status.LoadBalancer.Ingress {
+		return cmp.Or(i.IP, i.Hostname)
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// ClientCertificate is what a client has to show in the TLS handshake.
+type ClientCertificate struct {
+	// CA must have signed it, directly or by what the client sends along.
+	CA *CA
+	// Required refuses requests without a certificate.
+	Required bool
+	// Subjects are those that are let in; empty is each that the CA has signed. With
+	// any, a certificate is required.
+	Subjects []Subject
+}
+
+// Subject is a name in a certificate, or the beginning of one.
+type Subject struct {
+	// Common compares with the common name, else with the whole name as RFC 2253 writes
+	// it.
+	Common bool
+	// Prefix compares with the beginning.
+	Prefix bool
+	Value  string
+}
+
+// Demanded reports whether requests without a certificate are refused.
+func (c *ClientCertificate) Demanded() bool { return c.Required || len(c.Subjects) > 0 }
+
+// clientMark begins the marks of authorities. It is no name of a backend.
+const clientMark = "!c/"
+
+// Mark names the authorities by their content: two routes with the
+// same mark let in the same certificates.
+func (c *ClientCertificate) Mark() string {
+	sum := sha256.Sum256([]byte(c.CA.PEM))
+	return clientMark + hex.EncodeToString(sum[:16])
+}
+
+// IsClientMark reports whether a value of the map of server names is a mark.
+func IsClientMark(value string) bool { return strings.HasPrefix(value, clientMark) }
+
+// ClientMarkPrefix begins all marks, for rules that look for one.
+const ClientMarkPrefix = clientMark
+
+// Key returns what stands for the subject in a map, after the name of the backend: the
+// text in hexadecimal, because it may have any characters, and a dot where it ends.
+func (s Subject) Key() string {
+	kind, end := SubjectWhole, "."
+	if s.Common {
+		kind = SubjectCommon
+	}
+	if s.Prefix {
+		end = ""
+	}
+	return kind + strings.ToUpper(hex.EncodeToString([]byte(s.Value))) + end
+}
+
+// Letters that begin the keys of subjects.
+const (
+	SubjectWhole  = "D"
+	SubjectCommon = "C"
+)
+
+func clientMarkOf(p *Policy) string {
+	if p.Certificate == nil {
+		return ""
+	}
+	return p.Certificate.Mark()
+}

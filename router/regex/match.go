@@ -1,0 +1,50 @@
+package regex
+
+import "errors"
+
+// Lengths of paths that expressions are compared with to find their claim. A host may have
+// many of these expressions, and each request is compared with all of them in the worst
+// case, so they are shorter than for rewriting.
+const (
+	longestMatched      = 2048
+	longestMatchedOther = 256
+)
+
+// Matcher is an expression that says which paths a claim is for.
+type Matcher struct {
+	// Beginning is what all of its paths begin with; it begins with "/".
+	Beginning string
+	// Pattern is the expression as it is applied (Pattern.Text), and Longest the
+	// longest path that it is compared with, in bytes. Certain ones take about as many
+	// steps as the path has bytes.
+	Pattern string
+	Longest int
+	Certain bool
+}
+
+// ParseMatcher reads an expression of RE2 that says which paths a claim is for.
+func ParseMatcher(text string, anyCase bool) (*Matcher, error) {
+	for i := range len(text) {
+		if text[i] == '%' || text[i] == ';' {
+			return nil, errors.New("must not have % or ;, because programs decode paths and take parameters off before they read them")
+		}
+	}
+	if anyCase {
+		text = "(?i)" + text
+	}
+	p, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	m := &Matcher{Beginning: p.Beginning(), Pattern: p.Text, Longest: min(p.Longest, longestMatchedOther), Certain: p.Certain}
+	if p.Certain {
+		m.Longest = min(p.Longest, longestMatched)
+	}
+	if m.Beginning == "" {
+		m.Beginning = "/" // as each path does
+	}
+	if m.Beginning[0] != '/' {
+		return nil, errors.New("must begin with /, as each path does")
+	}
+	return m, nil
+}

@@ -1,0 +1,56 @@
+package render
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/templates"
+)
+
+// TestJudged: while a refusal counts, no script may answer by itself.
+func TestJudged(t *testing.T) {
+	t.Parallel()
+	l := Layout{Dir: "/d", Run: "/r"}
+	caps := plan.Capabilities{Lua: true, HeaderLists: true, DynamicBackends: true}
+	files := baseFiles(Settings{}, l, caps)
+	// The body of each action, up to the next one.
+	bodies := map[string]string{}
+	action := regexp.MustCompile(`core\.register_action\("(\w+)"`)
+	text := files[l.LuaFile()]
+	found := action.FindAllStringSubmatchIndex(text, -1)
+	for i, at := range found {
+		end := len(text)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		bodies[text[at[2]:at[3]]] = text[at[0]:end]
+	}
+	answers := func(name string) bool { return strings.Contains(bodies[name], "txn:done") }
+	if !answers("fairlead_fault") || !strings.Contains(string(templates.RefusalsLua), "fairlead_refused") {
+		t.Fatal("the scripts are others than this test knows")
+	}
+	uses := regexp.MustCompile(`\blua\.(\w+)`)
+	for _, tls := range []bool{false, true} {
+		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls)
+		from := slices.Index(rules, "http-request set-var(txn.judged) bool(true)")
+		to := slices.Index(rules, "http-request unset-var(txn.judged)")
+		if from < 0 || to < from {
+			t.Fatalf("TLS %t: judged from %d to %d", tls, from, to)
+		}
+		for _, rule := range rules[from:to] {
+			for _, m := range uses.FindAllStringSubmatch(rule, -1) {
+				if answers(m[1]) {
+					t.Errorf("%s answers by itself: %s", m[1], rule)
+				}
+			}
+		}
+		for _, rule := range rules[to:] {
+			if strings.HasPrefix(rule, "http-request deny ") {
+				t.Errorf("this refusal is not counted: %s", rule)
+			}
+		}
+	}
+}
