@@ -1,5 +1,5 @@
 // Command runner runs the project's tests and reports them so that nothing hides: a line per package, the output of what
-// failed, and at the end every skipped test with its reason.
+// failed, and at the end what was skipped, with its reason, and what failed once more.
 //
 // First come the packages that need nothing but the Go toolchain and HAProxy, then those below test/, which start API servers
 // and clusters, and at last, one by one, those that put load on the machine.
@@ -16,11 +16,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 )
 
 const module = "github.com/fairlead/fairlead"
@@ -54,7 +52,7 @@ func run(ctx context.Context, short bool) error {
 			heavy = append(heavy, pkg)
 		}
 	}
-	r := &report{output: map[string][]string{}, start: time.Now()}
+	r := newReport(os.Stdout)
 	flags := []string{"-timeout", "20m"}
 	if short {
 		flags = append(flags, "-short")
@@ -68,24 +66,6 @@ func run(ctx context.Context, short bool) error {
 	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "2"), heavy), r.test(ctx, one, alone))
 	r.finish()
 	return failed
-}
-
-// event is a line of `go test -json`.
-type event struct {
-	Action  string
-	Package string
-	Test    string
-	Elapsed float64
-	Output  string
-}
-
-// report collects what the tests say. A test that neither failed nor skipped leaves nothing.
-type report struct {
-	start   time.Time
-	output  map[string][]string
-	skipped []string
-	passed  int
-	failed  int
 }
 
 func (r *report) test(ctx context.Context, flags, packages []string) error {
@@ -114,60 +94,10 @@ func (r *report) read(in io.Reader) {
 		if json.Unmarshal(line, &e) == nil {
 			r.take(e)
 		} else if len(line) > 0 {
-			fmt.Print(string(line))
+			fmt.Fprint(r.out, string(line))
 		}
 		if err != nil {
 			return
 		}
-	}
-}
-
-func (r *report) take(e event) {
-	key := e.Package + " " + e.Test
-	name := strings.TrimPrefix(strings.TrimPrefix(e.Package, module), "/")
-	switch e.Action {
-	case "output", "build-output":
-		r.output[key] = append(r.output[key], e.Output)
-		if e.Action == "build-output" {
-			fmt.Print(e.Output)
-		}
-	case "skip":
-		if e.Test != "" {
-			r.skipped = append(r.skipped, fmt.Sprintf("%s: %s: %s", name, e.Test, reason(r.output[key])))
-		}
-		delete(r.output, key)
-	case "pass":
-		r.pass(e, name)
-		delete(r.output, key)
-	case "fail":
-		r.failed++
-		fmt.Printf("[%6.1fs] FAIL %s %s\n%s", time.Since(r.start).Seconds(), name, e.Test, strings.Join(r.output[key], ""))
-		delete(r.output, key)
-	}
-}
-
-func (r *report) pass(e event, name string) {
-	if e.Test != "" {
-		r.passed++
-		return
-	}
-	fmt.Printf("[%6.1fs] ok   %s (%.1fs)\n", time.Since(r.start).Seconds(), name, e.Elapsed)
-}
-
-// reason finds what the test said when it skipped itself: the line that names its file.
-func reason(output []string) string {
-	for _, line := range output {
-		line = strings.TrimSpace(line)
-		if file, rest, ok := strings.Cut(line, ": "); ok && strings.Contains(path.Base(file), ".go:") {
-			return rest
-		}
-	}
-	return "no reason given"
-}
-
-func (r *report) finish() {
-	fmt.Printf("[%6.1fs] %d tests passed, %d failed, %d skipped\n", time.Since(r.start).Seconds(), r.passed, r.failed, len(r.skipped))
-	for _, line := range r.skipped {
-		fmt.Println("  skipped:", line)
 	}
 }

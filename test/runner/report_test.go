@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestReport holds that the end of the report alone says what failed and why.
+func TestReport(t *testing.T) {
+	const ended = `
+{"Action":"run","Package":"github.com/fairlead/fairlead/test/cases","Test":"TestA"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/test/cases","Test":"TestA","Output":"first line\n"}
+{"Action":"run","Package":"github.com/fairlead/fairlead/test/cases","Test":"TestB"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/test/cases","Test":"TestA","Output":"panic: assignment to entry in nil map\n"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/test/cases","Test":"TestA","Output":"goroutine 7 [running]:\n"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/test/cases","Output":"FAIL\tgithub.com/fairlead/fairlead/test/cases\t1.0s\n"}
+{"Action":"fail","Package":"github.com/fairlead/fairlead/test/cases","Elapsed":1}
+`
+	const failed = `
+{"Action":"run","Package":"github.com/fairlead/fairlead/router","Test":"TestC"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/router","Test":"TestC","Output":"    c_test.go:7: 2, want 3\n"}
+{"Action":"fail","Package":"github.com/fairlead/fairlead/router","Test":"TestC"}
+{"Action":"run","Package":"github.com/fairlead/fairlead/router","Test":"TestD"}
+{"Action":"output","Package":"github.com/fairlead/fairlead/router","Test":"TestD","Output":"    d_test.go:7: needs root\n"}
+{"Action":"skip","Package":"github.com/fairlead/fairlead/router","Test":"TestD"}
+{"Action":"run","Package":"github.com/fairlead/fairlead/router","Test":"TestE"}
+{"Action":"pass","Package":"github.com/fairlead/fairlead/router","Test":"TestE"}
+{"Action":"fail","Package":"github.com/fairlead/fairlead/router","Elapsed":1}
+`
+	for _, c := range []struct {
+		name, events string
+		end          []string
+	}{
+		{"the process ended", ended, []string{"failed: test/cases (did not end: TestA TestB)\n", "panic: assignment to entry in nil map", "0 tests passed, 1 failed, 0 skipped"}},
+		{"a test failed", failed, []string{"skipped: router: needs root: TestD", "failed: router TestC\n", "c_test.go:7: 2, want 3", "1 tests passed, 1 failed, 1 skipped"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			r := newReport(&out)
+			r.read(strings.NewReader(c.events))
+			out.Reset()
+			r.finish()
+			rest := out.String()
+			for _, text := range c.end {
+				_, after, ok := strings.Cut(rest, text)
+				if !ok {
+					t.Fatalf("the end of the report has no %q, or in another order:\n%s", text, out.String())
+				}
+				rest = after
+			}
+		})
+	}
+}
