@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Block is a range of ports that HAProxy binds in the same way when it starts.
+type Block struct {
+	// Name is one letter.
+	Name string
+	// First is the first pod port, and Count how many ports there are.
+	First, Count int32
+}
+
+// HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
+// certificates of its own. Ports from 21900 on are kept for further blocks: F (21900, 8)
+// for HTTPS with AllowInsecureFallback, M (22000, 64) for ports with TLS listeners and
+// T (23000, 128) for TCP.
+var (
+	HTTP  = Block{Name: "H", First: 20000, Count: 256}
+	HTTPS = Block{Name: "S", First: 21000, Count: 128}
+)
+
+// Blocks returns all blocks, by their first port.
+func Blocks() []Block { return []Block{HTTP, HTTPS} }
+
+// Has reports whether a pod port is one of the block.
+func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }
+
+// Index returns the place of a pod port in its block, from 0.
+func (b Block) Index(podPort int32) int32 { return podPort - b.First }
+
+// PerNamespace is how many slots of the block the Gateways of one namespace may have: a
+// quarter, so that one tenant cannot take all.
+func (b Block) PerNamespace() int { return int(b.Count) / 4 }
+
+// BlockOf returns the block of a pod port, and whether it has one.
+func BlockOf(podPort int32) (Block, bool) {
+	for _, b := range Blocks() {
+		if b.Has(podPort) {
+			return b, true
+		}
+	}
+	return Block{}, false
+}
+
+// BlockFor returns the block for a protocol, and whether the protocol is served.
+func BlockFor(p gatewayv1.ProtocolType) (Block, bool) {
+	switch p {
+	case gatewayv1.HTTPProtocolType:
+		return HTTP, true
+	case gatewayv1.HTTPSProtocolType:
+		return HTTPS, true
+	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+	}
+	return Block{}, false
+}

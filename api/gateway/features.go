@@ -1,0 +1,28 @@
+package gateway
+
+import (
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/gateway-api/pkg/features"
+)
+
+// SupportedFeatures returns the names of the features of the Gateway API that work, as
+// the status of a GatewayClass has them: sorted. The official suite tests what stands
+// here, so a name is added together with what makes its tests pass.
+func SupportedFeatures() []gatewayv1.SupportedFeature {
+	names := []features.FeatureName{
+		features.SupportGateway,
+		features.SupportGatewayAddressEmpty,
+		features.SupportGatewayInfrastructure,
+		features.SupportGatewayPort8080,
+		features.SupportGatewayStaticAddresses,
+		features.SupportHTTPRoute,
+	}
+	slices.Sort(names)
+	list := make([]gatewayv1.SupportedFeature, 0, len(names))
+	for _, n := range names {
+		list = append(list, gatewayv1.SupportedFeature{Name: gatewayv1.FeatureName(n)})
+	}
+	return list
+}

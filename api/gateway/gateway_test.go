@@ -1,0 +1,206 @@
+package gateway_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api/gateway"
+)
+
+// TestServiceName: each name that a Gateway may have gives a valid name of a Service,
+// and different ones give different names.
+func TestServiceName(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 253)
+	names := []string{"web", "a.b", "a-b", "1st", long, long[:252] + "b", long[:55], long[:56], strings.Repeat("a.", 100) + "b", strings.Repeat("a", 51) + "." + strings.Repeat("b", 80)}
+	seen := map[string]string{}
+	for _, n := range names {
+		got := gateway.ServiceName(n)
+		if problems := validation.IsDNS1035Label(got); len(problems) > 0 {
+			t.Errorf("%s → %s: %v", n, got, problems)
+		}
+		if problems := validation.IsValidLabelValue(gateway.LabelValue(n)); len(problems) > 0 {
+			t.Errorf("%s → label %s: %v", n, gateway.LabelValue(n), problems)
+		}
+		if other, twice := seen[got]; twice {
+			t.Errorf("%s and %s have the same Service %s", n, other, got)
+		}
+		seen[got] = n
+	}
+	if got := gateway.ServiceName("web"); got != "gateway-web" {
+		t.Errorf("got %s", got)
+	}
+	if got := gateway.LabelValue("a.b"); got != "a.b" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	end := int32(0)
+	for _, b := range gateway.Blocks() {
+		if b.First < end || b.Count < 1 {
+			t.Errorf("block %s overlaps the one before", b.Name)
+		}
+		end = b.First + b.Count
+		for port, want := range map[int32]bool{b.First - 1: false, b.First: true, end - 1: true, end: false} {
+			if got, ok := gateway.BlockOf(port); ok != want || want && got != b {
+				t.Errorf("port %d: block %v, %t", port, got, ok)
+			}
+		}
+		if got := b.Index(end - 1); got != b.Count-1 {
+			t.Errorf("last index of %s: %d", b.Name, got)
+		}
+	}
+}
+
+func TestIngressController(t *testing.T) {
+	t.Parallel()
+	ns := func(s gatewayv1.Namespace) *gatewayv1.Namespace { return &s }
+	good := gatewayv1.ParametersReference{Group: "operator.openshift.io", Kind: "IngressController", Name: "edge", Namespace: ns("openshift-ingress-operator")}
+	change := func(f func(*gatewayv1.ParametersReference)) *gatewayv1.ParametersReference {
+		r := good
+		f(&r)
+		return &r
+	}
+	for _, test := range []struct {
+		name string
+		ref  *gatewayv1.ParametersReference
+		want string
+		err  string
+	}{
+		{"none", nil, "default", ""},
+		{"named", &good, "edge", ""},
+		{"other group", change(func(r *gatewayv1.ParametersReference) { r.Group = "example.com" }), "", "example.com"},
+		{"other kind", change(func(r *gatewayv1.ParametersReference) { r.Kind = "ConfigMap" }), "", "ConfigMap"},
+		{"other namespace", change(func(r *gatewayv1.ParametersReference) { r.Namespace = ns("shop") }), "", "openshift-ingress-operator"},
+		{"no namespace", change(func(r *gatewayv1.ParametersReference) { r.Namespace = nil }), "", "openshift-ingress-operator"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := gateway.IngressController(&gatewayv1.GatewayClass{Spec: gatewayv1.GatewayClassSpec{ParametersRef: test.ref}})
+			if got != test.want || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestTable: what is written is read again, and entries that no operator wrote are named
+// and count as free.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	table := gateway.Table{
+		20000: {Namespace: "shop", Name: "web", UID: "1", Port: 80},
+		20001: {Namespace: "shop", Name: "web", UID: "1", Port: 8080, Freed: now},
+		21000: {Namespace: "shop", Name: "web", UID: "1", Port: 8080},
+		21001: {Namespace: "shop", Name: "web", UID: "old", Port: 443},
+		21002: {Namespace: "blog", Name: "web", UID: "2", Port: 443},
+	}
+	data := table.Data()
+	read, problems := gateway.ReadTable(data)
+	if diff := cmp.Diff(table, read); diff != "" || len(problems) > 0 {
+		t.Errorf("problems %v, difference (-want +got):\n%s", problems, diff)
+	}
+	g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
+	if diff := cmp.Diff(map[int32]int32{80: 20000, 8080: 21000}, read.Slots(g)); diff != "" {
+		t.Errorf("slots (-want +got):\n%s", diff)
+	}
+	g.Namespace = "blog"
+	if got := read.Slots(g); len(got) > 0 {
+		t.Errorf("a Gateway of another namespace has %v", got)
+	}
+	bad := map[string]string{
+		"80": `{"namespace":"shop","name":"web","uid":"1","port":80}`, "x": "", "020002": `{"namespace":"shop","name":"web","uid":"1","port":80}`,
+		"20003": `{"namespace":"shop","name":"web","port":80}`, "20004": `{"namespace":"shop","name":"web","uid":"1","port":70000}`, "20005": "\n\t\r\x00\f",
+	}
+	read, problems = gateway.ReadTable(bad)
+	if len(read) > 0 || len(problems) != len(bad) {
+		t.Errorf("table %v, problems %v", read, problems)
+	}
+	if got := (gateway.Table{20000: {}}).Slots(&gatewayv1.Gateway{}); len(got) > 0 {
+		t.Errorf("a Gateway without UID has %v", got)
+	}
+}
+
+func TestSupportedFeatures(t *testing.T) {
+	t.Parallel()
+	list := gateway.SupportedFeatures()
+	if !slices.IsSortedFunc(list, func(a, b gatewayv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) {
+		t.Errorf("not sorted: %v", list)
+	}
+	if len(slices.Compact(slices.Clone(list))) != len(list) || len(list) > 64 {
+		t.Errorf("twice, or more than a status may have: %v", list)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	host := func(h gatewayv1.Hostname) *gatewayv1.Hostname { return &h }
+	validation := &gatewayv1.FrontendTLSValidation{}
+	for _, test := range []struct {
+		name      string
+		listeners []gatewayv1.Listener
+		tls       *gatewayv1.GatewayTLSConfig
+		want      string // reason/conflict/block for each
+	}{
+		{"HTTP and HTTPS", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}, {Port: 443, Protocol: "HTTPS"}}, nil, "Accepted/NoConflicts/H Accepted/NoConflicts/S"},
+		{"two hosts", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP", Hostname: host("a.example.com")}, {Port: 80, Protocol: "HTTP"}}, nil, "Accepted/NoConflicts/H Accepted/NoConflicts/H"},
+		{
+			"one host twice", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP", Hostname: host("a.example.com")}, {Port: 80, Protocol: "HTTP", Hostname: host("a.example.com")}, {Port: 80, Protocol: "HTTP"}}, nil,
+			"HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/ Accepted/NoConflicts/H",
+		},
+		{
+			"two protocols on a port", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}, {Port: 80, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 81, Protocol: "HTTP"}}, nil,
+			"ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/ Accepted/NoConflicts/H",
+		},
+		{
+			"TLS with HTTPS", []gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com")}}, nil,
+			"Accepted/NoConflicts/S UnsupportedProtocol/NoConflicts/",
+		},
+		{
+			"TLS with HTTPS at one host", []gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("a.example.com")}}, nil,
+			"HostnameConflict/HostnameConflict/ UnsupportedProtocol/HostnameConflict/",
+		},
+		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "UnsupportedProtocol/NoConflicts/ UnsupportedProtocol/NoConflicts/"},
+		{"no protocol of the API", []gatewayv1.Listener{{Port: 80, Protocol: "INVALID"}, {Port: 80, Protocol: "HTTP"}}, nil, "UnsupportedProtocol/NoConflicts/ Accepted/NoConflicts/H"},
+		{
+			"long wildcards", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP", Hostname: host("*.a.b.c.d.e.f.g")}, {Port: 80, Protocol: "HTTP", Hostname: host("*.a.b.c.d.e.f.g.h")}}, nil,
+			"Accepted/NoConflicts/H UnsupportedValue/NoConflicts/",
+		},
+		{
+			"options of TLS", []gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", TLS: &gatewayv1.ListenerTLSConfig{Options: map[gatewayv1.AnnotationKey]gatewayv1.AnnotationValue{"example.com/x": "y"}}}}, nil,
+			"UnsupportedValue/NoConflicts/",
+		},
+		{"passthrough over HTTPS", []gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", TLS: &gatewayv1.ListenerTLSConfig{Mode: new(gatewayv1.TLSModePassthrough)}}}, nil, "UnsupportedValue/NoConflicts/"},
+		{
+			"certificates of clients", []gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}, {Port: 443, Protocol: "HTTPS"}, {Port: 8443, Protocol: "HTTPS"}},
+			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}, PerPort: []gatewayv1.TLSPortConfig{{Port: 8443}}}},
+			"Accepted/NoConflicts/H UnsupportedValue/NoConflicts/ Accepted/NoConflicts/S",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{UID: types.UID("1")}, Spec: gatewayv1.GatewaySpec{Listeners: test.listeners, TLS: test.tls}}
+			var got []string
+			for _, v := range gateway.Judge(g) {
+				got = append(got, string(v.Reason)+"/"+string(v.Conflict)+"/"+v.Block.Name)
+				if v.Accepted() != (v.Message == "") {
+					t.Errorf("message %q of %v", v.Message, v.Reason)
+				}
+			}
+			if text := strings.Join(got, " "); text != test.want {
+				t.Errorf("got  %s\nwant %s", text, test.want)
+			}
+		})
+	}
+}

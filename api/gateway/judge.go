@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// ListenerVerdict says whether a listener is served, as far as the Gateway alone tells:
+// its protocol, its hostname, and the other listeners of its port. Certificates and
+// kinds of routes are not judged here.
+type ListenerVerdict struct {
+	Name gatewayv1.SectionName
+	Port int32
+	// Block is that of the slot that the listener needs; zero if it is not accepted.
+	Block Block
+	// Reason is that of the condition Accepted: ListenerReasonAccepted if it is True.
+	Reason gatewayv1.ListenerConditionReason
+	// Conflict is the reason of the condition Conflicted: ListenerReasonNoConflicts if
+	// it is False.
+	Conflict gatewayv1.ListenerConditionReason
+	// Message says what is wrong and what to do, empty if the listener is accepted.
+	Message string
+}
+
+// Accepted reports whether the listener is served.
+func (v ListenerVerdict) Accepted() bool { return v.Reason == gatewayv1.ListenerReasonAccepted }
+
+// mostWildcardLabels is how many labels a wildcard hostname may have after "*.": HAProxy
+// compares that many from the end of a request's host.
+const mostWildcardLabels = 7
+
+// Judge returns a verdict for each listener of a Gateway, in their order. All parties of
+// a conflict lose: none of them is the rightful one.
+func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
+	verdicts := make([]ListenerVerdict, 0, len(g.Spec.Listeners))
+	for i := range g.Spec.Listeners {
+		l := &g.Spec.Listeners[i]
+		v := ListenerVerdict{Name: l.Name, Port: int32(l.Port), Conflict: gatewayv1.ListenerReasonNoConflicts}
+		v.Reason, v.Message = supported(g, l)
+		if conflict, message := conflictOf(g.Spec.Listeners, i); conflict != gatewayv1.ListenerReasonNoConflicts {
+			v.Conflict = conflict
+			// A protocol that is not served is what to mend first.
+			if v.Reason != gatewayv1.ListenerReasonUnsupportedProtocol {
+				v.Reason, v.Message = conflict, message
+			}
+		}
+		if v.Accepted() {
+			v.Block, _ = BlockFor(l.Protocol)
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+// supported judges a listener by itself.
+func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
+	if _, ok := BlockFor(l.Protocol); !ok {
+		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP or HTTPS", l.Protocol)
+	}
+	if base, wildcard := strings.CutPrefix(hostname(l), "*."); wildcard && strings.Count(base, ".")+1 > mostWildcardLabels {
+		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q has more than %d labels after the wildcard; name a shorter one", hostname(l), mostWildcardLabels)
+	}
+	if l.Protocol != gatewayv1.HTTPSProtocolType {
+		return gatewayv1.ListenerReasonAccepted, ""
+	}
+	if l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode != gatewayv1.TLSModeTerminate {
+		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("tls.mode %q is not served with protocol HTTPS; use Terminate", *l.TLS.Mode)
+	}
+	if l.TLS != nil && len(l.TLS.Options) > 0 {
+		return gatewayv1.ListenerReasonUnsupportedValue, "tls.options has keys that are not known, so the listener is not served; remove them"
+	}
+	if asksForClientCertificates(g, int32(l.Port)) {
+		// Served without, it would let in clients that have none.
+		return gatewayv1.ListenerReasonUnsupportedValue, "spec.tls.frontend asks for certificates of clients, which is not supported yet, so the listener is not served"
+	}
+	return gatewayv1.ListenerReasonAccepted, ""
+}
+
+func asksForClientCertificates(g *gatewayv1.Gateway, port int32) bool {
+	if g.Spec.TLS == nil || g.Spec.TLS.Frontend == nil {
+		return false
+	}
+	for _, p := range g.Spec.TLS.Frontend.PerPort {
+		if int32(p.Port) == port {
+			return p.TLS.Validation != nil
+		}
+	}
+	return g.Spec.TLS.Frontend.Default.Validation != nil
+}
+
+// group returns what must be equal for listeners of one port, and whether the protocol
+// takes part in conflicts. UDP has port numbers of its own, and what is no protocol of
+// the API does not keep others from being served.
+func group(p gatewayv1.ProtocolType) (string, bool) {
+	switch p {
+	case gatewayv1.HTTPProtocolType:
+		return "HTTP", true
+	case gatewayv1.HTTPSProtocolType, gatewayv1.TLSProtocolType:
+		return "TLS", true
+	case gatewayv1.TCPProtocolType:
+		return "TCP", true
+	case gatewayv1.UDPProtocolType:
+	}
+	return "", false
+}
+
+// conflictOf returns the reason and the message of the conflict of one listener with
+// others of its port.
+func conflictOf(listeners []gatewayv1.Listener, i int) (gatewayv1.ListenerConditionReason, string) {
+	l := &listeners[i]
+	mine, judged := group(l.Protocol)
+	if !judged {
+		return gatewayv1.ListenerReasonNoConflicts, ""
+	}
+	reason, message := gatewayv1.ListenerReasonNoConflicts, ""
+	for n := range listeners {
+		o := &listeners[n]
+		other, judged := group(o.Protocol)
+		if n == i || !judged || o.Port != l.Port {
+			continue
+		}
+		if other != mine {
+			return gatewayv1.ListenerReasonProtocolConflict,
+				fmt.Sprintf("port %d has listeners of protocols %s and %s (listener %q), which one port cannot serve; none of them is served; give them ports of their own", l.Port, l.Protocol, o.Protocol, o.Name)
+		}
+		if mine == "TCP" || hostname(o) == hostname(l) {
+			reason = gatewayv1.ListenerReasonHostnameConflict
+			message = fmt.Sprintf("listener %q has the same port %d and hostname %q; neither is served; give them different hostnames or ports", o.Name, l.Port, hostname(l))
+		}
+	}
+	return reason, message
+}
+
+// hostname returns the hostname of a listener in lower case, empty for any host.
+func hostname(l *gatewayv1.Listener) string {
+	if l.Hostname == nil {
+		return ""
+	}
+	return strings.ToLower(string(*l.Hostname))
+}

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Slot says which port of which Gateway has a pod port.
+type Slot struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// Port is the port of the listeners.
+	Port int32 `json:"port"`
+	// Freed is when the Gateway lost the slot, zero while it has it. Other Gateways get
+	// it after a pause (Rest), so that late packets for the old one meet nothing.
+	Freed time.Time `json:"freed,omitzero"`
+}
+
+// Rest is how long a freed slot is not given to another Gateway.
+const Rest = 60 * time.Second
+
+// Table has the slots of an IngressController's routers by pod port.
+type Table map[int32]Slot
+
+// ReadTable reads the data of the ConfigMap that SlotsName names. An entry that cannot
+// be read counts as free; the errors name these, in the order of their keys.
+func ReadTable(data map[string]string) (Table, []error) {
+	table := Table{}
+	var problems []error
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		port, slot, err := readSlot(key, data[key])
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		table[port] = slot
+	}
+	return table, problems
+}
+
+func readSlot(key, value string) (int32, Slot, error) {
+	port, err := strconv.ParseInt(key, 10, 32)
+	if _, ok := BlockOf(int32(port)); err != nil || !ok || key != strconv.FormatInt(port, 10) {
+		return 0, Slot{}, fmt.Errorf("slot %q is no port of a block", key)
+	}
+	var s Slot
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
+		return 0, Slot{}, fmt.Errorf("slot %s: %w", key, err)
+	}
+	if s.Namespace == "" || s.Name == "" || s.UID == "" || s.Port < 1 || s.Port > 65535 {
+		return 0, Slot{}, fmt.Errorf("slot %s: namespace, name, uid and a port from 1 to 65535 are required", key)
+	}
+	return int32(port), s, nil
+}
+
+// Data returns the table as data of the ConfigMap.
+func (t Table) Data() map[string]string {
+	data := make(map[string]string, len(t))
+	for port, slot := range t {
+		text, err := json.Marshal(slot)
+		if err != nil {
+			continue // Such a struct can always be marshalled.
+		}
+		data[strconv.Itoa(int(port))] = string(text)
+	}
+	return data
+}
+
+// Slots returns the pod port of each port of a Gateway that has one. A port whose
+// protocol has changed has the slot of the new block only. The Gateway is recognised by
+// its UID, so one that is created again under its old name has none of the old slots.
+func (t Table) Slots(g *gatewayv1.Gateway) map[int32]int32 {
+	if g.UID == "" {
+		return nil // Not of an API server: it must not match an entry without UID.
+	}
+	found := map[int32]int32{}
+	for podPort, slot := range t {
+		if slot.UID != g.UID || slot.Namespace != g.Namespace || slot.Name != g.Name || !slot.Freed.IsZero() {
+			continue
+		}
+		if other, twice := found[slot.Port]; !twice || podPort < other {
+			found[slot.Port] = podPort
+		}
+	}
+	return found
+}
