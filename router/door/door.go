@@ -58,6 +58,9 @@ type Result struct {
 	// Claims are none if the object is refused; then the first of Findings with
 	// severity Error says why. No two have the same Rule.
 	Claims []*model.Claim
+	// Listeners are where HAProxy listens for the object, which is a Gateway. Claims of other
+	// objects are made in their scopes.
+	Listeners []model.Listener
 	// Barrier has the hosts and paths of a refused object, closed, as far as they
 	// are known.
 	Barrier []*model.Claim

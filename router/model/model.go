@@ -80,7 +80,8 @@ type Claim struct {
 	Version string
 
 	// Host is lower case and without trailing dot. For wildcard claims it is
-	// "*." and the parent domain, for claims of any host "*".
+	// "*." and the parent domain, for claims of any host "*". For those that come in by
+	// one listener it is a ScopedHost.
 	Host string
 	// NamedHost is the host as the route's status shows it.
 	NamedHost string
@@ -91,6 +92,9 @@ type Claim struct {
 	ToHTTPS ToHTTPS
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
+	// Answer is the status with which the router itself answers in place of pods, 500 or
+	// 503, or zero. Only claims in a scope have it.
+	Answer int
 	// Alias claims have no pods: they redirect to the host of their owner's first claim.
 	// Losing its host does not refuse the owner.
 	Alias bool
@@ -107,10 +111,11 @@ type Claim struct {
 	Certificate *Certificate
 }
 
-// Backends returns the backends of the claim, its own one first.
+// Backends returns the backends of the claim, its own one first: none for one that the
+// router answers.
 func (c *Claim) Backends() iter.Seq[*Backend] {
 	return func(yield func(*Backend) bool) {
-		if !yield(&c.Backend) {
+		if c.Answer != 0 || !yield(&c.Backend) {
 			return
 		}
 		for i := range c.Split {
@@ -122,9 +127,16 @@ func (c *Claim) Backends() iter.Seq[*Backend] {
 }
 
 // ByAge compares claims by their right to a host: the older creation time first, then
-// the smaller UID, and of one object the smaller rule.
+// the smaller UID, and of one object the smaller rule. In scopes names take the place of
+// UIDs, as the Gateway API wants it.
 func ByAge(a, b *Claim) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Rule, b.Rule))
+	if age := a.Created.Compare(b.Created); age != 0 {
+		return age
+	}
+	if Scoped(a.Host) && Scoped(b.Host) {
+		return cmp.Or(cmp.Compare(a.Owner.Namespace, b.Owner.Namespace), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.Rule, b.Rule))
+	}
+	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Rule, b.Rule))
 }
 
 // Older reports whether c has the better right to a host than o.

@@ -1,0 +1,53 @@
+package model
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ScopeID names a listener: what comes in by it meets only the claims that are made for it.
+// It is "l" and eight hexadecimal digits.
+type ScopeID string
+
+// NewScope returns the scope of a listener: of a section of an object.
+func NewScope(of Object, section string) ScopeID {
+	return ScopeID("l" + shortHash(string(of.Kind), of.Namespace, of.Name, section))
+}
+
+// scopeEnd stands between a scope and a host. No host has it.
+const scopeEnd = "~"
+
+// Prefix begins the hosts of a scope.
+func (s ScopeID) Prefix() string { return string(s) + scopeEnd }
+
+// ScopedHost returns the host of claims in a scope: an exact one, "*.example.com" for those
+// with any number of labels before, or "*" for all that come in by the listener.
+func ScopedHost(scope ScopeID, host string) string { return scope.Prefix() + host }
+
+// SplitHost parts the host of a claim. The scope is empty for claims that share the
+// router's own ports, as those of Routes do.
+func SplitHost(host string) (scope ScopeID, name string) {
+	if before, after, scoped := strings.Cut(host, scopeEnd); scoped {
+		return ScopeID(before), after
+	}
+	return "", host
+}
+
+// Scoped reports whether a claim's host is in a scope.
+func Scoped(host string) bool { return strings.Contains(host, scopeEnd) }
+
+// Listener is a scope and where HAProxy listens for it.
+type Listener struct {
+	Scope ScopeID
+	// Slot is the port of the router's pod, Port the one that clients know.
+	Slot, Port int
+	// Hostname is exact, "*.example.com", or empty for all that no other listener of the slot
+	// takes.
+	Hostname string
+	// HTTPS listeners end TLS.
+	HTTPS bool
+}
+
+// AnswerBackend is the backend that answers with a status of the router's own, 500 or 503,
+// for the share of a claim that has no valid target.
+func AnswerBackend(status int) string { return "router_answer_" + strconv.Itoa(status) }
