@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,7 @@ func newProbedPod(t *testing.T, name, at string) *probedPod {
 // namespace one Route to the same addresses.
 func probedBed(t *testing.T, version string, routes int) (*bed, []*probedPod) {
 	t.Helper()
-	port := map[string]string{"haproxy": "9453", "haproxy-3.2": "9454", "haproxy-3.0": "9455"}[version] // all run at a time
+	port := strconv.Itoa(freePort(t)) // no other test's: they run at a time
 	var pods []*probedPod
 	for i, name := range []string{"a", "b", "c"} {
 		pods = append(pods, newProbedPod(t, name, fmt.Sprintf("198.18.250.22%d:%s", i, port)))
