@@ -4,7 +4,8 @@
 -- The first entry decides whose conditions are all met. If none is, the next shorter key
 -- of the host does, and after all of them the keys of the wildcard host. Until then
 -- txn.backend holds what leads nowhere, so a fault in here opens nothing.
-local httpTable, httpsTable = ...
+local httpTable, httpsTable, _, suffixTable = ...
+local suffixes = Map.new(suffixTable, Map._beg)
 local tables = { http = Map.new(httpTable, Map._beg), https = Map.new(httpsTable, Map._beg) }
 
 local function conditionsOf(text)
@@ -108,9 +109,49 @@ local function shorter(txn, keys, list, seen)
   return keys:lookup(string.sub(text, 1, seen.left))
 end
 
+-- hostsOf returns the hosts of a scope that a request may be for, the most specific first:
+-- its own, the wildcards that cover it (match.SuffixValue), and any.
+local function hostsOf(txn, scope)
+  local host = string.gsub(txn.c:host_only(txn:get_var("txn.host") or ""), "%.+$", "")
+  local hosts, labels = { host }, {}
+  for label in string.gmatch(host, "[^.]+") do
+    table.insert(labels, 1, label)
+  end
+  local found = suffixes:lookup(scope .. table.concat(labels, ".", 1, math.min(#labels, 8)) .. "/")
+  for suffix in string.gmatch(found or "", "[^|]+") do
+    hosts[#hosts + 1] = suffix
+  end
+  hosts[#hosts + 1] = "*"
+  return hosts
+end
+
+-- inScope looks a request up in the scope of a Gateway's listener (match.Tables.decideScoped).
+local function inScope(txn, keys, scope)
+  local seen, path = {}, txn:get_var("txn.path") or ""
+  for _, host in ipairs(hostsOf(txn, scope)) do
+    local text = scope .. host .. path .. "/#"
+    local value, left = keys:lookup(text), #text
+    while value and string.byte(value) == 63 do -- "?"
+      local list = listOf(value)
+      if list.key > left then
+        return "!none" -- no list of ours
+      end
+      left = list.key - 1
+      value = decide(txn, list, seen) or keys:lookup(string.sub(text, 1, left))
+    end
+    if value and value ~= "!miss" then
+      return value
+    end
+  end
+end
+
 core.register_action("fairlead_conditions", { "http-req" }, function(txn, listener)
   local value, keys, seen = txn:get_var("txn.backend"), tables[listener], {}
+  local scope = txn:get_var("txn.scope")
   txn:set_var("txn.backend", "!none")
+  if scope then
+    value = inScope(txn, keys, scope)
+  end
   while value and string.byte(value) == 63 do -- "?"
     local list = listOf(value)
     value = decide(txn, list, seen)

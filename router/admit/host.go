@@ -57,6 +57,12 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		hosts[host], taken[host] = &Host{}, newHeld()
 	}
 	slices.SortFunc(all, model.ByAge)
+	all = slices.DeleteFunc(all, func(c *model.Claim) bool {
+		if model.Scoped(c.Host) {
+			hosts[c.Host].join(c, taken[c.Host])
+		}
+		return model.Scoped(c.Host)
+	})
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
@@ -106,6 +112,9 @@ func guard(hosts map[string]*Host) {
 		all[name] = guardsOf(h.Winners)
 	}
 	for name, h := range hosts {
+		if model.Scoped(name) {
+			continue // no claim of a scope protects anything yet
+		}
 		wild := hosts[match.Wildcard(name)]
 		if strings.HasPrefix(name, "*.") || wild == nil || takesAll(h.Winners) {
 			h.Guarded = h.Guarded || all[name].mixed
@@ -259,6 +268,10 @@ func table(winners []*model.Claim, guarded bool) Table {
 		return t
 	}
 	t.Certificate = certificateOf(winners)
+	if model.Scoped(winners[0].Host) {
+		t.HTTP = scopedTable(winners)
+		return t
+	}
 	var http, https []match.Rule
 	for _, c := range inOrder(winners) {
 		name := c.Backend.Name()

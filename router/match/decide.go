@@ -1,12 +1,19 @@
 package match
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+)
 
 // Tables are what HAProxy looks requests up in.
 type Tables struct {
 	// HTTP and HTTPS are the routing tables of the two listeners, SNI is that of
 	// server names.
 	HTTP, HTTPS, SNI Table
+	// Listeners and Suffixes lead hosts to the scopes of Gateways' listeners, by slot, and
+	// Suffixes those to the wildcard host of a scope.
+	Listeners, Suffixes Table
 	// Certificates map a filter of the list of certificates (a host, "*.domain" or
 	// "*") to the ID of a certificate.
 	Certificates map[string]string
@@ -19,6 +26,9 @@ type Tables struct {
 
 // Request is what of a request the tables decide by.
 type Request struct {
+	// Slot is the port that a Gateway's listener has in the router's pod, or zero: then the
+	// request goes to one of the router's own ports.
+	Slot int
 	// TLS requests go to the TLS port. SNI is their server name, empty for none.
 	TLS bool
 	SNI string
@@ -43,6 +53,8 @@ const (
 // Decision is where the tables send a request.
 type Decision struct {
 	Listener Listener
+	// Scope is that of the Gateway's listener, or empty.
+	Scope model.ScopeID
 	// Value is that of the key that answers, one of this package's words, or "" if
 	// nothing matches.
 	Value string
@@ -56,6 +68,9 @@ type Decision struct {
 
 // Decide looks a request up as HAProxy does (templates/haproxy.cfg.tmpl).
 func Decide(t *Tables, r Request) Decision {
+	if r.Slot != 0 {
+		return t.decideScoped(r)
+	}
 	if !r.TLS {
 		d := Decision{Listener: ListenerHTTP}
 		d.Value, d.Respelled = t.look(t.HTTP, r)

@@ -90,10 +90,10 @@ func newList(host, key string, r *Rule) string {
 		return r.Value
 	}
 	l := List{level: 'e', key: len(key), Entries: []ListEntry{{conditionsText(r.Conditions), r.Value}}}
-	switch {
-	case host == Any:
+	switch _, name := model.SplitHost(host); {
+	case name == Any:
 		l.level = 'a'
-	case strings.HasPrefix(host, "*."):
+	case strings.HasPrefix(name, "*."):
 		l.level = 'w'
 	}
 	return l.String()

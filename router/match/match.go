@@ -270,8 +270,11 @@ func Host(header string) string {
 }
 
 // Wildcard returns the wildcard host that covers a host, "*." and all but the
-// first label.
+// first label. Hosts of a scope have none here: Tables.Suffixes leads to theirs.
 func Wildcard(host string) string {
+	if model.Scoped(host) {
+		return ""
+	}
 	_, rest, _ := strings.Cut(host, ".")
 	return "*." + rest
 }

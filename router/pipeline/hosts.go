@@ -59,7 +59,7 @@ func (p *Pipeline) decide(group []string, scope *plan.Scope, touched model.Objec
 
 // cover notes that a host has claims, for the wildcard host above it.
 func (p *Pipeline) cover(host string, claimed bool) {
-	if strings.HasPrefix(host, "*.") {
+	if strings.HasPrefix(host, "*.") || model.Scoped(host) {
 		return
 	}
 	w := match.Wildcard(host)
@@ -100,7 +100,8 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	replace(plan.MapHTTP, old.Table.HTTP, h.Table.HTTP)
 	replace(plan.MapHTTPS, old.Table.HTTPS, h.Table.HTTPS)
 	replace(plan.MapSNI, sniTable(host, old), sniTable(host, h))
-	if host == match.Any {
+	p.replaceSuffixes(host, len(h.Table.HTTP) > 0, scope)
+	if host == match.Any || model.Scoped(host) {
 		return // the default certificate is not a route's
 	}
 	p.use(old.Table.Certificate, host, false, scope)

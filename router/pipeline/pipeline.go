@@ -60,6 +60,7 @@ type Pipeline struct {
 	agent      agentPolicies
 	probes     probes
 	outliers   outliers
+	listeners  listeners
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// policyStates are what became of the groups of policies at the last report.
@@ -102,7 +103,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), pageShares: newPageShares(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -188,6 +189,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 	for _, group := range p.hostGroups(hosts) {
 		p.decide(group, scope, touched)
 	}
+	p.settleListeners(scope)
 	for key := range touched {
 		p.serve(key, scope)
 	}
@@ -253,6 +255,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 		if r != nil {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
+			p.listeners.replace(key, nil, before.Listeners, nil)
 			p.replaceClaims(key, old, nil, hosts)
 			p.noteIngress(r, key, nil)
 		}
@@ -275,6 +278,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 		p.fallenBack[key] = struct{}{}
 	}
 	p.depend(key, before, r.result)
+	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
 	p.replaceClaims(key, old, r.result.Claims, hosts)
 }
 
@@ -328,7 +332,7 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
-		a.Closed == b.Closed && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
+		a.Closed == b.Closed && a.Answer == b.Answer && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
 }
 

@@ -16,13 +16,13 @@ func (m Map) isPolicy() bool {
 	switch m {
 	case MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPages, MapPageTexts:
 		return true
-	case MapHTTP, MapHTTPS, MapSNI:
+	case MapHTTP, MapHTTPS, MapSNI, MapListeners, MapSuffixes:
 	}
 	return false
 }
 
 // Routes tells the maps whose values are backends.
-func (m Map) Routes() bool { return !m.isPolicy() }
+func (m Map) Routes() bool { return !m.isPolicy() && m != MapListeners && m != MapSuffixes }
 
 // Target is the value of a routing key: the name of a backend and, for HTTP, what
 // its policy has the frontend do. So one look-up tells both, and a request never

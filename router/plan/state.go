@@ -27,6 +27,17 @@ const (
 	MapHTTPS Map = "https"
 	// MapSNI leads a server name to a passthrough backend.
 	MapSNI Map = "sni"
+	// MapListeners has the listeners of Gateways (pipeline's listenerEntries):
+	//
+	//	SLOT        the port that clients know
+	//	SLOT/+      there if MapSuffixes has listeners of the slot
+	//	SLOT/HOST   the prefix of a scope: that of an exact hostname
+	//	SLOT/*      the same, for all other hosts
+	MapListeners Map = "listeners"
+	// MapSuffixes has what covers hosts with any number of labels before, by these labels
+	// from behind: "SLOT/com.example." has the prefix of a scope, and
+	// "SCOPE~com.example." the host "*.example.com" that claims of the scope have.
+	MapSuffixes Map = "suffixes"
 	// MapPolicy holds the policy records of passthrough backends.
 	MapPolicy Map = "policy"
 	// MapAllow holds the addresses that restricted backends admit, MapDeny those
@@ -55,7 +66,7 @@ const (
 
 // Maps returns all maps in a fixed order.
 func Maps() []Map {
-	return []Map{MapHTTP, MapHTTPS, MapSNI, MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPageTexts, MapPages}
+	return []Map{MapHTTP, MapHTTPS, MapSNI, MapListeners, MapSuffixes, MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPageTexts, MapPages}
 }
 
 // Entry names one key of one map.

@@ -9,7 +9,7 @@ import (
 
 // Tables returns what requests are looked up in.
 func (s *State) Tables() *match.Tables {
-	t := &match.Tables{HTTP: match.Table{}, HTTPS: match.Table{}, SNI: match.Table{}, Certificates: s.Lines, Rewrites: rewrites, ClientMark: clientMark}
+	t := &match.Tables{HTTP: match.Table{}, HTTPS: match.Table{}, SNI: match.Table{}, Listeners: match.Table{}, Suffixes: match.Table{}, Certificates: s.Lines, Rewrites: rewrites, ClientMark: clientMark}
 	for e, v := range s.Entries {
 		switch e.Map {
 		case MapHTTP:
@@ -18,6 +18,10 @@ func (s *State) Tables() *match.Tables {
 			t.HTTPS[e.Key] = v
 		case MapSNI:
 			t.SNI[e.Key] = v
+		case MapListeners:
+			t.Listeners[e.Key] = v
+		case MapSuffixes:
+			t.Suffixes[e.Key] = v
 		case MapPolicy, MapAllow, MapDeny, MapExempt, MapSubjects, MapKeys, MapRedirects, MapCORS, MapRequestHeaders, MapResponseHeaders, MapPages, MapPageTexts:
 		}
 	}

@@ -101,7 +101,7 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	// The supervisor bounds the old workers instead: haproxy.MaxOldWorkers.
 	b.number("mworker-max-reloads", unbounded)
 	if caps.Lua {
-		b.text("lua-load-per-thread", l.LuaFile()+" "+l.MapFile(plan.MapHTTP)+" "+l.MapFile(plan.MapHTTPS)+" "+l.RefusalsFile())
+		b.text("lua-load-per-thread", l.LuaFile()+" "+l.MapFile(plan.MapHTTP)+" "+l.MapFile(plan.MapHTTPS)+" "+l.RefusalsFile()+" "+l.MapFile(plan.MapSuffixes))
 		b.line("lua-load " + l.JournalLua() + " " + l.Dir + " " + model.ClientMarkPrefix)
 	}
 	for _, line := range slices.Concat(Globals(s.Key), clientGlobals(caps), mirrorGlobals(agentOf(s, l, caps))) {

@@ -145,6 +145,9 @@ type templateData struct {
 	// ConditionsHTTPS then decide between claims with conditions.
 	AnyHTTP, AnyHTTPS               []string
 	ConditionsHTTP, ConditionsHTTPS []string
+	// SlotFrontends serve Gateways; SlotMissRules end their look-ups.
+	SlotFrontends []slotFrontend
+	SlotMissRules []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
 	// AgentSections are those of the policy agent.
@@ -182,6 +185,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
+		SlotFrontends: slotFrontends(s, l), SlotMissRules: slotMissRules(l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),

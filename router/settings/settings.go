@@ -43,6 +43,8 @@ type Flags struct {
 	RouterName, Domain string
 	// HTTPPort and HTTPSPort are the ports of the listeners; one that is 0 has none.
 	HTTPPort, HTTPSPort int
+	// HTTPSlots are the ports for Gateways' listeners of HTTP; none by default.
+	HTTPSlots render.Slots
 	// Listen is the only address to listen on; without one it is all.
 	Listen netip.Addr
 	// RedirectPort is where clients reach HTTPSPort; zero means 443.
@@ -86,7 +88,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", RedirectPort: flags.RedirectPort}
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir,
-		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, Listen: flags.Listen, IPv6: flags.IPv6,
+		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, Listen: flags.Listen, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}
 	r.destinationCA()

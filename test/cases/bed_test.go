@@ -67,6 +67,9 @@ type bed struct {
 	// cannot be written, or nil.
 	refusal, failure atomic.Pointer[api.Finding]
 
+	// slots are ports for Gateways; none by default.
+	slots render.Slots
+
 	// limitKeys is the size of the table of limits; 0 is the default.
 	limitKeys int
 
@@ -197,7 +200,7 @@ func (b *bed) startEngine() {
 // has one.
 func (b *bed) settings() settings.Settings {
 	flags := b.flags
-	flags.AgentDir = b.agent.socketDir()
+	flags.AgentDir, flags.HTTPSlots = b.agent.socketDir(), b.slots
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)

@@ -149,8 +149,13 @@ type decision struct {
 
 // decide looks a request up as HAProxy does.
 func decide(want *plan.State, r *request) decision {
+	return decideAt(want, 0, r)
+}
+
+// decideAt looks up a request that goes to a port of Gateways, or for 0 to those of the router.
+func decideAt(want *plan.State, slot int, r *request) decision {
 	path, _, _ := strings.Cut(r.target, "?")
-	asked := match.Request{TLS: r.tls, SNI: r.sni, Host: r.host, Path: path, Asked: match.Asked{Method: r.method, Value: r.value}}
+	asked := match.Request{Slot: slot, TLS: r.tls, SNI: r.sni, Host: r.host, Path: path, Asked: match.Asked{Method: r.method, Value: r.value}}
 	for _, text := range []*string{&asked.SNI, &asked.Host} {
 		if *text == "-" { // none
 			*text = ""

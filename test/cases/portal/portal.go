@@ -26,6 +26,8 @@ type Portal struct {
 	metav1.ObjectMeta
 
 	Rules []Rule
+	// Listeners are those of Gateways, whose scopes rules name.
+	Listeners []model.Listener
 }
 
 // Rule is one host and path, perhaps with conditions. Its name is unique in the Portal.
@@ -33,6 +35,9 @@ type Rule struct {
 	Name, Host, Path, Service string
 	Exact                     bool
 	Conditions                *model.Conditions
+	// Scope is that of a listener, or empty. In one Answer stands in the place of a Service.
+	Scope  model.ScopeID
+	Answer int
 }
 
 // Door is the front door of Portals.
@@ -56,10 +61,10 @@ func (d Door) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.Pa
 		return &door.Result{}
 	}
 	o := model.Object{Kind: Kind, Namespace: p.Namespace, Name: p.Name}
-	res := &door.Result{Object: o, UID: string(p.UID)}
+	res := &door.Result{Object: o, UID: string(p.UID), Listeners: p.Listeners}
 	for _, rule := range p.Rules {
-		if rule.Service == "" {
-			res.Claims = nil
+		if rule.Service == "" && rule.Answer == 0 {
+			res.Claims, res.Listeners = nil, nil
 			res.Findings = append(res.Findings, api.Finding{
 				Object: d.Ref(o), Field: "rules", Reason: api.ReasonInvalidField, Severity: api.SeverityError,
 				Message: "rule " + rule.Name + " names no Service", Effect: "the portal is not served",
@@ -78,6 +83,10 @@ func claim(p *Portal, o model.Object, rule Rule, endpoints []backend.Endpoint) *
 		Owner: o, Rule: rule.Name, UID: string(p.UID), Created: p.CreationTimestamp.Time, Version: p.ResourceVersion,
 		Host: rule.Host, NamedHost: rule.Host, Match: model.Match{Path: rule.Path, Exact: rule.Exact, Conditions: rule.Conditions},
 		Backend: model.Backend{Kind: model.KindHTTP, Owner: o, Rule: rule.Name, Profile: model.Profile{Balance: model.Random}},
+		Answer:  rule.Answer,
+	}
+	if rule.Scope != "" {
+		c.Host = model.ScopedHost(rule.Scope, rule.Host)
 	}
 	weight := backend.Weights([]int{1}, []int{len(endpoints)})[0]
 	for _, e := range endpoints {
@@ -109,7 +118,7 @@ func (Door) Guarded(door.Version, door.Source, door.Settings) bool { return fals
 // Content implements door.Door.
 func (Door) Content(v door.Version) any {
 	if p, ok := v.(*Portal); ok {
-		return p.Rules
+		return []any{p.Rules, p.Listeners}
 	}
 	return nil
 }
@@ -125,5 +134,5 @@ func (Door) Decode(text []byte) (door.Version, error) {
 
 // DeepCopy returns a copy that shares nothing with p.
 func (p *Portal) DeepCopy() *Portal {
-	return &Portal{ObjectMeta: *p.ObjectMeta.DeepCopy(), Rules: slices.Clone(p.Rules)}
+	return &Portal{ObjectMeta: *p.ObjectMeta.DeepCopy(), Rules: slices.Clone(p.Rules), Listeners: slices.Clone(p.Listeners)}
 }

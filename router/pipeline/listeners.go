@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// listeners are those of Gateways, by slot.
+type listeners struct {
+	bySlot map[int][]slotUser
+	// changed are the slots whose entries are to be compared, entries what each has.
+	changed map[int]struct{}
+	entries map[int]map[plan.Entry]string
+	// wildcards are the wildcard hosts with claims in each scope.
+	wildcards map[model.ScopeID]map[string]struct{}
+}
+
+// slotUser is an object that listens on a slot. Of several, which only a mistake gives the same
+// one, the oldest has it.
+type slotUser struct {
+	object    model.Object
+	version   door.Version
+	listeners []model.Listener
+}
+
+func newListeners() listeners {
+	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+}
+
+// replace changes the listeners of an object.
+func (l *listeners) replace(o model.Object, v door.Version, before, now []model.Listener) {
+	if len(before) == 0 && len(now) == 0 {
+		return
+	}
+	for i := range before {
+		slot := before[i].Slot
+		l.changed[slot] = struct{}{}
+		l.bySlot[slot] = slices.DeleteFunc(l.bySlot[slot], func(u slotUser) bool { return u.object == o })
+	}
+	for i := range now {
+		slot := now[i].Slot
+		l.changed[slot] = struct{}{}
+		users := l.bySlot[slot]
+		at := slices.IndexFunc(users, func(u slotUser) bool { return u.object == o })
+		if at < 0 {
+			at, users = len(users), append(users, slotUser{object: o, version: v})
+		}
+		users[at].listeners = append(users[at].listeners, now[i])
+		slices.SortFunc(users, bySlotRight)
+		l.bySlot[slot] = users
+	}
+}
+
+func bySlotRight(a, b slotUser) int {
+	return cmp.Or(
+		a.version.GetCreationTimestamp().Compare(b.version.GetCreationTimestamp().Time),
+		strings.Compare(a.object.Namespace, b.object.Namespace), strings.Compare(a.object.Name, b.object.Name),
+	)
+}
+
+// settleListeners brings the wanted entries of changed slots up to date.
+func (p *Pipeline) settleListeners(scope *plan.Scope) {
+	for slot := range p.listeners.changed {
+		var now map[plan.Entry]string
+		if users := p.listeners.bySlot[slot]; len(users) > 0 {
+			now = listenerEntries(users[0].listeners)
+		} else {
+			delete(p.listeners.bySlot, slot)
+		}
+		for e := range p.listeners.entries[slot] {
+			scope.Entries[e] = struct{}{}
+			delete(p.want.Entries, e)
+		}
+		for e, v := range now {
+			scope.Entries[e] = struct{}{}
+			p.want.Entries[e] = v
+		}
+		if p.listeners.entries[slot] = now; len(now) == 0 {
+			delete(p.listeners.entries, slot)
+		}
+	}
+	clear(p.listeners.changed)
+}
+
+// listenerEntries are those of one slot (plan.MapListeners, plan.MapSuffixes). Of two listeners
+// for the same hosts the first one gets them.
+func listenerEntries(all []model.Listener) map[plan.Entry]string {
+	out := map[plan.Entry]string{}
+	add := func(m plan.Map, key, value string) {
+		if _, taken := out[plan.Entry{Map: m, Key: key}]; !taken {
+			out[plan.Entry{Map: m, Key: key}] = value
+		}
+	}
+	for i := range all {
+		l := &all[i]
+		add(plan.MapListeners, match.ListenerKey(l.Slot, ""), strconv.Itoa(l.Port))
+		switch {
+		case l.Hostname == "":
+			add(plan.MapListeners, match.ListenerKey(l.Slot, match.Any), l.Scope.Prefix())
+		case strings.HasPrefix(l.Hostname, "*."):
+			add(plan.MapListeners, match.ListenerKey(l.Slot, match.Suffixed), match.Suffixed)
+			add(plan.MapSuffixes, match.SuffixKey(match.ListenerKey(l.Slot, "")+"/", l.Hostname), l.Scope.Prefix())
+		default:
+			add(plan.MapListeners, match.ListenerKey(l.Slot, l.Hostname), l.Scope.Prefix())
+		}
+	}
+	return out
+}
+
+// replaceSuffixes brings the entries that lead hosts to the wildcard hosts of a scope up to date,
+// once a wildcard host has got its first claim or lost its last one: its own, and those of
+// the wildcards below it, which go on to it.
+func (p *Pipeline) replaceSuffixes(host string, used bool, changes *plan.Scope) {
+	scope, name := model.SplitHost(host)
+	all := p.listeners.wildcards[scope]
+	if _, was := all[name]; was == used || scope == "" || !strings.HasPrefix(name, "*.") {
+		return
+	}
+	if all == nil {
+		all = map[string]struct{}{}
+		p.listeners.wildcards[scope] = all
+	}
+	if used {
+		all[name] = struct{}{}
+	} else {
+		delete(all, name)
+		delete(p.want.Entries, suffixEntry(scope, name))
+		changes.Entries[suffixEntry(scope, name)] = struct{}{}
+	}
+	for w := range all {
+		if !match.WildcardCovers(name, w) {
+			continue
+		}
+		e := suffixEntry(scope, w)
+		p.want.Entries[e] = match.SuffixValue(w, all)
+		changes.Entries[e] = struct{}{}
+	}
+	if len(all) == 0 {
+		delete(p.listeners.wildcards, scope)
+	}
+}
+
+func suffixEntry(scope model.ScopeID, wildcard string) plan.Entry {
+	return plan.Entry{Map: plan.MapSuffixes, Key: match.SuffixKey(scope.Prefix(), wildcard)}
+}

@@ -1,0 +1,139 @@
+package cases
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/test/cases/portal"
+)
+
+// slotCount is how many ports for Gateways the beds of these tests have.
+const slotCount = 4
+
+// freeSlots returns ports that nothing of these tests has had.
+func freeSlots(t testing.TB) render.Slots {
+	t.Helper()
+	for {
+		first := freePort(t)
+		if last := int(lastPort.Add(slotCount - 1)); last == first+slotCount-1 {
+			return render.Slots{First: first, Count: slotCount}
+		}
+	}
+}
+
+// scopedHosts are hosts of listeners and rules, and hosts that are asked for.
+var (
+	scopedHosts = []string{"*", "a.s.test", "b.a.s.test", "*.s.test", "*.a.s.test", "*.test"}
+	askedHosts  = []string{"a.s.test", "A.S.TEST.", "b.a.s.test", "c.b.a.s.test", "x.s.test", "s.test", "test", "other", "1.2.3.4.5.6.7.8.9.s.test", "a.s.test:8080"}
+)
+
+// gateway makes random listeners of one slot, and rules in their scopes.
+func (u *universe) gateway(name string, slot int) *portal.Portal {
+	p := &portal.Portal{ObjectMeta: metav1.ObjectMeta{Namespace: "u1", Name: name}}
+	object := model.Object{Kind: portal.Kind, Namespace: "u1", Name: name}
+	for _, host := range scopedHosts {
+		if u.IntN(2) == 0 {
+			continue
+		}
+		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8000 + u.IntN(2), Hostname: strings.TrimPrefix(host, "*")}
+		if strings.HasPrefix(l.Hostname, ".") {
+			l.Hostname = host
+		}
+		p.Listeners = append(p.Listeners, l)
+		for range u.IntN(8) {
+			r := u.rule(0)
+			r.Name, r.Host, r.Scope, r.Path = fmt.Sprint(len(p.Rules)), pick(u, scopedHosts), l.Scope, strings.TrimSuffix(r.Path, "/")
+			if u.IntN(6) == 0 {
+				r.Answer = 500
+			}
+			p.Rules = append(p.Rules, r)
+		}
+	}
+	return p
+}
+
+// TestScopes: random listeners of Gateways and rules in their scopes come and go, beside Routes for
+// the same hosts: HAProxy decides random requests as the tables do, on its own ports and on
+// those of the Gateways.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.slots = freeSlots(t)
+	b.start()
+	u, k := newUniverse(t), newCore(t)
+	apply := func(c change) {
+		b.apply(c)
+		k.apply(c)
+	}
+	apply(change{settings: &door.Settings{RouterName: "cases"}})
+	apply(u.services())
+	decided := map[string]int{}
+	for range 30 {
+		slot := b.slots.First + u.IntN(slotCount)
+		r := u.route()
+		r.Namespace, r.Spec.Host, r.Spec.TLS, r.Spec.WildcardPolicy, r.Spec.To.Name = "u1", "a.s.test", nil, "", "s1"
+		delete(r.Annotations, "fairlead.dev/any-host")
+		apply(change{put: []metav1.Object{u.gateway(fmt.Sprint("g", slot-b.slots.First), slot), r}})
+		if err := k.equalsFull(t); err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			slot := pick(u, []int{0, slot, slot, b.slots.First + u.IntN(slotCount)})
+			line := strings.Replace(u.conditionedRequest(), "http://", "http://"+pick(u, askedHosts)+"/#", 1)
+			line = line[:strings.Index(line, "#")] + line[strings.Index(line, " target="):]
+			e, err := parseLine(line + " -> x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, port := decideAt(k.pipeline.Want(), slot, &e.request), slot
+			if slot == 0 {
+				port = b.http
+			}
+			res := e.request.do(port, b.https)
+			if err := d.atSlot(slot, k, res); err != nil {
+				for e, v := range k.pipeline.Want().Entries {
+					t.Log(e, v)
+				}
+				t.Fatalf("%s at %d: %v; %+v", line, slot, err, res)
+			}
+			decided[strings.SplitN(d.value+":", ":", 2)[0]]++
+		}
+	}
+	t.Log(decided)
+	for _, word := range []string{"be_http", "!none", "!500"} {
+		if decided[word] == 0 {
+			t.Errorf("no request had the answer %s", word)
+		}
+	}
+	if b.reloads() != 0 {
+		t.Errorf("%d reloads", b.reloads())
+	}
+}
+
+// atSlot compares an answer at a slot, where unknown paths answer 404, and a slot of no
+// listener nothing.
+func (d decision) atSlot(slot int, k *core, res response) error {
+	if slot == 0 {
+		return d.exactly(res)
+	}
+	if _, used := k.pipeline.Want().Tables().Listeners[fmt.Sprint(slot)]; !used {
+		if res.err == nil {
+			return fmt.Errorf("answer %d at a port without a listener", res.status)
+		}
+		return nil
+	}
+	want, is := map[string]int{"!none": 404, "!500": 500, "!414": 414}[d.value]
+	if !is {
+		return d.exactly(res)
+	}
+	if res.err != nil || res.status != want {
+		return fmt.Errorf("status %d, want %d", res.status, want)
+	}
+	return nil
+}
