@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -33,8 +34,14 @@ type Base struct {
 	Files map[string]string
 }
 
-// Skeleton returns the base of some settings.
+// oneParser lets one goroutine at a time use the library that reads and writes
+// configurations: it keeps the last section of defaults in a variable of its package.
+var oneParser sync.Mutex
+
+// Skeleton returns the base of some settings. Several goroutines may call it.
 func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
+	oneParser.Lock()
+	defer oneParser.Unlock()
 	tmpl, err := template.New("haproxy.cfg").Parse(templates.Skeleton)
 	if err != nil {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
