@@ -34,3 +34,9 @@ func (m *metrics) set(ic string, conditions []operatorv1.OperatorCondition) {
 func (m *metrics) forget(ic string) {
 	m.conditions.DeletePartialMatch(prometheus.Labels{"name": ic})
 }
+
+// RegisterMetrics registers what the operator counts, without a cluster: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	_, err := newMetrics(r)
+	return err
+}

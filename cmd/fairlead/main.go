@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/fairlead/fairlead/router/buildinfo"
 )
 
 // Exit codes.
@@ -94,11 +96,5 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && text == "(devel)" {
-			text = "devel " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return text + " " + info.GoVersion
+	return buildinfo.Version(info) + " " + info.GoVersion
 }

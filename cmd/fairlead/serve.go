@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/cmd/internal/memory"
 	"github.com/fairlead/fairlead/cmd/internal/parts"
+	"github.com/fairlead/fairlead/router/buildinfo"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/engine"
@@ -194,6 +195,9 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := buildinfo.Register(registry, "fairlead"); err != nil {
+		return nil, err
+	}
 	reader := &settingsReader{config: s.config, source: s.source, report: s.screen.settings}
 	prober := probe.New(s.log, probe.NewMetrics(registry))
 	e, err := engine.New(engine.Options{

@@ -37,6 +37,7 @@ import (
 	"github.com/fairlead/fairlead/operator/dns"
 	"github.com/fairlead/fairlead/operator/effective"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
+	"github.com/fairlead/fairlead/router/buildinfo"
 	convert "github.com/fairlead/fairlead/router/door/ingress"
 	router "github.com/fairlead/fairlead/router/settings"
 )
@@ -236,6 +237,9 @@ func run(ctx context.Context, s options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operator.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
+	}
+	if err := buildinfo.Register(metrics.Registry, "operator"); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
 	}
 	if s.aws, err = observed(s.aws, metrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

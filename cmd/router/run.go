@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/router/access"
 	"github.com/fairlead/fairlead/router/agent/process"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/buildinfo"
 	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/engine"
@@ -102,7 +103,10 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
-	registry := newRegistry()
+	registry, err := newRegistry()
+	if err != nil {
+		return nil, err
+	}
 	metrics := engine.NewMetrics(registry)
 	layout := c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
@@ -130,7 +134,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
-	reporter := newSettingsReporter(c, log, registry, statuses.PublishSettings)
+	reporter := newSettingsReporter(c, log, metrics, statuses.PublishSettings)
 	ring, rung := parts.Bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	prober := probe.New(log, probe.NewMetrics(registry))
@@ -149,7 +153,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 		return nil, err
 	}
 	server := &health.Server{
-		Ready: engine.Ready, Metrics: registry, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
+		Ready: engine.Ready, Metrics: metricsOf(c, registry), StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
 		Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
 	}
 	serve(ctx, p, server, c)
@@ -174,6 +178,14 @@ func policyAgent(c *config) engine.Agent {
 	return process.Client{Dir: c.agentDir}
 }
 
+// metricsOf returns the metrics of the router, and of the agent if there is one.
+func metricsOf(c *config, registry *prometheus.Registry) prometheus.Gatherer {
+	if c.agentDir == "" {
+		return registry
+	}
+	return process.Beside(registry, c.agentDir)
+}
+
 // replicasOf returns what is known of the routers that count shared limits together, or nil.
 func replicasOf(c *config, watcher *kube.Watcher, log *slog.Logger) func() *snapshot.Replicas {
 	if c.agentDir == "" || c.agentCertificates == "" {
@@ -183,10 +195,10 @@ func replicasOf(c *config, watcher *kube.Watcher, log *slog.Logger) func() *snap
 }
 
 // newRegistry returns metrics of the process.
-func newRegistry() *prometheus.Registry {
+func newRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return registry
+	return registry, buildinfo.Register(registry, "router")
 }
 
 // supervise keeps HAProxy running, unless another process does, and returns

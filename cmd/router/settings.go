@@ -7,9 +7,9 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/revocation"
 	"github.com/fairlead/fairlead/router/settings"
@@ -18,23 +18,19 @@ import (
 // settingsReporter hands on what is wrong with the settings: to the log when it
 // changes, to a metric, and to the status of the IngressController.
 type settingsReporter struct {
-	log      *slog.Logger
-	object   api.ObjectRef
-	unusable prometheus.Gauge
-	publish  func([]api.Finding)
+	log     *slog.Logger
+	object  api.ObjectRef
+	metrics *engine.Metrics
+	publish func([]api.Finding)
 	// found are the findings about values, refusal is HAProxy's, and files says
 	// that its files cannot be written; both are nil if there is none.
 	found, last    []api.Finding
 	refusal, files *api.Finding
 }
 
-func newSettingsReporter(c *config, log *slog.Logger, registry prometheus.Registerer, publish func([]api.Finding)) *settingsReporter {
-	unusable := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; its condition SettingsApplied names them.",
-	})
-	registry.MustRegister(unusable)
+func newSettingsReporter(c *config, log *slog.Logger, metrics *engine.Metrics, publish func([]api.Finding)) *settingsReporter {
 	object := api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: c.controllersSpace, Name: c.name}
-	return &settingsReporter{log: log, object: object, unusable: unusable, publish: publish}
+	return &settingsReporter{log: log, object: object, metrics: metrics, publish: publish}
 }
 
 func (t *settingsReporter) report() {
@@ -57,7 +53,7 @@ func (t *settingsReporter) report() {
 		}
 	}
 	t.last = all
-	t.unusable.Set(float64(unusable))
+	t.metrics.SetSettingsFindings(unusable)
 	t.publish(all)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/liveness"
 	"github.com/fairlead/fairlead/lbprovider/othermetallb"
 	"github.com/fairlead/fairlead/lbprovider/speaker"
+	"github.com/fairlead/fairlead/router/buildinfo"
 )
 
 // setting is what the parts are made of.
@@ -80,6 +81,9 @@ func start(ctx context.Context, opts *setting, mgr manager.Manager) error {
 // decide makes the speaker and what it announces with.
 func decide(ctx context.Context, opts *setting, mgr manager.Manager, gossip *liveness.Gossip, decider *atomic.Pointer[speaker.Speaker]) (*l2.Announcer, error) {
 	log := opts.log
+	if err := buildinfo.Register(metrics.Registry, "speaker"); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	counters, err := l2.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)

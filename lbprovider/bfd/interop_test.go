@@ -219,7 +219,7 @@ func TestMultihopWithFRR(t *testing.T) {
 		strict.MinimumTTL = 255
 		h.do(order{Do: "profile", Peer: peer, Profile: strict})
 		h.becomes(far, "down", func(st bfd.Status) bool { return st.State == bfd.Down })
-		if n := h.status(far).Metrics["lbprovider_bfd_packets_discarded_total{TTL}"]; n == 0 {
+		if n := h.status(far).Metrics["fairlead_lb_bfd_packets_discarded_total{TTL}"]; n == 0 {
 			t.Error("no packet was counted as discarded")
 		}
 		h.do(order{Do: "profile", Peer: peer, Profile: fast()})
@@ -256,7 +256,7 @@ func TestForeignPackets(t *testing.T) {
 	)
 	discarded := func() (n float64) {
 		for name, value := range h.status(peer).Metrics {
-			if strings.HasPrefix(name, "lbprovider_bfd_packets_discarded_total") {
+			if strings.HasPrefix(name, "fairlead_lb_bfd_packets_discarded_total") {
 				n += value
 			}
 		}
@@ -271,10 +271,10 @@ func TestForeignPackets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
-			before := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]
+			before := h.status(peer).Metrics["fairlead_lb_bfd_packets_discarded_total{"+c.reason+"}"]
 			sendFrom(t, p.ns("near"), c.from, "198.18.80.1:3784", c.ttl, c.payload)
 			eventually(t, func() string {
-				if got := h.status(peer).Metrics["lbprovider_bfd_packets_discarded_total{"+c.reason+"}"]; got != before+1 {
+				if got := h.status(peer).Metrics["fairlead_lb_bfd_packets_discarded_total{"+c.reason+"}"]; got != before+1 {
 					return "the packet was not discarded: " + c.reason
 				}
 				return ""

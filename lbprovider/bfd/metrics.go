@@ -27,7 +27,7 @@ func newMetrics() *metrics {
 		ups:   desc("session_up_events", "How often the BFD session came up."),
 		downs: desc("session_down_events", "How often the BFD session went down."),
 		discarded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lbprovider_bfd_packets_discarded_total", Help: "BFD packets that were ignored, by reason.",
+			Name: "fairlead_lb_bfd_packets_discarded_total", Help: "BFD packets that were ignored, by reason.",
 		}, []string{"reason"}),
 	}
 }

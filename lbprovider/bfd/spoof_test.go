@@ -42,7 +42,7 @@ func TestSpoofedPackets(t *testing.T) {
 	}
 	const down, adminDown = "40", "00"
 	discarded := func(reason string) float64 {
-		return h.status(near).Metrics["lbprovider_bfd_packets_discarded_total{"+reason+"}"]
+		return h.status(near).Metrics["fairlead_lb_bfd_packets_discarded_total{"+reason+"}"]
 	}
 	for _, c := range []struct{ name, ns, filter, payload, reason string }{
 		{"Down of the pod, which knows our discriminator", pod, "0", packet(down, ours), "interface"},

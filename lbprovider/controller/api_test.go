@@ -305,7 +305,7 @@ func measured(e *env) {
 			"metallb_allocator_ipv6_addresses_in_use_total": float64(s.AssignedIPv6),
 			"metallb_allocator_services_allocated_total":    used, // none of them share
 			"metallb_k8s_client_config_loaded_bool":         1,
-			"lbprovider_foreign_provider":                   0,
+			"fairlead_lb_foreign_provider_present":          0,
 		} {
 			if value, told := got[name]; !told || value != want {
 				return fmt.Sprintf("metric %s is %v (%v), want %v", name, value, told, want)

@@ -46,7 +46,7 @@ func newGauges(reg prometheus.Registerer) (*gauges, error) {
 			Name: "metallb_k8s_client_update_errors_total", Help: "Changes of objects that could not be carried out.",
 		}),
 		foreign: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lbprovider_foreign_provider", Help: "1 while no address is given because another MetalLB runs in the cluster.",
+			Name: "fairlead_lb_foreign_provider_present", Help: "1 while no address is given because another MetalLB runs in the cluster.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{
@@ -88,4 +88,10 @@ func (g *gauges) usage(byPool map[string]allocator.Usage) {
 		g.v6.WithLabelValues(pool).Set(v6)
 		g.v6InUse.WithLabelValues(pool).Set(float64(u.AssignedIPv6))
 	}
+}
+
+// RegisterMetrics registers what the controller counts, without a cluster: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	_, err := newGauges(r)
+	return err
 }

@@ -40,14 +40,14 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 			func(c *counts) uint64 { return c.responses.Load() }),
 		count("metallb_layer2_gratuitous_sent", "Unsolicited announcements of an address.",
 			func(c *counts) uint64 { return c.unasked.Load() }),
-		count("lbprovider_l2_conflicts_total", "Frames by which another host claimed an address announced here.",
+		count("fairlead_lb_l2_conflicts_total", "Frames by which another host claimed an address announced here.",
 			func(c *counts) uint64 { return c.conflicts.Load() }),
 	}}
 	m.kernel = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "lbprovider_l2_kernel_answers", Help: "1 if this node's kernel answers ARP for addresses of all Services, which kube-proxy's strictARP prevents.",
+		Name: "fairlead_lb_kernel_replies", Help: "1 if this node's kernel answers ARP for addresses of all Services, which kube-proxy's strictARP prevents.",
 	})
 	m.failover = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "lbprovider_l2_failover_seconds", Buckets: failoverBuckets(),
+		Name: "fairlead_lb_failover_duration_seconds", Buckets: failoverBuckets(),
 		Help: "Time from when another node was found dead until an address of its was first announced here.",
 	})
 	for _, c := range []prometheus.Collector{m, m.kernel, m.failover} {

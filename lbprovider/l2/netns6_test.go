@@ -253,7 +253,7 @@ func TestTwoInterfacesOnOneSegment(t *testing.T) {
 		}
 		return ""
 	})
-	if n := a.metric("lbprovider_l2_conflicts_total", "198.18.77.100"); n != 0 {
+	if n := a.metric("fairlead_lb_l2_conflicts_total", "198.18.77.100"); n != 0 {
 		t.Errorf("%v conflicts with itself", n)
 	}
 }
@@ -307,7 +307,7 @@ func TestConflict(t *testing.T) {
 func TestIPVS(t *testing.T) {
 	s := newSegment(t)
 	a := s.announcer("a", "eth0")
-	const metric = "lbprovider_l2_kernel_answers"
+	const metric = "fairlead_lb_kernel_replies"
 	if a.metrics()[metric] != 0 {
 		t.Error("there is no IPVS, but a complaint")
 	}

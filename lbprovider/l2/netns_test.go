@@ -325,7 +325,7 @@ func TestAnnounceOnRealSegment(t *testing.T) {
 		s.owner(vip, changed)
 	})
 	t.Run("how long an address of a dead node was nowhere is measured", func(t *testing.T) {
-		const metric = "lbprovider_l2_failover_seconds"
+		const metric = "fairlead_lb_failover_duration_seconds"
 		before := a.metrics()[metric]
 		a.announce(map[string]l2.Claim{"198.18.77.104": {OwnerDiedAt: time.Now().Add(-time.Minute)}})
 		took := 0.0

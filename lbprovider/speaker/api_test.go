@@ -250,7 +250,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.speaker.Changed()
 		e.reason(vip, "notOwner")
 		e.Eventually(func() string { return e.reached(2) })
-		e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", 0) })
+		e.Eventually(func() string { return e.value("fairlead_lb_l2_owner_changes_total", 0) })
 		e.peers.alive("node-a")
 		e.speaker.Changed()
 		e.announces(vip)
@@ -312,7 +312,7 @@ func TestSpeakerAgainstAPIServer(t *testing.T) {
 		e.announces(vip)
 		e.Must(e.Delete(t.Context(), svc))
 		e.announces("")
-		e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", 0) })
+		e.Eventually(func() string { return e.value("fairlead_lb_l2_owner_changes_total", 0) })
 		e.Eventually(func() string { return e.value("metallb_speaker_announced", 0) })
 		e.statuses("")
 	})
@@ -368,7 +368,7 @@ func (e *env) statuses(want string) {
 // last time from a node that died then.
 func (e *env) tookOver(times int, died time.Time) {
 	e.T.Helper()
-	e.Eventually(func() string { return e.value("lbprovider_l2_owner_changes_total", times) })
+	e.Eventually(func() string { return e.value("fairlead_lb_l2_owner_changes_total", times) })
 	e.announced.mu.Lock()
 	defer e.announced.mu.Unlock()
 	if !slices.ContainsFunc(e.announced.lost, died.Equal) {
@@ -396,7 +396,7 @@ func (e *env) value(name string, want int) string {
 }
 
 // reached says "" if the speaker counts this many reachable speakers.
-func (e *env) reached(want int) string { return e.value("lbprovider_liveness_members", want) }
+func (e *env) reached(want int) string { return e.value("fairlead_lb_members", want) }
 
 // event says "" if the Service has an event of this reason with this text.
 func (e *env) event(name, reason, text string) string {

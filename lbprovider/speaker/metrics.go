@@ -18,7 +18,7 @@ type gauges struct {
 func newGauges(reg prometheus.Registerer) (*gauges, error) {
 	g := &gauges{
 		memberCount: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lbprovider_liveness_members", Help: "Speakers that this one can reach, itself included.",
+			Name: "fairlead_lb_members", Help: "Speakers that this one can reach, itself included.",
 		}),
 		loaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "metallb_k8s_client_config_loaded_bool", Help: "1 if a configuration was loaded.",
@@ -141,5 +141,26 @@ func (a *announcedAddress) Write(m *dto.Metric) error {
 	ip := a.addr.String()
 	m.Label = []*dto.LabelPair{{Name: a.ip, Value: &ip}, a.node, a.self, a.service}
 	m.Gauge = a.one
+	return nil
+}
+
+// RegisterMetrics registers what the speaker counts, without a cluster: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	if _, err := newGauges(r); err != nil {
+		return err
+	}
+	if _, err := newReconcileCounters(r); err != nil {
+		return err
+	}
+	return registerAnnounced(r, "", nil, nil)
+}
+
+// registerAnnounced registers the metrics of what this node announces.
+func registerAnnounced(r prometheus.Registerer, node string, protocols []Protocol, t *takeovers) error {
+	for _, c := range []prometheus.Collector{newAnnouncedAddresses(node, protocols), newOwnerChanges(t)} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("register speaker metrics: %w", err)
+		}
+	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -102,10 +101,8 @@ func Setup(mgr ctrl.Manager, opts Options) (*Speaker, error) {
 		s.protocols = append(s.protocols, routed)
 	}
 	s.protocols = append(s.protocols, announcer)
-	for _, c := range []prometheus.Collector{newAnnouncedAddresses(opts.NodeName, s.protocols), newOwnerChanges(announcer.takeovers)} {
-		if err := opts.Registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register speaker metrics: %w", err)
-		}
+	if err := registerAnnounced(opts.Registerer, opts.NodeName, s.protocols, announcer.takeovers); err != nil {
+		return nil, err
 	}
 	if err := s.addRunnables(mgr); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ type ownerChanges struct {
 }
 
 func newOwnerChanges(t *takeovers) *ownerChanges {
-	return &ownerChanges{takeovers: t, desc: prometheus.NewDesc("lbprovider_l2_owner_changes_total",
+	return &ownerChanges{takeovers: t, desc: prometheus.NewDesc("fairlead_lb_l2_owner_changes_total",
 		"How often this node took an address over from another one.", []string{"ip"}, nil)}
 }
 

@@ -204,3 +204,9 @@ func (m *metrics) observe(host string, took time.Duration, err error) {
 	}
 	m.reachable.WithLabelValues(host).Set(reachable)
 }
+
+// RegisterMetrics registers what the canary counts, without a prober: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	_, err := newMetrics(r)
+	return err
+}

@@ -11,7 +11,7 @@ type metrics struct{ published *prometheus.GaugeVec }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := &metrics{published: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "cloudhook_dns_published",
+		Name: "fairlead_dns_published",
 		Help: "1 for every DNSRecord that is published in a zone, 0 for one that should be and is not.",
 	}, []string{"namespace", "name", "zone"})}
 	if registry == nil {
@@ -33,4 +33,10 @@ func (m *metrics) set(key types.NamespacedName, outcomes []outcome) {
 
 func (m *metrics) forget(key types.NamespacedName) {
 	m.published.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
+}
+
+// RegisterMetrics registers what the DNS controller counts, without a cluster: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	_, err := newMetrics(r)
+	return err
 }

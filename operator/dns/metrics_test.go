@@ -42,7 +42,7 @@ func TestPublishedMetric(t *testing.T) {
 			got[f.GetName()+" "+labels] = series.GetGauge().GetValue()
 		}
 	}
-	const series = "cloudhook_dns_published name=default-wildcard namespace=ns zone="
+	const series = "fairlead_dns_published name=default-wildcard namespace=ns zone="
 	if diff := cmp.Diff(map[string]float64{series + "Z1 ": 1, series + "Z2 ": 0, series + "Z3 ": 0}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

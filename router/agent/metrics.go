@@ -66,8 +66,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		panics:     counter("panics_total", "Answers that ended in a panic; each was a refusal."),
 		protocol:   counter("protocol_errors_total", "Connections that ended because of an invalid frame, and answers that did not fit into a frame."),
 		decisions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_agent_decisions_total", Help: "Verdicts by group of the policy, status and origin."}, []string{"group", "verdict", "from"}),
-		seconds:    histogram("seconds", "How long a verdict took, by group of the policy."),
-		upstream:   histogram("upstream_seconds", "How long another server took to answer, by group of the policy."),
+		seconds:    histogram("decision_duration_seconds", "How long a verdict took, by group of the policy."),
+		upstream:   histogram("upstream_duration_seconds", "How long another server took to answer, by group of the policy."),
 		cache: &cacheMetrics{
 			entries: gauge("cache_entries", "Answers in the cache."), hits: counter("cache_hits_total", "Answers from the cache."),
 			misses: counter("cache_misses_total", "Questions that the cache had no answer for."), evictions: counter("cache_evictions_total", "Answers that others pushed out of the cache."),
@@ -97,4 +97,10 @@ func (m *Metrics) decided(a *Answer, took time.Duration) {
 	}
 	m.decisions.WithLabelValues(a.group, verdict, a.from).Inc()
 	m.seconds.WithLabelValues(a.group).Observe(took.Seconds())
+}
+
+// RegisterMetrics registers what a worker counts, without an Engine: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	NewMetrics(r)
+	return r.Register(newKeySets(nil))
 }

@@ -106,6 +106,8 @@ type Engine struct {
 	startup    startup
 	sources    refusedSources
 	answers    answers
+	census     *census
+	changes    liveClock
 	errors     errorLooks
 }
 
@@ -139,7 +141,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		o: o, log: o.Log, haproxy: o.HAProxy, skeleton: skeleton,
 		pipeline: pipeline.New(o.Doors, o.Cluster, first.Ingest, o.Certificate),
-		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{},
+		live:     plan.NewState(), turns: newTurns(o.Caps), pending: plan.NewScope(), reports: model.Objects{}, census: newCensus(),
 		removals: newRemovals(), lastGood: newLastGood(), retriedAt: time.Now(), startup: startup{since: time.Now()},
 	}
 	e.recallLastGood()
@@ -215,7 +217,9 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 // resolve lets the routes that a change concerns wait for their turn.
 func (e *Engine) resolve(ch door.Changes) {
 	e.policies.seen(ch, time.Now())
-	e.turns.add(e.pipeline.Resolve(ch))
+	routes := e.pipeline.Resolve(ch)
+	e.changes.seen(routes, time.Now())
+	e.turns.add(routes)
 }
 
 // beginTurn takes the routes in whose turn it is, and endTurn notes how long it took
@@ -289,6 +293,7 @@ func (e *Engine) sync() time.Duration {
 	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
+	e.o.Metrics.observeLive(e.changes.live(e.turns.waits, time.Now()))
 	e.reportPolicies()
 	if e.turns.count() == 0 {
 		e.o.Metrics.observePolicies(e.policies.live(time.Now()))

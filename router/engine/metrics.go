@@ -10,9 +10,10 @@ import (
 )
 
 // Metrics are the router's own numbers; HAProxy's come from its own exporter.
-// Cardinality is fixed: the labels are the reason of a reload, the name of a file, and
-// the group and state of policies, of which there are a handful; and 200 routes, each with
-// the groups and statuses by which its requests were refused.
+// Cardinality is fixed: the labels are the reason of a reload, the name of a file,
+// the group and state of policies, of which there are a handful; reasons of findings, of
+// which there is a table; and 200 routes, each with the groups and statuses by which its
+// requests were refused.
 type Metrics struct {
 	reloads        *prometheus.CounterVec
 	reloadFailures prometheus.Counter
@@ -36,6 +37,9 @@ type Metrics struct {
 	ejected                prometheus.Gauge
 	policyLive             prometheus.Histogram
 	answers                *prometheus.CounterVec
+	findings               *prometheus.GaugeVec
+	settingsFindings       prometheus.Gauge
+	changeLive             prometheus.Histogram
 }
 
 // NewMetrics registers the metrics.
@@ -44,12 +48,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reloads:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_reloads_total", Help: "Reloads of HAProxy, by reason."}, []string{"reason"}),
 		reloadFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_reload_failures_total", Help: "Reloads that HAProxy refused; the old process keeps serving."}),
-		updates:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_update_seconds", Help: "Time to compute the wanted state after changes.", Buckets: buckets}),
-		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
-		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_steps_total", Help: "Runtime changes made to HAProxy."}),
-		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_total", Help: "Changes that another program made in HAProxy and the router reverted."}),
-		readBacks:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_read_backs_total", Help: "Times that all of HAProxy's state was read, because a digest of it was not as expected."}),
-		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served or refused."}, []string{"state"}),
+		updates:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_plan_duration_seconds", Help: "Time to compute the wanted state after changes.", Buckets: buckets}),
+		applies:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_apply_duration_seconds", Help: "Time to apply a plan to HAProxy.", Buckets: buckets}),
+		steps:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_runtime_commands_total", Help: "Changes that the router made in HAProxy at run time."}),
+		drift:          prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_drift_corrections_total", Help: "Changes that another program made in HAProxy and the router reverted."}),
+		readBacks:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_state_reads_total", Help: "Times that all of HAProxy's state was read, because a digest of it was not as expected."}),
+		routes:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_routes", Help: "Routes that this router knows, by state: served, last_good (a former version is served, because the newest cannot be) or refused."}, []string{"state"}),
 
 		oldWorkers:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_old_workers", Help: "Workers of HAProxy that reloads have replaced and that still have connections."}),
 		oldWorkersEnded: prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_old_workers_ended_total", Help: "Old workers of HAProxy that were ended with their connections, because there were too many of them."}),
@@ -63,9 +67,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.agentLeft = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_agent_policies_left_out", Help: "Policies that have no room in what the policy agent gets; their requests get 503."})
 	m.policies = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_policies", Help: "RoutePolicies and ClusterRoutePolicies that set a group, by what became of it at the worst of their objects: enforced, overridden, conflicted or closed."}, []string{"group", "state"})
 	m.ejected = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_ejected_endpoints", Help: "Endpoints of Routes that get no requests for a while, because too many have failed."})
-	m.policyLive = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_policy_live_seconds", Help: "Time from when the router sees a changed RoutePolicy or ClusterRoutePolicy until HAProxy serves all its Routes by it.", Buckets: buckets})
+	m.policyLive = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_policy_live_duration_seconds", Help: "Time from when the router sees a changed RoutePolicy or ClusterRoutePolicy until HAProxy serves all its Routes by it.", Buckets: buckets})
 	m.answers = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_router_policy_answers_total", Help: "Requests that policies and annotations refused, by Route, group and status; of 200 Routes, of all others together as other."}, []string{"namespace", "route", "group", "code"})
-	r.MustRegister(m.answers, m.policyLive, m.ejected, m.policies, m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	m.findings = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_findings", Help: "Routes with a finding, by its reason and severity."}, []string{"reason", "severity"})
+	m.settingsFindings = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; its condition SettingsApplied names them."})
+	m.changeLive = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_change_to_live_seconds", Help: "Time from when the router sees that a Route, or what it depends on, has changed until HAProxy serves the Route as changed.", Buckets: append(buckets, 5, 10, 30, 60)})
+	r.MustRegister(m.findings, m.settingsFindings, m.changeLive, m.answers, m.policyLive, m.ejected, m.policies, m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 
@@ -106,9 +113,22 @@ func (m *Metrics) forgetAnswers(r routeName) {
 
 func (m *Metrics) setWaiting(routes int) { m.waitingRoutes.Set(float64(routes)) }
 
-func (m *Metrics) setRoutes(known, served int) {
-	m.routes.WithLabelValues("served").Set(float64(served))
+func (m *Metrics) setRoutes(known, served int, c *census) {
+	m.routes.WithLabelValues("served").Set(float64(served - c.lastGood))
+	m.routes.WithLabelValues("last_good").Set(float64(c.lastGood))
 	m.routes.WithLabelValues("refused").Set(float64(known - served))
+	for kind, n := range c.findings {
+		m.findings.WithLabelValues(string(kind.reason), string(kind.severity)).Set(float64(n))
+	}
+}
+
+// SetSettingsFindings takes how many settings cannot be used as they are.
+func (m *Metrics) SetSettingsFindings(n int) { m.settingsFindings.Set(float64(n)) }
+
+func (m *Metrics) observeLive(took []time.Duration) {
+	for _, d := range took {
+		m.changeLive.Observe(d.Seconds())
+	}
 }
 
 // readiness is true once every known route has been applied.

@@ -27,17 +27,21 @@ func (e *Engine) report() {
 		known, pending := e.pipeline.Known(k)
 		if !known {
 			gone = append(gone, k)
+			e.census.forget(k)
 			continue
 		}
 		if pending {
 			continue
 		}
-		statuses = append(statuses, e.pipeline.Status(k))
+		st := e.pipeline.Status(k)
+		e.census.set(k, e.pipeline.LastGood(k), st.Findings)
+		statuses = append(statuses, st)
 	}
 	e.reports = model.Objects{} // cleared, it would keep room for all routes of the start
 	e.o.Statuses.Publish(statuses)
 	e.o.Statuses.Forget(gone)
-	e.o.Metrics.setRoutes(e.pipeline.Count())
+	known, served := e.pipeline.Count()
+	e.o.Metrics.setRoutes(known, served, e.census)
 }
 
 // reportPolicies tells the status of policies, after HAProxy has taken what they say.

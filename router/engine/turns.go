@@ -93,6 +93,12 @@ func (t *turns) isBusy(namespace string, now time.Time) bool {
 	return t.size < math.MaxInt && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
 }
 
+// waits reports whether a route waits for its turn.
+func (t *turns) waits(key model.Object) bool {
+	_, is := t.waiting[key.Namespace][key]
+	return is || t.all
+}
+
 // objects returns those that wait, or nil for none.
 func (t *turns) objects() model.Objects {
 	if len(t.waiting) == 0 {

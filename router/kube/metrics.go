@@ -11,7 +11,7 @@ func RegisterStats(r prometheus.Registerer, s *StatusWriter) {
 	counter("fairlead_router_status_writes_total", "Route status updates written.", func(s Stats) uint64 { return s.Writes })
 	counter("fairlead_router_status_conflicts_total", "Status updates overtaken by another change and repeated.", func(s Stats) uint64 { return s.Conflicts })
 	counter("fairlead_router_status_errors_total", "Status updates that failed.", func(s Stats) uint64 { return s.Errors })
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_router_status_leading", Help: "1 if this replica writes route status."},
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_router_leader", Help: "1 if this replica writes route status."},
 		func() float64 {
 			if s.Stats().Leading {
 				return 1

@@ -71,6 +71,12 @@ func closedText(f api.Finding) string {
 	return effect + ": " + f.Text()
 }
 
+// LastGood reports whether a former version of an object is served, because the newest cannot be.
+func (p *Pipeline) LastGood(key model.Object) bool {
+	r := p.objects[key]
+	return r != nil && len(r.served) > 0 && !r.barred && !r.result.Pending && r.kept()
+}
+
 // Count returns how many objects of its doors the router knows, and how many it
 // serves.
 func (p *Pipeline) Count() (known, served int) { return len(p.objects), p.served }

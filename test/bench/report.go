@@ -91,7 +91,7 @@ func newLatency(name string, routes int, samples []time.Duration, before, after 
 	return latency{
 		Change: name, Routes: routes, Samples: len(samples), P50: at(50), P99: at(99), Max: at(100),
 		Mean:   milliseconds(total / time.Duration(len(samples))),
-		Update: mean("fairlead_router_update_seconds"), Apply: mean("fairlead_router_apply_seconds"),
+		Update: mean("fairlead_router_plan_duration_seconds"), Apply: mean("fairlead_router_apply_duration_seconds"),
 	}
 }
 

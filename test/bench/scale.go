@@ -118,7 +118,7 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 	if err != nil {
 		return err
 	}
-	b.report.require("status writes after restart", m[statusWrites], "", atMost(0), fmt.Sprintf("leading: %v", m["fairlead_router_status_leading"] == 1))
+	b.report.require("status writes after restart", m[statusWrites], "", atMost(0), fmt.Sprintf("leading: %v", m["fairlead_router_leader"] == 1))
 	b.report.require("reloads after restart", reloads(m), "", atMost(0), "")
 	return nil
 }

@@ -99,10 +99,10 @@ func TestDrift(t *testing.T) {
 			}
 			t.Run(d.name, func(t *testing.T) {
 				b.t = t
-				count := b.count("fairlead_router_drift_total")
+				count := b.count("fairlead_router_drift_corrections_total")
 				b.drift(before, d.commands)
 				b.eventually("the drift is repaired", func() error {
-					if b.count("fairlead_router_drift_total") == count {
+					if b.count("fairlead_router_drift_corrections_total") == count {
 						return fmt.Errorf("nothing noticed")
 					}
 					if d := cmp.Diff(before, b.inspect(), cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
@@ -138,9 +138,9 @@ func TestDrift(t *testing.T) {
 func (b *bed) calm() {
 	b.t.Helper()
 	b.eventually("three looks at HAProxy find nothing", func() error {
-		drift, readBacks := b.count("fairlead_router_drift_total"), b.count("fairlead_router_read_backs_total")
+		drift, readBacks := b.count("fairlead_router_drift_corrections_total"), b.count("fairlead_router_state_reads_total")
 		time.Sleep(3 * b.driftCheck)
-		if d, r := b.count("fairlead_router_drift_total"), b.count("fairlead_router_read_backs_total"); d != drift || r != readBacks {
+		if d, r := b.count("fairlead_router_drift_corrections_total"), b.count("fairlead_router_state_reads_total"); d != drift || r != readBacks {
 			return fmt.Errorf("drift went from %d to %d, readings of everything from %d to %d", drift, d, readBacks, r)
 		}
 		return nil

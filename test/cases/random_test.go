@@ -77,7 +77,7 @@ func TestRandomPolicies(t *testing.T) {
 			t.Errorf("no request has status %d: the policies are not as random as they should be", status)
 		}
 	}
-	if n := b.count("fairlead_router_policy_live_seconds"); n < randomRoutes {
+	if n := b.count("fairlead_router_policy_live_duration_seconds"); n < randomRoutes {
 		t.Errorf("%d changes of policies were measured", n)
 	}
 	if n := b.reloads(); n != 0 {

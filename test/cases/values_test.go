@@ -59,7 +59,7 @@ func FuzzValues(f *testing.F) {
 		b.t = t
 		k := newCoreOf(t, b)
 		ch := change{put: []metav1.Object{valuesRoute(header, value, cookie, allow, path)}}
-		refused := b.count("fairlead_router_reload_failures_total") + b.count("fairlead_router_drift_total") + b.reloads()
+		refused := b.count("fairlead_router_reload_failures_total") + b.count("fairlead_router_drift_corrections_total") + b.reloads()
 		b.apply(ch)
 		k.apply(ch)
 		if err := holdsEntries(b.readBack(), k.pipeline.Want()); err != nil {
@@ -68,7 +68,7 @@ func FuzzValues(f *testing.F) {
 		if st, _ := b.statusOf(parseObject("Route", "f/values")); st.Reason == api.ReasonRefusedByHAProxy {
 			t.Errorf("it was HAProxy that refused it: %s", st.Message)
 		}
-		if n := b.count("fairlead_router_reload_failures_total") + b.count("fairlead_router_drift_total") + b.reloads(); n != refused {
+		if n := b.count("fairlead_router_reload_failures_total") + b.count("fairlead_router_drift_corrections_total") + b.reloads(); n != refused {
 			t.Errorf("%d reloads and repairs", n-refused)
 		}
 		b.apply(change{del: []model.Object{parseObject("Route", "f/values")}})

@@ -346,11 +346,11 @@ func (b *bed) reloads(t *testing.T, u *usage) {
 		return
 	}
 	n := int(rig.Sum(m, "fairlead_router_reloads_total"))
-	t.Logf("%d reloads, %d repairs of drift, %.0f steps", n, int(m["fairlead_router_drift_total"]), m["fairlead_router_steps_total"])
+	t.Logf("%d reloads, %d repairs of drift, %.0f steps", n, int(m["fairlead_router_drift_corrections_total"]), m["fairlead_router_runtime_commands_total"])
 	if n != 0 || u.processes() > 1 {
 		t.Errorf("%d reloads, %d HAProxy processes; none was needed", n, u.processes())
 	}
-	if n := m["fairlead_router_drift_total"]; n != 0 {
+	if n := m["fairlead_router_drift_corrections_total"]; n != 0 {
 		t.Errorf("the router repaired %.0f differences, but no other program changed HAProxy", n)
 	}
 }

@@ -1,6 +1,6 @@
 // Command tools fetches and builds what tests and the demo need into the tools folder:
 //
-//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|helm|openid|lint|vulnerabilities]...
+//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|helm|openid|prometheus|lint|vulnerabilities]...
 package main
 
 import (
@@ -35,11 +35,12 @@ func run(ctx context.Context, parts []string) error {
 		"apt":        {b.HostPackages},
 		"helm":       {b.Helm},
 		"openid":     {b.OpenID},
+		"prometheus": {b.Prometheus},
 		"lint":       {b.Linter},
 		// Asks the Go project's database, too.
 		"vulnerabilities": {b.Vulnerabilities},
 		// What is quick and may ask for root comes first, then what lets unit tests run.
-		"all": {b.HostPackages, b.HAProxy, b.OpenID, b.Kubernetes, b.Helm},
+		"all": {b.HostPackages, b.HAProxy, b.Prometheus, b.OpenID, b.Kubernetes, b.Helm},
 	}
 	if len(parts) == 0 {
 		parts = []string{"all"}
@@ -47,7 +48,7 @@ func run(ctx context.Context, parts []string) error {
 	for _, part := range parts {
 		todo, known := steps[part]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt, helm, openid, lint or vulnerabilities", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt, helm, openid, prometheus, lint or vulnerabilities", part)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {

@@ -58,10 +58,10 @@ func TestBrokenProcess(t *testing.T) {
 			if st.Up() || !strings.Contains(st.Problem, why) || !strings.Contains(st.Problem, "it starts again in") {
 				t.Errorf("status %+v", st)
 			}
-			if got := n.metric("lbprovider_bgp_process_failures_total"); got < 1 {
+			if got := n.metric("fairlead_lb_bgp_process_failures_total"); got < 1 {
 				t.Errorf("%v failures are counted", got)
 			}
-			if got := n.metric("lbprovider_bgp_process_up"); got != 0 && got != 1 {
+			if got := n.metric("fairlead_lb_bgp_process_up"); got != 0 && got != 1 {
 				t.Errorf("process_up is %v", got)
 			}
 		})

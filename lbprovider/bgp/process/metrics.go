@@ -13,7 +13,7 @@ import (
 // their numbers add up, and session_up is 1 if all of them are established.
 const (
 	metricPrefix    = "metallb_bgp_"
-	ownMetricPrefix = "lbprovider_bgp_"
+	ownMetricPrefix = "fairlead_lb_bgp_"
 	// scrapeLimit is how long the processes have to report their counters; of one
 	// that does not, the last ones count.
 	scrapeLimit = 500 * time.Millisecond
@@ -159,4 +159,9 @@ func (h *Host) samples() []metricsSample {
 		out[i] = s.sample()
 	}
 	return out
+}
+
+// RegisterMetrics registers what a Host counts, without sessions: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	return r.Register(&Host{metrics: descriptions()})
 }

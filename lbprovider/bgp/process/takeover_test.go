@@ -122,7 +122,7 @@ func TestLateReports(t *testing.T) {
 	n := newNode(t, "haunts")
 	n.add(alone())
 	_, err := n.becomes("tor", "told to have failed twice", func(st bgp.Status) bool {
-		n.metric("lbprovider_bgp_process_up") // which asks it
+		n.metric("fairlead_lb_bgp_process_up") // which asks it
 		if st.Up() {
 			t.Errorf("an ended process reported %+v", st)
 		}
@@ -156,7 +156,7 @@ func TestFloodOfLog(t *testing.T) {
 	n := newLoggingNode(t, "logs", &out)
 	n.add(alone())
 	_, err := n.becomes("tor", "heard in full", func(bgp.Status) bool {
-		return int(n.metric("lbprovider_bgp_process_dropped_lines_total"))+out.count() >= loggedLines
+		return int(n.metric("fairlead_lb_bgp_process_dropped_lines_total"))+out.count() >= loggedLines
 	})
 	if err != nil {
 		t.Fatal(err, out.count())

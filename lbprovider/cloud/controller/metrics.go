@@ -20,7 +20,7 @@ type gauges struct {
 func newGauges(reg prometheus.Registerer) (*gauges, error) {
 	g := &gauges{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "fairlead_cloud_reconcile_seconds", Help: "Duration of a pass over one load balancer, by result.",
+			Name: "fairlead_cloud_reconcile_duration_seconds", Help: "Duration of a pass over one load balancer, by result.",
 			Buckets: []float64{0.01, 0.1, 1, 10, 60},
 		}, []string{"result"}),
 		targets: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -70,7 +70,7 @@ func NewCalls(reg prometheus.Registerer) (*Calls, error) {
 			Name: "fairlead_cloud_api_throttled_total", Help: "Calls that the cloud refused because there were too many.",
 		}, []string{"service"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "fairlead_cloud_api_seconds", Help: "Duration of calls of the cloud's API.", Buckets: []float64{0.01, 0.05, 0.2, 1, 5, 30},
+			Name: "fairlead_cloud_api_request_duration_seconds", Help: "Duration of calls of the cloud's API.", Buckets: []float64{0.01, 0.05, 0.2, 1, 5, 30},
 		}, []string{"service"}),
 	}
 	for _, m := range []prometheus.Collector{c.calls, c.throttled, c.seconds} {
@@ -88,4 +88,14 @@ func (c *Calls) Observe(service, action, code string, throttled bool, took time.
 	if throttled {
 		c.throttled.WithLabelValues(service).Inc()
 	}
+}
+
+// RegisterMetrics registers what the controller and the calls of a cloud's API count, without a cloud: the
+// reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) error {
+	if _, err := NewCalls(r); err != nil {
+		return err
+	}
+	_, err := newGauges(r)
+	return err
 }

@@ -53,8 +53,8 @@ func TestMetrics(t *testing.T) {
 		{"fairlead_cloud_api_calls_total", "action=CreateLoadBalancer,code=Throttling", 2, 2},
 		{"fairlead_cloud_api_calls_total", "action=RegisterTargets,code=,", 2, 10},
 		{"fairlead_cloud_api_throttled_total", "service=Elastic Load Balancing v2", 2, 2},
-		{"fairlead_cloud_api_seconds", "service=EC2", 3, 1000},
-		{"fairlead_cloud_reconcile_seconds", "result=success", 1, 1000},
+		{"fairlead_cloud_api_request_duration_seconds", "service=EC2", 3, 1000},
+		{"fairlead_cloud_reconcile_duration_seconds", "result=success", 1, 1000},
 		{"fairlead_cloud_targets", "service=openshift-ingress/router-default,state=healthy", 6, 6},
 	} {
 		b.eventually(func() string {

@@ -40,9 +40,26 @@ func (s *Supervisor) gatherers(own prometheus.Gatherer) prometheus.Gatherer {
 }
 
 // Gatherer returns the metrics of the agent whose sockets are in dir, for the router's
-// own page of metrics.
+// own page of metrics. Of what the agent says only names of its own count, so that an
+// agent that is taken over cannot speak for the router.
 func Gatherer(dir string) prometheus.Gatherer {
-	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return gather(filepath.Join(dir, MetricsSocket)) })
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := gather(filepath.Join(dir, MetricsSocket))
+		return slices.DeleteFunc(families, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "fairlead_agent_") }), err
+	})
+}
+
+// Beside returns the metrics of own, and those of the agent whose sockets are in dir. While the agent does not answer,
+// they are own's alone: fairlead_agent_up is missing then.
+func Beside(own prometheus.Gatherer, dir string) prometheus.Gatherer {
+	agent := Gatherer(dir)
+	return prometheus.Gatherers{own, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := agent.Gather()
+		if err != nil {
+			return nil, nil //nolint:nilerr // the router's own numbers must not depend on the agent
+		}
+		return families, nil
+	})}
 }
 
 // longestMetrics bounds what is read of a page of metrics.
@@ -78,3 +95,6 @@ func gather(socket string) ([]*dto.MetricFamily, error) {
 		families = append(families, f)
 	}
 }
+
+// RegisterMetrics registers what the supervisor counts, without workers: the reference of metrics is made of it.
+func RegisterMetrics(r prometheus.Registerer) { (&Supervisor{}).register(r) }

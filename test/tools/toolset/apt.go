@@ -141,6 +141,29 @@ func (a privateAPT) download(ctx context.Context, spec string) ([]string, error)
 	return files, nil
 }
 
+// fetch downloads the newest version of each package, without what they depend on, and returns the files.
+func (a privateAPT) fetch(ctx context.Context, names ...string) ([]string, error) {
+	plan, err := a.run(ctx, "apt-get", slices.Concat([]string{"--print-uris", "download"}, names)...)
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(a.home, "cache", "archives")
+	args := slices.Concat([]string{"apt-get", "-q"}, a.options(), []string{"download"}, names)
+	if _, err := a.builder.run(ctx, command{dir: to, args: args, env: []string{"LC_ALL=C"}}); err != nil {
+		return nil, err
+	}
+	var files []string
+	for line := range strings.Lines(plan) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "'") && len(fields) > 1 {
+			files = append(files, filepath.Join(to, fields[1]))
+		}
+	}
+	if len(files) != len(names) {
+		return nil, fmt.Errorf("download %s: apt-get named %d files", strings.Join(names, ", "), len(files))
+	}
+	return files, nil
+}
+
 // hostPackage is an apt package that the machine itself needs, and a file that shows it is installed.
 type hostPackage struct {
 	name   string

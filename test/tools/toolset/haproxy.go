@@ -283,36 +283,51 @@ func loader() (interpreter, libraries string, err error) {
 	}
 }
 
-// patchHAProxy puts a copy into .tools/bin that finds its loader and libraries in root. It carries RPATH, not RUNPATH,
-// because liblua pulls libm, and is not started through ld.so, because the master re-executes itself on reload.
+// patchHAProxy puts a copy of HAProxy into .tools/bin. It is not started through ld.so, because the master re-executes
+// itself on reload.
 func (b *Builder) patchHAProxy(ctx context.Context, want haproxyWant, root string) error {
+	version, err := b.patchProgram(ctx, root, "usr/sbin/haproxy", want.program, "-v")
+	if err != nil {
+		return err
+	}
+	b.Progress("  %s: %s", want.folder, version)
+	return nil
+}
+
+// patchProgram puts a copy of a program of root into .tools/bin that finds its loader and libraries in root, and returns
+// the first line of what it says about its version. It carries RPATH, not RUNPATH, because liblua pulls libm.
+func (b *Builder) patchProgram(ctx context.Context, root, path, name, versionFlag string) (string, error) {
 	interpreter, libraries, err := loader()
 	if err != nil {
-		return err
+		return "", err
 	}
-	program := filepath.Join(b.dir, "bin", want.program)
+	program := filepath.Join(b.dir, "bin", name)
 	fresh := program + ".new"
-	content, err := os.ReadFile(filepath.Join(root, "usr/sbin/haproxy"))
+	content, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
-		return fmt.Errorf("copy haproxy: %w", err)
+		return "", fmt.Errorf("copy %s: %w", name, err)
 	}
 	if err := os.WriteFile(fresh, content, 0o755); err != nil {
-		return fmt.Errorf("copy haproxy: %w", err)
+		return "", fmt.Errorf("copy %s: %w", name, err)
 	}
 	rpath := filepath.Join(root, "usr", libraries) + ":" + filepath.Join(root, libraries)
+	loaderFile := filepath.Join(root, "usr", interpreter)
+	if _, err := os.Stat(loaderFile); err != nil {
+		loaderFile = filepath.Join(root, interpreter) // in suites before trixie
+	}
 	if _, err := b.run(ctx, command{args: []string{
-		"patchelf", "--set-interpreter", filepath.Join(root, "usr", interpreter),
+		"patchelf", "--set-interpreter", loaderFile,
 		"--force-rpath", "--set-rpath", rpath, fresh,
 	}}); err != nil {
-		return err
+		return "", err
 	}
-	version, err := b.run(ctx, command{args: []string{fresh, "-v"}})
+	version, err := b.run(ctx, command{args: []string{fresh, versionFlag}})
 	if err != nil {
-		return err
+		return "", err
 	}
-	b.Progress("  %s: %s", want.folder, strings.SplitN(version, "\n", 2)[0])
 	if err := os.Rename(fresh, program); err != nil {
-		return fmt.Errorf("install %s: %w", program, err)
+		return "", fmt.Errorf("install %s: %w", program, err)
 	}
-	return nil
+	first, _, _ := strings.Cut(version, "\n")
+	return first, nil
 }

@@ -213,7 +213,7 @@ func (t *trial) reloads(ctx context.Context) error {
 			return fmt.Errorf("HAProxy was reloaded: %s", strings.TrimSpace(line))
 		}
 	}
-	if !strings.Contains(text, "fairlead_router_updates") && !strings.Contains(text, "fairlead_router_update_seconds") {
+	if !strings.Contains(text, "fairlead_router_plan_duration") && !strings.Contains(text, "fairlead_router_plan_duration_seconds") {
 		return errors.New("the metrics do not have those of the router")
 	}
 	t.say("ok    HAProxy was not reloaded")

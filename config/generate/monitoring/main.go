@@ -1,0 +1,47 @@
+// Command monitoring writes what is made of the metrics that the programs register: the reference page in
+// docs/monitoring.
+//
+// Run it by "make generate". Nobody edits what it writes.
+package main
+
+//go:generate go run . -root ../../..
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fairlead/fairlead/config/generate/monitoring/catalogue"
+)
+
+func main() {
+	root := flag.String("root", ".", "`folder` of the repository")
+	flag.Parse()
+	if err := run(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "generate monitoring:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string) error {
+	programs, err := catalogue.Programs()
+	if err != nil {
+		return err
+	}
+	page, err := reference(programs)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(root, "docs/monitoring/metrics.md"), page)
+}
+
+func write(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}
