@@ -23,6 +23,8 @@ func desired(s effective.Spec, owner *appsv1.Deployment) *unstructured.Unstructu
 	endpoint := func(path string) any {
 		return map[string]any{
 			"port": "metrics", "path": path, "scheme": "https", "interval": "30s",
+			// Both pages are of one job and instance: without it, Prometheus could not say which of them answers.
+			"relabelings":     []any{map[string]any{"sourceLabels": []any{"__metrics_path__"}, "targetLabel": "metrics_path"}},
 			"bearerTokenFile": pod.ServiceAccountPath + "/token",
 			"tlsConfig": map[string]any{
 				"serverName": api.CanonicalHostname(s.Name, s.Domain),

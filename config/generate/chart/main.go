@@ -1,4 +1,4 @@
-// Command chart makes the Helm chart of config/chart and config/default, so that the chart
+// Command chart makes the Helm chart of config/chart, config/default and config/monitoring, so that the chart
 // installs what kustomize does. What differs by values is replaced in the objects.
 //
 //	go run ./config/generate/chart .tools/chart/fairlead
@@ -65,7 +65,25 @@ func run(root, to, version string) error {
 			return fmt.Errorf("write a template: %w", err)
 		}
 	}
+	if err := monitoring(root, to); err != nil {
+		return err
+	}
 	return setVersion(filepath.Join(to, "Chart.yaml"), version)
+}
+
+// monitoring adds the objects of config/monitoring, for clusters with the Prometheus operator.
+func monitoring(root, to string) error {
+	for _, name := range []string{"monitors.yaml", "alerts.yaml"} {
+		text, err := os.ReadFile(filepath.Join(root, "config/monitoring", name))
+		if err != nil {
+			return fmt.Errorf("read what config/monitoring has: %w", err)
+		}
+		out := "{{- if .Values.monitoring.enabled }}\n---\n" + escape(string(text)) + "{{- end }}\n"
+		if err := os.WriteFile(filepath.Join(to, "templates", "monitoring-"+name), []byte(note+out), 0o644); err != nil {
+			return fmt.Errorf("write a template: %w", err)
+		}
+	}
+	return nil
 }
 
 // setVersion gives the chart and its images a version.

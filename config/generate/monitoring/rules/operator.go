@@ -1,0 +1,63 @@
+package rules
+
+func operator() []Alert {
+	return []Alert{{
+		Name: "FairleadOperatorAbsent", Severity: Ticket, For: "10m",
+		Expr:    `absent(fairlead_build_info{program="operator"})`,
+		Summary: "No operator is scraped",
+		Meaning: "The operator does not run, or Prometheus cannot read it.",
+		Effect:  "Traffic is served; changes of IngressControllers, Ingresses and LoadBalancer Services wait.",
+		Check:   []string{"kubectl get pods -n openshift-ingress-operator", "kubectl logs -n openshift-ingress-operator deployment/ingress-operator --tail=50"},
+		Repair:  "If the pods run, bind the ServiceAccount of Prometheus to the ClusterRole fairlead-metrics.",
+		Silence: "If you do not scrape the operator.",
+		Fires:   one(constant(`fairlead_build_info{program="router"}`, "1")),
+		Silent:  one(constant(`fairlead_build_info{program="operator"}`, "1")),
+	}, {
+		Name: "FairleadCanaryFails", Severity: Page, For: "5m",
+		Expr:    `ingress_canary_route_reachable == 0`,
+		Summary: "The canary {{ $labels.host }} does not answer through the routers",
+		Meaning: "The operator asks itself through the routers, as clients do, and gets no right answer.",
+		Effect:  "Clients probably get none either.",
+		Check: []string{
+			"kubectl get ingresscontroller -n openshift-ingress-operator default -o jsonpath='{.status.conditions[?(@.type==\"CanaryChecksSucceeding\")].message}'",
+			"kubectl fairlead status",
+		},
+		Repair:  "The message says which part of the way fails: the name, the address, the router, or the canary's pods.",
+		Silence: "No.",
+		Fires:   one(constant(`ingress_canary_route_reachable{host="canary.apps.example.com"}`, "0")),
+		Silent:  one(constant(`ingress_canary_route_reachable{host="canary.apps.example.com"}`, "1")),
+	}, {
+		Name: "FairleadNameNotPublished", Severity: Ticket, For: "15m",
+		Expr:    `fairlead_dns_published == 0`,
+		Summary: "DNSRecord {{ $labels.namespace }}/{{ $labels.name }} is not published in zone {{ $labels.zone }}",
+		Meaning: "The DNS provider refuses the record, or does not answer.",
+		Effect:  "Clients do not find the routers by this name, or find old ones.",
+		Check:   []string{"kubectl get dnsrecords -A -o yaml"},
+		Repair:  "The status of the DNSRecord has the provider's answer: rights, the zone's name, or a record of another owner.",
+		Silence: "No.",
+		Fires:   one(constant(`fairlead_dns_published{namespace="n",name="r",zone="z"}`, "0")),
+		Silent:  one(constant(`fairlead_dns_published{namespace="n",name="r",zone="z"}`, "1")),
+	}, {
+		Name: "FairleadCloudThrottles", Severity: Ticket, For: "15m",
+		Expr:    `sum by (service) (rate(fairlead_cloud_api_throttled_total[10m])) > 0`,
+		Summary: "The cloud refuses calls of {{ $labels.service }}, because there are too many",
+		Meaning: "The account's limit of calls is used up, by this cluster or by another program.",
+		Effect:  "Load balancers change late.",
+		Check:   []string{"kubectl logs -n openshift-ingress-operator deployment/ingress-operator | grep -i throttl"},
+		Repair:  "Find what else makes calls with this account, or ask the cloud for a higher limit.",
+		Silence: "No.",
+		Fires:   one(growing(`fairlead_cloud_api_throttled_total{service="EC2"}`, "1")),
+		Silent:  one(constant(`fairlead_cloud_api_throttled_total{service="EC2"}`, "8")),
+	}, {
+		Name: "FairleadCloudOrphans", Severity: Ticket, For: "1h",
+		Expr:    `fairlead_cloud_orphans > 0`,
+		Summary: "{{ $value }} load balancers in the cloud have no Service",
+		Meaning: "A Service was deleted while the operator could not delete its load balancer.",
+		Effect:  "They cost money.",
+		Check:   []string{"kubectl get events -n openshift-ingress-operator", "kubectl logs -n openshift-ingress-operator deployment/ingress-operator | grep -i orphan"},
+		Repair:  "Delete them in the cloud, or let the operator do so with `--cloud-delete-orphans`.",
+		Silence: "No.",
+		Fires:   one(constant(`fairlead_cloud_orphans{job="operator"}`, "1")),
+		Silent:  one(constant(`fairlead_cloud_orphans{job="operator"}`, "0")),
+	}}
+}
