@@ -23,7 +23,7 @@ spec:
 	files := map[string]string{
 		"config/monitoring/alerts.yaml":           object,
 		"config/monitoring/prometheus/rules.yaml": generated + "groups:\n" + rules.YAML(rules.Groups(), 0),
-		"docs/monitoring/runbooks/README.md":               alertList(),
+		"docs/monitoring/runbooks/README.md":      alertList(),
 	}
 	for _, g := range rules.Groups() {
 		for _, a := range g.Alerts {
