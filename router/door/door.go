@@ -5,6 +5,7 @@ package door
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -75,6 +76,11 @@ type Result struct {
 	Depends []model.Object
 	// Effective is what policies say about the object, or nil if none is for it.
 	Effective *policy.Effective
+	// Generation is the object's, and Parents and ListenerStatus what its status says: the
+	// first of routes of the Gateway API, the other one of Gateways.
+	Generation     int64
+	Parents        []model.ParentStatus
+	ListenerStatus []model.ListenerStatus
 }
 
 // Past is what the pipeline remembers of an object.
@@ -119,6 +125,14 @@ type Source interface {
 	AllPolicies() []model.Object
 }
 
+// Gateways are what a Source has beside, where it has objects of the Gateway API.
+type Gateways interface {
+	// Grants returns the ReferenceGrants of a namespace, in any order.
+	Grants(namespace string) []*gatewayv1.ReferenceGrant
+	// Slots returns the ports of the router's pod by the ports of a Gateway.
+	Slots(*gatewayv1.Gateway) map[int32]int32
+}
+
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service
 // that they belong to.
 const (
@@ -126,6 +140,11 @@ const (
 	KindSecret  model.Kind = "Secret"
 	// KindConfigMap is that of pages.
 	KindConfigMap model.Kind = "ConfigMap"
+	KindNamespace            = policy.KindNamespace
+	// KindGrants objects have no name: they are all ReferenceGrants of their namespace.
+	KindGrants model.Kind = "ReferenceGrant"
+	// KindSlots has one object, without namespace and name: the slots of all Gateways.
+	KindSlots model.Kind = "GatewaySlots"
 )
 
 // Changes are the objects that may differ from what was last ingested.

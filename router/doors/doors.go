@@ -4,6 +4,7 @@ package doors
 
 import (
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/door/route"
 )
 
@@ -11,5 +12,7 @@ import (
 func All() []door.Door {
 	return []door.Door{
 		route.Door{},
+		gateway.Gateways{},
+		gateway.HTTPRoutes{},
 	}
 }

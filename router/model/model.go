@@ -235,4 +235,9 @@ type RouteStatus struct {
 	Message string
 	// Findings are all findings about the route, the refusing one included.
 	Findings []api.Finding
+	// Generation is the object's that Parents and Listeners are about: the first are of
+	// routes of the Gateway API, the other ones of Gateways.
+	Generation int64
+	Parents    []ParentStatus
+	Listeners  []ListenerStatus
 }

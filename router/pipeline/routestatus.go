@@ -24,6 +24,7 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	st := model.RouteStatus{
 		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
+		Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus,
 	}
 	var lost []api.Finding
 	for _, c := range res.Claims {
@@ -38,6 +39,10 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	}
 	if lost != nil {
 		st.Findings = append(lost, st.Findings...)
+		st.Parents = partly(st.Parents, lost[0])
+	}
+	if r.refusal != nil {
+		st.Parents = refused(st.Parents, st.Findings[0])
 	}
 	if p.probes.stretched(key.Namespace) && isProbed(r) {
 		st.Findings = append(slices.Clip(st.Findings), p.lessOften(r.door.Ref(key)))
@@ -61,6 +66,33 @@ func (p *Pipeline) lessOften(o api.ObjectRef) api.Finding {
 		Message: fmt.Sprintf("the routes of the namespace ask for more than %d health checks a second", p.settings.CheckBudget()/int64(time.Hour/time.Second)),
 		Effect:  "health checks are made less often",
 	}
+}
+
+// partly says of a route of the Gateway API that some of its matches have no place.
+func partly(parents []model.ParentStatus, f api.Finding) []model.ParentStatus {
+	return withCondition(parents, model.StatusCondition{Type: "PartiallyInvalid", True: true, Reason: string(api.ReasonUnsupportedValue), Message: "Dropped Rule: " + f.Text()})
+}
+
+// refused says of a route of the Gateway API that HAProxy does not take it.
+func refused(parents []model.ParentStatus, f api.Finding) []model.ParentStatus {
+	out := withCondition(parents, model.StatusCondition{Type: "Accepted", Reason: string(api.ReasonUnsupportedValue), Message: f.Text()})
+	for i := range out {
+		out[i].Listeners = nil
+	}
+	return out
+}
+
+// withCondition returns the parents that the route is attached to with a condition more,
+// or another one of its type.
+func withCondition(parents []model.ParentStatus, c model.StatusCondition) []model.ParentStatus {
+	out := slices.Clone(parents)
+	for i := range out {
+		if out[i].Listeners == nil {
+			continue
+		}
+		out[i].Conditions = append(slices.DeleteFunc(slices.Clone(out[i].Conditions), func(o model.StatusCondition) bool { return o.Type == c.Type }), c)
+	}
+	return out
 }
 
 // closedText begins with what clients get, because the object is admitted all the

@@ -42,17 +42,62 @@ type Service struct {
 	Named bool
 	// Policy is what its annotations say for all Routes to it; most often nil.
 	Policy *policy.ServicePolicy
+	// ports are those of protocol TCP.
+	ports []Port
+}
+
+// Port is a port of a Service.
+type Port struct {
+	Number int32
+	// Name is also that of the ports of its EndpointSlices.
+	Name string
+	// Protocol is appProtocol, or empty.
+	Protocol string
+}
+
+// Port returns the port of a Service with a number.
+func (s *Service) Port(number int32) (Port, bool) {
+	i := slices.IndexFunc(s.ports, func(p Port) bool { return p.Number == number })
+	if i < 0 {
+		return Port{}, false
+	}
+	return s.ports[i], true
+}
+
+// PortNumbers returns the numbers of a Service's ports.
+func (s *Service) PortNumbers() []int32 {
+	numbers := make([]int32, len(s.ports))
+	for i, p := range s.ports {
+		numbers[i] = p.Number
+	}
+	return numbers
+}
+
+func portsOf(s *corev1.Service) []Port {
+	var ports []Port
+	for i := range s.Spec.Ports {
+		p := &s.Spec.Ports[i]
+		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		port := Port{Number: p.Port, Name: unique.Make(p.Name).Value()} // most Services have the same few
+		if p.AppProtocol != nil {
+			port.Protocol = unique.Make(*p.AppProtocol).Value()
+		}
+		ports = append(ports, port)
+	}
+	return slices.Clip(ports)
 }
 
 // NewService reads a Service, which it does not hold on to.
 func NewService(s *corev1.Service) *Service {
 	_, named := s.Annotations[api.AnnotationEndpoints]
-	return &Service{idle: idled(s), Named: named, Policy: policy.ReadService(s)}
+	return &Service{idle: idled(s), Named: named, Policy: policy.ReadService(s), ports: portsOf(s)}
 }
 
 // Equal reports whether two Services, neither of them nil, mean the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Named == o.Named && slices.Equal(s.idle, o.idle) && s.Policy.Equal(o.Policy)
+	return s.Named == o.Named && slices.Equal(s.idle, o.idle) && slices.Equal(s.ports, o.ports) && s.Policy.Equal(o.Policy)
 }
 
 // Slice is what routes need of an EndpointSlice.
@@ -222,6 +267,17 @@ func WithPort(all []Endpoint, port string) []Endpoint {
 	var out []Endpoint
 	for _, e := range all {
 		if e.PortName == port || strconv.Itoa(int(e.Address.Port())) == port || e.Idle && e.targetPort == port {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// OfPort selects the endpoints of a Service's port.
+func OfPort(all []Endpoint, p Port) []Endpoint {
+	var out []Endpoint
+	for _, e := range all {
+		if e.PortName == p.Name {
 			out = append(out, e)
 		}
 	}

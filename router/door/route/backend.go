@@ -150,10 +150,10 @@ func (b *builder) server(c *model.Claim, spec *policy.Spec, e backend.Endpoint, 
 	case check && c.Backend.Health != nil:
 		s.Probed = true
 	case check:
-		s.Options.CheckInterval = milliseconds(spec.CheckInterval)
+		s.Options.CheckInterval = backend.Milliseconds(spec.CheckInterval)
 	}
 	if d := spec.SlowStart(); check && d > 0 {
-		s.Options.SlowStart = milliseconds(d)
+		s.Options.SlowStart = backend.Milliseconds(d)
 	}
 	s.Options.More = b.upstream.more
 	switch c.Termination {

@@ -8,6 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/regex"
 )
@@ -17,7 +18,7 @@ import (
 func matchOf(r *routev1.Route) (m model.Match, wrong error) {
 	text, kind := r.Spec.Path, r.Annotations[api.AnnotationPathType]
 	if kind != api.PathTypeRegex && kind != api.PathTypeRegexIgnoreCase {
-		if problem := pathProblem(text); problem != "" {
+		if problem := door.PathProblem(text); problem != "" {
 			return model.Match{Path: text}, errors.New(problem)
 		}
 		return model.Match{Path: text}, nil
@@ -51,7 +52,7 @@ func allBelow(text, kind string) model.Match {
 			beginning = beginning[:at]
 		}
 	}
-	if !strings.HasPrefix(beginning, "/") || strings.Contains(text, "|") || pathProblem(beginning) != "" {
+	if !strings.HasPrefix(beginning, "/") || strings.Contains(text, "|") || door.PathProblem(beginning) != "" {
 		beginning = "/"
 	}
 	return below(beginning, text)

@@ -226,23 +226,6 @@ func (b *builder) path(c *model.Claim) bool {
 	return true
 }
 
-// pathProblem says what is wrong with spec.path, or nothing.
-func pathProblem(p string) string {
-	switch {
-	case p == "":
-	case p[0] != '/':
-		return "must begin with /"
-	case len(p) > maxPath:
-		return "is longer than 2048 characters"
-	case strings.ContainsFunc(p, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' || r == '?' }):
-		return "may hold only visible ASCII characters without # and ?; percent-encode others as clients do"
-	}
-	return ""
-}
-
-// maxPath keeps routing keys far below HAProxy's buffer.
-const maxPath = 2048
-
 func (b *builder) tls(c *model.Claim) bool {
 	t := b.route.Spec.TLS
 	if t == nil {

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// parent is a parentRef that names a Gateway of this router, with what came of it.
+type parent struct {
+	ref     gatewayv1.ParentReference
+	gateway model.Object
+	// attached are the listeners that the route is attached to.
+	attached []listener
+	// reason is that of the condition Accepted where nothing is attached, with message.
+	reason  gatewayv1.RouteConditionReason
+	message string
+}
+
+// ParentGateway returns the Gateway that a parentRef names, and false if it names another
+// kind of object.
+func ParentGateway(r *gatewayv1.ParentReference, namespace string) (model.Object, bool) {
+	if r.Group != nil && *r.Group != gatewayv1.GroupName || r.Kind != nil && string(*r.Kind) != string(KindGateway) {
+		return model.Object{}, false
+	}
+	if r.Namespace != nil {
+		namespace = string(*r.Namespace)
+	}
+	return model.Object{Kind: KindGateway, Namespace: namespace, Name: string(r.Name)}, true
+}
+
+// parents attaches the route to the listeners of the Gateways that it names.
+func (b *builder) parents() {
+	for i := range b.route.Spec.ParentRefs {
+		r := b.route.Spec.ParentRefs[i]
+		key, isGateway := ParentGateway(&r, b.route.Namespace)
+		if !isGateway {
+			continue
+		}
+		b.depend(key)
+		g, ok := b.src.Object(key).(*gatewayv1.Gateway)
+		if !ok {
+			continue // it does not exist, or another program serves it
+		}
+		p := parent{ref: r, gateway: key}
+		b.attach(&p, listenersOf(g))
+		if p.reason != "" {
+			b.find(api.SeverityWarning, fmt.Sprintf("spec.parentRefs[%d]", i), api.Reason(p.reason), p.message, "the route is not served by the Gateway")
+		}
+		b.attached = append(b.attached, p)
+	}
+}
+
+// attach finds the listeners that a parentRef means and that admit the route.
+func (b *builder) attach(p *parent, all []listener) {
+	keep := func(from []listener, good func(*listener) bool) (kept []listener) {
+		for i := range from {
+			if good(&from[i]) {
+				kept = append(kept, from[i])
+			}
+		}
+		return kept
+	}
+	meant := keep(all, func(l *listener) bool {
+		return (p.ref.SectionName == nil || *p.ref.SectionName == l.spec.Name) && (p.ref.Port == nil || *p.ref.Port == l.spec.Port)
+	})
+	if len(meant) == 0 {
+		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "the Gateway has no listener with this sectionName and port"
+		return
+	}
+	admitting := keep(meant, func(l *listener) bool {
+		if l.selects() {
+			b.depend(model.Object{Kind: door.KindNamespace, Name: b.route.Namespace})
+		}
+		kinds, _ := l.kinds()
+		return slices.Contains(kinds, string(KindHTTPRoute)) && l.admits(b.route.Namespace, b.src)
+	})
+	if len(admitting) == 0 {
+		p.reason, p.message = gatewayv1.RouteReasonNotAllowedByListeners, "allowedRoutes of the listeners admits no HTTPRoute of namespace "+b.route.Namespace
+		return
+	}
+	p.attached = keep(admitting, func(l *listener) bool {
+		return slices.ContainsFunc(b.hosts, func(host string) bool { return fits(l.hostname, host) })
+	})
+	if len(p.attached) == 0 {
+		p.reason, p.message = gatewayv1.RouteReasonNoMatchingListenerHostname, "no hostname of the route fits a hostname of the listeners"
+	}
+}
+
+// scopes returns the listeners that serve the route, each once, in the order of its
+// parentRefs.
+func (b *builder) scopes() (all []listener) {
+	for _, p := range b.attached {
+		for _, l := range p.attached {
+			if l.served() && !slices.ContainsFunc(all, func(o listener) bool { return o.scope == l.scope }) {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// status says what stands in the status of the route about each parentRef.
+func (b *builder) status() []model.ParentStatus {
+	var out []model.ParentStatus
+	for i := range b.attached {
+		p := &b.attached[i]
+		text, err := json.Marshal(p.ref)
+		if err != nil {
+			continue // such a struct can always be marshalled
+		}
+		accepted := model.StatusCondition{Type: string(gatewayv1.RouteConditionAccepted), True: true, Reason: string(gatewayv1.RouteReasonAccepted)}
+		switch {
+		case b.refused != "":
+			accepted.True, accepted.Reason, accepted.Message = false, string(b.refused), b.refusedText
+		case p.reason != "":
+			accepted.True, accepted.Reason, accepted.Message = false, string(p.reason), p.message
+		}
+		st := model.ParentStatus{Ref: string(text), Gateway: p.gateway, Conditions: []model.StatusCondition{accepted, b.resolved()}}
+		if accepted.True {
+			for _, l := range p.attached {
+				st.Listeners = append(st.Listeners, string(l.spec.Name))
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}

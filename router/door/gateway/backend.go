@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Statuses that the router itself answers with.
+const (
+	// answerNoBackend is for what has no valid backendRef.
+	answerNoBackend = 500
+	// answerNoWeight is for rules whose backendRefs all have the weight zero.
+	answerNoWeight = 503
+)
+
+// maxWeight is the API's.
+const maxWeight = 1_000_000
+
+// unresolved is a problem of a reference.
+type unresolved struct {
+	reason gatewayv1.RouteConditionReason
+	text   string
+}
+
+// unresolvedOrder is which reason the condition has where there are several.
+var unresolvedOrder = []gatewayv1.RouteConditionReason{
+	gatewayv1.RouteReasonRefNotPermitted, gatewayv1.RouteReasonInvalidKind, gatewayv1.RouteReasonBackendNotFound, gatewayv1.RouteReasonUnsupportedProtocol,
+}
+
+// resolved is the condition ResolvedRefs, the same for all parents.
+func (b *builder) resolved() model.StatusCondition {
+	c := model.StatusCondition{Type: string(gatewayv1.RouteConditionResolvedRefs), True: len(b.unresolved) == 0, Reason: string(gatewayv1.RouteReasonResolvedRefs)}
+	if c.True {
+		return c
+	}
+	texts := make([]string, len(b.unresolved))
+	for i, u := range b.unresolved {
+		texts[i] = u.text
+	}
+	c.Message = strings.Join(texts, "; ")
+	for _, reason := range unresolvedOrder {
+		if slices.ContainsFunc(b.unresolved, func(u unresolved) bool { return u.reason == reason }) {
+			c.Reason = string(reason)
+			break
+		}
+	}
+	return c
+}
+
+// branch is a backendRef that is valid and has a weight.
+type branch struct {
+	weight  int
+	servers []model.Server
+	// checks counts the health checks of an hour.
+	checks int64
+}
+
+// targets are where the requests of a rule go.
+type targets struct {
+	branches []branch
+	// invalid is the weight of the backendRefs that cannot be used.
+	invalid int
+	// answer is what the router itself answers, or 0.
+	answer int
+}
+
+// checks counts the health checks of an hour: of the first target, or of all.
+func (t *targets) checks(all bool) (n int64) {
+	for i := range t.branches {
+		if i == 0 || all {
+			n += t.branches[i].checks
+		}
+	}
+	return n
+}
+
+// targets reads the backendRefs of a rule.
+func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) {
+	for i := range r.BackendRefs {
+		ref, at := &r.BackendRefs[i], fmt.Sprintf("%s.backendRefs[%d]", field, i)
+		if len(ref.Filters) > 0 {
+			b.unsupported(at+".filters", "filters of single backends are not served yet")
+		}
+		weight := 1
+		if ref.Weight != nil {
+			weight = int(min(max(*ref.Weight, 0), maxWeight))
+		}
+		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at)
+		switch {
+		case weight == 0:
+		case !ok:
+			t.invalid += weight
+		default:
+			servers, checks := b.servers(endpoints)
+			t.branches = append(t.branches, branch{weight, servers, checks})
+		}
+	}
+	switch {
+	case len(t.branches) > 0:
+	case t.invalid > 0 || len(r.BackendRefs) == 0:
+		t.answer = answerNoBackend
+	default:
+		t.answer = answerNoWeight
+	}
+	return t
+}
+
+// wrong notes that a reference cannot be used.
+func (b *builder) wrong(field string, reason gatewayv1.RouteConditionReason, message string) {
+	b.unresolved = append(b.unresolved, unresolved{reason, field + ": " + message})
+	b.find(api.SeverityWarning, field, api.Reason(reason), message, "its share of the requests is answered with 500")
+}
+
+// endpoints returns those of a backendRef, and false if it is not valid.
+func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field string) ([]backend.Endpoint, bool) {
+	group, kind, namespace := "", string(door.KindService), b.route.Namespace
+	if r.Group != nil {
+		group = string(*r.Group)
+	}
+	if r.Kind != nil {
+		kind = string(*r.Kind)
+	}
+	if r.Namespace != nil {
+		namespace = string(*r.Namespace)
+	}
+	if group != "" || kind != string(door.KindService) {
+		b.wrong(field, gatewayv1.RouteReasonInvalidKind, "must be a Service, and not a "+kind+" of group "+strconv.Quote(group))
+		return nil, false
+	}
+	key := model.Object{Kind: door.KindService, Namespace: namespace, Name: string(r.Name)}
+	b.depend(key)
+	if namespace != b.route.Namespace {
+		b.depend(grantsOf(namespace))
+		// What is not permitted must not say whether the Service exists.
+		if !granted(b.src, reference{string(KindHTTPRoute), b.route.Namespace, group, kind, namespace, key.Name}) {
+			b.wrong(field, gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant of namespace "+namespace+" permits it")
+			return nil, false
+		}
+	}
+	service := b.src.Service(key)
+	if service == nil {
+		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, "Service "+key.Name+" does not exist")
+		return nil, false
+	}
+	if r.Port == nil {
+		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
+		return nil, false
+	}
+	port, ok := service.Port(int32(*r.Port))
+	if !ok {
+		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
+		return nil, false
+	}
+	http2, known := spoken(port.Protocol)
+	if !known {
+		b.wrong(field, gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
+		return nil, false
+	}
+	all := backend.OfPort(service.Endpoints(b.src.Slices(key)), port)
+	for i := range all {
+		all[i].H2C = all[i].H2C || http2
+	}
+	return all, true
+}
+
+// spoken reports whether the router speaks an appProtocol, and whether that is HTTP/2.
+func spoken(protocol string) (http2, ok bool) {
+	switch protocol {
+	case "", "http", "tcp", "kubernetes.io/ws":
+		return false, true
+	case "h2c", "kubernetes.io/h2c":
+		return true, true
+	}
+	return false, false
+}
+
+func numbers(list []int32) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = strconv.Itoa(int(n))
+	}
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// usualCheck is the time between health checks, unless settings say otherwise.
+const usualCheck = 5 * time.Second
+
+// servers makes servers of endpoints, with equal weights, and counts their health checks
+// in an hour. One alone is not checked.
+func (b *builder) servers(endpoints []backend.Endpoint) (servers []model.Server, checks int64) {
+	pace := usualCheck
+	if b.settings.CheckInterval > 0 {
+		pace = b.settings.CheckInterval
+	}
+	pace = backend.CheckPace(pace, len(endpoints))
+	if len(endpoints) > 1 {
+		checks = backend.Checks(pace, len(endpoints))
+	}
+	pace = backend.Stretched(pace, b.past.Stretch)
+	for _, e := range endpoints {
+		s := model.Server{ID: e.ID, Address: e.Address, Weight: 1}
+		s.Options.H2C = e.H2C
+		if len(endpoints) > 1 && !e.Idle {
+			s.Options.CheckInterval = backend.Milliseconds(pace)
+		}
+		servers = append(servers, s)
+	}
+	slices.SortFunc(servers, func(a, c model.Server) int { return strings.Compare(a.ID, c.ID) })
+	return servers, checks
+}

@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// KindGateway is that of Gateways.
+const KindGateway model.Kind = "Gateway"
+
+// Gateways is the front door of Gateways. Sources give only those of classes that mean
+// the router.
+type Gateways struct{}
+
+var _ door.Door = Gateways{}
+
+// Kind implements door.Door.
+func (Gateways) Kind() model.Kind { return KindGateway }
+
+// Ref implements door.Door.
+func (Gateways) Ref(o model.Object) api.ObjectRef { return ref(o) }
+
+func ref(o model.Object) api.ObjectRef {
+	return api.ObjectRef{Group: gatewayv1.GroupName, Kind: string(o.Kind), Namespace: o.Namespace, Name: o.Name}
+}
+
+// Ingest implements door.Door. A Gateway makes no claims. A listener that cannot be
+// served leaves the others alone.
+func (Gateways) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.Past) *door.Result {
+	g, ok := v.(*gatewayv1.Gateway)
+	if !ok {
+		return &door.Result{}
+	}
+	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), Generation: g.Generation}
+	res.Depends = []model.Object{{Kind: door.KindSlots}}
+	var slots map[int32]int32
+	if s, ok := src.(door.Gateways); ok {
+		slots = s.Slots(g)
+	}
+	all := listenersOf(g)
+	for i := range all {
+		l := &all[i]
+		for _, namespace := range l.foreignNamespaces() {
+			if key := grantsOf(namespace); !slices.Contains(res.Depends, key) {
+				res.Depends = append(res.Depends, key)
+			}
+		}
+		slot, has := slots[int32(l.spec.Port)]
+		if has = has && l.verdict.Block.Has(slot); has && l.served() {
+			res.Listeners = append(res.Listeners, model.Listener{
+				Scope: l.scope, Slot: int(slot), Port: int(l.spec.Port), Hostname: l.hostname,
+			})
+		}
+		status, findings := l.status(src, has)
+		res.ListenerStatus = append(res.ListenerStatus, status)
+		for _, f := range findings {
+			f.Object, f.Field = ref(res.Object), fmt.Sprintf("spec.listeners[%d]", i)
+			res.Findings = append(res.Findings, f)
+		}
+	}
+	return res
+}
+
+// Continues implements door.Door: a listener that went is not served any more.
+func (Gateways) Continues(_, _ door.Version) bool { return false }
+
+// Place implements door.Door: no policy is for a Gateway.
+func (Gateways) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
+
+// Covers implements door.Door.
+func (Gateways) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
+
+// Guarded implements door.Door.
+func (Gateways) Guarded(door.Version, door.Source, door.Settings) bool { return false }
+
+// Content implements door.Door.
+func (Gateways) Content(v door.Version) any {
+	g, ok := v.(*gatewayv1.Gateway)
+	if !ok {
+		return nil
+	}
+	return struct {
+		UID  string
+		Spec *gatewayv1.GatewaySpec
+	}{string(g.UID), &g.Spec}
+}
+
+// Decode implements door.Door.
+func (Gateways) Decode(text []byte) (door.Version, error) {
+	g := &gatewayv1.Gateway{}
+	if err := decode(text, g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into) //nolint:wrapcheck // the caller says what it reads
+}

@@ -1,0 +1,212 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// KindHTTPRoute is that of HTTPRoutes.
+const KindHTTPRoute model.Kind = "HTTPRoute"
+
+// mostClaims bounds what one route may cost: each listener that it is attached to needs a
+// claim for each hostname and match.
+const mostClaims = 4096
+
+const effectNotServed = "the route is not served"
+
+// HTTPRoutes is the front door of HTTPRoutes. Sources give only those that name a Gateway
+// of the router.
+type HTTPRoutes struct{}
+
+var _ door.Door = HTTPRoutes{}
+
+// Kind implements door.Door.
+func (HTTPRoutes) Kind() model.Kind { return KindHTTPRoute }
+
+// Ref implements door.Door.
+func (HTTPRoutes) Ref(o model.Object) api.ObjectRef { return ref(o) }
+
+// Ingest implements door.Door.
+func (HTTPRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past door.Past) *door.Result {
+	r, ok := v.(*gatewayv1.HTTPRoute)
+	if !ok {
+		return &door.Result{}
+	}
+	b := &builder{route: r, src: src, settings: s, past: past, result: &door.Result{
+		Object: model.Object{Kind: KindHTTPRoute, Namespace: r.Namespace, Name: r.Name},
+		UID:    string(r.UID), Generation: r.Generation,
+	}}
+	b.hostnames()
+	b.parents()
+	rules := b.rules()
+	if b.refused == "" {
+		b.claims(rules)
+	}
+	if b.refused != "" {
+		b.result.Claims = b.placeholder()
+	}
+	b.result.Parents = b.status()
+	return b.result
+}
+
+// builder makes claims of one route.
+type builder struct {
+	route    *gatewayv1.HTTPRoute
+	src      door.Source
+	settings door.Settings
+	past     door.Past
+	result   *door.Result
+	// hosts are the route's; an empty one is any.
+	hosts    []string
+	attached []parent
+	// refused is why nothing of the route is served, with the message.
+	refused     gatewayv1.RouteConditionReason
+	refusedText string
+	// tooMany says that the route has one regular expression too many.
+	tooMany bool
+	// unresolved are the problems of references.
+	unresolved []unresolved
+}
+
+func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {
+	b.result.Findings = append(b.result.Findings, api.Finding{
+		Object: ref(b.result.Object), Field: field, Reason: reason, Message: message, Severity: severity, Effect: effect,
+	})
+}
+
+// refuse keeps the whole route from being served: without a part, such as a filter, a rule
+// would let through what it must not.
+func (b *builder) refuse(field string, reason gatewayv1.RouteConditionReason, message string) {
+	b.find(api.SeverityError, field, api.Reason(reason), message, effectNotServed)
+	if b.refused == "" {
+		b.refused, b.refusedText = reason, field+": "+message
+	}
+}
+
+// unsupported refuses a route for a field that is not served.
+func (b *builder) unsupported(field, message string) {
+	b.refuse(field, gatewayv1.RouteReasonUnsupportedValue, message)
+}
+
+// depend notes what the result depends on.
+func (b *builder) depend(o model.Object) {
+	if !slices.Contains(b.result.Depends, o) {
+		b.result.Depends = append(b.result.Depends, o)
+	}
+}
+
+func (b *builder) hostnames() {
+	for i, h := range b.route.Spec.Hostnames {
+		host := string(h)
+		if problem := hostnameProblem(host); problem != "" {
+			b.unsupported(fmt.Sprintf("spec.hostnames[%d]", i), problem)
+			continue
+		}
+		if !slices.Contains(b.hosts, host) {
+			b.hosts = append(b.hosts, host)
+		}
+	}
+	if len(b.route.Spec.Hostnames) == 0 {
+		b.hosts = []string{""}
+	}
+}
+
+// claims makes one claim for each listener, hostname, rule and match.
+func (b *builder) claims(rules []rule) {
+	scopes, matches := b.scopes(), 0
+	for i := range rules {
+		matches += len(rules[i].matches)
+	}
+	hosts := 0
+	for _, l := range scopes {
+		hosts += len(b.hostsOf(&l))
+	}
+	if hosts*matches > mostClaims {
+		b.unsupported("spec", fmt.Sprintf("has %d combinations of listeners, hostnames and matches; %d are served", hosts*matches, mostClaims))
+		return
+	}
+	for i := range scopes {
+		for n, host := range b.hostsOf(&scopes[i]) {
+			for k := range rules {
+				for m := range rules[k].matches {
+					b.result.Claims = append(b.result.Claims, b.claim(&scopes[i], n, host, &rules[k], m))
+				}
+			}
+		}
+	}
+}
+
+// hostsOf returns the hostnames of the route that fit a listener's.
+func (b *builder) hostsOf(l *listener) (fitting []string) {
+	for _, host := range b.hosts {
+		if fits(l.hostname, host) {
+			fitting = append(fitting, host)
+		}
+	}
+	return fitting
+}
+
+// anyHost is the host of claims for all that come in by a listener.
+const anyHost = "*"
+
+func (b *builder) claim(l *listener, n int, host string, r *rule, m int) *model.Claim {
+	if host == "" {
+		host = anyHost
+	}
+	c := b.bare(l, n, host, r.index, m)
+	c.Match = r.matches[m]
+	b.target(c, l, r, m)
+	return c
+}
+
+// bare returns a claim of which all but match and target is known. Rules sort by the
+// order in the route.
+func (b *builder) bare(l *listener, n int, host string, rule, match int) *model.Claim {
+	return &model.Claim{
+		Owner: b.result.Object, Rule: fmt.Sprintf("%03d-%03d-%s-%02d", rule, match, l.scope, n), UID: b.result.UID,
+		Created: b.route.CreationTimestamp.Time, Version: b.route.ResourceVersion,
+		Host: model.ScopedHost(l.scope, host), NamedHost: host,
+	}
+}
+
+// Continues implements door.Door: what is wrong with a route is said, and nothing older
+// is served in its place but what HAProxy has refused.
+func (HTTPRoutes) Continues(_, _ door.Version) bool { return false }
+
+// Place implements door.Door: no policy is for an HTTPRoute.
+func (HTTPRoutes) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
+
+// Covers implements door.Door: an HTTPRoute keeps out nobody but by what it leaves out,
+// and a former version may have had it.
+func (HTTPRoutes) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
+
+// Guarded implements door.Door.
+func (HTTPRoutes) Guarded(door.Version, door.Source, door.Settings) bool { return false }
+
+// Content implements door.Door.
+func (HTTPRoutes) Content(v door.Version) any {
+	r, ok := v.(*gatewayv1.HTTPRoute)
+	if !ok {
+		return nil
+	}
+	return struct {
+		UID  string
+		Spec *gatewayv1.HTTPRouteSpec
+	}{string(r.UID), &r.Spec}
+}
+
+// Decode implements door.Door.
+func (HTTPRoutes) Decode(text []byte) (door.Version, error) {
+	r := &gatewayv1.HTTPRoute{}
+	if err := decode(text, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// listener is one of a Gateway as routes see it.
+type listener struct {
+	gateway  *gatewayv1.Gateway
+	spec     *gatewayv1.Listener
+	verdict  gateway.ListenerVerdict
+	hostname string
+	scope    model.ScopeID
+}
+
+func listenersOf(g *gatewayv1.Gateway) []listener {
+	all := make([]listener, 0, len(g.Spec.Listeners))
+	verdicts := gateway.Judge(g)
+	for i := range g.Spec.Listeners {
+		l := &g.Spec.Listeners[i]
+		all = append(all, listener{
+			gateway: g, spec: l, verdict: verdicts[i], hostname: hostnameOf(l),
+			scope: model.NewScope(gatewayObject(g), string(l.Name)),
+		})
+	}
+	return all
+}
+
+func gatewayObject(g *gatewayv1.Gateway) model.Object {
+	return model.Object{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
+}
+
+// hostnameProblem says what is wrong with the listener's hostname, or nothing.
+func (l *listener) hostnameProblem() string {
+	if l.hostname == "" {
+		return ""
+	}
+	return hostnameProblem(l.hostname)
+}
+
+// served reports whether HAProxy listens for it: with protocol HTTP only, so far.
+func (l *listener) served() bool {
+	return l.verdict.Accepted() && l.spec.Protocol == gatewayv1.HTTPProtocolType && l.hostnameProblem() == ""
+}
+
+// kinds returns those of routes that may attach, and those in allowedRoutes.kinds that
+// may not.
+func (l *listener) kinds() (supported, other []string) {
+	var possible []string
+	switch l.spec.Protocol {
+	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType:
+		possible = []string{string(KindHTTPRoute)}
+	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+	}
+	if l.spec.AllowedRoutes == nil || len(l.spec.AllowedRoutes.Kinds) == 0 {
+		return possible, nil
+	}
+	for _, k := range l.spec.AllowedRoutes.Kinds {
+		group := k.Group == nil || *k.Group == gatewayv1.GroupName
+		switch kind := string(k.Kind); {
+		case !group || !slices.Contains(possible, kind):
+			other = append(other, kind)
+		case !slices.Contains(supported, kind):
+			supported = append(supported, kind)
+		}
+	}
+	return supported, other
+}
+
+// admits reports whether a route of a namespace may attach. An unreadable selector admits
+// none.
+func (l *listener) admits(namespace string, src door.Source) bool {
+	from := gatewayv1.NamespacesFromSame
+	var selector *metav1.LabelSelector
+	if a := l.spec.AllowedRoutes; a != nil && a.Namespaces != nil {
+		if a.Namespaces.From != nil {
+			from = *a.Namespaces.From
+		}
+		selector = a.Namespaces.Selector
+	}
+	switch from {
+	case gatewayv1.NamespacesFromAll:
+		return true
+	case gatewayv1.NamespacesFromSame:
+		return namespace == l.gateway.Namespace
+	case gatewayv1.NamespacesFromSelector:
+		n := src.Namespace(namespace)
+		s, err := metav1.LabelSelectorAsSelector(selector)
+		return n != nil && err == nil && s.Matches(labels.Set(n.Labels))
+	case gatewayv1.NamespacesFromNone:
+	}
+	return false
+}
+
+// selects reports whether labels of namespaces decide which routes may attach.
+func (l *listener) selects() bool {
+	a := l.spec.AllowedRoutes
+	return a != nil && a.Namespaces != nil && a.Namespaces.From != nil && *a.Namespaces.From == gatewayv1.NamespacesFromSelector
+}
+
+// resolve judges what the listener refers to: the reason of the condition ResolvedRefs,
+// and what is wrong.
+func (l *listener) resolve(src door.Source) (reason gatewayv1.ListenerConditionReason, message string) {
+	if _, other := l.kinds(); len(other) > 0 {
+		return gatewayv1.ListenerReasonInvalidRouteKinds, fmt.Sprintf("allowedRoutes.kinds: listeners of protocol %s cannot have %s", l.spec.Protocol, strings.Join(other, ", "))
+	}
+	if l.spec.TLS == nil {
+		return gatewayv1.ListenerReasonResolvedRefs, ""
+	}
+	for i, ref := range l.spec.TLS.CertificateRefs {
+		field := fmt.Sprintf("tls.certificateRefs[%d]", i)
+		group, kind, namespace := "", string(door.KindSecret), l.gateway.Namespace
+		if ref.Group != nil {
+			group = string(*ref.Group)
+		}
+		if ref.Kind != nil {
+			kind = string(*ref.Kind)
+		}
+		if ref.Namespace != nil {
+			namespace = string(*ref.Namespace)
+		}
+		if group != "" || kind != string(door.KindSecret) {
+			return gatewayv1.ListenerReasonInvalidCertificateRef, field + ": must be a Secret"
+		}
+		if !granted(src, reference{string(KindGateway), l.gateway.Namespace, group, kind, namespace, string(ref.Name)}) {
+			return gatewayv1.ListenerReasonRefNotPermitted, field + ": no ReferenceGrant of namespace " + namespace + " permits it"
+		}
+	}
+	return gatewayv1.ListenerReasonResolvedRefs, ""
+}
+
+// foreignNamespaces are those whose ReferenceGrants decide about the listener.
+func (l *listener) foreignNamespaces() (names []string) {
+	if l.spec.TLS == nil {
+		return nil
+	}
+	for _, ref := range l.spec.TLS.CertificateRefs {
+		if ref.Namespace != nil && string(*ref.Namespace) != l.gateway.Namespace {
+			names = append(names, string(*ref.Namespace))
+		}
+	}
+	return names
+}

@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+const effectListener = "the listener is not served"
+
+// status says what stands in the status of the Gateway about a listener. Ready says that
+// its port has a slot.
+func (l *listener) status(src door.Source, ready bool) (model.ListenerStatus, []api.Finding) {
+	kinds, _ := l.kinds()
+	out := model.ListenerStatus{Name: string(l.spec.Name), Kinds: kinds}
+	var findings []api.Finding
+	add := func(kind gatewayv1.ListenerConditionType, is bool, reason gatewayv1.ListenerConditionReason, message string) {
+		out.Conditions = append(out.Conditions, model.StatusCondition{Type: string(kind), True: is, Reason: string(reason), Message: message})
+	}
+	accepted, message := l.verdict.Reason, l.verdict.Message
+	if problem := l.hostnameProblem(); problem != "" && l.verdict.Accepted() {
+		accepted, message = gatewayv1.ListenerReasonUnsupportedValue, "hostname: "+problem
+	}
+	good := accepted == gatewayv1.ListenerReasonAccepted
+	if !good {
+		findings = append(findings, api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(accepted) + ": " + message, Effect: effectListener})
+	}
+	add(gatewayv1.ListenerConditionAccepted, good, accepted, message)
+
+	conflict := l.verdict.Conflict != gatewayv1.ListenerReasonNoConflicts
+	if add(gatewayv1.ListenerConditionConflicted, conflict, l.verdict.Conflict, ""); conflict {
+		out.Conditions[len(out.Conditions)-1].Message = l.verdict.Message
+	}
+
+	resolved, wrong := l.resolve(src)
+	refs := resolved == gatewayv1.ListenerReasonResolvedRefs
+	add(gatewayv1.ListenerConditionResolvedRefs, refs, resolved, wrong)
+	if !refs {
+		findings = append(findings, l.unresolved(resolved, wrong))
+	}
+
+	switch {
+	case !good || !refs && resolved != gatewayv1.ListenerReasonInvalidRouteKinds:
+		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "the listener is not valid")
+	case !l.served():
+		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonPending, "listeners of protocol "+string(l.spec.Protocol)+" are not served yet")
+	case !ready:
+		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonPending, "the port has not been given a slot yet")
+	default:
+		add(gatewayv1.ListenerConditionProgrammed, true, gatewayv1.ListenerReasonProgrammed, "")
+	}
+	return out, findings
+}
+
+func (l *listener) unresolved(reason gatewayv1.ListenerConditionReason, wrong string) api.Finding {
+	f := api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(reason) + ": " + wrong, Effect: effectListener}
+	switch reason {
+	case gatewayv1.ListenerReasonInvalidRouteKinds:
+		f.Reason, f.Severity, f.Message, f.Effect = api.ReasonInvalidRouteKinds, api.SeverityWarning, wrong, "routes of these kinds do not attach"
+	case gatewayv1.ListenerReasonRefNotPermitted:
+		f.Reason, f.Message = api.ReasonRefNotPermitted, wrong
+	default:
+	}
+	return f
+}

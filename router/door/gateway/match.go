@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
+)
+
+// matchesOf returns which requests a rule is for: without matches, all.
+func (b *builder) matchesOf(r *gatewayv1.HTTPRouteRule, field string) []model.Match {
+	if len(r.Matches) == 0 {
+		return []model.Match{{}}
+	}
+	out := make([]model.Match, len(r.Matches))
+	for i := range r.Matches {
+		out[i] = b.match(&r.Matches[i], fmt.Sprintf("%s.matches[%d]", field, i))
+	}
+	return out
+}
+
+func (b *builder) match(m *gatewayv1.HTTPRouteMatch, field string) model.Match {
+	var c model.Conditions
+	out := b.path(m.Path, field+".path", &c)
+	if m.Method != nil {
+		if c.Method = string(*m.Method); !methodToken(c.Method) {
+			b.unsupported(field+".method", "is not a method")
+		}
+	}
+	for i, h := range m.Headers {
+		at := fmt.Sprintf("%s.headers[%d]", field, i)
+		if h.Type != nil && *h.Type != gatewayv1.HeaderMatchExact {
+			b.unsupported(at+".type", "only Exact is served")
+		}
+		if !model.HeaderName(string(h.Name)) {
+			b.unsupported(at+".name", "is not the name of a header")
+		}
+		c.Headers = first(c.Headers, model.Condition{Name: strings.ToLower(string(h.Name)), Value: h.Value})
+	}
+	for i, q := range m.QueryParams {
+		if q.Type != nil && *q.Type != gatewayv1.QueryParamMatchExact {
+			b.unsupported(fmt.Sprintf("%s.queryParams[%d].type", field, i), "only Exact is served")
+		}
+		c.Queries = first(c.Queries, model.Condition{Name: string(q.Name), Value: q.Value})
+	}
+	if c.Method != "" || c.Headers != nil || c.Queries != nil || c.Path != nil {
+		out.Conditions = &c
+	}
+	return out
+}
+
+// first adds a condition, unless there is one of the same name: the first one counts.
+func first(all []model.Condition, c model.Condition) []model.Condition {
+	if slices.ContainsFunc(all, func(o model.Condition) bool { return o.Name == c.Name }) {
+		return all
+	}
+	return append(all, c)
+}
+
+// methodToken reports whether a text is a method as the API lists them, of upper-case
+// letters.
+func methodToken(m string) bool {
+	return m != "" && len(m) <= 16 && !strings.ContainsFunc(m, func(r rune) bool { return r < 'A' || r > 'Z' })
+}
+
+func (b *builder) path(p *gatewayv1.HTTPPathMatch, field string, c *model.Conditions) model.Match {
+	kind, value := gatewayv1.PathMatchPathPrefix, "/"
+	if p != nil && p.Type != nil {
+		kind = *p.Type
+	}
+	if p != nil && p.Value != nil {
+		value = *p.Value
+	}
+	if kind == gatewayv1.PathMatchRegularExpression {
+		return b.expression(value, field, c)
+	}
+	if problem := door.PathProblem(value); problem != "" || value == "" {
+		b.unsupported(field+".value", "must be a path: "+problem)
+		return model.Match{}
+	}
+	switch kind {
+	case gatewayv1.PathMatchExact:
+		return model.Match{Path: value, Exact: true}
+	case gatewayv1.PathMatchPathPrefix:
+		return model.Match{Path: strings.TrimRight(value, "/")}
+	case gatewayv1.PathMatchRegularExpression:
+	}
+	b.unsupported(field+".type", "must be Exact, PathPrefix or RegularExpression")
+	return model.Match{}
+}
+
+// expression reads a regular expression, which is compared with whole paths as Routes'
+// are.
+func (b *builder) expression(value, field string, c *model.Conditions) model.Match {
+	e, err := regex.ParseMatcher(value, false)
+	if err != nil {
+		b.unsupported(field+".value", err.Error())
+		return model.Match{}
+	}
+	c.Path = &model.PathExpression{Written: value, Pattern: e.Pattern, Longest: e.Longest, Certain: e.Certain}
+	if b.past.Unpatterned {
+		b.unpatterned(field + ".value")
+	}
+	return model.Match{Path: e.Beginning}
+}
+
+// unpatterned refuses a route that has one expression too many.
+func (b *builder) unpatterned(field string) {
+	all, ofNamespace := b.settings.PatternLimits()
+	b.refused, b.tooMany = gatewayv1.RouteReasonUnsupportedValue, true
+	b.refusedText = fmt.Sprintf("%s: older routes have all of the %d patterns of a namespace, or of the %d of the router", field, ofNamespace, all)
+	b.find(api.SeverityWarning, "", api.ReasonLimitExceeded, b.refusedText, effectNotServed)
+}
+
+// placeholder is the claim of a route that has one expression too many: for no path, so
+// that the route still counts among those that ask for one.
+func (b *builder) placeholder() []*model.Claim {
+	scopes := b.scopes()
+	if !b.tooMany || len(scopes) == 0 {
+		return nil
+	}
+	c := b.bare(&scopes[0], 0, anyHost, 0, 0)
+	c.Answer = answerNoBackend
+	c.Match = model.Match{Path: "/", Conditions: &model.Conditions{Path: &model.PathExpression{Written: "", Pattern: `\A\z`, Longest: 1 << 20, Certain: true}}}
+	return []*model.Claim{c}
+}

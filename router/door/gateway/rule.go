@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// rule is one of the route's, read once for all of its claims.
+type rule struct {
+	index   int
+	matches []model.Match
+	filters filters
+	targets targets
+	// made are the backends that claims of the rule have so far, by name.
+	made map[string]*made
+}
+
+// made is what claims of a rule share.
+type made struct {
+	backend model.Backend
+	split   []model.Target
+}
+
+// rules reads the rules of the route.
+func (b *builder) rules() []rule {
+	out := make([]rule, len(b.route.Spec.Rules))
+	for i := range b.route.Spec.Rules {
+		r, field := &b.route.Spec.Rules[i], fmt.Sprintf("spec.rules[%d]", i)
+		out[i] = rule{index: i, matches: b.matchesOf(r, field), made: map[string]*made{}}
+		out[i].filters = b.filters(r, field)
+		if out[i].filters.redirect == nil {
+			out[i].targets = b.targets(r, field)
+		}
+		if r.Retry != nil {
+			b.unsupported(field+".retry", "retries are not served yet")
+		}
+		if r.SessionPersistence != nil {
+			b.unsupported(field+".sessionPersistence", "is not served")
+		}
+	}
+	return out
+}
+
+// target says where the requests of a claim go. Claims share a backend unless what is done
+// to requests depends on their match or listener.
+func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
+	if c.Answer = r.targets.answer; c.Answer != 0 {
+		return
+	}
+	name := fmt.Sprintf("%03d", r.index)
+	switch {
+	case r.filters.redirect != nil:
+		name = fmt.Sprintf("%s-%03d-%s", name, m, l.scope)
+	case r.filters.byMatch():
+		name = fmt.Sprintf("%s-%03d", name, m)
+	}
+	known := r.made[name]
+	if known == nil {
+		known = b.make(l, r, m, name)
+		r.made[name] = known
+		c.Checks = r.targets.checks(len(r.made) == 1)
+	}
+	c.Backend, c.Split = known.backend, known.split
+}
+
+// make makes the backends of claims.
+func (b *builder) make(l *listener, r *rule, m int, name string) *made {
+	profile := model.Profile{Balance: cmp.Or(b.settings.Balance, model.Random)}
+	if profile.Balance == model.KeyHash {
+		profile.Balance = model.Random
+	}
+	out := &made{backend: model.Backend{Kind: model.KindHTTP, Owner: b.result.Object, Rule: name, Profile: profile}}
+	p := r.filters.policy(l, &r.matches[m])
+	p.Forwarded = b.settings.Forwarded
+	if p.Forwarded == model.ForwardedAppend {
+		p.Forwarded = ""
+	}
+	out.split = r.targets.share(&p, &out.backend, r.index)
+	if !reflect.ValueOf(p).IsZero() {
+		out.backend.Asks = &p
+	}
+	return out
+}
+
+// share has branches of the policy get what the first target does not: each valid one its
+// own weight, and the router's own answer that of those that are not.
+func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split []model.Target) {
+	if len(t.branches) > 0 {
+		own.Servers = t.branches[0].servers
+	}
+	if len(t.branches) < 2 && t.invalid == 0 {
+		return nil
+	}
+	k := &model.Canary{Total: t.invalid}
+	for i, from := range t.branches {
+		k.Total += from.weight
+		if i == 0 {
+			continue
+		}
+		to := *own
+		to.Rule, to.Servers = model.BranchRule(fmt.Sprintf("%03d", index), strconv.Itoa(i)), from.servers
+		split = append(split, model.Target{Backend: to})
+		k.Branches = append(k.Branches, model.Branch{Backend: to.Name(), Weight: from.weight, ID: model.BranchID(to.Rule)})
+	}
+	if t.invalid > 0 {
+		answer := model.AnswerBackend(answerNoBackend)
+		k.Branches = append(k.Branches, model.Branch{Backend: answer, Weight: t.invalid, ID: model.BranchID(answer)})
+	}
+	p.Canary = k
+	return split
+}

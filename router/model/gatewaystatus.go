@@ -1,0 +1,40 @@
+package model
+
+import "slices"
+
+// StatusCondition is a condition of the Gateway API, without the times of its changes.
+type StatusCondition struct {
+	Type            string
+	True            bool
+	Reason, Message string
+}
+
+// ParentStatus is what one router says about one parentRef of a route.
+type ParentStatus struct {
+	// Ref is the parentRef as the route has it, in JSON.
+	Ref string
+	// Gateway is the one that it names.
+	Gateway    Object
+	Conditions []StatusCondition
+	// Listeners are the names of those that the route is attached to.
+	Listeners []string
+}
+
+// Equal reports whether two routers would write the same.
+func (p *ParentStatus) Equal(o *ParentStatus) bool {
+	return p.Ref == o.Ref && p.Gateway == o.Gateway && slices.Equal(p.Conditions, o.Conditions) && slices.Equal(p.Listeners, o.Listeners)
+}
+
+// ListenerStatus is what one router says about one listener of a Gateway. How many routes
+// are attached is counted from what it says about these.
+type ListenerStatus struct {
+	Name string
+	// Kinds are those of routes that may attach.
+	Kinds      []string
+	Conditions []StatusCondition
+}
+
+// Equal reports whether two routers would write the same.
+func (l *ListenerStatus) Equal(o *ListenerStatus) bool {
+	return l.Name == o.Name && slices.Equal(l.Kinds, o.Kinds) && slices.Equal(l.Conditions, o.Conditions)
+}

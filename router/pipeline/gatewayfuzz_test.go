@@ -1,0 +1,105 @@
+package pipeline_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/doors"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
+)
+
+// gateways is a cluster with one Gateway and one HTTPRoute of one namespace.
+type gateways struct {
+	tenant
+
+	gateway *gatewayv1.Gateway
+	route   *gatewayv1.HTTPRoute
+}
+
+var (
+	theGateway = model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}
+	theRoute   = model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}
+)
+
+func (gateways) All() []model.Object { return []model.Object{theGateway, theRoute} }
+func (g gateways) Object(key model.Object) door.Version {
+	switch key {
+	case theGateway:
+		return g.gateway
+	case theRoute:
+		return g.route
+	}
+	return nil
+}
+
+func (gateways) Service(model.Object) *backend.Service {
+	return backend.NewService(&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+}
+func (gateways) Grants(string) []*gatewayv1.ReferenceGrant { return nil }
+func (gateways) Slots(g *gatewayv1.Gateway) map[int32]int32 {
+	slots := map[int32]int32{}
+	for i, l := range g.Spec.Listeners {
+		slots[int32(l.Port)] = int32(20000 + i)
+	}
+	return slots
+}
+
+// FuzzGateway puts any Gateway and HTTPRoute that JSON can say into the router, and looks
+// at all that HAProxy would get to read. No claim leaves the scopes of the Gateway.
+func FuzzGateway(f *testing.F) {
+	const gw = `{"gatewayClassName":"f","listeners":[{"name":"a","port":80,"protocol":"HTTP"},{"name":"b","port":80,"protocol":"HTTP","hostname":"*.example.com"}]}`
+	for _, route := range []string{
+		`{"parentRefs":[{"name":"gw"}],"hostnames":["a.example.com","*.com"],"rules":[{"matches":[{"path":{"value":"/a"}},{"path":{"type":"Exact","value":"/b"},"method":"GET","headers":[{"name":"x","value":"~^;>|"}]}],"backendRefs":[{"name":"web","port":80,"weight":3},{"name":"no","port":81}]}]}`,
+		`{"parentRefs":[{"name":"gw","sectionName":"b"}],"rules":[{"filters":[{"type":"RequestRedirect","requestRedirect":{"hostname":"a.test","path":{"type":"ReplaceFullPath","replaceFullPath":"/x|y"}}}]}]}`,
+		`{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"path":{"value":"/a"}}],"filters":[{"type":"URLRewrite","urlRewrite":{"hostname":"a.test","path":{"type":"ReplacePrefixMatch","replacePrefixMatch":"/'\\\""}}},{"type":"RequestHeaderModifier","requestHeaderModifier":{"set":[{"name":"a","value":"%[src]"}],"add":[{"name":"b","value":"c"}],"remove":["d|+"]}}],"backendRefs":[{"name":"web","port":80}]}]}`,
+		`{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"path":{"type":"RegularExpression","value":"/a[0-9]+(b|c)"},"queryParams":[{"name":"q\n","value":"\u0000"}]}],"timeouts":{"request":"10s"},"backendRefs":[{"name":"web","port":80}]}]}`,
+	} {
+		f.Add(gw, route)
+	}
+	for _, s := range []string{`\n`, `\t`, `\r`, `\u0000`, `\f`, `|`, `~`, `%FL%`, `\u007f`, ` `} {
+		f.Add(strings.ReplaceAll(gw, "example", s), `{"parentRefs":[{"name":"gw"}],"hostnames":["`+s+`"],"rules":[{"matches":[{"path":{"value":"/`+s+`"},"method":"`+s+`","headers":[{"name":"a`+s+`","value":"`+s+`"}]}]}]}`)
+		f.Add(gw, `{"parentRefs":[{"name":"gw"}],"rules":[{"filters":[{"type":"URLRewrite","urlRewrite":{"hostname":"`+s+`","path":{"type":"ReplaceFullPath","replaceFullPath":"/`+s+`"}}},{"type":"ResponseHeaderModifier","responseHeaderModifier":{"set":[{"name":"`+s+`","value":"`+s+`"}]}}]}]}`)
+		f.Add(gw, `{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"headers":[{"name":"a","value":"`+s+`"}],"queryParams":[{"name":"`+s+`","value":"`+s+`"}]}],"backendRefs":[{"name":"web","port":80}]},{"filters":[{"type":"RequestRedirect","requestRedirect":{"path":{"type":"ReplacePrefixMatch","replacePrefixMatch":"/`+s+`"}}}]}]}`)
+	}
+	f.Fuzz(func(t *testing.T, gatewaySpec, routeSpec string) {
+		src := gateways{gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw", UID: "g"}}, route: &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "u"}}}
+		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.route.Spec) != nil {
+			return
+		}
+		p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+		p.Update(door.Changes{All: true})
+		checkFiles(t, p.Want())
+
+		res := gateway.HTTPRoutes{}.Ingest(src.route, src, door.Settings{}, door.Past{})
+		var scopes []model.ScopeID
+		for _, l := range src.gateway.Spec.Listeners {
+			scopes = append(scopes, model.NewScope(theGateway, string(l.Name)))
+		}
+		rules := map[string]bool{}
+		for _, c := range res.Claims {
+			if scope, host := model.SplitHost(c.Host); !slices.Contains(scopes, scope) || host == "" {
+				t.Errorf("claim for %q", c.Host)
+			}
+			if rules[c.Rule] {
+				t.Errorf("two claims of rule %s", c.Rule)
+			}
+			rules[c.Rule] = true
+		}
+		for _, parent := range res.Parents {
+			if parent.Conditions[0].True && len(parent.Listeners) == 0 || !parent.Conditions[0].True && parent.Conditions[0].Message == "" {
+				t.Errorf("parent %+v", parent)
+			}
+		}
+	})
+}
