@@ -111,7 +111,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	layout := c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
 	watcher, err := kube.New(kube.Options{
-		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Log: log,
+		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Namespace: c.namespace, Log: log,
 		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(state) },
 		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(state, spec) },
 	})

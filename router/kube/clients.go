@@ -15,14 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 )
 
 // clients holds one REST client per API group. All share one connection pool.
 type clients struct {
-	core, discovery, coordination, route, operator, fairlead *rest.RESTClient
-	metadata                                                 metadata.Interface
+	core, discovery, coordination, route, operator, fairlead, gateway *rest.RESTClient
+	metadata                                                          metadata.Interface
 }
 
 const protobuf = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -58,6 +59,7 @@ func newClients(config *rest.Config) (*clients, error) {
 		{shared, routev1.GroupVersion, &c.route},
 		{shared, operatorv1.GroupVersion, &c.operator},
 		{shared, v1alpha1.GroupVersion(), &c.fairlead},
+		{shared, schema.GroupVersion(gatewayv1.GroupVersion), &c.gateway},
 	} {
 		*group.client, err = restClient(group.config, pool, types, group.version)
 		if err != nil {
@@ -82,7 +84,7 @@ func readTypes() *runtime.Scheme {
 	types.AddKnownTypes(routev1.GroupVersion, &routev1.Route{}, &routev1.RouteList{})
 	types.AddKnownTypes(operatorv1.GroupVersion, &operatorv1.IngressController{}, &operatorv1.IngressControllerList{})
 	types.AddKnownTypes(v1alpha1.GroupVersion(), &v1alpha1.RoutePolicy{}, &v1alpha1.RoutePolicyList{}, &v1alpha1.ClusterRoutePolicy{}, &v1alpha1.ClusterRoutePolicyList{})
-	for _, group := range []schema.GroupVersion{corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, routev1.GroupVersion, operatorv1.GroupVersion, v1alpha1.GroupVersion()} {
+	for _, group := range []schema.GroupVersion{corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, routev1.GroupVersion, operatorv1.GroupVersion, v1alpha1.GroupVersion(), schema.GroupVersion(gatewayv1.GroupVersion)} {
 		metav1.AddToGroupVersion(types, group)
 	}
 	return types

@@ -117,6 +117,28 @@ func readRoutes(client rest.Interface) reader {
 	}
 }
 
+// readJSON reads a list of another custom resource in the same way.
+func readJSON(client rest.Interface, resource string, decode func(*jsontext.Decoder) (any, error)) reader {
+	return func(ctx context.Context, o metav1.ListOptions, each func(any) error) (metav1.ListMeta, error) {
+		body, err := client.Get().Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
+		if err != nil {
+			return metav1.ListMeta{}, err // as it is: the reflector looks at it
+		}
+		defer func() { _ = body.Close() }()
+		meta, err := decodeJSONList(body, func(d *jsontext.Decoder) error {
+			object, err := decode(d)
+			if err != nil {
+				return err
+			}
+			return each(object)
+		})
+		if err != nil {
+			return meta, fmt.Errorf("read the list of %s: %w", resource, err)
+		}
+		return meta, nil
+	}
+}
+
 // watchRoutes watches routes, of which it decodes what the router reads.
 func watchRoutes(client rest.Interface) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -175,8 +197,19 @@ func (l *listedRoute) route() *routev1.Route {
 	}
 }
 
-// decodeRoutes decodes a list in JSON.
+// decodeRoutes decodes a list of Routes.
 func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListMeta, error) {
+	return decodeJSONList(from, func(d *jsontext.Decoder) error {
+		var l listedRoute
+		if err := json.UnmarshalDecode(d, &l); err != nil {
+			return err
+		}
+		return each(l.route())
+	})
+}
+
+// decodeJSONList decodes a list in JSON; item decodes one of its items.
+func decodeJSONList(from io.Reader, item func(*jsontext.Decoder) error) (metav1.ListMeta, error) {
 	var meta metav1.ListMeta
 	d := jsonwatch.NewDecoder(from)
 	if err := expect(d, '{'); err != nil {
@@ -191,7 +224,7 @@ func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListM
 		case "metadata":
 			err = json.UnmarshalDecode(d, &meta)
 		case "items":
-			err = decodeItems(d, each)
+			err = decodeItems(d, item)
 		default:
 			err = d.SkipValue()
 		}
@@ -208,7 +241,7 @@ func decodeRoutes(from io.Reader, each func(*routev1.Route) error) (metav1.ListM
 	return meta, nil
 }
 
-func decodeItems(d *jsontext.Decoder, each func(*routev1.Route) error) error {
+func decodeItems(d *jsontext.Decoder, item func(*jsontext.Decoder) error) error {
 	switch open, err := d.ReadToken(); {
 	case err != nil:
 		return err
@@ -218,11 +251,7 @@ func decodeItems(d *jsontext.Decoder, each func(*routev1.Route) error) error {
 		return fmt.Errorf("items begin with %v", open)
 	}
 	for d.PeekKind() != ']' {
-		var l listedRoute
-		if err := json.UnmarshalDecode(d, &l); err != nil {
-			return err
-		}
-		if err := each(l.route()); err != nil {
+		if err := item(d); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,9 @@ func (w *Watcher) namespaceEvent(key model.Object, before, after *policy.Namespa
 	if !w.namespaces.isSynced() {
 		return
 	}
+	if gone := before == nil || after == nil; gone || !maps.Equal(before.Labels, after.Labels) {
+		w.namespaceOfGateways(key, gone)
+	}
 	if before != nil && after != nil && before.SamePolicy(after) {
 		s := w.selection.Load()
 		turned := s != nil && s.namespaces != nil && s.selectsNamespace(before) != s.selectsNamespace(after)

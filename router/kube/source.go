@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -20,11 +21,14 @@ func (w *Watcher) All() []model.Object {
 		}
 		return true
 	})
-	return keys
+	return append(keys, w.allGateways()...)
 }
 
 // Object implements door.Source.
 func (w *Watcher) Object(key model.Object) door.Version {
+	if key.Kind != route.Kind {
+		return w.gatewayObject(key)
+	}
 	if r := w.Route(key); r != nil {
 		return r
 	}

@@ -72,6 +72,7 @@ type StatusWriter struct {
 	queue    queue
 	settings settingsReport
 	policies policyReports
+	gateways gatewayReports
 	replica  replicaReport
 	members  *members
 	// heard are what other replicas say, while this one writes.
@@ -134,12 +135,15 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},
 		policies: policyReports{desired: map[model.Object]*policyOpinion{}, open: model.Objects{}, lacked: model.Objects{}},
+		gateways: newGatewayReports(),
 		replica:  replicaReport{wake: make(chan struct{}, 1)},
 		members:  newMembers(o.Watcher, o.LeaseNamespace),
 	}
 	s.policies.ring = s.replica.ring
 	seen, controllerSeen, policySeen := s.routeSeen, s.settings.ring, s.policies.seen
 	o.Watcher.policyEvent.Store(&policySeen)
+	gatewaySeen := s.gateways.seen
+	o.Watcher.gatewayStatus.Store(&gatewaySeen)
 	o.Watcher.routeSeen.Store(&seen)
 	o.Watcher.controllerSeen.Store(&controllerSeen)
 	return s, nil
@@ -150,6 +154,10 @@ func (s *StatusWriter) Publish(statuses []model.RouteStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, status := range statuses {
+		if isGatewayKind(status.Object.Kind) {
+			s.gateways.publish(status)
+			continue
+		}
 		d := s.desired[status.Object]
 		if d == nil || d.status.UID != status.UID {
 			d = &desired{}
@@ -170,6 +178,10 @@ func (s *StatusWriter) Forget(keys []model.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range keys {
+		if isGatewayKind(key.Kind) {
+			s.gateways.forget(key)
+			continue
+		}
 		delete(s.desired, key)
 		s.enqueue(key)
 	}
@@ -221,6 +233,7 @@ func (s *StatusWriter) write(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { s.writeSettings(ctx) })
 	workers.Go(func() { s.writePolicies(ctx) })
+	workers.Go(func() { s.writeGateways(ctx) })
 	workers.Go(func() { s.listen(ctx) })
 	for range statusWorkers {
 		workers.Go(func() {

@@ -33,6 +33,9 @@ type Options struct {
 	// ControllerNamespace holds the IngressController; empty means that there
 	// is none and the router runs with its defaults.
 	ControllerNamespace string
+	// Namespace holds the ConfigMap with the slots of Gateways; empty means that none has
+	// one.
+	Namespace string
 	// Admitted returns the spec that the operator admitted last, or nil if that
 	// is not known. It holds if the router starts beside one that is refused.
 	Admitted func() *operatorv1.IngressControllerSpec
@@ -46,9 +49,11 @@ type Options struct {
 // implements door.Source. All methods may be called from any goroutine.
 type Watcher struct {
 	name, namespace string
-	log             *slog.Logger
-	clients         *clients
-	dirty           *changes.Set
+	// ownNamespace is that of the router itself, or empty.
+	ownNamespace string
+	log          *slog.Logger
+	clients      *clients
+	dirty        *changes.Set
 
 	routes      *store[*routev1.Route]
 	services    *store[*backend.Service]
@@ -58,6 +63,7 @@ type Watcher struct {
 	configMaps  *namedSet[policy.ConfigMap]
 	policies    *policySets
 	nodes       *store[*node]
+	gateways    *gatewaySets
 
 	infrastructure *infrastructure
 
@@ -74,6 +80,8 @@ type Watcher struct {
 	routeSeen atomic.Pointer[func(model.Object)]
 	// policyEvent receives each event of a policy.
 	policyEvent atomic.Pointer[func(model.Object)]
+	// gatewayStatus receives each event of an object of the Gateway API.
+	gatewayStatus atomic.Pointer[func(model.Object)]
 	// controllerSeen receives each event of the IngressController.
 	controllerSeen atomic.Pointer[func()]
 
@@ -106,7 +114,7 @@ func New(o Options) (*Watcher, error) {
 		o.Log = slog.Default()
 	}
 	w := &Watcher{
-		name: o.RouterName, namespace: o.ControllerNamespace, log: o.Log,
+		name: o.RouterName, namespace: o.ControllerNamespace, ownNamespace: o.Namespace, log: o.Log,
 		clients: c, dirty: changes.New(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
 	w.infrastructure = newInfrastructure(o.Config.Host, o.RouterName)
@@ -140,6 +148,7 @@ func New(o Options) (*Watcher, error) {
 	w.namespaces = newStore(kindNamespace, part(readNamespace), w.namespaceEvent)
 	w.namespaces.replaced = w.namespacesRead
 	w.policies = newPolicySets(w.needLabels, w.dirty.Mark, w.policySeen)
+	w.gateways = newGatewaySets(w)
 	w.controllers = newStore(kindController, whole(stripController), w.controllerEvent)
 	w.controllers.replaced = w.controllerAbsent
 	w.secrets = newNamedSet(w, named[corev1.Secret]{
@@ -186,6 +195,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	for _, f := range append(w.policies.feeds(w), namespaces, routes, services, slices, nodes) {
 		start(f)
 	}
+	for _, f := range w.gateways.feeds(w) {
+		start(f)
+	}
 	w.startController(start)
 	begin := func(run func(context.Context)) { feeds.Go(func() { run(ctx) }) }
 	w.secrets.open(start, begin)
@@ -207,7 +219,7 @@ const readAheadLimit = 15 * time.Second
 // It also reads the Secrets that routes name, so that a router that starts does
 // not take them for missing. From then on Need says what is watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.routes.synced, w.gateways.grants.synced, w.gateways.slots.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():

@@ -1,0 +1,172 @@
+package kube
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+const (
+	gatewayWorkers = 4
+	// gatewayWritePause is the shortest time between two writes of one Gateway: how many
+	// routes are attached changes with each of them.
+	gatewayWritePause = 500 * time.Millisecond
+)
+
+// gatewayReports are what this router says about objects of the Gateway API.
+type gatewayReports struct {
+	mu      sync.Mutex
+	desired map[model.Object]*gatewayOpinion
+	// attached counts the routes of each listener.
+	attached map[listenerName]int32
+	// queue is nil unless this replica writes.
+	queue queue
+}
+
+// listenerName is a listener of a Gateway.
+type listenerName struct {
+	gateway model.Object
+	name    string
+}
+
+type gatewayOpinion struct {
+	status model.RouteStatus
+	// listeners are those that a route is attached to, each once.
+	listeners []listenerName
+	// urgent is true from a change of the opinion until it has been written.
+	urgent  bool
+	written time.Time
+	// judged is true once the findings have been compared with what the status says, and
+	// reported are those of which there was an event.
+	judged   bool
+	reported []api.Finding
+}
+
+func newGatewayReports() gatewayReports {
+	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}}
+}
+
+// isGatewayKind reports whether an object is one of the Gateway API.
+func isGatewayKind(k model.Kind) bool {
+	return k == gateway.KindGateway || k == gateway.KindHTTPRoute
+}
+
+// publish takes the newest opinion about an object.
+func (g *gatewayReports) publish(status model.RouteStatus) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	o := g.desired[status.Object]
+	switch {
+	case o == nil:
+		o = &gatewayOpinion{}
+		g.desired[status.Object] = o
+	case o.status.UID != status.UID:
+		g.count(o, nil)
+		*o = gatewayOpinion{}
+	case sameGatewayStatus(&o.status, &status):
+		return
+	}
+	status.Findings = slices.Clone(status.Findings)
+	o.status, o.urgent = status, true
+	g.count(o, status.Parents)
+	g.enqueue(status.Object)
+}
+
+func sameGatewayStatus(a, b *model.RouteStatus) bool {
+	return a.Generation == b.Generation && slices.Equal(a.Findings, b.Findings) &&
+		slices.EqualFunc(a.Parents, b.Parents, func(x, y model.ParentStatus) bool { return x.Equal(&y) }) &&
+		slices.EqualFunc(a.Listeners, b.Listeners, func(x, y model.ListenerStatus) bool { return x.Equal(&y) })
+}
+
+// count replaces the listeners that a route is attached to. The caller holds mu.
+func (g *gatewayReports) count(o *gatewayOpinion, parents []model.ParentStatus) {
+	var now []listenerName
+	for _, p := range parents {
+		for _, l := range p.Listeners {
+			if name := (listenerName{p.Gateway, l}); !slices.Contains(now, name) {
+				now = append(now, name)
+			}
+		}
+	}
+	for _, l := range o.listeners {
+		if g.attached[l]--; g.attached[l] == 0 {
+			delete(g.attached, l)
+		}
+		if !slices.Contains(now, l) {
+			g.enqueue(l.gateway)
+		}
+	}
+	for _, l := range now {
+		g.attached[l]++
+		if !slices.Contains(o.listeners, l) {
+			g.enqueue(l.gateway)
+		}
+	}
+	o.listeners = now
+}
+
+// forget drops the opinion about an object that was deleted or is not the router's any
+// more.
+func (g *gatewayReports) forget(key model.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if o := g.desired[key]; o != nil {
+		g.count(o, nil)
+		delete(g.desired, key)
+	}
+	g.enqueue(key)
+}
+
+// seen looks again at an object that changed.
+func (g *gatewayReports) seen(key model.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.enqueue(key)
+}
+
+// enqueue asks a worker to look at an object. The caller holds mu.
+func (g *gatewayReports) enqueue(key model.Object) {
+	if g.queue != nil {
+		g.queue.Add(key)
+	}
+}
+
+// writeGateways keeps the statuses until ctx ends.
+func (s *StatusWriter) writeGateways(ctx context.Context) {
+	q := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Object](10*time.Millisecond, 15*time.Second))
+	g := &s.gateways
+	g.mu.Lock()
+	g.queue = q
+	for key, o := range g.desired {
+		o.judged = false
+		q.Add(key)
+	}
+	g.mu.Unlock()
+	var workers sync.WaitGroup
+	for range gatewayWorkers {
+		workers.Go(func() {
+			for {
+				key, end := q.Get()
+				if end {
+					return
+				}
+				s.processGateway(ctx, q, key)
+				q.Done(key)
+			}
+		})
+	}
+	<-ctx.Done()
+	g.mu.Lock()
+	g.queue = nil
+	g.mu.Unlock()
+	q.ShutDown()
+	workers.Wait()
+}

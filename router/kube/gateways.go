@@ -1,0 +1,317 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	watchapi "k8s.io/apimachinery/pkg/watch"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/kube/jsonwatch"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// gatewayPause is the longest pause between attempts to watch a kind of the Gateway API,
+// which the API server may not have yet.
+const gatewayPause = 30 * time.Second
+
+const kindClass model.Kind = "GatewayClass"
+
+// gatewaySets keep the objects of the Gateway API: of all classes and Gateways, because
+// one that is not the router's may become so.
+type gatewaySets struct {
+	classes *store[*gatewayv1.GatewayClass]
+	objects *store[*gatewayv1.Gateway]
+	routes  *store[*httpRoute]
+	grants  *store[*gatewayv1.ReferenceGrant]
+	slots   *store[*slotTable]
+
+	absent sync.Once
+}
+
+// httpRoute is an HTTPRoute with the entries of its status as the API server has them:
+// those of others are never read, and stay as they are.
+type httpRoute struct {
+	gatewayv1.HTTPRoute
+
+	parents jsontext.Value
+}
+
+// slotTable says which ports of the router's pod Gateways have.
+type slotTable struct{ table gatewayapi.Table }
+
+func readSlots(m *corev1.ConfigMap) *slotTable {
+	table, _ := gatewayapi.ReadTable(m.Data) // the operator says what is wrong with it
+	return &slotTable{table}
+}
+
+func newGatewaySets(w *Watcher) *gatewaySets {
+	g := &gatewaySets{}
+	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
+	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
+	g.routes = newStore(gateway.KindHTTPRoute, whole(func(*httpRoute) {}), w.httpRouteEvent)
+	g.grants = newStore(door.KindGrants, whole(func(*gatewayv1.ReferenceGrant) {}), func(key model.Object, before, after *gatewayv1.ReferenceGrant) {
+		if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+			w.dirty.Mark(model.Object{Kind: door.KindGrants, Namespace: key.Namespace})
+		}
+	})
+	g.grants.index = func(key model.Object, _ *gatewayv1.ReferenceGrant) model.Object {
+		return model.Object{Kind: door.KindGrants, Namespace: key.Namespace}
+	}
+	g.slots = newStore(door.KindSlots, part(readSlots), func(model.Object, *slotTable, *slotTable) {
+		w.dirty.Mark(model.Object{Kind: door.KindSlots})
+	})
+	return g
+}
+
+// feeds returns what keeps the stores up to date.
+func (g *gatewaySets) feeds(w *Watcher) []*feed {
+	all := []*feed{
+		jsonFeed(w, "gatewayclasses", g.classes, func(l *listedObject[gatewayv1.GatewayClassSpec, struct{}]) *gatewayv1.GatewayClass {
+			return &gatewayv1.GatewayClass{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
+		}),
+		jsonFeed(w, "gateways", g.objects, func(l *listedObject[gatewayv1.GatewaySpec, gatewayv1.GatewayStatus]) *gatewayv1.Gateway {
+			return &gatewayv1.Gateway{ObjectMeta: l.Metadata.meta(), Spec: l.Spec, Status: l.Status}
+		}),
+		jsonFeed(w, "httproutes", g.routes, func(l *listedObject[gatewayv1.HTTPRouteSpec, listedParents]) *httpRoute {
+			return &httpRoute{gatewayv1.HTTPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Status.Parents}
+		}),
+		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
+			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
+		}),
+	}
+	if w.ownNamespace == "" {
+		_ = g.slots.Replace(nil, "")
+		return all
+	}
+	slots := clientFeed(w.clients.core, "configmaps", w.ownNamespace, gatewayapi.SlotsName(w.name), &corev1.ConfigMap{})
+	slots.store, slots.plain = g.slots, true
+	return append(all, slots)
+}
+
+// listedParents are the entries of a route's status, unread.
+type listedParents struct {
+	Parents jsontext.Value `json:"parents"`
+}
+
+// listedObject is of an object what the router reads; above all not managedFields.
+type listedObject[S, T any] struct {
+	Metadata listedMeta `json:"metadata"`
+	Spec     S          `json:"spec"`
+	Status   T          `json:"status"`
+}
+
+type listedMeta struct {
+	Namespace         string      `json:"namespace"`
+	Name              string      `json:"name"`
+	UID               types.UID   `json:"uid"`
+	ResourceVersion   string      `json:"resourceVersion"`
+	Generation        int64       `json:"generation"`
+	CreationTimestamp metav1.Time `json:"creationTimestamp"`
+}
+
+func (m *listedMeta) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		Generation: m.Generation, CreationTimestamp: m.CreationTimestamp,
+	}
+}
+
+// jsonFeed returns a feed of a kind of the Gateway API. Where the API server does not have
+// it, or the router may not read it, nothing of it is served.
+func jsonFeed[S, T any, O interface {
+	comparable
+	runtime.Object
+}](w *Watcher, resource string, st *store[O], object func(*listedObject[S, T]) O) *feed {
+	decode := func(d *jsontext.Decoder) (O, error) {
+		l := listedObject[S, T]{}
+		err := json.UnmarshalDecode(d, &l)
+		return object(&l), err
+	}
+	client := w.clients.gateway
+	list := st.list(readJSON(client, resource, func(d *jsontext.Decoder) (any, error) { return decode(d) }))
+	f := &feed{name: resource, store: st, example: object(&listedObject[S, T]{}), plain: true, slowest: gatewayPause}
+	f.list = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		l, err := list(ctx, o)
+		if apierrors.IsForbidden(err) {
+			w.log.Debug("may not read this kind of the gateway API", "resource", resource, "err", err)
+			err = apierrors.NewNotFound(gatewayv1.Resource(resource), "")
+		}
+		return l, err
+	}
+	f.watch = func(ctx context.Context, o metav1.ListOptions) (watchapi.Interface, error) {
+		return jsonwatch.Start(ctx, client, resource, o, func(d *jsontext.Decoder) (runtime.Object, error) { return decode(d) })
+	}
+	f.absent = func() {
+		w.gateways.absent.Do(func() {
+			w.log.Info("the API server does not have the Gateway API, or this router may not read it; its objects are read as soon as that changes")
+		})
+		if !st.isSynced() {
+			_ = st.Replace(nil, "") // of nothing nothing can be wrong
+		}
+	}
+	return f
+}
+
+// serves reports whether a Gateway is of a class that means this router.
+func (w *Watcher) serves(g *gatewayv1.Gateway) bool {
+	return g != nil && w.routerOf(g) == w.name && w.Namespace(g.Namespace) != nil
+}
+
+// routerOf returns the name of the router that serves a Gateway, empty if that is none of
+// Fairlead's.
+func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
+	class := w.gateways.classes.get(model.Object{Kind: kindClass, Name: string(g.Spec.GatewayClassName)})
+	if class == nil || class.Spec.ControllerName != gatewayapi.ControllerName {
+		return ""
+	}
+	name, err := gatewayapi.IngressController(class)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// attached reports whether a route names a Gateway that this router serves.
+func (w *Watcher) attached(r *httpRoute) bool {
+	if r == nil || w.Namespace(r.Namespace) == nil {
+		return false
+	}
+	for i := range r.Spec.ParentRefs {
+		if key, ok := gateway.ParentGateway(&r.Spec.ParentRefs[i], r.Namespace); ok && w.serves(w.gateways.objects.get(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// gatewayObject returns an object of the Gateway API, or nil if it is not the router's.
+func (w *Watcher) gatewayObject(key model.Object) door.Version {
+	if key.Kind == gateway.KindGateway {
+		if g := w.gateways.objects.get(key); w.serves(g) {
+			return g
+		}
+		return nil
+	}
+	if r := w.gateways.routes.get(key); w.attached(r) {
+		return &r.HTTPRoute
+	}
+	return nil
+}
+
+// allGateways lists the objects of the Gateway API that are the router's.
+func (w *Watcher) allGateways() (keys []model.Object) {
+	w.gateways.objects.each(func(key model.Object, g *gatewayv1.Gateway) bool {
+		if w.serves(g) {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	w.gateways.routes.each(func(key model.Object, r *httpRoute) bool {
+		if w.attached(r) {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	return keys
+}
+
+// Grants implements door.Gateways.
+func (w *Watcher) Grants(namespace string) []*gatewayv1.ReferenceGrant {
+	return w.gateways.grants.group(model.Object{Kind: door.KindGrants, Namespace: namespace})
+}
+
+// Slots implements door.Gateways.
+func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[int32]int32) {
+	w.gateways.slots.each(func(_ model.Object, s *slotTable) bool {
+		slots = s.table.Slots(g)
+		return false
+	})
+	return slots
+}
+
+// classEvent marks the Gateways of a class, and the routes that name these.
+func (w *Watcher) classEvent(key model.Object, before, after *gatewayv1.GatewayClass) {
+	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return
+	}
+	var of []model.Object
+	w.gateways.objects.each(func(g model.Object, object *gatewayv1.Gateway) bool {
+		if string(object.Spec.GatewayClassName) == key.Name {
+			of = append(of, g)
+		}
+		return true
+	})
+	for _, g := range of {
+		w.markGateway(g)
+	}
+}
+
+func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gateway) {
+	switch {
+	case before == nil || after == nil || before.UID != after.UID || before.Spec.GatewayClassName != after.Spec.GatewayClassName:
+		w.markGateway(key)
+	case before.Generation != after.Generation:
+		w.dirty.Mark(key)
+	}
+	w.gatewaySeen(key)
+}
+
+// markGateway marks a Gateway, and the routes that name it: these may have been strangers.
+func (w *Watcher) markGateway(g model.Object) {
+	w.dirty.Mark(g)
+	w.gateways.routes.each(func(key model.Object, r *httpRoute) bool {
+		for i := range r.Spec.ParentRefs {
+			if named, ok := gateway.ParentGateway(&r.Spec.ParentRefs[i], r.Namespace); ok && named == g {
+				w.dirty.Mark(key)
+			}
+		}
+		return true
+	})
+}
+
+func (w *Watcher) httpRouteEvent(key model.Object, before, after *httpRoute) {
+	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
+		w.dirty.Mark(key)
+	}
+	w.gatewaySeen(key)
+}
+
+// gatewaySeen tells the status writer of each event of an object of the Gateway API.
+func (w *Watcher) gatewaySeen(key model.Object) {
+	if seen := w.gatewayStatus.Load(); seen != nil {
+		(*seen)(key)
+	}
+}
+
+// namespaceOfGateways marks what a namespace means to objects of the Gateway API.
+func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
+	w.dirty.Mark(key)
+	if !appears {
+		return
+	}
+	w.gateways.objects.each(func(g model.Object, _ *gatewayv1.Gateway) bool {
+		if g.Namespace == key.Name {
+			w.markGateway(g)
+		}
+		return true
+	})
+	w.gateways.routes.each(func(r model.Object, _ *httpRoute) bool {
+		if r.Namespace == key.Name {
+			w.dirty.Mark(r)
+		}
+		return true
+	})
+}

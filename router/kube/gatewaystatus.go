@@ -1,0 +1,246 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// gatewayWork is what is to be done about one object of the Gateway API.
+type gatewayWork struct {
+	key    model.Object
+	object metav1.Object
+	// patch is what to write, nil for nothing.
+	patch []byte
+	kind  types.PatchType
+}
+
+// processGateway brings the status and the events of one object up to date.
+func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Object) {
+	g := &s.gateways
+	g.mu.Lock()
+	o, status, pause := g.desired[key], model.RouteStatus{}, time.Duration(0)
+	var attached map[string]int32
+	if o != nil {
+		status, attached = o.status, g.attachedTo(key)
+		if since := time.Since(o.written); !o.urgent && key.Kind == gateway.KindHTTPRoute {
+			pause = repairPause - since
+		} else if key.Kind == gateway.KindGateway {
+			pause = gatewayWritePause - since
+		}
+	}
+	g.mu.Unlock()
+	w, err := s.gatewayWork(key, o != nil, &status, attached)
+	switch {
+	case err != nil:
+		s.failures.Add(1)
+		s.log.errorLimited("cannot tell what to write to a status", "object", key.String(), "err", err)
+	case w.object == nil:
+	case w.patch != nil && pause > 0:
+		q.AddAfter(key, pause)
+		return
+	case w.patch != nil && !s.putGateway(ctx, q, w):
+		return
+	}
+	q.Forget(key)
+	if o == nil || w.object == nil {
+		return
+	}
+	g.mu.Lock()
+	if !o.judged && w.patch == nil {
+		o.reported = grave(status.Findings) // said before, perhaps by another replica
+	}
+	o.judged = true
+	if w.patch != nil {
+		o.written = time.Now()
+	}
+	if sameGatewayStatus(&o.status, &status) {
+		o.urgent = false
+	}
+	g.mu.Unlock()
+	if !s.gatewayEvents(o, w, status.Findings) {
+		q.AddAfter(key, wait.Jitter(5*time.Second, 3))
+	}
+}
+
+// attachedTo counts the routes of each listener of a Gateway. The caller holds mu.
+func (g *gatewayReports) attachedTo(key model.Object) map[string]int32 {
+	if key.Kind != gateway.KindGateway {
+		return nil
+	}
+	counts := map[string]int32{}
+	for l := range g.desired[key].status.Listeners {
+		name := g.desired[key].status.Listeners[l].Name
+		counts[name] = g.attached[listenerName{key, name}]
+	}
+	return counts
+}
+
+// gatewayWork compares the newest object with an opinion. The object is nil if there is
+// nothing to say about it: it is gone, or the opinion is about another version of it.
+func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.RouteStatus, attached map[string]int32) (gatewayWork, error) {
+	now := metav1.Now().Rfc3339Copy()
+	if key.Kind == gateway.KindHTTPRoute {
+		r := s.watcher.gateways.routes.get(key)
+		if r == nil || known && (status.UID != string(r.UID) || status.Generation != r.Generation) || !known && s.watcher.attached(r) {
+			return gatewayWork{}, nil
+		}
+		status.Generation = r.Generation
+		return s.routeWork(key, r, status, now)
+	}
+	stored := s.watcher.gateways.objects.get(key)
+	if stored == nil || !known || status.UID != string(stored.UID) || status.Generation != stored.Generation {
+		return gatewayWork{}, nil
+	}
+	listeners, differs := withListeners(stored.Status.Listeners, status, attached, now)
+	w := gatewayWork{key: key, object: stored, kind: types.ApplyPatchType}
+	if !differs {
+		return w, nil
+	}
+	var err error
+	w.patch, err = json.Marshal(map[string]any{
+		"apiVersion": gatewayv1.GroupVersion.String(), "kind": "Gateway",
+		"metadata": map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": stored.UID},
+		"status":   map[string]any{"listeners": listeners},
+	})
+	return w, err //nolint:wrapcheck // the caller says of what
+}
+
+func (s *StatusWriter) routeWork(key model.Object, r *httpRoute, status *model.RouteStatus, now metav1.Time) (gatewayWork, error) {
+	others := func(ref *gatewayv1.ParentReference) bool {
+		name, ok := gateway.ParentGateway(ref, r.Namespace)
+		if !ok || !slices.ContainsFunc(r.Spec.ParentRefs, func(p gatewayv1.ParentReference) bool {
+			named, isGateway := gateway.ParentGateway(&p, r.Namespace)
+			return isGateway && named == name
+		}) {
+			return false
+		}
+		g := s.watcher.gateways.objects.get(name)
+		if g == nil {
+			return false
+		}
+		router := s.watcher.routerOf(g)
+		return router != "" && router != s.watcher.name
+	}
+	parents, differs, err := withParents(r.parents, status, others, now)
+	w := gatewayWork{key: key, object: r, kind: types.MergePatchType}
+	if err != nil || !differs {
+		return w, err
+	}
+	if parents == nil {
+		parents = []json.RawMessage{} // which the CustomResourceDefinition demands
+	}
+	w.patch, err = json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": r.UID, "resourceVersion": r.ResourceVersion},
+		"status":   map[string]any{"parents": parents},
+	})
+	return w, err //nolint:wrapcheck // the caller says of what
+}
+
+// withListeners returns what is to stand in the status of a Gateway about its listeners,
+// and whether that is a difference.
+func withListeners(current []gatewayv1.ListenerStatus, s *model.RouteStatus, attached map[string]int32, now metav1.Time) (out []gatewayv1.ListenerStatus, differs bool) {
+	differs = len(current) != len(s.Listeners)
+	for _, l := range s.Listeners {
+		next := gatewayv1.ListenerStatus{Name: gatewayv1.SectionName(l.Name), AttachedRoutes: attached[l.Name], SupportedKinds: []gatewayv1.RouteGroupKind{}}
+		for _, kind := range l.Kinds {
+			group := gatewayv1.Group(gatewayv1.GroupName)
+			next.SupportedKinds = append(next.SupportedKinds, gatewayv1.RouteGroupKind{Group: &group, Kind: gatewayv1.Kind(kind)})
+		}
+		var before []metav1.Condition
+		at := slices.IndexFunc(current, func(c gatewayv1.ListenerStatus) bool { return c.Name == next.Name })
+		if at >= 0 {
+			before = ourConditions(current[at].Conditions, l.Conditions)
+		}
+		var changed bool
+		next.Conditions, changed = withConditions(before, l.Conditions, s.Generation, now)
+		differs = differs || changed || at < 0 || current[at].AttachedRoutes != next.AttachedRoutes || !sameKinds(current[at].SupportedKinds, l.Kinds)
+		out = append(out, next)
+	}
+	return out, differs
+}
+
+// ourConditions leaves conditions of others out: they have another field manager.
+func ourConditions(all []metav1.Condition, ours []model.StatusCondition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool {
+		return !slices.ContainsFunc(ours, func(o model.StatusCondition) bool { return o.Type == c.Type })
+	})
+}
+
+func sameKinds(current []gatewayv1.RouteGroupKind, kinds []string) bool {
+	return slices.EqualFunc(current, kinds, func(c gatewayv1.RouteGroupKind, kind string) bool { return string(c.Kind) == kind })
+}
+
+// gatewayResources are the names of the kinds in requests.
+var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindHTTPRoute: "httproutes"}
+
+// putGateway writes a status and reports whether it was written.
+func (s *StatusWriter) putGateway(ctx context.Context, q queue, w gatewayWork) bool {
+	request := s.watcher.clients.gateway.Patch(w.kind).Namespace(w.key.Namespace).Resource(gatewayResources[w.key.Kind]).
+		Name(w.key.Name).SubResource("status").SetHeader("Accept", onlyMetadata).Body(w.patch)
+	if w.kind == types.ApplyPatchType {
+		request = request.Param("fieldManager", "fairlead-router").Param("force", "true")
+	}
+	err := request.Do(ctx).Error()
+	switch {
+	case err == nil:
+		s.writes.Add(1)
+		return true
+	case ctx.Err() != nil:
+		return false
+	case apierrors.IsNotFound(err):
+		q.Forget(w.key)
+	case apierrors.IsConflict(err):
+		s.conflicts.Add(1)
+		q.AddRateLimited(w.key)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		s.failures.Add(1)
+		s.log.errorLimited("status refused", "kind", string(w.key.Kind), "object", w.key.String(), "err", err)
+		q.AddAfter(w.key, wait.Jitter(time.Minute, 1))
+	default:
+		s.failures.Add(1)
+		s.log.errorLimited("cannot write a status, retrying", "kind", string(w.key.Kind), "object", w.key.String(), "err", err)
+		q.AddRateLimited(w.key)
+	}
+	return false
+}
+
+// gatewayEvents makes events of findings that are new, and reports false if some have to
+// wait.
+func (s *StatusWriter) gatewayEvents(o *gatewayOpinion, w gatewayWork, findings []api.Finding) bool {
+	g := &s.gateways
+	g.mu.Lock()
+	reported := o.reported
+	g.mu.Unlock()
+	var said []api.Finding
+	complete := true
+	for _, f := range grave(findings) {
+		if !slices.Contains(reported, f) {
+			if complete = complete && s.mayWriteEvent(w.key.Namespace); !complete {
+				break
+			}
+			s.eventsWritten.Add(1)
+			s.events.warn(corev1.ObjectReference{
+				APIVersion: gatewayv1.GroupVersion.String(), Kind: string(w.key.Kind),
+				Namespace: w.key.Namespace, Name: w.key.Name, UID: w.object.GetUID(), ResourceVersion: w.object.GetResourceVersion(),
+			}, string(f.Reason), shorten(f.Text()))
+		}
+		said = append(said, f)
+	}
+	g.mu.Lock()
+	o.reported = said
+	g.mu.Unlock()
+	return complete
+}
