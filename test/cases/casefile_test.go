@@ -14,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -50,6 +51,10 @@ var kinds = map[string]func() metav1.Object{
 	"Namespace":          func() metav1.Object { return &corev1.Namespace{} },
 	"RoutePolicy":        func() metav1.Object { return &v1alpha1.RoutePolicy{} },
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
+
+	"Gateway":        func() metav1.Object { return &gatewayv1.Gateway{} },
+	"HTTPRoute":      func() metav1.Object { return &gatewayv1.HTTPRoute{} },
+	"ReferenceGrant": func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
 }
 
 // loadCases reads all cases each time, so that runs share no object.

@@ -13,10 +13,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -35,10 +37,14 @@ type memory struct {
 	configMaps map[model.Object]*policy.ConfigMap
 	policies   map[model.Object]*policy.Object
 	namespaces map[string]*corev1.Namespace
-	version    int
-	changes    door.Changes
-	settings   door.Settings
-	wake       chan struct{}
+	// gateways has the objects of the Gateway API, slots which port of the router their
+	// ports have.
+	gateways map[model.Object]metav1.Object
+	slots    map[int32]int32
+	version  int
+	changes  door.Changes
+	settings door.Settings
+	wake     chan struct{}
 	// forbidden is why no Secret may be read, or nil.
 	forbidden error
 
@@ -50,7 +56,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		routes: map[model.Object]*routev1.Route{}, portals: map[model.Object]*portal.Portal{}, services: map[model.Object]*corev1.Service{},
-		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, configMaps: map[model.Object]*policy.ConfigMap{}, policies: map[model.Object]*policy.Object{}, namespaces: map[string]*corev1.Namespace{},
+		slices: map[model.Object]*discoveryv1.EndpointSlice{}, secrets: map[model.Object]*corev1.Secret{}, configMaps: map[model.Object]*policy.ConfigMap{}, policies: map[model.Object]*policy.Object{}, namespaces: map[string]*corev1.Namespace{}, gateways: map[model.Object]metav1.Object{},
 		wake: make(chan struct{}, 1), statuses: map[model.Object]model.RouteStatus{}, reports: map[model.Object]policy.Report{},
 		published: make(chan struct{}), settings: door.Settings{RouterName: "cases", Agent: true},
 	}
@@ -114,6 +120,13 @@ func (m *memory) put(o metav1.Object) {
 		m.name(&o.ObjectMeta, m.object(k))
 		m.portals[k] = o
 		m.mark(k)
+	case *gatewayv1.Gateway:
+		m.putGateway(objectOf(gateway.KindGateway, o), &o.ObjectMeta, o)
+	case *gatewayv1.HTTPRoute:
+		m.putGateway(objectOf(gateway.KindHTTPRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.ReferenceGrant:
+		m.gateways[objectOf(door.KindGrants, o)] = o
+		m.mark(model.Object{Kind: door.KindGrants, Namespace: o.Namespace})
 	case *corev1.Service:
 		k := objectOf(door.KindService, o)
 		m.services[k] = o
@@ -142,6 +155,27 @@ func (m *memory) put(o metav1.Object) {
 		m.putPolicy(objectOf(policy.KindClusterRoutePolicy, o), &o.ObjectMeta, func() *policy.Object { return policy.ReadClusterRoutePolicy(o) })
 	}
 }
+
+func (m *memory) putGateway(k model.Object, meta *metav1.ObjectMeta, o metav1.Object) {
+	m.name(meta, m.object(k))
+	m.gateways[k] = o
+	m.mark(k)
+}
+
+// Grants implements door.Gateways.
+func (m *memory) Grants(namespace string) (all []*gatewayv1.ReferenceGrant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, o := range m.gateways {
+		if g, ok := o.(*gatewayv1.ReferenceGrant); ok && k.Namespace == namespace {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// Slots implements door.Gateways.
+func (m *memory) Slots(*gatewayv1.Gateway) map[int32]int32 { return m.slots }
 
 func (m *memory) putPolicy(k model.Object, meta *metav1.ObjectMeta, read func() *policy.Object) {
 	if old := m.policies[k]; old != nil && meta.UID == "" {
@@ -182,6 +216,11 @@ func (m *memory) delete(o model.Object) {
 		delete(m.configMaps, o)
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
+	case gateway.KindGateway, gateway.KindHTTPRoute:
+		delete(m.gateways, o)
+	case door.KindGrants:
+		delete(m.gateways, o)
+		o.Name = ""
 	}
 	m.mark(o)
 }
@@ -197,7 +236,13 @@ func (m *memory) everything() []model.Object {
 func (m *memory) All() []model.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.AppendSeq(slices.Collect(maps.Keys(m.routes)), maps.Keys(m.portals))
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(m.routes)), maps.Keys(m.portals))
+	for k := range m.gateways {
+		if k.Kind != door.KindGrants {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // Object implements door.Source.
@@ -213,6 +258,9 @@ func (m *memory) object(k model.Object) door.Version {
 	}
 	if p := m.portals[k]; p != nil {
 		return p
+	}
+	if o := m.gateways[k]; o != nil {
+		return o
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -55,7 +56,10 @@ func (Gateways) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.
 			}
 		}
 		slot, has := slots[int32(l.spec.Port)]
-		if has = has && l.verdict.Block.Has(slot); has && l.served() {
+		if block, known := gateway.BlockOf(slot); known && block != l.verdict.Block {
+			has = false // the listener had another protocol
+		}
+		if has && l.served() {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: int(slot), Port: int(l.spec.Port), Hostname: l.hostname,
 			})
