@@ -73,7 +73,7 @@ func run(root, to, version string) error {
 
 // monitoring adds the objects of config/monitoring, for clusters with the Prometheus operator.
 func monitoring(root, to string) error {
-	for _, name := range []string{"monitors.yaml", "alerts.yaml"} {
+	for _, name := range []string{"monitors.yaml", "alerts.yaml", "dashboards.yaml"} {
 		text, err := os.ReadFile(filepath.Join(root, "config/monitoring", name))
 		if err != nil {
 			return fmt.Errorf("read what config/monitoring has: %w", err)

@@ -1,5 +1,5 @@
 // Command monitoring writes what is made of the metrics that the programs register: the reference page and
-// the runbooks in docs/monitoring, and the alerts in config/monitoring.
+// the runbooks in docs/monitoring, and alerts and dashboards in config/monitoring.
 //
 // Run it by "make generate". Nobody edits what it writes.
 package main
@@ -36,7 +36,10 @@ func run(root string) error {
 	if err := write(filepath.Join(root, "docs/monitoring/metrics.md"), page); err != nil {
 		return err
 	}
-	return alerts(root)
+	if err := alerts(root); err != nil {
+		return err
+	}
+	return grafana(root)
 }
 
 func write(file, text string) error {
