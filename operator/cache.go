@@ -27,8 +27,10 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	gateway "github.com/fairlead/fairlead/operator/gateway/desired"
 	"github.com/fairlead/fairlead/operator/rights"
 	"github.com/fairlead/fairlead/router/kube/jsonwatch"
 )
@@ -66,7 +68,7 @@ func routeClient(config *rest.Config) (*rest.RESTClient, error) {
 // AddToScheme registers the types that the operator reads and writes, besides
 // those of Kubernetes itself.
 func AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{operatorv1.Install, iov1.Install, routev1.Install, configv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{operatorv1.Install, iov1.Install, routev1.Install, configv1.Install, gatewayv1.Install} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -118,8 +120,12 @@ func CacheOptions(config *rest.Config) cache.Options {
 			&rbacv1.ClusterRole{}:        clusterWide,
 			&rbacv1.ClusterRoleBinding{}: clusterWide,
 			&corev1.ServiceAccount{}:     {Namespaces: map[string]cache.Config{api.OperandNamespace: routers}},
-			&discoveryv1.EndpointSlice{}: {Namespaces: own},
-			&corev1.Node{}:               {Transform: slimNode},
+			// Beside those of the routers, those of Gateways.
+			&discoveryv1.EndpointSlice{}: {Namespaces: map[string]cache.Config{
+				api.OperandNamespace: {},
+				cache.AllNamespaces:  {LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: gateway.SliceManager})},
+			}},
+			&corev1.Node{}: {Transform: slimNode},
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/operator/apply"
 	"github.com/fairlead/fairlead/operator/child"
 	"github.com/fairlead/fairlead/operator/dnsrecord"
@@ -201,6 +202,7 @@ func remains(ic string) []client.Object {
 		&corev1.Service{ObjectMeta: meta(api.NodePortServiceName(ic))},
 		&corev1.Service{ObjectMeta: meta(api.InternalServiceName(ic))},
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta(api.RouterName(ic))},
+		&corev1.ConfigMap{ObjectMeta: meta(gateway.SlotsName(ic))},
 		&corev1.Secret{ObjectMeta: meta(api.CertificateSecretName(ic))},
 		&corev1.Secret{ObjectMeta: meta(api.StatsSecretName(ic))},
 		&corev1.Secret{ObjectMeta: meta(api.SessionKeysSecretName(ic))},

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/operator/configmap"
 	"github.com/fairlead/fairlead/operator/service"
 	"github.com/fairlead/fairlead/operator/status"
@@ -26,6 +27,10 @@ import (
 // byConfigMap wakes the IngressControllers that own or name a ConfigMap.
 func (r *Reconciler) byConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetNamespace() != api.ConfigNamespace {
+		// The slots of Gateways are no child of ours, and change often.
+		if _, slots := gateway.SlotsOwner(o.GetName()); slots {
+			return nil
+		}
 		if ic := o.GetLabels()[api.LabelOwningIngressController]; ic != "" {
 			return []reconcile.Request{request(ic)}
 		}

@@ -36,9 +36,17 @@ func ServiceName(gateway string) string { return fitting("gateway-"+gateway, tru
 // LabelValue returns the value of LabelGateway.
 func LabelValue(gateway string) string { return fitting(gateway, false) }
 
+const slotsPrefix = "gateway-slots-"
+
 // SlotsName returns the name of the ConfigMap with the slots of an IngressController's
 // routers, in the namespace of the routers.
-func SlotsName(ic string) string { return "gateway-slots-" + ic }
+func SlotsName(ic string) string { return slotsPrefix + ic }
+
+// SlotsOwner returns the IngressController whose slots a ConfigMap in the namespace of the
+// routers has, by its name, and whether it has any.
+func SlotsOwner(configMap string) (ic string, ok bool) {
+	return strings.CutPrefix(configMap, slotsPrefix)
+}
 
 func fitting(name string, service bool) string {
 	plain := name

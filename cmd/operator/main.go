@@ -36,6 +36,7 @@ import (
 	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/operator/dns"
 	"github.com/fairlead/fairlead/operator/effective"
+	gateway "github.com/fairlead/fairlead/operator/gateway/controller"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 	"github.com/fairlead/fairlead/router/buildinfo"
 	convert "github.com/fairlead/fairlead/router/door/ingress"
@@ -264,16 +265,15 @@ func run(ctx context.Context, s options) error {
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
+	defaults := effective.Defaults{
+		Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(), Dialect: s.cloud.dialect(), RouterLog: s.routerLog.ArgsUnlessDefault(),
+		DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
+	}
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
-		operator.Setup(mgr, metrics.Registry, operator.Options{
-			CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval,
-			Defaults: effective.Defaults{
-				Domain: s.domain, RouterImage: s.routerImage, HAProxyVersion: s.haproxyVersion, HAProxyImages: s.haproxyImages, Routes: s.routes, CloudClass: s.cloud.class(), Dialect: s.cloud.dialect(), RouterLog: s.routerLog.ArgsUnlessDefault(),
-				DNS: names.Hook != nil, DNSByService: s.dns.provider == byService, DNSBaseDomain: s.dns.baseDomain, DNSZones: len(names.Zones) > 0, DNSTTL: s.dns.ttl,
-			},
-		}),
+		operator.Setup(mgr, metrics.Registry, operator.Options{CanaryImage: s.canaryImage, CanaryInterval: s.canaryInterval, Defaults: defaults}),
+		gateway.Setup(mgr, gateway.Options{Defaults: defaults}),
 		dns.Setup(mgr, names),
 		ingress.Setup(mgr, ingress.Options{Classless: s.classless, Registerer: metrics.Registry, Limits: s.ingressLimits[0], NamespaceLimits: s.ingressLimits[1]}),
 		s.setupAddresses(mgr),

@@ -17,6 +17,7 @@ import (
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/operator/canary"
 	"github.com/fairlead/fairlead/test/build/defaults"
 )
@@ -37,6 +38,29 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 	opens(t, policies["openshift-ingress/routers"], Desired(defaults.Settings(operatorv1.LoadBalancerServiceStrategyType, 2)).Spec.Template)
 	opens(t, policies["openshift-ingress-canary/ingress-canary"], canary.DesiredDaemonSet("operator:1").Spec.Template)
+}
+
+// TestGatewayPorts: all blocks of ports for Gateways are open, and no others.
+func TestGatewayPorts(t *testing.T) {
+	t.Parallel()
+	for _, p := range readPolicies(t) {
+		if p.Name != "router-gateways" {
+			continue
+		}
+		var opened []gateway.Block
+		for _, port := range p.Spec.Ingress[0].Ports {
+			b, _ := gateway.BlockOf(port.Port.IntVal)
+			if b.First != port.Port.IntVal || b.First+b.Count-1 != *port.EndPort {
+				t.Errorf("ports %d to %d are no block", port.Port.IntVal, *port.EndPort)
+			}
+			opened = append(opened, b)
+		}
+		if !slices.Equal(opened, gateway.Blocks()) {
+			t.Errorf("opened %v, blocks %v", opened, gateway.Blocks())
+		}
+		return
+	}
+	t.Error("no policy opens the ports of Gateways")
 }
 
 // opens: the policy selects the pods, and opens the ports that they have.

@@ -13,9 +13,7 @@ import (
 
 // Ready reports whether a pod is ready and does not end.
 func Ready(p corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return p.DeletionTimestamp == nil && Answers(p)
 }
 
 // ServiceAccountPath is where a pod finds its token, as in all of Kubernetes.
@@ -29,4 +27,11 @@ func Labels(ic string) map[string]string {
 // Selector is the form of Labels in status.selector.
 func Selector(ic string) string {
 	return fmt.Sprintf("%s=%s", api.LabelDeploymentIngressController, ic)
+}
+
+// Answers reports whether a pod passes its readiness probe, as one that ends may still do.
+func Answers(p corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -29,6 +29,7 @@ import (
 	addresses "github.com/fairlead/fairlead/lbprovider/controller"
 	"github.com/fairlead/fairlead/operator"
 	"github.com/fairlead/fairlead/operator/dns"
+	gateways "github.com/fairlead/fairlead/operator/gateway/controller"
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 )
 
@@ -98,6 +99,7 @@ func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i
 		operator.Setup(mgr, registry, o),
 		dns.Setup(mgr, zones),
 		ingress.Setup(mgr, i),
+		gateways.Setup(mgr, gateways.Options{Poll: 200 * time.Millisecond, Log: logger, Defaults: o.Defaults}),
 		addresses.Setup(mgr, addresses.Options{Registerer: registry, Log: logger}),
 	); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestExamplesApply gives every example to a real API server with all of
-// Fairlead's CRDs and policies. Routes and IngressControllers are not stored,
+// Fairlead's CRDs and policies, and those of the Gateway API. Routes and IngressControllers are not stored,
 // so that examples do not meet; what they need, such as Roles, is.
 func TestExamplesApply(t *testing.T) {
 	t.Parallel()
@@ -62,6 +62,7 @@ func startServer(t *testing.T) *cluster.APIServer {
 		}
 	}
 	kubectl("apply", "--server-side", "-k", filepath.Join(root, "config", "default"))
+	kubectl("apply", "--server-side", "-k", filepath.Join(root, "config", "gateway"))
 	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 	for _, namespace := range []string{"demo", "help"} {
 		kubectl("create", "namespace", namespace)

@@ -1,0 +1,155 @@
+package desired
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/operator/effective"
+	"github.com/fairlead/fairlead/operator/pod"
+)
+
+// Input is a Gateway with all that its Service, EndpointSlices and conditions depend on.
+type Input struct {
+	Gateway *gatewayv1.Gateway
+	Class   Class
+	// Settings are those of the IngressController whose routers serve it.
+	Settings effective.Spec
+	// Slots has the pod port of each port, Lacking the ports for which there is none.
+	Slots   map[int32]int32
+	Lacking []int32
+	// Service is the live one, nil if there is none.
+	Service *corev1.Service
+	Pods    []corev1.Pod
+	Nodes   []corev1.Node
+	// Problem says why something could not be written, empty if it could.
+	Problem string
+	Now     time.Time
+}
+
+// Refusal returns the reason and the message of the condition Accepted, and whether it
+// is True. A Gateway is refused as a whole for its class, its parameters, its addresses,
+// and if none of its listeners is valid.
+func (in Input) Refusal() (gatewayv1.GatewayConditionReason, string, bool) {
+	if reason, message := in.Class.Refusal(); reason != gatewayv1.GatewayClassReasonAccepted {
+		why := gatewayv1.GatewayReasonPending
+		if reason == gatewayv1.GatewayClassReasonInvalidParameters {
+			why = gatewayv1.GatewayReasonInvalidParameters
+		}
+		return why, fmt.Sprintf("GatewayClass %s is not accepted: %s", in.Gateway.Spec.GatewayClassName, message), false
+	}
+	if i := in.Gateway.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
+		return gatewayv1.GatewayReasonInvalidParameters, fmt.Sprintf("spec.infrastructure.parametersRef names %s %q, and no parameters of a Gateway are known; remove it", i.ParametersRef.Kind, i.ParametersRef.Name), false
+	}
+	if message := unsupportedAddress(in.Gateway); message != "" {
+		return gatewayv1.GatewayReasonUnsupportedAddress, message, false
+	}
+	verdicts := gateway.Judge(in.Gateway)
+	bad := slices.DeleteFunc(slices.Clone(verdicts), gateway.ListenerVerdict.Accepted)
+	if len(bad) == 0 {
+		return gatewayv1.GatewayReasonAccepted, "", true
+	}
+	return gatewayv1.GatewayReasonListenersNotValid, listed(bad), len(bad) < len(verdicts)
+}
+
+// Serves reports whether slots and Service follow the spec. A Gateway that is refused as
+// a whole keeps what it has: a mistake in a field does not end its service. One whose
+// listeners are all invalid has nothing to serve.
+func (in Input) Serves() bool {
+	reason, _, accepted := in.Refusal()
+	return (accepted || reason == gatewayv1.GatewayReasonListenersNotValid) && in.Settings.Strategy.Type != ""
+}
+
+// mostListed is how many listeners a message names.
+const mostListed = 5
+
+func listed(bad []gateway.ListenerVerdict) string {
+	var texts []string
+	for _, v := range bad[:min(len(bad), mostListed)] {
+		texts = append(texts, fmt.Sprintf("listener %s is not served: %s", v.Name, v.Message))
+	}
+	if more := len(bad) - mostListed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Conditions returns the conditions that the operator writes.
+func (in Input) Conditions() []metav1.Condition {
+	reason, message, accepted := in.Refusal()
+	status := func(ok bool) metav1.ConditionStatus {
+		if ok {
+			return metav1.ConditionTrue
+		}
+		return metav1.ConditionFalse
+	}
+	why, text := in.programmed()
+	live, generation := in.Gateway.Status.Conditions, in.Gateway.Generation
+	return []metav1.Condition{
+		condition(live, metav1.Condition{Type: string(gatewayv1.GatewayConditionAccepted), Status: status(accepted), Reason: string(reason), Message: message}, generation, in.Now),
+		condition(live, metav1.Condition{
+			Type: string(gatewayv1.GatewayConditionProgrammed), Status: status(why == gatewayv1.GatewayReasonProgrammed), Reason: string(why), Message: text,
+		}, generation, in.Now),
+	}
+}
+
+// programmed returns the reason and the message of the condition Programmed. Its reason
+// is GatewayReasonProgrammed only if it is True.
+func (in Input) programmed() (gatewayv1.GatewayConditionReason, string) {
+	switch _, _, accepted := in.Refusal(); {
+	case !accepted:
+		return gatewayv1.GatewayReasonInvalid, "the Gateway is not accepted"
+	case in.Problem != "":
+		return gatewayv1.GatewayReasonPending, in.Problem
+	case in.Settings.Strategy.Type == "":
+		return gatewayv1.GatewayReasonPending, fmt.Sprintf("IngressController %s is not admitted yet", in.Settings.Name)
+	case len(in.Lacking) > 0:
+		return gatewayv1.GatewayReasonNoResources, in.noSlots()
+	case in.unusable() != "":
+		return gatewayv1.GatewayReasonAddressNotUsable, in.unusable()
+	case len(in.missing()) > 0:
+		return gatewayv1.GatewayReasonAddressNotUsable, fmt.Sprintf("no pool gives the Gateway %s%s", strings.Join(in.missing(), ", "), in.allocator())
+	case len(in.Addresses()) == 0:
+		return gatewayv1.GatewayReasonAddressNotAssigned, "the Gateway has no address" + in.allocator()
+	case !slices.ContainsFunc(in.Pods, pod.Ready):
+		return gatewayv1.GatewayReasonPending, fmt.Sprintf("no router of IngressController %s is ready", in.Settings.Name)
+	}
+	// What the routers say of the generation that they serve belongs here.
+	if in.Settings.Strategy.Type == operatorv1.NodePortServiceStrategyType && in.Service != nil {
+		return gatewayv1.GatewayReasonProgrammed, "nodes serve ports of the Gateway at ports of their own, each of which one Gateway can have: " + nodePorts(in.Service)
+	}
+	return gatewayv1.GatewayReasonProgrammed, ""
+}
+
+func (in Input) noSlots() string {
+	var ports []string
+	for _, p := range in.Lacking[:min(len(in.Lacking), mostListed)] {
+		ports = append(ports, fmt.Sprint(p))
+	}
+	if more := len(in.Lacking) - mostListed; more > 0 {
+		ports = append(ports, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("the routers of IngressController %s have no port left for %s: all are taken, or the Gateways of this namespace have the quarter that one namespace may have; these ports are not served; delete Gateways, or use another GatewayClass",
+		in.Settings.Name, strings.Join(ports, ", "))
+}
+
+// allocator says what the allocator of addresses says about the Service.
+func (in Input) allocator() string {
+	if in.Service == nil {
+		return ""
+	}
+	c := meta.FindStatusCondition(in.Service.Status.Conditions, api.ConditionAllocated)
+	if c == nil || c.Status == metav1.ConditionTrue || c.Message == "" {
+		return ""
+	}
+	return ": " + c.Message
+}

@@ -1,0 +1,134 @@
+package desired
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api/gateway"
+)
+
+// WantedSlots returns the block of each port of a Gateway that needs a slot: each port
+// with an accepted listener.
+func WantedSlots(verdicts []gateway.ListenerVerdict) map[int32]gateway.Block {
+	wanted := map[int32]gateway.Block{}
+	for _, v := range verdicts {
+		if v.Accepted() {
+			wanted[v.Port] = v.Block
+		}
+	}
+	return wanted
+}
+
+// Assign returns the table in which a Gateway has a slot for each wanted port, whether
+// it differs from the one before, and the ports for which there is none, in order.
+// Slots are kept as long as their port wants one of their block. What is not wanted any
+// more is freed, and so are slots of a former Gateway of the same name.
+func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway.Block, now time.Time) (gateway.Table, bool, []int32) {
+	base := maps.Clone(before)
+	maps.DeleteFunc(base, func(_ int32, s gateway.Slot) bool { return rested(s, now) })
+	table := maps.Clone(base)
+	if table == nil {
+		table = gateway.Table{}
+	}
+	has := map[int32]bool{}
+	for _, podPort := range slices.Sorted(maps.Keys(table)) {
+		s := table[podPort]
+		if s.Namespace != g.Namespace || s.Name != g.Name || !s.Freed.IsZero() {
+			continue
+		}
+		if block, ok := wanted[s.Port]; s.UID == g.UID && ok && block.Has(podPort) && !has[s.Port] {
+			has[s.Port] = true
+			continue
+		}
+		s.Freed = now.UTC().Truncate(time.Second)
+		table[podPort] = s
+	}
+	var lacking []int32
+	for _, port := range slices.Sorted(maps.Keys(wanted)) {
+		if has[port] {
+			continue
+		}
+		podPort, ok := choose(table, wanted[port], g, port)
+		if !ok {
+			lacking = append(lacking, port)
+			continue
+		}
+		table[podPort] = gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port}
+	}
+	return table, !maps.Equal(base, table), lacking
+}
+
+// rested reports whether a freed slot may have another owner now.
+func rested(s gateway.Slot, now time.Time) bool {
+	return !s.Freed.IsZero() && !now.Before(s.Freed.Add(gateway.Rest))
+}
+
+// choose returns the slot for a port: the one that it had, else the lowest that is free.
+// Where the namespace has all that it may have, or nothing is free, one of its own that
+// rests will do: what is late there is late for the same tenant.
+func choose(table gateway.Table, b gateway.Block, g *gatewayv1.Gateway, port int32) (int32, bool) {
+	free, own := int32(-1), int32(-1)
+	count := 0
+	for p := b.First; p < b.First+b.Count; p++ {
+		s, taken := table[p]
+		if !taken {
+			if free < 0 {
+				free = p
+			}
+			continue
+		}
+		if s.Namespace != g.Namespace {
+			continue
+		}
+		count++
+		if s.Freed.IsZero() {
+			continue
+		}
+		if s.UID == g.UID && s.Port == port {
+			return p, true
+		}
+		if own < 0 {
+			own = p
+		}
+	}
+	if free >= 0 && count < b.PerNamespace() {
+		return free, true
+	}
+	return own, own >= 0
+}
+
+// Release returns the table in which the slots of Gateways that do not exist are freed,
+// and whether it differs from the one before.
+func Release(before gateway.Table, exists func(gateway.Slot) bool, now time.Time) (gateway.Table, bool) {
+	table, changed := maps.Clone(before), false
+	for podPort, s := range before {
+		if s.Freed.IsZero() && !exists(s) {
+			s.Freed = now.UTC().Truncate(time.Second)
+			table[podPort], changed = s, true
+		}
+	}
+	return table, changed
+}
+
+// Affected returns the Gateways whose entries differ between two tables, in order.
+func Affected(before, after gateway.Table) []gateway.Slot {
+	found := map[[2]string]gateway.Slot{}
+	note := func(s gateway.Slot) { found[[2]string{s.Namespace, s.Name}] = s }
+	for p, s := range before {
+		if after[p] != s {
+			note(s)
+		}
+	}
+	for p, s := range after {
+		if before[p] != s {
+			note(s)
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b gateway.Slot) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
