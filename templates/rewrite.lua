@@ -4,6 +4,17 @@
 -- for a path of LONGEST bytes, so a longer one is refused.
 local longestResult = 8192
 
+-- replacedPath returns a replacement with what an expression captured.
+local function replacedPath(replacement, captures)
+  local to = string.gsub(replacement, "%$([%$1-9])", function(what)
+    return what == "$" and "$" or captures[tonumber(what) + 1] or ""
+  end)
+  if string.sub(to, 1, 1) ~= "/" then
+    to = "/" .. to
+  end
+  return to
+end
+
 local rewriteOf = remember(1024 * 1024, function(text)
   local longest, pattern, replacement = string.match(text, "^(%d+):(%x+):(%x*)$")
   local good, regex = Regex.new(unhex(pattern), true)
@@ -24,12 +35,7 @@ core.register_action("fairlead_rewrite", { "http-req" }, function(txn)
   if not matched then
     return
   end
-  local to = string.gsub(rewrite.replacement, "%$([%$1-9])", function(what)
-    return what == "$" and "$" or captures[tonumber(what) + 1] or ""
-  end)
-  if string.sub(to, 1, 1) ~= "/" then
-    to = "/" .. to
-  end
+  local to = replacedPath(rewrite.replacement, captures)
   if #to > longestResult then
     txn:set_var("txn.path_too_long", true)
     return

@@ -77,6 +77,12 @@ var HashLua []byte
 //go:embed rewrite.lua
 var RewriteLua []byte
 
+// RedirectLua finds the redirect of a request where expressions are among them. It comes after
+// RewriteLua.
+//
+//go:embed redirect.lua
+var RedirectLua []byte
+
 // JournalLua takes what the former process had taken since its maps were written.
 //
 //go:embed journal.lua

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -100,63 +99,6 @@ func lists(p *model.Policy, c *Client) (Answer, bool) {
 		return Answer{Status: StatusForbidden, Why: "the route's allow-list does not have " + c.Address.String()}, true
 	}
 	return Answer{}, false
-}
-
-// Redirects are the rules of a table of redirects, with their records as values.
-func Redirects(all []model.Redirect) []Rule {
-	rules := make([]Rule, len(all))
-	for i := range all {
-		rules[i] = Rule{Path: all[i].Path, Exact: all[i].Exact, Value: all[i].Record()}
-	}
-	return rules
-}
-
-// Redirected returns the redirect that a path has, or nil.
-func Redirected(all []model.Redirect, path string) *model.Redirect {
-	rules := Redirects(all)
-	for i := range rules {
-		rules[i].Value = strconv.Itoa(i)
-	}
-	if i, err := strconv.Atoi(NewTable("", rules).lookup(path + end)); err == nil {
-		return &all[i]
-	}
-	return nil
-}
-
-func redirects(p *model.Policy, c *Client) (Answer, bool) {
-	if len(p.Redirects) == 0 {
-		return Answer{}, false
-	}
-	r := Redirected(p.Redirects, c.Path)
-	if r == nil {
-		return Answer{}, false
-	}
-	base := ""
-	switch {
-	case r.Scheme != "" || r.Host != "" || r.Port != 0:
-		base = strings.TrimPrefix(r.Scheme+"://", "://")
-		if r.Scheme == "" {
-			base = "//"
-		}
-		host := r.Host
-		if host == "" {
-			host = Host(c.Host)
-		}
-		base += host
-	case !r.Whole:
-		base = "//" + c.Host
-	}
-	if r.Port != 0 {
-		base += ":" + strconv.Itoa(r.Port)
-	}
-	location := base + strings.ReplaceAll(r.To, "|", "%7C")
-	if !r.Whole {
-		location += c.Path[min(r.Strip, len(c.Path)):]
-	}
-	if r.Query {
-		location += c.Query
-	}
-	return Answer{Status: r.Status, Location: location, Why: "the route redirects this path"}, true
 }
 
 func preflight(p *model.Policy, c *Client) (Answer, bool) {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,9 +24,15 @@ type Redirect struct {
 	Whole bool
 	// Query says that the query of the request is kept.
 	Query bool
+	// Regex matches in place of Path, which then is what was written. Its replacement, if
+	// there is one, makes the path. Of a policy's redirects among which there is one of these,
+	// the first that matches counts.
+	Regex *PathRegex
+	// Beginning is what all paths begin with that Regex matches.
+	Beginning string
 }
 
-// Target returns the path that a request is redirected to.
+// Target returns the path that a request is redirected to, if no replacement makes it.
 func (r *Redirect) Target(path string) string {
 	if r.Whole {
 		return r.To
@@ -33,12 +40,22 @@ func (r *Redirect) Target(path string) string {
 	return r.To + path[min(r.Strip, len(path)):]
 }
 
+// Patterned reports whether an expression is one of some redirects, applied or not.
+func Patterned(all []Redirect) bool {
+	return slices.ContainsFunc(all, func(r Redirect) bool { return r.Regex != nil })
+}
+
+// Replaced reports whether a replacement makes the path.
+func (r *Redirect) Replaced() bool { return r.Regex != nil && r.Regex.Replacement != "" }
+
 // Record returns the redirect as rules read it: status, scheme with host, port,
 // length to strip, what to put there, and whether the query stays. Only addresses on
 // the same host that replace the whole path have no host: what is left of a client's
-// path could begin with "//", which names one.
+// path could begin with "//", which names one. So what an expression captures is never a
+// host.
 func (r *Redirect) Record() string {
 	base, port, strip, query := "", "", "", ""
+	to := r.To
 	if r.Scheme != "" {
 		base = r.Scheme + "://"
 	} else if r.Host != "" || r.Port != 0 || !r.Whole {
@@ -47,12 +64,14 @@ func (r *Redirect) Record() string {
 	if r.Port != 0 {
 		port = ":" + strconv.Itoa(r.Port)
 	}
-	if !r.Whole {
+	if r.Replaced() {
+		to = r.Regex.Replacement
+	} else if !r.Whole {
 		strip = strconv.Itoa(r.Strip)
 	}
 	if r.Query {
 		query = "k"
 	}
-	fields := []string{strconv.Itoa(r.Status), base + r.Host, port, strip, strings.ReplaceAll(r.To, separator, "%7C"), query}
+	fields := []string{strconv.Itoa(r.Status), base + r.Host, port, strip, strings.ReplaceAll(to, separator, "%7C"), query}
 	return strings.Join(fields, separator)
 }

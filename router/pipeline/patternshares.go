@@ -58,8 +58,8 @@ func asksForPattern(c *model.Claim) bool {
 	if c.Expression() != nil {
 		return true
 	}
-	r := c.Backend.Policy().Rewrite
-	return r != nil && r.Regex != nil
+	p := c.Backend.Policy()
+	return p.Rewrite != nil && p.Rewrite.Regex != nil || model.Patterned(p.Redirects)
 }
 
 // isRefused reports whether the pattern of a route is not applied.

@@ -100,7 +100,7 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 			entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
 		}
 	}
-	for key, value := range match.NewTable(name, match.Redirects(p.Redirects)) {
+	for key, value := range match.RedirectTable(name, p.Redirects) {
 		entries[Entry{MapRedirects, key}] = value
 	}
 	if p.CORS != nil {

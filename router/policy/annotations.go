@@ -184,9 +184,10 @@ var table = []Annotation{
 		Doc: "All requests get this address in place of an answer of a pod.",
 		set: setRedirect,
 	},
+	redirectPatternRow,
 	{
 		Key: AnnotationRedirectCode, Group: GroupRedirects, Values: "301, 302, 303, 307 or 308", Default: "302", Terminations: http,
-		Doc: "Status of the redirect by fairlead.dev/redirect.",
+		Doc: "Status of the redirects by fairlead.dev/redirect and fairlead.dev/redirect-pattern.",
 		set: setRedirectCode,
 	},
 	{

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -43,7 +44,7 @@ func (e *Effective) check() {
 		}
 		only := o.Source.only(o.Group)
 		for _, p := range Compile(only, &model.Policy{}) {
-			c := Closing{Key: o.Source.Key, Field: "spec." + p.Key, Reason: p.Reason, Message: p.Message, Effect: p.Effect}
+			c := Closing{Key: o.Source.Key, Field: "spec." + p.Key, Reason: p.Reason, Message: p.Message, Effect: p.Effect, Severity: p.Severity}
 			if p.Closes {
 				e.Closings = append(e.Closings, c)
 			} else {
@@ -184,7 +185,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 	}
 	for _, c := range e.Unapplied {
 		out = append(out, api.Finding{
-			Reason: c.Reason, Severity: api.SeverityWarning, Message: Title(c.Key) + " " + c.Field + ": " + c.Message, Effect: c.Effect,
+			Reason: c.Reason, Severity: cmp.Or(c.Severity, api.SeverityWarning), Message: Title(c.Key) + " " + c.Field + ": " + c.Message, Effect: c.Effect,
 		})
 	}
 	for _, l := range e.Losses {

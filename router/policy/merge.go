@@ -143,8 +143,10 @@ type Closing struct {
 	Field   string
 	Reason  api.Reason
 	Message string
-	// Effect says what happens to a part that only cannot be applied.
-	Effect string
+	// Effect says what happens to a part that only cannot be applied, and Severity how much
+	// that matters: a warning, if it is empty.
+	Effect   string
+	Severity api.Severity
 }
 
 // maxAddresses bounds what all sources together may list, because each is up to

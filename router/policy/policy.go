@@ -172,7 +172,6 @@ func Protection(annotations map[string]string, defaults Spec) (s Spec, unreadabl
 func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 	var problems []Problem
 	for _, of := range [][2]string{
-		{AnnotationRedirectCode, AnnotationRedirect},
 		{AnnotationCORSCredentials, AnnotationCORSOrigins},
 		{AnnotationLimitKey, AnnotationLimit},
 		{AnnotationLimitScope, AnnotationLimit},
@@ -188,6 +187,10 @@ func (s *Spec) alone(annotations map[string]string, wrong []Problem) []Problem {
 		if _, set := annotations[of[1]]; !set {
 			problems = append(problems, withoutEffect(of[0], of[1]))
 		}
+	}
+	if _, set := annotations[AnnotationRedirectCode]; set && annotations[AnnotationRedirect]+annotations[AnnotationRedirectPattern] == "" &&
+		!slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == AnnotationRedirectCode }) {
+		problems = append(problems, withoutEffect(AnnotationRedirectCode, AnnotationRedirect+" or "+AnnotationRedirectPattern))
 	}
 	unread := slices.ContainsFunc(wrong, func(p Problem) bool { return p.Key == AnnotationSatisfy })
 	if _, set := annotations[AnnotationSatisfy]; set && !unread && s.Groups.Authentication == nil && annotations[AnnotationBasicSecret]+annotations[AnnotationAuthURL] == "" {

@@ -21,10 +21,17 @@ const (
 	AnnotationRedirectCode = "fairlead.dev/redirect-code"
 	AnnotationAppRoot      = "fairlead.dev/app-root"
 	AnnotationWWW          = "fairlead.dev/www"
+	// AnnotationRedirectPattern is a redirect by an expression.
+	AnnotationRedirectPattern = "fairlead.dev/redirect-pattern"
 )
 
-// maxRedirects bounds the rules of one policy, maxTarget the length of an address.
-const maxRedirects, maxTarget = 20, 1024
+const (
+	// maxRedirects bounds the rules of one policy, maxTarget the length of an address.
+	maxRedirects, maxTarget = 20, 1024
+	// maxRedirectList bounds the text of the rules where there are expressions among them, in
+	// bytes: they are one variable of a request then.
+	maxRedirectList = 8000
+)
 
 var (
 	pathText = regexp.MustCompile(`^/[!-~]*$`)
@@ -60,11 +67,15 @@ func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
 		field := fmt.Sprintf("rules[%d]", i)
 		rule, err := redirectRule(&r.Rules[i])
 		if err != nil {
-			find(api.SeverityWarning, field, api.ReasonInvalidField, err.Error())
+			find(api.SeverityWarning, field, reasonOf(err, api.ReasonInvalidField), err.Error())
 			continue
 		}
-		if at := slices.IndexFunc(p.Redirects, func(o model.Redirect) bool { return redirected(o).Covers(redirected(rule)) }); at >= 0 {
+		if at := slices.IndexFunc(p.Redirects, func(o model.Redirect) bool { return match.RuleOfRedirect(&o).Covers(match.RuleOfRedirect(&rule)) }); at >= 0 {
 			find(api.SeverityInfo, field, api.ReasonUnreachableRule, "a rule before it takes all of its requests")
+			continue
+		}
+		if all := append(slices.Clone(p.Redirects), rule); model.Patterned(all) && len(match.RedirectList(all)) > maxRedirectList {
+			find(api.SeverityWarning, field, api.ReasonLimitExceeded, fmt.Sprintf("the rules up to this one take more than %d bytes, where expressions are among them", maxRedirectList))
 			continue
 		}
 		p.Redirects = append(p.Redirects, rule)
@@ -101,9 +112,6 @@ func toHTTPS(r *v1alpha1.RedirectHTTPS) (to model.ToHTTPS, problems []Problem) {
 	return to, problems
 }
 
-// redirected is what a redirect matches.
-func redirected(r model.Redirect) match.Rule { return match.Rule{Path: r.Path, Exact: r.Exact} }
-
 func redirectRule(r *v1alpha1.RedirectRule) (model.Redirect, error) {
 	out := model.Redirect{Status: 302, Query: r.Query != "Drop"}
 	if r.Code != 0 {
@@ -115,14 +123,8 @@ func redirectRule(r *v1alpha1.RedirectRule) (model.Redirect, error) {
 	if r.Query != "" && r.Query != "Keep" && r.Query != "Drop" {
 		return out, errors.New("query must be Keep or Drop")
 	}
-	if m := r.Match; m != nil {
-		if err := checkPath(m.Path); err != nil {
-			return out, fmt.Errorf("match.path: %w", err)
-		}
-		if m.Type != "" && m.Type != "Exact" && m.Type != "Prefix" {
-			return out, errors.New("match.type must be Exact or Prefix")
-		}
-		out.Path, out.Exact = m.Path, m.Type == "Exact"
+	if err := redirectMatch(&out, r.Match); err != nil {
+		return out, err
 	}
 	if r.To.URL != "" {
 		out.Query = r.Query == "Keep"
@@ -209,13 +211,17 @@ func partTarget(r model.Redirect, to *v1alpha1.RedirectTarget) (model.Redirect, 
 		return r, errors.New("to.host must be a host name in lower case")
 	case to.Port < 0 || to.Port > 65535:
 		return r, errors.New("to.port must be from 1 to 65535")
-	case to.Path != "" && to.Prefix != "":
-		return r, errors.New("to has path and prefix; set one of them")
+	case to.Path != "" && to.Prefix != "" || to.RegexPath != "" && to.Path+to.Prefix != "":
+		return r, errors.New("to has several of path, prefix and regexPath; set one of them")
+	case to.Prefix != "" && r.Regex != nil:
+		return r, errors.New("to.prefix does not go with a match of type Regex; set to.regexPath")
 	case *to == v1alpha1.RedirectTarget{}:
-		return r, errors.New("to is empty; set url, scheme, host, port, path or prefix")
+		return r, errors.New("to is empty; set url, scheme, host, port, path, prefix or regexPath")
 	}
 	r.Scheme, r.Host, r.Port = to.Scheme, to.Host, int(to.Port)
 	switch {
+	case to.RegexPath != "":
+		return replaced(r, to.RegexPath)
 	case to.Path != "":
 		r.To, r.Whole = to.Path, true
 		return r, checkPath(to.Path)
@@ -244,7 +250,9 @@ func setRedirectCode(s *Spec, v string) error {
 	if s.Groups.Redirects != nil && len(s.Groups.Redirects.Rules) > 0 {
 		s.setRedirects(func(r *v1alpha1.Redirects) {
 			r.Rules = slices.Clone(r.Rules)
-			r.Rules[0].Code = code
+			for i := range r.Rules {
+				r.Rules[i].Code = code
+			}
 		})
 	}
 	return nil
@@ -291,77 +299,3 @@ func withoutPassthroughRedirects(r *v1alpha1.Redirects) []string {
 	}
 	return fields
 }
-
-// Site is where a route answers.
-type Site struct {
-	// Host is that of the claim.
-	Host string
-	// Path is the rule of the claim.
-	Path match.Rule
-	// HTTP and HTTPS say on which listeners.
-	HTTP, HTTPS bool
-}
-
-// WithoutLoops returns the redirects that lead out of themselves, and the first
-// matched path of each that does not.
-func WithoutLoops(all []model.Redirect, site Site) (good []model.Redirect, loops []string) {
-	for i := range all {
-		if site.loops(all, &all[i]) {
-			loops = append(loops, all[i].Path)
-		} else {
-			good = append(good, all[i])
-		}
-	}
-	return good, loops
-}
-
-// loops follows a redirect from a path that it matches, as long as it stays on the
-// site.
-func (s Site) loops(all []model.Redirect, from *model.Redirect) bool {
-	for _, secure := range []bool{false, true} {
-		if secure && !s.HTTPS || !secure && !s.HTTP {
-			continue
-		}
-		path, r := from.Path, from
-		if !s.has(path) {
-			path = s.Path.Path
-		}
-		if path == "" {
-			path = "/"
-		}
-		on := secure
-		for range len(all) + 1 {
-			var stays bool
-			if path, on, stays = s.follow(r, path, on); !stays {
-				r = nil
-				break
-			}
-			if r = match.Redirected(all, path); r == nil {
-				break
-			}
-		}
-		if r != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// follow returns the path that a redirect leads to, and whether the site answers
-// there.
-func (s Site) follow(r *model.Redirect, path string, secure bool) (to string, on, stays bool) {
-	on = secure
-	if r.Scheme != "" {
-		on = r.Scheme == "https"
-	}
-	usual := r.Port == 0 || r.Port == 80 && !on || r.Port == 443 && on
-	stays = (r.Host == "" || r.Host == s.Host) && usual && (on && s.HTTPS || !on && s.HTTP)
-	to, _, _ = strings.Cut(r.Target(path), "?")
-	if to == "" {
-		to = "/"
-	}
-	return to, on, stays && s.has(to)
-}
-
-// has reports whether a path is the route's.
-func (s Site) has(path string) bool { return s.Path.Covers(match.Rule{Path: path, Exact: true}) }

@@ -17,6 +17,7 @@ func FuzzSpec(f *testing.F) {
 	for _, seed := range []string{
 		`{"access":{"allow":["198.18.0.0/15","X"],"deny":["::/0"]}}`,
 		`{"redirects":{"appRoot":"/aX","https":{"code":308,"port":8443},"rules":[{"match":{"path":"/X"},"to":{"url":"https://e.test/X"},"code":301}]}}`,
+		`{"redirects":{"rules":[{"match":{"path":"/X(.*)","type":"Regex"},"to":{"host":"aXb","regexPath":"/X$1"}},{"match":{"path":"/X"},"to":{"prefix":"/X"}}]}}`,
 		`{"cors":{"origins":["https://*.e.test","X"],"methods":["GET","X"],"headers":["X"],"credentials":true,"maxAge":"24h"}}`,
 		`{"rewrite":{"prefix":"/X","full":"/X","host":"aXb"},"timeouts":{"connect":"5s","response":"X","idle":"1m","tunnel":"1h","queue":"-1s"}}`,
 		`{"headers":{"request":{"set":[{"name":"X-A","value":"%[req.hdr(X)]X"}],"remove":["X"]},"response":{"add":[{"name":"X","value":"b"}]}}}`,

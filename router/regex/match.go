@@ -36,10 +36,7 @@ func ParseMatcher(text string, anyCase bool) (*Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Matcher{Beginning: p.Beginning(), Pattern: p.Text, Longest: min(p.Longest, longestMatchedOther), Certain: p.Certain}
-	if p.Certain {
-		m.Longest = min(p.Longest, longestMatched)
-	}
+	m := &Matcher{Beginning: p.Beginning(), Pattern: p.Text, Longest: p.Compared(), Certain: p.Certain}
 	if m.Beginning == "" {
 		m.Beginning = "/" // as each path does
 	}
@@ -47,4 +44,13 @@ func ParseMatcher(text string, anyCase bool) (*Matcher, error) {
 		return nil, errors.New("must begin with /, as each path does")
 	}
 	return m, nil
+}
+
+// Compared is the longest path that an expression may be compared with where each request
+// may be compared with many of them.
+func (p *Pattern) Compared() int {
+	if p.Certain {
+		return min(p.Longest, longestMatched)
+	}
+	return min(p.Longest, longestMatchedOther)
 }

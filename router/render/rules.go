@@ -51,7 +51,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	refuse := clientCertificateRules(l, tls)
 	refuse = append(refuse, corsRules(l)...)
 	refuse = slices.Concat(refuse, unloggedRules(), []string{clientKeyRule()}, maintenanceRules(l, caps), accessRules(l))
-	refuse = append(refuse, redirectRules(l)...)
+	refuse = append(refuse, redirectRules(l, caps)...)
 	refuse = append(refuse, preflightRule)
 	refuse = append(refuse, limitRules(s)...)
 	refuse = slices.Concat(refuse, countRules(s, l, caps), sharedRules(agentOf(s, l, caps), l, caps), sizeRules(l, caps), longPathRules(l, caps), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps))

@@ -306,7 +306,8 @@ func (g *policyDice) groups(percent int) string {
 	add("authorization", "{rules: [{action: Allow, when: {methods: [GET]}}, {action: Allow, when: {headers: [{name: X-Kind, values: [a, b]}]}}]}",
 		"{rules: [{action: Deny, when: {paths: [{value: /a}, {type: Exact, value: /b}]}}, {action: Allow}]}", "{rules: [{action: Allow, when: {consumers: [ann]}}]}",
 		"{rules: [{action: Allow, when: {cidrs: [127.0.0.0/8]}}]}", `{rules: [{action: Allow, when: {claims: [{name: sub, values: [alice]}]}}]}`)
-	add("redirects", "{rules: [{match: {path: /a, type: Prefix}, to: {url: 'https://other.test/'}, code: 302}]}", "{rules: [{match: {path: /b, type: Exact}, to: {path: /a}, code: 308}]}", "{appRoot: /a}")
+	add("redirects", "{rules: [{match: {path: /a, type: Prefix}, to: {url: 'https://other.test/'}, code: 302}]}", "{rules: [{match: {path: /b, type: Exact}, to: {path: /a}, code: 308}]}",
+		"{rules: [{match: {path: '/(a|b)(/.*)?$', type: Regex}, to: {host: other.test, regexPath: '/moved$2/$1'}}, {match: {path: /}, to: {path: /rest}, code: 307}]}", "{rules: [{match: {path: '/a/[0-9]', type: Regex}, to: {scheme: https, host: other.test}}]}", "{appRoot: /a}")
 	add("cors", "{origins: ['https://shop.test']}", "{origins: ['*']}", "{origins: ['https://*.shop.test'], credentials: true, preflight: Forward}")
 	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}",
 		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}")

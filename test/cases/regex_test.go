@@ -201,3 +201,35 @@ func TestExpressionCost(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirectCost: the expressions by which a policy redirects cost HAProxy at most a
+// millisecond for a request that none of them matches.
+func TestRedirectCost(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.start()
+	const route = "kind: Route\nmetadata: {namespace: rt, name: %[1]s}\nspec: {host: %[1]s.rt.test, to: {kind: Service, name: web}}\n"
+	text := fmt.Sprintf(route, "plain") + "---\n" + fmt.Sprintf(route, "moved") +
+		"---\nkind: RoutePolicy\nmetadata: {namespace: rt, name: moved}\nspec:\n  targetRefs: [{group: route.openshift.io, kind: Route, name: moved}]\n  redirects:\n    rules:\n"
+	for i := range 16 {
+		text += fmt.Sprintf("    - {match: {path: '/[a-y/]*(z%d|$)x', type: Regex}, to: {regexPath: '/x$1'}}\n", i)
+	}
+	for i := range 4 {
+		text += fmt.Sprintf("    - {match: {path: '/.*/[a-y/]{0,3}z%d$', type: Regex}, to: {path: /x}}\n", i)
+	}
+	b.apply(parseStep(t, map[string]string{"in.yaml": text, "services": "rt/web http=8080 web@198.18.250.60"}))
+	for path, status := range map[string]int{"/az0x": 302, "/a/bz3": 302} { // the rules are there
+		q := request{method: "GET", host: "moved.rt.test", target: path}
+		if got := q.do(b.http, b.https); got.status != status {
+			t.Fatalf("%s: status %d, %v", path, got.status, got.err)
+		}
+	}
+	for _, bytes := range []int{2047, 255} {
+		path := "/" + strings.Repeat("a/", bytes/2)
+		extra := b.fastest("moved.rt.test", path) - b.fastest("plain.rt.test", path)
+		t.Logf("%d bytes: %v", len(path), extra)
+		if extra > time.Millisecond {
+			t.Errorf("%d bytes cost %v", len(path), extra)
+		}
+	}
+}

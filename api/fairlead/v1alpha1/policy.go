@@ -149,6 +149,9 @@ type Redirects struct {
 }
 
 // RedirectRule redirects the requests that it matches.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.to.regexPath) || has(self.match) && self.match.type == 'Regex'",message="regexPath needs a match of type Regex"
+// +kubebuilder:validation:XValidation:rule="!has(self.to.prefix) || !has(self.match) || self.match.type != 'Regex'",message="prefix does not go with a match of type Regex; set regexPath"
 type RedirectRule struct {
 	// match says which requests are redirected; without it all are.
 	// +optional
@@ -172,25 +175,28 @@ type RedirectRule struct {
 
 // RedirectMatch says which requests a rule is for.
 type RedirectMatch struct {
-	// path is compared with the path of the request.
+	// path is compared with the path of the request. With the type Regex it is a regular
+	// expression of RE2, which is applied at the beginning of the path, and is at most 512
+	// bytes long.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[!-~]*$`
 	Path string `json:"path"`
-	// type is Exact, or Prefix for the path and all below it, in whole segments. The
+	// type is Exact, Prefix for the path and all below it, in whole segments, or Regex. The
 	// default is Prefix.
 	//
 	// +optional
 	// +kubebuilder:default=Prefix
-	// +kubebuilder:validation:Enum=Exact;Prefix
+	// +kubebuilder:validation:Enum=Exact;Prefix;Regex
 	Type string `json:"type,omitempty"`
 }
 
 // RedirectTarget is an address: url, or what is to change in that of the request.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.url) != (has(self.scheme) || has(self.host) || has(self.port) || has(self.path) || has(self.prefix))",message="set url, or one of scheme, host, port, path and prefix at least"
+// +kubebuilder:validation:XValidation:rule="has(self.url) != (has(self.scheme) || has(self.host) || has(self.port) || has(self.path) || has(self.prefix) || has(self.regexPath))",message="set url, or one of scheme, host, port, path, prefix and regexPath at least"
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || !has(self.prefix)",message="set path or prefix, not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.regexPath) || !has(self.path) && !has(self.prefix)",message="set one of path, prefix and regexPath"
 type RedirectTarget struct {
 	// url is a whole address, or a path.
 	//
@@ -227,6 +233,13 @@ type RedirectTarget struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[!-~]*$`
 	Prefix string `json:"prefix,omitempty"`
+	// regexPath replaces the whole path where match.type is Regex: $1 to $9 stand for captures
+	// of the expression, $$ for a dollar sign. No capture can name another host.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[/$][!-~]*$`
+	RegexPath string `json:"regexPath,omitempty"`
 }
 
 // RedirectHTTPS says how plain HTTP is redirected to https.

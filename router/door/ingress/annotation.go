@@ -52,9 +52,13 @@ func (c *conversion) routeAnnotations(key hostPath, canary string) map[string]st
 	if _, own := annotations[policy.AnnotationCanary]; !own && canary != "" {
 		annotations[policy.AnnotationCanary] = canary
 	}
-	_, own := annotations[policy.AnnotationRewrite]
+	rewrite := policy.AnnotationRewrite
+	if c.moves {
+		rewrite = policy.AnnotationRedirectPattern
+	}
+	_, own := annotations[rewrite]
 	if text := c.rewrites[rulePath{key.path, key.exact, key.kind}]; !own && text != "" && !key.fallback {
-		annotations[policy.AnnotationRewrite] = text
+		annotations[rewrite] = text
 	}
 	switch {
 	case key.exact:

@@ -141,6 +141,8 @@ type conversion struct {
 	branches map[string]string
 	// rewrites are what becomes of the paths of another controller's patterns.
 	rewrites map[rulePath]string
+	// moves says that they are addresses to which requests are redirected.
+	moves bool
 	// insecure is what plain HTTP gets by the word of another controller's
 	// annotation, or empty.
 	insecure routev1.InsecureEdgeTerminationPolicyType

@@ -72,6 +72,8 @@ type carried struct {
 	// which rules are further ones of a pattern, by their field with that of the first.
 	rewrites map[rulePath]string
 	further  map[string]string
+	// moves says that the rewrites are addresses to which requests are redirected.
+	moves bool
 	// groups are what only a policy can say.
 	groups v1alpha1.PolicySpec
 	// These are what several annotations say together, and what is read when all of
@@ -133,7 +135,7 @@ func (c *conversion) carryVendorAnnotations() {
 	}
 	c.ownPatterns(into)
 	c.finish(into)
-	c.insecure, c.rewrites = into.insecure, into.rewrites
+	c.insecure, c.rewrites, c.moves = into.insecure, into.rewrites, into.moves
 	for field, first := range into.further {
 		if text, has := c.branches[first]; has {
 			c.branches[field] = text

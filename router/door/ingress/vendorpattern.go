@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/regex"
 )
 
@@ -66,7 +67,7 @@ func (c *carried) asRules(target, kind string) error {
 		c.folded = c.field
 	}
 	if _, own := c.ingress.Annotations[api.AnnotationRewrite]; !own {
-		c.rewrites = rewrites
+		c.rewrites, c.moves = rewrites, isAddress(target)
 	}
 	return nil
 }
@@ -143,8 +144,14 @@ func withExpression(p networkingv1.HTTPIngressPath, text, kind string) ([]networ
 	return []networkingv1.HTTPIngressPath{p}, nil
 }
 
+// isAddress reports whether nginx redirects to a target, where it replaces the path by others.
+func isAddress(target string) bool {
+	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
+}
+
 // rewriteOf returns the annotation that does what nginx does with the paths of a pattern:
-// it ignores case, and captures that are not there are empty.
+// it ignores case, and captures that are not there are empty. It is one of policy.AnnotationRewrite,
+// or for addresses of policy.AnnotationRedirectPattern.
 func rewriteOf(text, target string) (string, error) {
 	text = "(?i)" + text
 	pattern, err := regex.Parse(text)
@@ -152,6 +159,12 @@ func rewriteOf(text, target string) (string, error) {
 		return "", fmt.Errorf("the pattern %q %w", text, err)
 	}
 	replacement := cmp.Or(pattern.Without(target), "/")
+	if isAddress(target) {
+		if _, err := policy.PatternRedirect(text, replacement); err != nil {
+			return "", fmt.Errorf("%q cannot be redirected to: %w", target, err)
+		}
+		return text + " " + replacement, nil
+	}
 	if err := pattern.CheckReplacement(replacement); err != nil {
 		return "", fmt.Errorf("%q %w", target, err)
 	}

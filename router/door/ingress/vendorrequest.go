@@ -98,6 +98,9 @@ func accessLog(value string, into *carried) error {
 // rewriteWhole is rewrite-target of ingress-nginx: without captures the target takes
 // the place of the whole path.
 func rewriteWhole(value string, into *carried) error {
+	if isAddress(value) {
+		return into.asRules(value, api.PathTypeRegexIgnoreCase)
+	}
 	into.headers.rewrites = true
 	if strings.Contains(value, "$") {
 		if into.keepsBelow(value) {

@@ -95,7 +95,7 @@ func nginxRedirects(t map[string]vendorAnnotation) {
 
 func nginxRequests(t map[string]vendorAnnotation) {
 	t["rewrite-target"] = vendorAnnotation{
-		carry: rewriteWhole, becomes: "`rewrite.full`; with captures `rewrite-target` or `fairlead.dev/rewrite`", differs: differsPatterns,
+		carry: rewriteWhole, becomes: "`rewrite.full`; with captures `rewrite-target` or `fairlead.dev/rewrite`; an address: `fairlead.dev/redirect-pattern`", differs: differsPatterns,
 	}
 	t["upstream-vhost"] = vendorAnnotation{carry: podHost, becomes: "`fairlead.dev/host`", differs: "without a port, and without variables"}
 	t["x-forwarded-prefix"] = vendorAnnotation{carry: forwardedPrefix, becomes: "`headers.request.set`", differs: "without variables"}

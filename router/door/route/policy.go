@@ -38,7 +38,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Forwarded = spec.Forwarded
 	}
 	p.Rewrite = spec.Rewrite(&c.Match)
-	b.boundPatterns(p.Rewrite)
+	b.boundPatterns(&p)
 	p.Pages = b.pages(spec)
 	if c.Termination != model.Plain {
 		p.HSTS = spec.HSTS
@@ -54,17 +54,34 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	return p, ok1 && ok2
 }
 
-// boundPatterns leaves the pattern of a route out that is one too many.
-func (b *builder) boundPatterns(r *model.Rewrite) {
-	if r == nil || r.Regex == nil || !b.unpatterned {
+// boundPatterns leaves the patterns of a route out that is one too many.
+func (b *builder) boundPatterns(p *model.Policy) {
+	if !b.unpatterned {
 		return
 	}
-	r.Regex.Unused = true
-	field, message := "metadata.annotations["+policy.AnnotationRewrite+"]", b.tooManyPatterns()
-	if from := b.result.Effective.Origin(policy.GroupRewrite); from != nil && policy.IsKind(from.Key.Kind) {
-		field, message = "", from.Title()+" "+from.Field(policy.GroupRewrite)+".regex: "+message
+	find := func(group policy.Group, key, part, effect string) {
+		field, message := "metadata.annotations["+key+"]", b.tooManyPatterns()
+		if from := b.result.Effective.Origin(group); from != nil && policy.IsKind(from.Key.Kind) {
+			field, message = "", from.Title()+" "+from.Field(group)+part+": "+message
+		}
+		b.find(api.SeverityWarning, field, api.ReasonLimitExceeded, message, effect)
 	}
-	b.find(api.SeverityWarning, field, api.ReasonLimitExceeded, message, "the path stays as it is")
+	if r := p.Rewrite; r != nil && r.Regex != nil {
+		r.Regex.Unused = true
+		find(policy.GroupRewrite, policy.AnnotationRewrite, ".regex", "the path stays as it is")
+	}
+	if !model.Patterned(p.Redirects) {
+		return
+	}
+	p.Redirects = slices.Clone(p.Redirects) // of a policy, other routes have them, too
+	for i := range p.Redirects {
+		if r := &p.Redirects[i]; r.Regex != nil {
+			regex := *r.Regex
+			regex.Unused = true
+			r.Regex = &regex
+		}
+	}
+	find(policy.GroupRedirects, policy.AnnotationRedirectPattern, ".rules", "redirects by expressions are not applied")
 }
 
 func (b *builder) tooManyPatterns() string {
