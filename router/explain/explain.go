@@ -91,7 +91,7 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	if p := c.Backend.Policy(); p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)
 	}
-	if result, refused := answered(c, r); refused {
+	if result, refused := answered(c, r, s.options.Now); refused {
 		e.Result = result
 		if r.ClientIP.IsValid() && (result.Status == 0 || result.Status == match.StatusForbidden) {
 			e.Next = append(e.Next, "ask from an address that the route admits, or change its lists")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 
@@ -165,9 +166,11 @@ func shortName(key string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// answered is what the router itself answers by the route's policy, if it does.
-func answered(c *model.Claim, r *Request) (Result, bool) {
-	a, ok := match.Judge(c.Backend.Policy(), r.client())
+// answered is what the router itself answers now by the route's policy, if it does.
+func answered(c *model.Claim, r *Request, now time.Time) (Result, bool) {
+	client := r.client()
+	client.Now = now
+	a, ok := match.Judge(c.Backend.Policy(), client)
 	switch {
 	case !ok:
 		return Result{}, false

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -27,6 +28,8 @@ type Client struct {
 	Body BodyLength
 	// HeaderBytes is the length of all headers, or 0 if it is not known.
 	HeaderBytes int
+	// Now is when the request comes. Where it is zero, maintenance has not ended.
+	Now time.Time
 	// Value returns what the request has of a name; nil if that is not known.
 	Value func(model.CanarySource, string) (string, bool)
 }
@@ -81,10 +84,14 @@ func clientCertificate(p *model.Policy, c *Client) (Answer, bool) {
 
 func maintenance(p *model.Policy, c *Client) (Answer, bool) {
 	m := p.Maintenance
-	if m == nil || slices.ContainsFunc(m.Exempt, func(n netip.Prefix) bool { return c.Address.IsValid() && n.Contains(c.Address) }) {
+	if m == nil || m.Until != 0 && !c.Now.IsZero() && c.Now.Unix() >= m.Until || slices.ContainsFunc(m.Exempt, func(n netip.Prefix) bool { return c.Address.IsValid() && n.Contains(c.Address) }) {
 		return Answer{}, false
 	}
-	return Answer{Status: 503, Why: "the route is under maintenance"}, true
+	why := "the route is under maintenance"
+	if m.Until != 0 {
+		why += " until " + time.Unix(m.Until, 0).UTC().Format(time.RFC3339)
+	}
+	return Answer{Status: 503, Why: why}, true
 }
 
 func lists(p *model.Policy, c *Client) (Answer, bool) {

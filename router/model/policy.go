@@ -114,6 +114,9 @@ type Maintenance struct {
 	Exempt []netip.Prefix
 	// RetryAfter is in seconds; 0 is none.
 	RetryAfter int
+	// Until is when it ends, in seconds since 1970; 0 is never. HAProxy compares it with its
+	// clock, so nothing has to be changed then.
+	Until int64
 }
 
 // RequestID says what becomes of the header X-Request-ID.
@@ -194,6 +197,8 @@ const (
 	FieldBandwidth
 	// FieldCounted is the ID of the limits that the agent counts.
 	FieldCounted
+	// FieldUntil is when maintenance ends, in seconds since 1970.
+	FieldUntil
 	endOfFields
 )
 
@@ -234,6 +239,12 @@ var fields = [endOfFields]func(*Policy) string{
 	FieldMirror:    mirror,
 	FieldBandwidth: bandwidth,
 	FieldCounted:   counting,
+	FieldUntil: func(p *Policy) string {
+		if p.Maintenance == nil {
+			return ""
+		}
+		return number(p.Maintenance.Until)
+	},
 	FieldPattern: func(p *Policy) string {
 		if !p.patterned() {
 			return ""

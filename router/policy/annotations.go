@@ -212,7 +212,7 @@ var table = []Annotation{
 	uploadRow,
 	errorPagesRow,
 	{
-		Key: AnnotationMaintenance, Group: GroupMaintenance, Values: "true or false", Default: "false", Terminations: http,
+		Key: AnnotationMaintenance, Group: GroupMaintenance, Values: "true, false, or when it ends, such as 2027-01-31T06:00:00Z", Default: "false", Terminations: http,
 		Doc: "All requests get a page with 503 in place of an answer of a pod.",
 		set: setMaintenance,
 	},

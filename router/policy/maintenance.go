@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -38,6 +41,12 @@ func compileMaintenance(m *v1alpha1.Maintenance, p *model.Policy) []Problem {
 	if out.RetryAfter < 0 || out.RetryAfter > maxRetryAfter {
 		find("retryAfter", fmt.Sprintf("must be from 1 to %d", maxRetryAfter), "no Retry-After is sent")
 		out.RetryAfter = 0
+	}
+	if m.Until != nil {
+		if out.Until = m.Until.Unix(); out.Until <= 0 {
+			find("until", "must be a time after 1970", "it does not end by itself")
+			out.Until = 0
+		}
 	}
 	for i, item := range m.Exempt {
 		prefix, ok := parsePrefix(string(item))
@@ -80,9 +89,13 @@ func compileLog(l *v1alpha1.RequestLog, p *model.Policy) []Problem {
 }
 
 func setMaintenance(s *Spec, v string) error {
+	if until, err := time.Parse(time.RFC3339, v); err == nil && until.Unix() > 0 {
+		s.Groups.Maintenance = &v1alpha1.Maintenance{Enabled: true, Until: &metav1.Time{Time: until}}
+		return nil
+	}
 	enabled, err := parseBool(v)
 	if err != nil {
-		return err
+		return errors.New("must be true, false, or when it ends, such as 2027-01-31T06:00:00Z")
 	}
 	s.Groups.Maintenance = &v1alpha1.Maintenance{Enabled: enabled}
 	return nil

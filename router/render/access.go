@@ -35,8 +35,10 @@ func maintenanceRules(l Layout, caps plan.Capabilities) []string {
 	}
 	answer := fmt.Sprintf(`http-request return status 503 content-type "text/html; charset=utf-8" %s %s hdr Cache-Control "private, max-age=0, no-cache, no-store"`, file, l.maintenanceFile())
 	return []string{
-		fmt.Sprintf("http-request set-var(txn.maintenance) bool(true) if %s !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", asks(model.FlagMaintenance), l.MapFile(plan.MapExempt)),
+		"http-request set-var(txn.until,ifnotempty) " + rest(model.FieldUntil) + " if " + asks(model.FlagMaintenance),
+		fmt.Sprintf("http-request set-var(txn.maintenance) bool(true) if %s !{ date,sub(txn.until) ge 0 } !{ var(txn.backend),concat(,sess.client_key),map_beg(%s) -m found }", asks(model.FlagMaintenance), l.MapFile(plan.MapExempt)),
 		"http-request set-var(txn.retry_after,ifnotempty) " + rest(model.FieldRetryAfter) + " if " + closed,
+		"http-request set-var(txn.retry_after) date,sub(txn.until),neg if " + closed + " { var(txn.until) -m found } !{ var(txn.retry_after) -m found }",
 		answer + " hdr Retry-After %[var(txn.retry_after)] if " + closed + " { var(txn.retry_after) -m found }",
 		answer + " if " + closed,
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -36,7 +37,7 @@ func (r *request) client() *match.Client {
 		Address: netip.MustParseAddr("127.0.0.1"), Method: r.method, Host: strings.ToLower(r.host), Path: path, Query: query,
 		Body: match.BodyLength{Bytes: int64(r.body), Unknown: r.untold},
 	}
-	c.Value = r.named
+	c.Value, c.Now = r.named, time.Now()
 	c.Shows = match.ShowsCertificate
 	if r.cert == "" || !r.tls {
 		c.Shows = match.ShowsNone

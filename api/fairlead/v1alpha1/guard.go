@@ -35,4 +35,16 @@ type Guard struct {
 	//
 	// +optional
 	FaultInjection bool `json:"faultInjection,omitempty"`
+	// allowRegex says whether tenants may choose, replace and redirect paths by regular
+	// expressions. One of several guards that says false is enough. The default is true.
+	//
+	// +optional
+	AllowRegex *bool `json:"allowRegex,omitempty"`
+	// regexPerNamespace is how many Routes of a namespace may have such expressions; the oldest have theirs applied.
+	// Of several guards the smallest holds. It lowers the bound of 100, and does not raise it.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RegexPerNamespace *int32 `json:"regexPerNamespace,omitempty"`
 }

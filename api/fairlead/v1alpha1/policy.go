@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // PolicySpec is what a policy asks for, in groups. A group that is set takes part
 // in merging as a whole: which policy wins, or how several combine, is the same for
 // all fields of a group. An empty PolicySpec changes nothing.
@@ -352,13 +354,18 @@ type Maintenance struct {
 	// enabled turns it on. The default is false.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
+	// until is when it ends by itself, such as 2027-01-31T06:00:00Z; without it, it does not
+	// end. Until then, Retry-After says how long that is, unless retryAfter does.
+	//
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 	// exempt are clients that reach the pods all the same.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Exempt []CIDR `json:"exempt,omitempty"`
-	// retryAfter is sent as Retry-After, in seconds; without it there is none.
+	// retryAfter is sent as Retry-After, in seconds; without it and until there is none.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
