@@ -81,6 +81,9 @@ type Result struct {
 	Generation     int64
 	Parents        []model.ParentStatus
 	ListenerStatus []model.ListenerStatus
+	// Patterns is how many objects of the namespace may have patterns by the word of
+	// administrators, or 0 for as many as the router lets each namespace have.
+	Patterns int
 }
 
 // Past is what the pipeline remembers of an object.

@@ -15,8 +15,10 @@ import (
 // Within the bounds, a change costs one look. Beyond them it costs a walk over all routes
 // with patterns, and those of which another is decided are ingested again.
 type patternShares struct {
-	// asking has one claim of each route with a pattern.
+	// asking has one claim of each route with a pattern, and bounds how many its namespace may
+	// have by the word of administrators, for those of whom it is said.
 	asking     map[model.Object]*model.Claim
+	bounds     map[model.Object]int
 	namespaces map[string]int
 	// refused are the routes whose patterns are not applied.
 	refused model.Objects
@@ -24,16 +26,27 @@ type patternShares struct {
 }
 
 func newPatternShares() patternShares {
-	return patternShares{asking: map[model.Object]*model.Claim{}, namespaces: map[string]int{}, refused: model.Objects{}}
+	return patternShares{asking: map[model.Object]*model.Claim{}, bounds: map[model.Object]int{}, namespaces: map[string]int{}, refused: model.Objects{}}
 }
 
-// set notes what a route asks for now.
-func (p *patternShares) set(key model.Object, claims []*model.Claim) {
+// set notes what a route asks for now, and how many its namespace may have; 0 is as many as
+// settings say.
+func (p *patternShares) set(key model.Object, claims []*model.Claim, bound int) {
 	var now *model.Claim
 	if i := slices.IndexFunc(claims, asksForPattern); i >= 0 {
 		now = claims[i]
 	}
 	old := p.asking[key]
+	if now == nil {
+		bound = 0
+	}
+	if before := p.bounds[key]; before != bound {
+		p.changed = true
+		delete(p.bounds, key)
+		if bound > 0 {
+			p.bounds[key] = bound
+		}
+	}
 	switch {
 	case now == nil && old == nil:
 		return
@@ -80,6 +93,9 @@ func (p *patternShares) settle(s door.Settings, all bool) model.Objects {
 	for _, n := range p.namespaces {
 		within = within && n <= mostInNamespace
 	}
+	for key, bound := range p.bounds {
+		within = within && p.namespaces[key.Namespace] <= bound
+	}
 	before := p.refused
 	p.refused = model.Objects{}
 	if !within {
@@ -105,7 +121,11 @@ func (p *patternShares) refuse(most, mostInNamespace int) {
 	applied := map[string]int{}
 	total := 0
 	for _, c := range slices.SortedFunc(maps.Values(p.asking), model.ByAge) {
-		if total == most || applied[c.Owner.Namespace] == mostInNamespace {
+		bound := mostInNamespace
+		if own, said := p.bounds[c.Owner]; said {
+			bound = min(bound, own)
+		}
+		if total == most || applied[c.Owner.Namespace] >= bound {
 			p.refused[c.Owner] = struct{}{}
 			continue
 		}

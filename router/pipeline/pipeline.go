@@ -256,14 +256,14 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.listeners.replace(key, nil, before.Listeners, nil)
-			p.replaceClaims(key, old, nil, hosts)
+			p.replaceClaims(key, old, &door.Result{}, hosts)
 			p.noteIngress(r, key, nil)
 		}
 		return
 	}
 	if r == nil || r.result.UID != string(object.GetUID()) {
 		if r != nil {
-			p.replaceClaims(key, old, nil, hosts)
+			p.replaceClaims(key, old, &door.Result{}, hosts)
 			old = nil
 			*r = tracked{door: d, served: r.served, ingress: r.ingress}
 		} else {
@@ -279,7 +279,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	}
 	p.depend(key, before, r.result)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
-	p.replaceClaims(key, old, r.result.Claims, hosts)
+	p.replaceClaims(key, old, r.result, hosts)
 }
 
 // depend notes what an object depends on.
@@ -290,9 +290,10 @@ func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 }
 
 // replaceClaims replaces the claims of an object.
-func (p *Pipeline) replaceClaims(key model.Object, old, now []*model.Claim, hosts map[string]struct{}) {
+func (p *Pipeline) replaceClaims(key model.Object, old []*model.Claim, result *door.Result, hosts map[string]struct{}) {
+	now := result.Claims
 	p.checkShares.set(key, now)
-	p.patternShares.set(key, now)
+	p.patternShares.set(key, now, result.Patterns)
 	p.pageShares.set(key, now)
 	for _, o := range old {
 		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
@@ -19,7 +20,9 @@ func (s *Selection) addGuard(o *Object, p *Place) {
 		s.guards = append(s.guards, o.guard)
 		return
 	}
-	s.guards = append(s.guards, &v1alpha1.Guard{MaxRequestsPerLimit: o.guard.MaxRequestsPerLimit, BodyBytesMax: o.guard.BodyBytesMax})
+	s.guards = append(s.guards, &v1alpha1.Guard{
+		MaxRequestsPerLimit: o.guard.MaxRequestsPerLimit, BodyBytesMax: o.guard.BodyBytesMax, AllowRegex: o.guard.AllowRegex, RegexPerNamespace: o.guard.RegexPerNamespace,
+	})
 }
 
 // MayAsk reports whether tenants may have the router ask a host, by its name in lower
@@ -43,6 +46,7 @@ func (s *Selection) bound(e *Effective) {
 	if len(s.guards) == 0 {
 		return
 	}
+	s.boundRegex(e)
 	for _, l := range e.Limits {
 		if l.From.Key.Kind == KindClusterRoutePolicy {
 			continue
@@ -65,6 +69,60 @@ func (s *Selection) BoundAnnotations(e *Effective, object model.Object, limits *
 			key = AnnotationMaxBody
 		}
 		e.Closings = append(e.Closings, Closing{Key: object, Field: "metadata.annotations[" + key + "]", Reason: api.ReasonNotAllowed, Message: x.message})
+	}
+}
+
+// PatternsPerNamespace returns how many objects of a namespace may have expressions, or 0 for
+// as many as the router lets each have.
+func (s *Selection) PatternsPerNamespace() int {
+	most := int32(0)
+	for _, g := range s.guards {
+		most = smaller(most, g.RegexPerNamespace)
+	}
+	return int(most)
+}
+
+// noRegex is what a tenant sees whose expressions no guard allows.
+const noRegex = "guard.allowRegex of a ClusterRoutePolicy for the object is false"
+
+func (s *Selection) refusesRegex() bool {
+	return slices.ContainsFunc(s.guards, func(g *v1alpha1.Guard) bool { return g.AllowRegex != nil && !*g.AllowRegex })
+}
+
+// boundRegex closes where a tenant replaces or redirects paths by expressions, and a guard
+// does not allow it.
+func (s *Selection) boundRegex(e *Effective) {
+	if !s.refusesRegex() {
+		return
+	}
+	refuse := func(g Group, field string) {
+		from := e.Origin(g)
+		switch {
+		case from == nil || from.Key.Kind == KindClusterRoutePolicy:
+			return
+		case !IsKind(from.Key.Kind):
+			field = ""
+		}
+		e.close(from, g, field, api.ReasonNotAllowed, noRegex)
+	}
+	if r := e.Spec.Rewrite; r != nil && r.Regex != nil {
+		refuse(GroupRewrite, ".regex")
+	}
+	if e.Spec.Redirects == nil {
+		return
+	}
+	for i, r := range e.Spec.Redirects.Rules {
+		if r.Match != nil && r.Match.Type == matchRegex {
+			refuse(GroupRedirects, fmt.Sprintf(".rules[%d]", i))
+			return
+		}
+	}
+}
+
+// BoundPath closes an object whose path is an expression, where a guard does not allow it.
+func (s *Selection) BoundPath(e *Effective, object model.Object) {
+	if s.refusesRegex() {
+		e.Closings = append(e.Closings, Closing{Key: object, Field: field(api.AnnotationPathType), Reason: api.ReasonNotAllowed, Message: noRegex})
 	}
 }
 

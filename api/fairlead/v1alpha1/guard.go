@@ -40,11 +40,12 @@ type Guard struct {
 	//
 	// +optional
 	AllowRegex *bool `json:"allowRegex,omitempty"`
-	// regexPerNamespace is how many Routes of a namespace may have such expressions; the oldest have theirs applied.
-	// Of several guards the smallest holds. It lowers the bound of 100, and does not raise it.
+	// regexPerNamespace is how many Routes of a namespace may have such expressions: the
+	// oldest have theirs applied. Of several guards the smallest holds. The default is 100,
+	// which is the most.
 	//
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	RegexPerNamespace *int32 `json:"regexPerNamespace,omitempty"`
+	RegexPerNamespace int32 `json:"regexPerNamespace,omitempty"`
 }

@@ -99,6 +99,9 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 	object := model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name}
 	e := selection.Effective(policy.FromAnnotations(object, r.Annotations, spec))
 	selection.BoundAnnotations(e, object, spec.Groups.Limits)
+	if kind := r.Annotations[api.AnnotationPathType]; kind == api.PathTypeRegex || kind == api.PathTypeRegexIgnoreCase {
+		selection.BoundPath(e, object)
+	}
 	if t, _ := termination(r.Spec.TLS); t == model.Passthrough {
 		e.Passthrough()
 	}

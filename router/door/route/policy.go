@@ -86,6 +86,9 @@ func (b *builder) boundPatterns(p *model.Policy) {
 
 func (b *builder) tooManyPatterns() string {
 	all, ofNamespace := b.settings.PatternLimits()
+	if own := b.result.Patterns; own > 0 {
+		ofNamespace = min(ofNamespace, own)
+	}
 	return fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
 }
 

@@ -112,6 +112,7 @@ func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *
 	refs := b.services()
 	b.selection = selectFor(r, src, s)
 	b.result.Depends = append(b.result.Depends, b.selection.Depends...)
+	b.result.Patterns = b.selection.PatternsPerNamespace()
 	claim := &model.Claim{
 		Owner: b.result.Object, UID: b.result.UID, Version: r.ResourceVersion,
 		Created: r.CreationTimestamp.Time, Match: model.Match{Path: r.Spec.Path},
