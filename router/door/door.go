@@ -144,6 +144,8 @@ const (
 	// KindConfigMap is that of pages.
 	KindConfigMap model.Kind = "ConfigMap"
 	KindNamespace            = policy.KindNamespace
+	// KindGateway objects make no claims, and others depend on their listeners.
+	KindGateway model.Kind = "Gateway"
 	// KindGrants objects have no name: they are all ReferenceGrants of their namespace.
 	KindGrants model.Kind = "ReferenceGrant"
 	// KindSlots has one object, without namespace and name: the slots of all Gateways.

@@ -46,7 +46,7 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	switch {
 	case err != nil:
 		s.failures.Add(1)
-		s.log.errorLimited("cannot tell what to write to a status", "object", key.String(), "err", err)
+		s.log.errorLimited("cannot compute a status", "object", key.String(), "err", err)
 	case w.object == nil:
 	case w.patch != nil && pause > 0:
 		q.AddAfter(key, pause)

@@ -27,8 +27,9 @@ type Pipeline struct {
 	src      door.Source
 	settings door.Settings
 	objects  map[model.Object]*tracked
-	// served counts the objects that are part of the wanted state.
-	served int
+	// served counts the objects that are part of the wanted state, and gateways those that
+	// make no claims.
+	served, gateways int
 	// index leads from an object to those that depend on it.
 	index index
 	// neededChanged is true if index may have other objects than Needed returned last.
@@ -269,6 +270,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 		} else {
 			r = &tracked{door: d}
 			p.objects[key] = r
+			p.countGateway(key, 1)
 			p.restore(r, key, object)
 		}
 	}
@@ -365,6 +367,7 @@ func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 	p.served += min(len(r.served), 1) - min(before, 1)
 	if r.result.UID == "" {
 		delete(p.objects, key)
+		p.countGateway(key, -1)
 	}
 }
 

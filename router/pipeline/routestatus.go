@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -110,8 +111,14 @@ func (p *Pipeline) LastGood(key model.Object) bool {
 }
 
 // Count returns how many objects of its doors the router knows, and how many it
-// serves.
-func (p *Pipeline) Count() (known, served int) { return len(p.objects), p.served }
+// serves: of those that make claims.
+func (p *Pipeline) Count() (known, served int) { return len(p.objects) - p.gateways, p.served }
+
+func (p *Pipeline) countGateway(key model.Object, n int) {
+	if key.Kind == door.KindGateway {
+		p.gateways += n
+	}
+}
 
 func keysOf[K comparable, V any](m map[K]V) map[K]struct{} {
 	out := make(map[K]struct{}, len(m))

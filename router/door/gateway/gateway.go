@@ -16,7 +16,7 @@ import (
 )
 
 // KindGateway is that of Gateways.
-const KindGateway model.Kind = "Gateway"
+const KindGateway = door.KindGateway
 
 // Gateways is the front door of Gateways. Sources give only those of classes that mean
 // the router.

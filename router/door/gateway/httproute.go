@@ -183,8 +183,8 @@ func (HTTPRoutes) Continues(_, _ door.Version) bool { return false }
 // Place implements door.Door: no policy is for an HTTPRoute.
 func (HTTPRoutes) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
 
-// Covers implements door.Door: an HTTPRoute keeps out nobody but by what it leaves out,
-// and a former version may have had it.
+// Covers implements door.Door: an HTTPRoute keeps clients out only by what it leaves out,
+// and a former version may have had that.
 func (HTTPRoutes) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
 
 // Guarded implements door.Door.
