@@ -70,7 +70,7 @@ func TestChanged(t *testing.T) {
 		{"service: status", service(func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.0.1"}}
 		}), false},
-		{"service: port, which its slices have, too", service(func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), false},
+		{"service: port, which HTTPRoutes name", service(func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 }), true},
 		{"service: its pods sleep", service(func(s *corev1.Service) {
 			s.Annotations = map[string]string{"idling.alpha.openshift.io/idled-at": "2026-01-01T00:00:00Z"}
 		}), true},

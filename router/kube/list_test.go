@@ -201,8 +201,8 @@ func (e *env) testStart(t *testing.T) {
 		defer counted.mu.Unlock()
 		var paths []string
 		for _, request := range counted.seen {
-			// Policies are not installed here, and asked for again and again.
-			if path, ok := strings.CutPrefix(request, kind+" "); ok && !strings.HasPrefix(path, "/apis/fairlead.dev/") {
+			// Policies and the Gateway API are not installed here, and asked for again and again.
+			if path, ok := strings.CutPrefix(request, kind+" "); ok && !strings.HasPrefix(path, "/apis/fairlead.dev/") && !strings.HasPrefix(path, "/apis/gateway.networking.k8s.io/") {
 				paths = append(paths, path)
 			}
 		}
