@@ -137,6 +137,7 @@ func TestValues(t *testing.T) {
 		{[]string{"--set", "canary.interval=5m"}, []string{`value: "5m"`}, nil},
 		{[]string{"--set", "speaker.enabled=false"}, []string{"kind: Deployment"}, []string{"kind: DaemonSet"}},
 		{[]string{"--set", "speaker.priorityClassName=high,speaker.extraArgs[0]=--l2-isolation=announce"}, []string{"- --l2-isolation=announce", "priorityClassName: high"}, nil},
+		{[]string{"--set", "monitoring.enabled=true"}, []string{"kind: PrometheusRule", "kind: PodMonitor", `grafana_dashboard: "1"`, "IngressController {{ $labels.name }} has no ready router", `"legendFormat": "{{code}}"`}, nil},
 		{[]string{"--kube-version", "1.30.0"}, nil, []string{"kind: MutatingAdmissionPolicy"}},
 		{[]string{"--kube-version", "1.30.0", "--set", "policies.mutating=true"}, []string{"kind: MutatingAdmissionPolicy"}, nil},
 	} {
