@@ -18,6 +18,7 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportGatewayPort8080,
 		features.SupportGatewayStaticAddresses,
 		features.SupportHTTPRoute,
+		features.SupportReferenceGrant,
 	}
 	slices.Sort(names)
 	list := make([]gatewayv1.SupportedFeature, 0, len(names))
