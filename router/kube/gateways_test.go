@@ -161,6 +161,7 @@ func TestGateways(t *testing.T) {
 	s.Forget([]model.Object{route})
 	eventually(t, "the entry has left", func() bool { return len(parents()) == 1 && parents()[0] == foreignParent })
 	eventually(t, "no route attached", func() bool { return attached() == "0HTTPRoute4" })
+	eventually(t, "both writes are counted", func() bool { return s.Stats().Writes-writes >= 2 })
 	if n := s.Stats().Writes - writes; n != 2 {
 		t.Errorf("%d writes for two changes", n)
 	}
