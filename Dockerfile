@@ -51,5 +51,6 @@ ENTRYPOINT ["/usr/bin/demo"]
 FROM scratch AS router
 COPY --from=haproxy /out/ /
 COPY --from=capable /out/router /usr/bin/router
+COPY --from=build /out/router-firewall /usr/bin/router-firewall
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/router"]

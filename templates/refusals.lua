@@ -21,7 +21,9 @@ local function refusedBy(txn, status)
   local function has(name)
     return txn:get_var("txn." .. name) ~= nil
   end
-  if status == 401 or status == 421 or status == 403 and has("client_mark") and not has("client_shown") then
+  if has("waf_blocks") then
+    return "firewall" -- which is the last one
+  elseif status == 401 or status == 421 or status == 403 and has("client_mark") and not has("client_shown") then
     return "authentication"
   elseif has("maintenance") then
     return "maintenance"
@@ -37,10 +39,9 @@ local function refusedBy(txn, status)
   return "limits"
 end
 
-core.register_action("fairlead_refused", { "http-after-res" }, function(txn)
-  local status = txn.f:status()
-  local rest = "|" .. refusedBy(txn, status) .. "|" .. status
-  local key = (txn:get_var("txn.backend") or "") .. rest
+local function countRefusal(backend, group, status)
+  local rest = "|" .. group .. "|" .. status
+  local key = backend .. rest
   if not refusals[key] then
     if refusalKeys >= mostRefusals then
       key = rest
@@ -52,6 +53,11 @@ core.register_action("fairlead_refused", { "http-after-res" }, function(txn)
   local r = refusals[key]
   r.count, r.at = r.count + 1, core.now().sec
   changedRefusals[key] = true
+end
+
+core.register_action("fairlead_refused", { "http-after-res" }, function(txn)
+  local status = txn.f:status()
+  countRefusal(txn:get_var("txn.backend") or "", refusedBy(txn, status), status)
 end)
 
 core.register_task(function()

@@ -102,3 +102,9 @@ var Maintenance []byte
 //
 //go:embed 404.html
 var NotFound []byte
+
+// FirewallLua waits for bodies, and counts requests that were not judged. It comes after
+// RefusalsLua.
+//
+//go:embed firewall.lua
+var FirewallLua []byte

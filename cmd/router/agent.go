@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/cmd/internal/logging"
+	"github.com/fairlead/fairlead/cmd/internal/respawn"
 	"github.com/fairlead/fairlead/router/agent/process"
 )
 
@@ -52,7 +53,7 @@ func runAgent(ctx context.Context, args []string, log *slog.Logger) error {
 		Command: func(name string) *exec.Cmd {
 			w := &process.Worker{Name: name, Dir: *dir, Snapshot: *file}
 			c := exec.Command("/proc/self/exe", append([]string{"agent", "worker"}, append(w.Arguments(), own.Args()...)...)...)
-			c.Env = append(os.Environ(), childMark)
+			c.Env = append(os.Environ(), respawn.ChildMark)
 			c.Stdout, c.Stderr = os.Stdout, os.Stderr
 			return c
 		},

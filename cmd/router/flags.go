@@ -22,22 +22,22 @@ var errUsage = errors.New("usage")
 
 // config is the command line of the router.
 type config struct {
-	kubeconfig, name, domain                string
-	haproxy, workDir, stateDir              string
-	runDir                                  string
-	httpPort, httpsPort                     int
-	statsPort, healthPort                   int
-	certificate, statsAuth                  string
-	clientCA, errorPages                    string
-	destinationCA, logSocket                string
-	admittedSettings, agentDir, sessionKeys string
-	agentCertificates                       string
-	mostConnections                         int
-	maxConnections, threads                 int
-	supervise, ipv6                         bool
-	canonicalHostname                       string
-	namespace, controllersSpace             string
-	shutdownDelay, grace                    time.Duration
+	kubeconfig, name, domain                             string
+	haproxy, workDir, stateDir                           string
+	runDir                                               string
+	httpPort, httpsPort                                  int
+	statsPort, healthPort                                int
+	certificate, statsAuth                               string
+	clientCA, errorPages                                 string
+	destinationCA, logSocket                             string
+	admittedSettings, agentDir, firewallDir, sessionKeys string
+	agentCertificates                                    string
+	mostConnections                                      int
+	maxConnections, threads                              int
+	supervise, ipv6                                      bool
+	canonicalHostname                                    string
+	namespace, controllersSpace                          string
+	shutdownDelay, grace                                 time.Duration
 	// log is what main has scanned already.
 	log logging.Options
 }
@@ -87,6 +87,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")
 		fs.StringVar(&c.agentDir, "agent-dir", "", "directory with the sockets of `router agent`, which decides about passwords, tokens and auth servers; without it routes that need that answer 503")
+		fs.StringVar(&c.firewallDir, "firewall-dir", "", "directory with the socket of `router-firewall`, which judges requests; without it Routes with a firewall of mode Block answer 503")
 		fs.StringVar(&c.sessionKeys, "session-keys", "", "directory with the keys that cookies of sessions are encrypted with; without it routes with a login by OpenID Connect answer 503")
 		fs.StringVar(&c.agentCertificates, "agent-certificates", "", "directory with the certificates that policy agents of this IngressController's routers show each other; without it routes with limits of scope Shared answer 503")
 		fs.StringVar(&c.logSocket, "log-socket", "", "datagram socket of `router logs`, for spec.logging.access of type Container; default is HAProxy's standard output")

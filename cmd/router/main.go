@@ -20,13 +20,14 @@ import (
 	"syscall"
 
 	"github.com/fairlead/fairlead/cmd/internal/logging"
+	"github.com/fairlead/fairlead/cmd/internal/respawn"
 )
 
 func main() {
 	log := slog.New(logging.Scan(os.Args[1:]).Handler(os.Stderr)) // the flags are parsed later, with those of the subcommand
 	slog.SetDefault(log)
-	if isInit() {
-		os.Exit(respawn(log))
+	if respawn.Needed() {
+		os.Exit(respawn.Run(log, "router"))
 	}
 	// The first signal drains, the second ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -178,12 +179,16 @@ func policyAgent(c *config) engine.Agent {
 	return process.Client{Dir: c.agentDir}
 }
 
-// metricsOf returns the metrics of the router, and of the agent if there is one.
+// metricsOf returns the metrics of the router, and of agent and firewall where they are.
 func metricsOf(c *config, registry *prometheus.Registry) prometheus.Gatherer {
-	if c.agentDir == "" {
-		return registry
+	var all prometheus.Gatherer = registry
+	if c.agentDir != "" {
+		all = process.Beside(all, filepath.Join(c.agentDir, process.MetricsSocket))
 	}
-	return process.Beside(registry, c.agentDir)
+	if c.firewallDir != "" {
+		all = process.Beside(all, filepath.Join(c.firewallDir, model.FirewallMetricsSocket))
+	}
+	return all
 }
 
 // replicasOf returns what is known of the routers that count shared limits together, or nil.

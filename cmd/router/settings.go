@@ -106,6 +106,6 @@ func (c *config) flags(log *slog.Logger, lists settings.Revocations) settings.Fl
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,
-		Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir,
+		Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir, FirewallDir: c.firewallDir,
 	}
 }

@@ -50,6 +50,9 @@ func routerArgs(s effective.Spec) []string {
 	if s.Agent {
 		args = append(args, "--agent-dir", agentDir, "--session-keys", sessionKeysDir, "--agent-certificates", agentCertificatesDir)
 	}
+	if s.Firewall {
+		args = append(args, "--firewall-dir", firewallDir)
+	}
 	if s.Strategy.Type != operatorv1.LoadBalancerServiceStrategyType || s.CloudClass != "" {
 		args = append(args, "--shutdown-delay", externalBalancerDelay)
 	}

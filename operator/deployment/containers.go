@@ -48,7 +48,19 @@ func sidecars(s effective.Spec) []corev1.Container {
 		agent.SecurityContext.RunAsUser = new(pod.AgentUser)
 		before = append(before, agent)
 	}
+	if s.Firewall {
+		haproxy.VolumeMounts = append(haproxy.VolumeMounts, firewallSockets())
+		firewall := sidecar("firewall", s, pod.Limited("10m", "96Mi", firewallMemory), []string{"--socket-dir", firewallDir}, corev1.VolumeMount{Name: "firewall", MountPath: firewallDir})
+		firewall.Command[0] = firewallPath
+		firewall.SecurityContext.RunAsUser = new(pod.FirewallUser)
+		before = append(before, firewall)
+	}
 	return append(before, haproxy)
+}
+
+// firewallSockets are where HAProxy and the router reach the firewall.
+func firewallSockets() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: "firewall", MountPath: firewallDir, ReadOnly: true}
 }
 
 // agentSockets are where HAProxy and the router reach the policy agent: they connect,
@@ -103,6 +115,9 @@ func routerContainer(s effective.Spec) corev1.Container {
 	if s.Agent {
 		c.VolumeMounts = append(c.VolumeMounts, agentSockets(), corev1.VolumeMount{Name: "session-keys", MountPath: sessionKeysDir, ReadOnly: true},
 			corev1.VolumeMount{Name: "agent-certificates", MountPath: agentCertificatesDir, ReadOnly: true})
+	}
+	if s.Firewall {
+		c.VolumeMounts = append(c.VolumeMounts, firewallSockets())
 	}
 	return c
 }

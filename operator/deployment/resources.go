@@ -24,6 +24,9 @@ const (
 	agentStateSize = 40 << 20
 )
 
+// firewallMemory is for the compiled rules and the requests that wait: 60 to 100 MiB.
+const firewallMemory = 160 << 20
+
 // goMemory limits what the router's garbage collector may use: the limit of
 // its container without the files that count there as well.
 func goMemory(s effective.Spec) corev1.EnvVar {

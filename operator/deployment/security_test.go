@@ -31,6 +31,7 @@ func TestPodSecurity(t *testing.T) {
 				ic.Spec.Logging = &operatorv1.IngressControllerLogging{Access: &operatorv1.AccessLogging{
 					Destination: operatorv1.LoggingDestination{Type: operatorv1.ContainerLoggingDestinationType},
 				}}
+				ic.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"firewall":"Enabled"}`)
 			})
 			s := effective.Of(ic, effective.Cluster{}, effective.Defaults{Domain: "apps.example.com", RouterImage: "router:1"})
 			pod := Desired(s).Spec.Template.Spec
@@ -41,7 +42,7 @@ func TestPodSecurity(t *testing.T) {
 				t.Errorf("sysctls of the pod: %v; they are the node's with HostNetwork", pod.SecurityContext.Sysctls)
 			}
 			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-				binds := test.binds && c.Name != "logs" && c.Name != "agent"
+				binds := test.binds && !slices.Contains([]string{"logs", "agent", "firewall"}, c.Name)
 				security := c.SecurityContext
 				if *security.AllowPrivilegeEscalation != binds || len(security.Capabilities.Add) > 0 != binds ||
 					!*security.ReadOnlyRootFilesystem || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) {
@@ -50,11 +51,14 @@ func TestPodSecurity(t *testing.T) {
 				if got := writable(c); c.Name == "haproxy" && !slices.Equal(got, []string{"sockets", "logs"}) {
 					t.Errorf("HAProxy can write to the volumes %v", got)
 				}
-				if own := c.SecurityContext.RunAsUser; (own != nil) != (c.Name == "agent") {
+				if own := c.SecurityContext.RunAsUser; (own != nil) != (c.Name == "agent" || c.Name == "firewall") {
 					t.Errorf("container %s has a user of its own: %v", c.Name, own)
 				}
 				if got := writable(c); c.Name == "agent" && !slices.Equal(got, []string{"agent", "agent-state"}) {
 					t.Errorf("the agent can write to the volumes %v", got)
+				}
+				if got := writable(c); c.Name == "firewall" && !slices.Equal(got, []string{"firewall"}) {
+					t.Errorf("the firewall can write to the volumes %v", got)
 				}
 				for _, m := range c.VolumeMounts {
 					if m.Name == "agent-state" && c.Name != "agent" || m.Name == "kube-api-access" && c.Name != "router" {

@@ -12,6 +12,7 @@ import (
 const (
 	haproxyPath    = "/usr/sbin/haproxy"
 	routerPath     = "/usr/bin/router"
+	firewallPath   = "/usr/bin/router-firewall"
 	workDir        = "/var/lib/haproxy"
 	runDir         = "/var/run/haproxy"
 	stateDir       = "/var/lib/fairlead"
@@ -22,6 +23,7 @@ const (
 	admittedDir    = "/etc/fairlead/admitted"
 	serviceCADir   = "/var/run/configmaps/service-ca"
 	agentDir       = "/var/run/fairlead-agent"
+	firewallDir    = "/var/run/fairlead-firewall"
 	agentStateDir  = "/var/lib/fairlead-agent"
 	sessionKeysDir = "/etc/fairlead/session-keys"
 	// agentCertificatesDir has the certificates that agents show each other.
@@ -68,6 +70,9 @@ func volumes(s effective.Spec) []corev1.Volume {
 		certificates := secret("agent-certificates", api.AgentCertificatesSecretName(s.Name))
 		certificates.Secret.Optional = new(true) // without them shared limits refuse
 		list = append(list, keys, certificates)
+	}
+	if s.Firewall {
+		list = append(list, folder("firewall", corev1.StorageMediumMemory, socketsSize))
 	}
 	if s.Logs {
 		list = append(list, folder("logs", corev1.StorageMediumDefault, logsSize))

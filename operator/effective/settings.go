@@ -75,6 +75,8 @@ type Spec struct {
 	Logs bool
 	// Agent is true if the policy agent runs beside HAProxy.
 	Agent bool
+	// Firewall is true if the firewall runs beside HAProxy.
+	Firewall bool
 	// Memory bounds the containers.
 	Memory router.Memory
 }
@@ -127,7 +129,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
 	if l := ic.Spec.Logging; l != nil && l.Access != nil {
 		s.Logs = l.Access.Destination.Type == operatorv1.ContainerLoggingDestinationType
 	}
-	s.LogArgs, s.Agent = o.RouterLog, router.Policies(&ic.Spec)
+	s.LogArgs, s.Agent, s.Firewall = o.RouterLog, router.Policies(&ic.Spec), router.Firewall(&ic.Spec)
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))

@@ -16,6 +16,9 @@ const user = 65532
 // container can look into its memory, or stop it.
 const AgentUser int64 = 65533
 
+// FirewallUser runs the firewall, in the same group, for the same reason.
+const FirewallUser int64 = 65534
+
 // firstUnprivilegedPort is the kernel's default.
 const firstUnprivilegedPort = 1024
 

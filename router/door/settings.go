@@ -49,6 +49,9 @@ type Settings struct {
 	// Agent says that a policy agent decides beside HAProxy. What needs one is closed
 	// without it.
 	Agent bool
+	// Firewall says that a firewall judges requests beside HAProxy. Without it, what is to
+	// block is closed.
+	Firewall bool
 	// Bandwidth says that HAProxy has filters that bound it.
 	Bandwidth bool
 	// OldHAProxy says that HAProxy is too old to ask one.

@@ -76,6 +76,9 @@ func trafficPolicies(p *model.Policy) (out []Policy) {
 	if b := p.Bandwidth; b != (model.Bandwidth{}) {
 		out = append(out, Policy{Name: "bandwidth", Value: b.String(), Source: "bandwidth", Doc: "For each request."})
 	}
+	if f := p.Firewall; f != nil {
+		out = append(out, Policy{Name: "firewall", Value: f.String(), Source: "firewall", Doc: "The firewall judges each request by the OWASP core rule set."})
+	}
 	if m := p.Mirror; m != nil {
 		out = append(out, Policy{Name: "copies", Value: m.String(), Source: "mirror", Doc: "The policy agent sends copies of requests, and drops the answers."})
 	}

@@ -77,7 +77,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	s.refusal()
 	wide, findings := settings.From(s.controller, settings.Flags{
 		RouterName: s.options.Router, Domain: domainOf(s.options.Domain, s.controller),
-		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1, AgentDir: s.agentDir(),
+		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1, AgentDir: s.agentDir(), FirewallDir: s.firewallDir(),
 	})
 	s.settings, s.render = wide.Ingest, wide.Render
 	s.render.Key = shownKey
@@ -177,6 +177,14 @@ func (s *Snapshot) agentDir() string {
 		return ""
 	}
 	return "/var/run/fairlead-agent"
+}
+
+// firewallDir is where the firewall's socket is in a router's pod, if it has one.
+func (s *Snapshot) firewallDir() string {
+	if s.controller == nil || !settings.Firewall(&s.controller.Spec) {
+		return ""
+	}
+	return "/var/run/fairlead-firewall"
 }
 
 // generatedDomain is that of hosts which the API server makes.

@@ -36,5 +36,5 @@ func parseRefusal(l []byte) (thread int, r Refusal, count uint64, ok bool) {
 		return 0, Refusal{}, 0, false
 	}
 	r = Refusal{Backend: string(parts[1]), Group: string(parts[2]), Status: number(parts[3])}
-	return number(parts[0]), r, count, r.Status >= 400 && r.Status <= 599
+	return number(parts[0]), r, count, r.Status >= 400 && r.Status <= 599 || r.Status == 200 && r.Group == "unjudged"
 }

@@ -62,6 +62,8 @@ type Policy struct {
 	RetryAll bool
 	// Hash is what the balance KeyHash goes by, and nil with others.
 	Hash *HashKey
+	// Firewall is nil where requests are not judged.
+	Firewall *Firewall
 	// Fault is nil where requests are let on as they are.
 	Fault *Fault
 	// Bandwidth bounds how fast bodies are.
@@ -199,6 +201,7 @@ const (
 	FieldCounted
 	// FieldUntil is when maintenance ends, in seconds since 1970.
 	FieldUntil
+	FieldFirewall
 	endOfFields
 )
 
@@ -245,6 +248,7 @@ var fields = [endOfFields]func(*Policy) string{
 		}
 		return number(p.Maintenance.Until)
 	},
+	FieldFirewall: firewall,
 	FieldPattern: func(p *Policy) string {
 		if !p.patterned() {
 			return ""
@@ -339,6 +343,10 @@ const (
 	FlagBandwidth       = "B"
 	// FlagShared has the agent count the request.
 	FlagShared = "G"
+	// FlagFirewall has requests judged; with FlagFirewallBlocks those that are not get no
+	// further.
+	FlagFirewall       = "W"
+	FlagFirewallBlocks = "X"
 	// FlagCertified has the handshake looked at; with FlagCertificateDemanded requests
 	// without a certificate are refused, with FlagSubjects those of other subjects.
 	FlagCertified           = "C"
@@ -365,7 +373,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + certificateFlags(p.Certificate)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false

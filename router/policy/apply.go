@@ -19,7 +19,7 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 	s := &Source{Rank: RankAnnotations, Key: o, Spec: &groups, Fields: map[Group]string{
 		GroupAuthentication: "metadata.annotations",
 		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
-		GroupRetries: "metadata.annotations", GroupHealth: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupAffinity: "metadata.annotations", GroupCanary: "metadata.annotations", GroupMirror: "metadata.annotations", GroupBandwidth: "metadata.annotations",
+		GroupRetries: "metadata.annotations", GroupHealth: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupAffinity: "metadata.annotations", GroupCanary: "metadata.annotations", GroupMirror: "metadata.annotations", GroupFirewall: "metadata.annotations", GroupBandwidth: "metadata.annotations",
 		GroupPages: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
 		GroupCookies: "metadata.annotations", GroupLocation: "metadata.annotations", GroupUpstreamTLS: "metadata.annotations", GroupUpstream: "metadata.annotations",
 	}}
@@ -53,6 +53,7 @@ func (e *Effective) check() {
 		}
 	}
 	e.checkLimits()
+	e.checkFirewalls()
 }
 
 // only returns a spec with one group of the source.
@@ -91,6 +92,8 @@ func (s *Source) only(g Group) *v1alpha1.PolicySpec {
 		out.Canary = from.Canary
 	case GroupUpstreamTLS, GroupUpstream:
 		out.Upstream = onlyUpstream(from.Upstream, g)
+	case GroupFirewall:
+		out.Firewall = from.Firewall
 	case GroupFault:
 		out.Fault = from.Fault
 	case GroupMirror:
@@ -165,6 +168,10 @@ func (s *Spec) Apply(e *Effective) {
 	s.Groups.Fault, s.Groups.Mirror, s.MirrorIn = e.Spec.Fault, e.Spec.Mirror, ""
 	if o := e.Origin(GroupMirror); o != nil && o.Key.Kind == KindClusterRoutePolicy {
 		s.MirrorIn = api.OperandNamespace
+	}
+	s.Groups.Firewall, s.Firewalls = nil, nil
+	for _, f := range e.Firewalls {
+		s.Firewalls = append(s.Firewalls, f.Firewall)
 	}
 	s.Sizes = nil
 	for _, l := range e.Limits {

@@ -30,6 +30,7 @@ const (
 	// These two are parts of the field upstream.
 	GroupUpstreamTLS Group = "upstream.tls"
 	GroupUpstream    Group = "upstream"
+	GroupFirewall    Group = "firewall"
 	GroupFault       Group = "fault"
 	GroupMirror      Group = "mirror"
 	GroupBandwidth   Group = "bandwidth"
@@ -73,6 +74,7 @@ var groups = []row{
 	upstreamRows[0], upstreamRows[1],
 	{GroupMirror, false, false, func(s *Source) bool { return s.Spec.Mirror != nil }, func(e *Effective, s *Source) { e.Spec.Mirror = s.Spec.Mirror }},
 	{GroupBandwidth, false, false, func(s *Source) bool { return s.Spec.Bandwidth != nil }, func(e *Effective, s *Source) { e.Spec.Bandwidth = s.Spec.Bandwidth }},
+	{GroupFirewall, true, false, func(s *Source) bool { return s.Spec.Firewall != nil }, (*Effective).combineFirewalls},
 	{GroupFault, false, false, func(s *Source) bool { return s.Spec.Fault != nil }, func(e *Effective, s *Source) { e.Spec.Fault = s.Spec.Fault }},
 	{GroupPages, false, false, func(s *Source) bool { return s.Spec.Pages != nil }, func(e *Effective, s *Source) { e.Spec.Pages = s.Spec.Pages }},
 	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},

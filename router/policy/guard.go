@@ -43,6 +43,7 @@ func (s *Selection) MayAsk(host string) bool {
 // faults out that none allows.
 func (s *Selection) bound(e *Effective) {
 	s.boundFault(e)
+	s.boundFirewalls(e)
 	if len(s.guards) == 0 {
 		return
 	}

@@ -106,6 +106,8 @@ type Effective struct {
 	// Access, and Limits of which each holds, are what all sources say together.
 	Access Access
 	Limits []Limit
+	// Firewalls are those of all sources, each of which a request must pass.
+	Firewalls []Firewall
 	// Spec has the other groups, each of the source that wins it.
 	Spec v1alpha1.PolicySpec
 	// Either is the source of which addresses that it admits are enough, in place of what

@@ -42,6 +42,8 @@ type Spec struct {
 	// which each holds.
 	Deny  []netip.Prefix
 	Sizes []*v1alpha1.Limits
+	// Firewalls are those of policies, each of which a request must pass.
+	Firewalls []*v1alpha1.Firewall
 	// Listed are addresses that are enough in place of what the group authentication asks
 	// for (satisfy Any). They are not in Allow.
 	Listed []netip.Prefix
@@ -67,6 +69,9 @@ func (s *Spec) Compile(p *model.Policy) {
 		compileSizes(l, p)
 		compileCounts(l, p)
 	}
+	for _, f := range s.Firewalls {
+		compileFirewall(f, p)
+	}
 	Compile(&s.Groups, p)
 }
 
@@ -76,7 +81,7 @@ func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
 		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p), compileTimeouts(g.Timeouts, p),
 		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p), compileCookies(g.Cookies, p), compileLocation(g.Location, p),
-		compileRetries(g.Retries, p), compileHealth(g.Health), compileLoadBalancing(g.LoadBalancing, p), compileAffinity(g.Affinity), compileUpstream(g.Upstream), compileCanary(g.Canary, p), compileFault(g.Fault, p), compileMirror(g.Mirror), compileBandwidth(g.Bandwidth, p))
+		compileRetries(g.Retries, p), compileHealth(g.Health), compileLoadBalancing(g.LoadBalancing, p), compileAffinity(g.Affinity), compileUpstream(g.Upstream), compileCanary(g.Canary, p), compileFault(g.Fault, p), compileMirror(g.Mirror), compileBandwidth(g.Bandwidth, p), compileFirewall(g.Firewall, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.

@@ -25,6 +25,7 @@ func FuzzSpec(f *testing.F) {
 		`{"fault":{"delay":{"milliseconds":60001,"percent":-1},"abort":{"status":7},"when":[{"type":"X","name":"X","value":"X","match":"X"}]}}`,
 		`{"fault":{"delay":{"milliseconds":5},"abort":{"status":503,"percent":3},"when":[{"type":"Cookie","name":"X","value":"X","match":"Regex"}]}}`,
 		`{"bandwidth":{"download":"X","upload":-5}}`,
+		`{"firewall":{"mode":"X","paranoia":-1,"threshold":-1,"exclusions":[-1],"requestBody":-1,"bodyOver":"X"}}`,
 		`{"mirror":{"targets":[{"service":{"name":"X","port":"X"},"percent":"X","bodyBytes":-1,"hostHeader":"X","headers":{"set":[{"name":"X","value":"X"}],"remove":["X"],"keep":["X"]},"maxInFlight":-1},{"url":"X"}]}}`,
 		`{"maintenance":{"enabled":true,"exempt":["X"],"retryAfter":-5},"log":{"percent":101,"requestID":"X"}}`,
 		`{"canary":{"total":100,"services":[{"name":"X","weight":10,"when":[{"type":"Header","name":"X","match":"Regex","value":"^X"},{"type":"Query","name":"aX","value":"X","to":"X"}]}],"sticky":{"ttl":"X"}},"retries":{"attempts":3,"when":"X","nonIdempotent":true},"loadBalancing":{"algorithm":"Hash","hash":{"type":"Cookie","name":"X"}},"cookies":{"path":{"from":"/X","to":"/X"},"domain":{"from":"X.test","to":"X.test"},"secure":true,"sameSite":"None"},"location":{"from":"http://X","to":"/X"},"affinity":{"type":"Cookie","cookie":{"name":"X","path":"/X","domain":"X.test","sameSite":"Lax","secure":true,"maxAge":"1h","partitioned":true}}}`,

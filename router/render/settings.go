@@ -32,6 +32,8 @@ type Settings struct {
 	Key string
 	// AgentDir has the sockets of the policy agent; empty for none.
 	AgentDir string
+	// FirewallDir has the socket of the firewall; empty for none.
+	FirewallDir string
 	// Threads is HAProxy's number of threads; default 1.
 	Threads int
 	// IPv6 also listens on IPv6 addresses.
@@ -215,7 +217,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, Key: s.Key,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -250,6 +252,7 @@ var fields = []field{
 	{"ports for Gateways", same(func(s *Settings) Slots { return s.HTTPSlots })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
+	{"firewall", same(func(s *Settings) string { return s.FirewallDir })},
 	{"listen address", same(func(s *Settings) netip.Addr { return s.Listen })},
 	{"ipv6", same(func(s *Settings) bool { return s.IPv6 })},
 	{"spec.routeAdmission.wildcardPolicy", same(func(s *Settings) bool { return s.AnyHost })},

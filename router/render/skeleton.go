@@ -82,7 +82,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
 		l.JournalLua():                          string(templates.JournalLua),
-		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.RedirectLua) + string(templates.PagesLua) + string(templates.RefusalsLua),
+		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.RedirectLua) + string(templates.PagesLua) + string(templates.RefusalsLua) + string(templates.FirewallLua),
 		l.RefusalsFile():                        "",
 	}
 	for path, text := range map[string]string{
@@ -100,6 +100,9 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 	maps.Copy(files, pageFiles(s, l, caps))
 	if a := agentOf(s, l, caps); a != nil {
 		files[a.ConfigFile] = strings.Join(a.Config(), "\n") + "\n"
+	}
+	if f := firewallOf(s, l, caps); f != nil {
+		files[f.configFile] = strings.Join(f.config(), "\n") + "\n"
 	}
 	return files
 }
@@ -157,14 +160,14 @@ type templateData struct {
 	SlotMissRules []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
-	// AgentSections are those of the policy agent.
-	AgentSections  []string
-	NotFound       string
-	Redirects      []int
-	ProfileOptions []string
-	Tunnel         string
-	HTTPProfiles   []profile
-	TCPProfiles    []profile
+	// AgentSections and FirewallSections are those of the policy agent and the firewall.
+	AgentSections, FirewallSections []string
+	NotFound                        string
+	Redirects                       []int
+	ProfileOptions                  []string
+	Tunnel                          string
+	HTTPProfiles                    []profile
+	TCPProfiles                     []profile
 }
 
 type profile struct {
@@ -202,6 +205,9 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 	if agent != nil {
 		d.HTTPOptions = append(d.HTTPOptions, agent.Filter())
 		d.AfterRules, d.AgentSections = append(agent.ResponseRules(), d.AfterRules...), agent.Sections()
+	}
+	if f := firewallOf(s, l, caps); f != nil {
+		d.HTTPOptions, d.FirewallSections = append(d.HTTPOptions, f.filter()), f.sections()
 	}
 	d.TLSOptions = append(d.TLSOptions, clientSessionRules(caps)...)
 	if s.HTTP.AbortOnClose {

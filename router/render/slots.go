@@ -114,6 +114,6 @@ func slotMissRules(l Layout) []string {
 	}
 	return append(rules,
 		`http-request set-var-fmt(txn.any_host_key) "%[var(txn.scope)]*%[path]/#" if `+missed,
-		"http-request set-var(txn.backend) var(txn.any_host_key),map_beg(" + routes + ",!none) if { var(txn.any_host_key) -m found }",
+		"http-request set-var(txn.backend) var(txn.any_host_key),map_beg("+routes+",!none) if { var(txn.any_host_key) -m found }",
 	)
 }

@@ -78,6 +78,10 @@ func (r *reader) override(field, key, value string) {
 		if value != PoliciesEnabled && value != PoliciesDisabled {
 			r.find(field, "must be Enabled or Disabled", "Enabled is used")
 		}
+	case "firewall": // which decides about the pod, too: Firewall
+		if value != PoliciesEnabled && value != PoliciesDisabled {
+			r.find(field, "must be Enabled or Disabled", "Disabled is used")
+		}
 	case "bandwidthLimits":
 		switch value {
 		case PoliciesEnabled, PoliciesDisabled:
@@ -121,7 +125,7 @@ func (r *reader) inform(field, why string) {
 	})
 }
 
-// The values of the override policies.
+// The values of the overrides policies, firewall and bandwidthLimits.
 const (
 	PoliciesEnabled  = "Enabled"
 	PoliciesDisabled = "Disabled"
@@ -137,4 +141,14 @@ func Policies(spec *operatorv1.IngressControllerSpec) bool {
 		return true
 	}
 	return o.Policies != PoliciesDisabled
+}
+
+// Firewall reports whether the routers of an IngressController have a firewall: only with
+// unsupportedConfigOverrides.firewall: Enabled.
+func Firewall(spec *operatorv1.IngressControllerSpec) bool {
+	var o struct {
+		Firewall any `json:"firewall"`
+	}
+	raw := spec.UnsupportedConfigOverrides.Raw
+	return len(raw) > 0 && json.Unmarshal(raw, &o) == nil && o.Firewall == PoliciesEnabled
 }

@@ -68,6 +68,8 @@ type Flags struct {
 	LogSocket string
 	// AgentDir has the sockets of the policy agent; empty if the pod has none.
 	AgentDir string
+	// FirewallDir has the socket of the firewall; empty if the pod has none.
+	FirewallDir string
 	// DestinationCA is the PEM text of --destination-ca, or empty.
 	DestinationCA string
 }
@@ -85,9 +87,9 @@ type reader struct {
 // command line.
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
-	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", RedirectPort: flags.RedirectPort}
+	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", Firewall: flags.FirewallDir != "", RedirectPort: flags.RedirectPort}
 	r.out.Render = render.Settings{
-		AgentDir: flags.AgentDir,
+		AgentDir: flags.AgentDir, FirewallDir: flags.FirewallDir,
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, Listen: flags.Listen, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}

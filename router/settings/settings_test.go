@@ -80,7 +80,7 @@ func TestCustomCiphers(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s, fields := from(func(s *spec) {
-		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","bandwidthLimits":"Enabled","maxRSABits":"8192","maxHealthChecksPerNamespace":"1000"}`)(s)
+		overrides(`{"loadBalancingAlgorithm":"leastconn","mutualTLSHeaderFilter":"false","contStats":"true","bandwidthLimits":"Enabled","firewall":"Enabled","maxRSABits":"8192","maxHealthChecksPerNamespace":"1000"}`)(s)
 		s.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{
 			Type: operatorv1.LoadBalancerServiceStrategyType,
 			LoadBalancer: &operatorv1.LoadBalancerStrategy{ProviderParameters: &operatorv1.ProviderLoadBalancerParameters{

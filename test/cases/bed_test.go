@@ -56,6 +56,8 @@ type bed struct {
 	engine   *engine.Engine
 	// agent is the policy agent, nil for none.
 	agent *agentBed
+	// firewall is nil for none.
+	firewall *firewallProcess
 	log   *logBuffer
 
 	// controller and flags are what the settings come from; controller may be
@@ -200,7 +202,7 @@ func (b *bed) startEngine() {
 // has one.
 func (b *bed) settings() settings.Settings {
 	flags := b.flags
-	flags.AgentDir, flags.HTTPSlots = b.agent.socketDir(), b.slots
+	flags.AgentDir, flags.FirewallDir, flags.HTTPSlots = b.agent.socketDir(), b.firewallDir(), b.slots
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)
@@ -210,7 +212,7 @@ func (b *bed) settings() settings.Settings {
 	}
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
-		s.Ingest.Agent = b.agent != nil
+		s.Ingest.Agent, s.Ingest.Firewall = b.agent != nil, b.firewall != nil
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
 	}
 	return s

@@ -38,6 +38,8 @@ type closedDoor struct {
 	spends bool
 	// agent is true if HAProxy cannot decide alone, tls if a good request comes by TLS only.
 	agent, tls bool
+	// firewall doors need the firewall.
+	firewall bool
 }
 
 const (
@@ -122,6 +124,10 @@ func closedDoors(t *testing.T) []closedDoor {
 			name: "rules", agent: true, spec: "authorization: {rules: [{action: Allow, when: {headers: [{name: X-Pass, values: [sesame]}]}}]}", weaker: "authorization: {rules: [{action: Allow}]}",
 			wrong: []string{"authorization: {rules: []}", "authorization: {rules: [{action: allow}]}", "authorization: {rules: [{action: Deny, when: {groups: [a]}}, {action: Allow}]}"},
 			good:  "h:X-Pass=sesame", bad: "h:X-Pass=sesam",
+		},
+		{
+			name: "firewall", firewall: true, spec: "firewall: {mode: Block}", weaker: "firewall: {mode: Detect, threshold: 1000}", target: script,
+			wrong: []string{"firewall: {mode: block}", "firewall: {mode: Detect, paranoia: 5}", "firewall: {mode: Detect, exclusions: [949110]}"},
 		},
 		{
 			name: "rate", spec: "limits: {requests: [{name: one, requests: 1, per: 24h}]}", weaker: "limits: {requests: [{name: many, requests: 1000}]}", spends: true,

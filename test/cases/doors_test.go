@@ -76,7 +76,7 @@ func (b *doorsBed) open(fault string) {
 			switch {
 			case d.spends, reached(&r), d.shut && r.status == http.StatusServiceUnavailable:
 				return nil
-			case d.agent && b.agent == nil && r.status == http.StatusServiceUnavailable:
+			case (d.agent && b.agent == nil || d.firewall && b.firewall == nil) && r.status == http.StatusServiceUnavailable:
 				return nil
 			}
 			return fmt.Errorf("status %d: %w", r.status, r.err)
@@ -260,6 +260,16 @@ func processFaults() []fault {
 			end: func(_ *testing.T, b *doorsBed) { b.signalWorkers(syscall.SIGCONT) },
 		},
 		{
+			name: "the firewall is dead", agent: true,
+			do:  func(_ *testing.T, b *doorsBed) { b.killFirewall() },
+			end: func(_ *testing.T, b *doorsBed) { b.startFirewall() },
+		},
+		{
+			name: "the firewall hangs", agent: true,
+			do:  func(_ *testing.T, b *doorsBed) { _ = b.firewall.cmd.Process.Signal(syscall.SIGSTOP) },
+			end: func(_ *testing.T, b *doorsBed) { _ = b.firewall.cmd.Process.Signal(syscall.SIGCONT) },
+		},
+		{
 			name: "HAProxy reloads",
 			do: func(_ *testing.T, b *doorsBed) {
 				before := b.reloads()
@@ -299,6 +309,7 @@ func TestClosedDoors(t *testing.T) {
 			b := &doorsBed{bed: newBed(t, version, newMemory()), doors: closedDoors(t)}
 			if version == "haproxy" {
 				b.startAgent()
+				b.startFirewall()
 			}
 			settings := b.cluster.Settings()
 			settings.WildcardsAllowed = true

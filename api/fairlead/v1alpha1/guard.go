@@ -48,4 +48,14 @@ type Guard struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	RegexPerNamespace int32 `json:"regexPerNamespace,omitempty"`
+	// firewallExclusions are the rules that tenants may name in firewall.exclusions: IDs,
+	// or two of them with a hyphen for all between. Of several guards each adds to them.
+	// The default is none.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=13
+	// +kubebuilder:validation:items:Pattern=`^9[1-4][0-9]{4}(-9[1-4][0-9]{4})?$`
+	FirewallExclusions []string `json:"firewallExclusions,omitempty"`
 }

@@ -59,6 +59,10 @@ type PolicySpec struct {
 	// canary sends some requests to other Services.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
+	// firewall judges requests by the OWASP core rule set. Firewalls of several policies
+	// all apply.
+	// +optional
+	Firewall *Firewall `json:"firewall,omitempty"`
 	// fault delays some requests, or answers them with an error, to see what clients make
 	// of it.
 	// +optional

@@ -13,11 +13,7 @@ package process
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"net"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -62,26 +58,6 @@ type Reply struct {
 	Closed map[string]string `json:"closed,omitempty"`
 	// Error is why the snapshot is not used, or not by all workers.
 	Error string `json:"error,omitempty"`
-}
-
-// listen makes a socket that takes the place of an earlier one without a moment
-// without either.
-func listen(dir, name string) (*net.UnixListener, error) {
-	path := filepath.Join(dir, name)
-	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("make the socket %s: %w", name, err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fresh})
-	if err != nil {
-		return nil, fmt.Errorf("make the socket %s: %w", name, err)
-	}
-	l.SetUnlinkOnClose(false) // the name may be another process's by then
-	if err := errors.Join(os.Chmod(fresh, 0o660), os.Rename(fresh, path)); err != nil {
-		_ = l.Close()
-		return nil, fmt.Errorf("make the socket %s: %w", name, err)
-	}
-	return l, nil
 }
 
 // same returns a function that reports whether a socket is still the one that was

@@ -49,14 +49,13 @@ func Gatherer(dir string) prometheus.Gatherer {
 	})
 }
 
-// Beside returns the metrics of own, and those of the agent whose sockets are in dir. While the agent does not answer,
-// they are own's alone: fairlead_agent_up is missing then.
-func Beside(own prometheus.Gatherer, dir string) prometheus.Gatherer {
-	agent := Gatherer(dir)
+// Beside returns the metrics of own, and those of another process of the pod behind a socket. While that does not answer,
+// they are own's alone: of the agent, fairlead_agent_up is missing then.
+func Beside(own prometheus.Gatherer, socket string) prometheus.Gatherer {
 	return prometheus.Gatherers{own, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		families, err := agent.Gather()
+		families, err := gather(socket)
 		if err != nil {
-			return nil, nil //nolint:nilerr // the router's own numbers must not depend on the agent
+			return nil, nil //nolint:nilerr // the router's own numbers must not depend on another process
 		}
 		return families, nil
 	})}

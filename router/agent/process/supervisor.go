@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/spop"
 )
 
 // Supervisor keeps the workers running.
@@ -76,12 +77,12 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.workers, s.changed = map[string]*child{}, make(chan struct{})
 	registry := prometheus.NewRegistry()
 	s.register(registry)
-	state, err := listen(s.Dir, StateSocket)
+	state, err := spop.Listen(s.Dir, StateSocket)
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	ml, err := listen(s.Dir, MetricsSocket)
+	ml, err := spop.Listen(s.Dir, MetricsSocket)
 	if err != nil {
 		return err
 	}

@@ -67,18 +67,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	// The snapshot comes first: a worker that answers has one, if there is one.
 	w.load(0)
 	w.server = &spop.Server{Handle: w.engine.Handle, Busy: w.engine.Busy, Panicked: w.panicked, Failed: w.metrics.ProtocolFailed}
-	l, err := listen(w.Dir, DecideSocket(w.Name))
+	l, err := spop.Listen(w.Dir, DecideSocket(w.Name))
 	if err != nil {
 		return err
 	}
-	ml, err := listen(w.Dir, workerMetrics(w.Name))
+	ml, err := spop.Listen(w.Dir, workerMetrics(w.Name))
 	if err != nil {
 		return err
 	}
 	hs := &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: time.Second}
 	go func() { _ = hs.Serve(ml) }()
 	defer hs.Close()
-	side, err := listen(w.Dir, SideSocket(w.Name))
+	side, err := spop.Listen(w.Dir, SideSocket(w.Name))
 	if err != nil {
 		return err
 	}

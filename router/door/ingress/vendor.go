@@ -89,6 +89,8 @@ type carried struct {
 	upstream  upstreamKeys
 	standIn   said
 	mirror    mirrorKeys
+	// detects is the field of an annotation that has requests judged.
+	detects string
 	// patterns is the field of an annotation by which paths are patterns that
 	// have no equivalent; verifies is that of one by which pods are verified.
 	patterns, verifies string

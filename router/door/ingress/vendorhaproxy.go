@@ -92,7 +92,7 @@ func haproxyIngressTable() map[string]vendorAnnotation {
 		"limit-connections":     {carry: limit(concurrent, 1), protects: always, becomes: "`limits.concurrent`", differs: "requests are counted, not connections; refused ones get 429"},
 		"limit-rps":             {carry: limit(perSecond, 1), protects: always, becomes: "`limits.requests`", differs: "refused requests get 429; each path counts by itself"},
 		"limit-whitelist":       {carry: limitExempt, becomes: "`exempt` of the limits", differs: "not for limit-connections; 100 items at most"},
-		"waf":                   {instead: "Fairlead has no web application firewall", protects: enabled},
+		"waf":                   {instead: "write a policy with the group firewall", protects: enabled},
 		"path-type":             {carry: pathType, becomes: "paths of type Prefix", differs: "begin and prefix only"},
 		"redirect-to":           {carry: redirectTo(temporary, wholeAddress), becomes: "`fairlead.dev/redirect`", differs: "lists of clients come first"},
 		"app-root":              {carry: appRoot, becomes: "`fairlead.dev/app-root`"},

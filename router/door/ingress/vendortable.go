@@ -57,7 +57,7 @@ func nginxTable() map[string]vendorAnnotation {
 	nginxUpstream(t)
 	nginxLimits(t)
 	nginxAuthentication(t)
-	add(t, vendorAnnotation{instead: "Fairlead has no web application firewall", protects: enabled}, "enable-modsecurity enable-owasp-core-rules")
+	nginxFirewall(t)
 	add(t, vendorAnnotation{harmless: true}, `preserve-trailing-slash proxy-buffering proxy-request-buffering proxy-buffer-size proxy-buffers-number
 		proxy-busy-buffers-size proxy-max-temp-file-size client-body-buffer-size service-upstream session-cookie-change-on-failure
 		affinity-mode affinity-canary-behavior auth-keepalive auth-keepalive-share-vars auth-keepalive-requests auth-keepalive-timeout`)
@@ -73,8 +73,7 @@ func nginxTable() map[string]vendorAnnotation {
 	add(t, vendorAnnotation{instead: "all pods share requests"}, "upstream-hash-by-subset upstream-hash-by-subset-size")
 	nginxBandwidth(t)
 	add(t, vendorAnnotation{instead: "requests are not traced"}, "enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span")
-	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap enable-rewrite-log
-		modsecurity-transaction-id`)
+	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap enable-rewrite-log`)
 	return t
 }
 

@@ -114,14 +114,16 @@ func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 	e := effective(b.route, b.selection, spec)
 	if e == nil {
 		spec.Alone()
-		e = &policy.Effective{Closings: slices.Concat(b.authenticate(c, spec, nil), b.readUpstream(c, spec, nil), b.shareLimits(c, spec, nil)), Unapplied: b.mirrors(c, spec, nil)}
+		closed, without := b.firewalls(c, spec, nil)
+		e = &policy.Effective{Closings: slices.Concat(b.authenticate(c, spec, nil), b.readUpstream(c, spec, nil), b.shareLimits(c, spec, nil), closed), Unapplied: append(without, b.mirrors(c, spec, nil)...)}
 		b.closings(c, e)
 		return e.Closed()
 	}
 	b.result.Effective = e
 	spec.Apply(e)
-	e.Closings = slices.Concat(e.Closings, b.authenticate(c, spec, e), b.readUpstream(c, spec, e), b.shareLimits(c, spec, e))
-	e.Unapplied = append(e.Unapplied, b.mirrors(c, spec, e)...)
+	shut, without := b.firewalls(c, spec, e)
+	e.Closings = slices.Concat(e.Closings, b.authenticate(c, spec, e), b.readUpstream(c, spec, e), b.shareLimits(c, spec, e), shut)
+	e.Unapplied = slices.Concat(e.Unapplied, without, b.mirrors(c, spec, e))
 	b.closings(c, e)
 	if wrong := spec.TooManyLimits(); wrong != "" && !e.Closed() {
 		b.find(api.SeverityError, "metadata.annotations["+policy.AnnotationLimit+"]", api.ReasonPolicyClosed, wrong, effectClosed(c.Termination))

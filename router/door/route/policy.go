@@ -24,7 +24,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	if c.Termination == model.Passthrough {
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged, p.Timeouts = 0, model.Sizes{}, nil, nil, nil, 0, model.Timeouts{}
 		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
-		p.Cookies, p.Location, p.Fault, p.Mirror = nil, nil, nil, nil
+		p.Cookies, p.Location, p.Fault, p.Mirror, p.Firewall = nil, nil, nil, nil, nil
 		p.Bandwidth = model.Bandwidth{}
 		p.Rates, p.Concurrents, p.Shared, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, nil, false
 		return p, true
@@ -32,6 +32,9 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	p.Agent, p.APIKeys, p.ClientCertificate = b.agent, b.keys, b.upstream.client
 	p.Certificate, p.Mirror = b.client, b.mirror
 	p.Counted = b.counted(c, p.Shared)
+	if b.unjudged() != "" {
+		p.Firewall = nil // what it would block is closed: firewalls
+	}
 	b.boundBandwidth(&p)
 	b.withoutLoops(c, &p)
 	if spec.Forwarded != model.ForwardedAppend {

@@ -54,7 +54,7 @@ func images() []image {
 		{name: "pause", pkg: "./test/image/pause", user: nobody},
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
-		{name: "router", pkg: "./cmd/router", user: nobody, root: "haproxy-3.4/root", caps: capabilities{permitted: 1 << netBindService}},
+		{name: "router", pkg: "./cmd/router", user: nobody, beside: []string{"./cmd/router-firewall"}, root: "haproxy-3.4/root", caps: capabilities{permitted: 1 << netBindService}},
 		{name: "speaker", pkg: "./cmd/speaker", beside: []string{"./cmd/speaker-bgp"}, user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
 	}
 }

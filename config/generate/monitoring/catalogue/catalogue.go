@@ -27,6 +27,7 @@ import (
 	agentprocess "github.com/fairlead/fairlead/router/agent/process"
 	"github.com/fairlead/fairlead/router/buildinfo"
 	"github.com/fairlead/fairlead/router/engine"
+	"github.com/fairlead/fairlead/router/firewall"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/share/peers"
@@ -67,6 +68,7 @@ func Programs() ([]Program, error) {
 	}{
 		{"router", "port 1936 of the routers' pods, path `/metrics`", router},
 		{"agent", "with the router's, on its page", policyAgent},
+		{"firewall", "with the router's, on its page, where the IngressController has one", judge},
 		{"operator", "port 8080 of the operator's pods, path `/metrics`", operators},
 		{"speaker", "port 7472 of the speakers' nodes, path `/metrics`", speakers},
 	} {
@@ -94,6 +96,11 @@ func policyAgent(r prometheus.Registerer) error {
 	agentprocess.RegisterMetrics(r)
 	(&peers.Member{}).Register(r)
 	return agent.RegisterMetrics(r)
+}
+
+func judge(r prometheus.Registerer) error {
+	firewall.NewMetrics(r)
+	return nil
 }
 
 func operators(r prometheus.Registerer) error {

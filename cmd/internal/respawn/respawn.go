@@ -1,4 +1,6 @@
-package main
+// Package respawn keeps the process of a container running: the first one starts the
+// program once more as its child.
+package respawn
 
 import (
 	"errors"
@@ -10,18 +12,18 @@ import (
 	"time"
 )
 
-// childMark in the environment tells a process that it is the one that works.
-const childMark = "ROUTER_CHILD=1"
+// ChildMark in the environment tells a process that it is the one that works.
+const ChildMark = "ROUTER_CHILD=1"
 
-// isInit reports whether this is the first process of a container.
-func isInit() bool { return os.Getpid() == 1 && os.Getenv("ROUTER_CHILD") == "" }
+// Needed reports whether this is the first process of a container.
+func Needed() bool { return os.Getpid() == 1 && os.Getenv("ROUTER_CHILD") == "" }
 
-// respawn is what the first process of a container does: it runs the router as
+// Run is what the first process of a container does: it runs the program as
 // a child, starts it again when it dies and hands signals on. A router that
 // crashes is back within a tenth of a second, before Kubernetes would notice
 // and take the pod, whose HAProxy serves all the while, out of its Service.
 // It returns the exit code of the child that ended by itself or on demand.
-func respawn(log *slog.Logger) int {
+func Run(log *slog.Logger, name string) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	const shortest, longest = 100 * time.Millisecond, 10 * time.Second
@@ -35,7 +37,7 @@ func respawn(log *slog.Logger) int {
 		if time.Since(began) > longest {
 			pause = shortest
 		}
-		log.Error("the router died; starting it again", "code", code, "pause", pause)
+		log.Error("the "+name+" died; starting it again", "code", code, "pause", pause)
 		select {
 		case <-signals:
 			return code
@@ -48,13 +50,13 @@ func respawn(log *slog.Logger) int {
 	}
 }
 
-// runChild runs the router once. It reports whether a signal asked for its end.
+// runChild runs the program once. It reports whether a signal asked for its end.
 func runChild(signals <-chan os.Signal, log *slog.Logger) (code int, stopped bool) {
 	child := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // the very command line that this process was given
-	child.Env = append(os.Environ(), childMark)
+	child.Env = append(os.Environ(), ChildMark)
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	if err := child.Start(); err != nil {
-		log.Error("cannot start the router", "err", err)
+		log.Error("cannot start the program", "err", err)
 		return 1, false
 	}
 	done := make(chan error, 1)

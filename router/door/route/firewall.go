@@ -1,0 +1,48 @@
+package route
+
+import (
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// unjudged is why the router judges no requests, or empty.
+func (b *builder) unjudged() string {
+	switch {
+	case b.settings.OldHAProxy:
+		return "needs HAProxy 3.4; this router runs an older one"
+	case !b.settings.Firewall:
+		return "needs a firewall, which this router does not have (unsupportedConfigOverrides.firewall of the IngressController)"
+	}
+	return ""
+}
+
+// firewalls returns why nothing may get through where a firewall is to block and the router
+// has none, and what of firewalls that only detect has no effect; e may be nil.
+func (b *builder) firewalls(c *model.Claim, spec *policy.Spec, e *policy.Effective) (closings, unapplied []policy.Closing) {
+	why := b.unjudged()
+	if why == "" || c.Termination == model.Passthrough {
+		return nil, nil
+	}
+	add := func(key model.Object, at string, block bool) {
+		if block {
+			closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: why})
+			return
+		}
+		unapplied = append(unapplied, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyNotApplicable, Message: why, Effect: "requests pass without being judged"})
+	}
+	if f := spec.Groups.Firewall; f != nil {
+		add(b.result.Object, "metadata.annotations["+api.AnnotationIngressPolicy+"]", f.Mode == policy.FirewallBlock)
+	}
+	if e == nil {
+		return closings, unapplied
+	}
+	for _, f := range e.Firewalls {
+		at := f.From.Field(policy.GroupFirewall)
+		if !policy.IsKind(f.From.Key.Kind) {
+			at = "metadata.annotations[" + api.AnnotationIngressPolicy + "]"
+		}
+		add(f.From.Key, at, f.Mode == policy.FirewallBlock)
+	}
+	return closings, unapplied
+}
