@@ -9,8 +9,10 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/revocation"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -81,7 +83,7 @@ const firstFetch = 10 * time.Second
 func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
 	waited := false
 	read := func() (settings.Settings, []api.Finding) {
-		s, findings := settings.From(w.IngressController(), c.flags(t.log, lists.Lists()))
+		s, findings := settings.From(w.IngressController(), c.flags(t.log, lists.Lists(), w.HasGateways()))
 		return s, slices.Concat(w.Refused(), findings)
 	}
 	return func() settings.Settings {
@@ -100,9 +102,14 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 	}
 }
 
-func (c *config) flags(log *slog.Logger, lists settings.Revocations) settings.Flags {
+func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bool) settings.Flags {
 	f := c.read(log)
+	var slots render.Slots
+	if gateways {
+		slots = render.Slots{First: int(gateway.HTTP.First), Count: int(gateway.HTTP.Count)}
+	}
 	return settings.Flags{
+		HTTPSlots:  slots,
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,

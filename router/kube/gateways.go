@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -39,6 +40,8 @@ type gatewaySets struct {
 	slots   *store[*slotTable]
 
 	absent sync.Once
+	// some is true once a Gateway has had a slot.
+	some atomic.Bool
 }
 
 // httpRoute is an HTTPRoute with the entries of its status as the API server has them:
@@ -70,8 +73,11 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 	g.grants.index = func(key model.Object, _ *gatewayv1.ReferenceGrant) model.Object {
 		return model.Object{Kind: door.KindGrants, Namespace: key.Namespace}
 	}
-	g.slots = newStore(door.KindSlots, part(readSlots), func(model.Object, *slotTable, *slotTable) {
+	g.slots = newStore(door.KindSlots, part(readSlots), func(_ model.Object, _, after *slotTable) {
 		w.dirty.Mark(model.Object{Kind: door.KindSlots})
+		if after != nil && len(after.table) > 0 && !g.some.Swap(true) {
+			w.dirty.MarkAll() // the settings are others now
+		}
 	})
 	return g
 }
@@ -232,6 +238,10 @@ func (w *Watcher) allGateways() (keys []model.Object) {
 func (w *Watcher) Grants(namespace string) []*gatewayv1.ReferenceGrant {
 	return w.gateways.grants.group(model.Object{Kind: door.KindGrants, Namespace: namespace})
 }
+
+// HasGateways reports whether a Gateway has, or had since this process started, a slot of
+// the router's pod. Then HAProxy must listen on the ports for Gateways.
+func (w *Watcher) HasGateways() bool { return w.gateways.some.Load() }
 
 // Slots implements door.Gateways.
 func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[int32]int32) {

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/wait"
+)
+
+// gatewayObjects are what docs/gateway/README.md and httproute.md
+// show, for the sample's pods.
+const gatewayObjects = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: fairlead}
+spec: {controllerName: fairlead.dev/gateway-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web, namespace: demo}
+spec:
+  gatewayClassName: fairlead
+  listeners:
+  - {name: http, port: 80, protocol: HTTP}
+  - {name: other, port: 8080, protocol: HTTP, hostname: "*.other.example.com"}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: demo}
+spec:
+  parentRefs: [{name: web}]
+  hostnames: [shop.example.com, "*.other.example.com"]
+  rules:
+  - matches: [{path: {type: PathPrefix, value: /text}}]
+    backendRefs: [{name: demo-v1, port: 80}]
+  - matches: [{path: {type: PathPrefix, value: /text}, headers: [{name: X-Version, value: "2"}]}]
+    backendRefs: [{name: demo-v2, port: 80}]
+`
+
+// TestGateway: with the CRDs and three objects a Gateway has an address of its own, where the
+// routes of its listeners are served and no others, without a further reload.
+func TestGateway(t *testing.T) {
+	p := installed(t)
+	if out, err := p.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", p.Root+"/config/gateway"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	apply(t, p, gatewayObjects)
+	var address string
+	eventually := func(what string, check func() error) {
+		t.Helper()
+		if err := (wait.Poll{Limit: 2 * time.Minute, Every: wait.Slowly}).Until(t.Context(), what, check); err != nil {
+			out, _ := p.Cluster.Kubectl(t.Context(), "get", "gatewayclass,gateway,httproute,service,endpointslice", "-n", "demo", "-o", "yaml")
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	eventually("the Gateway is programmed and has an address", func() error {
+		out, err := p.Cluster.Kubectl(t.Context(), "get", "gateway", "web", "-n", "demo", "-o",
+			`jsonpath={.status.addresses[0].value} {.status.conditions[?(@.type=="Programmed")].status} {.status.listeners[0].attachedRoutes}`)
+		if err != nil {
+			return err
+		}
+		f := strings.Fields(out)
+		if len(f) != 3 || f[1] != "True" || f[2] != "1" {
+			return fmt.Errorf("status %q", out)
+		}
+		address = f[0]
+		return nil
+	})
+	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
+	get := func(at, host, version string) (int, string, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/text", http.NoBody)
+		if err != nil {
+			return 0, "", err
+		}
+		if r.Host = host; version != "" {
+			r.Header.Set("X-Version", version)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			return 0, "", err
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
+		return answer.StatusCode, string(text), err
+	}
+	router := podIP(t, p, pods(t, p, "openshift-ingress", routerPods)[0])
+	for _, c := range []struct {
+		at, host, version string
+		status            int
+		text              string
+	}{
+		{address, "shop.example.com", "", 200, "v1"},
+		{address, "shop.example.com", "2", 200, "v2"},
+		{address + ":8080", "a.b.other.example.com", "", 200, "v1"},
+		{address, "a.other.example.com", "", 200, "v1"}, // the listener for any host takes it, too
+		{address, "unknown.example.com", "", 404, ""},
+		{address + ":8080", "shop.example.com", "", 404, ""},
+		{router, "shop.example.com", "", 503, ""}, // no Route has it
+	} {
+		eventually(fmt.Sprintf("%s of %s, version %q", c.host, c.at, c.version), func() error {
+			status, text, err := get(c.at, c.host, c.version)
+			if err == nil && (status != c.status || !strings.Contains(text, c.text)) {
+				err = fmt.Errorf("status %d, want %d: %s", status, c.status, text)
+			}
+			return err
+		})
+	}
+	if out, err := p.Cluster.Kubectl(t.Context(), "get", "httproute", "shop", "-n", "demo", "-o", `jsonpath={.status.parents[*].conditions[*].status}`); err != nil || strings.Contains(out, "False") {
+		t.Errorf("conditions of the HTTPRoute: %s, %v", out, err)
+	}
+}
