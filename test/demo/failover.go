@@ -60,7 +60,7 @@ func (d *demo) silence(ctx context.Context, began time.Time) (time.Duration, err
 	var last error
 	for time.Since(began) < failoverLimit && ctx.Err() == nil {
 		client := d.httpClient(300 * time.Millisecond)
-		status, err := d.statusOf(ctx, client, "plain.apps.example.com")
+		status, err := d.statusAt(ctx, client, d.product.Address, "plain.apps.example.com")
 		client.CloseIdleConnections()
 		if err == nil && status == http.StatusOK {
 			return time.Since(began), nil

@@ -34,13 +34,13 @@ func (d *demo) newRoute(ctx context.Context) error {
 	var added, removed []time.Duration
 	for i := range 10 {
 		host := fmt.Sprintf("new-%d.apps.example.com", i)
-		if _, err := d.statusOf(ctx, client, host); err != nil { // also opens the connection
+		if _, err := d.statusAt(ctx, client, d.product.Address, host); err != nil { // also opens the connection
 			return err
 		}
 		if _, err := routes.Create(ctx, newRouteObject(host), metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create a Route: %w", err)
 		}
-		took, err := d.awaitStatus(ctx, client, host, http.StatusOK)
+		took, err := d.awaitStatus(ctx, client, d.product.Address, host, http.StatusOK)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (d *demo) newRoute(ctx context.Context) error {
 		if err := routes.Delete(ctx, fmt.Sprintf("new-%d", i), metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("delete a Route: %w", err)
 		}
-		if took, err = d.awaitStatus(ctx, client, host, http.StatusNotFound); err != nil {
+		if took, err = d.awaitStatus(ctx, client, d.product.Address, host, http.StatusNotFound); err != nil {
 			return err
 		}
 		removed = append(removed, took)
@@ -85,8 +85,8 @@ func (d *demo) httpClient(timeout time.Duration) *http.Client {
 	}
 }
 
-func (d *demo) statusOf(ctx context.Context, client *http.Client, host string) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.product.Address+"/text", nil)
+func (d *demo) statusAt(ctx context.Context, client *http.Client, address, host string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/text", nil)
 	if err != nil {
 		return 0, fmt.Errorf("ask %s: %w", host, err)
 	}
@@ -103,10 +103,10 @@ func (d *demo) statusOf(ctx context.Context, client *http.Client, host string) (
 }
 
 // awaitStatus asks without pause until the host answers with the status, and returns how long that took.
-func (d *demo) awaitStatus(ctx context.Context, client *http.Client, host string, want int) (time.Duration, error) {
+func (d *demo) awaitStatus(ctx context.Context, client *http.Client, address, host string, want int) (time.Duration, error) {
 	began := time.Now()
 	for {
-		got, err := d.statusOf(ctx, client, host)
+		got, err := d.statusAt(ctx, client, address, host)
 		took := time.Since(began)
 		switch {
 		case err == nil && got == want:

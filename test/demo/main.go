@@ -140,6 +140,7 @@ func (d *demo) acts() []act {
 		{"A login: an auth server decides", false, d.login},
 		{"A rate limit goes live", false, d.rateLimit},
 		{"A misspelt protective annotation closes its path", false, d.misspelt},
+		{"A Gateway with an address of its own, and HTTPRoutes", false, d.gateway},
 		{"A node loses power", false, d.failover},
 		{"HAProxy's own statistics", false, d.statistics},
 		{"Is the ingress healthy?", false, d.healthy},

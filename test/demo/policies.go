@@ -97,7 +97,7 @@ func (d *demo) misspelt(ctx context.Context) error {
 
 // live waits for an answer and says when it came.
 func (d *demo) live(ctx context.Context, host string, status int) error {
-	took, err := d.awaitStatus(ctx, d.httpClient(time.Second), host, status)
+	took, err := d.awaitStatus(ctx, d.httpClient(time.Second), d.product.Address, host, status)
 	if err == nil {
 		d.say("%s answers %d, %s after the command", host, status, milliseconds(took))
 	}

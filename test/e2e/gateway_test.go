@@ -4,42 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/test/wait"
 )
-
-// gatewayObjects are what docs/gateway/README.md and httproute.md
-// show, for the sample's pods.
-const gatewayObjects = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: fairlead}
-spec: {controllerName: fairlead.dev/gateway-controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: web, namespace: demo}
-spec:
-  gatewayClassName: fairlead
-  listeners:
-  - {name: http, port: 80, protocol: HTTP}
-  - {name: other, port: 8080, protocol: HTTP, hostname: "*.other.example.com"}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: shop, namespace: demo}
-spec:
-  parentRefs: [{name: web}]
-  hostnames: [shop.example.com, "*.other.example.com"]
-  rules:
-  - matches: [{path: {type: PathPrefix, value: /text}}]
-    backendRefs: [{name: demo-v1, port: 80}]
-  - matches: [{path: {type: PathPrefix, value: /text}, headers: [{name: X-Version, value: "2"}]}]
-    backendRefs: [{name: demo-v2, port: 80}]
-`
 
 // TestGateway: with the CRDs and three objects a Gateway has an address of its own, where the
 // routes of its listeners are served and no others, without a further reload.
@@ -48,7 +19,11 @@ func TestGateway(t *testing.T) {
 	if out, err := p.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", p.Root+"/config/gateway"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	apply(t, p, gatewayObjects)
+	objects, err := os.ReadFile("../../config/samples/gateway.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, p, string(objects))
 	var address string
 	eventually := func(what string, check func() error) {
 		t.Helper()
@@ -99,7 +74,7 @@ func TestGateway(t *testing.T) {
 		{address, "a.other.example.com", "", 200, "v1"}, // the listener for any host takes it, too
 		{address, "unknown.example.com", "", 404, ""},
 		{address + ":8080", "shop.example.com", "", 404, ""},
-		{router, "shop.example.com", "", 503, ""}, // no Route has it
+		{router, "shop.example.com", "", 404, ""}, // no Route has it
 	} {
 		eventually(fmt.Sprintf("%s of %s, version %q", c.host, c.at, c.version), func() error {
 			status, text, err := get(c.at, c.host, c.version)
