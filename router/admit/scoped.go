@@ -24,7 +24,7 @@ func scopedTable(claims []*model.Claim) []match.Entry {
 	for _, c := range inOrder(claims) {
 		value := c.Backend.Name()
 		if c.Answer != 0 {
-			value = match.OwnAnswer(c.Answer)
+			value = match.OwnAnswer(int(c.Answer))
 		}
 		rules = append(rules, match.RuleOf(c, value))
 	}

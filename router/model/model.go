@@ -92,12 +92,12 @@ type Claim struct {
 	ToHTTPS ToHTTPS
 	// Closed claims keep their host and path, and no pod gets anything.
 	Closed bool
-	// Answer is the status with which the router itself answers in place of pods, 500 or
-	// 503, or zero. Only claims in a scope have it.
-	Answer int
 	// Alias claims have no pods: they redirect to the host of their owner's first claim.
 	// Losing its host does not refuse the owner.
 	Alias bool
+	// Answer is the status with which the router itself answers in place of pods, 500 or
+	// 503, or zero. Only claims in a scope have it.
+	Answer uint16
 
 	// Backend serves the claim's requests.
 	Backend Backend

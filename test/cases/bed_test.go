@@ -58,7 +58,7 @@ type bed struct {
 	agent *agentBed
 	// firewall is nil for none.
 	firewall *firewallProcess
-	log   *logBuffer
+	log      *logBuffer
 
 	// controller and flags are what the settings come from; controller may be
 	// nil. findings are those of the last reading.

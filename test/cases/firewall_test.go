@@ -142,12 +142,20 @@ func TestFirewall(t *testing.T) {
 		{"a script by HTTP/2", "block", script, func(r *request) { r.tls, r.sni, r.alpn = true, r.host, []string{"h2"} }, 403},
 		{"SQL in a header", "block", "/", func(r *request) { r.header = []string{"Cookie: a=1' or '1'='1"} }, 403},
 		{"a tunnel", "block", "/", func(r *request) { r.ws = true }, 101},
-		{"a body", "block", "/", func(r *request) { r.method, r.body, r.header = "POST", 500, []string{"Content-Type: application/x-www-form-urlencoded"} }, 200},
-		{"a long body", "block", "/", func(r *request) { r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"} }, 413},
-		{"a long body, by its first part", "part", "/", func(r *request) { r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"} }, 200},
+		{"a body", "block", "/", func(r *request) {
+			r.method, r.body, r.header = "POST", 500, []string{"Content-Type: application/x-www-form-urlencoded"}
+		}, 200},
+		{"a long body", "block", "/", func(r *request) {
+			r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"}
+		}, 413},
+		{"a long body, by its first part", "part", "/", func(r *request) {
+			r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"}
+		}, 200},
 		{"a script where its rules are left out", "without", script, nil, 200},
 		{"a script that is only detected", "detect", script, nil, 200},
-		{"a long body that is only looked at", "detect", "/", func(r *request) { r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"} }, 200},
+		{"a long body that is only looked at", "detect", "/", func(r *request) {
+			r.method, r.body, r.header = "POST", 20_000, []string{"Content-Type: application/x-www-form-urlencoded"}
+		}, 200},
 	} {
 		if got := ask(tt.host, tt.target, tt.change); got.status != tt.want {
 			t.Errorf("%s: status %d, want %d: %v", tt.name, got.status, tt.want, got.err)

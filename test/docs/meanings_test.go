@@ -41,11 +41,11 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-// declares reports whether a package of the router or the operator declares a name.
+// declares reports whether a package of the router, the operator or the API declares a name.
 func declares(t *testing.T, folder, identifier string) bool {
 	t.Helper()
 	declaration := regexp.MustCompile(`(?m)^(?:type|func) ` + identifier + `\b`)
-	for _, parent := range []string{"router", "operator"} {
+	for _, parent := range []string{"router", "operator", "api"} {
 		files, err := filepath.Glob(filepath.Join(root, parent, folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)

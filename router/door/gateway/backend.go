@@ -71,7 +71,7 @@ type targets struct {
 	// invalid is the weight of the backendRefs that cannot be used.
 	invalid int
 	// answer is what the router itself answers, or 0.
-	answer int
+	answer uint16
 }
 
 // checks counts the health checks of an hour: of the first target, or of all.

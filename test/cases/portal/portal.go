@@ -37,7 +37,7 @@ type Rule struct {
 	Conditions                *model.Conditions
 	// Scope is that of a listener, or empty. In one Answer stands in the place of a Service.
 	Scope  model.ScopeID
-	Answer int
+	Answer uint16
 }
 
 // Door is the front door of Portals.
