@@ -33,8 +33,9 @@ func main() {
 		os.Exit(respawn.Run(log, "firewall"))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	switch err := run(ctx, os.Args[1:], log); {
+	err := run(ctx, os.Args[1:], log)
+	stop()
+	switch {
 	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:

@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/replicas"
 	"github.com/fairlead/fairlead/router/revocation"
@@ -108,8 +109,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
-	metrics := engine.NewMetrics(registry)
-	layout := c.layout()
+	metrics, layout := engine.NewMetrics(registry), c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
 	watcher, err := kube.New(kube.Options{
 		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Namespace: c.namespace, Log: log,
@@ -125,11 +125,10 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	}
 	// Reading everything is most of a start, so it begins before all else.
 	p.Start("watch", func() error { return watcher.Run(ctx) })
-	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	caps, err := detect(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
-	log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
 	kube.RegisterStats(registry, statuses)
 	cert, certs, err := defaultCertificate(ctx, c, log)
 	if err != nil {
@@ -163,6 +162,15 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	go memory.Save(ctx, engine.Ready)
 	startAll(ctx, p, prober, statuses, func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
+}
+
+// detect asks HAProxy what it can do.
+func detect(ctx context.Context, c *config, log *slog.Logger) (plan.Capabilities, error) {
+	caps, version, err := haproxy.Detect(ctx, c.haproxy)
+	if err == nil {
+		log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
+	}
+	return caps, err
 }
 
 func startAll(ctx context.Context, p *parts.Parts, prober *probe.Prober, statuses *kube.StatusWriter, engine func() error) {

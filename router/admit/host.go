@@ -57,12 +57,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		hosts[host], taken[host] = &Host{}, newHeld()
 	}
 	slices.SortFunc(all, model.ByAge)
-	all = slices.DeleteFunc(all, func(c *model.Claim) bool {
-		if model.Scoped(c.Host) {
-			hosts[c.Host].join(c, taken[c.Host])
-		}
-		return model.Scoped(c.Host)
-	})
+	all = joinScopes(all, hosts, taken)
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]

@@ -3,9 +3,9 @@ package firewall
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,7 +83,7 @@ func TestQueue(t *testing.T) {
 			}
 		}()
 		for func() int { q.mu.Lock(); defer q.mu.Unlock(); return q.waiting }() == before {
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 	}
 	for _, namespace := range []string{"a", "a", "a", "b"} {

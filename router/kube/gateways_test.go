@@ -172,14 +172,25 @@ func (e *env) testSlots(t *testing.T, w *Watcher, gw model.Object) {
 	t.Helper()
 	g := w.gateways.objects.get(gw)
 	table := gatewayapi.Table{20007: {Namespace: gw.Namespace, Name: gw.Name, UID: g.UID, Port: 80}}
-	_, err := e.core.CoreV1().ConfigMaps("shop").Create(t.Context(), &corev1.ConfigMap{
+	if w.HasGateways() {
+		t.Error("no Gateway has a slot yet")
+	}
+	m, err := e.core.CoreV1().ConfigMaps("shop").Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: gatewayapi.SlotsName("default")}, Data: table.Data(),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	changesUntil(t, w, "the slots", has(model.Object{Kind: door.KindSlots}))
-	if got := w.Slots(g); got[80] != 20007 {
+	changesUntil(t, w, "the settings, with the first slots", all)
+	if got := w.Slots(g); got[80] != 20007 || !w.HasGateways() {
+		t.Errorf("slots %v", got)
+	}
+	m.Data = gatewayapi.Table{20008: table[20007]}.Data()
+	if _, err := e.core.CoreV1().ConfigMaps("shop").Update(t.Context(), m, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "other slots", has(model.Object{Kind: door.KindSlots}))
+	if got := w.Slots(g); got[80] != 20008 {
 		t.Errorf("slots %v", got)
 	}
 }

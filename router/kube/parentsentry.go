@@ -27,11 +27,9 @@ func withParents(current jsontext.Value, s *model.RouteStatus, others func(*gate
 			return nil, false, err //nolint:wrapcheck // the caller says of what
 		}
 	}
-	wanted := make([]gatewayv1.ParentReference, len(s.Parents))
-	for i := range s.Parents {
-		if err := json.Unmarshal([]byte(s.Parents[i].Ref), &wanted[i]); err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
-		}
+	wanted, err := references(s.Parents)
+	if err != nil {
+		return nil, false, err
 	}
 	said := make([]bool, len(wanted))
 	for _, text := range entries {
@@ -61,19 +59,36 @@ func withParents(current jsontext.Value, s *model.RouteStatus, others func(*gate
 		}
 		out = append(out, text)
 	}
+	more, err := newEntries(wanted, said, s, now, maxParents-len(out))
+	return append(out, more...), differs || len(more) > 0, err
+}
+
+// references reads the parentRefs that a router says something about.
+func references(parents []model.ParentStatus) ([]gatewayv1.ParentReference, error) {
+	out := make([]gatewayv1.ParentReference, len(parents))
+	for i := range parents {
+		if err := json.Unmarshal([]byte(parents[i].Ref), &out[i]); err != nil {
+			return nil, err //nolint:wrapcheck // the caller says of what
+		}
+	}
+	return out, nil
+}
+
+// newEntries returns those of the parentRefs that no entry is for yet, each once.
+func newEntries(wanted []gatewayv1.ParentReference, said []bool, s *model.RouteStatus, now metav1.Time, most int) (out []json.RawMessage, err error) {
 	for i := range wanted {
-		if said[i] || len(out) >= maxParents || slices.ContainsFunc(wanted[:i], func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, wanted[i]) }) {
+		if said[i] || len(out) >= most || slices.ContainsFunc(wanted[:i], func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, wanted[i]) }) {
 			continue
 		}
 		e := gatewayv1.RouteParentStatus{ParentRef: wanted[i], ControllerName: gatewayapi.ControllerName}
 		e.Conditions, _ = withConditions(nil, s.Parents[i].Conditions, s.Generation, now)
 		text, err := json.Marshal(e)
 		if err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
+			return nil, err //nolint:wrapcheck // the caller says of what
 		}
-		out, differs = append(out, text), true
+		out = append(out, text)
 	}
-	return out, differs, nil
+	return out, nil
 }
 
 // ownConditions are those that the router alone writes: what it does not say leaves.

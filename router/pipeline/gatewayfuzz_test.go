@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"

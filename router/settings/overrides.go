@@ -74,13 +74,10 @@ func (r *reader) override(field, key, value string) {
 			return
 		}
 		r.out.Ingest.NamespaceChecks = n
-	case "policies": // which decides about the pod: Policies
+	case "policies", "firewall": // which decide about the pod: Policies, Firewall
 		if value != PoliciesEnabled && value != PoliciesDisabled {
-			r.find(field, "must be Enabled or Disabled", "Enabled is used")
-		}
-	case "firewall": // which decides about the pod, too: Firewall
-		if value != PoliciesEnabled && value != PoliciesDisabled {
-			r.find(field, "must be Enabled or Disabled", "Disabled is used")
+			used := map[string]string{"policies": PoliciesEnabled, "firewall": PoliciesDisabled}[key]
+			r.find(field, "must be Enabled or Disabled", used+" is used")
 		}
 	case "bandwidthLimits":
 		switch value {

@@ -85,8 +85,9 @@ func TestScopes(t *testing.T) {
 		}
 		for range 40 {
 			slot := pick(u, []int{0, slot, slot, b.slots.First + u.IntN(slotCount)})
-			line := strings.Replace(u.conditionedRequest(), "http://", "http://"+pick(u, askedHosts)+"/#", 1)
-			line = line[:strings.Index(line, "#")] + line[strings.Index(line, " target="):]
+			method, rest, _ := strings.Cut(u.conditionedRequest(), " http://")
+			_, rest, _ = strings.Cut(rest, " target=")
+			line := method + " http://" + pick(u, askedHosts) + "/ target=" + rest
 			e, err := parseLine(line + " -> x")
 			if err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,13 +63,11 @@ func names(expr string) []string {
 func knownLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{"up": nil}
-	for name, labels := range haproxyLabels {
-		known[name] = labels
-	}
+	maps.Copy(known, haproxyLabels)
 	for _, p := range programs(t) {
 		for _, m := range p.Metrics {
-			switch {
-			case m.Kind == catalogue.Histogram:
+			switch m.Kind {
+			case catalogue.Histogram:
 				known[m.Name+"_bucket"] = append(slices.Clone(m.Labels), "le")
 				known[m.Name+"_sum"], known[m.Name+"_count"] = m.Labels, m.Labels
 			default:

@@ -10,7 +10,8 @@ import (
 
 // grafana writes each dashboard as a file, and all as ConfigMaps that Grafana's sidecar finds by their label.
 func grafana(root string) error {
-	maps := generated
+	var maps strings.Builder
+	maps.WriteString(generated)
 	for _, d := range dashboards.All() {
 		text, err := d.JSON()
 		if err != nil {
@@ -19,7 +20,7 @@ func grafana(root string) error {
 		if err := write(filepath.Join(root, "config/monitoring/grafana", d.ID+".json"), text); err != nil {
 			return err
 		}
-		maps += fmt.Sprintf(`---
+		fmt.Fprintf(&maps, `---
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -31,7 +32,7 @@ data:
     %s
 `, d.ID, d.ID, strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    "))
 	}
-	if err := write(filepath.Join(root, "config/monitoring/dashboards.yaml"), maps); err != nil {
+	if err := write(filepath.Join(root, "config/monitoring/dashboards.yaml"), maps.String()); err != nil {
 		return err
 	}
 	return write(filepath.Join(root, "docs/monitoring/dashboards.md"), dashboardList())

@@ -27,7 +27,7 @@ func detect(value string, into *carried) error {
 	return nil
 }
 
-func transactionID(value string, into *carried) error {
+func transactionID(value string, _ *carried) error {
 	if value != "$request_id" {
 		return fmt.Errorf("%q is not $request_id", value)
 	}
