@@ -6,15 +6,16 @@ import (
 )
 
 // ScopeID names a listener: what comes in by it meets only the claims that are made for it.
-// It is "l" and eight hexadecimal digits.
+// It is "L" and eight hexadecimal digits. HAProxy has hosts of requests in lower case, so no
+// Host header is the beginning of a scope's key.
 type ScopeID string
 
 // NewScope returns the scope of a listener: of a section of an object.
 func NewScope(of Object, section string) ScopeID {
-	return ScopeID("l" + shortHash(string(of.Kind), of.Namespace, of.Name, section))
+	return ScopeID("L" + shortHash(string(of.Kind), of.Namespace, of.Name, section))
 }
 
-// scopeEnd stands between a scope and a host. No host has it.
+// scopeEnd stands between a scope and a host. No host of a claim has it.
 const scopeEnd = "~"
 
 // Prefix begins the hosts of a scope.
