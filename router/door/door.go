@@ -59,6 +59,9 @@ type Result struct {
 	// Claims are none if the object is refused; then the first of Findings with
 	// severity Error says why. No two have the same Rule.
 	Claims []*model.Claim
+	// Wants is how many claims the object asks for, whatever it gets, if it may make many.
+	// A namespace has a bound of them (Past.Crowded).
+	Wants int
 	// Listeners are where HAProxy listens for the object, which is a Gateway. Claims of other
 	// objects are made in their scopes.
 	Listeners []model.Listener
@@ -98,6 +101,8 @@ type Past struct {
 	Stretch int
 	// Unpatterned says that too many older routes choose or replace paths by patterns.
 	Unpatterned bool
+	// Crowded says that older objects make all the claims that a namespace may have.
+	Crowded bool
 	// Unpaged says that the pages of older routes use up what a namespace may have.
 	Unpaged bool
 }

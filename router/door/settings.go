@@ -34,6 +34,9 @@ type Settings struct {
 	// Patterns and NamespacePatterns are how many routes, in all and of one namespace,
 	// may choose or replace paths by a pattern; zero means the constants of these names.
 	Patterns, NamespacePatterns int
+	// NamespaceClaims is how many claims the objects of one namespace that may make many may
+	// make in all; zero means the constant of that name.
+	NamespaceClaims int
 	// PageBytes and NamespacePageBytes are how much error pages may add up to, in all and
 	// in one namespace; zero means the constants of these names.
 	PageBytes, NamespacePageBytes int
@@ -88,6 +91,13 @@ const NamespacePatterns = 100
 func (s Settings) PatternLimits() (all, ofNamespace int) {
 	return cmp.Or(s.Patterns, Patterns), cmp.Or(s.NamespacePatterns, NamespacePatterns)
 }
+
+// NamespaceClaims is how many claims the objects of a namespace that may make many, such as
+// HTTPRoutes, may make in all, unless settings say otherwise.
+const NamespaceClaims = 20_000
+
+// ClaimLimit returns how many claims such objects of one namespace may make.
+func (s Settings) ClaimLimit() int { return cmp.Or(s.NamespaceClaims, NamespaceClaims) }
 
 // PageBytes is how much the error pages of a router may add up to, unless settings say
 // otherwise: HAProxy and the router keep them in memory.

@@ -70,5 +70,5 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	return r.door.Ingest(v, p.src, p.settings, door.Past{Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key)})
+	return r.door.Ingest(v, p.src, p.settings, door.Past{Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key), Crowded: p.claimShares.isRefused(key)})
 }

@@ -58,10 +58,12 @@ type Pipeline struct {
 	patternShares patternShares
 	// pageShares bounds the pages of each namespace.
 	pageShares pageShares
-	agent      agentPolicies
-	probes     probes
-	outliers   outliers
-	listeners  listeners
+	// claimShares bounds the claims of each namespace.
+	claimShares claimShares
+	agent       agentPolicies
+	probes      probes
+	outliers    outliers
+	listeners   listeners
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// policyStates are what became of the groups of policies at the last report.
@@ -104,7 +106,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newClaimShares(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -178,6 +180,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			p.ingest(key, hosts)
 		}
 	}
+	ingest(p.claimShares.settle(p.settings, all))   // first: what is refused asks for nothing else
 	ingest(p.patternShares.settle(p.settings, all)) // first: a route that it closes asks for no checks
 	again := p.checkShares.settle(p.settings, all)
 	maps.Copy(again, p.pageShares.settle(p.settings, all))
@@ -257,6 +260,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.listeners.replace(key, nil, before.Listeners, nil)
+			p.claimShares.set(key, nil, 0)
 			p.replaceClaims(key, old, &door.Result{}, hosts)
 			p.noteIngress(r, key, nil)
 		}
@@ -281,6 +285,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	}
 	p.depend(key, before, r.result)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
+	p.claimShares.set(key, object, r.result.Wants)
 	p.replaceClaims(key, old, r.result, hosts)
 }
 
@@ -297,8 +302,9 @@ func (p *Pipeline) replaceClaims(key model.Object, old []*model.Claim, result *d
 	p.checkShares.set(key, now)
 	p.patternShares.set(key, now, result.Patterns)
 	p.pageShares.set(key, now)
+	ofNow, ofOld := byRule(now), byRule(old)
 	for _, o := range old {
-		if c := ruleOf(now, o.Rule); c == nil || c.Host != o.Host {
+		if c := ofNow(o.Rule); c == nil || c.Host != o.Host {
 			p.claims[o.Host] = slices.DeleteFunc(p.claims[o.Host], func(other *model.Claim) bool { return other.ID() == o.ID() })
 			hosts[o.Host] = struct{}{}
 		}
@@ -313,7 +319,7 @@ func (p *Pipeline) replaceClaims(key model.Object, old []*model.Claim, result *d
 		} else {
 			p.claims[c.Host] = append(claims, c)
 		}
-		if o := ruleOf(old, c.Rule); o == nil || !sameRight(o, c) {
+		if o := ofOld(c.Rule); o == nil || !sameRight(o, c) {
 			hosts[c.Host] = struct{}{}
 		}
 	}
@@ -327,6 +333,18 @@ func ruleOf(claims []*model.Claim, rule string) *model.Claim {
 		}
 	}
 	return nil
+}
+
+// byRule returns ruleOf for claims of which many are asked for.
+func byRule(claims []*model.Claim) func(rule string) *model.Claim {
+	if len(claims) < 8 { // nearly all objects have one
+		return func(rule string) *model.Claim { return ruleOf(claims, rule) }
+	}
+	rules := make(map[string]*model.Claim, len(claims))
+	for _, c := range claims {
+		rules[c.Rule] = c
+	}
+	return func(rule string) *model.Claim { return rules[rule] }
 }
 
 // sameRight reports whether two versions of a claim lead to the same decision

@@ -17,7 +17,7 @@ const KindHTTPRoute model.Kind = "HTTPRoute"
 
 // mostClaims bounds what one route may cost: each listener that it is attached to needs a
 // claim for each hostname and match.
-const mostClaims = 4096
+const mostClaims = 1024
 
 const effectNotServed = "the route is not served"
 
@@ -46,6 +46,7 @@ func (HTTPRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past 
 	b.hostnames()
 	b.parents()
 	rules := b.rules()
+	b.bound(rules)
 	if b.refused == "" {
 		b.claims(rules)
 	}
@@ -118,20 +119,39 @@ func (b *builder) hostnames() {
 	}
 }
 
-// claims makes one claim for each listener, hostname, rule and match.
-func (b *builder) claims(rules []rule) {
-	scopes, matches := b.scopes(), 0
+// bound refuses a route that asks for too many claims, by itself or together with older ones
+// of its namespace.
+func (b *builder) bound(rules []rule) {
+	matches, hosts := 0, 0
 	for i := range rules {
 		matches += len(rules[i].matches)
 	}
-	hosts := 0
-	for _, l := range scopes {
+	for _, l := range b.scopes() {
 		hosts += len(b.hostsOf(&l))
 	}
-	if hosts*matches > mostClaims {
-		b.unsupported("spec", fmt.Sprintf("has %d combinations of listeners, hostnames and matches; %d are served", hosts*matches, mostClaims))
-		return
+	wants := hosts * matches
+	switch {
+	case b.refused != "" && !b.tooMany:
+	case wants > mostClaims:
+		b.unsupported("spec", fmt.Sprintf("has %d combinations of listeners, hostnames and matches; %d are served", wants, mostClaims))
+	default:
+		b.result.Wants = wants
+		if b.past.Crowded && b.refused == "" {
+			b.crowded()
+		}
 	}
+}
+
+// crowded refuses a route of which older ones leave too little of what its namespace may have.
+func (b *builder) crowded() {
+	b.refused = gatewayv1.RouteReasonUnsupportedValue
+	b.refusedText = fmt.Sprintf("the routes of a namespace may have %d combinations of listeners, hostnames and matches in all; older ones leave fewer than the %d of this one", b.settings.ClaimLimit(), b.result.Wants)
+	b.find(api.SeverityError, "spec", api.ReasonLimitExceeded, b.refusedText, effectNotServed)
+}
+
+// claims makes one claim for each listener, hostname, rule and match.
+func (b *builder) claims(rules []rule) {
+	scopes := b.scopes()
 	for i := range scopes {
 		for n, host := range b.hostsOf(&scopes[i]) {
 			for k := range rules {
