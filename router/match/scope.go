@@ -1,7 +1,6 @@
 package match
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -54,13 +53,16 @@ func WildcardCovers(outer, inner string) bool {
 // the scope that cover it, the longest first.
 func SuffixValue(wildcard string, all map[string]struct{}) string {
 	var covers []string
-	for w := range all {
-		if WildcardCovers(w, wildcard) {
+	for w := wildcard; w != "" && len(covers) < maxSuffixes; {
+		if _, there := all[w]; there {
 			covers = append(covers, w)
 		}
+		_, rest, more := strings.Cut(strings.TrimPrefix(w, "*."), ".")
+		if w = ""; more {
+			w = "*." + rest
+		}
 	}
-	slices.SortFunc(covers, func(a, b string) int { return len(b) - len(a) })
-	return strings.Join(covers[:min(len(covers), maxSuffixes)], suffixEnd)
+	return strings.Join(covers, suffixEnd)
 }
 
 // reversed returns the last labels of a host, from behind.

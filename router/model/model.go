@@ -149,10 +149,13 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && len(p.Shared) == 0 && p.Agent == nil && p.APIKeys == nil && p.Certificate == nil:
+	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && len(p.Shared) == 0 && p.Agent == nil && p.APIKeys == nil && p.Certificate == nil && !p.Firewall.Blocks():
 		return ""
 	}
-	asked, keys, certificate := "", APIKeys{}, ""
+	asked, keys, certificate, judged := "", APIKeys{}, "", ""
+	if p.Firewall.Blocks() {
+		judged = firewall(p)
+	}
 	if c := p.Certificate; c != nil {
 		certificate = fmt.Sprint(c.Mark(), c.Required, c.Subjects)
 	}
@@ -162,7 +165,7 @@ func (c *Claim) Guard() string {
 	if p.Agent != nil {
 		asked = p.Agent.Content
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), sharedTexts(p), asked, keys, certificate)
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), sharedTexts(p), asked, keys, certificate, judged)
 }
 
 func exemptions(p *Policy) (lists [][]string) {

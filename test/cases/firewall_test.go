@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -167,6 +168,24 @@ func TestFirewall(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestFirewallSpelling: where a path is judged and its host's others are not, another spelling
+// of the path is judged, too.
+func TestFirewallSpelling(t *testing.T) {
+	t.Parallel()
+	b := firewallBed(t, "block mode: Block")
+	const route = "kind: Route\nmetadata: {namespace: fw, name: %s}\nspec: {host: mixed.fw.test, path: %s, to: {kind: Service, name: web}}\n"
+	b.apply(objectsChange(t, fmt.Sprintf(route, "open", "/")+"---\n"+fmt.Sprintf(route, "judged", "/admin")+
+		"---\nkind: RoutePolicy\nmetadata: {namespace: fw, name: judged}\nspec: {targetRefs: [{group: route.openshift.io, kind: Route, name: judged}], firewall: {mode: Block}}"))
+	for target, want := range map[string][]int{
+		script: {200}, "/admin" + script: {403}, "/%61dmin" + script: {403}, "//admin" + script: {400, 403}, "/x/../admin" + script: {400, 403}, "/admin;x" + script: {403},
+	} {
+		q := request{method: http.MethodGet, host: "mixed.fw.test", target: target}
+		if got := q.do(b.http, b.https); !slices.Contains(want, got.status) {
+			t.Errorf("%s: status %d, want %v: %v", target, got.status, want, got.err)
+		}
+	}
 }
 
 // TestFirewallBodies: an attack in a body is found however the body arrives, and a client
