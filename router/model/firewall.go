@@ -56,6 +56,23 @@ func (r *FirewallRules) covers(other *FirewallRules) bool {
 		!slices.ContainsFunc(r.Without, func(id int) bool { return !slices.Contains(other.Without, id) })
 }
 
+// Covers reports whether f refuses all requests that the other firewall refuses.
+func (f *Firewall) Covers(other *Firewall) bool {
+	if !other.Blocks() {
+		return true
+	}
+	if f == nil || f.Body < other.Body || other.RefusesOver && !f.RefusesOver {
+		return false
+	}
+	for i := range other.Rules {
+		r := &other.Rules[i]
+		if r.Block && !slices.ContainsFunc(f.Rules, func(has FirewallRules) bool { return has.covers(r) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // record writes settings for the firewall: MODE.PARANOIA.THRESHOLD[.ID,ID…].
 func (r *FirewallRules) record() string {
 	mode := "D"

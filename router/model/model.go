@@ -149,7 +149,7 @@ func (c *Claim) Guard() string {
 	switch {
 	case c.Closed:
 		return "closed"
-	case !p.Restricted && len(p.Deny) == 0 && p.Limits == (Limits{}) && p.Sizes == (Sizes{}) && !p.counted() && len(p.Shared) == 0 && p.Agent == nil && p.APIKeys == nil && p.Certificate == nil && !p.Firewall.Blocks():
+	case !p.KeepsOut():
 		return ""
 	}
 	asked, keys, certificate, judged := "", APIKeys{}, "", ""
@@ -166,6 +166,12 @@ func (c *Claim) Guard() string {
 		asked = p.Agent.Content
 	}
 	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), sharedTexts(p), asked, keys, certificate, judged)
+}
+
+// KeepsOut reports whether the policy refuses requests of some clients.
+func (p *Policy) KeepsOut() bool {
+	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Shared) > 0 ||
+		p.Agent != nil || p.APIKeys != nil || p.Certificate != nil || p.Firewall.Blocks()
 }
 
 func exemptions(p *Policy) (lists [][]string) {

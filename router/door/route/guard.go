@@ -74,9 +74,7 @@ func Covers(former, newest *routev1.Route, src door.Source, s door.Settings) boo
 // clients out. Then its path is better closed than left to others.
 func Guarded(r *routev1.Route, src door.Source, s door.Settings) bool {
 	g := readGuard(r, src, s)
-	p := &g.policy
-	return g.closed || g.unreadable || p.Restricted || len(p.Deny) > 0 || p.Limits != model.Limits{} || p.Sizes != model.Sizes{} ||
-		len(p.Rates) > 0 || len(p.Concurrents) > 0 || len(p.Shared) > 0 || g.serverName != "" || g.authentication != nil || g.authorization != nil || g.upstream != nil
+	return g.closed || g.unreadable || g.policy.KeepsOut() || g.serverName != "" || g.authentication != nil || g.authorization != nil || g.upstream != nil
 }
 
 func readGuard(r *routev1.Route, src door.Source, s door.Settings) guard {
@@ -147,7 +145,7 @@ func (g *guard) coversClients(n *guard) bool {
 	}
 	return covers(former.Limits.Concurrent, newest.Limits.Concurrent) && covers(former.Limits.Connections, newest.Limits.Connections) &&
 		covers(former.Limits.Requests, newest.Limits.Requests) && covers(former.Sizes.Body, newest.Sizes.Body) &&
-		covers(former.Sizes.URI, newest.Sizes.URI) && covers(former.Sizes.Headers, newest.Sizes.Headers) && coversCounts(former, newest)
+		covers(former.Sizes.URI, newest.Sizes.URI) && covers(former.Sizes.Headers, newest.Sizes.Headers) && coversCounts(former, newest) && former.Firewall.Covers(newest.Firewall)
 }
 
 func covers[T int | int64](limit, newest T) bool { return newest == 0 || limit != 0 && limit <= newest }
