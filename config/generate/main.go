@@ -4,7 +4,7 @@
 // from the pinned github.com/openshift/api module. What Fairlead adds, such as
 // printer columns worth reading and more CEL rules, is a JSON patch (RFC 6902)
 // per CRD in config/generate/patches, applied on top. The CRDs of the Gateway API
-// are those of its module as they are. Nobody edits a generated file.
+// are those of its module as they are. Do not edit a generated file.
 //
 // Run it from the root of the repository: go run ./config/generate
 package main

@@ -223,3 +223,20 @@ func (t *turns) move(namespace string, most int, into door.Changes) (moved int) 
 	delete(t.waiting, namespace)
 	return moved
 }
+
+// beginTurn takes the routes in whose turn it is, and endTurn notes how long it took
+// until HAProxy served them.
+func (e *Engine) beginTurn() {
+	now := time.Now()
+	turn := e.turns.next(now)
+	e.turn.routes, e.turn.began = len(turn.Objects)+len(turn.Endpoints), now
+	e.o.Metrics.setWaiting(e.turn.routes + e.turns.count())
+	e.update(turn)
+}
+
+func (e *Engine) endTurn() {
+	if e.turn.routes > 0 {
+		e.turns.took(e.turn.routes, time.Since(e.turn.began), time.Now())
+	}
+	e.o.Metrics.setWaiting(e.turns.count())
+}

@@ -176,8 +176,8 @@ func (w *Watcher) serves(g *gatewayv1.Gateway) bool {
 	return g != nil && w.routerOf(g) == w.name && w.Namespace(g.Namespace) != nil
 }
 
-// routerOf returns the name of the router that serves a Gateway, empty if that is none of
-// Fairlead's.
+// routerOf returns the name of the router that serves a Gateway, empty if no router of
+// Fairlead does.
 func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
 	class := w.gateways.classes.get(model.Object{Kind: kindClass, Name: string(g.Spec.GatewayClassName)})
 	if class == nil || class.Spec.ControllerName != gatewayapi.ControllerName {

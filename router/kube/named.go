@@ -99,7 +99,7 @@ type namedSet[T any] struct {
 type namedWatch[T any] struct {
 	key   model.Object
 	store *store[*T]
-	// watched is false if the object is read in turns, gone true once nobody
+	// watched is false if the object is read in turns, gone true once no object
 	// needs it.
 	watched, gone bool
 	cancel        context.CancelFunc

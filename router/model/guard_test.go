@@ -23,7 +23,9 @@ func TestGuardKnowsPolicies(t *testing.T) {
 		"Allow":       func(p *Policy) { p.Restricted, p.Allow = true, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
 		"Deny":        func(p *Policy) { p.Deny = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
 		"Sizes":       func(p *Policy) { p.Sizes.Body = 1 },
-		"Firewall":    func(p *Policy) { p.Firewall = &Firewall{Rules: []FirewallRules{{Block: true, Paranoia: 1, Threshold: 5}}} },
+		"Firewall": func(p *Policy) {
+			p.Firewall = &Firewall{Rules: []FirewallRules{{Block: true, Paranoia: 1, Threshold: 5}}}
+		},
 		"Agent":       func(p *Policy) { p.Agent = &Agent{Content: "x"} },
 		"APIKeys":     func(p *Policy) { p.APIKeys = &APIKeys{} },
 		"Certificate": func(p *Policy) { p.Certificate = &ClientCertificate{CA: &CA{ID: "x"}} },

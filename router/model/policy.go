@@ -386,16 +386,3 @@ func (p *Policy) record(c Cookie) string {
 	}
 	return strings.TrimRight(mode+separator+strings.Join(values, separator), separator)
 }
-
-// RecordField returns a field of what Record wrote.
-func RecordField(record string, f Field) string {
-	for ; f > 1; f-- {
-		_, rest, more := strings.Cut(record, separator)
-		if !more {
-			return ""
-		}
-		record = rest
-	}
-	value, _, _ := strings.Cut(record, separator)
-	return value
-}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,4 +40,17 @@ func forwardedMode(f Forwarded) string {
 	case ForwardedAppend:
 	}
 	return ModeAppend
+}
+
+// RecordField returns a field of what Record wrote.
+func RecordField(record string, f Field) string {
+	for ; f > 1; f-- {
+		_, rest, more := strings.Cut(record, separator)
+		if !more {
+			return ""
+		}
+		record = rest
+	}
+	value, _, _ := strings.Cut(record, separator)
+	return value
 }

@@ -203,7 +203,14 @@ func (s *APIServer) RESTConfig() (*rest.Config, error) {
 // Kubectl runs kubectl as the administrator and returns its standard output. The error holds its standard error.
 func (s *APIServer) Kubectl(ctx context.Context, args ...string) (string, error) {
 	argv := append([]string{"--kubeconfig", s.Kubeconfig(), "--cache-dir", filepath.Join(s.dir, "kubectl-cache")}, args...)
-	return output(exec.CommandContext(ctx, s.programs["kubectl"], argv...), args)
+	for {
+		out, err := output(exec.CommandContext(ctx, s.programs["kubectl"], argv...), args)
+		// "kubectl wait" gives up at once on an object that has no conditions yet, as a CRD in its
+		// first milliseconds.
+		if err == nil || ctx.Err() != nil || args[0] != "wait" || !strings.Contains(err.Error(), ".status.conditions accessor error") {
+			return out, err
+		}
+	}
 }
 
 // Apply runs kubectl apply for each path: -k for a folder with a kustomization, else -f.

@@ -19,8 +19,8 @@ type event struct {
 	Output  string
 }
 
-// excerptLines is how much of a failed test's output the end of the report repeats. Whoever
-// sees the end of a long log alone finds there what failed.
+// excerptLines is how much of a failed test's output the end of the report repeats. The end
+// of a long log alone says what failed.
 const excerptLines = 12
 
 // report collects what the tests say. A test that neither failed nor skipped leaves nothing.

@@ -1,7 +1,7 @@
 // Command monitoring writes what is made of the metrics that the programs register: the reference page and
 // the runbooks in docs/monitoring, and alerts and dashboards in config/monitoring.
 //
-// Run it by "make generate". Nobody edits what it writes.
+// Run it by "make generate". Do not edit what it writes.
 package main
 
 //go:generate go run . -root ../../..
