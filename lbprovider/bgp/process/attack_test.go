@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"time"
 )
 
 // phase is how far a session is when the attack begins.
@@ -28,6 +29,10 @@ type attack struct {
 	phase phase
 	bytes []byte
 }
+
+// closeLimit is how long a router that said everything waits for the other end to
+// close.
+const closeLimit = 5 * time.Second
 
 // run brings the session to the phase, says what it is to say, and reads until
 // the other end has understood that nothing more comes.
@@ -56,6 +61,11 @@ func (a *attack) run(conn net.Conn) error {
 		return err
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	// gobgp sometimes leaves a connection open whose first message was wrong (fsm.h
+	// is not yet the handler that has the connection). A router ends it then.
+	if err := conn.SetReadDeadline(time.Now().Add(closeLimit)); err != nil {
 		return err
 	}
 	_, err := io.Copy(io.Discard, conn)
