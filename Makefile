@@ -55,6 +55,10 @@ unit: ## Tests that need neither root nor Kubernetes
 e2e: tools images ## All tests on a cluster (root)
 	go test -count=1 -v -timeout 40m ./test/e2e/... ./test/demo
 
+.PHONY: conformance
+conformance: tools images ## Run the conformance suite of the Gateway API on a cluster (root); RUN=TEST runs one and keeps the cluster
+	go run ./test/conformance $(if $(RUN),-run '$(RUN)') $(if $(KEEP),-keep) $(if $(FEATURES),-features '$(FEATURES)')
+
 .PHONY: bench
 bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes
 	go run ./test/bench

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/test/image/archive"
+	"github.com/fairlead/fairlead/test/tools/toolset"
+)
+
+const suiteModule = "sigs.k8s.io/gateway-api/conformance"
+
+// parts are what is built for a run.
+type parts struct {
+	version string // of the suite
+	suite   string // the test program
+	images  []string
+}
+
+// build compiles the suite and makes images of all names that its manifests use.
+func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) {
+	module := filepath.Join(root, "test/conformance/suite")
+	out, err := goTool(ctx, module, "list", "-m", "-f", "{{.Version}} {{.Dir}}", suiteModule)
+	if err != nil {
+		return parts{}, err
+	}
+	version, source, _ := strings.Cut(strings.TrimSpace(out), " ")
+	p := parts{version: version, suite: filepath.Join(b.Dir(), "bin", "gateway-conformance")}
+	b.Progress("suite %s: compile (three minutes the first time)", version)
+	if _, err := goTool(ctx, module, "test", "-c", "-trimpath", "-o", p.suite, "."); err != nil {
+		return parts{}, err
+	}
+	echo := filepath.Join(b.Dir(), "images", "bin", "echo-basic")
+	if _, err := goTool(ctx, module, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", echo, suiteModule+"/echo-basic"); err != nil {
+		return parts{}, err
+	}
+	names, err := imageNames(os.DirFS(source))
+	if err != nil {
+		return parts{}, err
+	}
+	// A name server is for UDPRoutes only, but the suite waits until its pod is ready.
+	stand := map[string]string{"gateway-api/echo-basic": echo, "coredns/coredns": filepath.Join(b.Dir(), "images", "bin", "pause")}
+	return p, p.pack(b, names, stand)
+}
+
+// pack writes an archive for each program that stands in for images.
+func (p *parts) pack(b *toolset.Builder, names []string, stand map[string]string) error {
+	of := map[string][]string{}
+	for _, name := range names {
+		program := ""
+		for part, path := range stand {
+			if strings.Contains(name, "/"+part+":") {
+				program = path
+			}
+		}
+		if program == "" {
+			return fmt.Errorf("the suite's manifests name the image %s, for which there is no program", name)
+		}
+		of[program] = append(of[program], name)
+	}
+	for program, names := range of {
+		file := filepath.Join(b.Dir(), "conformance-"+filepath.Base(program)+".tar")
+		if err := archive.Program(file, program, names); err != nil {
+			return err
+		}
+		b.Progress("image of %s: %s", filepath.Base(program), strings.Join(names, ", "))
+		p.images = append(p.images, file)
+	}
+	return nil
+}
+
+var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: (\S+)\s*$`)
+
+// imageNames returns the images of the manifests that a suite without meshes applies.
+func imageNames(source fs.FS) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (path == "mesh" || path == "tests/mesh") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".yaml" {
+			return nil
+		}
+		text, err := fs.ReadFile(source, path)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		for _, m := range imageLine.FindAllSubmatch(text, -1) {
+			if name := strings.Trim(string(m[1]), `"'`); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("no image in the suite's manifests")
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func goTool(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOWORK=off"})
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, problems.String())
+	}
+	return string(out), nil
+}
