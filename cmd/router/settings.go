@@ -104,12 +104,14 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 
 func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bool) settings.Flags {
 	f := c.read(log)
-	var slots render.Slots
-	if gateways {
-		slots = render.Slots{First: int(gateway.HTTP.First), Count: int(gateway.HTTP.Count)}
+	slots := func(b gateway.Block) render.Slots {
+		if !gateways {
+			return render.Slots{}
+		}
+		return render.Slots{First: int(b.First), Count: int(b.Count)}
 	}
 	return settings.Flags{
-		HTTPSlots:  slots,
+		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS),
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,

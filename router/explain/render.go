@@ -64,6 +64,13 @@ func (s *Snapshot) Render(version string) (*Rendered, error) {
 		}
 		r.Files[relative(path)] = b.String()
 	}
+	lists, err := render.SlotLists(want, l, base.Slots)
+	if err != nil {
+		return nil, fmt.Errorf("render the lists of certificates of Gateways: %w", err)
+	}
+	for path, text := range lists {
+		r.Files[relative(path)] = text
+	}
 	for path, text := range base.Files {
 		r.Files[relative(path)] = text
 	}

@@ -208,7 +208,7 @@ func (e *encoder) addEntries(steps []plan.Step) {
 
 func (e *encoder) step(s plan.Step) {
 	switch s := s.(type) {
-	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel, plan.ClientLineSet, plan.ClientLineDel:
+	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel, plan.ClientLineSet, plan.ClientLineDel, plan.SlotLineAdd, plan.SlotLineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
 		e.command(costBackend, s, say("add backend ? from ?", s.Name, s.Profile))
@@ -295,6 +295,11 @@ func (e *encoder) certificateStep(s plan.Step) {
 		e.line(s, l.ClientList(), text, s.Old, err)
 	case plan.ClientLineDel:
 		e.remove(1, s, say("del ssl crt-list ? ?", l.ClientList(), l.CertFile(s.CertID)))
+	case plan.SlotLineAdd:
+		text, err := render.SlotLine(l, s.SlotLine, s.Names)
+		e.line(s, l.SlotList(s.Slot), text, "", err)
+	case plan.SlotLineDel:
+		e.remove(1, s, say("del ssl crt-list ? ?", l.SlotList(s.Slot), l.CertFile(s.CertID)))
 	case plan.CertDel:
 		e.remove(1, s, say("del ssl cert ?", l.CertFile(s.ID)))
 	case plan.CADel:

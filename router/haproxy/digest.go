@@ -95,6 +95,9 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 	for filter, l := range st.ClientLines {
 		add(d, "client line", filter, r.layout.CertFile(l.CertID))
 	}
+	for l, names := range st.SlotLines {
+		d.addSlotLine(l.Slot, r.layout.CertFile(l.CertID), names)
+	}
 	var p printer
 	for _, of := range r.stored() {
 		for id, text := range of.texts(st) {
@@ -112,7 +115,9 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 // are those whose fingerprints are asked for.
 func (r *Runtime) Digest(known *plan.State, depth Depth) (uint64, error) {
 	d := &digest{seed: r.seed}
-	asks := []func(*digest) error{r.digestBackends, r.digestMaps, r.digestStored, r.digestLines}
+	asks := []func(*digest) error{r.digestBackends, r.digestMaps, r.digestStored, r.digestLines, func(d *digest) error {
+		return r.slotLines(func(l listedLine) { d.addSlotLine(l.slot, l.file, l.names) })
+	}}
 	if depth == Everything {
 		asks = append(asks, r.digestProxies, func(d *digest) error {
 			return r.fingerprints(known, func(_ stored, file, sum []byte) { add(d, "print", file, sum) })
@@ -175,6 +180,7 @@ func (r *Runtime) digestStored(d *digest) error {
 		err := r.streamBytes(of.command, func(l []byte) {
 			name, _, _ := bytes.Cut(bytes.TrimSpace(l), []byte(" - ")) // "… - 1 certificate(s)"
 			switch _, ours := of.id(string(name)); {
+			case string(name) == r.layout.SlotDefault():
 			case bytes.HasPrefix(name, []byte("*")):
 				d.wrong(1) // a transaction that another program left open
 			case ours, !of.whole && bytes.HasPrefix(name, []byte("/")):

@@ -22,6 +22,9 @@ type Files struct {
 	caps   plan.Capabilities
 	// written are the certificates that this process has written or compared.
 	written map[string]struct{}
+	// lists are those that this process has written: most ports have the same one for
+	// hours.
+	lists   map[string]string
 	journal journal
 }
 
@@ -41,12 +44,12 @@ func NewFiles(l render.Layout, caps plan.Capabilities) (*Files, error) {
 	if err := MakeRunDir(l); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{l.MapsDir(), l.PagesDir(), l.CertsDir()} {
+	for _, dir := range []string{l.MapsDir(), l.PagesDir(), l.CertsDir(), l.SlotsDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the work directory: %w", err)
 		}
 	}
-	return &Files{layout: l, caps: caps, written: map[string]struct{}{}, journal: journal{layout: l}}, nil
+	return &Files{layout: l, caps: caps, written: map[string]struct{}{}, lists: map[string]string{}, journal: journal{layout: l}}, nil
 }
 
 // Remove removes the work directory.
@@ -73,6 +76,9 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		if err := replaceText(path, text); err != nil {
 			return err
 		}
+	}
+	if err := f.writeSlotLists(st, base.Slots); err != nil {
+		return err
 	}
 	files := []struct {
 		path  string
@@ -132,6 +138,25 @@ func (f *Files) writeCertificates(st *plan.State) error {
 		if err := write(f.layout.CAFile(id), pem, plan.CAPut{ID: id}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// writeSlotLists writes the lists of certificates of the ports for Gateways, before the
+// configuration that names them.
+func (f *Files) writeSlotLists(st *plan.State, slots render.Slots) error {
+	lists, err := render.SlotLists(st, f.layout, slots)
+	if err != nil {
+		return err
+	}
+	for path, text := range lists {
+		if f.lists[path] == text {
+			continue
+		}
+		if err := replaceText(path, text); err != nil {
+			return err
+		}
+		f.lists[path] = text
 	}
 	return nil
 }

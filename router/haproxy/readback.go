@@ -19,7 +19,7 @@ import (
 // what another program can change behind a name.
 func (r *Runtime) ReadBack() (*plan.State, error) {
 	st := plan.NewState()
-	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readLimits, r.readCertificates, r.readLines} {
+	for _, read := range []func(*plan.State) error{r.readMaps, r.readBackends, r.readServers, r.readLimits, r.readCertificates, r.readLines, r.readSlotLines} {
 		if err := read(st); err != nil {
 			return nil, fmt.Errorf("read back from HAProxy: %w", err)
 		}
@@ -116,7 +116,7 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 				open = append(open, name[1:])
 			case ok:
 				c.into[id] = ""
-			case c.all && strings.HasPrefix(name, "/"):
+			case c.all && strings.HasPrefix(name, "/") && name != r.layout.SlotDefault():
 				c.into[render.Unmanaged(name)] = ""
 			}
 		})

@@ -45,8 +45,17 @@ type Listener struct {
 	// Hostname is exact, "*.example.com", or empty for all that no other listener of the slot
 	// takes.
 	Hostname string
-	// HTTPS listeners end TLS.
-	HTTPS bool
+	// Certificates are those of a listener that ends TLS.
+	Certificates []ListenerCertificate
+}
+
+// ListenerCertificate is one that a listener shows to clients that ask for some names.
+type ListenerCertificate struct {
+	// Certificate is the listener's own copy: its ID stands for the slot and the names, too.
+	*Certificate
+	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
+	// names that no other listener of the slot has, and for clients that send none.
+	Names []string
 }
 
 // AnswerBackend is the backend that answers with a status of the router's own, 500 or 503,

@@ -294,6 +294,11 @@ func (p *Pipeline) Unaccepted() []*model.Claim {
 func (p *Pipeline) Owners() plan.Owners {
 	owners := plan.Owners{}
 	for key, r := range p.objects {
+		for i := range r.result.Listeners {
+			for _, c := range r.result.Listeners[i].Certificates {
+				owners[c.ID] = key
+			}
+		}
 		for _, c := range r.served {
 			for _, name := range p.names(c) {
 				owners[name] = key

@@ -18,6 +18,8 @@ type listeners struct {
 	// changed are the slots whose entries are to be compared, entries what each has.
 	changed map[int]struct{}
 	entries map[int]map[plan.Entry]string
+	// lines are those of the list of certificates of each slot.
+	lines map[int][]plan.SlotLine
 	// wildcards are the wildcard hosts with claims in each scope.
 	wildcards map[model.ScopeID]map[string]struct{}
 }
@@ -31,7 +33,7 @@ type slotUser struct {
 }
 
 func newListeners() listeners {
-	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]plan.SlotLine{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
 }
 
 // replace changes the listeners of an object.
@@ -69,6 +71,7 @@ func bySlotRight(a, b slotUser) int {
 func (p *Pipeline) settleListeners(scope *plan.Scope) {
 	for slot := range p.listeners.changed {
 		var now map[plan.Entry]string
+		p.replaceSlotLines(slot, scope)
 		if users := p.listeners.bySlot[slot]; len(users) > 0 {
 			now = listenerEntries(users[0].listeners)
 		} else {
@@ -87,6 +90,28 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 		}
 	}
 	clear(p.listeners.changed)
+}
+
+// replaceSlotLines brings the wanted certificates of a slot up to date.
+func (p *Pipeline) replaceSlotLines(slot int, scope *plan.Scope) {
+	for _, line := range p.listeners.lines[slot] {
+		scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+		delete(p.want.SlotLines, line)
+		delete(p.want.Certs, line.CertID)
+	}
+	delete(p.listeners.lines, slot)
+	users := p.listeners.bySlot[slot]
+	if len(users) == 0 {
+		return
+	}
+	for i := range users[0].listeners {
+		for _, c := range users[0].listeners[i].Certificates {
+			line := plan.SlotLine{Slot: slot, CertID: c.ID}
+			scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+			p.want.SlotLines[line], p.want.Certs[c.ID] = strings.Join(c.Names, " "), c.PEM
+			p.listeners.lines[slot] = append(p.listeners.lines[slot], line)
+		}
+	}
 }
 
 // listenerEntries are those of one slot (plan.MapListeners, plan.MapSuffixes). Of two listeners

@@ -58,10 +58,12 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	d.steps = append(d.steps, d.publish...)
 	d.lines(scope)
 	d.clientLines(scope)
+	d.slotLines(scope)
 	d.entries(entries, func(e Entry) bool { return !e.Map.isPolicy() })
 	d.steps = append(d.steps, d.drain...)
 	d.oldEntries(entries)
 	d.oldClientLines(scope)
+	d.oldSlotLines(scope)
 	d.oldCertificates(scope)
 	if d.reload != "" {
 		return Plan{Reload: d.reload}

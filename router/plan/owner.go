@@ -51,6 +51,8 @@ func nameIn(s Step) string {
 		return s.CertID
 	case ClientLineSet:
 		return s.Line.CertID
+	case SlotLineAdd:
+		return s.CertID
 	case BackendAdd:
 		return s.Name
 	case BackendPublish:
@@ -86,6 +88,8 @@ func nameInRemoval(s Step) string {
 	case LineDel:
 		return s.CertID
 	case ClientLineDel:
+		return s.CertID
+	case SlotLineDel:
 		return s.CertID
 	case CertDel:
 		return s.ID
@@ -139,6 +143,11 @@ func (s *State) Without(names map[string]struct{}) *State {
 	for filter, l := range s.ClientLines {
 		if kept(l.CertID) && kept(l.CA) {
 			out.ClientLines[filter] = l
+		}
+	}
+	for line, names := range s.SlotLines {
+		if kept(line.CertID) {
+			out.SlotLines[line] = names
 		}
 	}
 	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {

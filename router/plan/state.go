@@ -88,6 +88,9 @@ type State struct {
 	// ClientLines are those of hosts that ask clients for certificates, by the host or
 	// "*.domain".
 	ClientLines map[string]ClientLine
+	// SlotLines are those of the ports of Gateways, with the names for which each shows
+	// its certificate.
+	SlotLines map[SlotLine]string
 	// Repairs are steps that put right what another program has changed in the parts
 	// of HAProxy that are no route's. Only live states have them.
 	Repairs []Step
@@ -124,7 +127,7 @@ func NewState() *State {
 		CAs:      map[string]string{},
 		Lines:    map[string]string{},
 
-		ClientLines: map[string]ClientLine{},
+		ClientLines: map[string]ClientLine{}, SlotLines: map[SlotLine]string{},
 	}
 }
 
@@ -133,7 +136,7 @@ func (s *State) Clone() *State {
 	return &State{
 		Backends: maps.Clone(s.Backends), Entries: maps.Clone(s.Entries),
 		Certs: maps.Clone(s.Certs), CAs: maps.Clone(s.CAs), Lines: maps.Clone(s.Lines),
-		ClientLines: maps.Clone(s.ClientLines),
+		ClientLines: maps.Clone(s.ClientLines), SlotLines: maps.Clone(s.SlotLines),
 	}
 }
 
@@ -200,6 +203,7 @@ type Scope struct {
 	Lines    map[string]struct{}
 
 	ClientLines map[string]struct{}
+	SlotLines   map[SlotLine]struct{}
 }
 
 // NewScope returns a scope that looks at nothing.
@@ -211,7 +215,7 @@ func NewScope() *Scope {
 		CAs:      map[string]struct{}{},
 		Lines:    map[string]struct{}{},
 
-		ClientLines: map[string]struct{}{},
+		ClientLines: map[string]struct{}{}, SlotLines: map[SlotLine]struct{}{},
 	}
 }
 
@@ -225,6 +229,7 @@ func FullScope(states ...*State) *Scope {
 		addKeys(sc.CAs, s.CAs)
 		addKeys(sc.Lines, s.Lines)
 		addKeys(sc.ClientLines, s.ClientLines)
+		addKeys(sc.SlotLines, s.SlotLines)
 	}
 	return sc
 }
@@ -304,4 +309,5 @@ func (sc *Scope) Add(other *Scope) {
 	maps.Copy(sc.CAs, other.CAs)
 	maps.Copy(sc.Lines, other.Lines)
 	maps.Copy(sc.ClientLines, other.ClientLines)
+	maps.Copy(sc.SlotLines, other.SlotLines)
 }

@@ -42,6 +42,14 @@ type (
 	}
 	// ClientLineDel removes a filter of that list.
 	ClientLineDel struct{ Filter, CertID string }
+	// SlotLineAdd has a port of Gateways show a certificate for names, with blanks between
+	// them.
+	SlotLineAdd struct {
+		SlotLine
+		Names string
+	}
+	// SlotLineDel removes a line of such a port.
+	SlotLineDel struct{ SlotLine }
 	// BackendAdd creates an empty backend that gets no request yet.
 	BackendAdd struct{ Name, Profile string }
 	// BackendPublish lets a backend get requests.
@@ -125,6 +133,8 @@ func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
 
 func (st ClientLineSet) apply(s *State) { s.ClientLines[st.Filter] = st.Line }
 func (st ClientLineDel) apply(s *State) { delete(s.ClientLines, st.Filter) }
+func (st SlotLineAdd) apply(s *State)   { s.SlotLines[st.SlotLine] = st.Names }
+func (st SlotLineDel) apply(s *State)   { delete(s.SlotLines, st.SlotLine) }
 
 func (st BackendAdd) apply(s *State) {
 	s.Backends[st.Name] = &Backend{Profile: st.Profile, Unpublished: true}

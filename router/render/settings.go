@@ -16,6 +16,8 @@ type Settings struct {
 	HTTPPort, HTTPSPort int
 	// HTTPSlots are the ports for Gateways' listeners of HTTP.
 	HTTPSlots Slots
+	// HTTPSSlots are those for Gateways' listeners of HTTPS.
+	HTTPSSlots Slots
 	// Listen is the only address to listen on; without one it is all.
 	Listen netip.Addr
 	// MaxConn is the limit of concurrent connections of clients; -1, or 0, leaves
@@ -217,7 +219,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, HTTPSSlots: s.HTTPSSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -249,7 +251,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
-	{"ports for Gateways", same(func(s *Settings) Slots { return s.HTTPSlots })},
+	{"ports for Gateways", same(func(s *Settings) [2]Slots { return [2]Slots{s.HTTPSlots, s.HTTPSSlots} })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"firewall", same(func(s *Settings) string { return s.FirewallDir })},

@@ -32,6 +32,8 @@ type Base struct {
 	Fingerprint string
 	// Files are further files that Text names, by path.
 	Files map[string]string
+	// Slots are the ports that have a list of certificates each.
+	Slots Slots
 }
 
 // oneParser lets one goroutine at a time use the library that reads and writes
@@ -47,7 +49,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
 	s = s.withDefaults()
-	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps)}
+	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps), Slots: s.HTTPSSlots}
 	var body bytes.Buffer
 	write := func(description string) error {
 		if data.Head, err = buildHead(s, l, caps, description); err != nil {
@@ -96,6 +98,9 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		if text != "" {
 			files[path] = text
 		}
+	}
+	if s.HTTPSSlots.Count > 0 {
+		files[l.SlotDefault()] = slotDefaultPEM()
 	}
 	maps.Copy(files, pageFiles(s, l, caps))
 	if a := agentOf(s, l, caps); a != nil {
@@ -195,7 +200,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		SlotFrontends: slotFrontends(s, l), SlotMissRules: slotMissRules(l),
+		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),

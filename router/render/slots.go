@@ -2,6 +2,8 @@ package render
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/plan"
@@ -17,27 +19,57 @@ type Slots struct {
 
 // slotFrontend is what the template prints of a block.
 type slotFrontend struct {
-	Name        string
-	Binds       []string
-	SlotRules   []string
-	LookupRules []string
+	Name  string
+	Binds []string
+	// ConnectionRules decide about new connections, SessionRules about those that are
+	// established.
+	ConnectionRules, SessionRules []string
+	// CertRules are about certificates of clients.
+	CertRules                []string
+	LookupRules, PolicyRules []string
 }
 
 // slotFrontends are the frontends of the blocks that there are.
-func slotFrontends(s Settings, l Layout) []slotFrontend {
-	if s.HTTPSlots.Count == 0 {
-		return nil
+func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotFrontend) {
+	if s.HTTPSlots.Count > 0 {
+		all = append(all, slotFrontend{
+			Name: "gateway_http", Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, false),
+			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: policyRules(s, l, caps, false),
+		})
 	}
-	return []slotFrontend{{
-		Name: "gateway_http", Binds: slotBinds(s, s.HTTPSlots),
-		SlotRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l),
-	}}
+	if s.HTTPSSlots.Count > 0 {
+		all = append(all, slotFrontend{
+			Name: "gateway_https", Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, true),
+			SessionRules: slices.Concat(tlsOptions(s), slotRules(s.HTTPSSlots, l), shownRules(l)), CertRules: certificateRules(s),
+			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: policyRules(s, l, caps, false),
+		})
+	}
+	return all
 }
 
 // slotBinds listens on all ports of a block. HAProxy numbers the sockets of a frontend as it
 // reads them, from 1 on, so the ports of IPv6 follow those of IPv4 (slotRules).
 func slotBinds(s Settings, of Slots) []string {
-	ports := fmt.Sprintf("%d-%d", of.First, of.First+of.Count-1)
+	return slotAddresses(s, fmt.Sprintf("%d-%d", of.First, of.First+of.Count-1))
+}
+
+// secureSlotBinds has a line for each port of the block, with a list of its own. Where the
+// IngressController asks clients for certificates, so do these.
+func secureSlotBinds(s Settings, l Layout) []string {
+	of := s.HTTPSSlots
+	byFamily := [][]string{}
+	for slot := of.First; slot < of.First+of.Count; slot++ {
+		for i, bind := range slotAddresses(s, strconv.Itoa(slot)) {
+			if i == len(byFamily) {
+				byFamily = append(byFamily, nil)
+			}
+			byFamily[i] = append(byFamily[i], bind+" ssl crt-list "+l.SlotList(slot)+" alpn h2,http/1.1"+tlsBind(s, l))
+		}
+	}
+	return slices.Concat(byFamily...)
+}
+
+func slotAddresses(s Settings, ports string) []string {
 	var b []string
 	switch {
 	case s.Listen.Is6():
@@ -68,20 +100,50 @@ func slotRules(of Slots, l Layout) []string {
 	}
 }
 
+// shownRules find the listener whose certificate a client was shown, as slotLookupRules find
+// that of a request: by the server name, or that without a hostname.
+func shownRules(l Layout) []string {
+	listeners, suffixes := l.MapFile(plan.MapListeners), l.MapFile(plan.MapSuffixes)
+	const named, unknown = "{ var(sess.name) -m found }", "!{ var(sess.shown) -m found }"
+	return []string{
+		"tcp-request session set-var(sess.name,ifnotempty) ssl_fc_sni,lower,rtrim(.)",
+		`tcp-request session set-var(sess.shown) "var(sess.slot),concat(/,sess.name),map_str(` + listeners + `)" if ` + named,
+		`tcp-request session set-var-fmt(sess.labels) "` + lastLabels("sess.name") + `" if ` + named + " " + unknown + " { var(sess.slot),concat(/+),map_str(" + listeners + ") -m found }",
+		`tcp-request session set-var(sess.reversed) "var(sess.labels),rtrim(.)" if { var(sess.labels) -m found }`,
+		`tcp-request session set-var(sess.shown) "var(sess.slot),concat(/,sess.reversed,/),map_beg(` + suffixes + `)" if { var(sess.reversed) -m found }`,
+		`tcp-request session set-var(sess.shown) "var(sess.slot),concat(/*),map_str(` + listeners + `)" if ` + unknown,
+		"tcp-request session reject if " + unknown,
+	}
+}
+
+// misdirectedRule refuses requests for hosts of another listener than the one whose
+// certificate the client was shown: a connection of HTTP/2 that a client uses again for another host,
+// because the certificate covers it, too (RFC 9110, section 15.5.20).
+const misdirectedRule = "http-request return status 421 content-type text/plain string 'Ask for this host over a connection of its own.'" +
+	" if !{ var(txn.scope) -m str " + noScope + " } !{ var(txn.scope),strcmp(sess.shown) eq 0 }"
+
+// noScope is where no claim is made: the scope of hosts that no listener is for.
+const noScope = "none~"
+
+// lastLabels is a format with the labels of a name from behind (match.SuffixKey).
+func lastLabels(variable string) string {
+	labels := make([]string, 8)
+	for i := range labels {
+		labels[i] = fmt.Sprintf("%%[var(%s),field(-%d,.)]", variable, i+1)
+	}
+	return strings.Join(labels, ".")
+}
+
 // slotLookupRules find the listener of a request, and in its scope what the path leads to:
 // for the host, then for the wildcard that covers it, then for any host
 // (match.Tables.decideScoped). txn.scope and txn.suffix are Lua's to read
 // (templates/conditions.lua).
 func slotLookupRules(l Layout) []string {
 	listeners, suffixes, routes := l.MapFile(plan.MapListeners), l.MapFile(plan.MapSuffixes), l.MapFile(plan.MapHTTP)
-	labels := make([]string, 8)
-	for i := range labels {
-		labels[i] = fmt.Sprintf("%%[var(txn.name),field(-%d,.)]", i+1)
-	}
 	const unscoped, missed = "!{ var(txn.scope) -m found }", "{ var(txn.backend) -m str !miss }"
 	reverse := func(condition string) []string {
 		return []string{
-			`http-request set-var-fmt(txn.labels) "` + strings.Join(labels, ".") + `" if ` + condition,
+			`http-request set-var-fmt(txn.labels) "` + lastLabels("txn.name") + `" if ` + condition,
 			`http-request set-var(txn.reversed) "var(txn.labels),rtrim(.)" if ` + condition,
 		}
 	}
@@ -92,7 +154,7 @@ func slotLookupRules(l Layout) []string {
 	rules = append(rules, reverse(unscoped+` { var(sess.slot),concat(/+),map_str(`+listeners+`) -m found }`)...)
 	rules = append(rules,
 		`http-request set-var(txn.scope) "var(sess.slot),concat(/,txn.reversed,/),map_beg(`+suffixes+`)" if { var(txn.reversed) -m found }`,
-		`http-request set-var(txn.scope) "var(sess.slot),concat(/*),map_str(`+listeners+`,none~)" if `+unscoped,
+		`http-request set-var(txn.scope) "var(sess.slot),concat(/*),map_str(`+listeners+`,`+noScope+`)" if `+unscoped,
 		`http-request set-var(txn.backend) "var(txn.scope),concat(,txn.name),concat(,txn.path,/#),map_beg(`+routes+`,!miss)"`,
 	)
 	rules = append(rules, reverse(missed+" !{ var(txn.reversed) -m found }")...)

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"math/big"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead/fairlead/router/plan"
+)
+
+// Each port for Gateways' listeners of HTTPS has a list of certificates of its own, because
+// HAProxy looks for a server name in the lists of the port: no Gateway's certificate is
+// shown at another one's port.
+//
+// Clients that send no name, or one that no line has, get the certificate of the line for
+// "*", if there is one: the listener without a hostname has them. HAProxy knows no such
+// line where it must find the name of each client (strict-sni), and otherwise demands a
+// first certificate at its start that it never lets go of. That is slotDefault: its key is
+// of a kind that comes last, after all that lines for "*" may have, and its line takes
+// no version of TLS that HAProxy speaks with it. So a handshake that leads to it fails.
+
+// SlotsDir holds the lists.
+func (l Layout) SlotsDir() string { return filepath.Join(l.Dir, "slots") }
+
+// SlotList is the list of one port.
+func (l Layout) SlotList(slot int) string {
+	return filepath.Join(l.SlotsDir(), strconv.Itoa(slot)+".list")
+}
+
+// SlotOf returns the port that a list is of.
+func (l Layout) SlotOf(list string) (slot int, ok bool) {
+	name, ok := cutAffixes(list, l.SlotsDir()+"/", ".list")
+	slot, err := strconv.Atoi(name)
+	return slot, ok && err == nil
+}
+
+// SlotDefault is the file, and HAProxy's name, of the certificate that begins each list.
+func (l Layout) SlotDefault() string { return filepath.Join(l.SlotsDir(), "default.pem") }
+
+// slotDefaultLine begins each list.
+func slotDefaultLine(l Layout) string {
+	return l.SlotDefault() + " [ssl-min-ver TLSv1.0 ssl-max-ver TLSv1.0] " + AnyName
+}
+
+// AnyName is the name, in a list, of all clients that no other line is for.
+const AnyName = "*"
+
+// SlotLine is one line of a list: a certificate, and the names that clients ask for.
+func SlotLine(l Layout, line plan.SlotLine, names string) (string, error) {
+	file := l.CertFile(line.CertID)
+	err := checkPlain(file)
+	for name := range strings.SplitSeq(names, " ") {
+		err = errors.Join(err, checkPlain(name))
+	}
+	if err != nil {
+		return "", &UnsafeError{Step: plan.SlotLineAdd{SlotLine: line, Names: names}, Err: err}
+	}
+	return file + " " + names, nil
+}
+
+// SlotLists returns the lists of all ports, by their files.
+func SlotLists(st *plan.State, l Layout, slots Slots) (map[string]string, error) {
+	lists := make(map[string]string, slots.Count)
+	for slot := slots.First; slot < slots.First+slots.Count; slot++ {
+		lists[l.SlotList(slot)] = slotDefaultLine(l) + "\n"
+	}
+	lines := slices.SortedFunc(maps.Keys(st.SlotLines), func(a, b plan.SlotLine) int { return strings.Compare(a.CertID, b.CertID) })
+	for _, line := range lines {
+		text, err := SlotLine(l, line, st.SlotLines[line])
+		if err != nil {
+			return nil, err
+		}
+		if list := l.SlotList(line.Slot); lists[list] != "" {
+			lists[list] += text + "\n"
+		}
+	}
+	return lists, nil
+}
+
+// slotDefaultPEM is the certificate that begins each list, the same in each process: a
+// random one would be another configuration. Its key is no secret, since no
+// handshake succeeds with it.
+func slotDefaultPEM() string {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "no listener"},
+		NotBefore: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	certificate, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	if err != nil {
+		return "" // HAProxy says that the file is empty
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return ""
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})) +
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+}
