@@ -32,6 +32,7 @@ import (
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pagefetch"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/render"
@@ -199,9 +200,9 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 		return nil, err
 	}
 	reader := &settingsReader{config: s.config, source: s.source, report: s.screen.settings}
-	prober := probe.New(s.log, probe.NewMetrics(registry))
+	prober, pages := probe.New(s.log, probe.NewMetrics(registry)), pagefetch.New()
 	e, err := engine.New(engine.Options{
-		Doors: doors.All(), Prober: prober, Cluster: s.source, Statuses: s.screen, Layout: s.layout, State: s.state, Caps: s.caps, Binary: s.binary,
+		Doors: doors.All(), Prober: prober, Pages: pages, Cluster: s.source, Statuses: s.screen, Layout: s.layout, State: s.state, Caps: s.caps, Binary: s.binary,
 		Settings: reader.read, SettingsRefused: reader.refused, FilesFailed: reader.filesFailed,
 		Certificate: cert, Log: s.log, Metrics: engine.NewMetrics(registry),
 	})
@@ -216,6 +217,7 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 	signal.Notify(again, syscall.SIGHUP)
 	go memory.Save(ctx, e.Ready)
 	p.Start("probes", func() error { return prober.Run(ctx) })
+	p.Start("pages of Services", func() error { return pages.Run(ctx) })
 	p.Start("files", func() error { return s.source.Run(ctx, again) })
 	p.Start("engine", func() error { return e.Run(ctx) })
 	return e, nil

@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pagefetch"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/replicas"
@@ -137,9 +138,9 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	reporter := newSettingsReporter(c, log, metrics, statuses.PublishSettings)
 	ring, rung := parts.Bell()
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
-	prober := probe.New(log, probe.NewMetrics(registry))
+	prober, pages := probe.New(log, probe.NewMetrics(registry)), pagefetch.New()
 	engine, err := engine.New(engine.Options{
-		Doors: doors.All(), Agent: policyAgent(c), Prober: prober,
+		Doors: doors.All(), Agent: policyAgent(c), Prober: prober, Pages: pages,
 		Cluster: watcher, Networks: watcher.Networks, Sessions: (&sessionkeys.Folder{Dir: c.sessionKeys, Log: log}).Keys,
 		Replicas: replicasOf(c, watcher, log), Statuses: statuses, Layout: layout, State: state, Caps: caps, Binary: c.haproxy,
 		Settings: reporter.source(ctx, c, watcher, lists), SettingsChanged: rung, SettingsRefused: reporter.refused, FilesFailed: reporter.filesFailed,
@@ -160,7 +161,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	go watchFiles(ctx, c, log, ring)
 	p.Start("revocation lists", func() error { return lists.Run(ctx) })
 	go memory.Save(ctx, engine.Ready)
-	startAll(ctx, p, prober, statuses, func() error { return runEngine(ctx, watcher, engine) })
+	startAll(ctx, p, prober, pages, statuses, func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
 }
 
@@ -173,8 +174,9 @@ func detect(ctx context.Context, c *config, log *slog.Logger) (plan.Capabilities
 	return caps, err
 }
 
-func startAll(ctx context.Context, p *parts.Parts, prober *probe.Prober, statuses *kube.StatusWriter, engine func() error) {
+func startAll(ctx context.Context, p *parts.Parts, prober *probe.Prober, pages *pagefetch.Fetcher, statuses *kube.StatusWriter, engine func() error) {
 	p.Start("probes", func() error { return prober.Run(ctx) })
+	p.Start("pages of Services", func() error { return pages.Run(ctx) })
 	p.Start("status", func() error { return statuses.Run(ctx) })
 	p.Start("engine", engine)
 }

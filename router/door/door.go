@@ -62,6 +62,8 @@ type Result struct {
 	// Wants is how many claims the object asks for, whatever it gets, if it may make many.
 	// A namespace has a bound of them (Past.Crowded).
 	Wants int
+	// Fetches are the pages to ask Services for.
+	Fetches []model.PageFetch
 	// Listeners are where HAProxy listens for the object, which is a Gateway. Claims of other
 	// objects are made in their scopes.
 	Listeners []model.Listener
@@ -105,6 +107,11 @@ type Past struct {
 	Crowded bool
 	// Unpaged says that the pages of older routes use up what a namespace may have.
 	Unpaged bool
+	// Fetched returns what was answered to a PageFetch of that key, nil if nothing is known
+	// yet. It is nil where no Service is asked.
+	Fetched func(key model.Object) *policy.ServicePages
+	// Unfetched says that older routes ask Services for all the pages that a namespace may.
+	Unfetched bool
 }
 
 // Source gives the objects as the API server last reported them. Callers must
@@ -149,6 +156,8 @@ const (
 	// KindConfigMap is that of pages.
 	KindConfigMap model.Kind = "ConfigMap"
 	KindNamespace            = policy.KindNamespace
+	// KindPageFetch is that of pages to ask Services for; no object of a cluster has it.
+	KindPageFetch model.Kind = "PageFetch"
 	// KindGateway objects make no claims, and others depend on their listeners.
 	KindGateway model.Kind = "Gateway"
 	// KindGrants objects have no name: they are all ReferenceGrants of their namespace.

@@ -40,6 +40,9 @@ type Settings struct {
 	// PageBytes and NamespacePageBytes are how much error pages may add up to, in all and
 	// in one namespace; zero means the constants of these names.
 	PageBytes, NamespacePageBytes int
+	// NamespaceFetches is for how many pages the routes of one namespace may have Services
+	// asked; zero means the constant of that name.
+	NamespaceFetches int
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int
@@ -110,6 +113,12 @@ const NamespacePageBytes = 1 << 20
 func (s Settings) PageLimits() (all, ofNamespace int) {
 	return cmp.Or(s.PageBytes, PageBytes), cmp.Or(s.NamespacePageBytes, NamespacePageBytes)
 }
+
+// NamespaceFetches is for how many pages the routes of a namespace may have Services asked.
+const NamespaceFetches = 128
+
+// FetchLimit returns the same for one router.
+func (s Settings) FetchLimit() int { return cmp.Or(s.NamespaceFetches, NamespaceFetches) }
 
 // CheckBudget returns what the health checks of a namespace may add up to, as
 // model.Claim.Checks counts them.

@@ -201,6 +201,8 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 		e.agentAnswered(r)
 	case r := <-e.probed():
 		e.take(e.pipeline.TakeProbes(r), nil)
+	case r := <-e.fetched():
+		e.resolve(e.pipeline.TakeFetches(r))
 	case <-e.o.Cluster.Wake():
 		e.resolve(e.o.Cluster.Take())
 	case c := <-e.o.Certificates:
@@ -257,6 +259,7 @@ func (e *Engine) sync() time.Duration {
 	e.retry()
 	e.tellAgent()
 	e.tellProber()
+	e.tellFetcher()
 	e.countErrors()
 	e.removals.overtake(e.pending, e.pipeline.Want())
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)

@@ -46,6 +46,14 @@ type Prober interface {
 	Results() <-chan []pipeline.ProbeResult
 }
 
+// PageFetcher asks Services for error pages. pagefetch.Fetcher is the real one.
+type PageFetcher interface {
+	// Set says what to ask from now on, and does not block.
+	Set([]model.PageFetch)
+	// Results receives what has changed.
+	Results() <-chan []pipeline.FetchResult
+}
+
 // Options configure an Engine.
 type Options struct {
 	// Doors are those that objects come in by.
@@ -67,6 +75,8 @@ type Options struct {
 	// Prober asks the endpoints of routes with the group health; without one they all count as
 	// healthy.
 	Prober Prober
+	// Pages asks Services for error pages; without one routes show none of those.
+	Pages PageFetcher
 	// State keeps what the next process reads; default is a folder of the layout.
 	State *statefile.Store
 	Caps  plan.Capabilities

@@ -19,3 +19,21 @@ func (e *Engine) probed() <-chan []pipeline.ProbeResult {
 	}
 	return e.o.Prober.Results()
 }
+
+// tellFetcher says which pages to ask Services for from now on.
+func (e *Engine) tellFetcher() {
+	if e.o.Pages == nil {
+		return
+	}
+	if all, changed := e.pipeline.Fetches(); changed {
+		e.o.Pages.Set(all)
+	}
+}
+
+// fetched receives what Services answered, or never.
+func (e *Engine) fetched() <-chan []pipeline.FetchResult {
+	if e.o.Pages == nil {
+		return nil
+	}
+	return e.o.Pages.Results()
+}

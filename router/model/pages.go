@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"net/netip"
+	"slices"
 	"strconv"
 )
 
@@ -46,6 +48,23 @@ func PageParts(text string) (first, second string) {
 	}
 	cut := min(len(text), pagePart)
 	return encode(text[:cut]), encode(text[cut:])
+}
+
+// PageFetch is what the router asks a Service for.
+type PageFetch struct {
+	// Key stands for the Service and its port.
+	Key Object
+	// Host is the name of the Service in requests.
+	Host string
+	// Codes are the statuses to ask for, in order.
+	Codes []int
+	// Addresses are its endpoints, in order. It may have none for the moment.
+	Addresses []netip.AddrPort
+}
+
+// Equal reports whether the same is asked for at the same endpoints.
+func (f PageFetch) Equal(o PageFetch) bool {
+	return f.Key == o.Key && f.Host == o.Host && slices.Equal(f.Codes, o.Codes) && slices.Equal(f.Addresses, o.Addresses)
 }
 
 // PageUse is a page as a route shows it.

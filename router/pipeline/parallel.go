@@ -44,7 +44,7 @@ func (p *Pipeline) ingestInParallel(dirty model.Objects) {
 			for i := w; i < len(fresh); i += workers {
 				if object := p.src.Object(fresh[i]); object != nil {
 					material := &certificate.Material{}
-					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material}), material}
+					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material, Fetched: p.fetches.pages}), material}
 				}
 			}
 		})
@@ -70,5 +70,8 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	return r.door.Ingest(v, p.src, p.settings, door.Past{Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key), Crowded: p.claimShares.isRefused(key)})
+	return r.door.Ingest(v, p.src, p.settings, door.Past{
+		Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key),
+		Crowded: p.claimShares.isRefused(key), Fetched: p.fetches.pages, Unfetched: p.fetchShares.isRefused(key),
+	})
 }

@@ -59,7 +59,10 @@ type Pipeline struct {
 	// pageShares bounds the pages of each namespace.
 	pageShares pageShares
 	// claimShares bounds the claims of each namespace.
-	claimShares claimShares
+	claimShares objectShares
+	// fetchShares bounds the pages that Services are asked for, and fetches has them.
+	fetchShares objectShares
+	fetches     fetches
 	agent       agentPolicies
 	probes      probes
 	outliers    outliers
@@ -106,7 +109,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newClaimShares(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newObjectShares(), fetchShares: newObjectShares(), fetches: newFetches(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -180,9 +183,10 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			p.ingest(key, hosts)
 		}
 	}
-	ingest(p.claimShares.settle(p.settings, all))   // first: what is refused asks for nothing else
-	ingest(p.patternShares.settle(p.settings, all)) // first: a route that it closes asks for no checks
+	ingest(p.claimShares.settle(p.settings.ClaimLimit(), all)) // first: what is refused asks for nothing else
+	ingest(p.patternShares.settle(p.settings, all))            // first: a route that it closes asks for no checks
 	again := p.checkShares.settle(p.settings, all)
+	maps.Copy(again, p.settleFetches(all))
 	maps.Copy(again, p.pageShares.settle(p.settings, all))
 	ingest(again)
 	if all {
@@ -261,6 +265,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			p.depend(key, before, r.result)
 			p.listeners.replace(key, nil, before.Listeners, nil)
 			p.claimShares.set(key, nil, 0)
+			p.setFetches(key, nil, nil)
 			p.replaceClaims(key, old, &door.Result{}, hosts)
 			p.noteIngress(r, key, nil)
 		}
@@ -286,6 +291,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	p.depend(key, before, r.result)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
 	p.claimShares.set(key, object, r.result.Wants)
+	p.setFetches(key, object, r.result.Fetches)
 	p.replaceClaims(key, old, r.result, hosts)
 }
 

@@ -29,7 +29,7 @@ var errorPagesRow = Annotation{
 		if s.Groups.Pages != nil {
 			pages = *s.Groups.Pages
 		}
-		pages.Errors = []v1alpha1.ErrorPage{{ConfigMap: v1alpha1.PageSource{Name: v1alpha1.ObjectName(v)}}}
+		pages.Errors = []v1alpha1.ErrorPage{{ConfigMap: &v1alpha1.PageSource{Name: v1alpha1.ObjectName(v)}}}
 		s.Groups.Pages = &pages
 		return nil
 	},
@@ -49,6 +49,9 @@ const pageHTML = "text/html;charset=utf-8"
 type PageReader struct {
 	// ConfigMap returns what a ConfigMap holds, or an error for the owner of the route.
 	ConfigMap func(name string) (*ConfigMap, error)
+	// Service returns what a Service answered for some statuses, or nil if it is not known
+	// yet, and why it cannot be asked.
+	Service func(s *v1alpha1.PageService, codes []int) (*ServicePages, *Problem)
 
 	pages    *model.Pages
 	count    map[string]struct{}
@@ -91,6 +94,14 @@ func (r *PageReader) entry(field string, e *v1alpha1.ErrorPage) {
 	kind, err := contentType(e.ContentType)
 	if err != nil {
 		r.find(field+".contentType", api.ReasonInvalidField, err.Error(), "that of the key's ending is used")
+	}
+	if (e.ConfigMap == nil) == (e.Service == nil) {
+		r.find(field, api.ReasonInvalidField, "must name either a ConfigMap or a Service", "it shows no page")
+		return
+	}
+	if e.Service != nil {
+		r.service(field, e, codes, kind)
+		return
 	}
 	if e.ConfigMap.Key != "" && len(e.Codes) == 0 {
 		r.find(field+".codes", api.ReasonInvalidField, "a key needs codes", "it shows no page")

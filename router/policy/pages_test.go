@@ -26,7 +26,7 @@ func pagesOf(maps map[string]map[string]string, errorPages ...v1alpha1.ErrorPage
 }
 
 func page(codes, name, key string) v1alpha1.ErrorPage {
-	e := v1alpha1.ErrorPage{ConfigMap: v1alpha1.PageSource{Name: v1alpha1.ObjectName(name), Key: key}}
+	e := v1alpha1.ErrorPage{ConfigMap: &v1alpha1.PageSource{Name: v1alpha1.ObjectName(name), Key: key}}
 	for code := range strings.FieldsSeq(codes) {
 		e.Codes = append(e.Codes, v1alpha1.StatusCodes(code))
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pagefetch"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/render"
@@ -181,9 +182,9 @@ func (b *bed) startEngine() {
 		b.t.Fatal(err)
 	}
 	b.registry = prometheus.NewRegistry()
-	prober := probe.New(b.logger(), probe.NewMetrics(b.registry))
+	prober, pages := probe.New(b.logger(), probe.NewMetrics(b.registry)), pagefetch.New()
 	b.engine, err = engine.New(engine.Options{
-		Doors: frontDoors(), Agent: b.agent.client(), Sessions: b.agent.sessionKeys, Replicas: b.agent.others, Prober: prober,
+		Doors: frontDoors(), Agent: b.agent.client(), Sessions: b.agent.sessionKeys, Replicas: b.agent.others, Prober: prober, Pages: pages,
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
 		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
 	})
@@ -192,6 +193,7 @@ func (b *bed) startEngine() {
 	}
 	b.stopEngine = background(func(ctx context.Context) {
 		go func() { _ = prober.Run(ctx) }()
+		go func() { _ = pages.Run(ctx) }()
 		if err := b.engine.Run(ctx); err != nil {
 			b.logger().Error("engine ended", "err", err)
 		}

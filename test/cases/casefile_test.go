@@ -139,7 +139,7 @@ func (c *testCase) file(t *testing.T, s *step, file, text string) error {
 		}
 	case "only":
 		c.only = strings.TrimSpace(text)
-	case "requests", "statuses", "servers", "shares", "backends":
+	case "requests", "statuses", "awaited", "servers", "shares", "backends":
 		s.checks[file] = linesOf(pki().expand(t, text))
 	default:
 		return fmt.Errorf("a case has no such file")

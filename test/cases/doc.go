@@ -8,6 +8,7 @@
 //	            "patterns 2 3"
 //	requests    "GET http://h.test/foo -> 200 pod=web-1 path=/foo"
 //	statuses    "ns/route admitted", "ns/route refused InvalidHost text", "ns/route finding NoEndpoints"
+//	awaited     the same, but it may take a moment
 //	servers     the weights in HAProxy: "ns/route web-1=256 web-2=28"
 //	backends    profile and health checks: "ns/route http_random_cookie web-1=5000ms web-2=-"
 //	shares      exact shares: "GET http://h.test/ x100 -> web-1=80 web-2=20"

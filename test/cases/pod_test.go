@@ -123,6 +123,10 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 			authorize(w, r)
 			return
 		}
+		if code := r.Header.Get("X-Code"); code != "" {
+			errorPage(w, r, code)
+			return
+		}
 		if f.fails(w, r) {
 			return
 		}
@@ -197,6 +201,30 @@ func (f *fleet) fails(w http.ResponseWriter, r *http.Request) bool {
 		panic(http.ErrAbortHandler)
 	}
 	return true
+}
+
+// errorPage answers as a Service of error pages does, and wrongly for some statuses.
+func errorPage(w http.ResponseWriter, r *http.Request, code string) {
+	status, _ := strconv.Atoi(code)
+	switch code {
+	case "410":
+		w.Header().Set("Content-Type", "text/html\"; evil=%[src]")
+	case "503":
+		w.Header().Set("Content-Type", "application/json")
+	case "594":
+		w.Header().Set("Location", "http://127.0.0.1/")
+		status = http.StatusFound
+	case "595":
+		status = http.StatusInternalServerError
+	}
+	w.WriteHeader(status)
+	switch code {
+	case "597":
+	case "598":
+		_, _ = io.WriteString(w, strings.Repeat("x", 16001))
+	default:
+		_, _ = io.WriteString(w, "page "+code+" of "+r.Host+" for "+r.Header.Get("X-Namespace")+" as "+r.Header.Get("X-Format")+"\n")
+	}
 }
 
 // authPath is where every pod is an auth server.

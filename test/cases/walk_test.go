@@ -207,6 +207,9 @@ func runCase(t *testing.T, b *bed, c *testCase, grace time.Duration) {
 		b.apply(s.change)
 		k.apply(s.change)
 		want := k.pipeline.Want()
+		for _, l := range s.checks["awaited"] {
+			b.eventually(s.name+": "+l, func() error { return checkStatus(l, b.statusOf) })
+		}
 		for _, l := range s.checks["statuses"] {
 			if err := checkStatus(l, b.statusOf); err != nil {
 				t.Errorf("%s: %v", s.name, err)

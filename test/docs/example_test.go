@@ -98,6 +98,16 @@ func addServices(o *explain.Objects, r *routev1.Route) {
 			all = append(all, routev1.RouteTargetReference{Name: name})
 		}
 	}
+	for key, p := range o.Policies {
+		if p.Spec.Pages == nil || key.Namespace != r.Namespace {
+			continue
+		}
+		for _, e := range p.Spec.Pages.Errors {
+			if e.Service != nil {
+				all = append(all, routev1.RouteTargetReference{Name: string(e.Service.Name)})
+			}
+		}
+	}
 	for _, to := range all {
 		key := model.Object{Kind: door.KindService, Namespace: r.Namespace, Name: to.Name}
 		if o.Services[key] != nil {

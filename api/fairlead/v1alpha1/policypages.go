@@ -32,9 +32,11 @@ type PageService struct {
 	Port *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// ErrorPage is a page, or the pages of a ConfigMap, for some statuses.
+// ErrorPage is a page, or the pages of a ConfigMap or of a Service, for some statuses.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.configMap.key) || has(self.codes)",message="a key needs codes"
+// +kubebuilder:validation:XValidation:rule="has(self.configMap) != has(self.service)",message="name either a ConfigMap or a Service"
+// +kubebuilder:validation:XValidation:rule="!has(self.configMap) || !has(self.configMap.key) || has(self.codes)",message="a key needs codes"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.codes)",message="a Service needs codes"
 type ErrorPage struct {
 	// codes are statuses such as "404", or ranges such as "500-599". They may be left out
 	// without configMap.key: then the keys of the ConfigMap say which statuses they are for.
@@ -45,10 +47,18 @@ type ErrorPage struct {
 	// +kubebuilder:validation:MaxItems=32
 	Codes []StatusCodes `json:"codes,omitempty"`
 	// configMap has the pages.
-	// +required
-	ConfigMap PageSource `json:"configMap"`
-	// contentType is the header Content-Type of the page. The default is by the ending of the
-	// key: .json is application/json, .txt text/plain, and all others text/html.
+	// +optional
+	ConfigMap *PageSource `json:"configMap,omitempty"`
+	// service is asked for the pages: GET / for each of the codes, with the status in the
+	// header X-Code, when they are first needed and every 30 seconds from then on. Clients get
+	// what it answered last, with the status of the answer that the page stands for. At most
+	// 32 statuses.
+	//
+	// +optional
+	Service *PageService `json:"service,omitempty"`
+	// contentType is the header Content-Type of the page. The default is what the Service
+	// says, or for keys by their ending: .json is application/json, .txt text/plain, and all
+	// others text/html.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=100

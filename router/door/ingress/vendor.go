@@ -87,8 +87,11 @@ type carried struct {
 	cookies   cookieKeys
 	answers   answerKeys
 	upstream  upstreamKeys
-	standIn   said
-	mirror    mirrorKeys
+	// standIn is the Service of default-backend, and errorPages for which statuses it has
+	// pages.
+	standIn    said
+	errorPages errorPages
+	mirror     mirrorKeys
 	// detects is the field of an annotation that has requests judged.
 	detects string
 	// patterns is the field of an annotation by which paths are patterns that

@@ -2,7 +2,6 @@ package route
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -36,9 +35,7 @@ func (b *builder) branches(spec *policy.Spec, p *model.Policy) []branch {
 	for i := range spec.Groups.Canary.Services {
 		s := &spec.Groups.Canary.Services[i]
 		key := model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: string(s.Name)}
-		if !slices.Contains(b.result.Depends, key) {
-			b.result.Depends = append(b.result.Depends, key)
-		}
+		b.depend(key)
 		endpoints := b.branchEndpoints(s, key, fmt.Sprintf("services[%d]", i))
 		if len(endpoints) == 0 {
 			continue

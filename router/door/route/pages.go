@@ -21,7 +21,7 @@ func (b *builder) pages(spec *policy.Spec) *model.Pages {
 	if from != nil {
 		namespace = cmp.Or(from.Key.Namespace, api.OperandNamespace)
 	}
-	reader := policy.PageReader{ConfigMap: func(name string) (*policy.ConfigMap, error) { return b.configMap(namespace, name) }}
+	reader := policy.PageReader{ConfigMap: func(name string) (*policy.ConfigMap, error) { return b.configMap(namespace, name) }, Service: b.servicePages}
 	pages, problems := reader.Read(spec.Groups.Pages)
 	for _, p := range problems {
 		b.pageFinding(from, p)
@@ -49,12 +49,17 @@ func (b *builder) pageFinding(from *policy.Source, p policy.Problem) {
 	b.find(p.Severity, field, reason, message, p.Effect)
 }
 
-// configMap returns a ConfigMap, on which the route depends from now on.
-func (b *builder) configMap(namespace, name string) (*policy.ConfigMap, error) {
-	key := model.Object{Kind: door.KindConfigMap, Namespace: namespace, Name: name}
+// depend notes that the route depends on an object.
+func (b *builder) depend(key model.Object) {
 	if !slices.Contains(b.result.Depends, key) {
 		b.result.Depends = append(b.result.Depends, key)
 	}
+}
+
+// configMap returns a ConfigMap, on which the route depends from now on.
+func (b *builder) configMap(namespace, name string) (*policy.ConfigMap, error) {
+	key := model.Object{Kind: door.KindConfigMap, Namespace: namespace, Name: name}
+	b.depend(key)
 	c, err := b.src.ConfigMap(key)
 	var p interface{ Pending() bool }
 	b.result.Pending = b.result.Pending || errors.As(err, &p) && p.Pending()

@@ -1,8 +1,6 @@
 package route
 
 import (
-	"slices"
-
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/door"
@@ -25,11 +23,8 @@ func (b *builder) standIn(spec *policy.Spec) *standIn {
 		return nil
 	}
 	n := spec.Groups.Pages.NoEndpoints
-	key := model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: string(n.Name)}
-	if !slices.Contains(b.result.Depends, key) {
-		b.result.Depends = append(b.result.Depends, key)
-	}
-	endpoints, reason, message := b.standInEndpoints(n, key)
+	key := b.pageService(n)
+	endpoints, reason, message := b.pageEndpoints(n, key)
 	if len(endpoints) == 0 {
 		severity := api.SeverityWarning
 		if reason == api.ReasonNoEndpoints { // which passes
@@ -42,15 +37,22 @@ func (b *builder) standIn(spec *policy.Spec) *standIn {
 	return &standIn{serviceRef{key: key, field: "spec.to", weight: 1}, endpoints}
 }
 
-// standInEndpoints returns the endpoints of the Service at its port, or why there are none.
-func (b *builder) standInEndpoints(n *v1alpha1.PageService, key model.Object) (found []backend.Endpoint, reason api.Reason, message string) {
+// pageService returns a Service of the group pages, on which the route depends from now on.
+func (b *builder) pageService(n *v1alpha1.PageService) model.Object {
+	key := model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: string(n.Name)}
+	b.depend(key)
+	return key
+}
+
+// pageEndpoints returns the endpoints of the Service at its port, or why there are none.
+func (b *builder) pageEndpoints(n *v1alpha1.PageService, key model.Object) (found []backend.Endpoint, reason api.Reason, message string) {
 	service := b.src.Service(key)
 	if service == nil {
 		return nil, api.ReasonServiceNotFound, "Service " + key.Name + " does not exist"
 	}
 	all := service.Endpoints(b.src.Slices(key))
 	if len(all) == 0 {
-		return nil, api.ReasonNoEndpoints, "no endpoint of Service " + key.Name + " is ready either"
+		return nil, api.ReasonNoEndpoints, "no endpoint of Service " + key.Name + " is ready"
 	}
 	if n.Port != nil {
 		found = backend.WithPort(all, n.Port.String())
@@ -63,7 +65,7 @@ func (b *builder) standInEndpoints(n *v1alpha1.PageService, key model.Object) (f
 	}
 	names := backend.PortNames(all)
 	if len(names) > 1 {
-		return nil, api.ReasonAmbiguousPort, "Service " + key.Name + " has several ports, and neither noEndpoints nor the Route names one of them"
+		return nil, api.ReasonAmbiguousPort, "Service " + key.Name + " has several ports, and neither the group pages nor the Route names one of them"
 	}
 	return all, "", ""
 }

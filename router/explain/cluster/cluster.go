@@ -264,7 +264,9 @@ func (r *reader) configMaps(ctx context.Context) error {
 			continue
 		}
 		for _, e := range p.Spec.Pages.Errors {
-			add(k.Namespace, string(e.ConfigMap.Name))
+			if e.ConfigMap != nil {
+				add(k.Namespace, string(e.ConfigMap.Name))
+			}
 		}
 	}
 	for k := range keys {
