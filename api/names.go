@@ -26,7 +26,7 @@ const ClosedPort = "closed_by_ingress"
 const PolicyControllerName = "fairlead.dev/router"
 
 // LabelIngressAccess is on the Roles and RoleBindings by which routers read the
-// Secrets of an Ingress; its value is "true".
+// Secrets of an Ingress or a Gateway; its value is "true".
 const LabelIngressAccess = "fairlead.dev/ingress-access"
 
 // IngressAccessName is the name of the Role and RoleBinding by which routers

@@ -12,6 +12,15 @@ import (
 type Material struct {
 	kept   []kept
 	parses int
+	// most is how many texts to remember, if that is more than keptTexts.
+	most int
+}
+
+// Hold lets up to so many texts be remembered.
+func (m *Material) Hold(n int) {
+	if m != nil {
+		m.most = n
+	}
 }
 
 // kept is one text, or several that belong together, and what came of it.
@@ -53,7 +62,7 @@ func (m *Material) get(of texts, parse func() kept) kept {
 	k.of = of
 	m.parses++
 	m.kept = append(m.kept, k)
-	for len(m.kept) > 1 && (len(m.kept) > keptTexts || m.bytes() > keptBytes) {
+	for len(m.kept) > 1 && (len(m.kept) > max(keptTexts, m.most) || m.bytes() > keptBytes) {
 		m.kept = slices.Delete(m.kept, 0, 1)
 	}
 	return k

@@ -96,6 +96,8 @@ type Past struct {
 	// Claims are those made last, or none. Their certificates go on serving where
 	// the Secret that the object names has come to hold nonsense.
 	Claims []*model.Claim
+	// Listeners are those made last, whose certificates go on serving in the same way.
+	Listeners []model.Listener
 	// Material remembers what TLS texts hold, or is nil.
 	Material *certificate.Material
 	// Stretch is how many times longer than it asks for the pause between the

@@ -15,10 +15,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/router/changes"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -237,10 +239,15 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// namedSecrets are the Secrets that the selected routes name now.
+// namedSecrets are the Secrets that the selected routes, and Gateways, name now.
 func (w *Watcher) namedSecrets() model.Objects {
 	keys := model.Objects{}
 	for _, key := range w.All() {
+		if g, ok := w.Object(key).(*gatewayv1.Gateway); ok {
+			for _, secret := range gateway.Secrets(g, w.Grants) {
+				keys[secret] = struct{}{}
+			}
+		}
 		r := w.Route(key)
 		if r == nil || r.Spec.TLS == nil || r.Spec.TLS.ExternalCertificate == nil {
 			continue

@@ -56,6 +56,8 @@ type ListenerCertificate struct {
 	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
 	// names that no other listener of the slot has, and for clients that send none.
 	Names []string
+	// Secret is where it is from.
+	Secret Object
 }
 
 // AnswerBackend is the backend that answers with a status of the router's own, 500 or 503,

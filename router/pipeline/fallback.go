@@ -196,6 +196,7 @@ func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
 		Effect:  "the " + noun(res.Object) + " is not served",
 	}
 	res.Findings = append([]api.Finding{f}, res.Findings...)
+	withdrawListeners(res, f.Text())
 	switch {
 	case covered && r.refusal.fallback == formerVersion && p.keep(r, res, former.object):
 		setEffect(res, "the last good version keeps serving")
@@ -215,7 +216,7 @@ func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
 // may now differ, as Update does, and false if the route adds nothing.
 func (p *Pipeline) Refuse(key model.Object, message string) (*plan.Scope, model.Objects, bool) {
 	r, object := p.objects[key], p.src.Object(key)
-	if r == nil || len(r.served) == 0 || object == nil {
+	if r == nil || len(r.served) == 0 && !showsCertificates(r.result) || object == nil {
 		return nil, nil, false
 	}
 	if r.refusal == nil {

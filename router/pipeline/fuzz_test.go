@@ -51,6 +51,7 @@ var (
 	mapKey      = regexp.MustCompile(`^[!-~]+$`)
 	mapValue    = regexp.MustCompile(`^[ -~]*$`)
 	listLine    = regexp.MustCompile(`^/d/certs/[A-Za-z0-9._~-]+\.pem( \[alpn h2,http/1\.1\])? [a-z0-9.*-]+$`)
+	slotLine    = regexp.MustCompile(`^/d/(certs|slots)/[A-Za-z0-9._~-]+\.pem( \[ssl-min-ver TLSv1\.0 ssl-max-ver TLSv1\.0\])?( !?[a-z0-9.*-]+)+\n$`)
 )
 
 // FuzzTenant puts whatever text into each place of a Route that a tenant may
@@ -121,6 +122,22 @@ func checkFiles(t *testing.T, st *plan.State) {
 		if !listLine.MatchString(line) {
 			t.Errorf("line %q of the list of certificates", line)
 		}
+	}
+	lists, err := render.SlotLists(st, l, render.Slots{First: 21000, Count: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, list := range lists {
+		for line := range strings.Lines(list) {
+			shown++
+			if !slotLine.MatchString(line) {
+				t.Errorf("line %q of a port's list of certificates", line)
+			}
+		}
+	}
+	if shown != len(lists)+len(st.SlotLines) {
+		t.Errorf("%d lines in %d lists, for %d certificates", shown, len(lists), len(st.SlotLines))
 	}
 	for e, v := range st.Entries {
 		if !mapKey.MatchString(e.Key) || !mapValue.MatchString(v) {

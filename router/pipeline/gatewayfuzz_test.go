@@ -45,11 +45,20 @@ func (g gateways) Object(key model.Object) door.Version {
 func (gateways) Service(model.Object) *backend.Service {
 	return backend.NewService(&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
 }
+
+// Secret has a certificate for whatever name a listener gives.
+func (gateways) Secret(model.Object) (*corev1.Secret, error) {
+	chain, private := listenerPair()
+	return &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private}}, nil
+}
 func (gateways) Grants(string) []*gatewayv1.ReferenceGrant { return nil }
 func (gateways) Slots(g *gatewayv1.Gateway) map[int32]int32 {
 	slots := map[int32]int32{}
 	for i, l := range g.Spec.Listeners {
 		slots[int32(l.Port)] = int32(20000 + i)
+		if l.Protocol == gatewayv1.HTTPSProtocolType {
+			slots[int32(l.Port)] = int32(21000 + i)
+		}
 	}
 	return slots
 }
@@ -66,7 +75,9 @@ func FuzzGateway(f *testing.F) {
 	} {
 		f.Add(gw, route)
 	}
+	f.Add(`{"gatewayClassName":"f","listeners":[{"name":"a","port":443,"protocol":"HTTPS","tls":{"certificateRefs":[{"name":"a"},{"name":"b"}]}},{"name":"b","port":443,"protocol":"HTTPS","hostname":"*.example.com","tls":{"certificateRefs":[{"name":"a"}]}},{"name":"c","port":443,"protocol":"HTTPS","hostname":"a.example.com","tls":{"certificateRefs":[{"name":"a"}]}}]}`, `{"parentRefs":[{"name":"gw"}],"rules":[{}]}`)
 	for _, s := range []string{`\n`, `\t`, `\r`, `\u0000`, `\f`, `|`, `~`, `%FL%`, `\u007f`, ` `} {
+		f.Add(`{"gatewayClassName":"f","listeners":[{"name":"`+s+`","port":443,"protocol":"HTTPS","hostname":"*.`+s+`.test","tls":{"certificateRefs":[{"name":"a`+s+`"},{"name":"b","namespace":"`+s+`"}]}},{"name":"c","port":443,"protocol":"HTTPS","hostname":"`+s+`.x.test","tls":{"certificateRefs":[{"name":"a"}]}}]}`, `{}`)
 		f.Add(strings.ReplaceAll(gw, "example", s), `{"parentRefs":[{"name":"gw"}],"hostnames":["`+s+`"],"rules":[{"matches":[{"path":{"value":"/`+s+`"},"method":"`+s+`","headers":[{"name":"a`+s+`","value":"`+s+`"}]}]}]}`)
 		f.Add(gw, `{"parentRefs":[{"name":"gw"}],"rules":[{"filters":[{"type":"URLRewrite","urlRewrite":{"hostname":"`+s+`","path":{"type":"ReplaceFullPath","replaceFullPath":"/`+s+`"}}},{"type":"ResponseHeaderModifier","responseHeaderModifier":{"set":[{"name":"`+s+`","value":"`+s+`"}]}}]}]}`)
 		f.Add(gw, `{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"headers":[{"name":"a","value":"`+s+`"}],"queryParams":[{"name":"`+s+`","value":"`+s+`"}]}],"backendRefs":[{"name":"web","port":80}]},{"filters":[{"type":"RequestRedirect","requestRedirect":{"path":{"type":"ReplacePrefixMatch","replacePrefixMatch":"/`+s+`"}}}]}]}`)

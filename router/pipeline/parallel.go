@@ -70,8 +70,12 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	return r.door.Ingest(v, p.src, p.settings, door.Past{
+	past := door.Past{
 		Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key),
 		Crowded: p.claimShares.isRefused(key), Fetched: p.fetches.pages, Unfetched: p.fetchShares.isRefused(key),
-	})
+	}
+	if r.result != nil {
+		past.Listeners = r.result.Listeners
+	}
+	return r.door.Ingest(v, p.src, p.settings, past)
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -135,21 +137,12 @@ func (s *State) Without(names map[string]struct{}) *State {
 			out.Entries[e] = v
 		}
 	}
-	for filter, id := range s.Lines {
-		if kept(id) {
-			out.Lines[filter] = id
-		}
-	}
-	for filter, l := range s.ClientLines {
-		if kept(l.CertID) && kept(l.CA) {
-			out.ClientLines[filter] = l
-		}
-	}
-	for line, names := range s.SlotLines {
-		if kept(line.CertID) {
-			out.SlotLines[line] = names
-		}
-	}
+	maps.Copy(out.Lines, s.Lines)
+	maps.DeleteFunc(out.Lines, func(_, id string) bool { return !kept(id) })
+	maps.Copy(out.ClientLines, s.ClientLines)
+	maps.DeleteFunc(out.ClientLines, func(_ string, l ClientLine) bool { return !kept(l.CertID) || !kept(l.CA) })
+	maps.Copy(out.SlotLines, s.SlotLines)
+	maps.DeleteFunc(out.SlotLines, func(l SlotLine, _ string) bool { return !kept(l.CertID) })
 	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {
 		for id, pem := range texts.from {
 			if kept(id) {

@@ -218,6 +218,7 @@ func TestGateways(t *testing.T) {
 	t.Run("tenants", g.testTenants)
 	t.Run("addresses", g.testAddresses)
 	t.Run("listeners", g.testListeners)
+	t.Run("access", g.testAccess)
 	t.Run("foreign", g.testForeign)
 	t.Run("end", g.testEnd)
 }

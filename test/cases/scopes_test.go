@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
@@ -22,6 +23,9 @@ func freeSlots(t testing.TB) render.Slots {
 	t.Helper()
 	for {
 		first := freePort(t)
+		if _, known := gateway.BlockOf(int32(first + slotCount)); known {
+			continue // a port of one block is for one protocol
+		}
 		if last := int(lastPort.Add(slotCount - 1)); last == first+slotCount-1 {
 			return render.Slots{First: first, Count: slotCount}
 		}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,13 +106,19 @@ func (r *reconciler) readService(ctx context.Context, in *desired.Input) error {
 
 // ensureChildren writes slots, Service and EndpointSlices. What is refused is in.Problem.
 func (r *reconciler) ensureChildren(ctx context.Context, in *desired.Input) error {
+	// First, because routers ask for the Secrets of a listener once it has a slot.
+	if err := r.ensureAccess(ctx, in); err != nil {
+		return err
+	}
 	if err := r.ensureSlots(ctx, in); err != nil {
 		return err
 	}
 	service, err := r.ensureService(ctx, in)
-	if in.Problem, err = problemOf(err); err != nil {
+	problem, err := problemOf(err)
+	if err != nil {
 		return err
 	}
+	in.Problem = cmp.Or(in.Problem, problem)
 	in.Service = service
 	for _, want := range in.DesiredSlices() {
 		live, err := apply.Get(ctx, r.client, client.ObjectKeyFromObject(want), &discoveryv1.EndpointSlice{})
@@ -179,5 +186,5 @@ func (r *reconciler) release(ctx context.Context, key client.ObjectKey) error {
 			failed = append(failed, r.remove(ctx, o))
 		}
 	}
-	return errors.Join(append(failed, r.releaseSlots(ctx, key, ""))...)
+	return errors.Join(append(failed, r.withdrawAccess(ctx, key), r.releaseSlots(ctx, key, ""))...)
 }

@@ -59,7 +59,7 @@ func (r *reconciler) awaitKinds(ctx context.Context, kinds meta.RESTMapper) bool
 // missingKinds says what is missing, empty if nothing is. Controllers that are started
 // without their kinds, or without the right to read them, would end the whole operator.
 func (r *reconciler) missingKinds(ctx context.Context, kinds meta.RESTMapper) string {
-	for kind, list := range map[string]client.ObjectList{"GatewayClass": &gatewayv1.GatewayClassList{}, "Gateway": &gatewayv1.GatewayList{}} {
+	for kind, list := range map[string]client.ObjectList{"GatewayClass": &gatewayv1.GatewayClassList{}, "Gateway": &gatewayv1.GatewayList{}, "ReferenceGrant": &gatewayv1.ReferenceGrantList{}} {
 		_, err := kinds.RESTMapping(schema.GroupKind{Group: gatewayv1.GroupName, Kind: kind}, gatewayv1.GroupVersion.Version)
 		if meta.IsNoMatchError(err) {
 			return "the CRDs of the Gateway API are not installed"

@@ -12,6 +12,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -133,6 +134,9 @@ func (r *reconciler) setupGateways(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.byPod), builder.WithPredicates(endpointChanged())).
 		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.byIngressController), builder.WithPredicates(publishingChanged())).
 		Watches(&corev1.ConfigMap{}, slotsHandler()).
+		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(accessOwner)).
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(accessOwner)).
+		Watches(&gatewayv1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(r.byGrant)).
 		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			result, err := r.reconcileGateway(ctx, req)
 			if outdated(err) {

@@ -31,6 +31,8 @@ type Input struct {
 	Service *corev1.Service
 	Pods    []corev1.Pod
 	Nodes   []corev1.Node
+	// Grants lists the ReferenceGrants of a namespace.
+	Grants func(namespace string) []*gatewayv1.ReferenceGrant
 	// Problem says why something could not be written, empty if it could.
 	Problem string
 	Now     time.Time
@@ -123,11 +125,35 @@ func (in Input) programmed() (gatewayv1.GatewayConditionReason, string) {
 	case !slices.ContainsFunc(in.Pods, pod.Ready):
 		return gatewayv1.GatewayReasonPending, fmt.Sprintf("no router of IngressController %s is ready", in.Settings.Name)
 	}
-	// What the routers say of the generation that they serve belongs here.
+	if reason, message := in.unserved(); message != "" {
+		return reason, message
+	}
 	if in.Settings.Strategy.Type == operatorv1.NodePortServiceStrategyType && in.Service != nil {
 		return gatewayv1.GatewayReasonProgrammed, "nodes serve ports of the Gateway at ports of their own, each of which one Gateway can have: " + nodePorts(in.Service)
 	}
 	return gatewayv1.GatewayReasonProgrammed, ""
+}
+
+// unserved says why the routers serve no listener of this generation, as far as they have
+// said so.
+func (in Input) unserved() (gatewayv1.GatewayConditionReason, string) {
+	reason, text, unserved := gatewayv1.GatewayReasonPending, "", 0
+	for _, l := range in.Gateway.Status.Listeners {
+		c := meta.FindStatusCondition(l.Conditions, string(gatewayv1.ListenerConditionProgrammed))
+		if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != in.Gateway.Generation {
+			continue
+		}
+		if c.Reason == string(gatewayv1.ListenerReasonInvalid) {
+			reason = gatewayv1.GatewayReasonInvalid
+		}
+		if unserved++; text == "" {
+			text = fmt.Sprintf("the routers serve no listener; %s: %s", l.Name, c.Message)
+		}
+	}
+	if unserved == 0 || unserved < len(in.Gateway.Spec.Listeners) {
+		return "", ""
+	}
+	return reason, text
 }
 
 func (in Input) noSlots() string {

@@ -36,7 +36,7 @@ func ref(o model.Object) api.ObjectRef {
 
 // Ingest implements door.Door. A Gateway makes no claims. A listener that cannot be
 // served leaves the others alone.
-func (Gateways) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.Past) *door.Result {
+func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past door.Past) *door.Result {
 	g, ok := v.(*gatewayv1.Gateway)
 	if !ok {
 		return &door.Result{}
@@ -47,24 +47,37 @@ func (Gateways) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.
 	if s, ok := src.(door.Gateways); ok {
 		slots = s.Slots(g)
 	}
+	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
+	k.past.Material.Hold(mostCertificates)
 	all := listenersOf(g)
+	slotOf := make([]int, len(all))
+	resolutions := make([]resolution, len(all))
+	certificates := make([][]held, len(all))
+	ports := map[int][]*listener{}
 	for i := range all {
-		l := &all[i]
-		for _, namespace := range l.foreignNamespaces() {
-			if key := grantsOf(namespace); !slices.Contains(res.Depends, key) {
-				res.Depends = append(res.Depends, key)
-			}
+		l, r := &all[i], &resolutions[i]
+		dependOnGrants(res, l)
+		slot := slots[int32(l.spec.Port)]
+		if block, known := gateway.BlockOf(slot); !known || block == l.verdict.Block { // else it had another protocol
+			slotOf[i] = int(slot)
 		}
-		slot, has := slots[int32(l.spec.Port)]
-		if block, known := gateway.BlockOf(slot); known && block != l.verdict.Block {
-			has = false // the listener had another protocol
+		r.reason, r.ready = gatewayv1.ListenerReasonResolvedRefs, slotOf[i] != 0
+		if !l.secure() {
+			continue
 		}
-		if has && l.served() {
+		if certificates[i] = k.read(l, slotOf[i], r); len(certificates[i]) > 0 {
+			ports[slotOf[i]] = append(ports[slotOf[i]], l)
+		}
+	}
+	for i := range all {
+		l, slot := &all[i], slotOf[i]
+		if slot != 0 && l.served() && !resolutions[i].lacking {
 			res.Listeners = append(res.Listeners, model.Listener{
-				Scope: l.scope, Slot: int(slot), Port: int(l.spec.Port), Hostname: l.hostname,
+				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
+				Certificates: l.shown(slot, certificates[i], ports[slot]),
 			})
 		}
-		status, findings := l.status(src, has)
+		status, findings := l.status(resolutions[i])
 		res.ListenerStatus = append(res.ListenerStatus, status)
 		for _, f := range findings {
 			f.Object, f.Field = ref(res.Object), fmt.Sprintf("spec.listeners[%d]", i)
@@ -72,6 +85,15 @@ func (Gateways) Ingest(v door.Version, src door.Source, _ door.Settings, _ door.
 		}
 	}
 	return res
+}
+
+// dependOnGrants notes the namespaces whose ReferenceGrants decide about a listener.
+func dependOnGrants(res *door.Result, l *listener) {
+	for _, namespace := range l.foreignNamespaces() {
+		if key := grantsOf(namespace); !slices.Contains(res.Depends, key) {
+			res.Depends = append(res.Depends, key)
+		}
+	}
 }
 
 // Continues implements door.Door: a listener that went is not served any more.

@@ -21,8 +21,20 @@ func granted(src door.Source, r reference) bool {
 	if r.fromNamespace == r.namespace {
 		return true
 	}
-	all, ok := src.(door.Gateways)
-	return ok && slices.ContainsFunc(all.Grants(r.namespace), func(g *gatewayv1.ReferenceGrant) bool { return grants(g, r) })
+	return permitted(grantsFrom(src)(r.namespace), r)
+}
+
+// grantsFrom returns a function that lists the ReferenceGrants of a namespace.
+func grantsFrom(src door.Source) func(namespace string) []*gatewayv1.ReferenceGrant {
+	if all, ok := src.(door.Gateways); ok {
+		return all.Grants
+	}
+	return func(string) []*gatewayv1.ReferenceGrant { return nil }
+}
+
+// permitted reports whether one of the grants of the other namespace permits a reference.
+func permitted(all []*gatewayv1.ReferenceGrant, r reference) bool {
+	return slices.ContainsFunc(all, func(g *gatewayv1.ReferenceGrant) bool { return grants(g, r) })
 }
 
 func grants(g *gatewayv1.ReferenceGrant, r reference) bool {

@@ -48,10 +48,9 @@ func (l *listener) hostnameProblem() string {
 	return hostnameProblem(l.hostname)
 }
 
-// served reports whether HAProxy listens for it: with protocol HTTP only, so far.
-func (l *listener) served() bool {
-	return l.verdict.Accepted() && l.spec.Protocol == gatewayv1.HTTPProtocolType && l.hostnameProblem() == ""
-}
+// served reports whether HAProxy listens for it, if it has a slot and, with protocol HTTPS, a
+// certificate.
+func (l *listener) served() bool { return l.verdict.Accepted() && l.hostnameProblem() == "" }
 
 // kinds returns those of routes that may attach, and those in allowedRoutes.kinds that
 // may not.
@@ -108,35 +107,22 @@ func (l *listener) selects() bool {
 	return a != nil && a.Namespaces != nil && a.Namespaces.From != nil && *a.Namespaces.From == gatewayv1.NamespacesFromSelector
 }
 
-// resolve judges what the listener refers to: the reason of the condition ResolvedRefs,
-// and what is wrong.
-func (l *listener) resolve(src door.Source) (reason gatewayv1.ListenerConditionReason, message string) {
-	if _, other := l.kinds(); len(other) > 0 {
+// resolution is what became of all that a listener refers to.
+type resolution struct {
+	// reason is that of the condition ResolvedRefs, with what is wrong.
+	reason  gatewayv1.ListenerConditionReason
+	message string
+	// ready says that the port has a slot, and lacking that there is no certificate to show.
+	ready, lacking bool
+}
+
+// resolve judges what the listener refers to. Kinds of routes come last: they leave the
+// listener served.
+func (l *listener) resolve(reason gatewayv1.ListenerConditionReason, message string) (gatewayv1.ListenerConditionReason, string) {
+	if _, other := l.kinds(); reason == gatewayv1.ListenerReasonResolvedRefs && len(other) > 0 {
 		return gatewayv1.ListenerReasonInvalidRouteKinds, fmt.Sprintf("allowedRoutes.kinds: listeners of protocol %s cannot have %s", l.spec.Protocol, strings.Join(other, ", "))
 	}
-	if l.spec.TLS == nil {
-		return gatewayv1.ListenerReasonResolvedRefs, ""
-	}
-	for i, ref := range l.spec.TLS.CertificateRefs {
-		field := fmt.Sprintf("tls.certificateRefs[%d]", i)
-		group, kind, namespace := "", string(door.KindSecret), l.gateway.Namespace
-		if ref.Group != nil {
-			group = string(*ref.Group)
-		}
-		if ref.Kind != nil {
-			kind = string(*ref.Kind)
-		}
-		if ref.Namespace != nil {
-			namespace = string(*ref.Namespace)
-		}
-		if group != "" || kind != string(door.KindSecret) {
-			return gatewayv1.ListenerReasonInvalidCertificateRef, field + ": must be a Secret"
-		}
-		if !granted(src, reference{string(KindGateway), l.gateway.Namespace, group, kind, namespace, string(ref.Name)}) {
-			return gatewayv1.ListenerReasonRefNotPermitted, field + ": no ReferenceGrant of namespace " + namespace + " permits it"
-		}
-	}
-	return gatewayv1.ListenerReasonResolvedRefs, ""
+	return reason, message
 }
 
 // foreignNamespaces are those whose ReferenceGrants decide about the listener.

@@ -4,15 +4,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 const effectListener = "the listener is not served"
 
-// status says what stands in the status of the Gateway about a listener. Ready says that
-// its port has a slot.
-func (l *listener) status(src door.Source, ready bool) (model.ListenerStatus, []api.Finding) {
+// status says what stands in the status of the Gateway about a listener.
+func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	kinds, _ := l.kinds()
 	out := model.ListenerStatus{Name: string(l.spec.Name), Kinds: kinds}
 	var findings []api.Finding
@@ -34,19 +32,19 @@ func (l *listener) status(src door.Source, ready bool) (model.ListenerStatus, []
 		out.Conditions[len(out.Conditions)-1].Message = l.verdict.Message
 	}
 
-	resolved, wrong := l.resolve(src)
+	resolved, wrong := l.resolve(r.reason, r.message)
 	refs := resolved == gatewayv1.ListenerReasonResolvedRefs
 	add(gatewayv1.ListenerConditionResolvedRefs, refs, resolved, wrong)
 	if !refs {
-		findings = append(findings, l.unresolved(resolved, wrong))
+		findings = append(findings, l.unresolved(resolved, wrong, r.lacking))
 	}
 
 	switch {
-	case !good || !refs && resolved != gatewayv1.ListenerReasonInvalidRouteKinds:
+	case !good:
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "the listener is not valid")
-	case !l.served():
-		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonPending, "listeners of protocol "+string(l.spec.Protocol)+" are not served yet")
-	case !ready:
+	case r.lacking:
+		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "there is no certificate that can be shown: "+wrong)
+	case !r.ready:
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonPending, "the port has not been given a slot yet")
 	default:
 		add(gatewayv1.ListenerConditionProgrammed, true, gatewayv1.ListenerReasonProgrammed, "")
@@ -54,8 +52,11 @@ func (l *listener) status(src door.Source, ready bool) (model.ListenerStatus, []
 	return out, findings
 }
 
-func (l *listener) unresolved(reason gatewayv1.ListenerConditionReason, wrong string) api.Finding {
+func (l *listener) unresolved(reason gatewayv1.ListenerConditionReason, wrong string, lacking bool) api.Finding {
 	f := api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(reason) + ": " + wrong, Effect: effectListener}
+	if !lacking {
+		f.Severity, f.Effect = api.SeverityWarning, "the listener is served with the certificates that can be used"
+	}
 	switch reason {
 	case gatewayv1.ListenerReasonInvalidRouteKinds:
 		f.Reason, f.Severity, f.Message, f.Effect = api.ReasonInvalidRouteKinds, api.SeverityWarning, wrong, "routes of these kinds do not attach"

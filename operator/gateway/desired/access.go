@@ -1,0 +1,90 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
+	door "github.com/fairlead/fairlead/router/door/gateway"
+)
+
+// Access is what lets routers read the Secrets that a Gateway names in one namespace, these
+// and no others.
+type Access struct {
+	Role    *rbacv1.Role
+	Binding *rbacv1.RoleBinding
+}
+
+const (
+	// labelAccess is on Roles and RoleBindings for a Gateway, with AccessID.
+	labelAccess = "fairlead.dev/gateway-access"
+	// annotationAccess has the Gateway's namespace and name.
+	annotationAccess = "fairlead.dev/gateway"
+)
+
+// AccessLabels find what AccessOf makes for a Gateway in all namespaces.
+func AccessLabels(namespace, name string) map[string]string {
+	sum := sha256.Sum256([]byte(namespace + "/" + name))
+	return map[string]string{labelAccess: hex.EncodeToString(sum[:8]), api.LabelIngressAccess: "true", gateway.LabelManagedBy: gateway.ManagedBy}
+}
+
+// AccessOwner returns "NAMESPACE/NAME" of the Gateway that an object lets routers read
+// Secrets for, or nothing.
+func AccessOwner(o metav1.Object) string {
+	if o.GetLabels()[labelAccess] == "" {
+		return ""
+	}
+	return o.GetAnnotations()[annotationAccess]
+}
+
+// Access returns what routers need to read the certificates of the Gateway, for each
+// namespace with one.
+func (in Input) Access() (all []Access) {
+	g := in.Gateway
+	byNamespace := map[string][]string{}
+	var namespaces []string
+	for _, s := range door.Secrets(g, in.Grants) {
+		if byNamespace[s.Namespace] == nil {
+			namespaces = append(namespaces, s.Namespace)
+		}
+		byNamespace[s.Namespace] = append(byNamespace[s.Namespace], s.Name)
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range namespaces {
+		labels := AccessLabels(g.Namespace, g.Name)
+		meta := metav1.ObjectMeta{
+			Namespace: namespace, Name: "router-reads-certificates-for-gateway-" + labels[labelAccess],
+			Labels: labels, Annotations: map[string]string{annotationAccess: g.Namespace + "/" + g.Name},
+		}
+		if namespace == g.Namespace { // an owner is in the same namespace
+			meta.OwnerReferences = Meta(g, "").OwnerReferences
+		}
+		all = append(all, Access{
+			Role: &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"},
+				Verbs: []string{"get", "list", "watch"}, ResourceNames: byNamespace[namespace],
+			}}},
+			Binding: &rbacv1.RoleBinding{
+				ObjectMeta: *meta.DeepCopy(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: api.OperandNamespace, Name: api.RouterServiceAccount}},
+			},
+		})
+	}
+	return all
+}
+
+// NamesSecretsOf reports whether a listener names a Secret of another namespace.
+func NamesSecretsOf(g *gatewayv1.Gateway, namespace string) bool {
+	return namespace != g.Namespace && slices.ContainsFunc(g.Spec.Listeners, func(l gatewayv1.Listener) bool {
+		return l.TLS != nil && slices.ContainsFunc(l.TLS.CertificateRefs, func(r gatewayv1.SecretObjectReference) bool {
+			return r.Namespace != nil && string(*r.Namespace) == namespace
+		})
+	})
+}

@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+const (
+	// mostCertificates bounds what HAProxy holds for one Gateway: an RSA and an ECDSA
+	// certificate for each of 64 listeners.
+	mostCertificates = 128
+	// mostOwnNames is how many of the names that are in a certificate lead to it, besides
+	// the hostname of its listener.
+	mostOwnNames = 16
+)
+
+// certificateRef is one of a listener's certificateRefs. The reason is
+// ListenerReasonResolvedRefs if the Secret may be read.
+type certificateRef struct {
+	secret  model.Object
+	reason  gatewayv1.ListenerConditionReason
+	message string
+}
+
+// certificateRefs judges what needs no look at the Secrets.
+func (l *listener) certificateRefs(grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) (refs []certificateRef) {
+	if l.spec.TLS == nil {
+		return nil
+	}
+	for i, r := range l.spec.TLS.CertificateRefs {
+		field := fmt.Sprintf("tls.certificateRefs[%d]", i)
+		ref := certificateRef{
+			secret: model.Object{Kind: door.KindSecret, Namespace: l.gateway.Namespace, Name: string(r.Name)},
+			reason: gatewayv1.ListenerReasonResolvedRefs, message: field,
+		}
+		if r.Namespace != nil {
+			ref.secret.Namespace = string(*r.Namespace)
+		}
+		to := reference{string(KindGateway), l.gateway.Namespace, "", string(door.KindSecret), ref.secret.Namespace, ref.secret.Name}
+		switch {
+		case len(validation.IsDNS1123Subdomain(string(r.Name))) > 0 || len(validation.IsDNS1123Label(ref.secret.Namespace)) > 0:
+			ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": is no name of a Secret"
+		case r.Group != nil && *r.Group != "" || r.Kind != nil && string(*r.Kind) != string(door.KindSecret):
+			ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": must be a Secret"
+		case to.fromNamespace != to.namespace && !permitted(grantsOf(to.namespace), to):
+			ref.reason, ref.message = gatewayv1.ListenerReasonRefNotPermitted, field+": no ReferenceGrant of namespace "+to.namespace+" permits it"
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// Secrets returns those that routers may read for a Gateway: what its listeners name and,
+// in other namespaces, a ReferenceGrant permits. Each is there once, sorted.
+func Secrets(g *gatewayv1.Gateway, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) (all []model.Object) {
+	listeners := listenersOf(g)
+	for i := range listeners {
+		if l := &listeners[i]; l.secure() && l.served() {
+			for _, ref := range l.certificateRefs(grantsOf) {
+				if ref.reason == gatewayv1.ListenerReasonResolvedRefs {
+					all = append(all, ref.secret)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b model.Object) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
+}
+
+// secure reports whether the listener ends TLS.
+func (l *listener) secure() bool { return l.spec.Protocol == gatewayv1.HTTPSProtocolType }
+
+// keyRing reads the certificates of a Gateway's listeners.
+type keyRing struct {
+	owner    model.Object
+	src      door.Source
+	settings door.Settings
+	past     door.Past
+	result   *door.Result
+	// held counts the certificates that the Gateway has.
+	held int
+}
+
+// held is a certificate that a listener can show.
+type held struct {
+	*model.Certificate
+
+	secret model.Object
+	leaf   *x509.Certificate
+}
+
+// read returns the certificates of a listener, and notes what is wrong. What is wrong with one
+// leaves the others alone.
+func (k *keyRing) read(l *listener, slot int, r *resolution) (all []held) {
+	wrong := func(why gatewayv1.ListenerConditionReason, text string) {
+		if r.reason == gatewayv1.ListenerReasonResolvedRefs {
+			r.reason, r.message = why, text
+		}
+	}
+	r.lacking = true
+	refs := l.certificateRefs(grantsFrom(k.src))
+	if len(refs) == 0 {
+		wrong(gatewayv1.ListenerReasonInvalidCertificateRef, "tls.certificateRefs: names no certificate")
+	}
+	for _, ref := range refs {
+		if ref.reason != gatewayv1.ListenerReasonResolvedRefs {
+			wrong(ref.reason, ref.message)
+			continue
+		}
+		if slot == 0 || !l.served() {
+			r.lacking = false
+			continue // nothing is shown, so nothing is read
+		}
+		h, err := k.fromSecret(l, ref.secret)
+		if err != nil {
+			wrong(gatewayv1.ListenerReasonInvalidCertificateRef, ref.message+": "+err.Error())
+		}
+		if h != nil {
+			all, r.lacking = append(all, *h), false
+			k.held++
+		}
+	}
+	return all
+}
+
+// fromSecret reads a certificate. Where the Secret has come to hold what cannot be used, and
+// while it is being read, the last good one of it is shown.
+func (k *keyRing) fromSecret(l *listener, name model.Object) (*held, error) {
+	if !slices.Contains(k.result.Depends, name) {
+		k.result.Depends = append(k.result.Depends, name)
+	}
+	if k.held == mostCertificates {
+		return nil, fmt.Errorf("a Gateway can show %d certificates; this is one more", mostCertificates)
+	}
+	secret, err := k.src.Secret(name)
+	var pending interface{ Pending() bool }
+	switch {
+	case errors.As(err, &pending) && pending.Pending():
+		k.result.Pending = true
+		return k.former(l, name), nil
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it says all
+	case secret == nil:
+		return nil, fmt.Errorf("secret %q does not exist in namespace %q", name.Name, name.Namespace)
+	case secret.Type != corev1.SecretTypeTLS:
+		return nil, fmt.Errorf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)
+	}
+	c, err := k.past.Material.Certificate(k.owner, name.String(), certificate.Texts{
+		Chain: string(secret.Data[corev1.TLSCertKey]), Key: string(secret.Data[corev1.TLSPrivateKeyKey]),
+	}, k.settings.MaxRSABits)
+	if err == nil {
+		err = certificate.Fits(c, k.settings.MaxCertificateBytes)
+	}
+	if err != nil {
+		return k.former(l, name), fmt.Errorf("secret %q: %w", name.Name, err)
+	}
+	h := newHeld(c, name)
+	if l.hostname == "" && h.leaf.PublicKeyAlgorithm == x509.Ed25519 {
+		return nil, fmt.Errorf("secret %q has an Ed25519 key, which a listener without a hostname cannot show; use ECDSA or RSA", name.Name)
+	}
+	return h, nil
+}
+
+// former returns the certificate of a Secret that the listener has shown so far, or nil.
+func (k *keyRing) former(l *listener, secret model.Object) *held {
+	for i := range k.past.Listeners {
+		if k.past.Listeners[i].Scope != l.scope {
+			continue
+		}
+		for _, c := range k.past.Listeners[i].Certificates {
+			if c.Secret == secret {
+				return newHeld(c.Certificate, secret)
+			}
+		}
+	}
+	return nil
+}
+
+// newHeld returns a certificate that was read before.
+func newHeld(c *model.Certificate, secret model.Object) *held {
+	return &held{Certificate: c, secret: secret, leaf: certificate.Parse(c.PEM)[0]}
+}
+
+// anyName is the name of clients that no other name is for (model.ListenerCertificate).
+const anyName = "*"
+
+// shown says for which names a listener shows its certificates: the first one of each kind
+// of key for the hostname of the listener, and each for its own names that belong to the
+// listener. Port are the listeners of the port that have certificates.
+func (l *listener) shown(slot int, all []held, port []*listener) (out []model.ListenerCertificate) {
+	taken := map[string]bool{}
+	take := func(h *held, name string) bool {
+		key := h.leaf.PublicKeyAlgorithm.String() + "/" + name
+		was := taken[key]
+		taken[key] = true
+		return !was
+	}
+	var exact []string
+	for _, o := range port {
+		exact = append(exact, o.hostname)
+	}
+	for i := range all {
+		h, names := &all[i], []string(nil)
+		primary := l.hostname
+		if primary == "" {
+			primary = anyName
+		}
+		if take(h, primary) {
+			names = append(names, certificate.Excluding(primary, exact)...)
+		}
+		for _, name := range h.ownNames() {
+			if name != primary && owner(port, name) == l && take(h, name) {
+				names = append(names, certificate.Excluding(name, exact)...)
+			}
+		}
+		if len(names) > 0 {
+			c := certificate.Shown(h.Certificate, gatewayObject(l.gateway), slot, names)
+			c.Secret = h.secret
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// ownNames returns the first names that are in the certificate, of those that HAProxy can
+// look up.
+func (h *held) ownNames() (names []string) {
+	for _, name := range h.leaf.DNSNames {
+		name = strings.ToLower(name)
+		if len(names) < mostOwnNames && hostnameProblem(name) == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// owner returns the listener of a port that a name belongs to: that with the most specific
+// hostname.
+func owner(port []*listener, name string) (best *listener) {
+	for _, l := range port {
+		covers := l.hostname == "" || l.hostname == name ||
+			strings.HasPrefix(l.hostname, wildcard) && strings.HasSuffix(name, l.hostname[1:]) && name != l.hostname[1:]
+		if covers && (best == nil || l.hostname == name || best.hostname != name && len(l.hostname) > len(best.hostname)) {
+			best = l
+		}
+	}
+	return best
+}

@@ -1,0 +1,40 @@
+package pipeline
+
+import (
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// showsCertificates reports whether a result is that of a Gateway that HAProxy can refuse for
+// a certificate.
+func showsCertificates(res *door.Result) bool {
+	return slices.ContainsFunc(res.Listeners, func(l model.Listener) bool { return len(l.Certificates) > 0 })
+}
+
+// withdrawListeners takes out the listeners that show certificates, of which HAProxy has
+// refused one, and says so of each.
+func withdrawListeners(res *door.Result, message string) {
+	var scopes []model.ScopeID
+	res.Listeners = slices.DeleteFunc(res.Listeners, func(l model.Listener) bool {
+		if len(l.Certificates) > 0 {
+			scopes = append(scopes, l.Scope)
+		}
+		return len(l.Certificates) > 0
+	})
+	for i := range res.ListenerStatus {
+		st := &res.ListenerStatus[i]
+		if !slices.Contains(scopes, model.NewScope(res.Object, st.Name)) {
+			continue
+		}
+		st.Conditions = slices.DeleteFunc(st.Conditions, func(c model.StatusCondition) bool {
+			return c.Type == string(gatewayv1.ListenerConditionProgrammed)
+		})
+		st.Conditions = append(st.Conditions, model.StatusCondition{
+			Type: string(gatewayv1.ListenerConditionProgrammed), Reason: string(gatewayv1.ListenerReasonInvalid), Message: message,
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// testAccess: routers may read the Secrets that the listeners of a Gateway name, in other
+// namespaces those that a ReferenceGrant permits, and no others.
+func (g gatewayTest) testAccess(t *testing.T) {
+	if err := apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: keys}\n"); err != nil {
+		t.Fatal(err)
+	}
+	may := func(secret, namespace string, want bool) {
+		t.Helper()
+		for _, verb := range []string{"get", "list", "watch"} {
+			eventually(t, func() error {
+				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User:               "system:serviceaccount:openshift-ingress:router",
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "secrets", Name: secret},
+				}}
+				if err := g.Create(t.Context(), review); err != nil {
+					return err
+				}
+				if review.Status.Allowed != want {
+					return fmt.Errorf("routers may %s secret %s of namespace %s: %t, want %t", verb, secret, namespace, !want, want)
+				}
+				return nil
+			})
+		}
+	}
+	const listener = "  listeners: [{name: tls, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: mine}, {name: theirs, namespace: keys}]}}]\n"
+	g.apply(t, "access", listener)
+	may("mine", gatewayNamespace, true)
+	may("other", gatewayNamespace, false)
+	may("theirs", "keys", false)
+	const grant = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: gateways, namespace: keys}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: gateways}]
+  to: [{group: "", kind: Secret, name: theirs}]
+`
+	if err := apply(t, grant); err != nil {
+		t.Fatal(err)
+	}
+	may("theirs", "keys", true)
+	may("mine", "keys", false)
+	if err := g.Delete(t.Context(), &gatewayv1.ReferenceGrant{ObjectMeta: metav1.ObjectMeta{Namespace: "keys", Name: "gateways"}}); err != nil {
+		t.Fatal(err)
+	}
+	may("theirs", "keys", false)
+	if err := apply(t, grant); err != nil {
+		t.Fatal(err)
+	}
+	may("theirs", "keys", true)
+	g.apply(t, "access", strings.Replace(listener, "name: mine", "name: other", 1))
+	may("other", gatewayNamespace, true)
+	may("mine", gatewayNamespace, false)
+	object, err := g.get(t, "access")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Delete(t.Context(), object); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	may("other", gatewayNamespace, false)
+	may("theirs", "keys", false)
+}
