@@ -92,6 +92,9 @@ const (
 	// AnnotationHardStopAfter on an IngressController is how long HAProxy may
 	// finish its requests after a reload, such as "30m".
 	AnnotationHardStopAfter = "ingress.operator.openshift.io/hard-stop-after"
+	// AnnotationMetricsSeries on an IngressController is how many series of metrics each of
+	// its routers may have; Routes beyond that are counted together.
+	AnnotationMetricsSeries = "fairlead.dev/metrics-series"
 	// AnnotationRotateCanary on the IngressController "default", with the value
 	// "true", lets the canary's Route turn from one port to the other.
 	AnnotationRotateCanary = "ingress.operator.openshift.io/rotate-canary-route"

@@ -199,18 +199,19 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 	if err := buildinfo.Register(registry, "fairlead"); err != nil {
 		return nil, err
 	}
+	metrics := engine.NewMetrics(registry)
 	reader := &settingsReader{config: s.config, source: s.source, report: s.screen.settings}
 	prober, pages := probe.New(s.log, probe.NewMetrics(registry)), pagefetch.New()
 	e, err := engine.New(engine.Options{
 		Doors: doors.All(), Prober: prober, Pages: pages, Cluster: s.source, Statuses: s.screen, Layout: s.layout, State: s.state, Caps: s.caps, Binary: s.binary,
 		Settings: reader.read, SettingsRefused: reader.refused, FilesFailed: reader.filesFailed,
-		Certificate: cert, Log: s.log, Metrics: engine.NewMetrics(registry),
+		Certificate: cert, Log: s.log, Metrics: metrics,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if s.admin != 0 {
-		admin := &health.Server{Ready: e.Ready, Metrics: registry, StatsSocket: filepath.Join(s.layout.RunDir(), "stats.sock"), Address: s.adminAddress()}
+		admin := &health.Server{Ready: e.Ready, Metrics: registry, Routes: metrics.WriteRoutes, StatsSocket: filepath.Join(s.layout.RunDir(), "stats.sock"), Address: s.adminAddress()}
 		p.Start("admin port", func() error { return admin.Run(ctx, int(s.admin)) })
 	}
 	again := make(chan os.Signal, 1)

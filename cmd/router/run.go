@@ -154,7 +154,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 		return nil, err
 	}
 	server := &health.Server{
-		Ready: engine.Ready, Metrics: metricsOf(c, registry), StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
+		Ready: engine.Ready, Metrics: metricsOf(c, registry), Routes: metrics.WriteRoutes, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
 		Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
 	}
 	serve(ctx, p, server, c)

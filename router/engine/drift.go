@@ -102,6 +102,7 @@ func (e *Engine) readBack(pid int) error {
 	}
 	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
 	e.seen++
+	e.readTraffic()
 	e.removals, e.pending = newRemovals(), pending
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "asWanted", same, "dur", time.Since(began).Round(time.Millisecond))
 	return nil

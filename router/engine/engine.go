@@ -128,7 +128,13 @@ func New(o Options) (*Engine, error) {
 			return nil, err
 		}
 		o.HAProxy = p
+		if o.Counters == nil {
+			if o.Counters, err = haproxy.NewRuntime(o.Layout, o.Caps); err != nil {
+				return nil, err //nolint:wrapcheck // it says what
+			}
+		}
 	}
+	o.Metrics.traffic.start(o.Counters)
 	key := podKey(o.State, o.Log)
 	given := o.Settings
 	o.Settings = func() settings.Settings { return completed(given(), o.Caps, key) }
@@ -234,6 +240,7 @@ func (e *Engine) update(ch door.Changes) {
 		s := e.o.Settings()
 		e.pipeline.SetSettings(s.Ingest)
 		e.setSettings(s.Render)
+		e.o.Metrics.traffic.setBudget(s.Series)
 	}
 	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))

@@ -150,6 +150,8 @@ type bench struct {
 	// annotations are those of routes that put makes, agent is the policy agent.
 	annotations map[string]string
 	agent       Agent
+	counters    Counters
+	metrics     *Metrics
 	networks    func() snapshot.Networks
 	replicas    func() *snapshot.Replicas
 	registry    *prometheus.Registry
@@ -179,9 +181,10 @@ func (b *bench) start() {
 	b.t.Helper()
 	b.registry = prometheus.NewRegistry()
 	metrics := NewMetrics(b.registry)
+	b.metrics = metrics
 	e, err := New(Options{
 		Agent: b.agent, Networks: b.networks, Replicas: b.replicas,
-		Doors: doors.All(), Cluster: b, Statuses: b, Layout: render.Layout{Dir: b.dir}, HAProxy: b.haproxy,
+		Doors: doors.All(), Cluster: b, Statuses: b, Layout: render.Layout{Dir: b.dir}, HAProxy: b.haproxy, Counters: b.counters,
 		State:    &statefile.Store{Dir: b.dir, Log: slog.New(slog.DiscardHandler), Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed},
 		Caps:     plan.Capabilities{DynamicBackends: true, AutoSNI: true, HeaderLists: true, MaxPayload: 1 << 20},
 		Settings: func() settings.Settings { return b.settings }, SettingsChanged: b.changed, SettingsRefused: func(f *api.Finding) { b.refused = f },

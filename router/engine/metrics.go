@@ -13,7 +13,7 @@ import (
 // Cardinality is fixed: the labels are the reason of a reload, the name of a file,
 // the group and state of policies, of which there are a handful; reasons of findings, of
 // which there is a table; and 200 routes, each with the groups and statuses by which its
-// requests were refused.
+// requests were refused. The series of trafficMetrics have a budget.
 type Metrics struct {
 	reloads        *prometheus.CounterVec
 	reloadFailures prometheus.Counter
@@ -40,6 +40,7 @@ type Metrics struct {
 	findings               *prometheus.GaugeVec
 	settingsFindings       prometheus.Gauge
 	changeLive             prometheus.Histogram
+	traffic                *trafficMetrics
 }
 
 // NewMetrics registers the metrics.
@@ -72,7 +73,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.findings = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fairlead_router_findings", Help: "Routes with a finding, by its reason and severity."}, []string{"reason", "severity"})
 	m.settingsFindings = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_router_settings_findings", Help: "Settings of the IngressController that cannot be used as they are; its condition SettingsApplied names them."})
 	m.changeLive = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fairlead_router_change_to_live_seconds", Help: "Time from when the router sees that a Route, or what it depends on, has changed until HAProxy serves the Route as changed.", Buckets: append(buckets, 5, 10, 30, 60)})
-	r.MustRegister(m.findings, m.settingsFindings, m.changeLive, m.answers, m.policyLive, m.ejected, m.policies, m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
+	m.traffic = newTrafficMetrics()
+	r.MustRegister(m.traffic, m.findings, m.settingsFindings, m.changeLive, m.answers, m.policyLive, m.ejected, m.policies, m.agentBehind, m.agentLeft, m.stateDiscarded, m.writeFailures, m.filesStale, m.waitingRoutes, m.refusedSources, m.oldWorkers, m.oldWorkersEnded, m.reloads, m.reloadFailures, m.updates, m.applies, m.steps, m.drift, m.readBacks, m.routes)
 	return m
 }
 

@@ -63,6 +63,9 @@ type Options struct {
 	Layout   render.Layout
 	// HAProxy is the process; default is the one that runs in Layout.
 	HAProxy HAProxy
+	// Counters has what HAProxy has counted; default is the one that runs in Layout, unless
+	// HAProxy is set.
+	Counters Counters
 	// Agent is the policy agent beside HAProxy; nil for none.
 	Agent Agent
 	// Networks returns what the agent never connects to; nil for nothing but what it knows

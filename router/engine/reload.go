@@ -111,6 +111,7 @@ func (e *Engine) startWorker() error {
 		return err
 	}
 	surplus := e.countOldWorkers(0) + 1 - haproxy.MaxOldWorkers
+	e.readTraffic()
 	if err := e.haproxy.Reload(); err != nil {
 		e.o.Metrics.reloadFailures.Inc()
 		return err

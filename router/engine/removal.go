@@ -106,6 +106,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 		return true
 	}
 	e.refresh.due, e.compared = true, false
+	gone := e.o.Metrics.traffic.countLast(s)
 	for _, step := range plan.Removal(e.live, s) {
 		err := e.haproxy.Apply([]plan.Step{step}, e.took)
 		if err == nil {
@@ -119,6 +120,7 @@ func (e *Engine) tryRemove(s plan.Step) bool {
 		}
 		return false
 	}
+	gone()
 	return true
 }
 

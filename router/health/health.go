@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -46,6 +47,8 @@ type Server struct {
 	Address string
 	// Metrics are the router's own.
 	Metrics prometheus.Gatherer
+	// Routes, if set, writes the series of Routes, in the text format, after those of Metrics.
+	Routes func(io.Writer) error
 	// StatsSocket is HAProxy's UNIX socket for statistics.
 	StatsSocket string
 	// AuthDir holds files statsUsername and statsPassword; empty leaves
@@ -130,13 +133,40 @@ func (s *Server) handler() http.Handler {
 	const metrics, debug = "metrics", "debug"
 	mux := http.NewServeMux()
 	s.handleProbes(mux)
-	mux.Handle("/metrics", s.authorized(metrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{})))
+	mux.Handle("/metrics", s.authorized(metrics, s.metrics()))
 	mux.Handle("/metrics/haproxy", s.authorized(metrics, s.haproxy("/metrics")))
 	mux.Handle("/debug/pprof/", s.authorized(debug, http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/profile", s.authorized(debug, http.HandlerFunc(pprof.Profile)))
 	mux.Handle("/debug/pprof/trace", s.authorized(debug, http.HandlerFunc(pprof.Trace)))
 	mux.Handle("/", s.authorized(metrics, s.haproxy("")))
 	return mux
+}
+
+// metrics answers with the text format, whatever else a client would take, because Routes writes no other. It does not
+// compress: that takes longer than the rest.
+func (s *Server) metrics() http.Handler {
+	own := promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{DisableCompression: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Del("Accept")
+		status := &statusWriter{ResponseWriter: w}
+		own.ServeHTTP(status, r)
+		if s.Routes != nil && status.code < http.StatusBadRequest {
+			_ = s.Routes(w) // the client has gone
+		}
+	})
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
 }
 
 func (s *Server) handleProbes(mux *http.ServeMux) {

@@ -26,6 +26,8 @@ type Settings struct {
 	// FetchRevocations is the CA bundle, as PEM text, whose revocation lists
 	// are to be fetched; empty if none are.
 	FetchRevocations string
+	// Series is how many series of metrics a router may have; 0 means traffic.Series.
+	Series int
 }
 
 // Revocations are the revocation lists that were fetched.
@@ -106,6 +108,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	}
 	r.out.Ingest.HTTP2 = http2(ic.Annotations)
 	r.hardStop(ic.Annotations)
+	r.series(ic.Annotations[api.AnnotationMetricsSeries])
 	r.admission()
 	r.tuning()
 	r.publishing(ic.Status.EndpointPublishingStrategy)

@@ -299,6 +299,19 @@ func TestHeaderBytes(t *testing.T) {
 	}
 }
 
+// TestSeries: the budget of metrics is a number within bounds, or the default.
+func TestSeries(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, "2000": 2000, "100000": 100_000, "1999": 0, "1000001": 0, "many": 0, "25000\n": 0, "2e4": 0, "-25000": 0} {
+		ic := &operatorv1.IngressController{}
+		ic.Annotations = map[string]string{api.AnnotationMetricsSeries: text}
+		got, findings := settings.From(ic, settings.Flags{})
+		if got.Series != want || (len(findings) > 0) != (want == 0 && text != "") {
+			t.Errorf("%q: %d series, findings %v; want %d", text, got.Series, findings, want)
+		}
+	}
+}
+
 // TestClusterAnnotations: what the whole cluster says holds where the
 // IngressController says nothing, or nothing that can be used.
 func TestClusterAnnotations(t *testing.T) {

@@ -2,6 +2,8 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/traffic"
 )
 
 // Limits of spec.tuningOptions, those of the API.
@@ -96,6 +99,20 @@ func (r *reader) hardStop(annotations map[string]string) {
 		used := cmp.Or(r.out.Render.HardStopAfter, time.Hour)
 		r.find("metadata.annotations["+wrong+"]", "must be a time such as 30m or 1h", used.String()+" is used")
 	}
+}
+
+// series reads the budget of metrics.
+func (r *reader) series(text string) {
+	if text == "" {
+		return
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < traffic.LeastSeries || n > traffic.MostSeries {
+		message := fmt.Sprintf("must be a whole number from %d to %d", traffic.LeastSeries, traffic.MostSeries)
+		r.find("metadata.annotations["+api.AnnotationMetricsSeries+"]", message, strconv.Itoa(traffic.Series)+" is used")
+		return
+	}
+	r.out.Series = n
 }
 
 // duration takes a time over. Zero and less mean the default, as they do on

@@ -163,6 +163,7 @@ func parts() []part {
 		{name: "throughput", measure: (*bench).throughput},
 		{name: "start", measure: (*bench).restart},
 		{name: "idle", measure: (*bench).idle},
+		{name: "scrape", measure: (*bench).scrape},
 		{name: "latency", measure: (*bench).latenciesAmong},
 		{name: "burst", measure: (*bench).burstOf},
 		{name: "policies", measure: (*bench).throughputWithPolicies},

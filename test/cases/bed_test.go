@@ -54,6 +54,7 @@ type bed struct {
 	http     int
 	https    int
 	registry *prometheus.Registry
+	metrics  *engine.Metrics
 	engine   *engine.Engine
 	// agent is the policy agent, nil for none.
 	agent *agentBed
@@ -183,10 +184,11 @@ func (b *bed) startEngine() {
 	}
 	b.registry = prometheus.NewRegistry()
 	prober, pages := probe.New(b.logger(), probe.NewMetrics(b.registry)), pagefetch.New()
+	b.metrics = engine.NewMetrics(b.registry)
 	b.engine, err = engine.New(engine.Options{
 		Doors: frontDoors(), Agent: b.agent.client(), Sessions: b.agent.sessionKeys, Replicas: b.agent.others, Prober: prober, Pages: pages,
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
-		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: engine.NewMetrics(b.registry), DriftCheck: b.driftCheck,
+		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: b.metrics, DriftCheck: b.driftCheck,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -27,7 +27,6 @@ var haproxyLabels = map[string][]string{
 	"haproxy_frontend_bytes_out_total":      {"proxy"},
 	"haproxy_frontend_http_requests_total":  {"proxy"},
 	"haproxy_frontend_http_responses_total": {"proxy", "code"},
-	"haproxy_backend_http_responses_total":  {"namespace", "route", "proxy", "code"},
 	"process_resident_memory_bytes":         nil, // of the Go library
 }
 

@@ -35,9 +35,11 @@ func routers() Dashboard {
 		}},
 		{"Routes", []Panel{
 			one("Requests of Routes", "reqps", "The ten Routes with the most requests.",
-				`topk(10, sum by (namespace, route) (rate(haproxy_backend_http_responses_total{instance=~"$instance"}[$__rate_interval])))`, "{{namespace}}/{{route}}"),
+				`topk(10, sum by (namespace, route) (rate(fairlead_route_requests_total{instance=~"$instance",route!="_other"}[$__rate_interval])))`, "{{namespace}}/{{route}}"),
 			one("Errors of Routes", "reqps", "The ten Routes with the most answers of a status of 500 or more.",
-				`topk(10, sum by (namespace, route) (rate(haproxy_backend_http_responses_total{code="5xx",instance=~"$instance"}[$__rate_interval])))`, "{{namespace}}/{{route}}"),
+				`topk(10, sum by (namespace, route) (rate(fairlead_route_requests_total{class="5xx",instance=~"$instance",route!="_other"}[$__rate_interval])))`, "{{namespace}}/{{route}}"),
+			one("Requests of Routes together", "reqps", "Requests of the Routes that have no series of their own, because the budget of series is used up.",
+				`sum by (class) (rate(fairlead_route_requests_total{instance=~"$instance",route="_other"}[$__rate_interval]))`, "{{class}}"),
 			one("Routes by state", "short", "Served, served by their last good version, or refused.",
 				`max by (state) (fairlead_router_routes{instance=~"$instance"})`, "{{state}}"),
 			one("Findings", "short", "Routes with a finding, by its reason.",

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/traffic"
+)
+
+// fresh is how long what was read of all backends is as good as new, however many clients read the page.
+const fresh = time.Second
+
+// Counters are what HAProxy has counted for backends; *haproxy.Runtime has them. They are read while a page of metrics
+// is made, beside the engine.
+type Counters interface {
+	Counters(backends ...string) (pid int, all []traffic.Reading, err error)
+}
+
+// trafficMetrics are the metrics of Routes. HAProxy is read when the page is, and before the engine takes away what
+// counts: a backend, or the process.
+type trafficMetrics struct {
+	total, series *prometheus.Desc
+
+	// whole is held while all is read, mutex while the ledger is used: a removal does not wait for a page.
+	whole, mutex sync.Mutex
+	ledger       *traffic.Ledger
+	budget       int
+	// from is nil until an engine is there.
+	from Counters
+	// readAt is when all was read last.
+	readAt time.Time
+}
+
+func newTrafficMetrics() *trafficMetrics {
+	return &trafficMetrics{
+		total:  prometheus.NewDesc("fairlead_router_requests_total", "Requests of all Routes, by class of the answer's status; none are those without an answer, and passthrough connections.", []string{"class"}, nil),
+		series: prometheus.NewDesc("fairlead_router_series", "Series of Routes (routes), and how many this router may have in all (budget).", []string{"kind"}, nil),
+		ledger: traffic.New(), budget: traffic.Series,
+	}
+}
+
+// start begins to count.
+func (t *trafficMetrics) start(from Counters) {
+	if from == nil {
+		return
+	}
+	t.mutex.Lock()
+	t.from = from
+	t.mutex.Unlock()
+}
+
+// setBudget sets how many series the router may have, of all of its pages.
+func (t *trafficMetrics) setBudget(series int) {
+	if series == 0 {
+		series = traffic.Series
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.budget = series
+	t.ledger.SetSeries(series)
+}
+
+func (t *trafficMetrics) source() Counters {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.from
+}
+
+// read takes in what all backends have counted, if what is known is older than that. While HAProxy does not answer,
+// what was read last stays.
+func (t *trafficMetrics) read(age time.Duration) {
+	from := t.source()
+	if from == nil {
+		return
+	}
+	t.whole.Lock()
+	defer t.whole.Unlock()
+	if time.Since(t.readAt) < age {
+		return
+	}
+	t.mutex.Lock()
+	t.ledger.Begin()
+	t.mutex.Unlock()
+	pid, all, err := from.Counters()
+	if err != nil {
+		return
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.readAt = time.Now()
+	t.ledger.Take(pid, all, t.readAt)
+}
+
+// readOne takes in what a backend has counted that is about to go.
+func (t *trafficMetrics) readOne(backend string) {
+	from := t.source()
+	if from == nil {
+		return
+	}
+	pid, some, err := from.Counters(backend)
+	if err != nil {
+		return
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.ledger.TakeSome(pid, some)
+}
+
+func (t *trafficMetrics) gone(backend string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.ledger.Gone(backend)
+}
+
+// countLast counts what a step is about to take away; the function that it returns says that it is gone.
+func (t *trafficMetrics) countLast(s plan.Step) (gone func()) {
+	del, ok := s.(plan.BackendDel)
+	if !ok {
+		return func() {}
+	}
+	t.readOne(del.Name)
+	return func() { t.gone(del.Name) }
+}
+
+// readTraffic counts before the process that counts is replaced.
+func (e *Engine) readTraffic() { e.o.Metrics.traffic.read(0) }

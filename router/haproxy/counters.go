@@ -1,0 +1,106 @@
+package haproxy
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/traffic"
+)
+
+// Counters reads what HAProxy has counted for some backends since it started, or for all of Routes if there are none
+// given. It returns the process that has counted.
+func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, err error) {
+	const ofBackends = " 2 -1"
+	command := "show info"
+	if len(backends) == 0 {
+		command += ";show stat -1" + ofBackends
+	}
+	for _, name := range backends {
+		if checkWord(name) == nil {
+			command += ";show stat " + name + ofBackends
+		}
+	}
+	var columns []statColumn
+	err = r.streamBytes(command, func(l []byte) {
+		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
+			pid = number(value)
+		}
+		if head, ok := bytes.CutPrefix(l, []byte("# ")); ok {
+			columns = statColumns(string(head))
+			return
+		}
+		if reading, ok := parseCounters(l, columns); ok {
+			all = append(all, reading)
+		}
+	})
+	if err == nil && pid == 0 {
+		err = errors.New("HAProxy does not say which process it is")
+	}
+	return pid, all, err
+}
+
+// statColumn takes one column of "show stat" into a reading; nil for a column that is not read.
+type statColumn func(*traffic.Reading, uint64)
+
+// statColumns returns what each column means, by the head of the answer: their places differ between versions.
+func statColumns(head string) (columns []statColumn) {
+	counter := func(at int) statColumn { return func(r *traffic.Reading, n uint64) { r.Counts[at] += n } }
+	known := map[string]statColumn{
+		"hrsp_1xx": counter(traffic.Status1xx), "hrsp_2xx": counter(traffic.Status2xx), "hrsp_3xx": counter(traffic.Status3xx),
+		"hrsp_4xx": counter(traffic.Status4xx), "hrsp_5xx": counter(traffic.Status5xx), "hrsp_other": counter(traffic.StatusNone),
+		"econ": counter(traffic.ConnectErrors), "eresp": counter(traffic.ResponseErrors), "cli_abrt": counter(traffic.ClientAborts),
+		"bin": counter(traffic.BytesReceived), "bout": counter(traffic.BytesSent),
+		"scur": func(r *traffic.Reading, n uint64) { r.Connections = n },
+		"act":  func(r *traffic.Reading, n uint64) { r.Endpoints += n },
+		"bck":  func(r *traffic.Reading, n uint64) { r.Endpoints += n },
+	}
+	last := 0
+	for name := range strings.SplitSeq(head, ",") {
+		columns = append(columns, known[name])
+		if known[name] != nil {
+			last = len(columns)
+		}
+	}
+	return columns[:last]
+}
+
+// tcpKind begins the names of backends of passthrough connections, which have no status.
+var tcpKind = []byte(string(model.KindTCP) + ":")
+
+// parseCounters reads a line of "show stat" about a Route's backend.
+func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok bool) {
+	if !model.IsBackendName(l) {
+		return reading, false
+	}
+	tcp := bytes.HasPrefix(l, tcpKind)
+	for at, take := range columns {
+		var field []byte
+		if field, l, ok = bytes.Cut(l, []byte(",")); !ok {
+			return reading, false
+		}
+		switch {
+		case at == statName:
+			reading.Backend = string(field)
+		case at == statSessions && tcp:
+			reading.Counts[traffic.StatusNone] = count(field)
+		case take != nil:
+			take(&reading, count(field))
+		}
+	}
+	return reading, reading.Backend != ""
+}
+
+// statSessions is the column of all sessions so far.
+const statSessions = 7
+
+// count is a number of HAProxy's; an empty field is one that a backend of its kind does not have.
+func count(text []byte) uint64 {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

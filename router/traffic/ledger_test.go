@@ -1,0 +1,320 @@
+package traffic
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// world is a HAProxy whose backends come, count and go, and what was really counted since the ledger began.
+type world struct {
+	t        *testing.T
+	random   *rand.Rand
+	ledger   *Ledger
+	now      time.Time
+	pid      int
+	backends map[string]*Reading
+	truth    Counts
+	next     int
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(), now: time.Unix(1_000_000, 0), pid: 7, backends: map[string]*Reading{}, //nolint:gosec // a test that can be repeated
+	}
+}
+
+// add makes a backend of a route.
+func (w *world) add(namespace, route string) string {
+	w.next++
+	kind := []string{"be_http", "be_secure", "be_tcp"}[w.next%3]
+	name := fmt.Sprintf("%s:%s:%s:%x", kind, namespace, route, w.next)
+	if w.next%5 == 0 {
+		name = fmt.Sprintf("be_http:%s:%s_canary_next:%x", namespace, route, w.next)
+	}
+	w.backends[name] = &Reading{Backend: name, Gauges: Gauges{Endpoints: 1}}
+	return name
+}
+
+// serve lets a backend count.
+func (w *world) serve(name string, requests uint64) {
+	c := &w.backends[name].Counts
+	for _, d := range []struct {
+		at int
+		n  uint64
+	}{{Status2xx, requests}, {w.random.IntN(counters), 1}, {BytesSent, 1000 * requests}} {
+		c[d.at] += d.n
+		w.truth[d.at] += d.n
+	}
+}
+
+func (w *world) readings() (all []Reading) {
+	for _, r := range w.backends {
+		all = append(all, *r)
+	}
+	return all
+}
+
+func (w *world) take() { w.ledger.Begin(); w.ledger.Take(w.pid, w.readings(), w.now) }
+
+// remove reads a backend for the last time, as the engine does.
+func (w *world) remove(name string) {
+	w.ledger.TakeSome(w.pid, []Reading{*w.backends[name]})
+	delete(w.backends, name)
+	w.ledger.Gone(name)
+}
+
+// restart replaces the process after everything was read.
+func (w *world) restart() {
+	w.take()
+	w.pid++
+	for _, r := range w.backends {
+		r.Counts = Counts{}
+	}
+}
+
+// scraper is a Prometheus: it sums up by how much each series has grown.
+type scraper struct {
+	last  map[Route]Counts
+	grown Counts
+	began Counts
+	at    time.Time
+}
+
+var restRow = Route{"_other", "_other"}
+
+func (s *scraper) scrape(w *world, born map[Route]time.Time) {
+	w.t.Helper()
+	now := map[Route]Counts{}
+	w.ledger.Rows(func(r Row) { now[r.Route] = r.Counts })
+	now[restRow], _ = w.ledger.Rest()
+	if s.last == nil {
+		s.last, s.began = now, w.ledger.Total()
+		s.at = w.now
+		return
+	}
+	for key, c := range now {
+		before, known := s.last[key]
+		if !known && c != (Counts{}) && !born[key].After(s.at) {
+			w.t.Fatalf("the row of %v, which is not new, begins with %v", key, c)
+		}
+		for i := range c {
+			if c[i] < before[i] {
+				w.t.Fatalf("counter %d of %v falls from %d to %d", i, key, before[i], c[i])
+			}
+			s.grown[i] += c[i] - before[i]
+		}
+	}
+	s.last, s.at = now, w.now
+	for i, n := range w.ledger.Total() {
+		if s.grown[i] != n-s.began[i] {
+			w.t.Fatalf("counter %d: the series have grown by %d, the total by %d", i, s.grown[i], n-s.began[i])
+		}
+	}
+}
+
+// TestSumsAreExact: for random histories of Routes that come, go, get requests and change places, with restarts and
+// other budgets, each scraper that looks often enough sees counters that never fall and whose growth is what was
+// counted. Rows never are more than the budget has.
+func TestSumsAreExact(t *testing.T) {
+	t.Parallel()
+	moved := 0
+	for seed := range uint64(60) {
+		w := newWorld(t, seed)
+		rows := 3 + w.random.IntN(6)
+		w.ledger.SetSeries(reserved + (rows+1)*SeriesPerRow)
+		for i := range 20 {
+			w.add(fmt.Sprint("ns", i%4), fmt.Sprint("r", i))
+		}
+		w.take()
+		scrapers := []*scraper{{}, {}, {}}
+		seen := map[Route]int{}
+		born := map[Route]time.Time{}
+		for range 400 {
+			w.step(born)
+			w.now = w.now.Add(time.Duration(w.random.IntN(80)) * time.Second)
+			for i, s := range scrapers {
+				const longestStep = 140 * time.Second
+				if s.last != nil && w.now.Sub(s.at) < Settle-longestStep && i > 0 && w.random.IntN(3) > 0 {
+					continue
+				}
+				w.take()
+				s.scrape(w, born)
+			}
+			n := 0
+			w.ledger.Rows(func(r Row) { n++; seen[r.Route]++ })
+			if n > rows {
+				t.Fatalf("seed %d: %d rows, the budget has %d", seed, n, rows)
+			}
+		}
+		w.take()
+		if got := w.ledger.Total(); got != w.truth {
+			t.Fatalf("seed %d: the total is %v, counted was %v", seed, got, w.truth)
+		}
+		w.identity()
+		moved += len(seen)
+	}
+	if moved < 60*10 {
+		t.Errorf("only %d Routes had rows: the test proves little", moved)
+	}
+}
+
+// step does something to the backends.
+func (w *world) step(born map[Route]time.Time) {
+	names := make([]string, 0, len(w.backends))
+	for name := range w.backends {
+		names = append(names, name)
+	}
+	switch w.random.IntN(12) {
+	case 0:
+		key := Route{fmt.Sprint("ns", w.random.IntN(4)), fmt.Sprint("r", w.random.IntN(40))}
+		if w.ledger.routes[key] == nil {
+			born[key] = w.now.Add(time.Nanosecond)
+		}
+		w.add(key.Namespace, key.Name)
+	case 1:
+		if len(names) > 5 {
+			w.remove(names[w.random.IntN(len(names))])
+		}
+	case 2:
+		if w.random.IntN(10) == 0 {
+			w.restart()
+		}
+	case 3: // a removal overtakes a reading
+		if len(names) <= 5 {
+			break
+		}
+		w.ledger.Begin()
+		old := w.readings()
+		name := names[w.random.IntN(len(names))]
+		w.serve(name, 3)
+		w.remove(name)
+		w.ledger.Take(w.pid, old, w.now)
+	case 4:
+		w.now = w.now.Add(time.Duration(w.random.IntN(60)) * time.Second)
+	default:
+		for range 3 {
+			w.serve(names[w.random.IntN(len(names))], uint64(w.random.IntN(1+w.random.IntN(2000))))
+		}
+	}
+}
+
+// identity: everything that was counted is in a row, in the rest, or in a row that has gone.
+func (w *world) identity() {
+	w.t.Helper()
+	sum, _ := w.ledger.Rest()
+	sum.add(&w.ledger.retired)
+	w.ledger.Rows(func(r Row) { sum.add(&r.Counts) })
+	if total := w.ledger.Total(); sum != total {
+		w.t.Fatalf("rows, rest and former rows are %v, the total is %v", sum, total)
+	}
+}
+
+// TestBusyRoutesHaveRows: Routes with requests take rows from those without, keep them for an hour, and a namespace with
+// very many does not take all.
+func TestBusyRoutesHaveRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.ledger.SetSeries(reserved + 9*SeriesPerRow) // 8 rows
+	quiet := map[string]string{}
+	for i := range 30 {
+		name := fmt.Sprintf("r%02d", i)
+		quiet[name] = w.add("many", name)
+	}
+	w.take()
+	busy := w.add("few", "busy")
+	for _, name := range []string{"r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29"} {
+		w.serve(quiet[name], 1000)
+	}
+	w.serve(busy, 10)
+	w.take()
+	has := func(want map[string]bool) {
+		t.Helper()
+		got := map[string]bool{}
+		w.ledger.Rows(func(r Row) { got[r.Name] = true })
+		for name, row := range want {
+			if got[name] != row {
+				t.Errorf("%s has a row: %t, want %t; rows are %v", name, got[name], row, got)
+			}
+		}
+	}
+	has(map[string]bool{"busy": true, "r20": true, "r00": false})
+	w.now = w.now.Add(Settle)
+	w.serve(busy, 5)
+	w.take()
+	w.ledger.Rows(func(r Row) {
+		if r.Name == "busy" && r.Counts[Status2xx] < 5 {
+			t.Errorf("the row of busy has %d requests, want those since it settled", r.Counts[Status2xx])
+		}
+	})
+	// Others become busier: busy is within its namespace's share, and stays.
+	for name, backend := range quiet {
+		if name < "r20" {
+			w.serve(backend, 100_000)
+		}
+	}
+	w.now = w.now.Add(time.Minute)
+	w.take()
+	has(map[string]bool{"busy": true})
+}
+
+// TestOneRouteCountsFromTheStart: with room for all, a new Route has all its requests in its own row.
+func TestOneRouteCountsFromTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.take()
+	w.serve(w.add("shop", "web"), 10)
+	w.serve(w.add("shop", "web"), 5)
+	w.take()
+	got := map[Route]Row{}
+	w.ledger.Rows(func(r Row) { got[r.Route] = r })
+	if row := got[Route{"shop", "web"}]; row.Counts[Status2xx] < 15 || row.Endpoints != 2 || len(got) != 1 {
+		t.Errorf("rows are %v, want one with 15 requests and 2 endpoints", got)
+	}
+	if rest, _ := w.ledger.Rest(); rest != (Counts{}) {
+		t.Errorf("the rest has %v", rest)
+	}
+}
+
+// TestFirstReadingIsTheBeginning: what HAProxy has counted before the router looks first is not a burst of requests.
+func TestFirstReadingIsTheBeginning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.serve(w.add("shop", "web"), 1000)
+	w.take()
+	if total := w.ledger.Total(); total != (Counts{}) {
+		t.Errorf("the total begins with %v", total)
+	}
+}
+
+// TestANewProcessCountsFromZero: also where it has counted more than the one before, when it is read first.
+func TestANewProcessCountsFromZero(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	name := w.add("shop", "web")
+	w.take()
+	w.serve(name, 10)
+	w.restart()
+	w.serve(name, 25)
+	w.take()
+	if total := w.ledger.Total(); total != w.truth {
+		t.Errorf("the total is %v, counted was %v", total, w.truth)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	w := newWorld(nil, 1)
+	for i := range 10_000 {
+		w.serve(w.add(fmt.Sprint("ns", i%50), fmt.Sprint("r", i)), uint64(i%7)) //nolint:gosec // no overflow
+	}
+	all := w.readings()
+	for b.Loop() {
+		for i := range all {
+			all[i].Counts[Status2xx]++
+		}
+		w.now = w.now.Add(time.Minute)
+		w.ledger.Begin()
+		w.ledger.Take(w.pid, all, w.now)
+	}
+}

@@ -1,0 +1,111 @@
+package traffic
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// namespaceShare is of how many equal parts a namespace has one to itself where Routes compete for rows. What others
+// leave is for all.
+const namespaceShare = 4
+
+// used counts the rows.
+func (l *Ledger) used() (n int) {
+	for _, r := range l.routes {
+		if r.place != inRest {
+			n++
+		}
+	}
+	return n
+}
+
+// choose decides which Routes have rows.
+func (l *Ledger) choose(now time.Time) {
+	for key, r := range l.routes {
+		if r.place == leaving && now.Sub(r.since) >= Settle {
+			l.retire(r, now)
+		}
+		if r.place == inRest && r.backends <= 0 && now.Sub(r.retired) >= Settle {
+			delete(l.routes, key)
+		}
+	}
+	wanted := l.wanted()
+	earned, members := make(map[*route]bool, len(wanted)), map[string]int{}
+	for _, r := range wanted {
+		earned[r] = true
+		if r.score >= 1 {
+			r.until = now.Add(Stay)
+		}
+	}
+	for _, r := range l.routes {
+		if r.place == detailed || r.place == entering {
+			members[r.Namespace]++
+		}
+	}
+	fits := l.used() <= l.rows // which ends when the budget is lowered
+	for _, r := range l.routes {
+		stays := fits && r.backends > 0 && r.until.After(now) && members[r.Namespace] <= l.share()
+		if (r.place == detailed || r.place == entering) && !earned[r] && !stays {
+			l.end(r, now)
+		}
+	}
+	l.enter(wanted, now)
+}
+
+// enter gives rows to those who have earned one, as long as there is room.
+func (l *Ledger) enter(wanted []*route, now time.Time) {
+	used := l.used()
+	for _, r := range wanted {
+		switch {
+		case r.place == leaving: // its row goes on from where it stands
+			r.place, r.since = detailed, now
+		case r.place == inRest && used < l.rows && now.Sub(r.retired) >= Settle:
+			r.place, r.since = entering, now
+			used++
+		}
+	}
+}
+
+// end lets a row stand until all have seen it. A row of zeros needs not stand.
+func (l *Ledger) end(r *route, now time.Time) {
+	r.place, r.since = leaving, now
+	if r.counts == (Counts{}) {
+		r.place = inRest
+	}
+}
+
+// retire takes a row away. The Route gets none for a while, so that no scraper sees both of them, and a counter fall.
+func (l *Ledger) retire(r *route, now time.Time) {
+	l.retired.add(&r.counts)
+	r.place, r.counts, r.retired = inRest, Counts{}, now
+}
+
+func (l *Ledger) share() int { return max(l.rows/namespaceShare, 1) }
+
+// wanted returns the Routes that have earned a row, the first the busiest. Where not all have room, each namespace has
+// a share for itself, so that no tenant takes all rows.
+func (l *Ledger) wanted() []*route {
+	var all []*route
+	for _, r := range l.routes {
+		if r.backends > 0 {
+			all = append(all, r)
+		}
+	}
+	if len(all) <= l.rows {
+		return all
+	}
+	slices.SortFunc(all, func(a, b *route) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	first, more, of := make([]*route, 0, l.rows), []*route(nil), map[string]int{}
+	for _, r := range all {
+		if of[r.Namespace]++; of[r.Namespace] <= l.share() {
+			first = append(first, r)
+		} else {
+			more = append(more, r)
+		}
+	}
+	return slices.Concat(first, more)[:l.rows]
+}
