@@ -128,13 +128,13 @@ func New(o Options) (*Engine, error) {
 			return nil, err
 		}
 		o.HAProxy = p
-		if o.Counters == nil {
-			if o.Counters, err = haproxy.NewRuntime(o.Layout, o.Caps); err != nil {
-				return nil, err //nolint:wrapcheck // it says what
-			}
+		if err := countersOf(o); err != nil {
+			return nil, err
 		}
 	}
-	o.Metrics.traffic.start(o.Counters)
+	if o.Counters != nil {
+		o.Metrics.traffic.start(o.Counters, o.Counters)
+	}
 	key := podKey(o.State, o.Log)
 	given := o.Settings
 	o.Settings = func() settings.Settings { return completed(given(), o.Caps, key) }

@@ -63,8 +63,7 @@ type Options struct {
 	Layout   render.Layout
 	// HAProxy is the process; default is the one that runs in Layout.
 	HAProxy HAProxy
-	// Counters has what HAProxy has counted; default is the one that runs in Layout, unless
-	// HAProxy is set.
+	// Counters has what HAProxy has counted, if HAProxy is set; default is nothing.
 	Counters Counters
 	// Agent is the policy agent beside HAProxy; nil for none.
 	Agent Agent

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/traffic"
 )
@@ -28,8 +29,8 @@ type trafficMetrics struct {
 	whole, mutex sync.Mutex
 	ledger       *traffic.Ledger
 	budget       int
-	// from is nil until an engine is there.
-	from Counters
+	// from reads all, single reads for the engine; nil until an engine is there.
+	from, single Counters
 	// readAt is when all was read last.
 	readAt time.Time
 }
@@ -42,13 +43,10 @@ func newTrafficMetrics() *trafficMetrics {
 	}
 }
 
-// start begins to count.
-func (t *trafficMetrics) start(from Counters) {
-	if from == nil {
-		return
-	}
+// start begins to count. The two are used at the same time.
+func (t *trafficMetrics) start(from, single Counters) {
 	t.mutex.Lock()
-	t.from = from
+	t.from, t.single = from, single
 	t.mutex.Unlock()
 }
 
@@ -96,11 +94,10 @@ func (t *trafficMetrics) read(age time.Duration) {
 
 // readOne takes in what a backend has counted that is about to go.
 func (t *trafficMetrics) readOne(backend string) {
-	from := t.source()
-	if from == nil {
+	if t.single == nil {
 		return
 	}
-	pid, some, err := from.Counters(backend)
+	pid, some, err := t.single.Counters(backend)
 	if err != nil {
 		return
 	}
@@ -127,3 +124,17 @@ func (t *trafficMetrics) countLast(s plan.Step) (gone func()) {
 
 // readTraffic counts before the process that counts is replaced.
 func (e *Engine) readTraffic() { e.o.Metrics.traffic.read(0) }
+
+// countersOf lets the metrics of an engine read the HAProxy of its layout.
+func countersOf(o Options) error {
+	from, err := haproxy.NewRuntime(o.Layout, o.Caps)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what
+	}
+	single, err := haproxy.NewRuntime(o.Layout, o.Caps)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what
+	}
+	o.Metrics.traffic.start(from, single)
+	return nil
+}

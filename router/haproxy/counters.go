@@ -11,7 +11,7 @@ import (
 )
 
 // Counters reads what HAProxy has counted for some backends since it started, or for all of Routes if there are none
-// given. It returns the process that has counted.
+// given. It returns the process that has counted. The readings are valid until the next call.
 func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, err error) {
 	const ofBackends = " 2 -1"
 	command := "show info"
@@ -23,6 +23,7 @@ func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, 
 			command += ";show stat " + name + ofBackends
 		}
 	}
+	all = r.counted[:0]
 	var columns []statColumn
 	err = r.streamBytes(command, func(l []byte) {
 		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
@@ -32,10 +33,17 @@ func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, 
 			columns = statColumns(string(head))
 			return
 		}
-		if reading, ok := parseCounters(l, columns); ok {
+		var before string
+		if len(all) < len(r.counted) { // most often the same backend as the last time
+			before = r.counted[len(all)].Backend
+		}
+		if reading, ok := parseCounters(l, columns, before); ok {
 			all = append(all, reading)
 		}
 	})
+	if len(backends) == 0 {
+		r.counted = all
+	}
 	if err == nil && pid == 0 {
 		err = errors.New("HAProxy does not say which process it is")
 	}
@@ -70,8 +78,8 @@ func statColumns(head string) (columns []statColumn) {
 // tcpKind begins the names of backends of passthrough connections, which have no status.
 var tcpKind = []byte(string(model.KindTCP) + ":")
 
-// parseCounters reads a line of "show stat" about a Route's backend.
-func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok bool) {
+// parseCounters reads a line of "show stat" about a Route's backend. If its name is that of before, it needs no memory.
+func parseCounters(l []byte, columns []statColumn, before string) (reading traffic.Reading, ok bool) {
 	if !model.IsBackendName(l) {
 		return reading, false
 	}
@@ -83,7 +91,9 @@ func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok 
 		}
 		switch {
 		case at == statName:
-			reading.Backend = string(field)
+			if reading.Backend = before; string(field) != before {
+				reading.Backend = string(field)
+			}
 		case at == statSessions && tcp:
 			reading.Counts[traffic.StatusNone] = count(field)
 		case take != nil:

@@ -41,6 +41,8 @@ type route struct {
 	// score are its requests, those of long ago weighing less.
 	score    float64
 	backends int
+	// earned is the last round in which it was among those that have earned a row.
+	earned uint64
 }
 
 // place says where what a Route has had is counted.
@@ -193,12 +195,17 @@ func (l *Ledger) count(b *backend, now *Counts) {
 	l.rest.add(&d)
 }
 
+// leastScore is what counts as no request.
+const leastScore = 0.01
+
 // age lets former requests lose weight.
 func (l *Ledger) age(now time.Time) {
 	if !l.aged.IsZero() {
 		factor := math.Exp(-max(now.Sub(l.aged), 0).Seconds() / window.Seconds())
 		for _, r := range l.routes {
-			r.score *= factor
+			if r.score *= factor; r.score < leastScore {
+				r.score = 0
+			}
 		}
 	}
 	l.aged = now

@@ -31,10 +31,9 @@ func (l *Ledger) choose(now time.Time) {
 			delete(l.routes, key)
 		}
 	}
-	wanted := l.wanted()
-	earned, members := make(map[*route]bool, len(wanted)), map[string]int{}
+	wanted, members := l.wanted(), map[string]int{}
 	for _, r := range wanted {
-		earned[r] = true
+		r.earned = l.round
 		if r.score >= 1 {
 			r.until = now.Add(Stay)
 		}
@@ -47,7 +46,7 @@ func (l *Ledger) choose(now time.Time) {
 	fits := l.used() <= l.rows // which ends when the budget is lowered
 	for _, r := range l.routes {
 		stays := fits && r.backends > 0 && r.until.After(now) && members[r.Namespace] <= l.share()
-		if (r.place == detailed || r.place == entering) && !earned[r] && !stays {
+		if (r.place == detailed || r.place == entering) && r.earned != l.round && !stays {
 			l.end(r, now)
 		}
 	}
@@ -85,27 +84,41 @@ func (l *Ledger) retire(r *route, now time.Time) {
 func (l *Ledger) share() int { return max(l.rows/namespaceShare, 1) }
 
 // wanted returns the Routes that have earned a row, the first the busiest. Where not all have room, each namespace has
-// a share for itself, so that no tenant takes all rows.
+// a share for itself, so that no tenant takes all rows. Among those without requests a Route keeps the row that it has.
 func (l *Ledger) wanted() []*route {
-	var all []*route
+	var busy, idle, others []*route
 	for _, r := range l.routes {
-		if r.backends > 0 {
-			all = append(all, r)
+		switch {
+		case r.backends <= 0:
+		case r.score > 0:
+			busy = append(busy, r)
+		case r.place != inRest:
+			idle = append(idle, r)
+		default:
+			others = append(others, r)
 		}
 	}
-	if len(all) <= l.rows {
-		return all
+	if len(busy)+len(idle)+len(others) <= l.rows {
+		return slices.Concat(busy, idle, others)
 	}
-	slices.SortFunc(all, func(a, b *route) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(busy, func(a, b *route) int { return cmp.Or(cmp.Compare(b.score, a.score), byName(a, b)) })
+	slices.SortFunc(idle, byName)
+	if len(busy)+len(idle) < l.rows {
+		slices.SortFunc(others, byName)
+	}
 	first, more, of := make([]*route, 0, l.rows), []*route(nil), map[string]int{}
-	for _, r := range all {
-		if of[r.Namespace]++; of[r.Namespace] <= l.share() {
-			first = append(first, r)
-		} else {
-			more = append(more, r)
+	for _, some := range [][]*route{busy, idle, others} {
+		for _, r := range some {
+			if of[r.Namespace]++; of[r.Namespace] <= l.share() {
+				first = append(first, r)
+			} else {
+				more = append(more, r)
+			}
 		}
 	}
 	return slices.Concat(first, more)[:l.rows]
+}
+
+func byName(a, b *route) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
