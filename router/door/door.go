@@ -62,6 +62,10 @@ type Result struct {
 	// Wants is how many claims the object asks for, whatever it gets, if it may make many.
 	// A namespace has a bound of them (Past.Crowded).
 	Wants int
+	// SharedLimits is how many limits of scope Shared the object asks for, whatever it gets,
+	// and SharedLimitsBound how many its namespace may have by the word of administrators; 0
+	// is as many as settings say.
+	SharedLimits, SharedLimitsBound int
 	// Fetches are the pages to ask Services for.
 	Fetches []model.PageFetch
 	// Listeners are where HAProxy listens for the object, which is a Gateway. Claims of other
@@ -109,6 +113,9 @@ type Past struct {
 	Crowded bool
 	// Unpaged says that the pages of older routes use up what a namespace may have.
 	Unpaged bool
+	// Uncounted says that older objects have all the limits of scope Shared that a namespace
+	// may have.
+	Uncounted bool
 	// Fetched returns what was answered to a PageFetch of that key, nil if nothing is known
 	// yet. It is nil where no Service is asked.
 	Fetched func(key model.Object) *policy.ServicePages

@@ -43,6 +43,9 @@ type Settings struct {
 	// NamespaceFetches is for how many pages the routes of one namespace may have Services
 	// asked; zero means the constant of that name.
 	NamespaceFetches int
+	// NamespaceSharedLimits is how many limits of scope Shared the routes of one namespace may
+	// have; zero means the constant of that name.
+	NamespaceSharedLimits int
 	// HeaderBytes is what the header actions of a route may add up to in one
 	// direction; zero means 8192.
 	HeaderBytes int
@@ -119,6 +122,12 @@ const NamespaceFetches = 128
 
 // FetchLimit returns the same for one router.
 func (s Settings) FetchLimit() int { return cmp.Or(s.NamespaceFetches, NamespaceFetches) }
+
+// NamespaceSharedLimits is how many limits of scope Shared the routes of a namespace may have.
+const NamespaceSharedLimits = 50
+
+// SharedLimit returns the same for one router.
+func (s Settings) SharedLimit() int { return cmp.Or(s.NamespaceSharedLimits, NamespaceSharedLimits) }
 
 // CheckBudget returns what the health checks of a namespace may add up to, as
 // model.Claim.Checks counts them.

@@ -37,7 +37,7 @@ func (p *Pipeline) setFetches(key model.Object, v door.Version, now []model.Page
 	for _, w := range now {
 		asked += len(w.Codes)
 	}
-	p.fetchShares.set(key, v, asked)
+	p.fetchShares.set(key, v, asked, 0)
 	if slices.EqualFunc(before, now, model.PageFetch.Equal) {
 		return
 	}

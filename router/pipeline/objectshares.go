@@ -25,6 +25,16 @@ type objectShare struct {
 	object  model.Object
 	created time.Time
 	asked   int
+	// bound is how much its namespace may get by the word of administrators, 0 for as much as
+	// settings say.
+	bound int
+}
+
+func (a objectShare) most(most int) int {
+	if a.bound > 0 {
+		return min(most, a.bound)
+	}
+	return most
 }
 
 func newObjectShares() objectShares {
@@ -33,11 +43,11 @@ func newObjectShares() objectShares {
 
 // set notes how much an object asks for, whatever it gets; the version is nil if the object
 // is gone.
-func (s *objectShares) set(key model.Object, v door.Version, asked int) {
+func (s *objectShares) set(key model.Object, v door.Version, asked, bound int) {
 	old := s.asking[key]
 	now := objectShare{}
 	if v != nil && asked > 0 {
-		now = objectShare{key, v.GetCreationTimestamp().UTC(), asked}
+		now = objectShare{key, v.GetCreationTimestamp().UTC(), asked, bound}
 	}
 	if now == old {
 		return
@@ -65,9 +75,13 @@ func (s *objectShares) settle(most int, all bool) model.Objects {
 	s.changed = false
 	before := s.refused
 	s.refused = model.Objects{}
+	full := map[string]bool{}
+	for _, a := range s.asking {
+		full[a.object.Namespace] = full[a.object.Namespace] || s.namespaces[a.object.Namespace] > a.most(most)
+	}
 	var crowded []objectShare
 	for _, a := range s.asking {
-		if s.namespaces[a.object.Namespace] > most {
+		if full[a.object.Namespace] {
 			crowded = append(crowded, a)
 		}
 	}
@@ -76,7 +90,7 @@ func (s *objectShares) settle(most int, all bool) model.Objects {
 	})
 	given := map[string]int{}
 	for _, a := range crowded {
-		if given[a.object.Namespace]+a.asked > most {
+		if given[a.object.Namespace]+a.asked > a.most(most) {
 			s.refused[a.object] = struct{}{}
 			continue
 		}

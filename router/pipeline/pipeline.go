@@ -60,6 +60,8 @@ type Pipeline struct {
 	pageShares pageShares
 	// claimShares bounds the claims of each namespace.
 	claimShares objectShares
+	// countedShares bounds the limits of scope Shared of each namespace.
+	countedShares objectShares
 	// fetchShares bounds the pages that Services are asked for, and fetches has them.
 	fetchShares objectShares
 	fetches     fetches
@@ -109,7 +111,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newObjectShares(), fetchShares: newObjectShares(), fetches: newFetches(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newObjectShares(), countedShares: newObjectShares(), fetchShares: newObjectShares(), fetches: newFetches(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -185,6 +187,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 	}
 	ingest(p.claimShares.settle(p.settings.ClaimLimit(), all)) // first: what is refused asks for nothing else
 	ingest(p.patternShares.settle(p.settings, all))            // first: a route that it closes asks for no checks
+	ingest(p.countedShares.settle(p.settings.SharedLimit(), all))
 	again := p.checkShares.settle(p.settings, all)
 	maps.Copy(again, p.settleFetches(all))
 	maps.Copy(again, p.pageShares.settle(p.settings, all))
@@ -264,7 +267,8 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.listeners.replace(key, nil, before.Listeners, nil)
-			p.claimShares.set(key, nil, 0)
+			p.claimShares.set(key, nil, 0, 0)
+			p.countedShares.set(key, nil, 0, 0)
 			p.setFetches(key, nil, nil)
 			p.replaceClaims(key, old, &door.Result{}, hosts)
 			p.noteIngress(r, key, nil)
@@ -290,7 +294,8 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	}
 	p.depend(key, before, r.result)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
-	p.claimShares.set(key, object, r.result.Wants)
+	p.claimShares.set(key, object, r.result.Wants, 0)
+	p.countedShares.set(key, object, r.result.SharedLimits, r.result.SharedLimitsBound)
 	p.setFetches(key, object, r.result.Fetches)
 	p.replaceClaims(key, old, r.result, hosts)
 }

@@ -40,20 +40,35 @@ const (
 	ScopeShared  = "Shared"
 )
 
-// SharedLimits reports where one of the limits in force is counted by all replicas
-// together: the source of the last one, nil for annotations.
-func (s *Spec) SharedLimits(e *Effective) (from *Source, some bool) {
-	shared := func(l *v1alpha1.Limits) bool {
-		return l != nil && slices.ContainsFunc(l.Requests, func(r v1alpha1.RequestLimit) bool { return r.Scope == ScopeShared })
-	}
+// SharedLimits reports whether any of the limits in force is counted by all replicas
+// together, how many of these tenants have set, and the source of the last one, nil for
+// annotations.
+func (s *Spec) SharedLimits(e *Effective) (from *Source, some bool, tenants int) {
 	if e != nil {
 		for _, l := range e.Limits {
-			if shared(l.Limits) {
+			n := sharedIn(l.Limits)
+			if n > 0 {
 				from, some = l.From, true
+			}
+			if l.From.Key.Kind != KindClusterRoutePolicy {
+				tenants += n
 			}
 		}
 	}
-	return from, some || shared(s.Groups.Limits) || slices.ContainsFunc(s.Sizes, shared)
+	own := sharedIn(s.Groups.Limits) // Sizes are those of e
+	return from, some || own > 0, tenants + own
+}
+
+func sharedIn(l *v1alpha1.Limits) (n int) {
+	if l == nil {
+		return 0
+	}
+	for i := range l.Requests {
+		if l.Requests[i].Scope == ScopeShared {
+			n++
+		}
+	}
+	return n
 }
 
 var limitName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)

@@ -22,6 +22,7 @@ func (s *Selection) addGuard(o *Object, p *Place) {
 	}
 	s.guards = append(s.guards, &v1alpha1.Guard{
 		MaxRequestsPerLimit: o.guard.MaxRequestsPerLimit, BodyBytesMax: o.guard.BodyBytesMax, AllowRegex: o.guard.AllowRegex, RegexPerNamespace: o.guard.RegexPerNamespace,
+		SharedLimitsPerNamespace: o.guard.SharedLimitsPerNamespace,
 	})
 }
 
@@ -79,6 +80,16 @@ func (s *Selection) PatternsPerNamespace() int {
 	most := int32(0)
 	for _, g := range s.guards {
 		most = smaller(most, g.RegexPerNamespace)
+	}
+	return int(most)
+}
+
+// SharedLimitsPerNamespace returns how many limits of a namespace all replicas may count
+// together, or 0 for as many as the router lets each have.
+func (s *Selection) SharedLimitsPerNamespace() int {
+	most := int32(0)
+	for _, g := range s.guards {
+		most = smaller(most, g.SharedLimitsPerNamespace)
 	}
 	return int(most)
 }

@@ -48,6 +48,14 @@ type Guard struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	RegexPerNamespace int32 `json:"regexPerNamespace,omitempty"`
+	// sharedLimitsPerNamespace is how many limits of scope Shared the Routes of a namespace
+	// may have: the oldest Routes have theirs, the paths of the others answer 503. Of several
+	// guards the smallest holds. The default is 50, which is the most.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	SharedLimitsPerNamespace int32 `json:"sharedLimitsPerNamespace,omitempty"`
 	// firewallExclusions are the rules that tenants may name in firewall.exclusions: IDs,
 	// or two of them with a hyphen for all between. Of several guards each adds to them.
 	// The default is none.

@@ -1,6 +1,8 @@
 package route
 
 import (
+	"fmt"
+
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/model"
@@ -10,15 +12,18 @@ import (
 // shareLimits returns why nothing may get through where limits are to be counted over all
 // replicas and this router cannot do that; e may be nil.
 func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effective) []policy.Closing {
-	from, shared := spec.SharedLimits(e)
-	why := ""
+	from, some, n := spec.SharedLimits(e)
+	b.result.SharedLimits, b.result.SharedLimitsBound = n, b.selection.SharedLimitsPerNamespace()
+	why, reason := "", api.ReasonPolicyClosed
 	switch {
-	case !shared || c.Termination == model.Passthrough:
+	case !some || c.Termination == model.Passthrough:
 		return nil
 	case b.settings.OldHAProxy:
 		why = "scope Shared needs HAProxy 3.4; this router runs an older one"
 	case !b.settings.Agent:
 		why = "scope Shared needs the policy agent, which is switched off for this router (policies: Disabled)"
+	case b.uncounted && n > 0:
+		why, reason = fmt.Sprintf("older Routes of the namespace have so many limits of scope Shared that these %d are more than %d", n, b.sharedLimit()), api.ReasonLimitExceeded
 	default:
 		return nil
 	}
@@ -29,7 +34,16 @@ func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effec
 	if from != nil && policy.IsKind(from.Key.Kind) {
 		key, at = from.Key, from.Field(policy.GroupLimits)+".requests"
 	}
-	return []policy.Closing{{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: why}}
+	return []policy.Closing{{Key: key, Field: at, Reason: reason, Message: why}}
+}
+
+// sharedLimit is how many limits of scope Shared the namespace may have.
+func (b *builder) sharedLimit() int {
+	most := b.settings.SharedLimit()
+	if own := b.result.SharedLimitsBound; own > 0 {
+		most = min(most, own)
+	}
+	return most
 }
 
 // counted is what the policy agent counts.

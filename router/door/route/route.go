@@ -100,7 +100,7 @@ func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
 
 // Route ingests one route. It has one claim at most, and perhaps an alias.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
-	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, unpaged: past.Unpaged, fetched: past.Fetched, unfetched: past.Unfetched, result: &door.Result{
+	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, unpaged: past.Unpaged, fetched: past.Fetched, unfetched: past.Unfetched, uncounted: past.Uncounted, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -160,6 +160,8 @@ type builder struct {
 	unpatterned, tooMany bool
 	// unpaged says that the pages of older routes use up what there may be.
 	unpaged bool
+	// uncounted says that older routes have all the limits of scope Shared there may be.
+	uncounted bool
 	// fetched and unfetched are of door.Past.
 	fetched   func(model.Object) *policy.ServicePages
 	unfetched bool
