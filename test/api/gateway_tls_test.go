@@ -73,4 +73,17 @@ spec:
 	}
 	may("other", gatewayNamespace, false)
 	may("theirs", "keys", false)
+	// In the operator's own namespaces its cache has no Roles but the operator's own.
+	const own = "openshift-ingress"
+	for _, secret := range []string{"first", "second"} {
+		if err := apply(t, fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: own, namespace: %s}\nspec:\n  gatewayClassName: fairlead\n%s", own, strings.Replace(listener, "name: mine", "name: "+secret, 1))); err != nil {
+			t.Fatal(err)
+		}
+		may(secret, own, true)
+	}
+	may("first", own, false)
+	if err := g.Delete(t.Context(), &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "own"}}); err != nil {
+		t.Fatal(err)
+	}
+	may("second", own, false)
 }
