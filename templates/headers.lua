@@ -148,6 +148,10 @@ core.register_action("fairlead_request_headers", { "http-req" }, function(txn)
   change(txn, false, txn:get_var("txn.request_headers"))
 end)
 
+core.register_action("fairlead_branch_headers", { "http-req" }, function(txn)
+  change(txn, false, txn:get_var("txn.branch_headers"))
+end)
+
 core.register_action("fairlead_response_headers", { "http-res" }, function(txn)
   change(txn, true, txn:get_var("txn.response_headers"))
 end)

@@ -2,6 +2,7 @@ package authentication
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -52,6 +53,37 @@ func CompileMirror(in Input, m *v1alpha1.Mirror) (*model.Mirror, []Problem) {
 	}
 	out.Agent = agent
 	return out, c.problems
+}
+
+// Copies are those of requests that the pods of a Service get, which the caller has found.
+type Copies struct {
+	// Service and Port are those of the reference, for connections and for people.
+	Namespace, Service string
+	Port               int32
+	Endpoints          []netip.AddrPort
+	// Share is in hundredths of a percent.
+	Share int
+}
+
+// MirrorTo returns what sends copies, with bodies of up to policy.MostMirrorBody bytes.
+// Nothing that is not to be copied is in of.
+func MirrorTo(route model.Object, rule string, of []Copies) (*model.Mirror, error) {
+	c := &compiler{in: Input{Route: route, Rule: rule, Namespace: route.Namespace}, group: groupMirror, out: snapshot.Policy{Namespace: route.Namespace}}
+	out := &model.Mirror{}
+	for _, to := range of {
+		out.Targets = append(out.Targets, model.MirrorTarget{Share: to.Share, Body: policy.MostMirrorBody, To: "Service " + to.Namespace + "/" + to.Service})
+		c.out.Mirrors = append(c.out.Mirrors, snapshot.Mirror{
+			URL:       fmt.Sprintf("http://%s.%s.svc:%d", to.Service, to.Namespace, to.Port),
+			Endpoints: to.Endpoints, ByEndpoints: true, MaxInFlight: (policy.MirrorInFlight(&v1alpha1.MirrorTarget{}) + 1) / 2,
+		})
+	}
+	c.methods = []string{out.String()}
+	agent, err := c.finish()
+	if err != nil {
+		return nil, err
+	}
+	out.Agent = agent
+	return out, nil
 }
 
 // mirrorTarget reads where copies go, which policy.MirrorShare has checked but for what

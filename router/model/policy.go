@@ -80,6 +80,9 @@ type Policy struct {
 	Certificate *ClientCertificate
 	// RequestHeaders and ResponseHeaders are changed in order.
 	RequestHeaders, ResponseHeaders []HeaderAction
+	// BranchHeaders are changed in requests to one backend of the claim, after
+	// RequestHeaders: of Canary's by its name, and of the claim's own by an empty one.
+	BranchHeaders map[string][]HeaderAction
 	// Cookies and Location are nil where those of pods reach clients as they are.
 	Cookies  *CookieChanges
 	Location *LocationChange
@@ -334,6 +337,7 @@ const (
 	FlagReplaceID       = "p"
 	FlagResponseHeaders = "s"
 	FlagCanary          = "g"
+	FlagBranchHeaders   = "H"
 	FlagHash            = "j"
 	FlagRetryAll        = "A"
 	FlagPattern         = "P"
@@ -373,7 +377,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/netip"
 	"strconv"
@@ -107,12 +108,19 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		for _, origin := range p.CORS.Origins {
 			entries[Entry{MapCORS, name + "/" + origin}] = p.CORS.OriginRecord(origin)
 		}
+		for _, domain := range p.CORS.Domains {
+			entries[Entry{MapCORS, name + "/" + model.DomainsKey}] = "1"
+			entries[Entry{MapCORS, name + "/" + model.DomainKey(domain)}] = p.CORS.OriginRecord(domain)
+		}
 	}
 	for key, use := range p.Pages.Keys() {
 		entries[Entry{MapPages, name + "/" + key}] = use.Word()
 	}
 	if len(p.RequestHeaders) > 0 {
 		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))
+	}
+	for branch, actions := range p.BranchHeaders {
+		entries[Entry{MapRequestHeaders, name + "/" + cmp.Or(branch, name)}] = encodeHeaders(withoutLookalikes(actions))
 	}
 	if p.ChangesAnswers() {
 		entries[Entry{MapResponseHeaders, name}] = encodeAnswer(p)

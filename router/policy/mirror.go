@@ -28,10 +28,15 @@ var mirrorRow = Annotation{
 	set:    setMirror,
 }
 
+// MostMirrorTargets is how many targets copies of one request may have, and MostMirrorBody
+// the longest body that is copied.
+const (
+	MostMirrorTargets = 3
+	MostMirrorBody    = 16 << 10
+)
+
 // Bounds of the group mirror.
 const (
-	maxMirrorTargets    = 3
-	maxMirrorBody       = 16 << 10
 	maxMirrorInFlight   = 256
 	usualMirrorInFlight = 100
 	maxMirrorHeaders    = 16
@@ -55,8 +60,8 @@ func compileMirror(m *v1alpha1.Mirror) (problems []Problem) {
 	add := func(field string, err error) {
 		problems = append(problems, Problem{Key: "mirror." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: err.Error(), Effect: EffectNoMirror})
 	}
-	if n := len(m.Targets); n < 1 || n > maxMirrorTargets {
-		add("targets", fmt.Errorf("must hold 1 to %d targets", maxMirrorTargets))
+	if n := len(m.Targets); n < 1 || n > MostMirrorTargets {
+		add("targets", fmt.Errorf("must hold 1 to %d targets", MostMirrorTargets))
 		return problems
 	}
 	for i := range m.Targets {
@@ -75,8 +80,8 @@ func MirrorShare(t *v1alpha1.MirrorTarget) (share int, field string, err error) 
 		return 0, "", errors.New("must have one of service and url")
 	case t.URL != "" && strings.ContainsAny(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(t.URL, "http://"), "https://"), "/"), "/?#"):
 		return 0, ".url", errors.New("must be a scheme, a host and perhaps a port; copies have the path of the request")
-	case t.BodyBytes < 0 || t.BodyBytes > maxMirrorBody:
-		return 0, ".bodyBytes", fmt.Errorf("must be from 0 to %d", maxMirrorBody)
+	case t.BodyBytes < 0 || t.BodyBytes > MostMirrorBody:
+		return 0, ".bodyBytes", fmt.Errorf("must be from 0 to %d", MostMirrorBody)
 	case t.MaxInFlight < 0 || t.MaxInFlight > maxMirrorInFlight:
 		return 0, ".maxInFlight", fmt.Errorf("must be from 1 to %d", maxMirrorInFlight)
 	case t.HostHeader != "" && !mirrorHost.MatchString(t.HostHeader):

@@ -74,7 +74,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	if tls {
 		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
 	}
-	rules = slices.Concat(rules, headerActionRules(l, caps), trafficRules(caps), mirrorRules(agentOf(s, l, caps), caps))
+	rules = slices.Concat(rules, headerActionRules(l, caps), branchHeaderRules(l, caps, slices.Concat(trafficRules(caps), mirrorRules(agentOf(s, l, caps), caps))))
 	if tls {
 		rules = append(rules, clientHeaderRules()...)
 	}
@@ -164,6 +164,18 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 		fmt.Sprintf("http-request set-var(txn.request_headers) var(txn.backend),map_str(%s) if %s", l.MapFile(plan.MapRequestHeaders), asks(model.FlagRequestHeaders)),
 	}
 	return append(rules, changeRules("http-request", "request", "var(txn.request_headers)", caps)...)
+}
+
+// branchHeaderRules change the headers of requests by the backend that they go to, which
+// some of before find.
+func branchHeaderRules(l Layout, caps plan.Capabilities, before []string) []string {
+	if !caps.Lua && !caps.HeaderLists {
+		return before
+	}
+	rules := slices.Concat([]string{"http-request set-var(txn.own_backend) var(txn.backend) if " + asks(model.FlagBranchHeaders)}, before, []string{
+		fmt.Sprintf("http-request set-var(txn.branch_headers) var(txn.own_backend),concat(/,txn.backend),map_str(%s) if { var(txn.own_backend) -m found }", l.MapFile(plan.MapRequestHeaders)),
+	})
+	return append(rules, changeRules("http-request", "branch", "var(txn.branch_headers)", caps)...)
 }
 
 // responseRules are the rules for what comes back from a backend, and then those

@@ -63,6 +63,8 @@ type branch struct {
 	servers []model.Server
 	// checks counts the health checks of an hour.
 	checks int64
+	// headers are changed in its requests.
+	headers []model.HeaderAction
 }
 
 // targets are where the requests of a rule go.
@@ -88,21 +90,19 @@ func (t *targets) checks(all bool) (n int64) {
 func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) {
 	for i := range r.BackendRefs {
 		ref, at := &r.BackendRefs[i], fmt.Sprintf("%s.backendRefs[%d]", field, i)
-		if len(ref.Filters) > 0 {
-			b.unsupported(at+".filters", "filters of single backends are not served yet")
-		}
+		headers := b.branchFilters(ref.Filters, at)
 		weight := 1
 		if ref.Weight != nil {
 			weight = int(min(max(*ref.Weight, 0), maxWeight))
 		}
-		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at)
+		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, effectShare)
 		switch {
 		case weight == 0:
 		case !ok:
 			t.invalid += weight
 		default:
 			servers, checks := b.servers(endpoints)
-			t.branches = append(t.branches, branch{weight, servers, checks})
+			t.branches = append(t.branches, branch{weight, servers, checks, headers})
 		}
 	}
 	switch {
@@ -115,14 +115,16 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 	return t
 }
 
-// wrong notes that a reference cannot be used.
-func (b *builder) wrong(field string, reason gatewayv1.RouteConditionReason, message string) {
-	b.unresolved = append(b.unresolved, unresolved{reason, field + ": " + message})
-	b.find(api.SeverityWarning, field, api.Reason(reason), message, "its share of the requests is answered with 500")
-}
+// effectShare is what happens to requests for a backendRef that cannot be used.
+const effectShare = "its share of the requests is answered with 500"
 
-// endpoints returns those of a backendRef, and false if it is not valid.
-func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field string) ([]backend.Endpoint, bool) {
+// endpoints returns those of a backendRef, and false if it is not valid, which has the
+// effect.
+func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect string) ([]backend.Endpoint, bool) {
+	wrong := func(reason gatewayv1.RouteConditionReason, message string) {
+		b.unresolved = append(b.unresolved, unresolved{reason, field + ": " + message})
+		b.find(api.SeverityWarning, field, api.Reason(reason), message, effect)
+	}
 	group, kind, namespace := "", string(door.KindService), b.route.Namespace
 	if r.Group != nil {
 		group = string(*r.Group)
@@ -134,7 +136,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field string) (
 		namespace = string(*r.Namespace)
 	}
 	if group != "" || kind != string(door.KindService) {
-		b.wrong(field, gatewayv1.RouteReasonInvalidKind, "must be a Service, and not a "+kind+" of group "+strconv.Quote(group))
+		wrong(gatewayv1.RouteReasonInvalidKind, "must be a Service, and not a "+kind+" of group "+strconv.Quote(group))
 		return nil, false
 	}
 	key := model.Object{Kind: door.KindService, Namespace: namespace, Name: string(r.Name)}
@@ -143,27 +145,27 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field string) (
 		b.depend(grantsOf(namespace))
 		// What is not permitted must not say whether the Service exists.
 		if !granted(b.src, reference{string(KindHTTPRoute), b.route.Namespace, group, kind, namespace, key.Name}) {
-			b.wrong(field, gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant of namespace "+namespace+" permits it")
+			wrong(gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant of namespace "+namespace+" permits it")
 			return nil, false
 		}
 	}
 	service := b.src.Service(key)
 	if service == nil {
-		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, "Service "+key.Name+" does not exist")
+		wrong(gatewayv1.RouteReasonBackendNotFound, "Service "+key.Name+" does not exist")
 		return nil, false
 	}
 	if r.Port == nil {
-		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
+		wrong(gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
 		return nil, false
 	}
 	port, ok := service.Port(int32(*r.Port))
 	if !ok {
-		b.wrong(field, gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
+		wrong(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
 		return nil, false
 	}
 	http2, known := spoken(port.Protocol)
 	if !known {
-		b.wrong(field, gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
+		wrong(gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
 		return nil, false
 	}
 	all := backend.OfPort(service.Endpoints(b.src.Slices(key)), port)

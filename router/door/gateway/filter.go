@@ -8,6 +8,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -18,6 +19,8 @@ type filters struct {
 	redirect          *gatewayv1.HTTPRequestRedirectFilter
 	rewrite           *gatewayv1.HTTPURLRewriteFilter
 	cors              *model.CORS
+	mirrors           []authentication.Copies
+	mirror            *model.Mirror
 	timeout           time.Duration
 }
 
@@ -29,7 +32,7 @@ func (b *builder) filters(r *gatewayv1.HTTPRouteRule, field string) (out filters
 	seen := map[gatewayv1.HTTPRouteFilterType]bool{}
 	for i := range r.Filters {
 		f, at := &r.Filters[i], fmt.Sprintf("%s.filters[%d]", field, i)
-		if seen[f.Type] {
+		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror {
 			b.refuse(at, gatewayv1.RouteReasonIncompatibleFilters, "the rule has two filters of type "+string(f.Type))
 			continue
 		}
@@ -43,12 +46,16 @@ func (b *builder) filters(r *gatewayv1.HTTPRouteRule, field string) (out filters
 		b.refuse(field+".backendRefs", gatewayv1.RouteReasonIncompatibleFilters, "a rule with RequestRedirect has no backends")
 	}
 	b.prefixed(&out, r, field)
-	if most := cmp.Or(b.settings.HeaderBytes, defaultHeaderBytes); headerBytes(out.request) > most || headerBytes(out.response) > most {
+	b.compileMirrors(&out, field)
+	if most := b.mostHeaderBytes(); headerBytes(out.request) > most || headerBytes(out.response) > most {
 		b.unsupported(field+".filters", fmt.Sprintf("changes of headers add up to more than %d bytes, which may not fit in HAProxy's buffer", most))
 	}
 	out.timeout = b.timeout(r.Timeouts, field+".timeouts")
 	return out
 }
+
+// mostHeaderBytes is how long changes of headers may be.
+func (b *builder) mostHeaderBytes() int { return cmp.Or(b.settings.HeaderBytes, defaultHeaderBytes) }
 
 // defaultHeaderBytes is the default of Settings.HeaderBytes.
 const defaultHeaderBytes = 8192
@@ -89,11 +96,44 @@ func (b *builder) filter(out *filters, f *gatewayv1.HTTPRouteFilter, at string) 
 		}
 		b.checkHost(out.rewrite.Hostname, at+".urlRewrite.hostname")
 		b.checkPath(out.rewrite.Path, at+".urlRewrite.path")
-	case gatewayv1.HTTPRouteFilterRequestMirror, gatewayv1.HTTPRouteFilterCORS, gatewayv1.HTTPRouteFilterExternalAuth, gatewayv1.HTTPRouteFilterExtensionRef:
+	case gatewayv1.HTTPRouteFilterCORS:
+		if f.CORS == nil {
+			missing()
+			return
+		}
+		out.cors = b.cors(f.CORS, at+".cors")
+	case gatewayv1.HTTPRouteFilterRequestMirror:
+		if f.RequestMirror == nil {
+			missing()
+			return
+		}
+		b.addMirror(out, f.RequestMirror, at+".requestMirror")
+	case gatewayv1.HTTPRouteFilterExternalAuth, gatewayv1.HTTPRouteFilterExtensionRef:
 		b.unsupported(at+".type", "filters of type "+string(f.Type)+" are not served yet")
 	default:
 		b.unsupported(at+".type", "is not known")
 	}
+}
+
+// branchFilters reads the filters of one backend: changes of the headers of its requests.
+func (b *builder) branchFilters(all []gatewayv1.HTTPRouteFilter, at string) (headers []model.HeaderAction) {
+	for i := range all {
+		f, at := &all[i], fmt.Sprintf("%s.filters[%d]", at, i)
+		switch {
+		case f.Type != gatewayv1.HTTPRouteFilterRequestHeaderModifier:
+			b.unsupported(at+".type", "filters of type "+string(f.Type)+" are not served for single backends")
+		case f.RequestHeaderModifier == nil:
+			b.unsupported(at, "has the type "+string(f.Type)+" and no settings of it")
+		case headers != nil:
+			b.refuse(at, gatewayv1.RouteReasonIncompatibleFilters, "the backend has two filters of type "+string(f.Type))
+		default:
+			headers = b.headers(f.RequestHeaderModifier, "req", at+".requestHeaderModifier")
+		}
+	}
+	if most := b.mostHeaderBytes(); headerBytes(headers) > most {
+		b.unsupported(at+".filters", fmt.Sprintf("changes of headers add up to more than %d bytes, which may not fit in HAProxy's buffer", most))
+	}
+	return headers
 }
 
 // headers reads changes of headers. Values are literal.
@@ -156,7 +196,7 @@ func (f *filters) byMatch() bool {
 
 // policy returns what HAProxy does to the requests of a match that come in by a listener.
 func (f *filters) policy(l *listener, m *model.Match) model.Policy {
-	p := model.Policy{RequestHeaders: f.request, ResponseHeaders: f.response, CORS: f.cors}
+	p := model.Policy{RequestHeaders: f.request, ResponseHeaders: f.response, CORS: f.cors, Mirror: f.mirror}
 	p.Timeouts.Server = f.timeout
 	if f.redirect != nil {
 		p.Redirects = redirects(f.redirect, l, m)

@@ -86,11 +86,23 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 	return out
 }
 
+// change has requests to a backend of the policy's claim get other headers.
+func (f *branch) change(p *model.Policy, backend string) {
+	if len(f.headers) == 0 {
+		return
+	}
+	if p.BranchHeaders == nil {
+		p.BranchHeaders = map[string][]model.HeaderAction{}
+	}
+	p.BranchHeaders[backend] = f.headers
+}
+
 // share has branches of the policy get what the first target does not: each valid one its
 // own weight, and the router's own answer that of those that are not.
 func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split []model.Target) {
 	if len(t.branches) > 0 {
 		own.Servers = t.branches[0].servers
+		t.branches[0].change(p, "")
 	}
 	if len(t.branches) < 2 && t.invalid == 0 {
 		return nil
@@ -104,6 +116,7 @@ func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split [
 		to := *own
 		to.Rule, to.Servers = model.BranchRule(fmt.Sprintf("%03d", index), strconv.Itoa(i)), from.servers
 		split = append(split, model.Target{Backend: to})
+		from.change(p, to.Name())
 		k.Branches = append(k.Branches, model.Branch{Backend: to.Name(), Weight: from.weight, ID: model.BranchID(to.Rule)})
 	}
 	if t.invalid > 0 {

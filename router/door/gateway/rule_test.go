@@ -130,8 +130,14 @@ func TestRefused(t *testing.T) {
 		{"matches: [{queryParams: [{name: a, value: b, type: RegularExpression}]}]", "spec.rules[0].matches[0].queryParams[0].type"},
 		{"matches: [{method: a b}]", "spec.rules[0].matches[0].method"},
 		{"filters: [{type: ExtensionRef}]", "spec.rules[0].filters[0].type"},
-		{"filters: [{type: RequestMirror}]", "spec.rules[0].filters[0].type"},
-		{"filters: [{type: CORS}]", "spec.rules[0].filters[0].type"},
+		{"filters: [{type: RequestMirror}]", "spec.rules[0].filters[0]"},
+		{"filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}]", "spec.rules[0].filters[0].requestMirror"}, // without an agent
+		{"filters: [{type: CORS}]", "spec.rules[0].filters[0]"},
+		{`filters: [{type: CORS, cors: {allowOrigins: ["https://a.test", "https://a b"]}}]`, "spec.rules[0].filters[0].cors.allowOrigins[1]"},
+		{`filters: [{type: CORS, cors: {allowOrigins: ["https://a.test:99999"]}}]`, "spec.rules[0].filters[0].cors.allowOrigins[0]"},
+		{`filters: [{type: CORS, cors: {allowMethods: ["GET|"]}}]`, "spec.rules[0].filters[0].cors.allowMethods[0]"},
+		{`filters: [{type: CORS, cors: {allowHeaders: ["a|b"]}}]`, "spec.rules[0].filters[0].cors.allowHeaders[0]"},
+		{`filters: [{type: CORS, cors: {exposeHeaders: ["a, b"]}}]`, "spec.rules[0].filters[0].cors.exposeHeaders[0]"},
 		{"filters: [{type: Odd}]", "spec.rules[0].filters[0].type"},
 		{"filters: [{type: URLRewrite}]", "spec.rules[0].filters[0]"},
 		{"filters: [{type: URLRewrite, urlRewrite: {hostname: a_b}}]", "spec.rules[0].filters[0].urlRewrite.hostname"},
@@ -147,7 +153,9 @@ func TestRefused(t *testing.T) {
 		{"timeouts: {request: 5}", "spec.rules[0].timeouts.request"},
 		{"retry: {}", "spec.rules[0].retry"},
 		{"sessionPersistence: {}", "spec.rules[0].sessionPersistence"},
-		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite}]}]", "spec.rules[0].backendRefs[0].filters"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite}]}]", "spec.rules[0].backendRefs[0].filters[0].type"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier}]}]", "spec.rules[0].backendRefs[0].filters[0]"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: a}]}}]}]", "spec.rules[0].backendRefs[0].filters[0].requestHeaderModifier.set[0].name"},
 	} {
 		res := newCluster(t, manifests(web, plainGateway, rule(test.rule))).route(t, "ns", "r")
 		if len(res.Claims) != 0 || len(res.Findings) == 0 || res.Findings[0].Field != test.field || res.Parents[0].Listeners != nil {
