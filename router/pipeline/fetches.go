@@ -29,15 +29,9 @@ func newFetches() fetches {
 // pages implements door.Past.Fetched.
 func (f *fetches) pages(key model.Object) *policy.ServicePages { return f.answered[key] }
 
-// setFetches notes what an object asks for; the version is nil if the object is gone.
-func (p *Pipeline) setFetches(key model.Object, v door.Version, now []model.PageFetch) {
-	f := &p.fetches
+// set notes what an object asks for.
+func (f *fetches) set(key model.Object, now []model.PageFetch) {
 	before := f.asking[key]
-	asked := 0
-	for _, w := range now {
-		asked += len(w.Codes)
-	}
-	p.fetchShares.set(key, v, asked, 0)
 	if slices.EqualFunc(before, now, model.PageFetch.Equal) {
 		return
 	}
@@ -62,14 +56,6 @@ func (p *Pipeline) setFetches(key model.Object, v door.Version, now []model.Page
 	}
 }
 
-// settleFetches decides again whose pages are asked for, and returns the objects of which
-// another is decided.
-func (p *Pipeline) settleFetches(all bool) model.Objects {
-	again := p.fetchShares.settle(p.settings.FetchLimit(), all)
-	p.fetches.changed = p.fetches.changed || len(again) > 0
-	return again
-}
-
 // Fetches returns what to ask Services for from now on, and whether that may be other
 // pages than at the last call.
 func (p *Pipeline) Fetches() (all []model.PageFetch, changed bool) {
@@ -81,7 +67,7 @@ func (p *Pipeline) Fetches() (all []model.PageFetch, changed bool) {
 		codes := map[int]struct{}{}
 		fetch := model.PageFetch{Key: key}
 		for object := range by {
-			if p.fetchShares.isRefused(object) {
+			if p.shares.fetches.isRefused(object) {
 				continue
 			}
 			for _, w := range p.fetches.asking[object] {

@@ -28,11 +28,13 @@ func TestFetches(t *testing.T) {
 		if len(codes) > 0 {
 			asked = []model.PageFetch{{Key: service, Host: "errors.a.svc", Codes: codes, Addresses: []netip.AddrPort{netip.MustParseAddrPort("198.18.0.1:80")}}}
 		}
-		p.setFetches(model.Object{Kind: "Route", Namespace: "a", Name: name}, v, asked)
+		key := model.Object{Kind: "Route", Namespace: "a", Name: name}
+		p.shares.set(key, v, &door.Result{Fetches: asked})
+		p.fetches.set(key, asked)
 	}
 	asks := func(want string, refused ...string) {
 		t.Helper()
-		p.settleFetches(false)
+		p.settleShares(false, func(model.Objects) {})
 		var got []string
 		all, changed := p.Fetches()
 		for _, f := range all {
@@ -42,7 +44,7 @@ func TestFetches(t *testing.T) {
 			t.Errorf("asks for %v (changed: %v), want %s", got, changed, want)
 		}
 		var closed []string
-		for o := range p.fetchShares.refused {
+		for o := range p.shares.fetches.refused {
 			closed = append(closed, o.Name)
 		}
 		if slices.Sort(closed); !slices.Equal(closed, refused) {

@@ -70,10 +70,7 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	past := door.Past{
-		Claims: r.past(), Material: r.material, Stretch: p.checkShares.stretch(key), Unpatterned: p.patternShares.isRefused(key), Unpaged: p.pageShares.isRefused(key),
-		Crowded: p.claimShares.isRefused(key), Fetched: p.fetches.pages, Unfetched: p.fetchShares.isRefused(key), Uncounted: p.countedShares.isRefused(key),
-	}
+	past := p.shares.past(key, door.Past{Claims: r.past(), Material: r.material, Fetched: p.fetches.pages})
 	if r.result != nil {
 		past.Listeners = r.result.Listeners
 	}

@@ -52,23 +52,14 @@ type Pipeline struct {
 	// those that a former process left so.
 	fallenBack model.Objects
 	restored   map[model.Object]Saved
-	// checkShares shares out the health checks of each namespace.
-	checkShares checkShares
-	// patternShares bounds the routes with patterns.
-	patternShares patternShares
-	// pageShares bounds the pages of each namespace.
-	pageShares pageShares
-	// claimShares bounds the claims of each namespace.
-	claimShares objectShares
-	// countedShares bounds the limits of scope Shared of each namespace.
-	countedShares objectShares
-	// fetchShares bounds the pages that Services are asked for, and fetches has them.
-	fetchShares objectShares
-	fetches     fetches
-	agent       agentPolicies
-	probes      probes
-	outliers    outliers
-	listeners   listeners
+	// shares bounds what the objects of a namespace may have.
+	shares shares
+	// fetches are the pages that Services are asked for.
+	fetches   fetches
+	agent     agentPolicies
+	probes    probes
+	outliers  outliers
+	listeners listeners
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// policyStates are what became of the groups of policies at the last report.
@@ -111,7 +102,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, checkShares: newCheckShares(), patternShares: newPatternShares(), agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), pageShares: newPageShares(), claimShares: newObjectShares(), countedShares: newObjectShares(), fetchShares: newObjectShares(), fetches: newFetches(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), shares: newShares(), fetches: newFetches(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -185,13 +176,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			p.ingest(key, hosts)
 		}
 	}
-	ingest(p.claimShares.settle(p.settings.ClaimLimit(), all)) // first: what is refused asks for nothing else
-	ingest(p.patternShares.settle(p.settings, all))            // first: a route that it closes asks for no checks
-	ingest(p.countedShares.settle(p.settings.SharedLimit(), all))
-	again := p.checkShares.settle(p.settings, all)
-	maps.Copy(again, p.settleFetches(all))
-	maps.Copy(again, p.pageShares.settle(p.settings, all))
-	ingest(again)
+	p.settleShares(all, ingest)
 	if all {
 		for host := range p.claims {
 			hosts[host] = struct{}{}
@@ -267,17 +252,16 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 			r.result = &door.Result{Object: key}
 			p.depend(key, before, r.result)
 			p.listeners.replace(key, nil, before.Listeners, nil)
-			p.claimShares.set(key, nil, 0, 0)
-			p.countedShares.set(key, nil, 0, 0)
-			p.setFetches(key, nil, nil)
-			p.replaceClaims(key, old, &door.Result{}, hosts)
+			p.shares.set(key, nil, r.result)
+			p.fetches.set(key, nil)
+			p.replaceClaims(old, nil, hosts)
 			p.noteIngress(r, key, nil)
 		}
 		return
 	}
 	if r == nil || r.result.UID != string(object.GetUID()) {
 		if r != nil {
-			p.replaceClaims(key, old, &door.Result{}, hosts)
+			p.replaceClaims(old, nil, hosts)
 			old = nil
 			*r = tracked{door: d, served: r.served, ingress: r.ingress}
 		} else {
@@ -294,10 +278,9 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	}
 	p.depend(key, before, r.result)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
-	p.claimShares.set(key, object, r.result.Wants, 0)
-	p.countedShares.set(key, object, r.result.SharedLimits, r.result.SharedLimitsBound)
-	p.setFetches(key, object, r.result.Fetches)
-	p.replaceClaims(key, old, r.result, hosts)
+	p.shares.set(key, object, r.result)
+	p.fetches.set(key, r.result.Fetches)
+	p.replaceClaims(old, r.result.Claims, hosts)
 }
 
 // depend notes what an object depends on.
@@ -308,11 +291,7 @@ func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 }
 
 // replaceClaims replaces the claims of an object.
-func (p *Pipeline) replaceClaims(key model.Object, old []*model.Claim, result *door.Result, hosts map[string]struct{}) {
-	now := result.Claims
-	p.checkShares.set(key, now)
-	p.patternShares.set(key, now, result.Patterns)
-	p.pageShares.set(key, now)
+func (p *Pipeline) replaceClaims(old, now []*model.Claim, hosts map[string]struct{}) {
 	ofNow, ofOld := byRule(now), byRule(old)
 	for _, o := range old {
 		if c := ofNow(o.Rule); c == nil || c.Host != o.Host {
