@@ -14,18 +14,18 @@ import (
 // given. It returns the process that has counted. The readings are valid until the next call.
 func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, err error) {
 	const ofBackends = " 2 -1"
-	command := "show info"
+	commands := []string{"show info"}
 	if len(backends) == 0 {
-		command += ";show stat -1" + ofBackends
+		commands = append(commands, "show stat -1"+ofBackends)
 	}
 	for _, name := range backends {
 		if checkWord(name) == nil {
-			command += ";show stat " + name + ofBackends
+			commands = append(commands, "show stat "+name+ofBackends)
 		}
 	}
 	all = r.counted[:0]
 	var columns []statColumn
-	err = r.streamBytes(command, func(l []byte) {
+	err = r.streamBytes(strings.Join(commands, ";"), func(l []byte) {
 		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
 			pid = number(value)
 		}

@@ -21,7 +21,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	return &world{
-		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(), now: time.Unix(1_000_000, 0), pid: 7, backends: map[string]*Reading{}, //nolint:gosec // a test that can be repeated
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(), now: time.Unix(1_000_000, 0), pid: 7, backends: map[string]*Reading{},
 	}
 }
 
@@ -306,7 +306,7 @@ func TestANewProcessCountsFromZero(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	w := newWorld(nil, 1)
 	for i := range 10_000 {
-		w.serve(w.add(fmt.Sprint("ns", i%50), fmt.Sprint("r", i)), uint64(i%7)) //nolint:gosec // no overflow
+		w.serve(w.add(fmt.Sprint("ns", i%50), fmt.Sprint("r", i)), uint64(i%7))
 	}
 	all := w.readings()
 	for b.Loop() {
