@@ -110,7 +110,10 @@ func (l *lastGood) newlyFull() (full []string) {
 func (e *Engine) recallLastGood() {
 	var kept []pipeline.Saved
 	if !e.o.State.Read(lastGoodFile, 2*maxLastGood, func(text []byte) (err error) {
-		kept, err = e.pipeline.ParseSaved(text)
+		if kept, err = e.pipeline.ParseSaved(text); err != nil && len(kept) > 0 {
+			e.log.Error("some last good versions of routes cannot be used; the others are", "err", err)
+			return nil
+		}
 		return err
 	}) {
 		return

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
@@ -80,9 +82,9 @@ func fingerprint(d door.Door, v door.Version) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// ParseSaved reads a list of kept objects, as encoding/json writes it. Objects of
-// other kinds than those of the pipeline's doors are an error. Whether a version
-// belongs to its object as it is now is seen when that is known.
+// ParseSaved reads a list of kept objects, as encoding/json writes it. What is wrong with
+// one, such as a kind that no door of the pipeline has, is an error beside the others. Whether
+// a version belongs to its object as it is now is seen when that is known.
 func (p *Pipeline) ParseSaved(text []byte) ([]Saved, error) {
 	var texts []struct {
 		Saved
@@ -97,20 +99,24 @@ func (p *Pipeline) ParseSaved(text []byte) ([]Saved, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the kept objects")
 	}
-	kept := make([]Saved, len(texts))
-	for i, t := range texts {
+	kept, wrong := make([]Saved, 0, len(texts)), []error(nil)
+	for _, t := range texts {
 		k := t.Saved
 		err := p.decode(&k, t.Good, t.Accepted)
 		if err == nil {
 			err = k.check()
 		}
-		if err != nil {
-			return nil, fmt.Errorf("object %q: %w", k.Object, err)
+		if err == nil {
+			kept = append(kept, k)
+		} else if len(wrong) < mostComplaints {
+			wrong = append(wrong, fmt.Errorf("object %q: %w", k.Object, err))
 		}
-		kept[i] = k
 	}
-	return kept, nil
+	return kept, errors.Join(wrong...)
 }
+
+// mostComplaints bounds how many kept objects are named of those that cannot be used.
+const mostComplaints = 10
 
 // decode reads the versions of a kept object.
 func (p *Pipeline) decode(k *Saved, good, accepted json.RawMessage) error {
@@ -153,7 +159,7 @@ func (k *Saved) check() error {
 		return errors.New("claims without their version")
 	}
 	for _, c := range k.Claims {
-		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || c.Backend.Rule != c.Rule {
+		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || !(c.Backend.Rule == c.Rule || strings.HasPrefix(c.Rule, c.Backend.Rule+"-")) {
 			return errors.New("a claim that is not its own")
 		}
 		if !ownBranches(c) {
@@ -167,7 +173,9 @@ func (k *Saved) check() error {
 func ownBranches(c *model.Claim) bool {
 	var named []model.Branch
 	if k := c.Backend.Policy().Canary; k != nil {
-		named = k.Branches
+		named = slices.DeleteFunc(slices.Clone(k.Branches), func(b model.Branch) bool {
+			return b.Backend == model.AnswerBackend(http.StatusInternalServerError) || b.Backend == model.AnswerBackend(http.StatusServiceUnavailable)
+		})
 	}
 	if len(named) != len(c.Split) {
 		return false

@@ -65,9 +65,13 @@ func TestParseSaved(t *testing.T) {
 		}
 	}
 	for name, text := range wrong {
-		if kept, err := parseSaved([]byte(text)); err == nil || kept != nil {
+		if kept, err := parseSaved([]byte(text)); err == nil || len(kept) > 0 {
 			t.Errorf("%s: taken as %+v", name, kept)
 		}
+	}
+	one, other := strings.Trim(right["one"], "[]"), strings.Trim(wrong["a claim of another route"], "[]")
+	if kept, err := parseSaved([]byte("[" + one + "," + other + "," + one + "]")); err == nil || len(kept) != 2 {
+		t.Errorf("beside a wrong one, %d of 2 are taken: %v", len(kept), err)
 	}
 }
 
