@@ -62,4 +62,9 @@ type ListenerCertificate struct {
 
 // AnswerBackend is the backend that answers with a status of the router's own, 500 or 503,
 // for the share of a claim that has no valid target.
-func AnswerBackend(status int) string { return "router_answer_" + strconv.Itoa(status) }
+func AnswerBackend(status int) string { return answerPrefix + strconv.Itoa(status) }
+
+// IsAnswerBackend reports whether a name is that of such a backend.
+func IsAnswerBackend(name string) bool { return strings.HasPrefix(name, answerPrefix) }
+
+const answerPrefix = "router_answer_"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +158,7 @@ func (k *Saved) check() error {
 		return errors.New("claims without their version")
 	}
 	for _, c := range k.Claims {
-		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || !(c.Backend.Rule == c.Rule || strings.HasPrefix(c.Rule, c.Backend.Rule+"-")) {
+		if c == nil || c.Owner != k.Object || c.UID != k.UID || c.Backend.Owner != k.Object || !strings.HasPrefix(c.Rule+"-", c.Backend.Rule+"-") {
 			return errors.New("a claim that is not its own")
 		}
 		if !ownBranches(c) {
@@ -173,9 +172,7 @@ func (k *Saved) check() error {
 func ownBranches(c *model.Claim) bool {
 	var named []model.Branch
 	if k := c.Backend.Policy().Canary; k != nil {
-		named = slices.DeleteFunc(slices.Clone(k.Branches), func(b model.Branch) bool {
-			return b.Backend == model.AnswerBackend(http.StatusInternalServerError) || b.Backend == model.AnswerBackend(http.StatusServiceUnavailable)
-		})
+		named = slices.DeleteFunc(slices.Clone(k.Branches), func(b model.Branch) bool { return model.IsAnswerBackend(b.Backend) })
 	}
 	if len(named) != len(c.Split) {
 		return false
