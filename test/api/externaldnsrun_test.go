@@ -62,7 +62,7 @@ func TestExternalDNSRuns(t *testing.T) {
 	c := newClient(t)
 	installExternalDNSKind(t)
 	t.Cleanup(func() { // TestExternalDNS begins without the kind.
-		if _, err := server.Kubectl(context.Background(), "delete", "crd", "dnsendpoints.externaldns.k8s.io", "--timeout=30s"); err != nil {
+		if _, err := server.Kubectl(context.Background(), "delete", "crd", "dnsendpoints.externaldns.k8s.io", "--timeout=3m"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -41,7 +41,7 @@ func startGateways(t *testing.T) gatewayTest {
 		t.Skipf("no API server (run \"make tools\"): %v", skipReason)
 	}
 	t.Cleanup(func() {
-		if out, err := server.Kubectl(context.Background(), "delete", "--ignore-not-found", "--timeout=30s", "-k", "../../config/gateway"); err != nil {
+		if out, err := server.Kubectl(context.Background(), "delete", "--ignore-not-found", "--timeout=3m", "-k", "../../config/gateway"); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	})

@@ -82,7 +82,7 @@ func runUnitTests(t *testing.T, tests map[string][]promtoolTest) (string, error)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rule := "groups:\n" + rules.YAML([]rules.Group{{Name: g.Name, Alerts: []rules.Alert{a}}}, 0)
+			rule := "groups:\n" + rules.YAML([]rules.Group{{Name: g.Name, Records: g.Records, Alerts: []rules.Alert{a}}}, 0)
 			for name, content := range map[string]string{file: rule, a.Name + ".yaml": string(text)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
@@ -181,6 +181,11 @@ func TestAlertsUseWhatIsThere(t *testing.T) {
 	t.Parallel()
 	known := knownLabels(t)
 	for _, g := range rules.Groups() {
+		for _, r := range g.Records {
+			for _, fault := range unknown(r.Expr, known) {
+				t.Errorf("%s: %s", r.Name, fault)
+			}
+		}
 		for _, a := range g.Alerts {
 			for _, fault := range unknown(a.Expr, known) {
 				t.Errorf("%s: %s", a.Name, fault)

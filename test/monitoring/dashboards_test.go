@@ -53,7 +53,7 @@ func TestDashboards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: builds a program and runs Prometheus")
 	}
-	admin := startRouter(t)
+	admin, _ := startRouter(t)
 	others := http.NewServeMux()
 	config := scrapeConfig("router", "/metrics", admin) + scrapeConfig("haproxy", "/metrics/haproxy", admin)
 	pages := httptest.NewServer(others)
@@ -179,8 +179,8 @@ func run(t *testing.T, name string, args ...string) (log string) {
 	return log
 }
 
-// startRouter serves test/try with a real HAProxy, sends requests, and returns the address of the metrics.
-func startRouter(t *testing.T) string {
+// startRouter serves test/try with a real HAProxy, sends requests, and returns the addresses of the metrics and of the Routes.
+func startRouter(t *testing.T, more ...string) (metrics, routes string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "flm") //nolint:usetesting // names of sockets must be short
 	if err != nil {
@@ -191,8 +191,9 @@ func startRouter(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, root+"/cmd/fairlead").CombinedOutput(); err != nil {
 		t.Fatalf("build fairlead: %v: %s", err, out)
 	}
-	web, tls, admin := freePort(t), freePort(t), freePort(t)
-	run(t, binary, "serve", "--demo", "-f", root+"/test/try", "--haproxy", program(t, "haproxy"), "--work-dir", filepath.Join(dir, "w"), "--http", web, "--https", tls, "--admin", admin)
+	web, admin := freePort(t), freePort(t)
+	args := append([]string{"serve", "--demo", "-f", root + "/test/try"}, more...)
+	run(t, binary, append(args, "--haproxy", program(t, "haproxy"), "--work-dir", filepath.Join(dir, "w"), "--http", web, "--https", freePort(t), "--admin", admin)...)
 	wait.Poll{Limit: patience, Every: wait.Slowly}.For(t, "the router answers a request", func() error {
 		return get(t.Context(), "http://127.0.0.1:"+web+"/", "hello.apps.localhost", http.StatusOK)
 	})
@@ -213,7 +214,7 @@ func startRouter(t *testing.T) string {
 		}
 	}()
 	t.Cleanup(func() { stop(); <-done })
-	return "127.0.0.1:" + admin
+	return "127.0.0.1:" + admin, "127.0.0.1:" + web
 }
 
 func get(ctx context.Context, to, host string, want int) error {
@@ -238,7 +239,7 @@ func startPrometheus(t *testing.T, jobs string) string {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte("global: {scrape_interval: 1s}\nrule_files: ["+absolute(t, root+"/config/monitoring/prometheus/rules.yaml")+"]\nscrape_configs:\n"+jobs), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: ["+absolute(t, root+"/config/monitoring/prometheus/rules.yaml")+"]\nscrape_configs:\n"+jobs), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := "127.0.0.1:" + freePort(t)

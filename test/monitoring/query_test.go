@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/config/generate/monitoring/catalogue"
+	"github.com/fairlead/fairlead/config/generate/monitoring/rules"
 )
 
 // targetLabels are what Prometheus adds to each series.
@@ -63,6 +64,11 @@ func knownLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{"up": nil}
 	maps.Copy(known, haproxyLabels)
+	for _, g := range rules.Groups() {
+		for _, r := range g.Records {
+			known[r.Name] = []string{"namespace", "route"}
+		}
+	}
 	for _, p := range programs(t) {
 		for _, m := range p.Metrics {
 			switch m.Kind {

@@ -41,21 +41,27 @@ type Alert struct {
 // Series is a series of a test.
 type Series struct{ Name, Values string }
 
+// Record is a rule that records the result of a query under a name.
+type Record struct{ Name, Expr string }
+
 // Group is the rules about one part.
 type Group struct {
-	Name   string
-	Title  string
-	Alerts []Alert
+	Name  string
+	Title string
+	// Records are computed before Alerts, which use them.
+	Records []Record
+	Alerts  []Alert
 }
 
 // Groups returns all alerts.
 func Groups() []Group {
 	return []Group{
-		{"fairlead-routers", "Routers", slices.Concat(routers(), haproxy())},
-		{"fairlead-routes", "Routes and policies", routes()},
-		{"fairlead-agent", "Policy agent", agent()},
-		{"fairlead-addresses", "Addresses", slices.Concat(addresses(), bgp())},
-		{"fairlead-operator", "Operator, names and clouds", operator()},
+		{"fairlead-routers", "Routers", nil, slices.Concat(routers(), haproxy())},
+		{"fairlead-routes", "Routes and policies", nil, routes()},
+		{"fairlead-budgets", "Budgets of errors", ratios(), budgets()},
+		{"fairlead-agent", "Policy agent", nil, agent()},
+		{"fairlead-addresses", "Addresses", nil, slices.Concat(addresses(), bgp())},
+		{"fairlead-operator", "Operator, names and clouds", nil, operator()},
 	}
 }
 
@@ -67,11 +73,11 @@ func YAML(groups []Group, indent int) string {
 	var b strings.Builder
 	for _, g := range groups {
 		fmt.Fprintf(&b, "- name: %s\n  rules:\n", g.Name)
+		for _, r := range g.Records {
+			fmt.Fprintf(&b, "  - record: %s\n%s", r.Name, query(r.Expr))
+		}
 		for _, a := range g.Alerts {
-			fmt.Fprintf(&b, "  - alert: %s\n    expr: |-\n", a.Name)
-			for line := range strings.SplitSeq(a.Expr, "\n") {
-				fmt.Fprintf(&b, "      %s\n", line)
-			}
+			fmt.Fprintf(&b, "  - alert: %s\n%s", a.Name, query(a.Expr))
 			if a.For != "" {
 				fmt.Fprintf(&b, "    for: %s\n", a.For)
 			}
@@ -80,6 +86,11 @@ func YAML(groups []Group, indent int) string {
 	}
 	pad := strings.Repeat(" ", indent)
 	return pad + strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n"+pad) + "\n"
+}
+
+// query writes the PromQL of a rule.
+func query(expr string) string {
+	return "    expr: |-\n      " + strings.ReplaceAll(expr, "\n", "\n      ") + "\n"
 }
 
 // quote writes a string of YAML.
