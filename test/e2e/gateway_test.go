@@ -29,7 +29,9 @@ func TestGateway(t *testing.T) {
 		t.Helper()
 		if err := (wait.Poll{Limit: 2 * time.Minute, Every: wait.Slowly}).Until(t.Context(), what, check); err != nil {
 			out, _ := p.Cluster.Kubectl(t.Context(), "get", "gatewayclass,gateway,httproute,service,endpointslice", "-n", "demo", "-o", "yaml")
-			t.Fatalf("%v\n%s", err, out)
+			logs, _ := p.Cluster.Kubectl(t.Context(), "logs", "-n", "openshift-ingress", "-l", "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default", "-c", "router", "--prefix", "--tail=60")
+			conditions, _ := p.Cluster.Kubectl(t.Context(), "get", "ingresscontroller", "default", "-n", "openshift-ingress-operator", "-o", "jsonpath={.status.conditions}")
+			t.Fatalf("%v\n%s\n%s\n%s", err, logs, conditions, out)
 		}
 	}
 	eventually("the Gateway is programmed and has an address", func() error {
