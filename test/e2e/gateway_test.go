@@ -3,12 +3,15 @@ package e2e
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -27,7 +30,15 @@ func TestGateway(t *testing.T) {
 	var address string
 	eventually := func(what string, check func() error) {
 		t.Helper()
-		if err := (wait.Poll{Limit: 2 * time.Minute, Every: wait.Slowly}).Until(t.Context(), what, check); err != nil {
+		if err := (wait.Poll{Limit: 4 * time.Minute, Every: wait.Slowly}).Until(t.Context(), what, check); err != nil {
+			// Whether it is the routers that do not listen, or the nodes that do not lead there.
+			for _, pod := range pods(t, p, "openshift-ingress", routerPods) {
+				conn, err := p.Cluster.Dial("client")(t.Context(), "tcp", net.JoinHostPort(podIP(t, p, pod), strconv.Itoa(int(gateway.HTTP.First))))
+				if err == nil {
+					_ = conn.Close()
+				}
+				t.Logf("the first port for Gateways of pod %s: %v", pod, err)
+			}
 			out, _ := p.Cluster.Kubectl(t.Context(), "get", "gatewayclass,gateway,httproute,service,endpointslice", "-n", "demo", "-o", "yaml")
 			logs, _ := p.Cluster.Kubectl(t.Context(), "logs", "-n", "openshift-ingress", "-l", "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default", "-c", "router", "--prefix", "--tail=60")
 			conditions, _ := p.Cluster.Kubectl(t.Context(), "get", "ingresscontroller", "default", "-n", "openshift-ingress-operator", "-o", "jsonpath={.status.conditions}")
