@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// every is the time between two rounds of a Service, and retry after one in which it did
-	// not answer.
+	// every is the time between two rounds of a Service, and retry where one did not answer
+	// or its endpoints have changed: new pages cost changes of HAProxy.
 	every, retry = 30 * time.Second, 5 * time.Second
-	// least is the time between two rounds of a Service of which something has changed.
-	least = time.Second
 	// limit is how long a Service may take for one page.
 	limit = 5 * time.Second
 	// atOnceOfNamespace bounds the requests under way for one namespace: Services that never
@@ -103,9 +101,11 @@ func (f *Fetcher) replace(ctx context.Context, before map[model.Object]*service,
 	now, turns := make(map[model.Object]*service, len(all)), map[string]chan struct{}{}
 	for i := range all {
 		namespace := all[i].Key.Namespace
-		if turns[namespace] = f.turns[namespace]; turns[namespace] == nil {
+		if turns[namespace] == nil {
+			turns[namespace] = f.turns[namespace]
+		}
+		if turns[namespace] == nil {
 			turns[namespace] = make(chan struct{}, atOnceOfNamespace)
-			f.turns[namespace] = turns[namespace]
 		}
 		s := before[all[i].Key]
 		if s == nil {

@@ -57,7 +57,7 @@ func (s *service) run(ctx context.Context) {
 			return
 		case s.fetch = <-s.wanted:
 			s.forget(s.fetch.Codes)
-			if early := time.Until(s.began.Add(least)); early > 0 {
+			if early := time.Until(s.began.Add(s.fetcher.retry)); early > 0 {
 				timer.Reset(early) // endpoints may come and go all the time
 				continue
 			}

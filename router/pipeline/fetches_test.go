@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// TestFetches: each page is asked for once, whoever shows it; the oldest routes of a
+// TestFetches: each page is asked for once, however many routes show it; the oldest routes of a
 // namespace may ask; what no route asks for is forgotten.
 func TestFetches(t *testing.T) {
 	t.Parallel()

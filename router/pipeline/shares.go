@@ -47,7 +47,7 @@ func (s *shares) past(key model.Object, p door.Past) door.Past {
 	return p
 }
 
-// settle decides again, and has the objects ingested of which another is decided: first
+// settleShares decides again, and has the objects ingested of which another is decided: first
 // those that ask for nothing else if they are refused.
 func (p *Pipeline) settleShares(all bool, ingest func(model.Objects)) {
 	s := &p.shares

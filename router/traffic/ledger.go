@@ -7,7 +7,7 @@ import (
 
 // Ledger keeps the counters of all Routes. One goroutine uses it at a time.
 type Ledger struct {
-	// rows is how many there may be, full how many there were after the last Take, and are by new Routes.
+	// rows is how many rows there may be, full how many are taken: counted at each Take, and one more for each new Route.
 	rows, full int
 	routes     map[Route]*route
 	backends   map[string]*backend

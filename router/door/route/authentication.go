@@ -31,7 +31,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
 		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
-		Bundle: func(text string) (*model.CA, error) { return b.material.Bundle(b.result.Object, text) },
+		Bundle: func(text string) (*model.CA, error) { return b.past.Material.Bundle(b.result.Object, text) },
 	})
 	b.result.Pending = b.result.Pending || r.pending
 	from := origins{b, e}

@@ -56,7 +56,7 @@ func (b *builder) checkPace(c *model.Claim, asked time.Duration, endpoints int) 
 		return pace
 	}
 	c.Checks = checksOf(c.Termination, pace, endpoints)
-	if stretched := backend.Stretched(pace, b.stretch); stretched != pace {
+	if stretched := backend.Stretched(pace, b.past.Stretch); stretched != pace {
 		pace = stretched
 		b.find(api.SeverityWarning, "spec.to", api.ReasonTooManyHealthChecks,
 			fmt.Sprintf("this route and the older ones of the namespace ask for more than %d health checks a second", cmp.Or(b.settings.NamespaceChecks, door.NamespaceChecks)),

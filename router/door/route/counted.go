@@ -22,8 +22,8 @@ func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effec
 		why = "scope Shared needs HAProxy 3.4; this router runs an older one"
 	case !b.settings.Agent:
 		why = "scope Shared needs the policy agent, which is switched off for this router (policies: Disabled)"
-	case b.uncounted && n > 0:
-		why, reason = fmt.Sprintf("older Routes of the namespace have so many limits of scope Shared that these %d are more than %d", n, b.sharedLimit()), api.ReasonLimitExceeded
+	case b.past.Uncounted && n > 0:
+		why, reason = fmt.Sprintf("the Routes of the namespace may have %d limits of scope Shared; older ones leave fewer than the %d of this one", b.sharedLimit(), n), api.ReasonLimitExceeded
 	default:
 		return nil
 	}

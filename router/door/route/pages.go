@@ -26,7 +26,7 @@ func (b *builder) pages(spec *policy.Spec) *model.Pages {
 	for _, p := range problems {
 		b.pageFinding(from, p)
 	}
-	if pages != nil && b.unpaged {
+	if pages != nil && b.past.Unpaged {
 		all, ofNamespace := b.settings.PageLimits()
 		pages.Unused = true
 		b.pageFinding(from, policy.Problem{

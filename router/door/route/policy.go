@@ -59,7 +59,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 
 // boundPatterns leaves the patterns of a route out that is one too many.
 func (b *builder) boundPatterns(p *model.Policy) {
-	if !b.unpatterned {
+	if !b.past.Unpatterned {
 		return
 	}
 	find := func(group policy.Group, key, part, effect string) {

@@ -13,7 +13,6 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
@@ -100,7 +99,7 @@ func routes(a, b door.Version) (former, newest *routev1.Route, ok bool) {
 
 // Route ingests one route. It has one claim at most, and perhaps an alias.
 func Route(r *routev1.Route, src door.Source, s door.Settings, past door.Past) *door.Result {
-	b := &builder{route: r, src: src, settings: s, material: past.Material, stretch: past.Stretch, unpatterned: past.Unpatterned, unpaged: past.Unpaged, fetched: past.Fetched, unfetched: past.Unfetched, uncounted: past.Uncounted, result: &door.Result{
+	b := &builder{route: r, src: src, settings: s, past: past, result: &door.Result{
 		Object:         model.Object{Kind: Kind, Namespace: r.Namespace, Name: r.Name},
 		UID:            string(r.UID),
 		WildcardPolicy: string(r.Spec.WildcardPolicy),
@@ -147,24 +146,15 @@ type builder struct {
 	// mirror is what is copied, or nil.
 	mirror *model.Mirror
 	// client is what clients show in the handshake, or nil.
-	client   *model.ClientCertificate
-	ca       *model.CA
-	last     *model.Certificate
-	material *certificate.Material
-	// stretch is how many times longer the pause between health checks is.
-	stretch int
+	client *model.ClientCertificate
+	ca     *model.CA
+	last   *model.Certificate
+	// past is what the pipeline remembers of the route.
+	past door.Past
 	// otherName is a second host, whose requests are redirected, or empty.
 	otherName string
-	// unpatterned says that too many older routes have patterns, and tooMany that the
-	// paths of this one would be one more.
-	unpatterned, tooMany bool
-	// unpaged says that the pages of older routes use up what there may be.
-	unpaged bool
-	// uncounted says that older routes have all the limits of scope Shared there may be.
-	uncounted bool
-	// fetched and unfetched are of door.Past.
-	fetched   func(model.Object) *policy.ServicePages
-	unfetched bool
+	// tooMany says that the paths of the route would be one pattern too many.
+	tooMany bool
 	// serviceCA is true if ca is the router's own, which knows services by name.
 	serviceCA bool
 }
@@ -221,7 +211,7 @@ func (b *builder) path(c *model.Claim) bool {
 	if c.Match, wrong = matchOf(b.route); wrong != nil {
 		return b.refuse("spec.path", api.ReasonInvalidField, wrong.Error())
 	}
-	if b.unpatterned && c.Expression() != nil {
+	if b.past.Unpatterned && c.Expression() != nil {
 		b.tooMany = true
 		beginning := c.Path
 		c.Match = nothing(b.route.Spec.Path)
@@ -276,7 +266,7 @@ func (b *builder) destinationCA(t *routev1.TLSConfig) bool {
 			"is not set, so the pod's certificate is not verified", "traffic to the pod is encrypted, but anyone between could answer")
 		return true
 	}
-	ca, err := b.material.Bundle(b.result.Object, t.DestinationCACertificate)
+	ca, err := b.past.Material.Bundle(b.result.Object, t.DestinationCACertificate)
 	if err != nil {
 		return b.refuse("spec.tls.destinationCACertificate", api.ReasonExtendedValidationFailed, err.Error())
 	}

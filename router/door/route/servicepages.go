@@ -12,9 +12,6 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// unknownPages says that it is not known here what Services answer: only routers ask them.
-var unknownPages = func(model.Object) *policy.ServicePages { return nil }
-
 // maxFetchAddresses is how many endpoints of a Service the router tries.
 const maxFetchAddresses = 8
 
@@ -37,17 +34,16 @@ func (b *builder) servicePages(s *v1alpha1.PageService, codes []int) (*policy.Se
 	fetch.Addresses = fetch.Addresses[:min(len(fetch.Addresses), maxFetchAddresses)]
 	b.depend(fetch.Key)
 	b.result.Fetches = append(b.result.Fetches, fetch)
-	if b.unfetched {
+	if b.past.Unfetched {
 		return nil, &policy.Problem{
 			Reason: api.ReasonLimitExceeded, Effect: "it shows no page",
 			Message: fmt.Sprintf("older Routes of the namespace ask Services for all the %d pages that are possible", b.settings.FetchLimit()),
 		}
 	}
-	fetched := b.fetched
-	if fetched == nil {
-		fetched = unknownPages
+	var pages *policy.ServicePages
+	if b.past.Fetched != nil { // only routers ask
+		pages = b.past.Fetched(fetch.Key)
 	}
-	pages := fetched(fetch.Key)
 	if len(fetch.Addresses) == 0 {
 		return pages, &policy.Problem{Reason: api.ReasonPageUnavailable, Message: message, Effect: "answers are as without a page, or have the one of before"}
 	}

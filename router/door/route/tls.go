@@ -16,7 +16,7 @@ import (
 func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.TLSConfig) (*model.Certificate, model.Object, error) {
 	if t.ExternalCertificate == nil || t.ExternalCertificate.Name == "" {
 		if t.Certificate == "" {
-			return nil, model.Object{}, b.material.Unused(t.Key, t.CACertificate)
+			return nil, model.Object{}, b.past.Material.Unused(t.Key, t.CACertificate)
 		}
 		cert, err := b.read(owner, host, certificate.Texts{Chain: t.Certificate, Key: t.Key, CA: t.CACertificate})
 		return cert, model.Object{}, err
@@ -41,7 +41,7 @@ func (b *builder) routeCertificate(owner model.Object, host string, t *routev1.T
 
 // read checks a certificate's texts, within the bounds of the router.
 func (b *builder) read(owner model.Object, host string, in certificate.Texts) (*model.Certificate, error) {
-	cert, err := b.material.Certificate(owner, host, in, b.settings.MaxRSABits)
+	cert, err := b.past.Material.Certificate(owner, host, in, b.settings.MaxRSABits)
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (u *upstreamReader) authorities(name string) {
 		u.close("ca", api.ReasonSecretInvalid, "Secret "+name+" has no key ca.crt")
 		return
 	}
-	ca, err := u.b.material.Bundle(u.b.result.Object, text)
+	ca, err := u.b.past.Material.Bundle(u.b.result.Object, text)
 	if err != nil {
 		u.close("ca", api.ReasonSecretInvalid, "Secret "+name+": ca.crt: "+err.Error())
 		return
