@@ -24,9 +24,11 @@ func TestAsk(t *testing.T) {
 		"the status":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); _, _ = io.WriteString(w, "gone") }, "gone text/plain;charset=utf-8"},
 		"fine":          {func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host+r.Header.Get("X-Code")) }, "errors.ns.svc404 text/plain;charset=utf-8"},
 		"another error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "it answered with status 500"},
-		"a redirect":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://198.18.0.1/", http.StatusFound) }, "it answered with status 302"},
-		"nothing":       {func(http.ResponseWriter, *http.Request) {}, "the page is empty"},
-		"no end":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) }, "longer than 16000 bytes"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://198.18.0.1/", http.StatusFound)
+		}, "it answered with status 302"},
+		"nothing": {func(http.ResponseWriter, *http.Request) {}, "the page is empty"},
+		"no end":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) }, "longer than 16000 bytes"},
 		"a hostile type": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", `a/b|c; d="%[src]`)
 			_, _ = io.WriteString(w, "x")
