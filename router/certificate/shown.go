@@ -8,18 +8,82 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Shown returns a certificate as a listener of an object shows it at a port of the router's
-// pod to clients that ask for some names. It is a copy of its own, with an ID that no
-// other port and no other names have.
-func Shown(c *model.Certificate, owner model.Object, slot int, names []string) model.ListenerCertificate {
-	id := contentID(owner, strconv.Itoa(slot)+"/"+strings.Join(names, " "), c.PEM)
-	return model.ListenerCertificate{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Names: names}
+// Line is a certificate as a listener shows it at a slot, to clients that ask for some names.
+type Line struct {
+	// Certificate is the listener's own copy: its ID stands for the slot and the names, too.
+	*model.Certificate
+	// Owner is the object that has the listener.
+	Owner model.Object
+	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
+	// names that no other listener of the slot has, and for clients that send none.
+	Names []string
 }
 
-// Excluding returns a name with those of other lines that it covers left out of it. HAProxy
+// anyName is the name of clients that no other name is for.
+const anyName = "*"
+
+// Lines says for which names the listeners of a slot show their certificates: each listener
+// the first one of each kind of key for its hostname, and each for the names in it that
+// belong to the listener. A listener without certificates takes no names from others.
+func Lines(slot int, all []model.Listener) (lines []Line) {
+	var showing []*model.Listener
+	var hostnames []string
+	for i := range all {
+		if l := &all[i]; len(l.Certificates) > 0 {
+			showing, hostnames = append(showing, l), append(hostnames, l.Hostname)
+		}
+	}
+	for _, l := range showing {
+		taken := map[string]bool{}
+		take := func(c *model.ListenerCertificate, name string) bool {
+			key := c.Algorithm + "/" + name
+			was := taken[key]
+			taken[key] = true
+			return !was
+		}
+		primary := l.Hostname
+		if primary == "" {
+			primary = anyName
+		}
+		for i := range l.Certificates {
+			c, names := &l.Certificates[i], []string(nil)
+			if take(c, primary) {
+				names = append(names, excluding(primary, hostnames)...)
+			}
+			for _, name := range c.Names {
+				if name != primary && mostSpecific(showing, name) == l && take(c, name) {
+					names = append(names, excluding(name, hostnames)...)
+				}
+			}
+			if len(names) > 0 {
+				lines = append(lines, shown(c, l.Owner, slot, names))
+			}
+		}
+	}
+	return lines
+}
+
+func shown(c *model.ListenerCertificate, owner model.Object, slot int, names []string) Line {
+	id := contentID(owner, strconv.Itoa(slot)+"/"+strings.Join(names, " "), c.PEM)
+	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: owner, Names: names}
+}
+
+// mostSpecific returns the listener of a slot that a name belongs to.
+func mostSpecific(all []*model.Listener, name string) (best *model.Listener) {
+	for _, l := range all {
+		covers := l.Hostname == "" || l.Hostname == name ||
+			strings.HasPrefix(l.Hostname, "*.") && strings.HasSuffix(name, l.Hostname[1:]) && name != l.Hostname[1:]
+		if covers && (best == nil || l.Hostname == name || best.Hostname != name && len(l.Hostname) > len(best.Hostname)) {
+			best = l
+		}
+	}
+	return best
+}
+
+// excluding returns a name with those of other lines that it covers left out of it. HAProxy
 // prefers, of all lines that fit, one with an ECDSA key, so a wildcard's would be shown in
 // the place of an exact name's RSA key (3.4.7).
-func Excluding(name string, others []string) []string {
+func excluding(name string, others []string) []string {
 	names := []string{name}
 	base, wildcard := strings.CutPrefix(name, "*.")
 	if !wildcard {

@@ -45,19 +45,23 @@ type Listener struct {
 	// Hostname is exact, "*.example.com", or empty for all that no other listener of the slot
 	// takes.
 	Hostname string
-	// Certificates are those of a listener that ends TLS.
+	// Owner is the object that has the listener, Gateway the one whose slot it is: another
+	// one if the owner is a ListenerSet.
+	Owner, Gateway Object
+	// Certificates are those of a listener that ends TLS, the preferred ones first.
 	Certificates []ListenerCertificate
 }
 
-// ListenerCertificate is one that a listener shows to clients that ask for some names.
+// ListenerCertificate is one that a listener can show. For which names it does depends on
+// the other listeners of its slot (certificate.Lines).
 type ListenerCertificate struct {
-	// Certificate is the listener's own copy: its ID stands for the slot and the names, too.
 	*Certificate
-	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
-	// names that no other listener of the slot has, and for clients that send none.
-	Names []string
 	// Secret is where it is from.
 	Secret Object
+	// Algorithm is that of its key. Clients get the kind of key that they can verify.
+	Algorithm string
+	// Names are those in the certificate that HAProxy can look up, in lower case.
+	Names []string
 }
 
 // AnswerBackend is the backend that answers with a status of the router's own, 500 or 503,

@@ -294,12 +294,10 @@ func (p *Pipeline) Unaccepted() []*model.Claim {
 // backends, certificates and CAs. It looks at all objects.
 func (p *Pipeline) Owners() plan.Owners {
 	owners := plan.Owners{}
+	for line, owner := range p.listeners.owners {
+		owners[line.CertID] = owner
+	}
 	for key, r := range p.objects {
-		for i := range r.result.Listeners {
-			for _, c := range r.result.Listeners[i].Certificates {
-				owners[c.ID] = key
-			}
-		}
 		for _, c := range r.served {
 			for _, name := range p.names(c) {
 				owners[name] = key

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -18,14 +19,16 @@ type listeners struct {
 	// changed are the slots whose entries are to be compared, entries what each has.
 	changed map[int]struct{}
 	entries map[int]map[plan.Entry]string
-	// lines are those of the list of certificates of each slot.
-	lines map[int][]plan.SlotLine
+	// lines are those of the list of certificates of each slot, and owners the objects that
+	// have what they show.
+	lines  map[int][]plan.SlotLine
+	owners map[plan.SlotLine]model.Object
 	// wildcards are the wildcard hosts with claims in each scope.
 	wildcards map[model.ScopeID]map[string]struct{}
 }
 
-// slotUser is an object that listens on a slot. Of several, which only a mistake gives the same
-// one, the oldest has it.
+// slotUser is an object that listens on a slot: a Gateway, or a ListenerSet of it. Of several
+// Gateways, which only a mistake gives the same one, the oldest has it.
 type slotUser struct {
 	object    model.Object
 	version   door.Version
@@ -33,7 +36,7 @@ type slotUser struct {
 }
 
 func newListeners() listeners {
-	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]plan.SlotLine{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]plan.SlotLine{}, owners: map[plan.SlotLine]model.Object{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
 }
 
 // replace changes the listeners of an object.
@@ -60,23 +63,42 @@ func (l *listeners) replace(o model.Object, v door.Version, before, now []model.
 	}
 }
 
+// bySlotRight puts Gateways before ListenerSets, older ones first.
 func bySlotRight(a, b slotUser) int {
+	rank := func(u slotUser) int {
+		if u.object.Kind == door.KindGateway {
+			return 0
+		}
+		return 1
+	}
 	return cmp.Or(
+		rank(a)-rank(b),
 		a.version.GetCreationTimestamp().Compare(b.version.GetCreationTimestamp().Time),
 		strings.Compare(a.object.Namespace, b.object.Namespace), strings.Compare(a.object.Name, b.object.Name),
 	)
 }
 
+// of returns the listeners of a slot in the order of their right to a host: those of one
+// Gateway.
+func (l *listeners) of(slot int) (all []model.Listener) {
+	users := l.bySlot[slot]
+	for _, u := range users {
+		if u.listeners[0].Gateway == users[0].listeners[0].Gateway {
+			all = append(all, u.listeners...)
+		}
+	}
+	return all
+}
+
 // settleListeners brings the wanted entries of changed slots up to date.
 func (p *Pipeline) settleListeners(scope *plan.Scope) {
 	for slot := range p.listeners.changed {
-		var now map[plan.Entry]string
-		p.replaceSlotLines(slot, scope)
-		if users := p.listeners.bySlot[slot]; len(users) > 0 {
-			now = listenerEntries(users[0].listeners)
-		} else {
+		all := p.listeners.of(slot)
+		if len(all) == 0 {
 			delete(p.listeners.bySlot, slot)
 		}
+		p.replaceSlotLines(slot, all, scope)
+		now := listenerEntries(all)
 		for e := range p.listeners.entries[slot] {
 			scope.Entries[e] = struct{}{}
 			delete(p.want.Entries, e)
@@ -93,24 +115,19 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 }
 
 // replaceSlotLines brings the wanted certificates of a slot up to date.
-func (p *Pipeline) replaceSlotLines(slot int, scope *plan.Scope) {
+func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.Scope) {
 	for _, line := range p.listeners.lines[slot] {
 		scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
 		delete(p.want.SlotLines, line)
 		delete(p.want.Certs, line.CertID)
+		delete(p.listeners.owners, line)
 	}
 	delete(p.listeners.lines, slot)
-	users := p.listeners.bySlot[slot]
-	if len(users) == 0 {
-		return
-	}
-	for i := range users[0].listeners {
-		for _, c := range users[0].listeners[i].Certificates {
-			line := plan.SlotLine{Slot: slot, CertID: c.ID}
-			scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
-			p.want.SlotLines[line], p.want.Certs[c.ID] = strings.Join(c.Names, " "), c.PEM
-			p.listeners.lines[slot] = append(p.listeners.lines[slot], line)
-		}
+	for _, c := range certificate.Lines(slot, all) {
+		line := plan.SlotLine{Slot: slot, CertID: c.ID}
+		scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+		p.want.SlotLines[line], p.want.Certs[c.ID] = strings.Join(c.Names, " "), c.PEM
+		p.listeners.lines[slot], p.listeners.owners[line] = append(p.listeners.lines[slot], line), c.Owner
 	}
 }
 

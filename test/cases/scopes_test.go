@@ -46,7 +46,7 @@ func (u *universe) gateway(name string, slot int) *portal.Portal {
 		if u.IntN(2) == 0 {
 			continue
 		}
-		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8000 + u.IntN(2), Hostname: strings.TrimPrefix(host, "*")}
+		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Owner: object, Gateway: object, Port: 8000 + u.IntN(2), Hostname: strings.TrimPrefix(host, "*")}
 		if strings.HasPrefix(l.Hostname, ".") {
 			l.Hostname = host
 		}

@@ -38,11 +38,7 @@ func (u *universe) securedGateway(slot, turn int) *portal.Portal {
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		names := certificate.Excluding(host, hosts)
-		if host == "" {
-			names = []string{"*"}
-		}
-		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8443, Hostname: host, Certificates: []model.ListenerCertificate{certificate.Shown(c, object, slot, names)}}
+		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8443, Hostname: host, Owner: object, Gateway: object, Certificates: []model.ListenerCertificate{{Certificate: c, Algorithm: kind}}}
 		p.Listeners = append(p.Listeners, l)
 		if u.IntN(2) == 0 {
 			p.Rules = append(p.Rules, portal.Rule{Name: fmt.Sprint(len(p.Rules)), Host: "*", Scope: l.Scope, Service: "s1"})
@@ -191,17 +187,16 @@ func (b *bed) slotDrift(t *testing.T, gateways map[int]*portal.Portal) {
 	if err := socket.Init(b.layout.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		t.Fatal(err)
 	}
-	var line model.ListenerCertificate
-	at := 0
+	at, id := 0, ""
 	for slot, p := range gateways {
-		if len(p.Listeners) > 0 {
-			at, line = slot, p.Listeners[0].Certificates[0]
+		if lines := certificate.Lines(slot, p.Listeners); len(lines) > 0 {
+			at, id = slot, lines[0].ID
 		}
 	}
 	if at == 0 {
 		t.Fatal("no listener is left")
 	}
-	list, file := b.layout.SlotList(at), b.layout.CertFile(line.ID)
+	list, file := b.layout.SlotList(at), b.layout.CertFile(id)
 	other := b.layout.SlotList(b.secureSlots.First + slotCount - 1)
 	before := fmt.Sprint(b.readBack().SlotLines)
 	for _, command := range []string{

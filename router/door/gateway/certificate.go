@@ -41,13 +41,13 @@ func (l *listener) certificateRefs(grantsOf func(namespace string) []*gatewayv1.
 	for i, r := range l.spec.TLS.CertificateRefs {
 		field := fmt.Sprintf("tls.certificateRefs[%d]", i)
 		ref := certificateRef{
-			secret: model.Object{Kind: door.KindSecret, Namespace: l.gateway.Namespace, Name: string(r.Name)},
+			secret: model.Object{Kind: door.KindSecret, Namespace: l.owner.Namespace, Name: string(r.Name)},
 			reason: gatewayv1.ListenerReasonResolvedRefs, message: field,
 		}
 		if r.Namespace != nil {
 			ref.secret.Namespace = string(*r.Namespace)
 		}
-		to := reference{string(KindGateway), l.gateway.Namespace, "", string(door.KindSecret), ref.secret.Namespace, ref.secret.Name}
+		to := reference{string(l.owner.Kind), l.owner.Namespace, "", string(door.KindSecret), ref.secret.Namespace, ref.secret.Name}
 		switch {
 		case len(validation.IsDNS1123Subdomain(string(r.Name))) > 0 || len(validation.IsDNS1123Label(ref.secret.Namespace)) > 0:
 			ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": is no name of a Secret"
@@ -92,17 +92,9 @@ type keyRing struct {
 	held int
 }
 
-// held is a certificate that a listener can show.
-type held struct {
-	*model.Certificate
-
-	secret model.Object
-	leaf   *x509.Certificate
-}
-
 // read returns the certificates of a listener, and notes what is wrong. What is wrong with one
 // leaves the others alone.
-func (k *keyRing) read(l *listener, slot int, r *resolution) (all []held) {
+func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.ListenerCertificate) {
 	wrong := func(why gatewayv1.ListenerConditionReason, text string) {
 		if r.reason == gatewayv1.ListenerReasonResolvedRefs {
 			r.reason, r.message = why, text
@@ -136,7 +128,7 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []held) {
 
 // fromSecret reads a certificate. Where the Secret has come to hold what cannot be used, and
 // while it is being read, the last good one of it is shown.
-func (k *keyRing) fromSecret(l *listener, name model.Object) (*held, error) {
+func (k *keyRing) fromSecret(l *listener, name model.Object) (*model.ListenerCertificate, error) {
 	if !slices.Contains(k.result.Depends, name) {
 		k.result.Depends = append(k.result.Depends, name)
 	}
@@ -165,95 +157,42 @@ func (k *keyRing) fromSecret(l *listener, name model.Object) (*held, error) {
 	if err != nil {
 		return k.former(l, name), fmt.Errorf("secret %q: %w", name.Name, err)
 	}
-	h := newHeld(c, name)
-	if l.hostname == "" && h.leaf.PublicKeyAlgorithm == x509.Ed25519 {
+	h := listenerCertificate(c, name)
+	if l.hostname == "" && h.Algorithm == x509.Ed25519.String() {
 		return nil, fmt.Errorf("secret %q has an Ed25519 key, which a listener without a hostname cannot show; use ECDSA or RSA", name.Name)
 	}
 	return h, nil
 }
 
 // former returns the certificate of a Secret that the listener has shown so far, or nil.
-func (k *keyRing) former(l *listener, secret model.Object) *held {
+func (k *keyRing) former(l *listener, secret model.Object) *model.ListenerCertificate {
 	for i := range k.past.Listeners {
 		if k.past.Listeners[i].Scope != l.scope {
 			continue
 		}
-		for _, c := range k.past.Listeners[i].Certificates {
-			if c.Secret == secret {
-				return newHeld(c.Certificate, secret)
+		all := k.past.Listeners[i].Certificates
+		for n := range all {
+			if all[n].Secret == secret {
+				return &all[n]
 			}
 		}
 	}
 	return nil
 }
 
-// newHeld returns a certificate that was read before.
-func newHeld(c *model.Certificate, secret model.Object) *held {
-	return &held{Certificate: c, secret: secret, leaf: certificate.Parse(c.PEM)[0]}
-}
-
-// anyName is the name of clients that no other name is for (model.ListenerCertificate).
-const anyName = "*"
-
-// shown says for which names a listener shows its certificates: the first one of each kind
-// of key for the hostname of the listener, and each for its own names that belong to the
-// listener. Port are the listeners of the port that have certificates.
-func (l *listener) shown(slot int, all []held, port []*listener) (out []model.ListenerCertificate) {
-	taken := map[string]bool{}
-	take := func(h *held, name string) bool {
-		key := h.leaf.PublicKeyAlgorithm.String() + "/" + name
-		was := taken[key]
-		taken[key] = true
-		return !was
-	}
-	var exact []string
-	for _, o := range port {
-		exact = append(exact, o.hostname)
-	}
-	for i := range all {
-		h, names := &all[i], []string(nil)
-		primary := l.hostname
-		if primary == "" {
-			primary = anyName
-		}
-		if take(h, primary) {
-			names = append(names, certificate.Excluding(primary, exact)...)
-		}
-		for _, name := range h.ownNames() {
-			if name != primary && owner(port, name) == l && take(h, name) {
-				names = append(names, certificate.Excluding(name, exact)...)
-			}
-		}
-		if len(names) > 0 {
-			c := certificate.Shown(h.Certificate, gatewayObject(l.gateway), slot, names)
-			c.Secret = h.secret
-			out = append(out, c)
-		}
-	}
-	return out
+func listenerCertificate(c *model.Certificate, secret model.Object) *model.ListenerCertificate {
+	leaf := certificate.Parse(c.PEM)[0]
+	return &model.ListenerCertificate{Certificate: c, Secret: secret, Algorithm: leaf.PublicKeyAlgorithm.String(), Names: ownNames(leaf)}
 }
 
 // ownNames returns the first names that are in the certificate, of those that HAProxy can
 // look up.
-func (h *held) ownNames() (names []string) {
-	for _, name := range h.leaf.DNSNames {
+func ownNames(leaf *x509.Certificate) (names []string) {
+	for _, name := range leaf.DNSNames {
 		name = strings.ToLower(name)
 		if len(names) < mostOwnNames && hostnameProblem(name) == "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// owner returns the listener of a port that a name belongs to: that with the most specific
-// hostname.
-func owner(port []*listener, name string) (best *listener) {
-	for _, l := range port {
-		covers := l.hostname == "" || l.hostname == name ||
-			strings.HasPrefix(l.hostname, wildcard) && strings.HasSuffix(name, l.hostname[1:]) && name != l.hostname[1:]
-		if covers && (best == nil || l.hostname == name || best.hostname != name && len(l.hostname) > len(best.hostname)) {
-			best = l
-		}
-	}
-	return best
 }

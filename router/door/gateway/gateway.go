@@ -42,49 +42,44 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 		return &door.Result{}
 	}
 	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), Generation: g.Generation}
-	res.Depends = []model.Object{{Kind: door.KindSlots}}
+	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
+	serve(res, listenersOf(g), k, g)
+	return res
+}
+
+// serve has HAProxy listen for the listeners of an object at the slots of a Gateway, and says
+// what becomes of each.
+func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
+	res.Depends = append(res.Depends, model.Object{Kind: door.KindSlots})
 	var slots map[int32]int32
-	if s, ok := src.(door.Gateways); ok {
+	if s, ok := k.src.(door.Gateways); ok {
 		slots = s.Slots(g)
 	}
-	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	k.past.Material.Hold(mostCertificates)
-	all := listenersOf(g)
-	slotOf := make([]int, len(all))
-	resolutions := make([]resolution, len(all))
-	certificates := make([][]held, len(all))
-	ports := map[int][]*listener{}
 	for i := range all {
-		l, r := &all[i], &resolutions[i]
+		l, slot, certificates := &all[i], 0, []model.ListenerCertificate(nil)
 		dependOnGrants(res, l)
-		slot := slots[int32(l.spec.Port)]
-		if block, known := gateway.BlockOf(slot); !known || block == l.verdict.Block { // else it had another protocol
-			slotOf[i] = int(slot)
+		podPort := slots[int32(l.spec.Port)]
+		if block, known := gateway.BlockOf(podPort); !known || block == l.verdict.Block { // else it had another protocol
+			slot = int(podPort)
 		}
-		r.reason, r.ready = gatewayv1.ListenerReasonResolvedRefs, slotOf[i] != 0
-		if !l.secure() {
-			continue
+		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0}
+		if l.secure() {
+			certificates = k.read(l, slot, &r)
 		}
-		if certificates[i] = k.read(l, slotOf[i], r); len(certificates[i]) > 0 {
-			ports[slotOf[i]] = append(ports[slotOf[i]], l)
-		}
-	}
-	for i := range all {
-		l, slot := &all[i], slotOf[i]
-		if slot != 0 && l.served() && !resolutions[i].lacking {
+		if slot != 0 && l.served() && !r.lacking {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
-				Certificates: l.shown(slot, certificates[i], ports[slot]),
+				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates,
 			})
 		}
-		status, findings := l.status(resolutions[i])
+		status, findings := l.status(r)
 		res.ListenerStatus = append(res.ListenerStatus, status)
 		for _, f := range findings {
 			f.Object, f.Field = ref(res.Object), fmt.Sprintf("spec.listeners[%d]", i)
 			res.Findings = append(res.Findings, f)
 		}
 	}
-	return res
 }
 
 // dependOnGrants notes the namespaces whose ReferenceGrants decide about a listener.

@@ -16,7 +16,7 @@ import (
 
 // listener is one of a Gateway as routes see it.
 type listener struct {
-	gateway  *gatewayv1.Gateway
+	owner    model.Object
 	spec     *gatewayv1.Listener
 	verdict  gateway.ListenerVerdict
 	hostname string
@@ -25,12 +25,12 @@ type listener struct {
 
 func listenersOf(g *gatewayv1.Gateway) []listener {
 	all := make([]listener, 0, len(g.Spec.Listeners))
-	verdicts := gateway.Judge(g)
+	owner, verdicts := gatewayObject(g), gateway.Judge(g)
 	for i := range g.Spec.Listeners {
 		l := &g.Spec.Listeners[i]
 		all = append(all, listener{
-			gateway: g, spec: l, verdict: verdicts[i], hostname: hostnameOf(l),
-			scope: model.NewScope(gatewayObject(g), string(l.Name)),
+			owner: owner, spec: l, verdict: verdicts[i], hostname: hostnameOf(l),
+			scope: model.NewScope(owner, string(l.Name)),
 		})
 	}
 	return all
@@ -91,7 +91,7 @@ func (l *listener) admits(namespace string, src door.Source) bool {
 	case gatewayv1.NamespacesFromAll:
 		return true
 	case gatewayv1.NamespacesFromSame:
-		return namespace == l.gateway.Namespace
+		return namespace == l.owner.Namespace
 	case gatewayv1.NamespacesFromSelector:
 		n := src.Namespace(namespace)
 		s, err := metav1.LabelSelectorAsSelector(selector)
@@ -131,7 +131,7 @@ func (l *listener) foreignNamespaces() (names []string) {
 		return nil
 	}
 	for _, ref := range l.spec.TLS.CertificateRefs {
-		if ref.Namespace != nil && string(*ref.Namespace) != l.gateway.Namespace {
+		if ref.Namespace != nil && string(*ref.Namespace) != l.owner.Namespace {
 			names = append(names, string(*ref.Namespace))
 		}
 	}
