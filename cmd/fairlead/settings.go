@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/cmd/internal/machine"
 	"github.com/fairlead/fairlead/router/filesource"
+	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -36,7 +37,7 @@ func (s *settingsReader) read() settings.Settings {
 	ic := s.source.IngressController()
 	flags := settings.Flags{
 		RouterName: s.config.router, Domain: s.config.domainOf(ic), HTTPPort: int(s.config.http), HTTPSPort: int(s.config.https), Listen: s.config.listen,
-		MaxConn: min(settings.DefaultMaxConnections, machine.Connections()), MostConn: machine.Connections(),
+		MaxConn: min(settings.DefaultMaxConnections, render.MostConnections(machine.Files())), Files: machine.Files(),
 		Threads: min(machine.Threads(runtime.GOMAXPROCS(0)), mostThreads), AgentDir: s.agent,
 	}
 	if s.config.https != 443 {

@@ -32,7 +32,6 @@ type config struct {
 	destinationCA, logSocket                             string
 	admittedSettings, agentDir, firewallDir, sessionKeys string
 	agentCertificates                                    string
-	mostConnections                                      int
 	maxConnections, threads                              int
 	supervise, ipv6                                      bool
 	canonicalHostname                                    string
@@ -130,9 +129,8 @@ func (c *config) complete() error {
 	if c.threads <= 0 {
 		c.threads = machine.Threads(runtime.GOMAXPROCS(0))
 	}
-	c.mostConnections = machine.Connections()
 	if c.maxConnections == 0 {
-		c.maxConnections = min(settings.DefaultMaxConnections, c.mostConnections)
+		c.maxConnections = min(settings.DefaultMaxConnections, render.MostConnections(machine.Files()))
 	}
 	return nil
 }

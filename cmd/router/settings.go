@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/cmd/internal/machine"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/render"
@@ -113,7 +114,7 @@ func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bo
 	return settings.Flags{
 		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS),
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
-		MaxConn: c.maxConnections, MostConn: c.mostConnections, Threads: c.threads, IPv6: c.ipv6,
+		MaxConn: c.maxConnections, Files: machine.Files(), Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,
 		Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir, FirewallDir: c.firewallDir,
 	}

@@ -238,10 +238,11 @@ func (e *Engine) update(ch door.Changes) {
 	began := time.Now()
 	if ch.All {
 		s := e.o.Settings()
-		e.pipeline.SetSettings(s.Ingest)
 		e.setSettings(s.Render)
+		e.pipeline.SetSettings(s.Ingest)
 		e.o.Metrics.traffic.setBudget(s.Series)
 	}
+	e.pipeline.LackPorts(e.skeleton.lacksPorts())
 	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))
 }

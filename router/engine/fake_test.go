@@ -49,7 +49,9 @@ type memory struct {
 	// refuseReload is why a reload is refused, or "".
 	refuseReload string
 	reloads      int
-	taken        []plan.Step
+	// starts says whether a process that is gone starts from files with this base.
+	starts func(render.Base) bool
+	taken  []plan.Step
 }
 
 func (m *memory) Info() (haproxy.Info, error) {
@@ -90,6 +92,9 @@ func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
 
 func (m *memory) Write(base render.Base, st *plan.State) error {
 	m.base, m.written = base, st.Clone()
+	if m.pid == 0 && m.starts != nil && m.starts(base) {
+		m.start()
+	}
 	return nil
 }
 

@@ -306,7 +306,7 @@ func (e *Engine) blameFiles() {
 		fallen := e.blame(messages) || e.bisect()
 		if !fallen {
 			e.log.Error("HAProxy refuses its files for no route's sake; taking the router-wide settings out until they are changed", "fields", e.skeleton.reason())
-			if err := e.skeleton.fallBack(""); err != nil {
+			if err := e.fallBack(""); err != nil {
 				e.log.Error("cannot render the plain settings", "err", err)
 				return
 			}

@@ -166,7 +166,7 @@ func (e *Engine) startBare() {
 	e.refreshed(e.refresh.wait())
 	if e.bare {
 		e.log.Error("HAProxy does not start without routes either; taking the router-wide settings out of its files until they are changed", "fields", e.skeleton.reason())
-		if err := e.skeleton.fallBack(""); err != nil {
+		if err := e.fallBack(""); err != nil {
 			e.log.Error("cannot render the plain settings", "err", err)
 		}
 	} else {

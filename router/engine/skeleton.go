@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/haproxy"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
 )
@@ -15,7 +17,9 @@ type skeletonState struct {
 	layout render.Layout
 	caps   plan.Capabilities
 
-	// target is what HAProxy should run, running what it is known to run.
+	// asked are the settings of the cluster, target is what HAProxy should run, which is
+	// less where it refuses those, and running what it is known to run.
+	asked           render.Settings
 	target, running skeletonVersion
 	// refused is the fingerprint that HAProxy refused, tried again only after
 	// another one; tolerated that of the process which goes on instead.
@@ -36,7 +40,7 @@ type skeletonVersion struct {
 }
 
 func newSkeleton(s render.Settings, l render.Layout, caps plan.Capabilities) (*skeletonState, error) {
-	k := &skeletonState{layout: l, caps: caps}
+	k := &skeletonState{layout: l, caps: caps, asked: s}
 	base, err := render.Skeleton(s, l, caps)
 	k.target = skeletonVersion{s, base}
 	return k, err
@@ -48,6 +52,7 @@ func (k *skeletonState) setSettings(s render.Settings) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	k.asked = s
 	if base.Fingerprint == k.refused {
 		return false, nil
 	}
@@ -58,6 +63,13 @@ func (k *skeletonState) setSettings(s render.Settings) (bool, error) {
 	}
 	k.target, k.tolerated = skeletonVersion{s, base}, ""
 	return true, nil
+}
+
+// lacksPorts reports whether HAProxy goes on without the ports for Gateways that it should
+// have.
+func (k *skeletonState) lacksPorts() bool {
+	have, want := k.target.settings, k.asked
+	return have.HTTPSlots.Count < want.HTTPSlots.Count || have.HTTPSSlots.Count < want.HTTPSSlots.Count
 }
 
 // is reports whether a process may go on with what it runs.
@@ -100,7 +112,8 @@ func (k *skeletonState) started() { k.running, k.tolerated = k.target, "" }
 
 // fallBack makes the target what certainly works: the last version that ran,
 // if that is what the process still runs, else one without anything that could
-// be refused.
+// be refused. The ports for Gateways stay in that at first: another process of the node may
+// have one of them.
 func (k *skeletonState) fallBack(fingerprint string) error {
 	k.report("HAProxy refuses the settings" + k.words)
 	k.refused, k.tolerated = k.target.base.Fingerprint, fingerprint
@@ -110,10 +123,23 @@ func (k *skeletonState) fallBack(fingerprint string) error {
 	}
 	safe := k.target.settings.Safe()
 	base, err := render.Skeleton(safe, k.layout, k.caps)
+	if err == nil && base.Fingerprint == k.target.base.Fingerprint {
+		safe.HTTPSlots, safe.HTTPSSlots = render.Slots{}, render.Slots{}
+		base, err = render.Skeleton(safe, k.layout, k.caps)
+	}
 	if err == nil {
 		k.target = skeletonVersion{safe, base}
 	}
 	return err
+}
+
+// fallBack goes on with what certainly works. Gateways have no port where that has none.
+func (e *Engine) fallBack(fingerprint string) error {
+	if err := e.skeleton.fallBack(fingerprint); err != nil {
+		return err
+	}
+	e.update(door.Changes{Objects: model.Objects{{Kind: door.KindSlots}: {}}})
+	return nil
 }
 
 // setSettings takes router-wide settings; the next sync applies them.
@@ -142,7 +168,7 @@ func (e *Engine) replaceSkeleton(info haproxy.Info) error {
 	}
 	e.log.Error("HAProxy refused router-wide settings; the last ones stay until they are changed", "fields", reason, "err", err)
 	e.skeleton.words = ": " + err.Error()
-	if err := e.skeleton.fallBack(info.Description); err != nil {
+	if err := e.fallBack(info.Description); err != nil {
 		return err
 	}
 	if err := e.writeFiles(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
 )
 
 // pass lets time pass for the engine.
@@ -187,6 +188,28 @@ func TestSettingsReload(t *testing.T) {
 		}
 		if apply(400); b.haproxy.reloads != 2 || b.refused != nil {
 			t.Errorf("after a change: %d reloads, refused: %v", b.haproxy.reloads, b.refused)
+		}
+	})
+}
+
+// TestColdStart: a HAProxy that does not start with the ports for Gateways, because another
+// process has one of them, starts without them in the end.
+func TestColdStart(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.put("web", "web.test", "web")
+		b.settings.Render.HTTPSlots = render.Slots{First: 20000, Count: 4}
+		b.changed <- struct{}{}
+		synctest.Wait()
+		b.pass(time.Minute)
+		with := b.haproxy.description
+		b.haproxy.starts = func(base render.Base) bool { return !strings.Contains(base.Text, "20003") }
+		b.haproxy.pid = 0
+		b.pass(2 * time.Minute)
+		if b.haproxy.pid == 0 || b.haproxy.description == with || !b.serves("web.test") {
+			t.Errorf("pid %d, web.test served %t", b.haproxy.pid, b.serves("web.test"))
+		}
+		if b.refused == nil {
+			t.Error("nothing says that the ports are missing")
 		}
 	})
 }

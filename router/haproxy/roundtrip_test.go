@@ -33,12 +33,20 @@ func running(t testing.TB, bin string) (*haproxy.Runtime, plan.Capabilities) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	st := everything(t)
+	st.Backends[roundBackend] = &plan.Backend{Profile: model.Profile{Balance: model.Random}.Name()}
+	return start(t, path, caps, render.Settings{HTTPPort: freePort(t), HTTPSPort: freePort(t), MaxConn: 50}, st), caps
+}
+
+// start starts a HAProxy with some settings and routes, and waits for it.
+func start(t testing.TB, path string, caps plan.Capabilities, s render.Settings, st *plan.State) *haproxy.Runtime {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "fl") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	layout := render.Layout{Dir: dir}
-	base, err := render.Skeleton(render.Settings{HTTPPort: freePort(t), HTTPSPort: freePort(t), MaxConn: 50}, layout, caps)
+	base, err := render.Skeleton(s, layout, caps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,25 +54,23 @@ func running(t testing.TB, bin string) (*haproxy.Runtime, plan.Capabilities) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := everything(t)
 	for _, pem := range st.Certs {
 		st.Certs[plan.DefaultCertID] = pem
 	}
-	st.Backends[roundBackend] = &plan.Backend{Profile: model.Profile{Balance: model.Random}.Name()}
 	if err := files.Write(base, st); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	s := &haproxy.Supervisor{Binary: path, Layout: layout, Log: slog.New(slog.DiscardHandler)}
-	go func() { defer close(ended); _ = s.Run(ctx, time.Second) }()
+	supervisor := &haproxy.Supervisor{Binary: path, Layout: layout, Log: slog.New(slog.DiscardHandler)}
+	go func() { defer close(ended); _ = supervisor.Run(ctx, time.Second) }()
 	t.Cleanup(func() { cancel(); <-ended; _ = os.RemoveAll(dir) })
 	rt, err := haproxy.NewRuntime(layout, caps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wait.Poll{}.For(t, "HAProxy answers", func() error { _, err := rt.Info(); return err })
-	return rt, caps
+	return rt
 }
 
 func freePort(t testing.TB) int {

@@ -134,8 +134,8 @@ func (r *replica) says(t *testing.T, p *v1alpha1.RoutePolicy, reason api.Reason)
 }
 
 // TestReplicas: a policy is programmed once all ready replicas have its version, and no
-// longer when one of them says otherwise. Each change costs one write of the status, and
-// one annotation for each of the other replicas.
+// longer when one of them says otherwise. Each change costs one write of the status, or two
+// where an annotation is slow, and one annotation for each of the other replicas.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	e := startEnv(t)
@@ -195,7 +195,7 @@ func TestReplicas(t *testing.T) {
 		slowest = max(slowest, time.Since(began))
 	}
 	t.Logf("the slowest of %d changes was programmed after %v", changes, slowest)
-	if n := elected.Stats().Writes - writes; n != changes {
+	if n := elected.Stats().Writes - writes; n < changes || n > 2*changes {
 		t.Errorf("%d writes of the status for %d changes", n, changes)
 	}
 	if n := said() - annotations; n != 2*changes || elected.replica.count.Load() != 0 {

@@ -126,6 +126,10 @@ func (p *Pipeline) Bare() *plan.State {
 // everything.
 func (p *Pipeline) SetSettings(s door.Settings) { p.settings = s }
 
+// LackPorts says whether HAProxy runs without the ports for Gateways. After a change,
+// KindSlots has to be updated.
+func (p *Pipeline) LackPorts(lack bool) { p.settings.PortsUnbound = lack }
+
 // Settings returns the router-wide settings.
 func (p *Pipeline) Settings() door.Settings { return p.settings }
 

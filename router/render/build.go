@@ -86,10 +86,8 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	}}})
 	b.text("stats timeout", "2m")
 	b.text("hard-stop-after", milliseconds(s.HardStopAfter))
-	if s.MaxConn > 0 {
-		// A TLS connection that ends here takes one more, from frontend to
-		// frontend. connectionRules hold MaxConn itself.
-		b.number("maxconn", 2*s.MaxConn+ownConnections)
+	if n := processConnections(s); n > 0 {
+		b.number("maxconn", n)
 	}
 	b.number("nbthread", s.Threads)
 	b.number("tune.bufsize", s.BufferBytes)

@@ -45,24 +45,35 @@ func (c Clients) withDefaults(maxConn int) Clients {
 func (l Layout) exemptFile() string       { return filepath.Join(l.Dir, "exempt.lst") }
 func (l Layout) proxySourcesFile() string { return filepath.Join(l.Dir, "proxy-sources.lst") }
 
-// The two frontends that clients connect to. A TLS connection that ends here
-// goes on to a third one, which is not counted again.
+// The frontends that clients connect to. A TLS connection that ends at tlsFrontend
+// goes on to a further one, which is not counted again.
 const (
-	plainFrontend = "public"
-	tlsFrontend   = "public_ssl"
+	plainFrontend      = "public"
+	tlsFrontend        = "public_ssl"
+	slotFrontend       = "gateway_http"
+	secureSlotFrontend = "gateway_https"
 )
 
+// clientFrontends are those that there are.
+func clientFrontends(s Settings) []string {
+	all := []string{plainFrontend, tlsFrontend}
+	if s.HTTPSlots.Count > 0 {
+		all = append(all, slotFrontend)
+	}
+	if s.HTTPSSlots.Count > 0 {
+		all = append(all, secureSlotFrontend)
+	}
+	return all
+}
+
 // connectionRules decide about a new connection of a client, before anything of
-// it is read. tls is true for the port where TLS connections arrive.
+// it is read.
 //
 // The counters of a source are in sc2: gpc0 counts admitted TLS connections, gpc1
 // refusals, by which Runtime.RefusedSources finds it.
-func connectionRules(s Settings, l Layout, tls bool) []string {
+func connectionRules(s Settings, l Layout, frontend string) []string {
 	var rules []string
-	stage, other := "connection", tlsFrontend
-	if tls {
-		other = plainFrontend
-	}
+	stage, tls := "connection", frontend == tlsFrontend || frontend == secureSlotFrontend
 	if s.ProxyProtocol {
 		// Until its header has been read, the source is the load balancer.
 		if s.Clients.ProxySources != "" {
@@ -86,7 +97,13 @@ func connectionRules(s Settings, l Layout, tls bool) []string {
 		add("track-sc2 src,ipmask(32,64) table router_sources%s", exempt)
 	}
 	if s.MaxConn > 0 {
-		add("set-var(sess.other_connections) fe_conn(%s)", other)
+		sum := ""
+		for _, other := range clientFrontends(s) {
+			if other != frontend {
+				add("set-var(sess.other_connections) fe_conn(%s)%s", other, sum)
+				sum = ",add(sess.other_connections)"
+			}
+		}
 	}
 	if c.PerSource > 0 {
 		refuse(fmt.Sprintf("{ sc2_conn_cur(router_sources) gt %d }", c.PerSource))
@@ -111,10 +128,15 @@ func sourceTable(s Settings) string {
 }
 
 // crowdRules end HTTP/1 connections with their answer where many of a frontend's
-// are there, so that idle ones never take all slots. HTTP/2 has no such word.
+// are there, or of all frontends, so that idle ones never take the whole limit. HTTP/2 has
+// no such word.
 func crowdRules(s Settings) []string {
 	if s.MaxConn <= 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("http-after-response set-header Connection close if { fe_conn gt %d } !{ status 101 }", s.MaxConn*2/5)}
+	rule := fmt.Sprintf("http-after-response set-header Connection close if { fe_conn gt %d } !{ status 101 }", s.MaxConn*2/5)
+	if len(clientFrontends(s)) > 2 {
+		rule += fmt.Sprintf(" || { fe_conn,add(sess.other_connections) gt %d } !{ status 101 }", s.MaxConn*4/5)
+	}
+	return []string{rule}
 }

@@ -24,6 +24,9 @@ type Settings struct {
 	// it to HAProxy, which goes by the file limit and counts a TLS connection
 	// that ends here twice.
 	MaxConn int
+	// Files is the most files that HAProxy may have open; 0 where that is not known.
+	// MaxConn should not exceed MostConnections of it.
+	Files int
 	// Clients bounds what one of them may take.
 	Clients Clients
 	// LimitKeys is how many pairs of route and source the limits of routes count,

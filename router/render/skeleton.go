@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -161,7 +162,7 @@ type templateData struct {
 	AnyHTTP, AnyHTTPS               []string
 	ConditionsHTTP, ConditionsHTTPS []string
 	// SlotFrontends serve Gateways; SlotMissRules end their look-ups.
-	SlotFrontends []slotFrontend
+	SlotFrontends []slotSection
 	SlotMissRules []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
@@ -196,7 +197,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		ClientBind: clientBind(l, caps), ClientSort: clientSortRule(s), ClientBackend: clientBackend(l),
 		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(caps),
-		ConnectionRules: connectionRules(s, l, false), TLSConnectionRules: connectionRules(s, l, true),
+		ConnectionRules: connectionRules(s, l, plainFrontend), TLSConnectionRules: connectionRules(s, l, tlsFrontend),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
@@ -294,3 +295,28 @@ const hotBuffers = 64
 
 // ownConnections are those of probes and metrics, on top of those of clients.
 const ownConnections = 100
+
+// MostConnections is how many connections of clients there can be where so many files
+// may be open, or as many as an int holds where that is 0. One whose TLS ends here takes four (client,
+// both ends of the way to where TLS ends, pod). A quarter is left for listeners, health
+// checks and idle connections to pods.
+func MostConnections(files int) int {
+	const reserved = 4 * ownConnections
+	if files <= 0 {
+		return math.MaxInt32
+	}
+	return max((files*3/4-reserved)/4, 100)
+}
+
+// processConnections is the process's limit of connections, or 0 where HAProxy computes
+// it: it refuses to start with one for which two files each, one a port and one a health
+// check are more than it may open, and there may be any number of checks. Then it takes
+// what remains. A TLS connection that ends here takes one more, from frontend to frontend;
+// connectionRules hold MaxConn itself.
+func processConnections(s Settings) int {
+	n := 2*s.MaxConn + ownConnections
+	if s.MaxConn <= 0 || s.Files > 0 && 2*n > s.Files/2 {
+		return 0
+	}
+	return n
+}

@@ -17,8 +17,8 @@ type Slots struct {
 	First, Count int
 }
 
-// slotFrontend is what the template prints of a block.
-type slotFrontend struct {
+// slotSection is what the template prints of a block.
+type slotSection struct {
 	Name  string
 	Binds []string
 	// ConnectionRules decide about new connections, SessionRules about those that are
@@ -30,16 +30,16 @@ type slotFrontend struct {
 }
 
 // slotFrontends are the frontends of the blocks that there are.
-func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotFrontend) {
+func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSection) {
 	if s.HTTPSlots.Count > 0 {
-		all = append(all, slotFrontend{
-			Name: "gateway_http", Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, false),
+		all = append(all, slotSection{
+			Name: slotFrontend, Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, slotFrontend),
 			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: policyRules(s, l, caps, false),
 		})
 	}
 	if s.HTTPSSlots.Count > 0 {
-		all = append(all, slotFrontend{
-			Name: "gateway_https", Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, true),
+		all = append(all, slotSection{
+			Name: secureSlotFrontend, Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, secureSlotFrontend),
 			SessionRules: slices.Concat(tlsOptions(s), slotRules(s.HTTPSSlots, l), shownRules(l)), CertRules: certificateRules(s),
 			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: policyRules(s, l, caps, false),
 		})

@@ -55,8 +55,8 @@ type Flags struct {
 	RedirectPort int
 	// MaxConn and Threads apply unless the IngressController says otherwise.
 	MaxConn, Threads int
-	// MostConn is what the file limit allows, or 0 if that is not known.
-	MostConn int
+	// Files is the most files that HAProxy may have open, or 0 if that is not known.
+	Files int
 	// IPv6 also listens on IPv6 addresses.
 	IPv6 bool
 	// ClientCA and ClientCRL are the PEM texts of the files that come with

@@ -168,7 +168,7 @@ func TestUnusable(t *testing.T) {
 		"spec.unsupportedConfigOverrides.maxHealthChecksPerNamespace": overrides(`{"maxHealthChecksPerNamespace":"0"}`),
 		"spec.unsupportedConfigOverrides.mutualTLSHeaderFilter":       overrides(`{"mutualTLSHeaderFilter":false}`),
 	} {
-		_, fields := from(edit, settings.Flags{MostConn: 50000, PageNotFound: "no response"})
+		_, fields := from(edit, settings.Flags{Files: 250_000, PageNotFound: "no response"})
 		if len(fields) != 1 || fields[0] != field {
 			t.Errorf("%s: findings about %v", field, fields)
 		}

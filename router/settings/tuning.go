@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/traffic"
 )
 
@@ -144,15 +145,16 @@ func (r *reader) number(field string, from int32, to *int, least, most int) {
 // would keep HAProxy from starting.
 func (r *reader) connections(field string) {
 	s, n := &r.out.Render, int(r.spec.TuningOptions.MaxConnections)
+	most := render.MostConnections(r.flags.Files)
 	switch {
 	case n == 0:
 	case n == -1:
 		s.MaxConn = -1
 	case n < minConnections || n > maxConnections:
 		r.refuse(field, "must be -1 or a whole number from %d to %d", minConnections, maxConnections)
-	case r.flags.MostConn > 0 && n > r.flags.MostConn:
+	case n > most:
 		r.find(field, "is more than the limit of open files of this node allows", "as many as possible are used")
-		s.MaxConn = r.flags.MostConn
+		s.MaxConn = most
 	default:
 		s.MaxConn = n
 	}

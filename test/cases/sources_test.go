@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -282,4 +283,40 @@ func TestSourcesProxyProtocol(t *testing.T) {
 			t.Error("a client that is no load balancer may claim an address")
 		}
 	})
+}
+
+// TestSourcesAllPorts: the limit of connections is one for all ports, those of Gateways
+// included. What else there is of the process's limit is for the way of TLS connections.
+func TestSourcesAllPorts(t *testing.T) {
+	t.Parallel()
+	b := settingsBed(t, "haproxy", func(b *bed) {
+		b.slots = freeSlots(t)
+		b.cluster.slots = map[int32]int32{80: int32(b.slots.First)}
+	})
+	b.applyWithPods(parseStep(t, map[string]string{"services": gatewayServices, "in.yaml": gatewayObjects}))
+	b.expectAtListener(t, "80 GET http://any.test/ -> 200 pod=one")
+	b.configure(override(`{"unlimitedSources": "127.0.2.0/24"}`))
+	b.expectAtListener(t, "80 GET http://any.test/ -> 200 pod=one")
+	for i, port := range []int{b.http, b.slots.First, b.https} {
+		if n := b.hold("127.0.2."+strconv.Itoa(i+1), port, 160); n != 160 {
+			t.Fatalf("%d of 160 connections", n)
+		}
+	}
+	more, refused := 0, false
+	for ; more < 30 && !refused; more++ {
+		c, err := b.dialFrom("127.0.2.4", b.slots.First)
+		if refused = errors.Is(err, syscall.ECONNRESET); refused {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err = c.Read(make([]byte, 1))
+		refused = !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	if more < 15 || !refused {
+		t.Errorf("of 500 connections there are 480 and %d, the last one refused: %t", more, refused)
+	}
 }

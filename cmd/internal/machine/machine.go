@@ -15,14 +15,11 @@ func Threads(processors int) int {
 	return min(max(processors, 1), mostThreads)
 }
 
-// Connections leaves room below the file limit: a connection whose TLS ends
-// here takes four file descriptors (client, both ends of the way to where TLS
-// ends, pod), and HAProxy refuses to start with too few.
-func Connections() int {
-	const reserved = 1000
+// Files is the most files that a process may have open here, 0 where there is no limit.
+func Files() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max > math.MaxInt32 {
-		return math.MaxInt32
+		return 0
 	}
-	return max((int(limit.Max)-reserved)/4, 100)
+	return int(limit.Max)
 }

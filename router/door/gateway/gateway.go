@@ -52,7 +52,7 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 	res.Depends = append(res.Depends, model.Object{Kind: door.KindSlots})
 	var slots map[int32]int32
-	if s, ok := k.src.(door.Gateways); ok {
+	if s, ok := k.src.(door.Gateways); ok && !k.settings.PortsUnbound {
 		slots = s.Slots(g)
 	}
 	k.past.Material.Hold(mostCertificates)
@@ -63,7 +63,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		if block, known := gateway.BlockOf(podPort); !known || block == l.verdict.Block { // else it had another protocol
 			slot = int(podPort)
 		}
-		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0}
+		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0, unbound: k.settings.PortsUnbound}
 		if l.secure() {
 			certificates = k.read(l, slot, &r)
 		}

@@ -113,7 +113,8 @@ type resolution struct {
 	reason  gatewayv1.ListenerConditionReason
 	message string
 	// ready says that the port has a slot, and lacking that there is no certificate to show.
-	ready, lacking bool
+	// unbound says that HAProxy runs without such ports.
+	ready, lacking, unbound bool
 }
 
 // resolve judges what the listener refers to. Kinds of routes come last: they leave the
