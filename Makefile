@@ -113,6 +113,10 @@ generated-sums:
 chart: ## Write the Helm chart into .tools/chart/fairlead; VERSION=v1.2.3 names chart and images
 	go run ./config/generate/chart -version '$(VERSION)' $(TOOLS)/chart/fairlead
 
+.PHONY: manifests
+manifests: ## Write install.yaml and its like into dist; VERSION=1.2.3 and REGISTRY=registry.example.com/path name the images
+	go run ./config/generate/install -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+
 ##@ Make
 
 .PHONY: generate
