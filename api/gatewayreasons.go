@@ -46,7 +46,7 @@ func gatewayRemedies() map[Reason]Remedy {
 		ReasonUnsupportedValue: {
 			Severity: SeverityError,
 			Cause:    "the route asks for what Fairlead does not serve yet, or for what cannot be served",
-			Remedy:   "remove or correct the field that the message names; docs/gateway/httproute.md lists what is served",
+			Remedy:   "remove or correct the field that the message names; docs/gateway/httproute.md and docs/gateway/grpcroute.md list what is served",
 		},
 		ReasonIncompatibleFilters: {
 			Severity: SeverityError,
@@ -66,7 +66,7 @@ func gatewayRemedies() map[Reason]Remedy {
 		ReasonUnsupportedProtocol: {
 			Severity: SeverityWarning,
 			Cause:    "appProtocol of the Service's port is one that the router does not speak to pods",
-			Remedy:   "use http, kubernetes.io/h2c or kubernetes.io/ws, or no appProtocol",
+			Remedy:   "use http, kubernetes.io/h2c or kubernetes.io/ws, or no appProtocol; GRPCRoutes need kubernetes.io/h2c, grpc or none",
 		},
 		ReasonListenerNotServed: {
 			Severity: SeverityError,

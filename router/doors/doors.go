@@ -14,5 +14,6 @@ func All() []door.Door {
 		route.Door{},
 		gateway.Gateways{},
 		gateway.HTTPRoutes{},
+		gateway.GRPCRoutes{},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -55,7 +54,8 @@ func newGatewayReports() gatewayReports {
 
 // isGatewayKind reports whether an object is one of the Gateway API.
 func isGatewayKind(k model.Kind) bool {
-	return k == gateway.KindGateway || k == gateway.KindHTTPRoute
+	_, is := gatewayResources[k]
+	return is
 }
 
 // publish takes the newest opinion about an object.

@@ -35,21 +35,29 @@ const kindClass model.Kind = "GatewayClass"
 type gatewaySets struct {
 	classes *store[*gatewayv1.GatewayClass]
 	objects *store[*gatewayv1.Gateway]
-	routes  *store[*httpRoute]
-	grants  *store[*gatewayv1.ReferenceGrant]
-	slots   *store[*slotTable]
+	// routes are those of all kinds, each in a store of its own.
+	routes map[model.Kind]*store[*gatewayRoute]
+	grants *store[*gatewayv1.ReferenceGrant]
+	slots  *store[*slotTable]
 
 	absent sync.Once
 	// some is true once a Gateway has had a slot.
 	some atomic.Bool
 }
 
-// httpRoute is an HTTPRoute with the entries of its status as the API server has them:
-// those of others are never read, and stay as they are.
-type httpRoute struct {
-	gatewayv1.HTTPRoute
+// gatewayRoute is a route of any kind with the entries of its status as the API server has
+// them: those of others are never read, and stay as they are.
+type gatewayRoute struct {
+	routeVersion
 
+	refs    []gatewayv1.ParentReference
 	parents jsontext.Value
+}
+
+// routeVersion is a version of a route as its door reads it.
+type routeVersion interface {
+	metav1.Object
+	runtime.Object
 }
 
 // slotTable says which ports of the router's pod Gateways have.
@@ -64,7 +72,10 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 	g := &gatewaySets{}
 	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
 	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
-	g.routes = newStore(gateway.KindHTTPRoute, whole(func(*httpRoute) {}), w.httpRouteEvent)
+	g.routes = map[model.Kind]*store[*gatewayRoute]{}
+	for _, kind := range gateway.RouteKinds() {
+		g.routes[kind] = newStore(kind, whole(func(*gatewayRoute) {}), w.gatewayRouteEvent)
+	}
 	g.grants = newStore(door.KindGrants, whole(func(*gatewayv1.ReferenceGrant) {}), func(key model.Object, before, after *gatewayv1.ReferenceGrant) {
 		if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 			w.dirty.Mark(model.Object{Kind: door.KindGrants, Namespace: key.Namespace})
@@ -91,8 +102,11 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		jsonFeed(w, "gateways", g.objects, func(l *listedObject[gatewayv1.GatewaySpec, gatewayv1.GatewayStatus]) *gatewayv1.Gateway {
 			return &gatewayv1.Gateway{ObjectMeta: l.Metadata.meta(), Spec: l.Spec, Status: l.Status}
 		}),
-		jsonFeed(w, "httproutes", g.routes, func(l *listedObject[gatewayv1.HTTPRouteSpec, listedParents]) *httpRoute {
-			return &httpRoute{gatewayv1.HTTPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Status.Parents}
+		jsonFeed(w, "httproutes", g.routes[gateway.KindHTTPRoute], func(l *listedObject[gatewayv1.HTTPRouteSpec, listedParents]) *gatewayRoute {
+			return &gatewayRoute{&gatewayv1.HTTPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
+		}),
+		jsonFeed(w, "grpcroutes", g.routes[gateway.KindGRPCRoute], func(l *listedObject[gatewayv1.GRPCRouteSpec, listedParents]) *gatewayRoute {
+			return &gatewayRoute{&gatewayv1.GRPCRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
 		}),
 		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
 			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
@@ -191,12 +205,12 @@ func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
 }
 
 // attached reports whether a route names a Gateway that this router serves.
-func (w *Watcher) attached(r *httpRoute) bool {
-	if r == nil || w.Namespace(r.Namespace) == nil {
+func (w *Watcher) attached(r *gatewayRoute) bool {
+	if r == nil || w.Namespace(r.GetNamespace()) == nil {
 		return false
 	}
-	for i := range r.Spec.ParentRefs {
-		if key, ok := gateway.ParentGateway(&r.Spec.ParentRefs[i], r.Namespace); ok && w.serves(w.gateways.objects.get(key)) {
+	for i := range r.refs {
+		if key, ok := gateway.ParentGateway(&r.refs[i], r.GetNamespace()); ok && w.serves(w.gateways.objects.get(key)) {
 			return true
 		}
 	}
@@ -211,10 +225,28 @@ func (w *Watcher) gatewayObject(key model.Object) door.Version {
 		}
 		return nil
 	}
-	if r := w.gateways.routes.get(key); w.attached(r) {
-		return &r.HTTPRoute
+	if r := w.gateways.route(key); w.attached(r) {
+		return r.routeVersion
 	}
 	return nil
+}
+
+// route returns the route with a key, or nil.
+func (g *gatewaySets) route(key model.Object) *gatewayRoute {
+	if of := g.routes[key.Kind]; of != nil {
+		return of.get(key)
+	}
+	return nil
+}
+
+// eachRoute calls f for each route.
+func (g *gatewaySets) eachRoute(f func(model.Object, *gatewayRoute)) {
+	for _, of := range g.routes {
+		of.each(func(key model.Object, r *gatewayRoute) bool {
+			f(key, r)
+			return true
+		})
+	}
 }
 
 // allGateways lists the objects of the Gateway API that are the router's.
@@ -225,11 +257,10 @@ func (w *Watcher) allGateways() (keys []model.Object) {
 		}
 		return true
 	})
-	w.gateways.routes.each(func(key model.Object, r *httpRoute) bool {
+	w.gateways.eachRoute(func(key model.Object, r *gatewayRoute) {
 		if w.attached(r) {
 			keys = append(keys, key)
 		}
-		return true
 	})
 	return keys
 }
@@ -282,18 +313,17 @@ func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gatewa
 // markGateway marks a Gateway, and the routes that name it: these may have been strangers.
 func (w *Watcher) markGateway(g model.Object) {
 	w.dirty.Mark(g)
-	w.gateways.routes.each(func(key model.Object, r *httpRoute) bool {
-		for i := range r.Spec.ParentRefs {
-			if named, ok := gateway.ParentGateway(&r.Spec.ParentRefs[i], r.Namespace); ok && named == g {
+	w.gateways.eachRoute(func(key model.Object, r *gatewayRoute) {
+		for i := range r.refs {
+			if named, ok := gateway.ParentGateway(&r.refs[i], r.GetNamespace()); ok && named == g {
 				w.dirty.Mark(key)
 			}
 		}
-		return true
 	})
 }
 
-func (w *Watcher) httpRouteEvent(key model.Object, before, after *httpRoute) {
-	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
+func (w *Watcher) gatewayRouteEvent(key model.Object, before, after *gatewayRoute) {
+	if before == nil || after == nil || before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
 		w.dirty.Mark(key)
 	}
 	w.gatewaySeen(key)
@@ -318,10 +348,9 @@ func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
 		}
 		return true
 	})
-	w.gateways.routes.each(func(r model.Object, _ *httpRoute) bool {
+	w.gateways.eachRoute(func(r model.Object, _ *gatewayRoute) {
 		if r.Namespace == key.Name {
 			w.dirty.Mark(r)
 		}
-		return true
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 func (e *env) installGateways(t *testing.T) {
 	t.Helper()
-	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "referencegrants"} {
+	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "referencegrants"} {
 		if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_"+kind+".yaml")); err != nil {
 			t.Fatal(err)
 		}
@@ -102,10 +102,12 @@ func TestGateways(t *testing.T) {
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, "+listeners+"}")
 	theirs := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: theirs}\nspec: {gatewayClassName: others, "+listeners+"}")
 	route := e.create(t, "httproutes", "kind: HTTPRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}, {name: theirs}], rules: [{backendRefs: [{name: web, port: 80}]}]}")
+	rpc := e.create(t, "grpcroutes", "kind: GRPCRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], rules: [{matches: [{method: {service: a.S}}], backendRefs: [{name: web, port: 80}]}]}")
+	e.create(t, "grpcroutes", "kind: GRPCRoute\nmetadata: {namespace: shop, name: stranger}\nspec: {parentRefs: [{name: theirs}]}")
 	stranger := e.create(t, "httproutes", "kind: HTTPRoute\nmetadata: {namespace: shop, name: stranger}\nspec: {parentRefs: [{name: theirs}]}")
-	eventually(t, "the Gateway and its route", func() bool { return w.Object(gw) != nil && w.Object(route) != nil })
-	eventually(t, "the stranger is read", func() bool { return w.gateways.routes.get(stranger) != nil })
-	if w.Object(theirs) != nil || w.Object(stranger) != nil || len(w.All()) != 2 {
+	eventually(t, "the Gateway and its routes", func() bool { return w.Object(gw) != nil && w.Object(route) != nil && w.Object(rpc) != nil })
+	eventually(t, "the stranger is read", func() bool { return w.gateways.route(stranger) != nil })
+	if w.Object(theirs) != nil || w.Object(stranger) != nil || len(w.All()) != 3 {
 		t.Errorf("what is not for the router: %v", w.All())
 	}
 	e.testSlots(t, w, gw)
@@ -113,22 +115,24 @@ func TestGateways(t *testing.T) {
 	e.patchGateway(t, route, "status", `{"status":{"parents":[`+foreignParent+`]}}`)
 	publish := func(key model.Object) {
 		t.Helper()
-		d := map[model.Kind]door.Door{gateway.KindGateway: gateway.Gateways{}, gateway.KindHTTPRoute: gateway.HTTPRoutes{}}[key.Kind]
+		d := map[model.Kind]door.Door{gateway.KindGateway: gateway.Gateways{}, gateway.KindHTTPRoute: gateway.HTTPRoutes{}, gateway.KindGRPCRoute: gateway.GRPCRoutes{}}[key.Kind]
 		res := d.Ingest(w.Object(key), w, door.Settings{}, door.Past{})
 		s.Publish([]model.RouteStatus{{Object: key, UID: res.UID, Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus, Findings: res.Findings}})
 	}
 	publish(gw)
 	publish(route)
-	parents := func() (texts []string) {
+	publish(rpc)
+	parentsOf := func(key model.Object) (texts []string) {
 		var r struct {
 			Status struct{ Parents []json.RawMessage }
 		}
-		e.raw(t, route, &r)
+		e.raw(t, key, &r)
 		for _, p := range r.Status.Parents {
 			texts = append(texts, string(p))
 		}
 		return texts
 	}
+	parents := func() []string { return parentsOf(route) }
 	eventually(t, "the entry for the Gateway", func() bool { return len(parents()) == 2 })
 	if got := parents(); got[0] != foreignParent || !strings.Contains(got[1], `"Accepted"`) || !strings.Contains(got[1], `"BackendNotFound"`) {
 		t.Errorf("parents %s", got)
@@ -142,7 +146,11 @@ func TestGateways(t *testing.T) {
 		l := g.Status.Listeners[0]
 		return fmt.Sprint(l.AttachedRoutes, l.SupportedKinds[0].Kind, len(l.Conditions))
 	}
-	eventually(t, "one route attached", func() bool { return attached() == "1HTTPRoute4" })
+	eventually(t, "two routes attached", func() bool { return attached() == "2HTTPRoute4" })
+	eventually(t, "the entry of the GRPCRoute", func() bool { return len(parentsOf(rpc)) == 1 })
+	if got := parentsOf(rpc)[0]; !strings.Contains(got, `"Accepted"`) || !strings.Contains(got, `"BackendNotFound"`) {
+		t.Errorf("parent of the GRPCRoute: %s", got)
+	}
 
 	e.create(t, "referencegrants", "kind: ReferenceGrant\nmetadata: {namespace: shop, name: g}\nspec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: x}], to: [{group: \"\", kind: Service}]}")
 	changesUntil(t, w, "the grants", has(model.Object{Kind: door.KindGrants, Namespace: "shop"}))
@@ -160,7 +168,7 @@ func TestGateways(t *testing.T) {
 	eventually(t, "the route is not for the router", func() bool { return w.Object(route) == nil })
 	s.Forget([]model.Object{route})
 	eventually(t, "the entry has left", func() bool { return len(parents()) == 1 && parents()[0] == foreignParent })
-	eventually(t, "no route attached", func() bool { return attached() == "0HTTPRoute4" })
+	eventually(t, "one route attached", func() bool { return attached() == "1HTTPRoute4" })
 	eventually(t, "both writes are counted", func() bool { return s.Stats().Writes-writes >= 2 })
 	if n := s.Stats().Writes - writes; n != 2 {
 		t.Errorf("%d writes for two changes", n)

@@ -35,10 +35,10 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	var attached map[string]int32
 	if o != nil {
 		status, attached = o.status, g.attachedTo(key)
-		if since := time.Since(o.written); !o.urgent && key.Kind == gateway.KindHTTPRoute {
-			pause = repairPause - since
-		} else if key.Kind == gateway.KindGateway {
+		if since := time.Since(o.written); key.Kind == gateway.KindGateway {
 			pause = gatewayWritePause - since
+		} else if !o.urgent {
+			pause = repairPause - since
 		}
 	}
 	g.mu.Unlock()
@@ -92,12 +92,12 @@ func (g *gatewayReports) attachedTo(key model.Object) map[string]int32 {
 // nothing to say about it: it is gone, or the opinion is about another version of it.
 func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.RouteStatus, attached map[string]int32) (gatewayWork, error) {
 	now := metav1.Now().Rfc3339Copy()
-	if key.Kind == gateway.KindHTTPRoute {
-		r := s.watcher.gateways.routes.get(key)
-		if r == nil || known && (status.UID != string(r.UID) || status.Generation != r.Generation) || !known && s.watcher.attached(r) {
+	if key.Kind != gateway.KindGateway {
+		r := s.watcher.gateways.route(key)
+		if r == nil || known && (status.UID != string(r.GetUID()) || status.Generation != r.GetGeneration()) || !known && s.watcher.attached(r) {
 			return gatewayWork{}, nil
 		}
-		status.Generation = r.Generation
+		status.Generation = r.GetGeneration()
 		return s.routeWork(key, r, status, now)
 	}
 	stored := s.watcher.gateways.objects.get(key)
@@ -118,11 +118,11 @@ func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.R
 	return w, err //nolint:wrapcheck // the caller says of what
 }
 
-func (s *StatusWriter) routeWork(key model.Object, r *httpRoute, status *model.RouteStatus, now metav1.Time) (gatewayWork, error) {
+func (s *StatusWriter) routeWork(key model.Object, r *gatewayRoute, status *model.RouteStatus, now metav1.Time) (gatewayWork, error) {
 	others := func(ref *gatewayv1.ParentReference) bool {
-		name, ok := gateway.ParentGateway(ref, r.Namespace)
-		if !ok || !slices.ContainsFunc(r.Spec.ParentRefs, func(p gatewayv1.ParentReference) bool {
-			named, isGateway := gateway.ParentGateway(&p, r.Namespace)
+		name, ok := gateway.ParentGateway(ref, r.GetNamespace())
+		if !ok || !slices.ContainsFunc(r.refs, func(p gatewayv1.ParentReference) bool {
+			named, isGateway := gateway.ParentGateway(&p, r.GetNamespace())
 			return isGateway && named == name
 		}) {
 			return false
@@ -143,7 +143,7 @@ func (s *StatusWriter) routeWork(key model.Object, r *httpRoute, status *model.R
 		parents = []json.RawMessage{} // which the CustomResourceDefinition demands
 	}
 	w.patch, err = json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": r.UID, "resourceVersion": r.ResourceVersion},
+		"metadata": map[string]any{"uid": r.GetUID(), "resourceVersion": r.GetResourceVersion()},
 		"status":   map[string]any{"parents": parents},
 	})
 	return w, err //nolint:wrapcheck // the caller says of what
@@ -184,7 +184,7 @@ func sameKinds(current []gatewayv1.RouteGroupKind, kinds []string) bool {
 }
 
 // gatewayResources are the names of the kinds in requests.
-var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindHTTPRoute: "httproutes"}
+var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes"}
 
 // putGateway writes a status and reports whether it was written.
 func (s *StatusWriter) putGateway(ctx context.Context, q queue, w gatewayWork) bool {

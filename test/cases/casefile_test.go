@@ -54,6 +54,7 @@ var kinds = map[string]func() metav1.Object{
 
 	"Gateway":        func() metav1.Object { return &gatewayv1.Gateway{} },
 	"HTTPRoute":      func() metav1.Object { return &gatewayv1.HTTPRoute{} },
+	"GRPCRoute":      func() metav1.Object { return &gatewayv1.GRPCRoute{} },
 	"ReferenceGrant": func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
 }
 

@@ -146,6 +146,7 @@ func TestGateway(t *testing.T) {
 80 GET http://any.test/?v=2 -> 200 pod=two
 80 DELETE http://any.test/ -> 200 pod=two
 80 GET http://any.test/v12/x -> 200 pod=two
+80 GET http://any.test/v12/xy -> 200 pod=one
 80 GET http://any.test/missing -> 500
 80 GET http://any.test/empty -> 503
 80 GET http://any.test/zero -> 503

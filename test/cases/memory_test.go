@@ -124,6 +124,8 @@ func (m *memory) put(o metav1.Object) {
 		m.putGateway(objectOf(gateway.KindGateway, o), &o.ObjectMeta, o)
 	case *gatewayv1.HTTPRoute:
 		m.putGateway(objectOf(gateway.KindHTTPRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.GRPCRoute:
+		m.putGateway(objectOf(gateway.KindGRPCRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.ReferenceGrant:
 		m.gateways[objectOf(door.KindGrants, o)] = o
 		m.mark(model.Object{Kind: door.KindGrants, Namespace: o.Namespace})
@@ -216,7 +218,7 @@ func (m *memory) delete(o model.Object) {
 		delete(m.configMaps, o)
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
-	case gateway.KindGateway, gateway.KindHTTPRoute:
+	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute:
 		delete(m.gateways, o)
 	case door.KindGrants:
 		delete(m.gateways, o)

@@ -79,10 +79,10 @@ func (b *builder) attach(p *parent, all []listener) {
 			b.depend(model.Object{Kind: door.KindNamespace, Name: b.route.Namespace})
 		}
 		kinds, _ := l.kinds()
-		return slices.Contains(kinds, string(KindHTTPRoute)) && l.admits(b.route.Namespace, b.src)
+		return slices.Contains(kinds, string(b.result.Object.Kind)) && l.admits(b.route.Namespace, b.src)
 	})
 	if len(admitting) == 0 {
-		p.reason, p.message = gatewayv1.RouteReasonNotAllowedByListeners, "allowedRoutes of the listeners admits no HTTPRoute of namespace "+b.route.Namespace
+		p.reason, p.message = gatewayv1.RouteReasonNotAllowedByListeners, fmt.Sprintf("allowedRoutes of the listeners admits no %s of namespace %s", b.result.Object.Kind, b.route.Namespace)
 		return
 	}
 	p.attached = keep(admitting, func(l *listener) bool {

@@ -153,16 +153,16 @@ spec:
 	c := newCluster(t, text)
 	res := gateway.Gateways{}.Ingest(c.objects[model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}], c, door.Settings{}, door.Past{})
 	want := map[string]string{
-		"good":    "True Accepted, False NoConflicts, True ResolvedRefs, True Programmed HTTPRoute",
-		"twice":   "False HostnameConflict, True HostnameConflict, True ResolvedRefs, False Invalid HTTPRoute",
-		"again":   "False HostnameConflict, True HostnameConflict, True ResolvedRefs, False Invalid HTTPRoute",
-		"none":    "True Accepted, False NoConflicts, True ResolvedRefs, False Pending HTTPRoute",
+		"good":    "True Accepted, False NoConflicts, True ResolvedRefs, True Programmed HTTPRoute GRPCRoute",
+		"twice":   "False HostnameConflict, True HostnameConflict, True ResolvedRefs, False Invalid HTTPRoute GRPCRoute",
+		"again":   "False HostnameConflict, True HostnameConflict, True ResolvedRefs, False Invalid HTTPRoute GRPCRoute",
+		"none":    "True Accepted, False NoConflicts, True ResolvedRefs, False Pending HTTPRoute GRPCRoute",
 		"odd":     "False UnsupportedProtocol, False NoConflicts, True ResolvedRefs, False Invalid ",
 		"kinds":   "True Accepted, False NoConflicts, False InvalidRouteKinds, True Programmed HTTPRoute",
 		"nokinds": "True Accepted, False NoConflicts, False InvalidRouteKinds, True Programmed ",
-		"tls":     "True Accepted, False NoConflicts, False RefNotPermitted, False Invalid HTTPRoute",
-		"plain":   "True Accepted, False NoConflicts, True ResolvedRefs, False Pending HTTPRoute",
-		"map":     "True Accepted, False NoConflicts, False InvalidCertificateRef, False Invalid HTTPRoute",
+		"tls":     "True Accepted, False NoConflicts, False RefNotPermitted, False Invalid HTTPRoute GRPCRoute",
+		"plain":   "True Accepted, False NoConflicts, True ResolvedRefs, False Pending HTTPRoute GRPCRoute",
+		"map":     "True Accepted, False NoConflicts, False InvalidCertificateRef, False Invalid HTTPRoute GRPCRoute",
 	}
 	got := map[string]string{}
 	for _, l := range res.ListenerStatus {

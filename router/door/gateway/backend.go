@@ -19,9 +19,18 @@ import (
 const (
 	// answerNoBackend is for what has no valid backendRef.
 	answerNoBackend = 500
-	// answerNoWeight is for rules whose backendRefs all have the weight zero.
-	answerNoWeight = 503
+	// answerUnavailable is for rules whose backendRefs all have the weight zero, and in
+	// GRPCRoutes for what has no valid one, too: clients of gRPC read it as UNAVAILABLE.
+	answerUnavailable = 503
 )
+
+// answerInvalid is what a share of requests that has no valid backendRef gets.
+func (b *builder) answerInvalid() uint16 {
+	if b.grpc() {
+		return answerUnavailable
+	}
+	return answerNoBackend
+}
 
 // maxWeight is the API's.
 const maxWeight = 1_000_000
@@ -72,8 +81,9 @@ type targets struct {
 	branches []branch
 	// invalid is the weight of the backendRefs that cannot be used.
 	invalid int
-	// answer is what the router itself answers, or 0.
-	answer uint16
+	// answerInvalid is what these get, and answer what all requests get from the router
+	// itself, or 0.
+	answerInvalid, answer uint16
 }
 
 // checks counts the health checks of an hour: of the first target, or of all.
@@ -88,6 +98,7 @@ func (t *targets) checks(all bool) (n int64) {
 
 // targets reads the backendRefs of a rule.
 func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) {
+	t.answerInvalid = b.answerInvalid()
 	for i := range r.BackendRefs {
 		ref, at := &r.BackendRefs[i], fmt.Sprintf("%s.backendRefs[%d]", field, i)
 		headers := b.branchFilters(ref.Filters, at)
@@ -95,7 +106,7 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		if ref.Weight != nil {
 			weight = int(min(max(*ref.Weight, 0), maxWeight))
 		}
-		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, effectShare)
+		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, fmt.Sprintf("its share of the requests is answered with %d", t.answerInvalid))
 		switch {
 		case weight == 0:
 		case !ok:
@@ -108,15 +119,12 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 	switch {
 	case len(t.branches) > 0:
 	case t.invalid > 0 || len(r.BackendRefs) == 0:
-		t.answer = answerNoBackend
+		t.answer = t.answerInvalid
 	default:
-		t.answer = answerNoWeight
+		t.answer = answerUnavailable
 	}
 	return t
 }
-
-// effectShare is what happens to requests for a backendRef that cannot be used.
-const effectShare = "its share of the requests is answered with 500"
 
 // endpoints returns those of a backendRef, and false if it is not valid, which has the
 // effect.
@@ -144,7 +152,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	if namespace != b.route.Namespace {
 		b.depend(grantsOf(namespace))
 		// What is not permitted must not say whether the Service exists.
-		if !granted(b.src, reference{string(KindHTTPRoute), b.route.Namespace, group, kind, namespace, key.Name}) {
+		if !granted(b.src, reference{string(b.result.Object.Kind), b.route.Namespace, group, kind, namespace, key.Name}) {
 			wrong(gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant of namespace "+namespace+" permits it")
 			return nil, false
 		}
@@ -163,7 +171,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 		wrong(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
 		return nil, false
 	}
-	http2, known := spoken(port.Protocol)
+	http2, known := b.spoken(port.Protocol)
 	if !known {
 		wrong(gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
 		return nil, false
@@ -175,13 +183,18 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	return all, true
 }
 
-// spoken reports whether the router speaks an appProtocol, and whether that is HTTP/2.
-func spoken(protocol string) (http2, ok bool) {
+// spoken reports whether the router speaks an appProtocol to pods, and whether that is
+// HTTP/2. gRPC is nothing else.
+func (b *builder) spoken(protocol string) (http2, ok bool) {
 	switch protocol {
-	case "", "http", "tcp", "kubernetes.io/ws":
-		return false, true
 	case "h2c", "kubernetes.io/h2c":
 		return true, true
+	case "", "http", "tcp":
+		return b.grpc(), true
+	case "grpc":
+		return true, b.grpc()
+	case "kubernetes.io/ws":
+		return false, !b.grpc()
 	}
 	return false, false
 }

@@ -46,6 +46,10 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			r := &gatewayv1.HTTPRoute{}
 			read(t, text, r)
 			c.objects[model.Object{Kind: gateway.KindHTTPRoute, Namespace: r.Namespace, Name: r.Name}] = r
+		case "GRPCRoute":
+			r := &gatewayv1.GRPCRoute{}
+			read(t, text, r)
+			c.objects[model.Object{Kind: gateway.KindGRPCRoute, Namespace: r.Namespace, Name: r.Name}] = r
 		case "ReferenceGrant":
 			g := &gatewayv1.ReferenceGrant{}
 			read(t, text, g)
@@ -104,6 +108,16 @@ func (c *cluster) AllPolicies() []model.Object                         { return 
 func (c *cluster) Grants(namespace string) []*gatewayv1.ReferenceGrant { return c.grants[namespace] }
 func (c *cluster) Slots(*gatewayv1.Gateway) map[int32]int32            { return c.slots }
 
+// grpcRoute ingests the GRPCRoute of that name.
+func (c *cluster) grpcRoute(t testing.TB, namespace, name string) *door.Result {
+	t.Helper()
+	v := c.objects[model.Object{Kind: gateway.KindGRPCRoute, Namespace: namespace, Name: name}]
+	if v == nil {
+		t.Fatalf("no GRPCRoute %s/%s", namespace, name)
+	}
+	return gateway.GRPCRoutes{}.Ingest(v, c, door.Settings{Agent: true}, door.Past{})
+}
+
 // route ingests the HTTPRoute of that name.
 func (c *cluster) route(t testing.TB, namespace, name string) *door.Result {
 	t.Helper()
@@ -142,6 +156,10 @@ spec: {ports: [{port: 8080}]}
 kind: Service
 metadata: {namespace: ns, name: tls}
 spec: {ports: [{port: 443, appProtocol: https}, {name: h2c, port: 80, appProtocol: kubernetes.io/h2c}]}
+---
+kind: Service
+metadata: {namespace: ns, name: grpc}
+spec: {ports: [{port: 80, appProtocol: grpc}, {name: ws, port: 81, appProtocol: kubernetes.io/ws}]}
 ---
 kind: Service
 metadata: {namespace: other, name: web}

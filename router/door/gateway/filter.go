@@ -144,7 +144,11 @@ func (b *builder) headers(f *gatewayv1.HTTPHeaderFilter, fetch, at string) (out 
 			if field == ".action" {
 				field, problem = ".value", "must be text without control characters, and not empty"
 			}
-			if strings.EqualFold(a.Name, "host") {
+			switch {
+			case !strings.EqualFold(a.Name, "host"):
+			case b.grpc():
+				problem = "may not be changed"
+			default:
 				problem = "may not be changed here; the filter URLRewrite replaces the host"
 			}
 			b.unsupported(fmt.Sprintf("%s.%s[%d]%s", at, part, i, field), problem)

@@ -15,6 +15,9 @@ import (
 // KindHTTPRoute is that of HTTPRoutes.
 const KindHTTPRoute model.Kind = "HTTPRoute"
 
+// RouteKinds returns the kinds of routes that attach to listeners for HTTP and HTTPS.
+func RouteKinds() []model.Kind { return []model.Kind{KindHTTPRoute, KindGRPCRoute} }
+
 // mostClaims bounds what one route may cost: each listener that it is attached to needs a
 // claim for each hostname and match.
 const mostClaims = 1024
@@ -39,26 +42,14 @@ func (HTTPRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past 
 	if !ok {
 		return &door.Result{}
 	}
-	b := &builder{route: r, src: src, settings: s, past: past, result: &door.Result{
-		Object: model.Object{Kind: KindHTTPRoute, Namespace: r.Namespace, Name: r.Name},
-		UID:    string(r.UID), Generation: r.Generation,
-	}}
-	b.hostnames()
-	b.parents()
-	rules := b.rules()
-	b.bound(rules)
-	if b.refused == "" {
-		b.claims(rules)
-	}
-	if b.refused != "" {
-		b.result.Claims = b.placeholder()
-	}
-	b.result.Parents = b.status()
-	return b.result
+	b := newBuilder(KindHTTPRoute, v, src, s, past)
+	b.route = r
+	return b.ingest()
 }
 
 // builder makes claims of one route.
 type builder struct {
+	// route is the route, of a GRPCRoute as an HTTPRoute.
 	route    *gatewayv1.HTTPRoute
 	src      door.Source
 	settings door.Settings
@@ -74,6 +65,33 @@ type builder struct {
 	tooMany bool
 	// unresolved are the problems of references.
 	unresolved []unresolved
+}
+
+// newBuilder returns a builder of claims for a version of a route, which its door sets.
+func newBuilder(kind model.Kind, v door.Version, src door.Source, s door.Settings, past door.Past) *builder {
+	return &builder{src: src, settings: s, past: past, result: &door.Result{
+		Object: model.Object{Kind: kind, Namespace: v.GetNamespace(), Name: v.GetName()},
+		UID:    string(v.GetUID()), Generation: v.GetGeneration(),
+	}}
+}
+
+// grpc reports whether the route is a GRPCRoute.
+func (b *builder) grpc() bool { return b.result.Object.Kind == KindGRPCRoute }
+
+// ingest reads the route.
+func (b *builder) ingest() *door.Result {
+	b.hostnames()
+	b.parents()
+	rules := b.rules()
+	b.bound(rules)
+	if b.refused == "" {
+		b.claims(rules)
+	}
+	if b.refused != "" {
+		b.result.Claims = b.placeholder()
+	}
+	b.result.Parents = b.status()
+	return b.result
 }
 
 func (b *builder) find(severity api.Severity, field string, reason api.Reason, message, effect string) {

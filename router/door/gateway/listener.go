@@ -58,7 +58,9 @@ func (l *listener) kinds() (supported, other []string) {
 	var possible []string
 	switch l.spec.Protocol {
 	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType:
-		possible = []string{string(KindHTTPRoute)}
+		for _, kind := range RouteKinds() {
+			possible = append(possible, string(kind))
+		}
 	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
 	}
 	if l.spec.AllowedRoutes == nil || len(l.spec.AllowedRoutes.Kinds) == 0 {

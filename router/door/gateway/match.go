@@ -27,7 +27,7 @@ func (b *builder) matchesOf(r *gatewayv1.HTTPRouteRule, field string) []model.Ma
 
 func (b *builder) match(m *gatewayv1.HTTPRouteMatch, field string) model.Match {
 	var c model.Conditions
-	out := b.path(m.Path, field+".path", &c)
+	out := b.path(m.Path, field, &c)
 	if m.Method != nil {
 		if c.Method = string(*m.Method); !methodToken(c.Method) {
 			b.unsupported(field+".method", "is not a method")
@@ -69,7 +69,15 @@ func methodToken(m string) bool {
 	return m != "" && len(m) <= 16 && !strings.ContainsFunc(m, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
-func (b *builder) path(p *gatewayv1.HTTPPathMatch, field string, c *model.Conditions) model.Match {
+// pathField returns the field of a match that a part of its path is from.
+func (b *builder) pathField(match, part string) string {
+	if b.grpc() {
+		return match + ".method"
+	}
+	return match + ".path." + part
+}
+
+func (b *builder) path(p *gatewayv1.HTTPPathMatch, match string, c *model.Conditions) model.Match {
 	kind, value := gatewayv1.PathMatchPathPrefix, "/"
 	if p != nil && p.Type != nil {
 		kind = *p.Type
@@ -78,10 +86,10 @@ func (b *builder) path(p *gatewayv1.HTTPPathMatch, field string, c *model.Condit
 		value = *p.Value
 	}
 	if kind == gatewayv1.PathMatchRegularExpression {
-		return b.expression(value, field, c)
+		return b.expression(value, b.pathField(match, "value"), c)
 	}
 	if problem := door.PathProblem(value); problem != "" || value == "" {
-		b.unsupported(field+".value", "must be a path: "+problem)
+		b.unsupported(b.pathField(match, "value"), "must be a path: "+problem)
 		return model.Match{}
 	}
 	switch kind {
@@ -91,21 +99,24 @@ func (b *builder) path(p *gatewayv1.HTTPPathMatch, field string, c *model.Condit
 		return model.Match{Path: strings.TrimRight(value, "/")}
 	case gatewayv1.PathMatchRegularExpression:
 	}
-	b.unsupported(field+".type", "must be Exact, PathPrefix or RegularExpression")
+	b.unsupported(b.pathField(match, "type"), "must be Exact, PathPrefix or RegularExpression")
 	return model.Match{}
 }
 
-// expression reads a regular expression, which is compared with whole paths as Routes'
-// are.
+// expression reads a regular expression, which whole paths must match.
 func (b *builder) expression(value, field string, c *model.Conditions) model.Match {
-	e, err := regex.ParseMatcher(value, false)
+	_, err := regex.Parse(value) // what follows must not make sense of half an expression
+	var e *regex.Matcher
+	if err == nil {
+		e, err = regex.ParseMatcher("(?:"+value+")$", false)
+	}
 	if err != nil {
-		b.unsupported(field+".value", err.Error())
+		b.unsupported(field, err.Error())
 		return model.Match{}
 	}
 	c.Path = &model.PathExpression{Written: value, Pattern: e.Pattern, Longest: e.Longest, Certain: e.Certain}
 	if b.past.Unpatterned {
-		b.unpatterned(field + ".value")
+		b.unpatterned(field)
 	}
 	return model.Match{Path: e.Beginning}
 }

@@ -16,6 +16,9 @@ const everyRequest = 10000
 // copies, and keeps no request from its pod.
 func (b *builder) addMirror(out *filters, f *gatewayv1.HTTPRequestMirrorFilter, at string) {
 	switch {
+	case b.grpc():
+		b.unsupported(at, "copies are HTTP/1.1, and gRPC is not")
+		return
 	case b.settings.OldHAProxy:
 		b.unsupported(at, "needs HAProxy 3.4; this router runs an older one")
 		return

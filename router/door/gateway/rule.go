@@ -120,7 +120,7 @@ func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split [
 		k.Branches = append(k.Branches, model.Branch{Backend: to.Name(), Weight: from.weight, ID: model.BranchID(to.Rule)})
 	}
 	if t.invalid > 0 {
-		answer := model.AnswerBackend(answerNoBackend)
+		answer := model.AnswerBackend(int(t.answerInvalid))
 		k.Branches = append(k.Branches, model.Branch{Backend: answer, Weight: t.invalid, ID: model.BranchID(answer)})
 	}
 	p.Canary = k
