@@ -17,7 +17,7 @@ const fresh = time.Second
 // Counters are what HAProxy has counted for backends; *haproxy.Runtime has them. They are read while a page of metrics
 // is made, beside the engine.
 type Counters interface {
-	Counters(backends ...string) (pid int, all []traffic.Reading, err error)
+	Counters(each func(pid int, reading *traffic.Reading), backends ...string) error
 }
 
 // trafficMetrics are the metrics of Routes. HAProxy is read when the page is, and before the engine takes away what
@@ -79,17 +79,24 @@ func (t *trafficMetrics) read(age time.Duration) {
 	if time.Since(t.readAt) < age {
 		return
 	}
-	t.mutex.Lock()
-	t.ledger.Begin()
-	t.mutex.Unlock()
-	pid, all, err := from.Counters()
+	t.locked(func() { t.ledger.Begin(time.Now()) })
+	err := from.Counters(func(pid int, reading *traffic.Reading) {
+		t.locked(func() { t.ledger.Take(pid, reading) })
+	})
 	if err != nil {
 		return
 	}
+	t.locked(func() {
+		t.readAt = time.Now()
+		t.ledger.End(t.readAt)
+	})
+}
+
+// locked uses the ledger.
+func (t *trafficMetrics) locked(use func()) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.readAt = time.Now()
-	t.ledger.Take(pid, all, t.readAt)
+	use()
 }
 
 // readOne takes in what a backend has counted that is about to go.
@@ -97,20 +104,12 @@ func (t *trafficMetrics) readOne(backend string) {
 	if t.single == nil {
 		return
 	}
-	pid, some, err := t.single.Counters(backend)
-	if err != nil {
-		return
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.ledger.TakeSome(pid, some)
+	_ = t.single.Counters(func(pid int, reading *traffic.Reading) { // one that does not answer has nothing to count
+		t.locked(func() { t.ledger.TakeLast(pid, reading) })
+	}, backend)
 }
 
-func (t *trafficMetrics) gone(backend string) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.ledger.Gone(backend)
-}
+func (t *trafficMetrics) gone(backend string) { t.locked(func() { t.ledger.Gone(backend) }) }
 
 // countLast counts what a step is about to take away; the function that it returns says that it is gone.
 func (t *trafficMetrics) countLast(s plan.Step) (gone func()) {

@@ -20,7 +20,7 @@ type counted struct {
 
 func (c *counted) set(requests uint64) { c.pid, c.requests = c.haproxy.pid, requests }
 
-func (c *counted) Counters(backends ...string) (int, []traffic.Reading, error) {
+func (c *counted) Counters(each func(int, *traffic.Reading), backends ...string) error {
 	c.single = append(c.single, backends...)
 	if len(backends) == 0 {
 		for name := range c.haproxy.state.Backends {
@@ -30,13 +30,12 @@ func (c *counted) Counters(backends ...string) (int, []traffic.Reading, error) {
 	if c.pid != c.haproxy.pid {
 		c.set(0)
 	}
-	var all []traffic.Reading
 	for _, name := range backends {
 		if c.haproxy.state.Backends[name] != nil {
-			all = append(all, traffic.Reading{Backend: name, Counts: traffic.Counts{traffic.Status2xx: c.requests}})
+			each(c.haproxy.pid, &traffic.Reading{Backend: name, Counts: traffic.Counts{traffic.Status2xx: c.requests}})
 		}
 	}
-	return c.haproxy.pid, all, nil
+	return nil
 }
 
 // total returns the requests of all routes, and of one in series of its own.

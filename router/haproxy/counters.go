@@ -11,8 +11,8 @@ import (
 )
 
 // Counters reads what HAProxy has counted for some backends since it started, or for all of Routes if there are none
-// given. It returns the process that has counted. The readings are valid until the next call.
-func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, err error) {
+// given, and calls each with every reading, which is valid until it returns, and the process that has counted.
+func (r *Runtime) Counters(each func(pid int, reading *traffic.Reading), backends ...string) error {
 	const ofBackends = " 2 -1"
 	commands := []string{"show info"}
 	if len(backends) == 0 {
@@ -23,9 +23,9 @@ func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, 
 			commands = append(commands, "show stat "+name+ofBackends)
 		}
 	}
-	all = r.counted[:0]
 	var columns []statColumn
-	err = r.streamBytes(strings.Join(commands, ";"), func(l []byte) {
+	pid := 0
+	err := r.streamBytes(strings.Join(commands, ";"), func(l []byte) {
 		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
 			pid = number(value)
 		}
@@ -33,21 +33,14 @@ func (r *Runtime) Counters(backends ...string) (pid int, all []traffic.Reading, 
 			columns = statColumns(string(head))
 			return
 		}
-		var before string
-		if len(all) < len(r.counted) { // most often the same backend as the last time
-			before = r.counted[len(all)].Backend
-		}
-		if reading, ok := parseCounters(l, columns, before); ok {
-			all = append(all, reading)
+		if reading, ok := parseCounters(l, columns); ok && pid != 0 {
+			each(pid, &reading)
 		}
 	})
-	if len(backends) == 0 {
-		r.counted = all
-	}
 	if err == nil && pid == 0 {
 		err = errors.New("HAProxy does not say which process it is")
 	}
-	return pid, all, err
+	return err
 }
 
 // statColumn takes one column of "show stat" into a reading; nil for a column that is not read.
@@ -78,8 +71,8 @@ func statColumns(head string) (columns []statColumn) {
 // tcpKind begins the names of backends of passthrough connections, which have no status.
 var tcpKind = []byte(string(model.KindTCP) + ":")
 
-// parseCounters reads a line of "show stat" about a Route's backend. If its name is that of before, it needs no memory.
-func parseCounters(l []byte, columns []statColumn, before string) (reading traffic.Reading, ok bool) {
+// parseCounters reads a line of "show stat" about a Route's backend.
+func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok bool) {
 	if !model.IsBackendName(l) {
 		return reading, false
 	}
@@ -91,9 +84,7 @@ func parseCounters(l []byte, columns []statColumn, before string) (reading traff
 		}
 		switch {
 		case at == statName:
-			if reading.Backend = before; string(field) != before {
-				reading.Backend = string(field)
-			}
+			reading.Backend = string(field)
 		case at == statSessions && tcp:
 			reading.Counts[traffic.StatusNone] = count(field)
 		case take != nil:

@@ -18,7 +18,6 @@ import (
 
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
-	"github.com/fairlead/fairlead/router/traffic"
 )
 
 // ErrGone means that no HAProxy answers on its socket.
@@ -69,8 +68,6 @@ type Runtime struct {
 	command int
 	// lines reads answers.
 	lines *bufio.Reader
-	// counted is what Counters read last.
-	counted []traffic.Reading
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does

@@ -7,15 +7,18 @@ import (
 
 // Ledger keeps the counters of all Routes. One goroutine uses it at a time.
 type Ledger struct {
-	// rows is how many rows there may be, full how many are taken: counted at each Take, and one more for each new Route.
+	// rows is how many rows there may be, full how many are taken: counted at each End, and one more for each new Route.
 	rows, full int
 	routes     map[Route]*route
 	backends   map[string]*backend
 	// pid is the process that was read last; 0 before the first reading.
 	pid   int
-	round uint64
-	aged  time.Time
-	// overtaken are backends that TakeSome read while a reading of all was under way.
+	round uint32
+	// begun is true once all backends were read.
+	begun bool
+	// born is the first moment that was told, from which others count.
+	born, aged time.Time
+	// overtaken are backends that TakeLast read while a reading of all was under way.
 	overtaken map[string]bool
 	reading   bool
 
@@ -23,30 +26,34 @@ type Ledger struct {
 	restGauges           Gauges
 }
 
+// backend and route are small: there are very many, and most of them idle.
 type backend struct {
 	route *route
-	last  Counts
-	round uint64
+	// last is what was read last, nil for a backend that has had nothing.
+	last  *Counts
+	round uint32
 }
 
 type route struct {
 	Route
 	place place
 	// since is when it came to its place, until how long it keeps a row that others have earned.
-	since, until time.Time
+	since, until time.Duration
 	// retired is when its last row went.
-	retired time.Time
-	counts  Counts
-	gauges  Gauges
+	retired time.Duration
+	// counts are those of its row, nil as long as all are 0.
+	counts *Counts
+	gauges Gauges
 	// score are its requests, those of long ago weighing less.
 	score    float64
-	backends int
-	// earned is the last round in which it was among those that have earned a row.
-	earned uint64
+	backends int32
+	// earned is the last round in which it was among those that have earned a row, gauged that
+	// in which its gauges were read.
+	earned, gauged uint32
 }
 
 // place says where what a Route has had is counted.
-type place int
+type place int32
 
 const (
 	inRest place = iota
@@ -64,72 +71,76 @@ func New() *Ledger {
 	return l
 }
 
-// SetSeries sets the budget. It holds from the next Take on; rows that are too many then stay for Settle.
+// SetSeries sets the budget. It holds from the next End on; rows that are too many then stay for Settle.
 func (l *Ledger) SetSeries(n int) { l.rows = max((n-reserved)/SeriesPerRow-1, 1) }
 
 // Begin says that all backends are about to be read.
-func (l *Ledger) Begin() { l.reading, l.overtaken = true, map[string]bool{} }
-
-// Take takes in a reading of all backends of a process. The first one is where counting begins.
-func (l *Ledger) Take(pid int, all []Reading, now time.Time) {
-	first := l.pid == 0
-	l.process(pid)
-	l.reading = false
+func (l *Ledger) Begin(now time.Time) {
+	l.reading, l.overtaken = true, map[string]bool{}
 	l.round++
 	l.age(now)
-	l.restGauges = Gauges{}
 	for _, r := range l.routes {
-		r.gauges = Gauges{}
-		if r.place == entering && now.Sub(r.since) >= Settle {
-			r.place, r.since = detailed, now
+		if r.place == entering && l.at(now)-r.since >= Settle {
+			r.place, r.since = detailed, l.at(now)
 		}
 	}
-	for i := range all {
-		b := l.backend(all[i].Backend)
-		if b == nil {
-			continue
-		}
-		b.round = l.round
-		b.route.gauges.add(all[i].Gauges)
-		switch {
-		case l.overtaken[all[i].Backend]: // this reading may be the older one
-		case first:
-			b.last = all[i].Counts
-		default:
-			l.count(b, &all[i].Counts)
-		}
+}
+
+// Take takes in the reading of one of them. Those of the first time are where counting begins.
+func (l *Ledger) Take(pid int, reading *Reading) {
+	l.process(pid)
+	b := l.backend(reading.Backend)
+	if b == nil {
+		return
 	}
+	b.round = l.round
+	if b.route.gauged != l.round {
+		b.route.gauged, b.route.gauges = l.round, Gauges{}
+	}
+	b.route.gauges.add(reading.Gauges)
+	switch {
+	case l.overtaken[reading.Backend]: // this reading may be the older one
+	case !l.begun:
+		b.read(&reading.Counts)
+	default:
+		l.count(b, &reading.Counts)
+	}
+}
+
+// End says that all backends were read. Where a reading breaks off, the next one begins in its place.
+func (l *Ledger) End(now time.Time) {
 	for name, b := range l.backends {
 		if b.round != l.round && !l.overtaken[name] {
 			l.Gone(name)
 		}
 	}
-	l.overtaken = nil
+	l.begun, l.reading, l.overtaken = true, false, nil
 	l.choose(now)
-	l.full = l.used()
+	l.full, l.restGauges = l.used(), Gauges{}
 	for _, r := range l.routes {
+		if r.gauged != l.round {
+			r.gauges = Gauges{}
+		}
 		if r.place == inRest || r.place == leaving {
 			l.restGauges.add(r.gauges)
 		}
 	}
 }
 
-// TakeSome takes in a reading of some backends, before they go.
-func (l *Ledger) TakeSome(pid int, some []Reading) {
-	if l.pid == 0 {
+// TakeLast takes in the reading of a backend that is about to go.
+func (l *Ledger) TakeLast(pid int, reading *Reading) {
+	if !l.begun {
 		return
 	}
 	l.process(pid)
-	for i := range some {
-		b := l.backend(some[i].Backend)
-		if b == nil {
-			continue
-		}
-		if l.reading {
-			l.overtaken[some[i].Backend] = true
-		}
-		l.count(b, &some[i].Counts)
+	b := l.backend(reading.Backend)
+	if b == nil {
+		return
 	}
+	if l.reading {
+		l.overtaken[reading.Backend] = true
+	}
+	l.count(b, &reading.Counts)
 }
 
 // Gone says that HAProxy does not have a backend any more. One of the same name counts from 0.
@@ -147,7 +158,7 @@ func (l *Ledger) Gone(name string) {
 func (l *Ledger) process(pid int) {
 	if l.pid != 0 && l.pid != pid {
 		for _, b := range l.backends {
-			b.last = Counts{}
+			b.last = nil
 		}
 		clear(l.overtaken)
 	}
@@ -166,7 +177,7 @@ func (l *Ledger) backend(name string) *backend {
 	}
 	r := l.routes[key]
 	if r == nil {
-		r = &route{Route: key}
+		r = &route{Route: key, retired: -Settle}
 		if l.full < l.rows {
 			r.place = detailed
 			l.full++
@@ -181,18 +192,54 @@ func (l *Ledger) backend(name string) *backend {
 
 // count adds what a backend has counted since it was read last.
 func (l *Ledger) count(b *backend, now *Counts) {
-	d := now.since(&b.last)
-	b.last = *now
+	var last Counts
+	if b.last != nil {
+		last = *b.last
+	}
+	d := now.since(&last)
+	b.read(now)
 	if d == (Counts{}) {
 		return
 	}
 	b.route.score += float64(d.requests())
 	l.total.add(&d)
 	if b.route.place == detailed {
+		if b.route.counts == nil {
+			b.route.counts = &Counts{}
+		}
 		b.route.counts.add(&d)
 		return
 	}
 	l.rest.add(&d)
+}
+
+// read keeps what a backend has counted so far.
+func (b *backend) read(now *Counts) {
+	switch {
+	case *now == (Counts{}):
+		b.last = nil
+	case b.last == nil:
+		last := *now
+		b.last = &last
+	default:
+		*b.last = *now
+	}
+}
+
+// row returns what the row of a Route has counted.
+func (r *route) row() Counts {
+	if r.counts == nil {
+		return Counts{}
+	}
+	return *r.counts
+}
+
+// at is how long after the first moment another one is.
+func (l *Ledger) at(now time.Time) time.Duration {
+	if l.born.IsZero() {
+		l.born = now
+	}
+	return now.Sub(l.born)
 }
 
 // leastScore is what counts as no request.
@@ -215,7 +262,7 @@ func (l *Ledger) age(now time.Time) {
 func (l *Ledger) Rows(each func(Row)) {
 	for _, r := range l.routes {
 		if r.place != inRest {
-			each(Row{Route: r.Route, Counts: r.counts, Gauges: r.gauges, Ended: r.place == leaving})
+			each(Row{Route: r.Route, Counts: r.row(), Gauges: r.gauges, Ended: r.place == leaving})
 		}
 	}
 }

@@ -56,11 +56,22 @@ func (w *world) readings() (all []Reading) {
 	return all
 }
 
-func (w *world) take() { w.ledger.Begin(); w.ledger.Take(w.pid, w.readings(), w.now) }
+func (w *world) take() {
+	w.ledger.Begin(w.now)
+	w.end(w.readings())
+}
+
+// end ends a reading of all.
+func (w *world) end(all []Reading) {
+	for i := range all {
+		w.ledger.Take(w.pid, &all[i])
+	}
+	w.ledger.End(w.now)
+}
 
 // remove reads a backend for the last time, as the engine does.
 func (w *world) remove(name string) {
-	w.ledger.TakeSome(w.pid, []Reading{*w.backends[name]})
+	w.ledger.TakeLast(w.pid, w.backends[name])
 	delete(w.backends, name)
 	w.ledger.Gone(name)
 }
@@ -185,13 +196,18 @@ func (w *world) step(born map[Route]time.Time) {
 		if len(names) <= 5 {
 			break
 		}
-		w.ledger.Begin()
+		w.ledger.Begin(w.now)
 		old := w.readings()
 		name := names[w.random.IntN(len(names))]
 		w.serve(name, 3)
 		w.remove(name)
-		w.ledger.Take(w.pid, old, w.now)
-	case 4:
+		w.end(old)
+	case 4: // a reading breaks off
+		w.ledger.Begin(w.now)
+		for _, r := range w.readings()[:w.random.IntN(len(names)+1)] {
+			w.ledger.Take(w.pid, &r)
+		}
+	case 5:
 		w.now = w.now.Add(time.Duration(w.random.IntN(60)) * time.Second)
 	default:
 		for range 3 {
@@ -314,7 +330,7 @@ func BenchmarkTake(b *testing.B) {
 			all[i].Counts[Status2xx]++
 		}
 		w.now = w.now.Add(time.Minute)
-		w.ledger.Begin()
-		w.ledger.Take(w.pid, all, w.now)
+		w.ledger.Begin(w.now)
+		w.end(all)
 	}
 }

@@ -24,10 +24,10 @@ func (l *Ledger) used() (n int) {
 // choose decides which Routes have rows.
 func (l *Ledger) choose(now time.Time) {
 	for key, r := range l.routes {
-		if r.place == leaving && now.Sub(r.since) >= Settle {
+		if r.place == leaving && l.at(now)-r.since >= Settle {
 			l.retire(r, now)
 		}
-		if r.place == inRest && r.backends <= 0 && now.Sub(r.retired) >= Settle {
+		if r.place == inRest && r.backends <= 0 && l.at(now)-r.retired >= Settle {
 			delete(l.routes, key)
 		}
 	}
@@ -35,7 +35,7 @@ func (l *Ledger) choose(now time.Time) {
 	for _, r := range wanted {
 		r.earned = l.round
 		if r.score >= 1 {
-			r.until = now.Add(Stay)
+			r.until = l.at(now) + Stay
 		}
 	}
 	for _, r := range l.routes {
@@ -45,7 +45,7 @@ func (l *Ledger) choose(now time.Time) {
 	}
 	fits := l.used() <= l.rows // which ends when the budget is lowered
 	for _, r := range l.routes {
-		stays := fits && r.backends > 0 && r.until.After(now) && members[r.Namespace] <= l.share()
+		stays := fits && r.backends > 0 && r.until > l.at(now) && members[r.Namespace] <= l.share()
 		if (r.place == detailed || r.place == entering) && r.earned != l.round && !stays {
 			l.end(r, now)
 		}
@@ -59,9 +59,9 @@ func (l *Ledger) enter(wanted []*route, now time.Time) {
 	for _, r := range wanted {
 		switch {
 		case r.place == leaving: // its row goes on from where it stands
-			r.place, r.since = detailed, now
-		case r.place == inRest && used < l.rows && now.Sub(r.retired) >= Settle:
-			r.place, r.since = entering, now
+			r.place, r.since = detailed, l.at(now)
+		case r.place == inRest && used < l.rows && l.at(now)-r.retired >= Settle:
+			r.place, r.since = entering, l.at(now)
 			used++
 		}
 	}
@@ -69,16 +69,18 @@ func (l *Ledger) enter(wanted []*route, now time.Time) {
 
 // end lets a row stand until all have seen it. A row of zeros needs not stand.
 func (l *Ledger) end(r *route, now time.Time) {
-	r.place, r.since = leaving, now
-	if r.counts == (Counts{}) {
+	r.place, r.since = leaving, l.at(now)
+	if r.counts == nil {
 		r.place = inRest
 	}
 }
 
 // retire takes a row away. The Route gets none for a while, so that no scraper sees both of them, and a counter fall.
 func (l *Ledger) retire(r *route, now time.Time) {
-	l.retired.add(&r.counts)
-	r.place, r.counts, r.retired = inRest, Counts{}, now
+	if r.counts != nil {
+		l.retired.add(r.counts)
+	}
+	r.place, r.counts, r.retired = inRest, nil, l.at(now)
 }
 
 func (l *Ledger) share() int { return max(l.rows/namespaceShare, 1) }
