@@ -18,6 +18,8 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportGatewayInfrastructure,
 		features.SupportGatewayPort8080,
 		features.SupportGatewayStaticAddresses,
+		features.SupportGRPCRoute,
+		features.SupportGRPCRouteNamedRouteRule,
 		features.SupportHTTPRoute,
 		features.SupportHTTPRouteBackendProtocolH2C,
 		features.SupportHTTPRouteBackendProtocolWebSocket,
