@@ -197,6 +197,14 @@ func TestGatewayGRPC(t *testing.T) {
 	if answer, trailers := c.call("/a.Shop/Echo", ""); answer != "rpc1" || strings.Join(trailers.Get("x-trailer"), "") != "rpc1" {
 		t.Errorf("%s with trailers %v", answer, trailers)
 	}
+	// The router's own answers are those of gRPC, where it has no pod to ask.
+	for method, want := range map[string]string{
+		"/b.Shop/Other": "No route is for this host and method.", "/no.Backend/Echo": "The route of this method names no target that can be used.",
+	} {
+		if err := c.conn.Invoke(t.Context(), method, wrapperspb.String(""), &wrapperspb.StringValue{}); status.Convert(err).Message() != want {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
 	b.grpcCaller("x.grpc.test").expect("rpc1", "/any.Service/Echo", "")
 	b.grpcCaller("other.test").expect("Unimplemented", "/a.Shop/Echo", "")
 	c.testStream()
