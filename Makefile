@@ -117,6 +117,11 @@ chart: ## Write the Helm chart into .tools/chart/fairlead; VERSION=v1.2.3 names 
 manifests: ## Write install.yaml and its like into dist; VERSION=1.2.3 and REGISTRY=registry.example.com/path name the images
 	go run ./config/generate/install -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
 
+.PHONY: release
+release: ## Make all that is published of VERSION=1.2.3 in dist: programs, chart, manifests, sums; REGISTRY=registry.example.com/path has the images
+	rm -rf dist
+	go run ./test/release -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+
 ##@ Make
 
 .PHONY: generate

@@ -15,10 +15,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
-	"github.com/fairlead/fairlead/router/buildinfo"
+	"github.com/fairlead/fairlead/api/version"
 )
 
 // Exit codes.
@@ -65,7 +64,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errors io.Writer
 	case "explain", "why", "lint":
 		err = ask(ctx, command, args[1:], in, out, errors)
 	case "version", "--version":
-		fmt.Fprintln(out, "fairlead", version())
+		fmt.Fprintln(out, "fairlead", version.Line())
 	case "help", "--help", "-h":
 		fmt.Fprint(out, usage)
 	case "":
@@ -88,13 +87,4 @@ func exitCode(err error, out io.Writer) int {
 		return e.code
 	}
 	return exitBad
-}
-
-// version is what the Go command noted about the source.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return buildinfo.Version(info) + " " + info.GoVersion
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/api/version"
 )
 
 func main() {
@@ -120,6 +121,19 @@ All commands read a cluster, or with -f manifests (not lb and status).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand(), versionCommand())
 	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version of this program",
+		Example:           "  kubectl fairlead version",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), "kubectl fairlead", version.Line())
+		},
+	}
 }

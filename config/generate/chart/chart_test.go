@@ -31,7 +31,7 @@ func chart(t *testing.T) (folder string, helm func(args ...string) (string, erro
 		t.Skip(err)
 	}
 	folder = filepath.Join(t.TempDir(), "fairlead")
-	if err := run(root, folder, ""); err != nil {
+	if err := run(root, folder, images{}); err != nil {
 		t.Fatal(err)
 	}
 	home := t.TempDir()

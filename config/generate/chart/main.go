@@ -23,10 +23,11 @@ import (
 func main() {
 	root := flag.String("root", ".", "`folder` of the repository")
 	version := flag.String("version", "", "`version` of the chart and of the images; the default is what Chart.yaml says")
+	registry := flag.String("registry", "", "`registry` with path of the images; the default is what values.yaml says")
 	flag.Parse()
 	err := errors.New("give one folder for the chart, such as .tools/chart/fairlead")
 	if flag.NArg() == 1 {
-		err = run(*root, flag.Arg(0), *version)
+		err = run(*root, flag.Arg(0), images{version: *version, registry: *registry})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
@@ -37,7 +38,7 @@ func main() {
 const note = "{{- /* Made of config/default. Do not edit. */ -}}\n"
 
 // run replaces the folder by the chart.
-func run(root, to, version string) error {
+func run(root, to string, i images) error {
 	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
 	if err != nil {
 		return fmt.Errorf("build config/default: %w", err)
@@ -68,7 +69,25 @@ func run(root, to, version string) error {
 	if err := monitoring(root, to); err != nil {
 		return err
 	}
-	return setVersion(filepath.Join(to, "Chart.yaml"), version)
+	return i.set(to)
+}
+
+// images are what a release names otherwise than config/chart. Empty values change nothing.
+type images struct{ version, registry string }
+
+// set gives the chart in the folder its version, and the images theirs.
+func (i images) set(folder string) error {
+	lines := map[string]string{}
+	if i.version != "" {
+		lines = map[string]string{"version: ": strings.TrimPrefix(i.version, "v"), "appVersion: ": i.version}
+	}
+	if err := replace(filepath.Join(folder, "Chart.yaml"), lines); err != nil {
+		return err
+	}
+	if i.registry == "" {
+		return nil
+	}
+	return replace(filepath.Join(folder, "values.yaml"), map[string]string{"  registry: ": i.registry})
 }
 
 // monitoring adds the objects of config/monitoring, for clusters with the Prometheus operator.
@@ -86,26 +105,26 @@ func monitoring(root, to string) error {
 	return nil
 }
 
-// setVersion gives the chart and its images a version.
-func setVersion(file, version string) error {
-	if version == "" {
-		return nil
-	}
+// replace puts values behind what lines of a file begin with. Each has to be there once.
+func replace(file string, values map[string]string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("set the version: %w", err)
+		return fmt.Errorf("set values of the release: %w", err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for i, l := range lines {
-		switch {
-		case strings.HasPrefix(l, "version: "):
-			lines[i] = "version: " + strings.TrimPrefix(version, "v")
-		case strings.HasPrefix(l, "appVersion: "):
-			lines[i] = "appVersion: " + version
+	for begin, value := range values {
+		found := 0
+		for i, l := range lines {
+			if strings.HasPrefix(l, begin) {
+				lines[i], found = begin+value, found+1
+			}
+		}
+		if found != 1 {
+			return fmt.Errorf("set values of the release: %d lines of %s begin with %q", found, filepath.Base(file), begin)
 		}
 	}
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		return fmt.Errorf("set the version: %w", err)
+		return fmt.Errorf("set values of the release: %w", err)
 	}
 	return nil
 }

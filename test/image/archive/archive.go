@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -221,11 +222,12 @@ func (img image) write(tools string, programs []string, file string) error {
 // top is the layer with the programs, and what tells of the image's parts. The
 // bill of materials is also left beside the image's file.
 func (img image) top(root string, programs []string, packages []toolset.Package, file string) (v1.Layer, error) {
-	bill, err := img.bill(programs, packages)
+	of := parts{programs: programs, packages: packages, arch: runtime.GOARCH}
+	bill, err := of.bill(cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: Tag})
 	if err != nil {
 		return nil, err
 	}
-	notices, err := img.notices(programs, root, packages)
+	notices, err := of.notices(root)
 	if err != nil {
 		return nil, err
 	}

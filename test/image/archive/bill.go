@@ -57,11 +57,28 @@ func packagesOf(home string, files map[string]string) ([]toolset.Package, error)
 	return used, nil
 }
 
-// bill is the image's bill of materials (CycloneDX, JSON): the Go modules that
+// Papers are what a program is passed on with, outside of an image: its bill of materials, and the licences of its modules.
+func Papers(name, version, arch, program string) (bill, notices []byte, err error) {
+	parts := parts{programs: []string{program}, arch: arch}
+	if bill, err = parts.bill(cdx.Component{Type: cdx.ComponentTypeApplication, Name: name, Version: version}); err != nil {
+		return nil, nil, err
+	}
+	notices, err = parts.notices("")
+	return bill, notices, err
+}
+
+// parts are what something is made of.
+type parts struct {
+	programs []string // files
+	packages []toolset.Package
+	arch     string // of the packages
+}
+
+// bill is the bill of materials of a component (CycloneDX, JSON): the Go modules that
 // the programs say they are built of, and the Debian packages. It depends on
-// the image's content only.
-func (img image) bill(programs []string, packages []toolset.Package) ([]byte, error) {
-	modules, err := modulesOf(programs)
+// their content only.
+func (p parts) bill(of cdx.Component) ([]byte, error) {
+	modules, err := modulesOf(p.programs)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +90,14 @@ func (img image) bill(programs []string, packages []toolset.Package) ([]byte, er
 			Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: "pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version),
 		})
 	}
-	for _, p := range packages {
+	for _, deb := range p.packages {
 		components = append(components, cdx.Component{
-			Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version,
-			PackageURL: "pkg:deb/debian/" + p.Name + "@" + url.PathEscape(p.Version) + "?arch=" + runtime.GOARCH,
+			Type: cdx.ComponentTypeLibrary, Name: deb.Name, Version: deb.Version,
+			PackageURL: "pkg:deb/debian/" + deb.Name + "@" + url.PathEscape(deb.Version) + "?arch=" + p.arch,
 		})
 	}
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: Tag}}
+	bom.Metadata = &cdx.Metadata{Component: &of}
 	bom.Components = &components
 	var out bytes.Buffer
 	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
@@ -89,10 +106,10 @@ func (img image) bill(programs []string, packages []toolset.Package) ([]byte, er
 	return out.Bytes(), nil
 }
 
-// notices are the licences of all that the image holds. A part without one
+// notices are the licences of all parts; those of packages are below root. A part without one
 // fails: it could not be passed on.
-func (img image) notices(programs []string, root string, packages []toolset.Package) ([]byte, error) {
-	modules, err := modulesOf(programs)
+func (p parts) notices(root string) ([]byte, error) {
+	modules, err := modulesOf(p.programs)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +123,12 @@ func (img image) notices(programs []string, root string, packages []toolset.Pack
 			return nil, err
 		}
 	}
-	for _, p := range packages {
-		text, err := os.ReadFile(filepath.Join(root, "usr/share/doc", p.Name, "copyright"))
+	for _, deb := range p.packages {
+		text, err := os.ReadFile(filepath.Join(root, "usr/share/doc", deb.Name, "copyright"))
 		if err != nil {
-			return nil, fmt.Errorf("licence of %s: %w", p.Name, err)
+			return nil, fmt.Errorf("licence of %s: %w", deb.Name, err)
 		}
-		fmt.Fprintf(&out, "==== %s %s (Debian)\n\n%s\n", p.Name, p.Version, text)
+		fmt.Fprintf(&out, "==== %s %s (Debian)\n\n%s\n", deb.Name, deb.Version, text)
 	}
 	return out.Bytes(), nil
 }

@@ -35,7 +35,6 @@ func TestBill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := image{name: "router"}
 	built := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(built, "images", "bin"), 0o755); err != nil {
 		t.Fatal(err)
@@ -44,7 +43,8 @@ func TestBill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bill, err := img.bill([]string{program}, packages)
+	all := parts{programs: []string{program}, packages: packages, arch: "amd64"}
+	bill, err := all.bill(cdx.Component{Name: "router"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestBill(t *testing.T) {
 			t.Errorf("the bill does not list %s with its version", name)
 		}
 	}
-	notices, err := img.notices([]string{program}, filepath.Join(home, "root"), packages)
+	notices, err := all.notices(filepath.Join(home, "root"))
 	if err != nil {
 		t.Fatal(err)
 	}
