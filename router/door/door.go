@@ -8,6 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/model"
@@ -85,11 +86,14 @@ type Result struct {
 	Depends []model.Object
 	// Effective is what policies say about the object, or nil if none is for it.
 	Effective *policy.Effective
-	// Generation is the object's, and Parents and ListenerStatus what its status says: the
-	// first of routes of the Gateway API, the other one of Gateways.
+	// Generation is the object's, and the others what its status says: Parents of routes of
+	// the Gateway API, ListenerStatus of Gateways and ListenerSets, Conditions of
+	// ListenerSets. AttachedTo is the Gateway that has accepted a ListenerSet.
 	Generation     int64
 	Parents        []model.ParentStatus
 	ListenerStatus []model.ListenerStatus
+	Conditions     []model.StatusCondition
+	AttachedTo     model.Object
 	// Patterns is how many objects of the namespace may have patterns by the word of
 	// administrators, or 0 for as many as the router lets each namespace have.
 	Patterns int
@@ -155,6 +159,9 @@ type Gateways interface {
 	Grants(namespace string) []*gatewayv1.ReferenceGrant
 	// Slots returns the ports of the router's pod by the ports of a Gateway.
 	Slots(*gatewayv1.Gateway) map[int32]int32
+	// Joint returns the verdicts on the listeners of a Gateway and of all ListenerSets that
+	// name it.
+	Joint(*gatewayv1.Gateway) *gateway.Joint
 }
 
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service
@@ -169,6 +176,11 @@ const (
 	KindPageFetch model.Kind = "PageFetch"
 	// KindGateway objects make no claims, and others depend on their listeners.
 	KindGateway model.Kind = "Gateway"
+	// KindListenerSet objects make no claims either.
+	KindListenerSet model.Kind = "ListenerSet"
+	// KindSetsOf objects have the namespace and the name of a Gateway, and are all
+	// ListenerSets that name it.
+	KindSetsOf model.Kind = "ListenerSetsOf"
 	// KindGrants objects have no name: they are all ReferenceGrants of their namespace.
 	KindGrants model.Kind = "ReferenceGrant"
 	// KindSlots has one object, without namespace and name: the slots of all Gateways.

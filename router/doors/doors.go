@@ -13,6 +13,7 @@ func All() []door.Door {
 	return []door.Door{
 		route.Door{},
 		gateway.Gateways{},
+		gateway.ListenerSets{},
 		gateway.HTTPRoutes{},
 		gateway.GRPCRoutes{},
 	}

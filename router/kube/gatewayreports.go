@@ -23,16 +23,17 @@ const (
 type gatewayReports struct {
 	mu      sync.Mutex
 	desired map[model.Object]*gatewayOpinion
-	// attached counts the routes of each listener.
+	// attached counts the routes of each listener, and sets the ListenerSets of each Gateway.
 	attached map[listenerName]int32
+	sets     map[model.Object]int32
 	// queue is nil unless this replica writes.
 	queue queue
 }
 
-// listenerName is a listener of a Gateway.
+// listenerName is a listener of a Gateway or ListenerSet.
 type listenerName struct {
-	gateway model.Object
-	name    string
+	owner model.Object
+	name  string
 }
 
 type gatewayOpinion struct {
@@ -49,7 +50,7 @@ type gatewayOpinion struct {
 }
 
 func newGatewayReports() gatewayReports {
-	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}}
+	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}, sets: map[model.Object]int32{}}
 }
 
 // isGatewayKind reports whether an object is one of the Gateway API.
@@ -69,18 +70,20 @@ func (g *gatewayReports) publish(status model.RouteStatus) {
 		g.desired[status.Object] = o
 	case o.status.UID != status.UID:
 		g.count(o, nil)
+		g.countSet(&o.status, &model.RouteStatus{})
 		*o = gatewayOpinion{}
 	case sameGatewayStatus(&o.status, &status):
 		return
 	}
 	status.Findings = slices.Clone(status.Findings)
+	g.countSet(&o.status, &status)
 	o.status, o.urgent = status, true
 	g.count(o, status.Parents)
 	g.enqueue(status.Object)
 }
 
 func sameGatewayStatus(a, b *model.RouteStatus) bool {
-	return a.Generation == b.Generation && slices.Equal(a.Findings, b.Findings) &&
+	return a.Generation == b.Generation && a.AttachedTo == b.AttachedTo && slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Findings, b.Findings) &&
 		slices.EqualFunc(a.Parents, b.Parents, func(x, y model.ParentStatus) bool { return x.Equal(&y) }) &&
 		slices.EqualFunc(a.Listeners, b.Listeners, func(x, y model.ListenerStatus) bool { return x.Equal(&y) })
 }
@@ -90,7 +93,7 @@ func (g *gatewayReports) count(o *gatewayOpinion, parents []model.ParentStatus) 
 	var now []listenerName
 	for _, p := range parents {
 		for _, l := range p.Listeners {
-			if name := (listenerName{p.Gateway, l}); !slices.Contains(now, name) {
+			if name := (listenerName{p.Parent, l}); !slices.Contains(now, name) {
 				now = append(now, name)
 			}
 		}
@@ -100,16 +103,33 @@ func (g *gatewayReports) count(o *gatewayOpinion, parents []model.ParentStatus) 
 			delete(g.attached, l)
 		}
 		if !slices.Contains(now, l) {
-			g.enqueue(l.gateway)
+			g.enqueue(l.owner)
 		}
 	}
 	for _, l := range now {
 		g.attached[l]++
 		if !slices.Contains(o.listeners, l) {
-			g.enqueue(l.gateway)
+			g.enqueue(l.owner)
 		}
 	}
 	o.listeners = now
+}
+
+// countSet counts a ListenerSet for the Gateway that has accepted it, not for the one before.
+// The caller holds mu.
+func (g *gatewayReports) countSet(before, now *model.RouteStatus) {
+	if before.AttachedTo == now.AttachedTo {
+		return
+	}
+	for of, n := range map[model.Object]int32{before.AttachedTo: -1, now.AttachedTo: 1} {
+		if of == (model.Object{}) {
+			continue
+		}
+		if g.sets[of] += n; g.sets[of] == 0 {
+			delete(g.sets, of)
+		}
+		g.enqueue(of)
+	}
 }
 
 // forget drops the opinion about an object that was deleted or is not the router's any
@@ -119,6 +139,7 @@ func (g *gatewayReports) forget(key model.Object) {
 	defer g.mu.Unlock()
 	if o := g.desired[key]; o != nil {
 		g.count(o, nil)
+		g.countSet(&o.status, &model.RouteStatus{})
 		delete(g.desired, key)
 	}
 	g.enqueue(key)

@@ -35,6 +35,7 @@ const kindClass model.Kind = "GatewayClass"
 type gatewaySets struct {
 	classes *store[*gatewayv1.GatewayClass]
 	objects *store[*gatewayv1.Gateway]
+	sets    *store[*gatewayv1.ListenerSet]
 	// routes are those of all kinds, each in a store of its own.
 	routes map[model.Kind]*store[*gatewayRoute]
 	grants *store[*gatewayv1.ReferenceGrant]
@@ -42,7 +43,8 @@ type gatewaySets struct {
 
 	absent sync.Once
 	// some is true once a Gateway has had a slot.
-	some atomic.Bool
+	some   atomic.Bool
+	joints joints
 }
 
 // gatewayRoute is a route of any kind with the entries of its status as the API server has
@@ -69,9 +71,14 @@ func readSlots(m *corev1.ConfigMap) *slotTable {
 }
 
 func newGatewaySets(w *Watcher) *gatewaySets {
-	g := &gatewaySets{}
+	g := &gatewaySets{joints: joints{of: map[model.Object]joint{}}}
 	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
 	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
+	g.sets = newStore(gateway.KindListenerSet, whole(func(*gatewayv1.ListenerSet) {}), w.setEvent)
+	g.sets.index = func(_ model.Object, s *gatewayv1.ListenerSet) model.Object {
+		parent, _ := gateway.SetGateway(s)
+		return gateway.SetsOf(parent)
+	}
 	g.routes = map[model.Kind]*store[*gatewayRoute]{}
 	for _, kind := range gateway.RouteKinds() {
 		g.routes[kind] = newStore(kind, whole(func(*gatewayRoute) {}), w.gatewayRouteEvent)
@@ -101,6 +108,9 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		}),
 		jsonFeed(w, "gateways", g.objects, func(l *listedObject[gatewayv1.GatewaySpec, gatewayv1.GatewayStatus]) *gatewayv1.Gateway {
 			return &gatewayv1.Gateway{ObjectMeta: l.Metadata.meta(), Spec: l.Spec, Status: l.Status}
+		}),
+		jsonFeed(w, "listenersets", g.sets, func(l *listedObject[gatewayv1.ListenerSetSpec, gatewayv1.ListenerSetStatus]) *gatewayv1.ListenerSet {
+			return &gatewayv1.ListenerSet{ObjectMeta: l.Metadata.meta(), Spec: l.Spec, Status: l.Status}
 		}),
 		jsonFeed(w, "httproutes", g.routes[gateway.KindHTTPRoute], func(l *listedObject[gatewayv1.HTTPRouteSpec, listedParents]) *gatewayRoute {
 			return &gatewayRoute{&gatewayv1.HTTPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
@@ -204,13 +214,14 @@ func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
 	return name
 }
 
-// attached reports whether a route names a Gateway that this router serves.
+// attached reports whether a route names a Gateway that this router serves, or a ListenerSet
+// of one.
 func (w *Watcher) attached(r *gatewayRoute) bool {
 	if r == nil || w.Namespace(r.GetNamespace()) == nil {
 		return false
 	}
 	for i := range r.refs {
-		if key, ok := gateway.ParentGateway(&r.refs[i], r.GetNamespace()); ok && w.serves(w.gateways.objects.get(key)) {
+		if w.servesParent(&r.refs[i], r.GetNamespace()) {
 			return true
 		}
 	}
@@ -219,9 +230,15 @@ func (w *Watcher) attached(r *gatewayRoute) bool {
 
 // gatewayObject returns an object of the Gateway API, or nil if it is not the router's.
 func (w *Watcher) gatewayObject(key model.Object) door.Version {
-	if key.Kind == gateway.KindGateway {
+	switch key.Kind {
+	case gateway.KindGateway:
 		if g := w.gateways.objects.get(key); w.serves(g) {
 			return g
+		}
+		return nil
+	case gateway.KindListenerSet:
+		if s := w.gateways.sets.get(key); w.servesSet(s) {
+			return s
 		}
 		return nil
 	}
@@ -253,6 +270,12 @@ func (g *gatewaySets) eachRoute(f func(model.Object, *gatewayRoute)) {
 func (w *Watcher) allGateways() (keys []model.Object) {
 	w.gateways.objects.each(func(key model.Object, g *gatewayv1.Gateway) bool {
 		if w.serves(g) {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	w.gateways.sets.each(func(key model.Object, s *gatewayv1.ListenerSet) bool {
+		if w.servesSet(s) {
 			keys = append(keys, key)
 		}
 		return true
@@ -306,20 +329,13 @@ func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gatewa
 		w.markGateway(key)
 	case before.Generation != after.Generation:
 		w.dirty.Mark(key)
+	case gateway.Refused(before) != gateway.Refused(after):
+		w.dirty.Mark(gateway.SetsOf(key))
+	}
+	if after == nil {
+		w.gateways.joints.forget(key)
 	}
 	w.gatewaySeen(key)
-}
-
-// markGateway marks a Gateway, and the routes that name it: these may have been strangers.
-func (w *Watcher) markGateway(g model.Object) {
-	w.dirty.Mark(g)
-	w.gateways.eachRoute(func(key model.Object, r *gatewayRoute) {
-		for i := range r.refs {
-			if named, ok := gateway.ParentGateway(&r.refs[i], r.GetNamespace()); ok && named == g {
-				w.dirty.Mark(key)
-			}
-		}
-	})
 }
 
 func (w *Watcher) gatewayRouteEvent(key model.Object, before, after *gatewayRoute) {
@@ -339,6 +355,7 @@ func (w *Watcher) gatewaySeen(key model.Object) {
 // namespaceOfGateways marks what a namespace means to objects of the Gateway API.
 func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
 	w.dirty.Mark(key)
+	w.namespaceOfSets(key.Name)
 	if !appears {
 		return
 	}

@@ -32,10 +32,10 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	g := &s.gateways
 	g.mu.Lock()
 	o, status, pause := g.desired[key], model.RouteStatus{}, time.Duration(0)
-	var attached map[string]int32
+	var attached attachments
 	if o != nil {
 		status, attached = o.status, g.attachedTo(key)
-		if since := time.Since(o.written); key.Kind == gateway.KindGateway {
+		if since := time.Since(o.written); hasListeners(key.Kind) {
 			pause = gatewayWritePause - since
 		} else if !o.urgent {
 			pause = repairPause - since
@@ -75,24 +75,32 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	}
 }
 
-// attachedTo counts the routes of each listener of a Gateway. The caller holds mu.
-func (g *gatewayReports) attachedTo(key model.Object) map[string]int32 {
-	if key.Kind != gateway.KindGateway {
-		return nil
+// attachments are what is attached to a Gateway or ListenerSet: to each listener some routes.
+type attachments struct {
+	routes map[string]int32
+	sets   int32
+}
+
+// attachedTo counts what is attached to a Gateway or ListenerSet. The caller holds mu.
+func (g *gatewayReports) attachedTo(key model.Object) attachments {
+	if !hasListeners(key.Kind) {
+		return attachments{}
 	}
 	counts := map[string]int32{}
 	for l := range g.desired[key].status.Listeners {
 		name := g.desired[key].status.Listeners[l].Name
 		counts[name] = g.attached[listenerName{key, name}]
 	}
-	return counts
+	return attachments{counts, g.sets[key]}
 }
+
+func hasListeners(k model.Kind) bool { return k == gateway.KindGateway || k == gateway.KindListenerSet }
 
 // gatewayWork compares the newest object with an opinion. The object is nil if there is
 // nothing to say about it: it is gone, or the opinion is about another version of it.
-func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.RouteStatus, attached map[string]int32) (gatewayWork, error) {
+func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.RouteStatus, attached attachments) (gatewayWork, error) {
 	now := metav1.Now().Rfc3339Copy()
-	if key.Kind != gateway.KindGateway {
+	if !hasListeners(key.Kind) {
 		r := s.watcher.gateways.route(key)
 		if r == nil || known && (status.UID != string(r.GetUID()) || status.Generation != r.GetGeneration()) || !known && s.watcher.attached(r) {
 			return gatewayWork{}, nil
@@ -100,34 +108,53 @@ func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.R
 		status.Generation = r.GetGeneration()
 		return s.routeWork(key, r, status, now)
 	}
+	if key.Kind == gateway.KindListenerSet {
+		return s.setWork(key, known, status, attached, now)
+	}
 	stored := s.watcher.gateways.objects.get(key)
 	if stored == nil || !known || status.UID != string(stored.UID) || status.Generation != stored.Generation {
 		return gatewayWork{}, nil
 	}
-	listeners, differs := withListeners(stored.Status.Listeners, status, attached, now)
+	listeners, differs := withListeners(stored.Status.Listeners, status, attached.routes, now)
 	w := gatewayWork{key: key, object: stored, kind: types.ApplyPatchType}
-	if !differs {
+	if n := stored.Status.AttachedListenerSets; !differs && attached.sets == valueOf(n) {
 		return w, nil
 	}
 	var err error
-	w.patch, err = json.Marshal(map[string]any{
-		"apiVersion": gatewayv1.GroupVersion.String(), "kind": "Gateway",
-		"metadata": map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": stored.UID},
-		"status":   map[string]any{"listeners": listeners},
+	content := map[string]any{"listeners": listeners}
+	if attached.sets > 0 {
+		content["attachedListenerSets"] = attached.sets
+	}
+	w.patch, err = statusPatch(key, stored.UID, content)
+	return w, err
+}
+
+func valueOf(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// statusPatch applies what is the routers' of the status of a Gateway or ListenerSet.
+func statusPatch(key model.Object, uid types.UID, status map[string]any) ([]byte, error) {
+	return json.Marshal(map[string]any{ //nolint:wrapcheck // the caller says of what
+		"apiVersion": gatewayv1.GroupVersion.String(), "kind": string(key.Kind),
+		"metadata": map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": uid},
+		"status":   status,
 	})
-	return w, err //nolint:wrapcheck // the caller says of what
 }
 
 func (s *StatusWriter) routeWork(key model.Object, r *gatewayRoute, status *model.RouteStatus, now metav1.Time) (gatewayWork, error) {
 	others := func(ref *gatewayv1.ParentReference) bool {
-		name, ok := gateway.ParentGateway(ref, r.GetNamespace())
+		name, ok := gateway.Parent(ref, r.GetNamespace())
 		if !ok || !slices.ContainsFunc(r.refs, func(p gatewayv1.ParentReference) bool {
-			named, isGateway := gateway.ParentGateway(&p, r.GetNamespace())
-			return isGateway && named == name
+			named, possible := gateway.Parent(&p, r.GetNamespace())
+			return possible && named == name
 		}) {
 			return false
 		}
-		g := s.watcher.gateways.objects.get(name)
+		g := s.watcher.gatewayOf(name)
 		if g == nil {
 			return false
 		}
@@ -184,7 +211,7 @@ func sameKinds(current []gatewayv1.RouteGroupKind, kinds []string) bool {
 }
 
 // gatewayResources are the names of the kinds in requests.
-var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes"}
+var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindListenerSet: "listenersets", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes"}
 
 // putGateway writes a status and reports whether it was written.
 func (s *StatusWriter) putGateway(ctx context.Context, q queue, w gatewayWork) bool {

@@ -15,7 +15,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/router/changes"
 	"github.com/fairlead/fairlead/router/door"
@@ -221,7 +220,7 @@ const readAheadLimit = 15 * time.Second
 // It also reads the Secrets that routes name, so that a router that starts does
 // not take them for missing. From then on Need says what is watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.sets.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():
@@ -243,10 +242,8 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 func (w *Watcher) namedSecrets() model.Objects {
 	keys := model.Objects{}
 	for _, key := range w.All() {
-		if g, ok := w.Object(key).(*gatewayv1.Gateway); ok {
-			for _, secret := range gateway.Secrets(g, w.Grants) {
-				keys[secret] = struct{}{}
-			}
+		for _, secret := range w.gatewaySecrets(key) {
+			keys[secret] = struct{}{}
 		}
 		r := w.Route(key)
 		if r == nil || r.Spec.TLS == nil || r.Spec.TLS.ExternalCertificate == nil {

@@ -13,8 +13,8 @@ type StatusCondition struct {
 type ParentStatus struct {
 	// Ref is the parentRef as the route has it, in JSON.
 	Ref string
-	// Gateway is the one that it names.
-	Gateway    Object
+	// Parent is the Gateway or ListenerSet that it names.
+	Parent     Object
 	Conditions []StatusCondition
 	// Listeners are the names of those that the route is attached to.
 	Listeners []string
@@ -22,10 +22,10 @@ type ParentStatus struct {
 
 // Equal reports whether two routers would write the same.
 func (p *ParentStatus) Equal(o *ParentStatus) bool {
-	return p.Ref == o.Ref && p.Gateway == o.Gateway && slices.Equal(p.Conditions, o.Conditions) && slices.Equal(p.Listeners, o.Listeners)
+	return p.Ref == o.Ref && p.Parent == o.Parent && slices.Equal(p.Conditions, o.Conditions) && slices.Equal(p.Listeners, o.Listeners)
 }
 
-// ListenerStatus is what one router says about one listener of a Gateway. How many routes
+// ListenerStatus is what one router says about one listener of a Gateway or ListenerSet. How many routes
 // are attached is counted from what it says about these.
 type ListenerStatus struct {
 	Name string

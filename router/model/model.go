@@ -244,9 +244,12 @@ type RouteStatus struct {
 	Message string
 	// Findings are all findings about the route, the refusing one included.
 	Findings []api.Finding
-	// Generation is the object's that Parents and Listeners are about: the first are of
-	// routes of the Gateway API, the other ones of Gateways.
+	// Generation is the object's that the others are about: Parents of routes of the Gateway
+	// API, Listeners of Gateways and ListenerSets, Conditions of ListenerSets. AttachedTo is
+	// the Gateway that has accepted a ListenerSet.
 	Generation int64
 	Parents    []ParentStatus
 	Listeners  []ListenerStatus
+	Conditions []StatusCondition
+	AttachedTo Object
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/gateway"
@@ -18,26 +19,47 @@ import (
 	"github.com/fairlead/fairlead/router/pipeline"
 )
 
-// gateways is a cluster with one Gateway and one HTTPRoute of one namespace.
+// gateways is a cluster with one Gateway and one HTTPRoute of one namespace, and perhaps a
+// ListenerSet of another one.
 type gateways struct {
 	tenant
 
 	gateway *gatewayv1.Gateway
 	route   *gatewayv1.HTTPRoute
+	set     *gatewayv1.ListenerSet
 }
 
 var (
 	theGateway = model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}
+	theSet     = model.Object{Kind: gateway.KindListenerSet, Namespace: "other", Name: "gw"}
 	theRoute   = model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}
 )
 
-func (gateways) All() []model.Object { return []model.Object{theGateway, theRoute} }
+func (g gateways) All() []model.Object {
+	if g.set == nil {
+		return []model.Object{theGateway, theRoute}
+	}
+	return []model.Object{theGateway, theRoute, theSet}
+}
+
+func (g gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint {
+	var sets []*gatewayv1.ListenerSet
+	if g.set != nil {
+		sets = append(sets, g.set)
+	}
+	return gatewayapi.Join(of, sets, func(string) (map[string]string, bool) { return nil, true })
+}
+
 func (g gateways) Object(key model.Object) door.Version {
 	switch key {
 	case theGateway:
 		return g.gateway
 	case theRoute:
 		return g.route
+	case theSet:
+		if g.set != nil {
+			return g.set
+		}
 	}
 	return nil
 }
@@ -52,9 +74,16 @@ func (gateways) Secret(model.Object) (*corev1.Secret, error) {
 	return &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private}}, nil
 }
 func (gateways) Grants(string) []*gatewayv1.ReferenceGrant { return nil }
-func (gateways) Slots(g *gatewayv1.Gateway) map[int32]int32 {
+func (g gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 {
 	slots := map[int32]int32{}
-	for i, l := range g.Spec.Listeners {
+	all := slices.Clone(of.Spec.Listeners)
+	if g.set != nil {
+		all = append(all, gatewayapi.SetEntries(g.set)...)
+	}
+	for i, l := range all {
+		if slots[int32(l.Port)] != 0 {
+			continue
+		}
 		slots[int32(l.Port)] = int32(20000 + i)
 		if l.Protocol == gatewayv1.HTTPSProtocolType {
 			slots[int32(l.Port)] = int32(21000 + i)

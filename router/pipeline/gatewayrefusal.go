@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// showsCertificates reports whether a result is that of a Gateway that HAProxy can refuse for
-// a certificate.
+// showsCertificates reports whether a result is that of a Gateway or ListenerSet that HAProxy
+// can refuse for a certificate.
 func showsCertificates(res *door.Result) bool {
 	return slices.ContainsFunc(res.Listeners, func(l model.Listener) bool { return len(l.Certificates) > 0 })
 }
@@ -30,11 +30,20 @@ func withdrawListeners(res *door.Result, message string) {
 		if !slices.Contains(scopes, model.NewScope(res.Object, st.Name)) {
 			continue
 		}
-		st.Conditions = slices.DeleteFunc(st.Conditions, func(c model.StatusCondition) bool {
-			return c.Type == string(gatewayv1.ListenerConditionProgrammed)
-		})
-		st.Conditions = append(st.Conditions, model.StatusCondition{
-			Type: string(gatewayv1.ListenerConditionProgrammed), Reason: string(gatewayv1.ListenerReasonInvalid), Message: message,
-		})
+		st.Conditions = slices.DeleteFunc(st.Conditions, isProgrammed)
+		st.Conditions = append(st.Conditions, notProgrammed(message))
 	}
+	if len(res.Listeners) == 0 && len(res.Conditions) > 0 {
+		res.Conditions = slices.DeleteFunc(slices.Clone(res.Conditions), isProgrammed)
+		res.Conditions = append(res.Conditions, notProgrammed(message))
+	}
+}
+
+func isProgrammed(c model.StatusCondition) bool {
+	return c.Type == string(gatewayv1.ListenerConditionProgrammed)
+}
+
+// notProgrammed is a condition of a listener, or of a ListenerSet without another one.
+func notProgrammed(message string) model.StatusCondition {
+	return model.StatusCondition{Type: string(gatewayv1.ListenerConditionProgrammed), Reason: string(gatewayv1.ListenerReasonInvalid), Message: message}
 }

@@ -26,6 +26,7 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
 		Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus,
+		Conditions: res.Conditions, AttachedTo: res.AttachedTo,
 	}
 	var lost []api.Finding
 	for _, c := range res.Claims {
@@ -115,7 +116,7 @@ func (p *Pipeline) LastGood(key model.Object) bool {
 func (p *Pipeline) Count() (known, served int) { return len(p.objects) - p.gateways, p.served }
 
 func (p *Pipeline) countGateway(key model.Object, n int) {
-	if key.Kind == door.KindGateway {
+	if key.Kind == door.KindGateway || key.Kind == door.KindListenerSet {
 		p.gateways += n
 	}
 }

@@ -53,6 +53,7 @@ var kinds = map[string]func() metav1.Object{
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
 
 	"Gateway":        func() metav1.Object { return &gatewayv1.Gateway{} },
+	"ListenerSet":    func() metav1.Object { return &gatewayv1.ListenerSet{} },
 	"HTTPRoute":      func() metav1.Object { return &gatewayv1.HTTPRoute{} },
 	"GRPCRoute":      func() metav1.Object { return &gatewayv1.GRPCRoute{} },
 	"ReferenceGrant": func() metav1.Object { return &gatewayv1.ReferenceGrant{} },

@@ -122,6 +122,9 @@ func (m *memory) put(o metav1.Object) {
 		m.mark(k)
 	case *gatewayv1.Gateway:
 		m.putGateway(objectOf(gateway.KindGateway, o), &o.ObjectMeta, o)
+	case *gatewayv1.ListenerSet:
+		m.putGateway(objectOf(gateway.KindListenerSet, o), &o.ObjectMeta, o)
+		m.markSets(o)
 	case *gatewayv1.HTTPRoute:
 		m.putGateway(objectOf(gateway.KindHTTPRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.GRPCRoute:
@@ -157,27 +160,6 @@ func (m *memory) put(o metav1.Object) {
 		m.putPolicy(objectOf(policy.KindClusterRoutePolicy, o), &o.ObjectMeta, func() *policy.Object { return policy.ReadClusterRoutePolicy(o) })
 	}
 }
-
-func (m *memory) putGateway(k model.Object, meta *metav1.ObjectMeta, o metav1.Object) {
-	m.name(meta, m.object(k))
-	m.gateways[k] = o
-	m.mark(k)
-}
-
-// Grants implements door.Gateways.
-func (m *memory) Grants(namespace string) (all []*gatewayv1.ReferenceGrant) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for k, o := range m.gateways {
-		if g, ok := o.(*gatewayv1.ReferenceGrant); ok && k.Namespace == namespace {
-			all = append(all, g)
-		}
-	}
-	return all
-}
-
-// Slots implements door.Gateways.
-func (m *memory) Slots(*gatewayv1.Gateway) map[int32]int32 { return m.slots }
 
 func (m *memory) putPolicy(k model.Object, meta *metav1.ObjectMeta, read func() *policy.Object) {
 	if old := m.policies[k]; old != nil && meta.UID == "" {
@@ -219,6 +201,11 @@ func (m *memory) delete(o model.Object) {
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
 	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute:
+		delete(m.gateways, o)
+	case gateway.KindListenerSet:
+		if s, ok := m.gateways[o].(*gatewayv1.ListenerSet); ok {
+			m.markSets(s)
+		}
 		delete(m.gateways, o)
 	case door.KindGrants:
 		delete(m.gateways, o)

@@ -8,14 +8,16 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// parent is a parentRef that names a Gateway of this router, with what came of it.
+// parent is a parentRef that names a Gateway of this router or a ListenerSet of one, with
+// what came of it.
 type parent struct {
-	ref     gatewayv1.ParentReference
-	gateway model.Object
+	ref gatewayv1.ParentReference
+	key model.Object
 	// attached are the listeners that the route is attached to.
 	attached []listener
 	// reason is that of the condition Accepted where nothing is attached, with message.
@@ -23,38 +25,73 @@ type parent struct {
 	message string
 }
 
-// ParentGateway returns the Gateway that a parentRef names, and false if it names another
-// kind of object.
-func ParentGateway(r *gatewayv1.ParentReference, namespace string) (model.Object, bool) {
-	if r.Group != nil && *r.Group != gatewayv1.GroupName || r.Kind != nil && string(*r.Kind) != string(KindGateway) {
+// Parent returns the Gateway or ListenerSet that a parentRef names, and false if it names
+// another kind of object.
+func Parent(r *gatewayv1.ParentReference, namespace string) (model.Object, bool) {
+	kind := KindGateway
+	if r.Kind != nil {
+		kind = model.Kind(*r.Kind)
+	}
+	if r.Group != nil && *r.Group != gatewayv1.GroupName || kind != KindGateway && kind != KindListenerSet {
 		return model.Object{}, false
 	}
 	if r.Namespace != nil {
 		namespace = string(*r.Namespace)
 	}
-	return model.Object{Kind: KindGateway, Namespace: namespace, Name: string(r.Name)}, true
+	return model.Object{Kind: kind, Namespace: namespace, Name: string(r.Name)}, true
 }
 
-// parents attaches the route to the listeners of the Gateways that it names.
+// parents attaches the route to the listeners of the Gateways and ListenerSets that it names.
 func (b *builder) parents() {
 	for i := range b.route.Spec.ParentRefs {
 		r := b.route.Spec.ParentRefs[i]
-		key, isGateway := ParentGateway(&r, b.route.Namespace)
-		if !isGateway {
+		key, possible := Parent(&r, b.route.Namespace)
+		if !possible {
 			continue
 		}
-		b.depend(key)
-		g, ok := b.src.Object(key).(*gatewayv1.Gateway)
+		p := parent{ref: r, key: key}
+		all, ok := b.listenersOf(&p)
 		if !ok {
 			continue // it does not exist, or another program serves it
 		}
-		p := parent{ref: r, gateway: key}
-		b.attach(&p, listenersOf(g))
+		if p.reason == "" {
+			b.attach(&p, all)
+		}
 		if p.reason != "" {
-			b.find(api.SeverityWarning, fmt.Sprintf("spec.parentRefs[%d]", i), api.Reason(p.reason), p.message, "the route is not served by the Gateway")
+			b.find(api.SeverityWarning, fmt.Sprintf("spec.parentRefs[%d]", i), api.Reason(p.reason), p.message, fmt.Sprintf("the route is not served by the %s", p.key.Kind))
 		}
 		b.attached = append(b.attached, p)
 	}
+}
+
+// listenersOf returns the listeners of a parent, and false if it is not of this router. The
+// parent has a reason if none of them is served.
+func (b *builder) listenersOf(p *parent) ([]listener, bool) {
+	b.depend(p.key)
+	if p.key.Kind == KindGateway {
+		g, ok := b.src.Object(p.key).(*gatewayv1.Gateway)
+		if !ok {
+			return nil, false
+		}
+		return listenersOf(g), true
+	}
+	s, ok := b.src.Object(p.key).(*gatewayv1.ListenerSet)
+	if !ok {
+		return nil, false
+	}
+	key, _ := SetGateway(s)
+	b.depend(key)
+	g, ok := b.src.Object(key).(*gatewayv1.Gateway)
+	if !ok {
+		return nil, false
+	}
+	if gateway.SelectsSets(g) {
+		b.depend(model.Object{Kind: door.KindNamespace, Name: s.Namespace})
+	}
+	if !gateway.AllowsSets(g, s.Namespace, labelsFrom(b.src)) {
+		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "its Gateway does not allow the ListenerSet"
+	}
+	return entriesOf(s, g), true
 }
 
 // attach finds the listeners that a parentRef means and that admit the route.
@@ -71,7 +108,7 @@ func (b *builder) attach(p *parent, all []listener) {
 		return (p.ref.SectionName == nil || *p.ref.SectionName == l.spec.Name) && (p.ref.Port == nil || *p.ref.Port == l.spec.Port)
 	})
 	if len(meant) == 0 {
-		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "the Gateway has no listener with this sectionName and port"
+		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, fmt.Sprintf("the %s has no listener with this sectionName and port", p.key.Kind)
 		return
 	}
 	admitting := keep(meant, func(l *listener) bool {
@@ -122,7 +159,7 @@ func (b *builder) status() []model.ParentStatus {
 		case p.reason != "":
 			accepted.True, accepted.Reason, accepted.Message = false, string(p.reason), p.message
 		}
-		st := model.ParentStatus{Ref: string(text), Gateway: p.gateway, Conditions: []model.StatusCondition{accepted, b.resolved()}}
+		st := model.ParentStatus{Ref: string(text), Parent: p.key, Conditions: []model.StatusCondition{accepted, b.resolved()}}
 		if accepted.True {
 			for _, l := range p.attached {
 				st.Listeners = append(st.Listeners, string(l.spec.Name))

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 const (
-	// mostCertificates bounds what HAProxy holds for one Gateway: an RSA and an ECDSA
-	// certificate for each of 64 listeners.
+	// mostCertificates bounds what HAProxy holds for one Gateway or ListenerSet: an RSA and
+	// an ECDSA certificate for each of 64 listeners.
 	mostCertificates = 128
 	// mostOwnNames is how many of the names that are in a certificate lead to it, besides
 	// the hostname of its listener.
@@ -63,8 +64,16 @@ func (l *listener) certificateRefs(grantsOf func(namespace string) []*gatewayv1.
 
 // Secrets returns those that routers may read for a Gateway: what its listeners name and,
 // in other namespaces, a ReferenceGrant permits. Each is there once, sorted.
-func Secrets(g *gatewayv1.Gateway, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) (all []model.Object) {
-	listeners := listenersOf(g)
+func Secrets(g *gatewayv1.Gateway, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) []model.Object {
+	return secretsOf(listenersOf(g), grantsOf)
+}
+
+// SetSecrets returns those that routers may read for a ListenerSet, as Secrets does.
+func SetSecrets(v *gateway.SetVerdict, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) []model.Object {
+	return secretsOf(judgedEntries(v), grantsOf)
+}
+
+func secretsOf(listeners []listener, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) (all []model.Object) {
 	for i := range listeners {
 		if l := &listeners[i]; l.secure() && l.served() {
 			for _, ref := range l.certificateRefs(grantsOf) {
@@ -81,14 +90,14 @@ func Secrets(g *gatewayv1.Gateway, grantsOf func(namespace string) []*gatewayv1.
 // secure reports whether the listener ends TLS.
 func (l *listener) secure() bool { return l.spec.Protocol == gatewayv1.HTTPSProtocolType }
 
-// keyRing reads the certificates of a Gateway's listeners.
+// keyRing reads the certificates of the listeners of a Gateway or ListenerSet.
 type keyRing struct {
 	owner    model.Object
 	src      door.Source
 	settings door.Settings
 	past     door.Past
 	result   *door.Result
-	// held counts the certificates that the Gateway has.
+	// held counts the certificates that the object has.
 	held int
 }
 
@@ -133,7 +142,7 @@ func (k *keyRing) fromSecret(l *listener, name model.Object) (*model.ListenerCer
 		k.result.Depends = append(k.result.Depends, name)
 	}
 	if k.held == mostCertificates {
-		return nil, fmt.Errorf("a Gateway can show %d certificates; this is one more", mostCertificates)
+		return nil, fmt.Errorf("a %s can show %d certificates; this is one more", k.owner.Kind, mostCertificates)
 	}
 	secret, err := k.src.Secret(name)
 	var pending interface{ Pending() bool }

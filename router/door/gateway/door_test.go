@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/gateway"
@@ -42,6 +43,10 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			g := &gatewayv1.Gateway{}
 			read(t, text, g)
 			c.objects[model.Object{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}] = g
+		case "ListenerSet":
+			s := &gatewayv1.ListenerSet{}
+			read(t, text, s)
+			c.objects[model.Object{Kind: gateway.KindListenerSet, Namespace: s.Namespace, Name: s.Name}] = s
 		case "HTTPRoute":
 			r := &gatewayv1.HTTPRoute{}
 			read(t, text, r)
@@ -116,6 +121,24 @@ func (c *cluster) grpcRoute(t testing.TB, namespace, name string) *door.Result {
 		t.Fatalf("no GRPCRoute %s/%s", namespace, name)
 	}
 	return gateway.GRPCRoutes{}.Ingest(v, c, door.Settings{Agent: true}, door.Past{})
+}
+
+func (c *cluster) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
+	var sets []*gatewayv1.ListenerSet
+	for _, o := range c.objects {
+		if s, ok := o.(*gatewayv1.ListenerSet); ok {
+			if parent, _ := gateway.SetGateway(s); parent.Namespace == g.Namespace && parent.Name == g.Name {
+				sets = append(sets, s)
+			}
+		}
+	}
+	return gatewayapi.Join(g, sets, func(namespace string) (map[string]string, bool) {
+		n := c.namespaces[namespace]
+		if n == nil {
+			return nil, false
+		}
+		return n.Labels, true
+	})
 }
 
 // route ingests the HTTPRoute of that name.

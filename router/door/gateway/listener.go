@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// listener is one of a Gateway as routes see it.
+// listener is one of a Gateway or ListenerSet as routes see it.
 type listener struct {
+	// owner is the object that has it. Namespaces are relative to the owner's.
 	owner    model.Object
 	spec     *gatewayv1.Listener
 	verdict  gateway.ListenerVerdict
@@ -24,10 +25,14 @@ type listener struct {
 }
 
 func listenersOf(g *gatewayv1.Gateway) []listener {
-	all := make([]listener, 0, len(g.Spec.Listeners))
-	owner, verdicts := gatewayObject(g), gateway.Judge(g)
-	for i := range g.Spec.Listeners {
-		l := &g.Spec.Listeners[i]
+	return judged(gatewayObject(g), g.Spec.Listeners, gateway.Judge(g))
+}
+
+// judged returns the listeners of an object with the verdicts on them.
+func judged(owner model.Object, specs []gatewayv1.Listener, verdicts []gateway.ListenerVerdict) []listener {
+	all := make([]listener, 0, len(specs))
+	for i := range specs {
+		l := &specs[i]
 		all = append(all, listener{
 			owner: owner, spec: l, verdict: verdicts[i], hostname: hostnameOf(l),
 			scope: model.NewScope(owner, string(l.Name)),

@@ -9,7 +9,7 @@ import (
 
 const effectListener = "the listener is not served"
 
-// status says what stands in the status of the Gateway about a listener.
+// status says what stands in the status of the Gateway or ListenerSet about a listener.
 func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	kinds, _ := l.kinds()
 	out := model.ListenerStatus{Name: string(l.spec.Name), Kinds: kinds}
@@ -40,6 +40,8 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	}
 
 	switch {
+	case conflict && l.owner.Kind == KindListenerSet: // as the conformance tests want it
+		add(gatewayv1.ListenerConditionProgrammed, false, l.verdict.Conflict, "the listener is not valid")
 	case !good:
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "the listener is not valid")
 	case r.lacking:

@@ -1,0 +1,170 @@
+package kube
+
+import (
+	"sync"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// joints remember how the listeners of Gateways were judged together with those of their
+// ListenerSets, so that each of a thousand ListenerSets does not judge all of them.
+type joints struct {
+	mu sync.Mutex
+	// version counts changes of ListenerSets and of labels of namespaces.
+	version uint64
+	of      map[model.Object]joint
+}
+
+type joint struct {
+	gateway *gatewayv1.Gateway
+	version uint64
+	*gatewayapi.Joint
+}
+
+// forget drops what is known of a Gateway that is gone.
+func (j *joints) forget(g model.Object) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.of, g)
+}
+
+// changed forgets what was judged so far.
+func (j *joints) changed() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.version++
+}
+
+// Joint implements door.Gateways.
+func (w *Watcher) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
+	key := model.Object{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}
+	j := &w.gateways.joints
+	j.mu.Lock()
+	version, known := j.version, j.of[key]
+	j.mu.Unlock()
+	if known.Joint != nil && known.version == version && known.gateway == g {
+		return known.Joint
+	}
+	now := gatewayapi.Join(g, w.gateways.sets.group(gateway.SetsOf(key)), func(namespace string) (map[string]string, bool) {
+		n := w.Namespace(namespace)
+		if n == nil {
+			return nil, false
+		}
+		return n.Labels, true
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.of[key] = joint{g, version, now} // of an older version if there is a newer one by now
+	return now
+}
+
+// servesSet reports whether a ListenerSet names a Gateway that this router serves.
+func (w *Watcher) servesSet(s *gatewayv1.ListenerSet) bool {
+	if s == nil || w.Namespace(s.Namespace) == nil {
+		return false
+	}
+	key, ok := gateway.SetGateway(s)
+	return ok && w.serves(w.gateways.objects.get(key))
+}
+
+// servesParent reports whether a parentRef of a route in a namespace names a Gateway that this
+// router serves, or a ListenerSet of one.
+func (w *Watcher) servesParent(r *gatewayv1.ParentReference, namespace string) bool {
+	key, ok := gateway.Parent(r, namespace)
+	switch {
+	case !ok:
+		return false
+	case key.Kind == gateway.KindListenerSet:
+		return w.servesSet(w.gateways.sets.get(key))
+	}
+	return w.serves(w.gateways.objects.get(key))
+}
+
+// setEvent marks a ListenerSet, and all others of the Gateways that it named and names: one of
+// them may get what another one had. Routes that name it may have been strangers.
+func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSet) {
+	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
+		w.gateways.joints.changed()
+		for _, s := range []*gatewayv1.ListenerSet{before, after} {
+			if s == nil {
+				continue
+			}
+			if parent, ok := gateway.SetGateway(s); ok {
+				w.dirty.Mark(gateway.SetsOf(parent))
+			}
+		}
+		w.dirty.Mark(key)
+		w.markRoutesOf(model.Objects{key: {}})
+	}
+	w.gatewaySeen(key)
+}
+
+// markGateway marks a Gateway, its ListenerSets, and the routes that name any of them: these
+// may have been strangers.
+func (w *Watcher) markGateway(g model.Object) {
+	named := model.Objects{g: {}}
+	w.dirty.Mark(g)
+	for _, s := range w.gateways.sets.group(gateway.SetsOf(g)) {
+		key := keyOf(gateway.KindListenerSet, s)
+		named[key] = struct{}{}
+		w.dirty.Mark(key)
+	}
+	w.markRoutesOf(named)
+}
+
+// markRoutesOf marks the routes that name one of the given Gateways and ListenerSets.
+func (w *Watcher) markRoutesOf(parents model.Objects) {
+	w.gateways.eachRoute(func(key model.Object, r *gatewayRoute) {
+		for i := range r.refs {
+			if named, ok := gateway.Parent(&r.refs[i], r.GetNamespace()); ok {
+				if _, is := parents[named]; is {
+					w.dirty.Mark(key)
+				}
+			}
+		}
+	})
+}
+
+// namespaceOfSets marks the ListenerSets of the Gateways that those of a namespace name: labels
+// may decide which are allowed.
+func (w *Watcher) namespaceOfSets(namespace string) {
+	w.gateways.joints.changed()
+	w.gateways.sets.each(func(key model.Object, s *gatewayv1.ListenerSet) bool {
+		if parent, ok := gateway.SetGateway(s); ok && key.Namespace == namespace {
+			w.dirty.Mark(gateway.SetsOf(parent))
+			w.dirty.Mark(key)
+		}
+		return true
+	})
+}
+
+// gatewaySecrets are those that a Gateway or ListenerSet names, and that routers may read.
+func (w *Watcher) gatewaySecrets(key model.Object) []model.Object {
+	switch o := w.Object(key).(type) {
+	case *gatewayv1.Gateway:
+		return gateway.Secrets(o, w.Grants)
+	case *gatewayv1.ListenerSet:
+		if g := w.gatewayOf(key); g != nil {
+			if v := w.Joint(g).Set(o.Namespace, o.Name); v != nil {
+				return gateway.SetSecrets(v, w.Grants)
+			}
+		}
+	}
+	return nil
+}
+
+// gatewayOf returns a Gateway, or the one that a ListenerSet names; nil if there is none.
+func (w *Watcher) gatewayOf(key model.Object) *gatewayv1.Gateway {
+	if key.Kind == gateway.KindListenerSet {
+		s := w.gateways.sets.get(key)
+		if s == nil {
+			return nil
+		}
+		key, _ = gateway.SetGateway(s)
+	}
+	return w.gateways.objects.get(key)
+}

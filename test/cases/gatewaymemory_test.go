@@ -1,0 +1,58 @@
+package cases
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+func (m *memory) putGateway(k model.Object, meta *metav1.ObjectMeta, o metav1.Object) {
+	m.name(meta, m.object(k))
+	m.gateways[k] = o
+	m.mark(k)
+}
+
+// Grants implements door.Gateways.
+func (m *memory) Grants(namespace string) (all []*gatewayv1.ReferenceGrant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, o := range m.gateways {
+		if g, ok := o.(*gatewayv1.ReferenceGrant); ok && k.Namespace == namespace {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// Slots implements door.Gateways.
+func (m *memory) Slots(*gatewayv1.Gateway) map[int32]int32 { return m.slots }
+
+// markSets marks the ListenerSets of the Gateway that one names.
+func (m *memory) markSets(s *gatewayv1.ListenerSet) {
+	parent, _ := gateway.SetGateway(s)
+	m.mark(gateway.SetsOf(parent))
+}
+
+// Joint implements door.Gateways.
+func (m *memory) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var sets []*gatewayv1.ListenerSet
+	for _, o := range m.gateways {
+		if s, ok := o.(*gatewayv1.ListenerSet); ok {
+			if parent, _ := gateway.SetGateway(s); parent.Namespace == g.Namespace && parent.Name == g.Name {
+				sets = append(sets, s)
+			}
+		}
+	}
+	return gatewayapi.Join(g, sets, func(namespace string) (map[string]string, bool) {
+		n := m.namespaces[namespace]
+		if n == nil {
+			return nil, false
+		}
+		return n.Labels, true
+	})
+}
