@@ -72,7 +72,7 @@ func TestRandomPolicies(t *testing.T) {
 		}
 	}
 	t.Logf("statuses: %v", seen)
-	for _, status := range []int{200, 204, 302, 401, 403, 413, 503} {
+	for _, status := range []int{200, 204, 302, 401, 403, 413, 429, 502, 503} {
 		if seen[status] == 0 {
 			t.Errorf("no request has status %d: the policies are not as random as they should be", status)
 		}
@@ -106,13 +106,15 @@ type evaluation struct {
 	pipeline *pipeline.Pipeline
 	claims   map[string]*model.Claim
 	agent    *agent.Engine
+	// counted are the requests that a limit has let through, by backend, limit and key.
+	counted map[string]int
 }
 
 func newEvaluation(t *testing.T, k *core) *evaluation {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	e := &evaluation{
-		pipeline: k.pipeline, claims: map[string]*model.Claim{},
+		pipeline: k.pipeline, claims: map[string]*model.Claim{}, counted: map[string]int{},
 		agent: agent.New(agent.Options{Metrics: agent.NewMetrics(registry), Log: slog.New(slog.DiscardHandler), Now: time.Now}),
 	}
 	s := &snapshot.Snapshot{Version: snapshot.Version, Generation: 1}
@@ -155,15 +157,63 @@ func (e *evaluation) native(r *request) (status int, why string, asked *model.Ag
 	return http.StatusOK, "nothing is in the way", p.Agent
 }
 
-// status returns what a request is answered, and why.
+// status returns what a request is answered, and why. It counts the request.
 func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
 	t.Helper()
+	c := e.claims[decide(e.pipeline.Want(), r).value]
+	if c == nil || c.Closed {
+		status, why, _ = e.native(r)
+		return status, why
+	}
+	// Limits of rates come before those of sizes, the agent and faults.
+	p := *c.Backend.Policy()
+	first := p
+	first.Sizes, first.Rewrite, first.Fault = model.Sizes{}, nil, nil
+	if a, answered := match.Judge(&first, r.client()); answered {
+		return a.Status, a.Why
+	}
+	if limit := e.limit(c.Backend.Name(), p.Rates, r); limit != nil {
+		return limit.Status, "too many requests for limit " + limit.Name
+	}
 	status, why, asked := e.native(r)
 	if asked == nil {
 		return status, why
 	}
-	a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, asked.ID))
-	return a.Status, a.Reason
+	if a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, asked.ID)); a.Status != http.StatusOK {
+		return a.Status, a.Reason
+	}
+	p.Agent = nil
+	if a, answered := match.Judge(&p, r.client()); answered {
+		return a.Status, a.Why
+	}
+	return http.StatusOK, "the agent lets it on"
+}
+
+// limit counts a request, or returns the limit that refuses it, for which nothing counts.
+func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request) *model.RateLimit {
+	var keys []string
+	client := r.client().Address
+	for i, l := range limits {
+		if l.DryRun || slices.ContainsFunc(l.Exempt, func(n netip.Prefix) bool { return n.Contains(client) }) {
+			continue
+		}
+		key := backend + " " + l.Name
+		if l.Key.Kind == model.KeyHeader {
+			for _, h := range r.header {
+				if value, is := strings.CutPrefix(h, "X-Kind: "); is {
+					key += " " + value
+				}
+			}
+		}
+		if e.counted[key] >= l.Burst {
+			return &limits[i]
+		}
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		e.counted[key]++
+	}
+	return nil
 }
 
 // explained compares what explain says of a GET request, which asks no agent.
@@ -213,6 +263,8 @@ type policyDice struct {
 	*rand.Rand
 	// signer has the key that policies know, stranger another one.
 	signer, stranger issuerKey
+	// changes is how many there were. Each has limits of its own, which nothing was counted for.
+	changes int
 }
 
 // randomRoutes is how many routes there are; each has a host, and every fourth a second
@@ -226,6 +278,7 @@ func (g *policyDice) of(list ...string) string { return list[g.IntN(len(list))] 
 // change returns new routes and policies under the names of those of before.
 func (g *policyDice) change(t *testing.T) change {
 	t.Helper()
+	g.changes++
 	s := &step{name: "random", checks: map[string][]string{}}
 	if err := s.services([]string{"rp/web http=8080 web@198.18.250.70", "rp/next http=8080 next@198.18.250.71", "rp/auth http=8080 auth@198.18.250.62"}); err != nil {
 		t.Fatal(err)
@@ -241,7 +294,8 @@ func (g *policyDice) change(t *testing.T) change {
 	for i := range randomRoutes {
 		docs = append(docs, g.route(i), g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i)))
 	}
-	docs = append(docs, g.policy("all", ""), g.clusterPolicy("first", "Override"), g.clusterPolicy("last", "Default"))
+	docs = append(docs, g.policy("all", ""), g.clusterPolicy("first", "Override"), g.clusterPolicy("last", "Default"),
+		"kind: ClusterRoutePolicy\nmetadata: {name: faults}\nspec: {mode: Default, guard: {faultInjection: true}}")
 	if err := s.objects(strings.Join(docs, "\n---\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +364,9 @@ func (g *policyDice) groups(percent int) string {
 		"{rules: [{match: {path: '/(a|b)(/.*)?$', type: Regex}, to: {host: other.test, regexPath: '/moved$2/$1'}}, {match: {path: /}, to: {path: /rest}, code: 307}]}", "{rules: [{match: {path: '/a/[0-9]', type: Regex}, to: {scheme: https, host: other.test}}]}", "{appRoot: /a}")
 	add("cors", "{origins: ['https://shop.test']}", "{origins: ['*']}", "{origins: ['https://*.shop.test'], credentials: true, preflight: Forward}")
 	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}",
-		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}")
+		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}",
+		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"))
+	add("fault", "{abort: {status: 502, percent: 100}}", "{abort: {status: 504, percent: 100}, when: [{type: Header, name: X-Kind, match: Present}]}", "{delay: {milliseconds: 1, percent: 100}}")
 	// What changes the way of a request, and not whether it is let through.
 	add("canary", "{services: [{name: next, weight: 50}]}", "{services: [{name: next, when: [{type: Header, name: X-Kind, match: Present}]}]}", "{services: [{name: missing, weight: 100}]}")
 	add("rewrite", "{prefix: /x/}", "{host: other.test}")
@@ -320,6 +376,7 @@ func (g *policyDice) groups(percent int) string {
 	add("health", "{active: {type: TCP}}", "{slowStart: 10s}")
 	add("loadBalancing", "{algorithm: Hash, hash: {type: Header, name: X-Kind}}", "{algorithm: LeastConnections}")
 	add("affinity", "{type: Cookie, cookie: {name: c}}", "{type: None}")
+	add("mirror", "{targets: [{service: {name: next, port: 8080}, percent: 50}]}")
 	add("cookies", "{secure: true}")
 	add("location", "{from: /, to: /y/}")
 	if g.in(percent / 4) {
@@ -329,6 +386,11 @@ func (g *policyDice) groups(percent int) string {
 		return "  log: {}\n"
 	}
 	return text.String()
+}
+
+// few is a limit that some of the requests reach.
+func (g *policyDice) few(more string) string {
+	return fmt.Sprintf("{requests: [{name: few%d, requests: 3, per: 24h, %s}]}", g.changes, more)
 }
 
 func (g *policyDice) request() *request {
