@@ -28,6 +28,9 @@ type Settings struct {
 	// CheckInterval is the time between health checks unless a route says
 	// otherwise; zero means 5s.
 	CheckInterval time.Duration
+	// Tunnel is how long connections that carry data both ways, such as calls of gRPC, may
+	// be idle; zero means model.DefaultTunnel.
+	Tunnel time.Duration
 	// NamespaceChecks is how many health checks a second the routes of a
 	// namespace may cost; zero means the constant of that name.
 	NamespaceChecks int

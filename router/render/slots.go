@@ -34,14 +34,14 @@ func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSect
 	if s.HTTPSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: slotFrontend, Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, slotFrontend),
-			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: policyRules(s, l, caps, false),
+			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: append(policyRules(s, l, caps, false), pauseRule),
 		})
 	}
 	if s.HTTPSSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: secureSlotFrontend, Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, secureSlotFrontend),
 			SessionRules: slices.Concat(tlsOptions(s), slotRules(s.HTTPSSlots, l), shownRules(l)), CertRules: certificateRules(s),
-			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: policyRules(s, l, caps, false),
+			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: append(policyRules(s, l, caps, false), pauseRule),
 		})
 	}
 	return all
@@ -121,6 +121,10 @@ func shownRules(l Layout) []string {
 // because the certificate covers it, too (RFC 9110, section 15.5.20).
 const misdirectedRule = "http-request return status 421 content-type text/plain string 'Ask for this host over a connection of its own.'" +
 	" if !{ var(txn.scope) -m str " + noScope + " } !{ var(txn.scope),strcmp(sess.shown) eq 0 }"
+
+// pauseRule lets clients of calls of gRPC be silent for as long as pods may be
+// (profileTimeoutRules): no other claim of a Gateway bounds pauses.
+const pauseRule = "http-request set-timeout client var(txn.idle_timeout) if { var(txn.idle_timeout) -m found }"
 
 // noScope is where no claim is made: the scope of hosts that no listener is for.
 const noScope = "none~"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -139,6 +140,13 @@ spec:
 func newGRPCBed(t *testing.T, namespace string, pods map[string]string, objects string) *bed {
 	t.Helper()
 	b := newGatewayBed(t)
+	b.serveGRPC(namespace, pods, objects)
+	return b
+}
+
+func (b *bed) serveGRPC(namespace string, pods map[string]string, objects string) {
+	t := b.t.(*testing.T)
+	t.Helper()
 	b.start()
 	services := namespace + "/none 8080\n"
 	for name, address := range pods {
@@ -155,7 +163,6 @@ func newGRPCBed(t *testing.T, namespace string, pods map[string]string, objects 
 		}
 	}
 	b.cluster.apply(c)
-	return b
 }
 
 func rpcPods() map[string]string {
@@ -213,23 +220,37 @@ func TestGatewayGRPC(t *testing.T) {
 	}
 }
 
+// stream begins a call with messages both ways.
+func (c *grpcCaller) stream(ctx context.Context, method string) grpc.ClientStream {
+	c.t.Helper()
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return stream
+}
+
+// exchange sends a message, which comes back.
+func exchange(stream grpc.ClientStream, said string) error {
+	var got wrapperspb.StringValue
+	if err := stream.SendMsg(wrapperspb.String(said)); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if err := stream.RecvMsg(&got); err != nil || got.GetValue() != said {
+		return fmt.Errorf("received %q, %w", got.GetValue(), err)
+	}
+	return nil
+}
+
 // testStream has messages go both ways in turn on one call.
 func (c *grpcCaller) testStream() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), clientTimeout)
 	defer cancel()
-	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/any.Service/Stream")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	stream := c.stream(ctx, "/any.Service/Stream")
 	for i := range 100 {
-		var got wrapperspb.StringValue
-		said := strings.Repeat(fmt.Sprint(i), 500)
-		if err := stream.SendMsg(wrapperspb.String(said)); err != nil {
-			c.t.Fatal(err)
-		}
-		if err := stream.RecvMsg(&got); err != nil || got.GetValue() != said {
-			c.t.Fatalf("message %d: %q, %v", i, got.GetValue(), err)
+		if err := exchange(stream, strings.Repeat(fmt.Sprint(i), 500)); err != nil {
+			c.t.Fatalf("message %d: %v", i, err)
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -264,6 +285,34 @@ spec:
 		if off := got[answer] - want; off < -80 || off > 80 { // five standard deviations are 73
 			t.Errorf("%d calls of %d answered %s, want %d: %v", got[answer], calls, answer, want, got)
 		}
+	}
+}
+
+// TestGatewayGRPCPauses: HAProxy ends a call that is silent for longer than the timeouts of
+// clients and pods if it is an HTTPRoute's. One of a GRPCRoute that began before goes on.
+func TestGatewayGRPCPauses(t *testing.T) {
+	t.Parallel()
+	b := newGatewayBed(t)
+	ic := &operatorv1.IngressController{}
+	ic.Spec.TuningOptions.ClientTimeout, ic.Spec.TuningOptions.ServerTimeout = seconds(2), seconds(2)
+	b.controller.Store(ic)
+	b.serveGRPC("gw", rpcPods(), plainGateway+grpcRoutes)
+	c := b.grpcCaller("grpc.test")
+	c.expect("rpc1", "/a.Shop/Echo", "")
+	c.expect("rpc2", "/c.Shop/Echo", "")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	long, short := c.stream(ctx, "/a.Shop/Stream"), c.stream(ctx, "/c.Shop/Stream")
+	for _, stream := range []grpc.ClientStream{long, short} {
+		if err := exchange(stream, "begin"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := short.RecvMsg(&wrapperspb.StringValue{}); status.Code(err) == codes.DeadlineExceeded || err == nil {
+		t.Fatalf("HAProxy has not ended the call of the HTTPRoute: %v", err)
+	}
+	if err := exchange(long, "go on"); err != nil {
+		t.Errorf("the call of the GRPCRoute: %v", err)
 	}
 }
 

@@ -79,6 +79,10 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 	if p.Forwarded == model.ForwardedAppend {
 		p.Forwarded = ""
 	}
+	if b.grpc() {
+		// Calls stay open without a message for as long as client and pod want.
+		p.Timeouts.Idle = cmp.Or(b.settings.Tunnel, model.DefaultTunnel)
+	}
 	out.split = r.targets.share(&p, &out.backend, r.index)
 	if !reflect.ValueOf(p).IsZero() {
 		out.backend.Asks = &p
