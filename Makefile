@@ -118,9 +118,13 @@ manifests: ## Write install.yaml and its like into dist; VERSION=1.2.3 and REGIS
 	go run ./config/generate/install -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
 
 .PHONY: release
-release: ## Make all that is published of VERSION=1.2.3 in dist: programs, chart, manifests, sums; REGISTRY=registry.example.com/path has the images
+release: ## Make all that is published of VERSION=1.2.3 in dist: programs, images, chart, manifests, sums; REGISTRY=registry.example.com/path
 	rm -rf dist
 	go run ./test/release -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+
+.PHONY: release-push
+release-push: ## Push the images in dist to REGISTRY, as VERSION
+	go run ./test/release -push -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
 
 ##@ Make
 

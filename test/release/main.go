@@ -4,6 +4,7 @@
 //
 //	PROGRAM_VERSION_OS_ARCH.tar.gz     a static program with its licences and bill of materials
 //	PROGRAM_VERSION_OS_ARCH.cdx.json   the bill of materials (CycloneDX)
+//	IMAGE-image_VERSION.oci.tar        an image for amd64 and arm64, as a layout of OCI; its bills of materials
 //	fairlead-VERSION.tgz               the Helm chart
 //	install.yaml and its like          docs/install.md
 //	fairlead.yaml                      the manifest of the plug-in for krew
@@ -11,7 +12,7 @@
 //	SHA256SUMS.sig, release.pub        its signature, if FAIRLEAD_SIGNING_KEY has a key (Ed25519, PKCS #8, PEM)
 //
 // Two calls for the same commit, in any folders, give the same bytes: the time of all files is that of the commit, or
-// SOURCE_DATE_EPOCH.
+// SOURCE_DATE_EPOCH. With -push it pushes the images of a release that is there.
 package main
 
 import (
@@ -49,10 +50,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := release{root: root, targets: targets(), progress: os.Stderr}
+	r := release{root: root, targets: targets(), images: []string{"operator", "router", "speaker"}, progress: os.Stderr}
 	flag.StringVar(&r.version, "version", "", "`version`, such as v1.2.3")
 	flag.StringVar(&r.registry, "registry", "fairlead.dev", "`registry` with path that the images will be in")
 	flag.StringVar(&r.download, "download", "https://github.com/fairlead/fairlead/releases/download", "`URL` below which the files will be, in a folder with the version's name")
+	push := flag.Bool("push", false, "push the images in the folder to the registry, and make nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		return errors.New("give one folder for the files, such as dist")
@@ -60,6 +62,9 @@ func run(ctx context.Context) error {
 	r.to = flag.Arg(0)
 	if !versionForm.MatchString(r.version) {
 		return fmt.Errorf("the version %q is not of the form v1.2.3 or v1.2.3-rc.1: make release VERSION=1.2.3", r.version)
+	}
+	if *push {
+		return r.push(ctx)
 	}
 	if r.time, err = sourceTime(ctx, root); err != nil {
 		return err

@@ -22,6 +22,8 @@ type release struct {
 	to                                string // folder of the files
 	time                              time.Time
 	targets                           []target
+	images                            []string           // to build for both architectures
+	digests                           []string           // IMAGE=DIGEST, once they are built
 	key                               ed25519.PrivateKey // none: no signature
 	progress                          io.Writer
 }
@@ -44,6 +46,9 @@ func (r *release) make(ctx context.Context) error {
 		if err := r.program(ctx, scratch, t); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
+	}
+	if err := r.makeImages(ctx); err != nil {
+		return err
 	}
 	fmt.Fprintln(r.progress, "manifests and chart")
 	if err := r.manifests(ctx); err != nil {
@@ -72,12 +77,12 @@ func (r *release) manifests(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the folder: %w", err)
 	}
-	return r.run(ctx, "./config/generate/install", "-version", r.version, "-registry", r.registry, to)
+	return r.run(ctx, "./config/generate/install", append(r.digestFlags(), "-version", r.version, "-registry", r.registry, to)...)
 }
 
 // chart packs the Helm chart.
 func (r *release) chart(ctx context.Context, scratch string) error {
-	if err := r.run(ctx, "./config/generate/chart", "-version", r.version, "-registry", r.registry, scratch); err != nil {
+	if err := r.run(ctx, "./config/generate/chart", append(r.digestFlags(), "-version", r.version, "-registry", r.registry, scratch)...); err != nil {
 		return err
 	}
 	name := "fairlead-" + strings.TrimPrefix(r.version, "v") + ".tgz"

@@ -1,6 +1,6 @@
 // Command tools fetches and builds what tests and the demo need into the tools folder:
 //
-//	go run ./test/tools [all|haproxy|apiserver|kubernetes|apt|helm|openid|prometheus|lint|vulnerabilities]...
+//	go run ./test/tools [all|haproxy|haproxy-arm64|haproxy-amd64|apiserver|kubernetes|apt|helm|openid|prometheus|lint|vulnerabilities]...
 package main
 
 import (
@@ -29,14 +29,17 @@ func run(ctx context.Context, parts []string) error {
 		return err
 	}
 	steps := map[string][]func(context.Context) error{
-		"haproxy":    {b.HAProxy},
-		"apiserver":  {b.APIServer},
-		"kubernetes": {b.Kubernetes},
-		"apt":        {b.HostPackages},
-		"helm":       {b.Helm},
-		"openid":     {b.OpenID},
-		"prometheus": {b.Prometheus},
-		"lint":       {b.Linter},
+		"haproxy": {b.HAProxy},
+		// For images of a release.
+		"haproxy-arm64": {func(ctx context.Context) error { return b.HAProxyFor(ctx, "arm64") }},
+		"haproxy-amd64": {func(ctx context.Context) error { return b.HAProxyFor(ctx, "amd64") }},
+		"apiserver":     {b.APIServer},
+		"kubernetes":    {b.Kubernetes},
+		"apt":           {b.HostPackages},
+		"helm":          {b.Helm},
+		"openid":        {b.OpenID},
+		"prometheus":    {b.Prometheus},
+		"lint":          {b.Linter},
 		// Asks the Go project's database, too.
 		"vulnerabilities": {b.Vulnerabilities},
 		// What is quick and may ask for root comes first, then what lets unit tests run.
@@ -48,7 +51,7 @@ func run(ctx context.Context, parts []string) error {
 	for _, part := range parts {
 		todo, known := steps[part]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, apiserver, kubernetes, apt, helm, openid, prometheus, lint or vulnerabilities", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, lint or vulnerabilities", part)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {

@@ -172,6 +172,31 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestReleaseImages: the chart of a release installs the images of the release, by digest.
+func TestReleaseImages(t *testing.T) {
+	t.Parallel()
+	folder, helm := chart(t)
+	digests := map[string]string{}
+	for i, program := range []string{"operator", "router", "speaker"} {
+		digests[program] = "sha256:" + strings.Repeat(string(rune('a'+i)), 64)
+	}
+	if err := (images{version: "v1.2.3", registry: "r.test/f", digests: digests}).set(folder); err != nil {
+		t.Fatal(err)
+	}
+	out, err := helm("template", "fairlead", folder, "--kube-version", "1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, digest := range digests {
+		if !strings.Contains(out, `"r.test/f/`+program+"@"+digest+`"`) {
+			t.Errorf("the image of %s is not that of the release", program)
+		}
+	}
+	if err := (images{version: "v1.2.3"}).set(t.TempDir()); err == nil {
+		t.Error("a folder without a chart gets a version")
+	}
+}
+
 // TestInstall takes the chart through its life on a real API server: what users wrote
 // outlives it.
 func TestInstall(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +25,18 @@ func main() {
 	root := flag.String("root", ".", "`folder` of the repository")
 	version := flag.String("version", "", "`version` of the chart and of the images; the default is what Chart.yaml says")
 	registry := flag.String("registry", "", "`registry` with path of the images; the default is what values.yaml says")
+	digests := map[string]string{}
+	flag.Func("digest", "`PROGRAM=sha256:…` of the image of a program, in place of the tag; may be repeated", func(text string) error {
+		program, digest, found := strings.Cut(text, "=")
+		if digests[program] = digest; !found {
+			return errors.New("want PROGRAM=sha256:…")
+		}
+		return nil
+	})
 	flag.Parse()
 	err := errors.New("give one folder for the chart, such as .tools/chart/fairlead")
 	if flag.NArg() == 1 {
-		err = run(*root, flag.Arg(0), images{version: *version, registry: *registry})
+		err = run(*root, flag.Arg(0), images{version: *version, registry: *registry, digests: digests})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
@@ -73,7 +82,10 @@ func run(root, to string, i images) error {
 }
 
 // images are what a release names otherwise than config/chart. Empty values change nothing.
-type images struct{ version, registry string }
+type images struct {
+	version, registry string
+	digests           map[string]string // by the programs' names
+}
 
 // set gives the chart in the folder its version, and the images theirs.
 func (i images) set(folder string) error {
@@ -84,10 +96,18 @@ func (i images) set(folder string) error {
 	if err := replace(filepath.Join(folder, "Chart.yaml"), lines); err != nil {
 		return err
 	}
-	if i.registry == "" {
-		return nil
+	lines = map[string]string{}
+	if i.registry != "" {
+		lines["  registry: "] = i.registry
 	}
-	return replace(filepath.Join(folder, "values.yaml"), map[string]string{"  registry: ": i.registry})
+	if len(i.digests) > 0 {
+		var all []string
+		for _, program := range slices.Sorted(maps.Keys(i.digests)) {
+			all = append(all, program+": "+i.digests[program])
+		}
+		lines["  digests: "] = "{" + strings.Join(all, ", ") + "}"
+	}
+	return replace(filepath.Join(folder, "values.yaml"), lines)
 }
 
 // monitoring adds the objects of config/monitoring, for clusters with the Prometheus operator.

@@ -44,7 +44,8 @@ type image struct {
 	// beside it and hold no capability.
 	beside []string
 	user   string // that runs it unless the pod says otherwise
-	root   string // folder below the tools folder with HAProxy, which the image gets with its libraries; none if empty
+	// haproxy is there if the image gets HAProxy with its libraries.
+	haproxy bool
 	// caps are what the program holds for a user other than root.
 	caps capabilities
 }
@@ -55,9 +56,26 @@ func images() []image {
 		{name: "pause", pkg: "./test/image/pause", user: nobody},
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
-		{name: "router", pkg: "./cmd/router", user: nobody, beside: []string{"./cmd/router-firewall"}, root: "haproxy-3.4/root", caps: capabilities{permitted: 1 << netBindService}},
+		{name: "router", pkg: "./cmd/router", user: nobody, beside: []string{"./cmd/router-firewall"}, haproxy: true, caps: capabilities{permitted: 1 << netBindService}},
 		{name: "speaker", pkg: "./cmd/speaker", beside: []string{"./cmd/speaker-bgp"}, user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
 	}
+}
+
+// variant is for which machines, and as which version, an image is built.
+type variant struct {
+	arch    string // such as amd64
+	version string // of a release; empty for development
+}
+
+// root is the folder with HAProxy, below that of the tools.
+func (v variant) root(tools string) string { return filepath.Join(tools, toolset.HAProxyRoot(v.arch)) }
+
+// tag is the tag of the image.
+func (v variant) tag() string {
+	if v.version == "" {
+		return Tag
+	}
+	return v.version
 }
 
 // Names lists the images in the order in which they are built.
@@ -94,17 +112,14 @@ func Build(ctx context.Context, b *toolset.Builder, only ...string) error {
 }
 
 func (img image) build(ctx context.Context, b *toolset.Builder, root string) error {
-	var programs []string // the first is the image's own
-	for _, pkg := range append([]string{img.pkg}, img.beside...) {
-		program, err := compile(ctx, b.Dir(), root, pkg)
-		if err != nil {
-			return err
-		}
-		programs = append(programs, program)
+	here := variant{arch: runtime.GOARCH}
+	programs, err := img.programs(ctx, b.Dir(), root, here)
+	if err != nil {
+		return err
 	}
 	file := filepath.Join(b.Dir(), "images", img.name+".tar")
 	stamp := filepath.Join(b.Dir(), "stamps", "image-"+img.name)
-	key, err := img.key(b.Dir(), programs)
+	key, err := img.key(b.Dir(), programs, here)
 	if err != nil {
 		return err
 	}
@@ -124,15 +139,32 @@ func (img image) build(ctx context.Context, b *toolset.Builder, root string) err
 	return nil
 }
 
+// programs compiles what the image holds; the first is its own.
+func (img image) programs(ctx context.Context, tools, root string, v variant) ([]string, error) {
+	var programs []string
+	for _, pkg := range append([]string{img.pkg}, img.beside...) {
+		program, err := compile(ctx, tools, root, pkg, v)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, program)
+	}
+	return programs, nil
+}
+
 // compile builds the program; Go's cache makes that quick where nothing changed.
-func compile(ctx context.Context, tools, root, pkg string) (string, error) {
+func compile(ctx context.Context, tools, root, pkg string, v variant) (string, error) {
 	if _, err := os.Stat(filepath.Join(root, pkg)); err != nil {
 		return "", fmt.Errorf("its program %s is not there", pkg)
 	}
-	target := filepath.Join(tools, "images", "bin", filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", target, pkg)
+	target, flags := filepath.Join(tools, "images", "bin", filepath.Base(pkg)), "-s -w"
+	if v.version != "" {
+		target = filepath.Join(tools, "images", "release", v.arch, filepath.Base(pkg))
+		flags += " -buildid= -X github.com/fairlead/fairlead/api/version.release=" + v.version
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", target, pkg)
 	cmd.Dir = root
-	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOOS=linux"})
+	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + v.arch})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
 	}
@@ -140,7 +172,7 @@ func compile(ctx context.Context, tools, root, pkg string) (string, error) {
 }
 
 // key tells apart what the image would hold.
-func (img image) key(tools string, programs []string) (string, error) {
+func (img image) key(tools string, programs []string, v variant) (string, error) {
 	hash := sha256.New()
 	for _, program := range programs {
 		if err := digest(hash, program); err != nil {
@@ -148,8 +180,8 @@ func (img image) key(tools string, programs []string) (string, error) {
 		}
 	}
 	key := fmt.Sprintf("recipe %s user %s capabilities %v program %x", recipe, img.user, img.caps, hash.Sum(nil))
-	if img.root != "" {
-		version, err := os.ReadFile(filepath.Join(tools, filepath.Dir(img.root), "version"))
+	if img.haproxy {
+		version, err := os.ReadFile(filepath.Join(filepath.Dir(v.root(tools)), "version"))
 		if err != nil {
 			return "", fmt.Errorf("HAProxy is not there yet, run `make tools`: %w", err)
 		}
@@ -171,42 +203,15 @@ func digest(hash io.Writer, program string) error {
 }
 
 func (img image) write(tools string, programs []string, file string) error {
-	var layers []v1.Layer
-	var packages []toolset.Package
-	if img.root != "" {
-		files, err := closure(filepath.Join(tools, img.root), "usr/sbin/haproxy")
-		if err != nil {
-			return err
-		}
-		if packages, err = packagesOf(filepath.Join(tools, filepath.Dir(img.root)), files); err != nil {
-			return err
-		}
-		layer, err := newLayer(func(l *layerWriter) { l.files(files) })
-		if err != nil {
-			return err
-		}
-		layers = append(layers, layer)
-	}
-	layer, err := img.top(filepath.Join(tools, img.root), programs, packages, file)
+	here := variant{arch: runtime.GOARCH}
+	built, bill, err := img.assemble(tools, programs, here)
 	if err != nil {
 		return err
 	}
-	built, err := mutate.AppendLayers(empty.Image, append(layers, layer)...)
-	if err != nil {
-		return fmt.Errorf("assemble: %w", err)
+	if err := os.WriteFile(strings.TrimSuffix(file, ".tar")+".cdx.json", bill, 0o644); err != nil {
+		return fmt.Errorf("write the bill of materials: %w", err)
 	}
-	config := &v1.ConfigFile{
-		OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{
-			Entrypoint: []string{"/usr/bin/" + img.name}, User: img.user, WorkingDir: "/",
-			Env: []string{"PATH=/usr/sbin:/usr/bin"},
-		},
-	}
-	built, err = configure(built, config)
-	if err != nil {
-		return err
-	}
-	tag, err := name.NewTag(Prefix + img.name + ":" + Tag)
+	tag, err := name.NewTag(Prefix + img.name + ":" + here.tag())
 	if err != nil {
 		return fmt.Errorf("name: %w", err)
 	}
@@ -219,23 +224,66 @@ func (img image) write(tools string, programs []string, file string) error {
 	return nil
 }
 
-// top is the layer with the programs, and what tells of the image's parts. The
-// bill of materials is also left beside the image's file.
-func (img image) top(root string, programs []string, packages []toolset.Package, file string) (v1.Layer, error) {
-	of := parts{programs: programs, packages: packages, arch: runtime.GOARCH}
-	bill, err := of.bill(cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: Tag})
-	if err != nil {
-		return nil, err
+// assemble makes the image and its bill of materials.
+func (img image) assemble(tools string, programs []string, v variant) (v1.Image, []byte, error) {
+	var layers []v1.Layer
+	of := parts{programs: programs, arch: v.arch}
+	if img.haproxy {
+		files, err := closure(v.root(tools), "usr/sbin/haproxy")
+		if err != nil {
+			return nil, nil, err
+		}
+		if of.packages, err = packagesOf(filepath.Dir(v.root(tools)), files); err != nil {
+			return nil, nil, err
+		}
+		layer, err := newLayer(func(l *layerWriter) { l.files(files) })
+		if err != nil {
+			return nil, nil, err
+		}
+		layers = append(layers, layer)
 	}
+	bill, err := of.bill(cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: v.tag()})
+	if err != nil {
+		return nil, nil, err
+	}
+	layer, err := img.top(of, v.root(tools), bill)
+	if err != nil {
+		return nil, nil, err
+	}
+	built, err := mutate.AppendLayers(empty.Image, append(layers, layer)...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("assemble: %w", err)
+	}
+	built, err = configure(built, &v1.ConfigFile{
+		OS: "linux", Architecture: v.arch, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			Entrypoint: []string{"/usr/bin/" + img.name}, User: img.user, WorkingDir: "/",
+			Env: []string{"PATH=/usr/sbin:/usr/bin"}, Labels: img.labels(v),
+		},
+	})
+	return built, bill, err
+}
+
+// labels say what a release's image is; one of development has none, so that it depends on its content only.
+func (img image) labels(v variant) map[string]string {
+	if v.version == "" {
+		return nil
+	}
+	const prefix = "org.opencontainers.image."
+	return map[string]string{
+		prefix + "title": "fairlead " + img.name, prefix + "version": v.version, prefix + "licenses": "Apache-2.0",
+		prefix + "source": "https://github.com/fairlead/fairlead", prefix + "documentation": "https://github.com/fairlead/fairlead/tree/" + v.version + "/docs",
+	}
+}
+
+// top is the layer with the programs, and what lists the image's parts.
+func (img image) top(of parts, root string, bill []byte) (v1.Layer, error) {
 	notices, err := of.notices(root)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(strings.TrimSuffix(file, ".tar")+".cdx.json", bill, 0o644); err != nil {
-		return nil, fmt.Errorf("write the bill of materials: %w", err)
-	}
 	return newLayer(func(l *layerWriter) {
-		l.base(img, programs)
+		l.base(img, of.programs)
 		l.dir("usr/share", 0o755)
 		l.dir("usr/share/doc", 0o755)
 		l.file("usr/share/doc/"+img.name+".cdx.json", bill)

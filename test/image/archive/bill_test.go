@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
@@ -39,7 +40,7 @@ func TestBill(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(built, "images", "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program, err := compile(t.Context(), built, root, "./cmd/router")
+	program, err := compile(t.Context(), built, root, "./cmd/router", variant{arch: runtime.GOARCH})
 	if err != nil {
 		t.Fatal(err)
 	}

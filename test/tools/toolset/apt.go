@@ -17,6 +17,7 @@ type privateAPT struct {
 	builder *Builder
 	home    string
 	suites  []string
+	arch    string // of the packages; empty for that of this machine
 }
 
 func (a privateAPT) options() []string {
@@ -38,6 +39,9 @@ func (a privateAPT) options() []string {
 		o("APT::Update::Post-Invoke::", ""),
 	} {
 		args = append(args, "-o", option)
+	}
+	if a.arch != "" {
+		args = append(args, "-o", o("APT::Architecture", a.arch), "-o", o("APT::Architectures", a.arch))
 	}
 	return args
 }

@@ -33,6 +33,7 @@ type haproxyWant struct {
 	sources []source
 	// optional ones may be gone from the archive: their tests are skipped.
 	optional bool
+	arch     string // another one than this machine's, for images: nothing of it is run
 }
 
 // haproxyWants lists the newest line (3.4 LTS or later), 3.0 LTS, on which the router must fall back to reloads, and 3.2 LTS.
@@ -69,6 +70,27 @@ func (b *Builder) HAProxy(ctx context.Context) error {
 // NewestHAProxy does the same for HAProxy ≥ 3.4 alone.
 func (b *Builder) NewestHAProxy(ctx context.Context) error {
 	return b.haproxies(ctx, haproxyWants()[:1])
+}
+
+// HAProxyRoot returns the folder below the tools folder with the unpacked HAProxy ≥ 3.4 of an architecture (amd64, arm64).
+func HAProxyRoot(arch string) string {
+	if arch == runtime.GOARCH {
+		return haproxyWants()[0].folder + "/root"
+	}
+	return haproxyWants()[0].folder + "-" + arch + "/root"
+}
+
+// HAProxyFor puts HAProxy ≥ 3.4 of an architecture below the tools folder, for images.
+func (b *Builder) HAProxyFor(ctx context.Context, arch string) error {
+	want := haproxyWants()[0]
+	if arch == runtime.GOARCH {
+		return b.haproxies(ctx, []haproxyWant{want})
+	}
+	want.arch, want.folder = arch, filepath.Dir(HAProxyRoot(arch))
+	return b.ensure(ctx, artefact{
+		name: want.folder, key: "recipe " + haproxyRecipe, outputs: []string{want.folder + "/root/usr/sbin/haproxy"},
+		make: func(ctx context.Context) error { return b.unpackHAProxy(ctx, want) },
+	})
 }
 
 func (b *Builder) haproxies(ctx context.Context, chosen []haproxyWant) error {
@@ -135,7 +157,7 @@ func (b *Builder) unpackHAProxy(ctx context.Context, want haproxyWant) error {
 
 // candidates returns the versions of the source that fit, newest first.
 func (b *Builder) candidates(ctx context.Context, want haproxyWant, src source) ([]candidate, error) {
-	apt := privateAPT{builder: b, home: filepath.Join(b.dir, "apt", src.suite), suites: src.suites}
+	apt := privateAPT{builder: b, home: filepath.Join(b.dir, "apt", src.suite+want.arch), suites: src.suites, arch: want.arch}
 	if err := apt.update(ctx); err != nil {
 		return nil, err
 	}
@@ -196,6 +218,9 @@ func (b *Builder) unpackVersion(ctx context.Context, want haproxyWant, c candida
 	}
 	if err := os.WriteFile(filepath.Join(home, "version"), []byte(c.version+"\n"), 0o644); err != nil {
 		return fmt.Errorf("note the version: %w", err)
+	}
+	if want.arch != "" {
+		return nil
 	}
 	return b.patchHAProxy(ctx, want, root)
 }
