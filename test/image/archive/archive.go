@@ -229,7 +229,7 @@ func (img image) assemble(tools string, programs []string, v variant) (v1.Image,
 	var layers []v1.Layer
 	of := parts{programs: programs, arch: v.arch}
 	if img.haproxy {
-		files, err := closure(v.root(tools), "usr/sbin/haproxy")
+		files, err := closure(v.root(tools))
 		if err != nil {
 			return nil, nil, err
 		}

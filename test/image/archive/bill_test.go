@@ -24,7 +24,7 @@ func TestBill(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(home, toolset.PackagesFile)); err != nil {
 		t.Skip("HAProxy is not there: make tools")
 	}
-	files, err := closure(filepath.Join(home, "root"), "usr/sbin/haproxy")
+	files, err := closure(filepath.Join(home, "root"))
 	if err != nil {
 		t.Fatal(err)
 	}

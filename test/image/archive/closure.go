@@ -13,10 +13,11 @@ import (
 // among what it needs.
 const unwind = "libgcc_s.so.1"
 
-// closure finds what a dynamically linked program needs below an unpacked
+// closure finds what HAProxy, which is dynamically linked, needs below an unpacked
 // system: itself, its loader and its libraries, by their paths in the image.
 // Everything else of the system, shells and tools first, stays out.
-func closure(root, program string) (map[string]string, error) {
+func closure(root string) (map[string]string, error) {
+	const program = "usr/sbin/haproxy"
 	files := map[string]string{}
 	interpreter, needed, err := linked(filepath.Join(root, program))
 	if err != nil {

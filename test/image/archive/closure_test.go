@@ -22,7 +22,7 @@ func TestRouterImageHasNoShell(t *testing.T) {
 	if err != nil {
 		t.Skipf("no HAProxy (run \"make tools\"): %v", err)
 	}
-	files, err := closure(filepath.Join(filepath.Dir(filepath.Dir(haproxy)), "haproxy-3.4", "root"), "usr/sbin/haproxy")
+	files, err := closure(filepath.Join(filepath.Dir(filepath.Dir(haproxy)), "haproxy-3.4", "root"))
 	if err != nil {
 		t.Fatal(err)
 	}

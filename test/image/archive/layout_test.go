@@ -155,7 +155,7 @@ func TestForeignHAProxy(t *testing.T) {
 			continue
 		}
 		seen++
-		files, err := closure(root, "usr/sbin/haproxy")
+		files, err := closure(root)
 		if err != nil {
 			t.Fatal(err)
 		}
