@@ -44,6 +44,7 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportHTTPRoute303RedirectStatusCode,
 		features.SupportHTTPRoute307RedirectStatusCode,
 		features.SupportHTTPRoute308RedirectStatusCode,
+		features.SupportListenerSet,
 		features.SupportReferenceGrant,
 	}
 	slices.Sort(names)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,10 +20,16 @@ type Slot struct {
 	UID       types.UID `json:"uid"`
 	// Port is the port of the listeners.
 	Port int32 `json:"port"`
+	// For is the namespace whose ListenerSets alone ask for the port; empty if it is that of
+	// the Gateway, or the Gateway asks for it.
+	For string `json:"for,omitempty"`
 	// Freed is when the Gateway lost the slot, zero while it has it. Other Gateways get
 	// it after a pause (Rest), so that late packets for the old one meet nothing.
 	Freed time.Time `json:"freed,omitzero"`
 }
+
+// Tenant returns the namespace of whose share the slot is.
+func (s Slot) Tenant() string { return cmp.Or(s.For, s.Namespace) }
 
 // Rest is how long a freed slot is not given to another Gateway.
 const Rest = 60 * time.Second

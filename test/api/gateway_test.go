@@ -219,6 +219,7 @@ func TestGateways(t *testing.T) {
 	t.Run("addresses", g.testAddresses)
 	t.Run("listeners", g.testListeners)
 	t.Run("access", g.testAccess)
+	t.Run("listenersets", g.testListenerSets)
 	t.Run("foreign", g.testForeign)
 	t.Run("end", g.testEnd)
 }

@@ -149,6 +149,7 @@ func (m *memory) put(o metav1.Object) {
 		m.mark(k)
 	case *corev1.Namespace:
 		m.namespaces[o.Name] = o
+		m.mark(model.Object{Kind: door.KindNamespace, Name: o.Name})
 		for k := range m.routes {
 			if k.Namespace == o.Name {
 				m.mark(k)

@@ -15,6 +15,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/operator/gateway/desired"
 )
 
@@ -43,7 +44,7 @@ func (r *reconciler) ensureAccess(ctx context.Context, in *desired.Input) error 
 	}
 	var kept []string
 	for _, a := range wanted {
-		kept = append(kept, a.Role.Namespace)
+		kept = append(kept, client.ObjectKeyFromObject(a.Role).String())
 		err := ensureRight(ctx, r, a.Role, &rbacv1.Role{}, func(live *rbacv1.Role) bool {
 			same := equality.Semantic.DeepEqual(live.Rules, a.Role.Rules)
 			live.Rules = a.Role.Rules
@@ -109,8 +110,8 @@ func ensureRight[P client.Object](ctx context.Context, r *reconciler, want, live
 	return nil
 }
 
-// withdrawAccess deletes what lets routers read Secrets for a Gateway, but in some
-// namespaces.
+// withdrawAccess deletes what lets routers read Secrets for a Gateway, but some objects by
+// "namespace/name".
 func (r *reconciler) withdrawAccess(ctx context.Context, key client.ObjectKey, but ...string) error {
 	match := client.MatchingLabels(desired.AccessLabels(key.Namespace, key.Name))
 	roles, bindings := &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}
@@ -125,7 +126,7 @@ func (r *reconciler) withdrawAccess(ctx context.Context, key client.ObjectKey, b
 	}
 	var failed []error
 	remove := func(o client.Object) {
-		if !slices.Contains(but, o.GetNamespace()) && desired.AccessOwner(o) == key.String() {
+		if !slices.Contains(but, client.ObjectKeyFromObject(o).String()) && desired.AccessOwner(o) == key.String() {
 			failed = append(failed, r.remove(ctx, o))
 		}
 	}
@@ -147,7 +148,8 @@ func accessOwner(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{request(namespace, name)}
 }
 
-// byGrant wakes the Gateways that name Secrets of the namespace of a ReferenceGrant.
+// byGrant wakes the Gateways that name Secrets of the namespace of a ReferenceGrant, or have
+// ListenerSets that do.
 func (r *reconciler) byGrant(ctx context.Context, o client.Object) (found []reconcile.Request) {
 	list := &gatewayv1.GatewayList{}
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -155,8 +157,17 @@ func (r *reconciler) byGrant(ctx context.Context, o client.Object) (found []reco
 		return nil
 	}
 	for i := range list.Items {
-		if g := &list.Items[i]; desired.NamesSecretsOf(g, o.GetNamespace()) {
+		if g := &list.Items[i]; desired.NamesSecretsOf(g.Spec.Listeners, g.Namespace, o.GetNamespace()) {
 			found = append(found, request(g.Namespace, g.Name))
+		}
+	}
+	all, err := r.sets.list(ctx, r.client)
+	if err != nil {
+		r.options.Log.Error("cannot wake Gateways", "err", err)
+	}
+	for _, s := range all {
+		if desired.NamesSecretsOf(gateway.SetEntries(s), s.Namespace, o.GetNamespace()) {
+			found = append(found, setParent(ctx, s)...)
 		}
 	}
 	return found

@@ -51,7 +51,7 @@ func (r *reconciler) reconcileGateway(ctx context.Context, req reconcile.Request
 	if err := r.writeStatus(ctx, in); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(in.Lacking) > 0 || in.Problem != "" {
+	if len(in.Lacking) > 0 || in.SetsLack || in.Problem != "" {
 		// A slot that rests gets free without an event, and so does a quota.
 		return reconcile.Result{RequeueAfter: mostPause}, nil
 	}
@@ -62,6 +62,9 @@ func (r *reconciler) reconcileGateway(ctx context.Context, req reconcile.Request
 func (r *reconciler) observe(ctx context.Context, g *gatewayv1.Gateway, object *gatewayv1.GatewayClass) (desired.Input, error) {
 	in := desired.Input{Gateway: g, Now: r.options.Now()}
 	var err error
+	if in.Joint, err = r.joint(ctx, g); err != nil {
+		return in, err
+	}
 	if in.Class, err = r.class(ctx, object); err != nil {
 		return in, err
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -71,6 +72,11 @@ func (r *reconciler) missingKinds(ctx context.Context, kinds meta.RESTMapper) st
 			return fmt.Sprintf("%s cannot be read: %v", kind, err)
 		}
 	}
+	has, err := r.findSets(ctx, kinds)
+	if err != nil {
+		return err.Error()
+	}
+	r.sets.watched.Store(has)
 	if _, err := r.readBundle(ctx); err != nil {
 		return fmt.Sprintf("the version of the CRDs cannot be read: %v", err)
 	}
@@ -89,8 +95,9 @@ func (r *reconciler) readBundle(ctx context.Context) (bool, error) {
 	return before == nil || *before != now, nil
 }
 
-// followBundle wakes all classes when the CRDs have another version.
-func (r *reconciler) followBundle(ctx context.Context) {
+// followBundle wakes all classes when the CRDs have another version, and begins to watch
+// ListenerSets when they are there.
+func (r *reconciler) followBundle(ctx context.Context, mgr ctrl.Manager) {
 	ticker := time.NewTicker(r.options.Poll)
 	defer ticker.Stop()
 	for {
@@ -99,6 +106,7 @@ func (r *reconciler) followBundle(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+		r.watchSets(ctx, mgr)
 		changed, err := r.readBundle(ctx)
 		switch {
 		case apierrors.IsNotFound(err) || ctx.Err() != nil:

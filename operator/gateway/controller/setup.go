@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -62,6 +63,7 @@ type reconciler struct {
 	live    client.Reader // without a cache
 	options Options
 	bundle  *bundle
+	sets    sets
 }
 
 // Setup adds to a manager what starts the controllers when the CRDs are there. The
@@ -94,7 +96,7 @@ func (r *reconciler) begin(ctx context.Context, mgr ctrl.Manager) error {
 		}
 	}
 	r.options.Log.Info("the Gateway API is installed, Gateways are served", "version", r.bundle.version())
-	r.followBundle(ctx)
+	r.followBundle(ctx, mgr)
 	return nil
 }
 
@@ -124,7 +126,7 @@ func (r *reconciler) setupClasses(mgr ctrl.Manager) error {
 // the same time are kept apart by its version: the API server refuses the later one.
 func (r *reconciler) setupGateways(mgr ctrl.Manager) error {
 	ofClass := func(ctx context.Context, o client.Object) []reconcile.Request { return r.gatewaysOf(ctx, o.GetName()) }
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("gateway").
 		WithOptions(controller.Options{RateLimiter: retries(), MaxConcurrentReconciles: workers}).
 		For(&gatewayv1.Gateway{}).
@@ -136,12 +138,18 @@ func (r *reconciler) setupGateways(mgr ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, slotsHandler()).
 		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(accessOwner)).
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(accessOwner)).
-		Watches(&gatewayv1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(r.byGrant)).
-		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-			result, err := r.reconcileGateway(ctx, req)
-			if outdated(err) {
-				return reconcile.Result{RequeueAfter: leastPause}, nil
-			}
-			return result, err
-		}))
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&gatewayv1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(r.byGrant))
+	if r.sets.watched.Load() {
+		b = b.WatchesRawSource(setsSource(mgr))
+	}
+	var err error
+	r.sets.controller, err = b.Build(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		result, err := r.reconcileGateway(ctx, req)
+		if outdated(err) {
+			return reconcile.Result{RequeueAfter: leastPause}, nil
+		}
+		return result, err
+	}))
+	return err //nolint:wrapcheck // the caller says of what
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,8 +68,11 @@ func (r *reconciler) ensureSlots(ctx context.Context, in *desired.Input) error {
 			in.Slots = before.Slots(in.Gateway)
 			return before, false
 		}
-		table, changed, lacking := desired.Assign(before, in.Gateway, desired.WantedSlots(gateway.Judge(in.Gateway)), in.Now)
-		in.Slots, in.Lacking = table.Slots(in.Gateway), lacking
+		wanted, tenants := desired.WantedSlots(in.Joint)
+		table, changed, lacking := desired.Assign(before, in.Gateway, wanted, tenants, in.Now)
+		in.Slots = table.Slots(in.Gateway)
+		in.Lacking = slices.DeleteFunc(slices.Clone(lacking), func(port int32) bool { return tenants[port] != "" })
+		in.SetsLack = len(in.Lacking) < len(lacking)
 		return table, changed
 	}
 	return r.changeTable(ctx, ic, assign)

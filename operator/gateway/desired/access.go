@@ -3,6 +3,7 @@ package desired
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/gateway"
 	door "github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // Access is what lets routers read the Secrets that a Gateway names in one namespace, these
@@ -45,23 +47,40 @@ func AccessOwner(o metav1.Object) string {
 }
 
 // Access returns what routers need to read the certificates of the Gateway, for each
-// namespace with one.
-func (in Input) Access() (all []Access) {
+// namespace with one. Those of ListenerSets have Roles of their own, for each namespace that
+// ListenerSets are in, so that no tenant makes the Role of another one too large.
+func (in Input) Access() []Access {
+	g := in.Gateway
+	labels := AccessLabels(g.Namespace, g.Name)
+	all := in.access("router-reads-certificates-for-gateway-"+labels[labelAccess], door.Secrets(g, in.Grants))
+	if in.Joint == nil {
+		return all
+	}
+	byTenant := map[string][]model.Object{}
+	for i := range in.Joint.Sets {
+		v := &in.Joint.Sets[i]
+		byTenant[v.Set.Namespace] = append(byTenant[v.Set.Namespace], door.SetSecrets(v, in.Grants)...)
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
+		sum := sha256.Sum256([]byte(g.Namespace + "/" + g.Name + "/" + tenant))
+		all = append(all, in.access("router-reads-certificates-for-listenersets-"+hex.EncodeToString(sum[:8]), byTenant[tenant])...)
+	}
+	return all
+}
+
+// access returns what lets routers read some Secrets, by one name in each namespace.
+func (in Input) access(name string, secrets []model.Object) (all []Access) {
 	g := in.Gateway
 	byNamespace := map[string][]string{}
-	var namespaces []string
-	for _, s := range door.Secrets(g, in.Grants) {
-		if byNamespace[s.Namespace] == nil {
-			namespaces = append(namespaces, s.Namespace)
+	for _, s := range secrets {
+		if !slices.Contains(byNamespace[s.Namespace], s.Name) {
+			byNamespace[s.Namespace] = append(byNamespace[s.Namespace], s.Name)
 		}
-		byNamespace[s.Namespace] = append(byNamespace[s.Namespace], s.Name)
 	}
-	slices.Sort(namespaces)
-	for _, namespace := range namespaces {
-		labels := AccessLabels(g.Namespace, g.Name)
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
 		meta := metav1.ObjectMeta{
-			Namespace: namespace, Name: "router-reads-certificates-for-gateway-" + labels[labelAccess],
-			Labels: labels, Annotations: map[string]string{annotationAccess: g.Namespace + "/" + g.Name},
+			Namespace: namespace, Name: name,
+			Labels: AccessLabels(g.Namespace, g.Name), Annotations: map[string]string{annotationAccess: g.Namespace + "/" + g.Name},
 		}
 		if namespace == g.Namespace { // an owner is in the same namespace
 			meta.OwnerReferences = Meta(g, "").OwnerReferences
@@ -80,9 +99,10 @@ func (in Input) Access() (all []Access) {
 	return all
 }
 
-// NamesSecretsOf reports whether a listener names a Secret of another namespace.
-func NamesSecretsOf(g *gatewayv1.Gateway, namespace string) bool {
-	return namespace != g.Namespace && slices.ContainsFunc(g.Spec.Listeners, func(l gatewayv1.Listener) bool {
+// NamesSecretsOf reports whether a listener of an object in one namespace names a Secret of
+// another one.
+func NamesSecretsOf(listeners []gatewayv1.Listener, from, namespace string) bool {
+	return namespace != from && slices.ContainsFunc(listeners, func(l gatewayv1.Listener) bool {
 		return l.TLS != nil && slices.ContainsFunc(l.TLS.CertificateRefs, func(r gatewayv1.SecretObjectReference) bool {
 			return r.Namespace != nil && string(*r.Namespace) == namespace
 		})

@@ -24,9 +24,13 @@ type Input struct {
 	Class   Class
 	// Settings are those of the IngressController whose routers serve it.
 	Settings effective.Spec
-	// Slots has the pod port of each port, Lacking the ports for which there is none.
-	Slots   map[int32]int32
-	Lacking []int32
+	// Joint has the verdicts on its listeners and its ListenerSets.
+	Joint *gateway.Joint
+	// Slots has the pod port of each port. Lacking are the ports of the Gateway's own listeners
+	// for which there is none, SetsLack says that some of ListenerSets are without.
+	Slots    map[int32]int32
+	Lacking  []int32
+	SetsLack bool
 	// Service is the live one, nil if there is none.
 	Service *corev1.Service
 	Pods    []corev1.Pod

@@ -12,22 +12,31 @@ import (
 )
 
 // WantedSlots returns the block of each port of a Gateway that needs a slot: each port
-// with an accepted listener.
-func WantedSlots(verdicts []gateway.ListenerVerdict) map[int32]gateway.Block {
-	wanted := map[int32]gateway.Block{}
-	for _, v := range verdicts {
+// with an accepted listener. Tenants are the namespaces of the ListenerSets that ask for a
+// port which the Gateway itself does not have, of several that of the first.
+func WantedSlots(j *gateway.Joint) (wanted map[int32]gateway.Block, tenants map[int32]string) {
+	wanted, tenants = map[int32]gateway.Block{}, map[int32]string{}
+	for _, v := range j.Own {
 		if v.Accepted() {
 			wanted[v.Port] = v.Block
 		}
 	}
-	return wanted
+	for i := range j.Sets {
+		for _, v := range j.Sets[i].Listeners {
+			if _, has := wanted[v.Port]; v.Accepted() && !has {
+				wanted[v.Port], tenants[v.Port] = v.Block, j.Sets[i].Set.Namespace
+			}
+		}
+	}
+	return wanted, tenants
 }
 
-// Assign returns the table in which a Gateway has a slot for each wanted port, whether
+// Assign returns the table in which a Gateway has a slot for each wanted port, of the share of
+// its tenant, which is the Gateway's namespace unless tenants has another one; whether
 // it differs from the one before, and the ports for which there is none, in order.
 // Slots are kept as long as their port wants one of their block. What is not wanted any
 // more is freed, and so are slots of a former Gateway of the same name.
-func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway.Block, now time.Time) (gateway.Table, bool, []int32) {
+func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway.Block, tenants map[int32]string, now time.Time) (gateway.Table, bool, []int32) {
 	base := maps.Clone(before)
 	maps.DeleteFunc(base, func(_ int32, s gateway.Slot) bool { return rested(s, now) })
 	table := maps.Clone(base)
@@ -42,6 +51,8 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway
 		}
 		if block, ok := wanted[s.Port]; s.UID == g.UID && ok && block.Has(podPort) && !has[s.Port] {
 			has[s.Port] = true
+			s.For = others(g, tenants[s.Port])
+			table[podPort] = s
 			continue
 		}
 		s.Freed = now.UTC().Truncate(time.Second)
@@ -52,14 +63,23 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway
 		if has[port] {
 			continue
 		}
-		podPort, ok := choose(table, wanted[port], g, port)
+		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port, For: others(g, tenants[port])}
+		podPort, ok := choose(table, wanted[port], mine)
 		if !ok {
 			lacking = append(lacking, port)
 			continue
 		}
-		table[podPort] = gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port}
+		table[podPort] = mine
 	}
 	return table, !maps.Equal(base, table), lacking
+}
+
+// others returns a tenant that is not the Gateway's own namespace, otherwise nothing.
+func others(g *gatewayv1.Gateway, tenant string) string {
+	if tenant == g.Namespace {
+		return ""
+	}
+	return tenant
 }
 
 // rested reports whether a freed slot may have another owner now.
@@ -68,9 +88,9 @@ func rested(s gateway.Slot, now time.Time) bool {
 }
 
 // choose returns the slot for a port: the one that it had, else the lowest that is free.
-// Where the namespace has all that it may have, or nothing is free, one of its own that
+// Where the tenant has all that it may have, or nothing is free, one of its own that
 // rests will do: what is late there is late for the same tenant.
-func choose(table gateway.Table, b gateway.Block, g *gatewayv1.Gateway, port int32) (int32, bool) {
+func choose(table gateway.Table, b gateway.Block, mine gateway.Slot) (int32, bool) {
 	free, own := int32(-1), int32(-1)
 	count := 0
 	for p := b.First; p < b.First+b.Count; p++ {
@@ -81,14 +101,14 @@ func choose(table gateway.Table, b gateway.Block, g *gatewayv1.Gateway, port int
 			}
 			continue
 		}
-		if s.Namespace != g.Namespace {
+		if s.Tenant() != mine.Tenant() {
 			continue
 		}
 		count++
-		if s.Freed.IsZero() {
+		if s.Freed.IsZero() || s.Namespace != mine.Namespace {
 			continue
 		}
-		if s.UID == g.UID && s.Port == port {
+		if s.UID == mine.UID && s.Port == mine.Port {
 			return p, true
 		}
 		if own < 0 {

@@ -73,7 +73,7 @@ func TestAssign(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			after, changed, lacking := desired.Assign(test.before, named("shop", "web", "1"), test.wanted, now())
+			after, changed, lacking := desired.Assign(test.before, named("shop", "web", "1"), test.wanted, nil, now())
 			if diff := cmp.Diff(test.after, after); diff != "" || changed != test.changed || len(lacking) > 0 {
 				t.Errorf("changed %t, lacking %v, table (-want +got):\n%s", changed, lacking, diff)
 			}
@@ -90,24 +90,24 @@ func TestBounds(t *testing.T) {
 	for n := range int32(gateway.HTTPS.PerNamespace()) {
 		table[gateway.HTTPS.First+n] = slot("shop", fmt.Sprint(n), fmt.Sprint(n), 443, time.Time{})
 	}
-	if _, changed, lacking := desired.Assign(table, named("shop", "web", "x"), wanted, now()); changed || !cmp.Equal(lacking, []int32{443}) {
+	if _, changed, lacking := desired.Assign(table, named("shop", "web", "x"), wanted, nil, now()); changed || !cmp.Equal(lacking, []int32{443}) {
 		t.Errorf("a namespace gets more than a quarter: changed %t, lacking %v", changed, lacking)
 	}
-	after, _, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, now())
+	after, _, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, nil, now())
 	if got := after.Slots(named("blog", "web", "x")); got[443] != gateway.HTTPS.First+int32(gateway.HTTPS.PerNamespace()) || len(lacking) > 0 {
 		t.Errorf("another namespace: %v, lacking %v", got, lacking)
 	}
 	rests := table[21003]
 	rests.Freed = now()
 	table[21003] = rests
-	after, _, lacking = desired.Assign(table, named("shop", "web", "x"), wanted, now())
+	after, _, lacking = desired.Assign(table, named("shop", "web", "x"), wanted, nil, now())
 	if got := after.Slots(named("shop", "web", "x")); got[443] != 21003 || len(lacking) > 0 {
 		t.Errorf("its own that rests: %v, lacking %v", got, lacking)
 	}
 	for n := range gateway.HTTPS.Count {
 		table[gateway.HTTPS.First+n] = slot(fmt.Sprint(n), "a", "a", 443, time.Time{})
 	}
-	if _, changed, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, now()); changed || len(lacking) != 1 {
+	if _, changed, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, nil, now()); changed || len(lacking) != 1 {
 		t.Errorf("a full block: changed %t, lacking %v", changed, lacking)
 	}
 }
