@@ -34,30 +34,36 @@ func Lines(slot int, all []model.Listener) (lines []Line) {
 		}
 	}
 	for _, l := range showing {
-		taken := map[string]bool{}
-		take := func(c *model.ListenerCertificate, name string) bool {
-			key := c.Algorithm + "/" + name
-			was := taken[key]
-			taken[key] = true
-			return !was
+		lines = append(lines, linesOf(l, slot, showing, hostnames)...)
+	}
+	return lines
+}
+
+// linesOf returns the lines of one listener of those that have certificates.
+func linesOf(l *model.Listener, slot int, showing []*model.Listener, hostnames []string) (lines []Line) {
+	taken := map[string]bool{}
+	take := func(c *model.ListenerCertificate, name string) bool {
+		key := c.Algorithm + "/" + name
+		was := taken[key]
+		taken[key] = true
+		return !was
+	}
+	primary := l.Hostname
+	if primary == "" {
+		primary = anyName
+	}
+	for i := range l.Certificates {
+		c, names := &l.Certificates[i], []string(nil)
+		if take(c, primary) {
+			names = append(names, excluding(primary, hostnames)...)
 		}
-		primary := l.Hostname
-		if primary == "" {
-			primary = anyName
+		for _, name := range c.Names {
+			if name != primary && mostSpecific(showing, name) == l && take(c, name) {
+				names = append(names, excluding(name, hostnames)...)
+			}
 		}
-		for i := range l.Certificates {
-			c, names := &l.Certificates[i], []string(nil)
-			if take(c, primary) {
-				names = append(names, excluding(primary, hostnames)...)
-			}
-			for _, name := range c.Names {
-				if name != primary && mostSpecific(showing, name) == l && take(c, name) {
-					names = append(names, excluding(name, hostnames)...)
-				}
-			}
-			if len(names) > 0 {
-				lines = append(lines, shown(c, l.Owner, slot, names))
-			}
+		if len(names) > 0 {
+			lines = append(lines, shown(c, l.Owner, slot, names))
 		}
 	}
 	return lines
