@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	parser "github.com/haproxytech/config-parser/v5"
@@ -98,6 +99,13 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	b.number("tune.memory.hot-size", hotBuffers*s.BufferBytes)
 	// The supervisor bounds the old workers instead: haproxy.MaxOldWorkers.
 	b.number("mworker-max-reloads", unbounded)
+	if caps.RulesAtOnce {
+		// HAProxy lets other requests go first after each 50 rules unless told otherwise,
+		// and a request has some hundred: a quarter of its cost (3.4.7). Between two
+		// pauses a request can also loop without end, until HAProxy's watchdog ends the
+		// process: seen with the policy agent's filter, once in 60,000 requests.
+		b.line("tune.max-rules-at-once " + strconv.Itoa(unbounded))
+	}
 	if caps.Lua {
 		b.text("lua-load-per-thread", l.LuaFile()+" "+l.MapFile(plan.MapHTTP)+" "+l.MapFile(plan.MapHTTPS)+" "+l.RefusalsFile()+" "+l.MapFile(plan.MapSuffixes))
 		b.line("lua-load " + l.JournalLua() + " " + l.Dir + " " + model.ClientMarkPrefix)

@@ -62,7 +62,7 @@ func newEvaluation(t *testing.T, k *core) *evaluation {
 
 // native returns what HAProxy answers by itself, and the policy that the agent is asked
 // about otherwise, or nil.
-func (e *evaluation) native(r *request) (status int, why string, asked *model.Agent) {
+func (e *evaluation) native(r *request, client *match.Client) (status int, why string, asked *model.Agent) {
 	d := decide(e.pipeline.Want(), r)
 	c := e.claims[d.value]
 	switch {
@@ -72,7 +72,7 @@ func (e *evaluation) native(r *request) (status int, why string, asked *model.Ag
 		return http.StatusServiceUnavailable, "closed", nil
 	}
 	p := c.Backend.Policy()
-	if a, answered := match.Judge(p, r.client()); answered {
+	if a, answered := match.Judge(p, client); answered {
 		return a.Status, a.Why, nil
 	}
 	return http.StatusOK, "nothing is in the way", p.Agent
@@ -83,7 +83,7 @@ func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
 	t.Helper()
 	c := e.claims[decide(e.pipeline.Want(), r).value]
 	if c == nil || c.Closed {
-		status, why, _ = e.native(r)
+		status, why, _ = e.native(r, r.client())
 		return status, why
 	}
 	if r.stranger(c.Backend.Policy().Certificate) {
@@ -99,7 +99,7 @@ func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
 	if limit := e.limit(c.Backend.Name(), p.Rates, r); limit != nil {
 		return limit.Status, "too many requests for limit " + limit.Name
 	}
-	status, why, asked := e.native(r)
+	status, why, asked := e.native(r, r.client())
 	if asked == nil {
 		return status, why
 	}
@@ -161,7 +161,11 @@ func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
 		t.Fatal(err)
 	}
 	x := w.Explain(parsed)
-	status, why, asked := e.native(r)
+	client := r.client()
+	if r.tls {
+		client.Shows = match.ShowsUnknown // explain is not given the certificate
+	}
+	status, why, asked := e.native(r, client)
 	told := slices.ContainsFunc(x.Notes, func(n string) bool { return strings.Contains(n, "the policy agent decides first") })
 	if x.Served {
 		x.Result.Status = http.StatusOK // of the pod, which explain does not know
