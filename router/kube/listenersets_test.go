@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// TestListenerSets: a router takes the ListenerSets of its Gateways, with the routes that name
+// them, and writes their status and how many a Gateway has; it withdraws the status of those
+// whose Gateway goes.
+func TestListenerSets(t *testing.T) {
+	t.Parallel()
+	e := startEnv(t)
+	e.namespace(t, "shop", nil)
+	e.namespace(t, "team", map[string]string{"team": "a"})
+	e.installGateways(t)
+	w, _ := e.watcher(t, Options{Namespace: "shop"})
+	changesUntil(t, w, "the first state", all)
+	s, err := NewStatusWriter(StatusOptions{Watcher: w, Log: slog.New(slog.NewTextHandler(testLog{t}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, s.Run)
+	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_listenersets.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/listenersets.gateway.networking.k8s.io"); err != nil {
+		t.Fatal(err)
+	}
+	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
+	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}], allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {team: a}}}}}")
+	set := e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: team, name: set}\nspec: {parentRef: {name: ours, namespace: shop}, listeners: [{name: high, port: 81, protocol: HTTP}]}")
+	refused := e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: shop, name: set}\nspec: {parentRef: {name: ours}, listeners: [{name: high, port: 81, protocol: HTTP}]}")
+	lost := e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: team, name: lost}\nspec: {parentRef: {name: none}, listeners: [{name: high, port: 81, protocol: HTTP}]}")
+	route := e.create(t, "httproutes", "kind: HTTPRoute\nmetadata: {namespace: team, name: web}\nspec: {parentRefs: [{kind: ListenerSet, name: set}], rules: [{}]}")
+	eventually(t, "all are read", func() bool {
+		return w.Object(gw) != nil && w.Object(set) != nil && w.Object(refused) != nil && w.Object(route) != nil && w.gateways.sets.get(lost) != nil
+	})
+	if w.Object(lost) != nil || len(w.All()) != 4 {
+		t.Errorf("what is for the router: %v", w.All())
+	}
+	publish := func(key model.Object) {
+		t.Helper()
+		d := map[model.Kind]door.Door{gateway.KindGateway: gateway.Gateways{}, gateway.KindHTTPRoute: gateway.HTTPRoutes{}, gateway.KindListenerSet: gateway.ListenerSets{}}[key.Kind]
+		res := d.Ingest(w.Object(key), w, door.Settings{}, door.Past{})
+		s.Publish([]model.RouteStatus{{
+			Object: key, UID: res.UID, Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus,
+			Conditions: res.Conditions, AttachedTo: res.AttachedTo, Findings: res.Findings,
+		}})
+	}
+	for _, key := range []model.Object{gw, set, refused, route} {
+		publish(key)
+	}
+	has := func(key model.Object, kind, want string) func() bool {
+		return func() bool {
+			o := &gatewayv1.ListenerSet{}
+			e.raw(t, key, o)
+			for _, c := range o.Status.Conditions {
+				if c.Type == kind && string(c.Status)+" "+c.Reason == want {
+					return c.ObservedGeneration == o.Generation || c.Status == metav1.ConditionUnknown
+				}
+			}
+			return false
+		}
+	}
+	eventually(t, "the ListenerSet is accepted", has(set, "Accepted", "True Accepted"))
+	eventually(t, "it has no slot", has(set, "Programmed", "False Pending"))
+	eventually(t, "the other one is not allowed", has(refused, "Accepted", "False NotAllowed"))
+	eventually(t, "the route is counted", func() bool {
+		o := &gatewayv1.ListenerSet{}
+		e.raw(t, set, o)
+		return len(o.Status.Listeners) == 1 && o.Status.Listeners[0].AttachedRoutes == 1 && len(o.Status.Listeners[0].Conditions) == 4
+	})
+	attached := func(want int32) func() bool {
+		return func() bool {
+			o := &gatewayv1.Gateway{}
+			e.raw(t, gw, o)
+			return valueOf(o.Status.AttachedListenerSets) == want && len(o.Status.Listeners) == 1 && o.Status.Listeners[0].AttachedRoutes == 0
+		}
+	}
+	eventually(t, "the Gateway has one", attached(1))
+	if _, err := e.core.CoreV1().Namespaces().Patch(t.Context(), "team", types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"b"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its namespace has other labels", func() bool { return w.Namespace("team") != nil && w.Namespace("team").Labels["team"] == "b" })
+	publish(set)
+	eventually(t, "the ListenerSet is not allowed any more", has(set, "Accepted", "False NotAllowed"))
+	eventually(t, "the Gateway has none", attached(0))
+	if err := e.crds.gateway.Delete().Namespace(gw.Namespace).Resource("gateways").Name(gw.Name).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Gateway goes", func() bool { return w.Object(set) == nil })
+	s.Forget([]model.Object{gw, set, refused, route})
+	eventually(t, "the status is withdrawn", has(set, "Accepted", "Unknown Pending"))
+}
