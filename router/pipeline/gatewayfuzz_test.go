@@ -19,13 +19,14 @@ import (
 	"github.com/fairlead/fairlead/router/pipeline"
 )
 
-// gateways is a cluster with one Gateway and one HTTPRoute of one namespace, and perhaps a
-// ListenerSet of another one.
+// gateways is a cluster with one Gateway and one HTTPRoute of one namespace, perhaps a
+// GRPCRoute, and a ListenerSet of another one.
 type gateways struct {
 	tenant
 
 	gateway *gatewayv1.Gateway
 	route   *gatewayv1.HTTPRoute
+	rpc     *gatewayv1.GRPCRoute
 	set     *gatewayv1.ListenerSet
 }
 
@@ -33,13 +34,18 @@ var (
 	theGateway = model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}
 	theSet     = model.Object{Kind: gateway.KindListenerSet, Namespace: "other", Name: "gw"}
 	theRoute   = model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}
+	theRPC     = model.Object{Kind: gateway.KindGRPCRoute, Namespace: "ns", Name: "r"}
 )
 
 func (g gateways) All() []model.Object {
-	if g.set == nil {
-		return []model.Object{theGateway, theRoute}
+	all := []model.Object{theGateway, theRoute}
+	if g.set != nil {
+		all = append(all, theSet)
 	}
-	return []model.Object{theGateway, theRoute, theSet}
+	if g.rpc != nil {
+		all = append(all, theRPC)
+	}
+	return all
 }
 
 func (g gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint {
@@ -56,6 +62,10 @@ func (g gateways) Object(key model.Object) door.Version {
 		return g.gateway
 	case theRoute:
 		return g.route
+	case theRPC:
+		if g.rpc != nil {
+			return g.rpc
+		}
 	case theSet:
 		if g.set != nil {
 			return g.set
@@ -116,29 +126,65 @@ func FuzzGateway(f *testing.F) {
 		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.route.Spec) != nil {
 			return
 		}
-		p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
-		p.Update(door.Changes{All: true})
-		checkFiles(t, p.Want())
-
-		res := gateway.HTTPRoutes{}.Ingest(src.route, src, door.Settings{}, door.Past{})
-		var scopes []model.ScopeID
-		for _, l := range src.gateway.Spec.Listeners {
-			scopes = append(scopes, model.NewScope(theGateway, string(l.Name)))
-		}
-		rules := map[string]bool{}
-		for _, c := range res.Claims {
-			if scope, host := model.SplitHost(c.Host); !slices.Contains(scopes, scope) || host == "" {
-				t.Errorf("claim for %q", c.Host)
-			}
-			if rules[c.Rule] {
-				t.Errorf("two claims of rule %s", c.Rule)
-			}
-			rules[c.Rule] = true
-		}
-		for _, parent := range res.Parents {
-			if parent.Conditions[0].True && len(parent.Listeners) == 0 || !parent.Conditions[0].True && parent.Conditions[0].Message == "" {
-				t.Errorf("parent %+v", parent)
-			}
-		}
+		checkGateways(t, src, gateway.HTTPRoutes{}.Ingest(src.route, src, door.Settings{}, door.Past{}))
 	})
+}
+
+// FuzzGRPCRoute puts any GRPCRoute that JSON can say beside an HTTPRoute into the router.
+func FuzzGRPCRoute(f *testing.F) {
+	for _, route := range []string{
+		`{"parentRefs":[{"name":"gw"}],"hostnames":["a.test"],"rules":[{"matches":[{"method":{"service":"a.B","method":"C"},"headers":[{"name":"x","value":"~^;>|"}]},{"method":{"service":"a.B"}}],"backendRefs":[{"name":"web","port":80,"weight":3},{"name":"no","port":81}]}]}`,
+		`{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"method":{"method":"C"}},{"method":{"type":"RegularExpression","service":"a|b","method":"(c|d).*"}},{"method":{}}]}]}`,
+		`{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"method":{"type":"RegularExpression","service":"a)|(?:b"}}]}]}`,
+		`{"parentRefs":[{"name":"gw"}],"rules":[{"filters":[{"type":"RequestHeaderModifier","requestHeaderModifier":{"set":[{"name":"a","value":"%[src]"}]}},{"type":"RequestMirror"}],"backendRefs":[{"name":"web","port":80,"filters":[{"type":"URLRewrite"}]}]}]}`,
+	} {
+		f.Add(route)
+	}
+	for _, s := range []string{`\n`, `\t`, `\r`, `\u0000`, `\f`, `|`, `~`, `%FL%`, `\u007f`, ` `, `/`} {
+		for _, kind := range []string{"Exact", "RegularExpression"} {
+			f.Add(`{"parentRefs":[{"name":"gw"}],"rules":[{"matches":[{"method":{"type":"` + kind + `","service":"a` + s + `"}},{"method":{"type":"` + kind + `","method":"` + s + `"},"headers":[{"name":"a` + s + `","value":"` + s + `"}]}]}]}`)
+		}
+	}
+	f.Fuzz(func(t *testing.T, routeSpec string) {
+		src := gateways{
+			gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw", UID: "g"}},
+			route:   &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "u"}},
+			rpc:     &gatewayv1.GRPCRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "v"}},
+		}
+		src.gateway.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}
+		src.route.Spec = gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "gw"}}}, Rules: []gatewayv1.HTTPRouteRule{{}}}
+		if json.Unmarshal([]byte(routeSpec), &src.rpc.Spec) != nil {
+			return
+		}
+		checkGateways(t, src, gateway.GRPCRoutes{}.Ingest(src.rpc, src, door.Settings{}, door.Past{}))
+	})
+}
+
+// checkGateways looks at what HAProxy gets to read of a cluster, and at what a route of it
+// gives.
+func checkGateways(t *testing.T, src gateways, res *door.Result) {
+	t.Helper()
+	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+	p.Update(door.Changes{All: true})
+	checkFiles(t, p.Want())
+
+	var scopes []model.ScopeID
+	for _, l := range src.gateway.Spec.Listeners {
+		scopes = append(scopes, model.NewScope(theGateway, string(l.Name)))
+	}
+	rules := map[string]bool{}
+	for _, c := range res.Claims {
+		if scope, host := model.SplitHost(c.Host); !slices.Contains(scopes, scope) || host == "" {
+			t.Errorf("claim for %q", c.Host)
+		}
+		if rules[c.Rule] {
+			t.Errorf("two claims of rule %s", c.Rule)
+		}
+		rules[c.Rule] = true
+	}
+	for _, parent := range res.Parents {
+		if parent.Conditions[0].True && len(parent.Listeners) == 0 || !parent.Conditions[0].True && parent.Conditions[0].Message == "" {
+			t.Errorf("parent %+v", parent)
+		}
+	}
 }
