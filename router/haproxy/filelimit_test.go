@@ -36,7 +36,7 @@ func TestFileLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 				limited := filepath.Join(t.TempDir(), "haproxy")
-				if err := os.WriteFile(limited, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d && exec %s \"$@\"\n", most, path), 0o700); err != nil { //nolint:gosec // a program
+				if err := os.WriteFile(limited, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d && exec %s \"$@\"\n", most, path), 0o700); err != nil {
 					t.Fatal(err)
 				}
 				st := everything(t)

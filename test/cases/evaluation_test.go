@@ -194,4 +194,3 @@ func (r *request) question(t *testing.T, policy string) *agent.Question {
 	}
 	return &agent.Question{Policy: policy, Method: r.method, Target: r.target, Host: r.host, Client: netip.MustParseAddr("127.0.0.1"), TLS: r.tls, Headers: headers}
 }
-
