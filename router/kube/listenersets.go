@@ -49,17 +49,20 @@ func (w *Watcher) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
 	if known.Joint != nil && known.version == version && known.gateway == g {
 		return known.Joint
 	}
-	now := gatewayapi.Join(g, w.gateways.sets.group(gateway.SetsOf(key)), func(namespace string) (map[string]string, bool) {
-		n := w.Namespace(namespace)
-		if n == nil {
-			return nil, false
-		}
-		return n.Labels, true
-	})
+	now := gatewayapi.Join(g, w.gateways.sets.group(gateway.SetsOf(key)), w.labels)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.of[key] = joint{g, version, now} // of an older version if there is a newer one by now
 	return now
+}
+
+// labels returns those of a namespace.
+func (w *Watcher) labels(namespace string) (map[string]string, bool) {
+	n := w.Namespace(namespace)
+	if n == nil {
+		return nil, false
+	}
+	return n.Labels, true
 }
 
 // servesSet reports whether a ListenerSet names a Gateway that this router serves.
@@ -84,8 +87,9 @@ func (w *Watcher) servesParent(r *gatewayv1.ParentReference, namespace string) b
 	return w.serves(w.gateways.objects.get(key))
 }
 
-// setEvent marks a ListenerSet, and all others of the Gateways that it named and names: one of
-// them may get what another one had. Routes that name it may have been strangers.
+// setEvent marks a ListenerSet, and all others of the Gateways that it named and names, if it
+// may attach to them: one of them may get what another one had. Who may not makes no work with
+// the others. Routes that name it may have been strangers.
 func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSet) {
 	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
 		w.gateways.joints.changed()
@@ -93,7 +97,8 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 			if s == nil {
 				continue
 			}
-			if parent, ok := gateway.SetGateway(s); ok {
+			parent, ok := gateway.SetGateway(s)
+			if g := w.gateways.objects.get(parent); ok && g != nil && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
 				w.dirty.Mark(gateway.SetsOf(parent))
 			}
 		}

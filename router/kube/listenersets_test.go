@@ -49,6 +49,22 @@ func TestListenerSets(t *testing.T) {
 	if w.Object(lost) != nil || len(w.All()) != 4 {
 		t.Errorf("what is for the router: %v", w.All())
 	}
+	// One that may attach concerns all others of the Gateway, one that may not only itself.
+	port := func(key model.Object, port string) {
+		t.Helper()
+		patch(t, e.crds.gateway, "listenersets", key.Namespace, key.Name, "", `{"spec":{"listeners":[{"name":"high","port":`+port+`,"protocol":"HTTP"}]}}`)
+	}
+	others := gateway.SetsOf(gw)
+	w.Take()
+	port(refused, "82")
+	changesUntil(t, w, "the one that may not", func(c door.Changes) bool {
+		if has(others)(c) {
+			t.Error("a ListenerSet that may not attach makes work with those that may")
+		}
+		return has(refused)(c)
+	})
+	port(set, "83")
+	changesUntil(t, w, "all of the Gateway", has(others))
 	publish := func(key model.Object) {
 		t.Helper()
 		d := map[model.Kind]door.Door{gateway.KindGateway: gateway.Gateways{}, gateway.KindHTTPRoute: gateway.HTTPRoutes{}, gateway.KindListenerSet: gateway.ListenerSets{}}[key.Kind]
@@ -61,7 +77,7 @@ func TestListenerSets(t *testing.T) {
 	for _, key := range []model.Object{gw, set, refused, route} {
 		publish(key)
 	}
-	has := func(key model.Object, kind, want string) func() bool {
+	says := func(key model.Object, kind, want string) func() bool {
 		return func() bool {
 			o := &gatewayv1.ListenerSet{}
 			e.raw(t, key, o)
@@ -73,9 +89,9 @@ func TestListenerSets(t *testing.T) {
 			return false
 		}
 	}
-	eventually(t, "the ListenerSet is accepted", has(set, "Accepted", "True Accepted"))
-	eventually(t, "it has no slot", has(set, "Programmed", "False Pending"))
-	eventually(t, "the other one is not allowed", has(refused, "Accepted", "False NotAllowed"))
+	eventually(t, "the ListenerSet is accepted", says(set, "Accepted", "True Accepted"))
+	eventually(t, "it has no slot", says(set, "Programmed", "False Pending"))
+	eventually(t, "the other one is not allowed", says(refused, "Accepted", "False NotAllowed"))
 	eventually(t, "the route is counted", func() bool {
 		o := &gatewayv1.ListenerSet{}
 		e.raw(t, set, o)
@@ -94,12 +110,12 @@ func TestListenerSets(t *testing.T) {
 	}
 	eventually(t, "its namespace has other labels", func() bool { return w.Namespace("team") != nil && w.Namespace("team").Labels["team"] == "b" })
 	publish(set)
-	eventually(t, "the ListenerSet is not allowed any more", has(set, "Accepted", "False NotAllowed"))
+	eventually(t, "the ListenerSet is not allowed any more", says(set, "Accepted", "False NotAllowed"))
 	eventually(t, "the Gateway has none", attached(0))
 	if err := e.crds.gateway.Delete().Namespace(gw.Namespace).Resource("gateways").Name(gw.Name).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the Gateway goes", func() bool { return w.Object(set) == nil })
 	s.Forget([]model.Object{gw, set, refused, route})
-	eventually(t, "the status is withdrawn", has(set, "Accepted", "Unknown Pending"))
+	eventually(t, "the status is withdrawn", says(set, "Accepted", "Unknown Pending"))
 }
