@@ -84,7 +84,7 @@ func (p *Pipeline) ingestOrKeep(r *tracked, key model.Object, object door.Versio
 	r.barred = false
 	switch {
 	case r.refusal != nil:
-		p.fallBack(r, res)
+		p.fallBack(r, res, object)
 		return res
 	case len(res.Claims) > 0 && closed(res):
 		// What was served before comes back with the next version that can be read.
@@ -179,9 +179,9 @@ func contentRefused(res *door.Result) bool {
 	return false
 }
 
-// fallBack puts into a result what is served in place of what HAProxy refused.
-func (p *Pipeline) fallBack(r *tracked, res *door.Result) {
-	newest, former := p.src.Object(res.Object), r.accepted
+// fallBack puts into the result of an object what is served in place of what HAProxy refused.
+func (p *Pipeline) fallBack(r *tracked, res *door.Result, newest door.Version) {
+	former := r.accepted
 	for i, c := range res.Claims {
 		if i == 0 {
 			res.Barrier = nil
@@ -226,7 +226,7 @@ func (p *Pipeline) Refuse(key model.Object, message string) (*plan.Scope, model.
 	for refused := r.served; r.refusal.fallback < withdrawn; {
 		r.refusal.fallback++
 		res := p.read(r, key, object)
-		if p.fallBack(r, res); len(res.Claims) > 0 && !sameContent(res.Claims, refused) {
+		if p.fallBack(r, res, object); len(res.Claims) > 0 && !sameContent(res.Claims, refused) {
 			break
 		}
 	}

@@ -126,8 +126,9 @@ func (p *Pipeline) PolicyReports(changed func() model.Objects) []policy.Report {
 	tallies := map[model.Object]*policy.Tally{}
 	for key := range p.unreported {
 		delete(p.policyStates, key) // if it is still there, it is reported
-		if set := p.src.Policies(key.Namespace); set.Get(key.Name) != nil {
-			tallies[key] = policy.NewTally(set.Get(key.Name), set, p.settings.RouterName)
+		set := p.src.Policies(key.Namespace)
+		if o := set.Get(key.Name); o != nil {
+			tallies[key] = policy.NewTally(o, set, p.settings.RouterName)
 		}
 	}
 	for o, r := range p.objects {
@@ -141,7 +142,7 @@ func (p *Pipeline) PolicyReports(changed func() model.Objects) []policy.Report {
 	reports := make([]policy.Report, 0, len(tallies))
 	p.unreported = model.Objects{}
 	for key, t := range tallies {
-		report := t.Report(p.missing(key))
+		report := t.Report(p.missing(t.Policy()))
 		if report.Pending {
 			p.unreported[key] = struct{}{}
 		}
@@ -199,9 +200,8 @@ func (p *Pipeline) tallyWaiting(o model.Object, tallies map[model.Object]*policy
 }
 
 // missing returns the objects that a policy names and that are not there.
-func (p *Pipeline) missing(key model.Object) (missing []string) {
-	changed := p.src.Policies(key.Namespace).Get(key.Name)
-	names, _ := changed.Names(func(model.Kind) bool { return true })
+func (p *Pipeline) missing(of *policy.Object) (missing []string) {
+	names, _ := of.Names(func(model.Kind) bool { return true })
 	for _, o := range names {
 		switch {
 		case p.doors[o.Kind] != nil && p.src.Object(o) == nil:

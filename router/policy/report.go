@@ -94,6 +94,9 @@ func NewTally(o *Object, in *Set, router string) *Tally {
 	return t
 }
 
+// Policy returns the version that is reported of.
+func (t *Tally) Policy() *Object { return t.policy }
+
 // Concerns reports whether the policy is for an object.
 func (t *Tally) Concerns(p *Place) bool {
 	_, applies := t.policy.RankFor(p)

@@ -43,11 +43,16 @@ func newCore(t testing.TB) *core {
 
 func freshPipeline(t testing.TB, m *memory) *pipeline.Pipeline {
 	t.Helper()
+	return pipelineOf(t, m, m.Settings())
+}
+
+func pipelineOf(t testing.TB, src door.Source, s door.Settings) *pipeline.Pipeline {
+	t.Helper()
 	cert, err := certificate.Default(pki().leaf(t, "default").certPEM, pki().leaf(t, "default").keyPEM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pipeline.New(frontDoors(), m, m.Settings(), cert)
+	return pipeline.New(frontDoors(), src, s, cert)
 }
 
 // apply takes a copy of a change, which HAProxy takes.

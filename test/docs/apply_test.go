@@ -64,7 +64,7 @@ func startServer(t *testing.T) *cluster.APIServer {
 	kubectl("apply", "--server-side", "-k", filepath.Join(root, "config", "default"))
 	kubectl("apply", "--server-side", "-k", filepath.Join(root, "config", "gateway"))
 	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-	for _, namespace := range []string{"demo", "help"} {
+	for _, namespace := range []string{"demo", "help", "infra", "shop"} {
 		kubectl("create", "namespace", namespace)
 	}
 	probe := example{page: "probe", denied: "does not have permission to get this secret", text: `apiVersion: route.openshift.io/v1
