@@ -15,6 +15,7 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportGateway,
 		features.SupportGatewayAddressEmpty,
 		features.SupportGatewayHTTPListenerIsolation,
+		features.SupportGatewayHTTPSListenerDetectMisdirectedRequests,
 		features.SupportGatewayInfrastructure,
 		features.SupportGatewayPort8080,
 		features.SupportGatewayStaticAddresses,
