@@ -101,9 +101,10 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	b.number("mworker-max-reloads", unbounded)
 	if caps.RulesAtOnce {
 		// HAProxy lets other requests go first after each 50 rules unless told otherwise,
-		// and a request has some hundred: a quarter of its cost (3.4.7). Between two
-		// pauses a request can also loop without end, until HAProxy's watchdog ends the
-		// process: seen with the policy agent's filter, once in 60,000 requests.
+		// and one to a route with policies meets some hundred. With the policy agent's
+		// filter such a request was seen to loop between two pauses until HAProxy's watchdog
+		// ended the process, once in 60,000 requests (3.4.7). Pauses also cost: with 400
+		// rules a quarter of a request.
 		b.line("tune.max-rules-at-once " + strconv.Itoa(unbounded))
 	}
 	if caps.Lua {
