@@ -113,18 +113,19 @@ generated-sums:
 chart: ## Write the Helm chart into .tools/chart/fairlead; VERSION=v1.2.3 names chart and images
 	go run ./config/generate/chart -version '$(VERSION)' $(TOOLS)/chart/fairlead
 
+# The shell, not make, reads VERSION and REGISTRY below: make would run what "$(shell …)" in the name of a tag says.
 .PHONY: manifests
 manifests: ## Write install.yaml and its like into dist; VERSION=1.2.3 and REGISTRY=registry.example.com/path name the images
-	go run ./config/generate/install -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+	go run ./config/generate/install -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} dist
 
 .PHONY: release
 release: ## Make all that is published of VERSION=1.2.3 in dist: programs, images, chart, manifests, sums; REGISTRY=registry.example.com/path
 	rm -rf dist
-	go run ./test/release -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+	go run ./test/release -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} dist
 
 .PHONY: release-push
 release-push: ## Push the images in dist to REGISTRY, as VERSION
-	go run ./test/release -push -version '$(addprefix v,$(VERSION:v%=%))' $(if $(REGISTRY),-registry '$(REGISTRY)') dist
+	go run ./test/release -push -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} dist
 
 ##@ Make
 

@@ -60,6 +60,7 @@ func run(ctx context.Context) error {
 		return errors.New("give one folder for the files, such as dist")
 	}
 	r.to = flag.Arg(0)
+	r.version = "v" + strings.TrimPrefix(r.version, "v")
 	if !versionForm.MatchString(r.version) {
 		return fmt.Errorf("the version %q is not of the form v1.2.3 or v1.2.3-rc.1: make release VERSION=1.2.3", r.version)
 	}

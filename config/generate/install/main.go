@@ -35,8 +35,14 @@ func main() {
 	flag.StringVar(&s.registry, "registry", "fairlead.dev", "`registry` with path: the images are REGISTRY/operator, REGISTRY/router and REGISTRY/speaker")
 	flag.Func("digest", "`PROGRAM=sha256:…` of the image of a program, in place of the tag; may be repeated", s.digest)
 	flag.Parse()
+	if s.version != "" {
+		s.version = "v" + strings.TrimPrefix(s.version, "v")
+	}
 	err := errors.New("give one folder for the files, such as dist")
-	if flag.NArg() == 1 {
+	switch {
+	case s.version != "" && !tagForm.MatchString(s.version):
+		err = fmt.Errorf("the version %q is not of the form v1.2.3", s.version)
+	case flag.NArg() == 1:
 		err = s.run(flag.Arg(0))
 	}
 	if err != nil {
@@ -44,6 +50,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// tagForm is what images can have as a tag.
+var tagForm = regexp.MustCompile(`^v[0-9A-Za-z][0-9A-Za-z.-]{0,126}$`)
 
 // settings are what the files of a release depend on.
 type settings struct {
