@@ -12,7 +12,6 @@ import (
 	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/policy"
 )
 
 // KindGateway is that of Gateways.
@@ -20,7 +19,7 @@ const KindGateway = door.KindGateway
 
 // Gateways is the front door of Gateways. Sources give only those of classes that mean
 // the router.
-type Gateways struct{}
+type Gateways struct{ unpoliced }
 
 var _ door.Door = Gateways{}
 
@@ -90,18 +89,6 @@ func dependOnGrants(res *door.Result, l *listener) {
 		}
 	}
 }
-
-// Continues implements door.Door: a listener that went is not served any more.
-func (Gateways) Continues(_, _ door.Version) bool { return false }
-
-// Place implements door.Door: no policy is for a Gateway.
-func (Gateways) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
-
-// Covers implements door.Door.
-func (Gateways) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
-
-// Guarded implements door.Door.
-func (Gateways) Guarded(door.Version, door.Source, door.Settings) bool { return false }
 
 // Content implements door.Door.
 func (Gateways) Content(v door.Version) any {

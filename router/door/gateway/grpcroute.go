@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/regex"
 )
 
@@ -19,7 +18,7 @@ const KindGRPCRoute model.Kind = "GRPCRoute"
 // GRPCRoutes is the front door of GRPCRoutes. A method of gRPC is a path, so the routes are
 // read as HTTPRoutes of these paths. Sources give only those that name a Gateway of the
 // router.
-type GRPCRoutes struct{}
+type GRPCRoutes struct{ unpoliced }
 
 var _ door.Door = GRPCRoutes{}
 
@@ -39,18 +38,6 @@ func (GRPCRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past 
 	b.route = b.asHTTP(r)
 	return b.ingest()
 }
-
-// Continues implements door.Door as for HTTPRoutes.
-func (GRPCRoutes) Continues(_, _ door.Version) bool { return false }
-
-// Place implements door.Door: no policy is for a GRPCRoute.
-func (GRPCRoutes) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
-
-// Covers implements door.Door as for HTTPRoutes.
-func (GRPCRoutes) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
-
-// Guarded implements door.Door.
-func (GRPCRoutes) Guarded(door.Version, door.Source, door.Settings) bool { return false }
 
 // Content implements door.Door.
 func (GRPCRoutes) Content(v door.Version) any {

@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/policy"
 )
 
 // KindHTTPRoute is that of HTTPRoutes.
@@ -26,7 +25,7 @@ const effectNotServed = "the route is not served"
 
 // HTTPRoutes is the front door of HTTPRoutes. Sources give only those that name a Gateway
 // of the router.
-type HTTPRoutes struct{}
+type HTTPRoutes struct{ unpoliced }
 
 var _ door.Door = HTTPRoutes{}
 
@@ -213,20 +212,6 @@ func (b *builder) bare(l *listener, n int, host string, rule, match int) *model.
 		Host: model.ScopedHost(l.scope, host), NamedHost: host,
 	}
 }
-
-// Continues implements door.Door: what is wrong with a route is said, and nothing older
-// is served in its place but what HAProxy has refused.
-func (HTTPRoutes) Continues(_, _ door.Version) bool { return false }
-
-// Place implements door.Door: no policy is for an HTTPRoute.
-func (HTTPRoutes) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
-
-// Covers implements door.Door: an HTTPRoute keeps clients out only by what it leaves out,
-// and a former version may have had that.
-func (HTTPRoutes) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
-
-// Guarded implements door.Door.
-func (HTTPRoutes) Guarded(door.Version, door.Source, door.Settings) bool { return false }
 
 // Content implements door.Door.
 func (HTTPRoutes) Content(v door.Version) any {

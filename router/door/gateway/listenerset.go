@@ -11,7 +11,6 @@ import (
 	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/policy"
 )
 
 // KindListenerSet is that of ListenerSets.
@@ -19,7 +18,7 @@ const KindListenerSet = door.KindListenerSet
 
 // ListenerSets is the front door of ListenerSets. Sources give only those that name a Gateway
 // of the router.
-type ListenerSets struct{}
+type ListenerSets struct{ unpoliced }
 
 var _ door.Door = ListenerSets{}
 
@@ -170,18 +169,6 @@ func conditionOf(l *model.ListenerStatus, kind string) (found model.StatusCondit
 	}
 	return found
 }
-
-// Continues implements door.Door: a listener that went is not served any more.
-func (ListenerSets) Continues(_, _ door.Version) bool { return false }
-
-// Place implements door.Door: no policy is for a ListenerSet.
-func (ListenerSets) Place(door.Version, door.Settings) *policy.Place { return &policy.Place{} }
-
-// Covers implements door.Door.
-func (ListenerSets) Covers(_, _ door.Version, _ door.Source, _ door.Settings) bool { return false }
-
-// Guarded implements door.Door.
-func (ListenerSets) Guarded(door.Version, door.Source, door.Settings) bool { return false }
 
 // Content implements door.Door.
 func (ListenerSets) Content(v door.Version) any {
