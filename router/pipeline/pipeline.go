@@ -126,8 +126,7 @@ func (p *Pipeline) Bare() *plan.State {
 // everything.
 func (p *Pipeline) SetSettings(s door.Settings) { p.settings = s }
 
-// LackPorts says whether HAProxy runs without the ports for Gateways. After a change,
-// KindSlots has to be updated.
+// LackPorts says whether HAProxy lacks the ports for Gateways. Then KindSlots has changed.
 func (p *Pipeline) LackPorts(lack bool) { p.settings.PortsUnbound = lack }
 
 // Settings returns the router-wide settings.

@@ -296,10 +296,10 @@ const hotBuffers = 64
 // ownConnections are those of probes and metrics, on top of those of clients.
 const ownConnections = 100
 
-// MostConnections is how many connections of clients there can be where so many files
-// may be open, or as many as an int holds where that is 0. One whose TLS ends here takes four (client,
-// both ends of the way to where TLS ends, pod). A quarter is left for listeners, health
-// checks and idle connections to pods.
+// MostConnections is how many connections of clients there can be where so many files may be
+// open; 0 files is no limit. A connection whose TLS ends here takes four files (client, both
+// ends of the way to where TLS ends, pod). A quarter is left for listeners, health checks and
+// idle connections to pods.
 func MostConnections(files int) int {
 	const reserved = 4 * ownConnections
 	if files <= 0 {
@@ -308,11 +308,12 @@ func MostConnections(files int) int {
 	return max((files*3/4-reserved)/4, 100)
 }
 
-// processConnections is the process's limit of connections, or 0 where HAProxy computes
-// it: it refuses to start with one for which two files each, one a port and one a health
-// check are more than it may open, and there may be any number of checks. Then it takes
-// what remains. A TLS connection that ends here takes one more, from frontend to frontend;
-// connectionRules hold MaxConn itself.
+// processConnections is the process's limit of connections, or 0 where HAProxy is to compute
+// it. HAProxy counts two files for each connection, one for each port and one for each server
+// with health checks, and refuses to start if that is more than it may open. As there may be
+// any number of checks, HAProxy computes the limit, from what they leave, unless connections
+// take less than half of the files. A TLS connection that ends here counts twice, as it goes on
+// from frontend to frontend; connectionRules bound MaxConn itself.
 func processConnections(s Settings) int {
 	n := 2*s.MaxConn + ownConnections
 	if s.MaxConn <= 0 || s.Files > 0 && 2*n > s.Files/2 {

@@ -25,7 +25,7 @@ type moving struct {
 	moves bool
 }
 
-// gone decides for each question anew.
+// gone decides for each question by itself.
 func (m *moving) gone() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
