@@ -23,11 +23,16 @@ func (w *Watcher) Namespace(name string) *policy.Namespace {
 func (w *Watcher) namespacesRead() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.wanted != w.selection.Load() {
+	waited := w.wanted != w.selection.Load()
+	if waited {
 		w.activate(w.wanted)
-		return
 	}
-	w.firstNamespaces.Do(w.dirty.MarkAll)
+	w.firstNamespaces.Do(func() {
+		if !waited {
+			w.dirty.MarkAll()
+		}
+		close(w.namespacesMarked)
+	})
 }
 
 // needLabels notes that a policy selects namespaces by their labels.

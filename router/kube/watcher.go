@@ -90,6 +90,9 @@ type Watcher struct {
 	// policy is for them.
 	namespaces      *store[*policy.Namespace]
 	firstNamespaces sync.Once
+	// namespacesMarked is closed once all has been marked because of their first list: who
+	// takes changes after WaitForSync need not do everything twice.
+	namespacesMarked chan struct{}
 	// byLabels is true once a policy has selected namespaces by their labels.
 	byLabels atomic.Bool
 
@@ -116,7 +119,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	w := &Watcher{
 		name: o.RouterName, namespace: o.ControllerNamespace, ownNamespace: o.Namespace, log: o.Log,
-		clients: c, dirty: changes.New(), selected: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
+		clients: c, dirty: changes.New(), selected: make(chan struct{}), namespacesMarked: make(chan struct{}), admitted: admitted{stored: o.Admitted, keep: o.Accepted},
 	}
 	w.infrastructure = newInfrastructure(o.Config.Host, o.RouterName)
 	w.nodes = newStore(kindNode, part(readNode), func(key model.Object, _, after *node) {
@@ -220,7 +223,7 @@ const readAheadLimit = 15 * time.Second
 // It also reads the Secrets that routes name, so that a router that starts does
 // not take them for missing. From then on Need says what is watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespaces.synced, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.sets.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespacesMarked, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.sets.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():
