@@ -63,10 +63,11 @@ func (c *command) completeFlags(cmd *cobra.Command, o *options) {
 	}
 	controllers := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "ingresscontrollers"}
 	all := map[string]cobra.CompletionFunc{
-		"output":    words("text", "json"),
+		"output": func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return append([]string{"text", "json"}, o.forms...), cobra.ShellCompDirectiveNoFileComp
+		},
 		"haproxy":   words("3.0", "3.2", "3.4"),
 		"probe":     words("here", "none"),
-		"fail-on":   words("failure", "warning"),
 		"header":    cobra.NoFileCompletions,
 		"sni":       cobra.NoFileCompletions,
 		"client-ip": cobra.NoFileCompletions,
@@ -84,6 +85,11 @@ func (c *command) completeFlags(cmd *cobra.Command, o *options) {
 			_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag is there, once
 		}
 	}
+}
+
+// completeKinds completes what --fail-on takes, which each command has its own of.
+func completeKinds(cmd *cobra.Command, kinds ...string) {
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // completeContext completes names of the kubeconfig's contexts.

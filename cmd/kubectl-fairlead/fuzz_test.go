@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -43,6 +44,7 @@ func FuzzCommands(f *testing.F) {
 			{"lint", "-f", "-"},
 			{"render", "-f", "-", "-o", "json"},
 			{"certs", "-f", "-"},
+			{"diff", "-f", "-", "--against", os.DevNull, "-o", "markdown"},
 			{"certs", "-f", "-", "-n", "web", "-o", "json", "--", name},
 		} {
 			c := &command{in: bytes.NewReader(manifests), out: io.Discard, err: io.Discard, now: testNow}

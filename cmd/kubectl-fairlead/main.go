@@ -6,6 +6,7 @@
 //	kubectl fairlead why route/shop
 //	kubectl fairlead lint -f manifests/
 //	kubectl fairlead render -f manifests/
+//	kubectl fairlead diff -f manifests/
 //	kubectl fairlead lb 192.168.10.201
 //	kubectl fairlead status
 //
@@ -121,7 +122,7 @@ All commands read a cluster, or with -f manifests (not lb and status).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand(), versionCommand())
 	return root
 }
 

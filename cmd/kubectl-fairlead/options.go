@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,8 @@ type options struct {
 	namespace, router    string
 	domain, output       string
 	kubeconfig, kcontext string
+	// forms are those that a command has beside text and json.
+	forms []string
 }
 
 // addFlags gives a command the flags that say where its objects come from, and
@@ -45,8 +49,8 @@ func (o *options) arguments(what ...string) cobra.PositionalArgs {
 			return &usageError{"name " + what[len(args)]}
 		case len(args) > len(what):
 			return &usageError{fmt.Sprintf("%q is one argument too many", args[len(what)])}
-		case o.output != "text" && o.output != "json":
-			return &usageError{fmt.Sprintf("--output %q is neither text nor json", o.output)}
+		case o.output != "text" && o.output != "json" && !slices.Contains(o.forms, o.output):
+			return &usageError{fmt.Sprintf("--output %q is unknown; use one of: %s", o.output, strings.Join(append([]string{"text", "json"}, o.forms...), ", "))}
 		}
 		return nil
 	}
@@ -79,7 +83,7 @@ func (c *command) finish(a answer, good bool, o *options) error {
 	if !good {
 		c.code = exitBad
 	}
-	if o.output == "text" {
+	if o.output != "json" {
 		if err := a.Text(c.out); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}

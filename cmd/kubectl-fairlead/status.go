@@ -54,6 +54,7 @@ arguments, or too much could not be read.`,
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "failure", "`WHAT` makes the exit code 1: failure or warning")
 	cmd.Flags().BoolVar(&f.short, "short", false, "show the verdict and what is wrong, not the facts")
 	o := c.addFlags(cmd)
+	completeKinds(cmd, "failure", "warning")
 	for _, name := range []string{"filename", "domain"} {
 		cmd.Flags().Lookup(name).Hidden = true // taken, but without effect here
 	}

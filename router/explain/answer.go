@@ -15,6 +15,7 @@ const (
 	SchemaRender  = "fairlead.dev/render/v1"
 	SchemaCheck   = "fairlead.dev/render-check/v1"
 	SchemaCerts   = "fairlead.dev/certs/v1"
+	SchemaDiff    = "fairlead.dev/diff/v1"
 )
 
 // Explanation is the answer to "what becomes of this request".

@@ -19,7 +19,7 @@ import (
 func (s *Snapshot) Explain(r *Request) *Explanation {
 	d := s.decide(r)
 	e := &Explanation{
-		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router, Listener: d.listener(),
+		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router,
 		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(s.notes),
 	}
 	if r.Secure {
@@ -32,6 +32,18 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 		e.Route = &info
 		e.Findings = s.findingsOf(c.Owner)
 	}
+	s.answer(e, d, r, c)
+	e.Others = s.others(d, r, c)
+	s.addNotes(e, r, c)
+	if !e.Served && d.value == "" {
+		s.nothingMatches(e, r)
+	}
+	return e
+}
+
+// answer says what the client gets, and from whom.
+func (s *Snapshot) answer(e *Explanation, d decision, r *Request, c *model.Claim) {
+	e.Listener = d.listener()
 	switch {
 	case match.RedirectStatus(d.value) != 0:
 		e.redirect(d, r)
@@ -40,12 +52,6 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 	default:
 		s.routed(e, r, c)
 	}
-	e.Others = s.others(d, r, c)
-	s.addNotes(e, r, c)
-	if !e.Served && d.value == "" {
-		s.nothingMatches(e, r)
-	}
-	return e
 }
 
 func (e *Explanation) redirect(d decision, r *Request) {

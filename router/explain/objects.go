@@ -51,6 +51,8 @@ type Objects struct {
 	Files map[api.ObjectRef]string
 
 	order map[api.ObjectRef]int
+	// overlay is empty but for the sides of Apply.
+	overlay overlay
 }
 
 // Problem is a finding about a manifest.

@@ -22,7 +22,7 @@ func TestSchema(t *testing.T) {
 	for _, form := range []struct {
 		schema string
 		value  any
-	}{{SchemaExplain, Explanation{}}, {SchemaWhy, Why{}}, {SchemaLint, Lint{}}, {SchemaRender, Rendered{}}, {SchemaCheck, Checked{}}, {SchemaCerts, Certs{}}} {
+	}{{SchemaExplain, Explanation{}}, {SchemaWhy, Why{}}, {SchemaLint, Lint{}}, {SchemaRender, Rendered{}}, {SchemaCheck, Checked{}}, {SchemaCerts, Certs{}}, {SchemaDiff, Difference{}}} {
 		fmt.Fprintf(&b, "%s\n", form.schema)
 		fields(&b, "  ", reflect.TypeOf(form.value))
 	}

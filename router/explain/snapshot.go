@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/doors"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -130,7 +131,9 @@ func (s *Snapshot) readObjects(former *source) error {
 		switch {
 		case former != nil && former.Routes[key] == r && former.routes[key] != nil:
 			s.source.routes[key] = former.routes[key]
-		case s.objects.Offline:
+		case s.objects.overlay.namespaces[key.Namespace] && ingress.Owner(r) != "":
+			// convertIngresses has made it, if it is still to be
+		case s.objects.Offline, s.objects.overlay.applied[refOf(r)]:
 			s.source.add(key, stored(r, s.generatedDomain()))
 		default:
 			s.source.add(key, r)
@@ -274,7 +277,7 @@ func (s *source) add(key model.Object, r *routev1.Route) {
 	if r.UID == "" { // the pipeline knows an object by it
 		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.order[refOf(r)], r.Name))
 	}
-	if s.Offline {
+	if s.Offline || r.CreationTimestamp.IsZero() {
 		s.complete(r)
 	}
 	// The router may read Secrets that the user may not: without them, the
@@ -287,10 +290,8 @@ func (s *source) add(key model.Object, r *routev1.Route) {
 		}
 	}
 	s.routes[key] = r
-	for _, o := range r.OwnerReferences {
-		if o.Kind == "Ingress" && o.Controller != nil && *o.Controller {
-			s.ingress[key] = o.Name
-		}
+	if name := ingress.Owner(r); name != "" {
+		s.ingress[key] = name
 	}
 }
 

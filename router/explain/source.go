@@ -141,7 +141,7 @@ func (s *source) unknownNamespaces() []string {
 // endpointsKnown reports whether a Service's endpoints could be read. Manifests
 // of an application have none: pods do not exist yet.
 func (s *source) endpointsKnown(service model.Object) bool {
-	if !s.readable("EndpointSlice", service.Namespace) {
+	if !s.readable("EndpointSlice", service.Namespace) || s.pending(service) {
 		return false
 	}
 	return !s.Offline || s.Complete || len(s.Objects.Slices[service]) > 0
@@ -165,7 +165,7 @@ func (s *Snapshot) convertIngresses() error {
 		in.Class = class
 		out := ingress.Convert(in)
 		s.findings = append(s.findings, s.withoutUnknown(i, out.Findings)...)
-		if !s.objects.Offline {
+		if !s.objects.converts(key.Namespace) {
 			continue
 		}
 		if err := s.addConverted(i, out.Routes); err != nil {
@@ -178,16 +178,21 @@ func (s *Snapshot) convertIngresses() error {
 // addConverted takes in the routes that were made of an Ingress.
 func (s *Snapshot) addConverted(i *networkingv1.Ingress, routes []*routev1.Route) error {
 	for _, r := range routes {
+		was := s.objects.Routes[keyOf(r)]
+		inCluster := was != nil && !s.objects.Offline && ingress.Owner(was) == i.Name
 		r.CreationTimestamp = i.CreationTimestamp
-		if s.objects.Complete {
+		switch {
+		case inCluster:
+			r.UID, r.CreationTimestamp, r.Status = was.UID, was.CreationTimestamp, was.Status
+		case s.objects.Complete:
 			r.UID = types.UID(string(i.UID) + "/" + r.Name)
 		}
 		s.objects.order[refOf(r)] = s.objects.order[refOf(i)]
 		s.objects.Files[refOf(r)] = s.objects.Files[refOf(i)]
 		rkey := keyOf(r)
-		_, taken := s.objects.Routes[rkey]
+		taken := was != nil && !inCluster
 		switch {
-		case taken && s.objects.Complete:
+		case taken && !s.objects.stopsAtNames():
 			s.findings = append(s.findings, api.Finding{
 				Object: refOf(i), Reason: api.ReasonRouteNameTaken, Severity: api.SeverityError,
 				Message: "Route " + r.Name + " exists and does not belong to the Ingress", Effect: "the path is not served",
@@ -203,6 +208,10 @@ func (s *Snapshot) addConverted(i *networkingv1.Ingress, routes []*routev1.Route
 	}
 	return nil
 }
+
+// stopsAtNames reports whether an Ingress that becomes a Route of the name of another one
+// ends all: manifests alone are then at odds with themselves.
+func (o *Objects) stopsAtNames() bool { return o.Offline && !o.Complete }
 
 // class returns the class that an Ingress names, nil if there is none, and
 // whether it is known. Manifests seldom have the class: one that cannot be

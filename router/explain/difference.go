@@ -1,0 +1,208 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
+)
+
+// Difference is what clients meet otherwise with other objects.
+type Difference struct {
+	Schema string `json:"schema"`
+	Router string `json:"router"`
+	// Changes are in the order of ChangeKinds.
+	Changes []Change `json:"changes"`
+	// Compared counts the requests that stand for all others and were asked on both sides,
+	// Unchanged the routes that answer none of them otherwise.
+	Compared  int `json:"compared"`
+	Unchanged int `json:"unchanged"`
+	// HAProxy is what the change takes in a running HAProxy.
+	HAProxy Effort `json:"haproxy"`
+	// Findings are those that the objects had not before.
+	Findings []Finding `json:"findings,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+// Change is one thing that becomes different for some requests.
+type Change struct {
+	Kind ChangeKind `json:"kind"`
+	// Requests say in words which requests are meant.
+	Requests []string `json:"requests"`
+	// Before and After are what these get.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Route is "namespace/name" of the route that decides, or decided if now none does.
+	Route string `json:"route,omitempty"`
+	// Count is how many of the compared requests it is for.
+	Count int `json:"count"`
+}
+
+// ChangeKind says what a change means to a client.
+type ChangeKind string
+
+// The kinds of changes, the worst first.
+const (
+	// ChangeWeaker requests get past something that protected: TLS, a list of clients, a
+	// login, a limit.
+	ChangeWeaker ChangeKind = "weaker"
+	// ChangeLost requests were served and are not any more.
+	ChangeLost ChangeKind = "lost"
+	// ChangeElsewhere requests go to other Services.
+	ChangeElsewhere ChangeKind = "elsewhere"
+	// ChangeShare requests are shared out by other weights.
+	ChangeShare ChangeKind = "share"
+	// ChangeCertificate handshakes show another certificate.
+	ChangeCertificate ChangeKind = "certificate"
+	// ChangePolicy requests are treated otherwise on their way.
+	ChangePolicy ChangeKind = "policy"
+	// ChangeGained requests were not served and are now.
+	ChangeGained ChangeKind = "gained"
+)
+
+// ChangeKinds lists the kinds, the worst first.
+func ChangeKinds() []ChangeKind {
+	return []ChangeKind{ChangeWeaker, ChangeLost, ChangeElsewhere, ChangeShare, ChangeCertificate, ChangePolicy, ChangeGained}
+}
+
+// Effort counts what changes in HAProxy.
+type Effort struct {
+	Backends     Count `json:"backends"`
+	Servers      Count `json:"servers"`
+	Keys         Count `json:"keys"`
+	Certificates Count `json:"certificates"`
+	// Reload is why a new process is needed, or empty.
+	Reload string `json:"reload,omitempty"`
+}
+
+// Count is how many are new, are gone, and stay with another content.
+type Count struct {
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	Changed int `json:"changed"`
+}
+
+// Has reports whether there is a change of one of the kinds; without kinds, any change.
+func (d *Difference) Has(kinds ...ChangeKind) bool {
+	return slices.ContainsFunc(d.Changes, func(c Change) bool { return len(kinds) == 0 || slices.Contains(kinds, c.Kind) })
+}
+
+// Compare says what requests meet otherwise after than before. Both are of one router.
+func Compare(before, after *Snapshot) *Difference {
+	d := &Difference{Schema: SchemaDiff, Router: after.options.Router, Changes: []Change{}, HAProxy: effort(before, after)}
+	groups := map[groupKey]*group{}
+	touched := map[string]bool{}
+	for c := range classes(before, after) {
+		d.Compared++
+		was, is := before.outcome(&c), after.outcome(&c)
+		for _, a := range compare(before, after, was, is) {
+			k := groupKey{a.kind, a.before, a.after, cmp.Or(is.route, was.route)}
+			if groups[k] == nil {
+				groups[k] = &group{}
+			}
+			groups[k].classes = append(groups[k].classes, c)
+			touched[was.route], touched[is.route] = true, true
+		}
+	}
+	for k, g := range groups {
+		d.Changes = append(d.Changes, Change{Kind: k.kind, Requests: inWords(g.classes), Before: k.before, After: k.after, Route: k.route, Count: len(g.classes)})
+	}
+	order := ChangeKinds()
+	slices.SortFunc(d.Changes, func(a, b Change) int {
+		return cmp.Or(slices.Index(order, a.Kind)-slices.Index(order, b.Kind), cmp.Compare(a.Route, b.Route), slices.Compare(a.Requests, b.Requests), cmp.Compare(a.After, b.After))
+	})
+	for _, key := range after.source.keys() {
+		if _, served := after.pipeline.Claim(key); served && !touched[key.String()] {
+			d.Unchanged++
+		}
+	}
+	d.Findings = newFindings(before, after)
+	d.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.notes, after.notes))))
+	return d
+}
+
+// groupKey is what requests with the same change have in common.
+type groupKey struct {
+	kind                 ChangeKind
+	before, after, route string
+}
+
+type group struct{ classes []class }
+
+// newFindings are those of after that before does not have.
+func newFindings(before, after *Snapshot) (fresh []Finding) {
+	text := func(f Finding) string {
+		return strings.Join([]string{f.Object, f.Field, string(f.Reason), f.Message}, "\x00")
+	}
+	known := map[string]bool{}
+	for _, f := range before.Lint("").Findings {
+		known[text(f)] = true
+	}
+	for _, f := range after.Lint("").Findings {
+		if !known[text(f)] && f.Severity != api.SeverityInfo {
+			fresh = append(fresh, f)
+		}
+	}
+	return fresh
+}
+
+// effort compares what HAProxy has.
+func effort(before, after *Snapshot) Effort {
+	old, now := before.pipeline.Want(), after.pipeline.Want()
+	e := Effort{}
+	if before.base() != after.base() {
+		e.Reload = "settings of the router change"
+	}
+	e.Backends = counts(old.Backends, now.Backends, func(_, _ *plan.Backend) bool { return true })
+	servers := func(s *plan.State) map[string]string {
+		all := map[string]string{}
+		for name, b := range s.Backends {
+			for server, v := range b.Servers {
+				all[name+"/"+server] = fmt.Sprint(v)
+			}
+		}
+		return all
+	}
+	same := func(a, b string) bool { return a == b }
+	e.Servers = counts(servers(old), servers(now), same)
+	e.Keys = counts(old.Entries, now.Entries, same)
+	e.Certificates = counts(old.Certs, now.Certs, same)
+	return e
+}
+
+// base is the part of the configuration that no route changes, or empty.
+func (s *Snapshot) base() string {
+	caps, err := plan.CapabilitiesOf(newestHAProxy)
+	if err != nil {
+		return ""
+	}
+	base, err := render.Skeleton(s.render, render.Layout{Dir: workDir, Run: runDir}, caps)
+	if err != nil {
+		return ""
+	}
+	return base.Text
+}
+
+// newestHAProxy is the version for which the effort is counted.
+const newestHAProxy = "3.4"
+
+func counts[K comparable, V any](old, now map[K]V, same func(a, b V) bool) (c Count) {
+	for k, v := range now {
+		switch was, there := old[k]; {
+		case !there:
+			c.Added++
+		case !same(was, v):
+			c.Changed++
+		}
+	}
+	for k := range old {
+		if _, there := now[k]; !there {
+			c.Removed++
+		}
+	}
+	return c
+}
