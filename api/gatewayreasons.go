@@ -46,7 +46,7 @@ func gatewayRemedies() map[Reason]Remedy {
 		ReasonUnsupportedValue: {
 			Severity: SeverityError,
 			Cause:    "the route asks for what Fairlead does not serve yet, or for what cannot be served",
-			Remedy:   "remove or correct the field that the message names; docs/gateway/httproute.md and docs/gateway/grpcroute.md list what is served",
+			Remedy:   "remove or correct the field that the message names; docs/gateway/httproute.md and the pages beside it list what is served",
 		},
 		ReasonIncompatibleFilters: {
 			Severity: SeverityError,

@@ -77,6 +77,15 @@ local function choose(txn, canary)
   return 0, true
 end
 
+-- Connections that are handed on whole go by weights only.
+core.register_action("fairlead_share", { "tcp-req" }, function(txn)
+  local canary = canaryOf(txn:get_var("sess.canary"))
+  local branch = canary.branches[(choose(txn, canary))]
+  if branch then
+    txn:set_var("sess.backend", branch.name)
+  end
+end)
+
 core.register_action("fairlead_canary", { "http-req" }, function(txn)
   local canary = canaryOf(txn:get_var("txn.canary"))
   local number, fresh = choose(txn, canary)

@@ -13,16 +13,18 @@ type Block struct {
 }
 
 // HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
-// certificates of its own. Ports from 21900 on are kept for further blocks: F (21900, 8)
-// for HTTPS with AllowInsecureFallback, M (22000, 64) for ports with TLS listeners and
-// T (23000, 128) for TCP.
+// certificates of its own. TLS serves listeners of protocol TLS, sorted by server name, and
+// TCP those of protocol TCP. Ports from 21900 on are kept for a further block: F (21900, 8)
+// for HTTPS with AllowInsecureFallback.
 var (
 	HTTP  = Block{Name: "H", First: 20000, Count: 256}
 	HTTPS = Block{Name: "S", First: 21000, Count: 128}
+	TLS   = Block{Name: "M", First: 22000, Count: 64}
+	TCP   = Block{Name: "T", First: 23000, Count: 128}
 )
 
 // Blocks returns all blocks, by their first port.
-func Blocks() []Block { return []Block{HTTP, HTTPS} }
+func Blocks() []Block { return []Block{HTTP, HTTPS, TLS, TCP} }
 
 // Has reports whether a pod port is one of the block.
 func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }
@@ -51,7 +53,11 @@ func BlockFor(p gatewayv1.ProtocolType) (Block, bool) {
 		return HTTP, true
 	case gatewayv1.HTTPSProtocolType:
 		return HTTPS, true
-	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+	case gatewayv1.TLSProtocolType:
+		return TLS, true
+	case gatewayv1.TCPProtocolType:
+		return TCP, true
+	case gatewayv1.UDPProtocolType:
 	}
 	return Block{}, false
 }

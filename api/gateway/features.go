@@ -47,6 +47,8 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportHTTPRoute308RedirectStatusCode,
 		features.SupportListenerSet,
 		features.SupportReferenceGrant,
+		features.SupportTCPRoute,
+		features.SupportTLSRoute,
 	}
 	slices.Sort(names)
 	list := make([]gatewayv1.SupportedFeature, 0, len(names))

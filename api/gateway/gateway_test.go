@@ -147,6 +147,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	host := func(h gatewayv1.Hostname) *gatewayv1.Hostname { return &h }
 	validation := &gatewayv1.FrontendTLSValidation{}
+	passthrough := &gatewayv1.ListenerTLSConfig{Mode: new(gatewayv1.TLSModePassthrough)}
 	for _, test := range []struct {
 		name      string
 		listeners []gatewayv1.Listener
@@ -169,17 +170,33 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"TLS with HTTPS",
-			[]gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com")}},
+			[]gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com"), TLS: passthrough}},
 			nil,
-			"Accepted/NoConflicts/S UnsupportedProtocol/NoConflicts/",
+			"ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/",
 		},
 		{
-			"TLS with HTTPS at one host",
-			[]gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("a.example.com")}},
+			"passthrough by hostname",
+			[]gatewayv1.Listener{
+				{Port: 443, Protocol: "TLS", TLS: passthrough},
+				{Port: 443, Protocol: "TLS", Hostname: host("a.example.com"), TLS: passthrough},
+				{Port: 443, Protocol: "TLS", Hostname: host("A.example.com"), TLS: passthrough},
+			},
 			nil,
-			"HostnameConflict/HostnameConflict/ UnsupportedProtocol/HostnameConflict/",
+			"Accepted/NoConflicts/M HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/",
 		},
-		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "UnsupportedProtocol/NoConflicts/ UnsupportedProtocol/NoConflicts/"},
+		{
+			"passthrough asks clients for nothing",
+			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}},
+			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}}},
+			"Accepted/NoConflicts/M",
+		},
+		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "Accepted/NoConflicts/T UnsupportedProtocol/NoConflicts/"},
+		{
+			"TCP twice, whatever the hostnames",
+			[]gatewayv1.Listener{{Port: 53, Protocol: "TCP", Hostname: host("a.example.com")}, {Port: 53, Protocol: "TCP"}, {Port: 54, Protocol: "TCP"}},
+			nil,
+			"HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/ Accepted/NoConflicts/T",
+		},
 		{"no protocol of the API", []gatewayv1.Listener{{Port: 80, Protocol: "INVALID"}, {Port: 80, Protocol: "HTTP"}}, nil, "UnsupportedProtocol/NoConflicts/ Accepted/NoConflicts/H"},
 		{
 			"long wildcards",

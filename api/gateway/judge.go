@@ -57,25 +57,47 @@ func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
 // supported judges a listener by itself.
 func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
 	if _, ok := BlockFor(l.Protocol); !ok {
-		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP or HTTPS", l.Protocol)
+		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP, HTTPS, TLS or TCP", l.Protocol)
 	}
 	if base, wildcard := strings.CutPrefix(hostname(l), "*."); wildcard && strings.Count(base, ".")+1 > mostWildcardLabels {
 		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q has more than %d labels after the wildcard; name a shorter one", hostname(l), mostWildcardLabels)
 	}
-	if l.Protocol != gatewayv1.HTTPSProtocolType {
+	if l.Protocol != gatewayv1.HTTPSProtocolType && l.Protocol != gatewayv1.TLSProtocolType {
 		return gatewayv1.ListenerReasonAccepted, ""
 	}
-	if l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode != gatewayv1.TLSModeTerminate {
-		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("tls.mode %q is not served with protocol HTTPS; use Terminate", *l.TLS.Mode)
+	switch mode := tlsMode(l); {
+	case l.Protocol == gatewayv1.HTTPSProtocolType && mode != gatewayv1.TLSModeTerminate:
+		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("tls.mode %q is not served with protocol HTTPS; use Terminate", mode)
+	case l.Protocol == gatewayv1.TLSProtocolType && mode != gatewayv1.TLSModePassthrough:
+		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("tls.mode %q is not served with protocol TLS yet; use Passthrough", mode)
 	}
 	if l.TLS != nil && len(l.TLS.Options) > 0 {
 		return gatewayv1.ListenerReasonUnsupportedValue, "tls.options has keys that are not known, so the listener is not served; remove them"
 	}
-	if asksForClientCertificates(g, int32(l.Port)) {
+	if EndsTLS(l) && asksForClientCertificates(g, int32(l.Port)) {
 		// Served without, it would let in clients that have none.
 		return gatewayv1.ListenerReasonUnsupportedValue, "spec.tls.frontend asks for certificates of clients, which is not supported yet, so the listener is not served"
 	}
 	return gatewayv1.ListenerReasonAccepted, ""
+}
+
+// EndsTLS reports whether the TLS of a listener's clients ends at the router, with
+// certificates of the listener.
+func EndsTLS(l *gatewayv1.Listener) bool {
+	switch l.Protocol {
+	case gatewayv1.HTTPSProtocolType, gatewayv1.TLSProtocolType:
+		return tlsMode(l) != gatewayv1.TLSModePassthrough
+	case gatewayv1.HTTPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+	}
+	return false
+}
+
+// tlsMode returns who ends the TLS of a listener, by default the router.
+func tlsMode(l *gatewayv1.Listener) gatewayv1.TLSModeType {
+	if l.TLS == nil || l.TLS.Mode == nil {
+		return gatewayv1.TLSModeTerminate
+	}
+	return *l.TLS.Mode
 }
 
 func asksForClientCertificates(g *gatewayv1.Gateway, port int32) bool {
@@ -91,13 +113,15 @@ func asksForClientCertificates(g *gatewayv1.Gateway, port int32) bool {
 }
 
 // group returns what must be equal for listeners of one port, and whether the protocol
-// takes part in conflicts. UDP has port numbers of its own, and what is no protocol of
+// takes part in conflicts. HTTPS and TLS have ports of different blocks. UDP has port numbers of its own, and what is no protocol of
 // the API does not keep others from being served.
 func group(p gatewayv1.ProtocolType) (string, bool) {
 	switch p {
 	case gatewayv1.HTTPProtocolType:
 		return "HTTP", true
-	case gatewayv1.HTTPSProtocolType, gatewayv1.TLSProtocolType:
+	case gatewayv1.HTTPSProtocolType:
+		return "HTTPS", true
+	case gatewayv1.TLSProtocolType:
 		return "TLS", true
 	case gatewayv1.TCPProtocolType:
 		return "TCP", true
@@ -133,9 +157,10 @@ func conflictOf(listeners []gatewayv1.Listener, i int) (gatewayv1.ListenerCondit
 	return reason, message
 }
 
-// hostname returns the hostname of a listener in lower case, empty for any host.
+// hostname returns the hostname of a listener in lower case, empty for any host. Connections
+// of TCP name none, so there it means nothing.
 func hostname(l *gatewayv1.Listener) string {
-	if l.Hostname == nil {
+	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType {
 		return ""
 	}
 	return strings.ToLower(string(*l.Hostname))

@@ -16,5 +16,7 @@ func All() []door.Door {
 		gateway.ListenerSets{},
 		gateway.HTTPRoutes{},
 		gateway.GRPCRoutes{},
+		gateway.TLSRoutes{},
+		gateway.TCPRoutes{},
 	}
 }

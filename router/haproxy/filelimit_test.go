@@ -49,6 +49,7 @@ func TestFileLimit(t *testing.T) {
 				connections, err := start(t, limited, caps, render.Settings{
 					HTTPPort: 80, HTTPSPort: 443, Listen: listen, Files: most, MaxConn: want,
 					HTTPSlots: render.Slots{First: 20000, Count: 256}, HTTPSSlots: render.Slots{First: 21000, Count: 128},
+					TLSSlots: render.Slots{First: 22000, Count: 64}, TCPSlots: render.Slots{First: 23000, Count: 128},
 				}, st).ProcessLimits()
 				if err != nil {
 					t.Fatal(err)

@@ -118,6 +118,12 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		jsonFeed(w, "grpcroutes", g.routes[gateway.KindGRPCRoute], func(l *listedObject[gatewayv1.GRPCRouteSpec, listedParents]) *gatewayRoute {
 			return &gatewayRoute{&gatewayv1.GRPCRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
 		}),
+		jsonFeed(w, "tlsroutes", g.routes[gateway.KindTLSRoute], func(l *listedObject[gatewayv1.TLSRouteSpec, listedParents]) *gatewayRoute {
+			return &gatewayRoute{&gatewayv1.TLSRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
+		}),
+		jsonFeed(w, "tcproutes", g.routes[gateway.KindTCPRoute], func(l *listedObject[gatewayv1.TCPRouteSpec, listedParents]) *gatewayRoute {
+			return &gatewayRoute{&gatewayv1.TCPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
+		}),
 		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
 			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
 		}),

@@ -23,7 +23,7 @@ import (
 
 func (e *env) installGateways(t *testing.T) {
 	t.Helper()
-	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "referencegrants"} {
+	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "referencegrants"} {
 		if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_"+kind+".yaml")); err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,8 @@ func (p *ParentStatus) Equal(o *ParentStatus) bool {
 // are attached is counted from what it says about these.
 type ListenerStatus struct {
 	Name string
+	// Scope is the listener's.
+	Scope ScopeID
 	// Kinds are those of routes that may attach.
 	Kinds      []string
 	Conditions []StatusCondition

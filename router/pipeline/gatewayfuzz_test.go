@@ -20,13 +20,15 @@ import (
 )
 
 // gateways is a cluster with one Gateway and one HTTPRoute of one namespace, perhaps a
-// GRPCRoute, and a ListenerSet of another one.
+// GRPCRoute, a TLSRoute and a TCPRoute, and a ListenerSet of another one.
 type gateways struct {
 	tenant
 
 	gateway *gatewayv1.Gateway
 	route   *gatewayv1.HTTPRoute
 	rpc     *gatewayv1.GRPCRoute
+	tls     *gatewayv1.TLSRoute
+	tcp     *gatewayv1.TCPRoute
 	set     *gatewayv1.ListenerSet
 }
 
@@ -35,6 +37,8 @@ var (
 	theSet     = model.Object{Kind: gateway.KindListenerSet, Namespace: "other", Name: "gw"}
 	theRoute   = model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}
 	theRPC     = model.Object{Kind: gateway.KindGRPCRoute, Namespace: "ns", Name: "r"}
+	theTLS     = model.Object{Kind: gateway.KindTLSRoute, Namespace: "ns", Name: "r"}
+	theTCP     = model.Object{Kind: gateway.KindTCPRoute, Namespace: "ns", Name: "r"}
 )
 
 func (g gateways) All() []model.Object {
@@ -44,6 +48,9 @@ func (g gateways) All() []model.Object {
 	}
 	if g.rpc != nil {
 		all = append(all, theRPC)
+	}
+	if g.tls != nil {
+		all = append(all, theTLS, theTCP)
 	}
 	return all
 }
@@ -65,6 +72,14 @@ func (g gateways) Object(key model.Object) door.Version {
 	case theRPC:
 		if g.rpc != nil {
 			return g.rpc
+		}
+	case theTLS:
+		if g.tls != nil {
+			return g.tls
+		}
+	case theTCP:
+		if g.tcp != nil {
+			return g.tcp
 		}
 	case theSet:
 		if g.set != nil {
@@ -94,10 +109,8 @@ func (g gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 {
 		if slots[int32(l.Port)] != 0 {
 			continue
 		}
-		slots[int32(l.Port)] = int32(20000 + i)
-		if l.Protocol == gatewayv1.HTTPSProtocolType {
-			slots[int32(l.Port)] = int32(21000 + i)
-		}
+		block, _ := gatewayapi.BlockFor(l.Protocol)
+		slots[int32(l.Port)] = block.First + int32(i)
 	}
 	return slots
 }
@@ -160,6 +173,35 @@ func FuzzGRPCRoute(f *testing.F) {
 	})
 }
 
+// FuzzStreamRoute puts any listener, TLSRoute and TCPRoute that JSON can say beside an HTTPRoute
+// into the router.
+func FuzzStreamRoute(f *testing.F) {
+	const gw = `{"listeners":[{"name":"a","port":443,"protocol":"TLS","tls":{"mode":"Passthrough"}},{"name":"b","port":443,"protocol":"TLS","hostname":"*.example.com","tls":{"mode":"Passthrough"}},{"name":"c","port":25,"protocol":"TCP"},{"name":"d","port":26,"protocol":"TCP","hostname":"x\n"}]}`
+	for _, route := range []string{
+		`{"parentRefs":[{"name":"gw"}],"hostnames":["a.example.com","*.com","*"],"rules":[{"backendRefs":[{"name":"web","port":80,"weight":3},{"name":"no","port":81},{"name":"web","port":80}]},{}]}`,
+		`{"parentRefs":[{"name":"gw","sectionName":"c"},{"name":"gw","port":443}],"rules":[{"backendRefs":[{"name":"web","port":80}]}]}`,
+	} {
+		f.Add(gw, route)
+	}
+	for _, s := range []string{`\n`, `\t`, `\r`, `\u0000`, `\f`, `|`, `~`, `/`, `*`, ` `} {
+		f.Add(strings.ReplaceAll(gw, "example", s), `{"parentRefs":[{"name":"gw"}],"hostnames":["`+s+`","a.`+s+`.com"],"rules":[{"name":"`+s+`","backendRefs":[{"name":"`+s+`","port":80},{"name":"web","port":80}]}]}`)
+	}
+	f.Fuzz(func(t *testing.T, gatewaySpec, routeSpec string) {
+		src := gateways{
+			gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw", UID: "g"}},
+			route:   &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "u"}},
+			tls:     &gatewayv1.TLSRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "v"}},
+			tcp:     &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "w"}},
+		}
+		src.route.Spec = gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "gw"}}}, Rules: []gatewayv1.HTTPRouteRule{{}}}
+		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tls.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tcp.Spec) != nil {
+			return
+		}
+		checkGateways(t, src, gateway.TLSRoutes{}.Ingest(src.tls, src, door.Settings{}, door.Past{}))
+		checkGateways(t, src, gateway.TCPRoutes{}.Ingest(src.tcp, src, door.Settings{}, door.Past{}))
+	})
+}
+
 // checkGateways looks at what HAProxy gets to read of a cluster, and at what a route of it
 // gives.
 func checkGateways(t *testing.T, src gateways, res *door.Result) {
@@ -169,8 +211,8 @@ func checkGateways(t *testing.T, src gateways, res *door.Result) {
 	checkFiles(t, p.Want())
 
 	var scopes []model.ScopeID
-	for _, l := range src.gateway.Spec.Listeners {
-		scopes = append(scopes, model.NewScope(theGateway, string(l.Name)))
+	for _, l := range (gateway.Gateways{}).Ingest(src.gateway, src, door.Settings{}, door.Past{}).ListenerStatus {
+		scopes = append(scopes, l.Scope)
 	}
 	rules := map[string]bool{}
 	for _, c := range res.Claims {

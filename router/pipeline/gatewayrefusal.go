@@ -27,7 +27,7 @@ func withdrawListeners(res *door.Result, message string) {
 	})
 	for i := range res.ListenerStatus {
 		st := &res.ListenerStatus[i]
-		if !slices.Contains(scopes, model.NewScope(res.Object, st.Name)) {
+		if !slices.Contains(scopes, st.Scope) {
 			continue
 		}
 		st.Conditions = slices.DeleteFunc(st.Conditions, isProgrammed)

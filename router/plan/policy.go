@@ -25,17 +25,17 @@ func (m Map) isPolicy() bool {
 // Routes tells the maps whose values are backends.
 func (m Map) Routes() bool { return !m.isPolicy() && m != MapListeners && m != MapSuffixes }
 
-// Target is the value of a routing key: the name of a backend and, for HTTP, what
-// its policy has the frontend do. So one look-up tells both, and a request never
+// Target is the value of a routing key: the name of a backend and, for HTTP or where there are
+// shares, what its policy has the frontend do. So one look-up tells both, and a request never
 // meets the policy of before with the backend of now.
 // If guarded is true, the record also says that the path is to be looked up
 // normalised.
 func Target(b *model.Backend, guarded bool) string {
 	record := b.Record()
 	switch {
-	case b.Profile.TCP:
+	case b.Profile.TCP && b.Policy().Canary == nil:
 		return b.Name()
-	case guarded:
+	case guarded && !b.Profile.TCP:
 		record = guardedRecord(record)
 	case record == "":
 		return b.Name()

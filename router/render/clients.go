@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Clients bounds what one source of connections may take of the router. A source
@@ -52,6 +53,8 @@ const (
 	tlsFrontend        = "public_ssl"
 	slotFrontend       = "gateway_http"
 	secureSlotFrontend = "gateway_https"
+	tlsSlotFrontend    = "gateway_tls"
+	tcpSlotFrontend    = "gateway_tcp"
 )
 
 // clientFrontends are those that there are.
@@ -63,6 +66,12 @@ func clientFrontends(s Settings) []string {
 	if s.HTTPSSlots.Count > 0 {
 		all = append(all, secureSlotFrontend)
 	}
+	if s.TLSSlots.Count > 0 {
+		all = append(all, tlsSlotFrontend)
+	}
+	if s.TCPSlots.Count > 0 {
+		all = append(all, tcpSlotFrontend)
+	}
 	return all
 }
 
@@ -73,7 +82,7 @@ func clientFrontends(s Settings) []string {
 // refusals, by which Runtime.RefusedSources finds it.
 func connectionRules(s Settings, l Layout, frontend string) []string {
 	var rules []string
-	stage, tls := "connection", frontend == tlsFrontend || frontend == secureSlotFrontend
+	stage, tls := "connection", slices.Contains([]string{tlsFrontend, secureSlotFrontend, tlsSlotFrontend}, frontend)
 	if s.ProxyProtocol {
 		// Until its header has been read, the source is the load balancer.
 		if s.Clients.ProxySources != "" {

@@ -164,6 +164,8 @@ type templateData struct {
 	// SlotFrontends serve Gateways; SlotMissRules end their look-ups.
 	SlotFrontends []slotSection
 	SlotMissRules []string
+	// StreamSlotFrontends serve those listeners of Gateways that see no requests.
+	StreamSlotFrontends []slotSection
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
 	// AgentSections and FirewallSections are those of the policy agent and the firewall.
@@ -201,7 +203,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l),
+		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),

@@ -56,6 +56,8 @@ var kinds = map[string]func() metav1.Object{
 	"ListenerSet":    func() metav1.Object { return &gatewayv1.ListenerSet{} },
 	"HTTPRoute":      func() metav1.Object { return &gatewayv1.HTTPRoute{} },
 	"GRPCRoute":      func() metav1.Object { return &gatewayv1.GRPCRoute{} },
+	"TLSRoute":       func() metav1.Object { return &gatewayv1.TLSRoute{} },
+	"TCPRoute":       func() metav1.Object { return &gatewayv1.TCPRoute{} },
 	"ReferenceGrant": func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
 }
 

@@ -129,6 +129,10 @@ func (m *memory) put(o metav1.Object) {
 		m.putGateway(objectOf(gateway.KindHTTPRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.GRPCRoute:
 		m.putGateway(objectOf(gateway.KindGRPCRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.TLSRoute:
+		m.putGateway(objectOf(gateway.KindTLSRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.TCPRoute:
+		m.putGateway(objectOf(gateway.KindTCPRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.ReferenceGrant:
 		m.gateways[objectOf(door.KindGrants, o)] = o
 		m.mark(model.Object{Kind: door.KindGrants, Namespace: o.Namespace})
@@ -201,7 +205,7 @@ func (m *memory) delete(o model.Object) {
 		delete(m.configMaps, o)
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
-	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute:
+	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute, gateway.KindTLSRoute, gateway.KindTCPRoute:
 		delete(m.gateways, o)
 	case gateway.KindListenerSet:
 		if s, ok := m.gateways[o].(*gatewayv1.ListenerSet); ok {

@@ -30,7 +30,7 @@ func withSets(t *testing.T) (*gatewayv1.Gateway, *gateway.Joint) {
 	}
 	const refs = "tls: {certificateRefs: [{name: c}, {name: c}, {name: far, namespace: keys}, {name: no, namespace: other}]}"
 	return g, gateway.Join(g, []*gatewayv1.ListenerSet{
-		set("shop", "[{name: a, port: 81, protocol: HTTP}, {name: b, port: 90, protocol: TCP}]"),
+		set("shop", "[{name: a, port: 81, protocol: HTTP}, {name: b, port: 90, protocol: UDP}]"),
 		set("team", "[{name: a, port: 80, protocol: HTTP, hostname: a.test}, {name: b, port: 81, protocol: HTTP, hostname: b.test}, {name: c, port: 443, protocol: HTTPS, "+refs+"}]"),
 	}, nil)
 }

@@ -149,6 +149,9 @@ spec:
   - {name: nokinds, port: 8080, hostname: b.test, protocol: HTTP, allowedRoutes: {kinds: [{group: x, kind: HTTPRoute}]}}
   - {name: tls, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: c, namespace: other}]}}
   - {name: plain, port: 444, protocol: HTTPS, tls: {certificateRefs: [{name: c}]}}
+  - {name: pass, port: 446, protocol: TLS, tls: {mode: Passthrough}}
+  - {name: wrong, port: 447, protocol: TLS, tls: {mode: Passthrough}, allowedRoutes: {kinds: [{kind: TLSRoute}, {kind: TCPRoute}]}}
+  - {name: tcp, port: 448, protocol: TCP}
   - {name: map, port: 445, protocol: HTTPS, tls: {certificateRefs: [{kind: ConfigMap, name: c}]}}`
 	c := newCluster(t, text)
 	res := gateway.Gateways{}.Ingest(c.objects[model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}], c, door.Settings{}, door.Past{})
@@ -162,6 +165,9 @@ spec:
 		"nokinds": "True Accepted, False NoConflicts, False InvalidRouteKinds, True Programmed ",
 		"tls":     "True Accepted, False NoConflicts, False RefNotPermitted, False Invalid HTTPRoute GRPCRoute",
 		"plain":   "True Accepted, False NoConflicts, True ResolvedRefs, False Pending HTTPRoute GRPCRoute",
+		"pass":    "True Accepted, False NoConflicts, True ResolvedRefs, False Pending TLSRoute",
+		"wrong":   "True Accepted, False NoConflicts, False InvalidRouteKinds, False Pending TLSRoute",
+		"tcp":     "True Accepted, False NoConflicts, True ResolvedRefs, False Pending TCPRoute",
 		"map":     "True Accepted, False NoConflicts, False InvalidCertificateRef, False Invalid HTTPRoute GRPCRoute",
 	}
 	got := map[string]string{}
@@ -182,7 +188,7 @@ spec:
 	if !slices.Equal(slots, []int{20000, 20001, 20001}) {
 		t.Errorf("listeners %+v", res.Listeners)
 	}
-	if len(res.Claims) > 0 || len(res.Findings) != 7 {
+	if len(res.Claims) > 0 || len(res.Findings) != 8 {
 		t.Errorf("%d claims, findings %v", len(res.Claims), res.Findings)
 	}
 }

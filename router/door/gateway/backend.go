@@ -106,7 +106,11 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		if ref.Weight != nil {
 			weight = int(min(max(*ref.Weight, 0), maxWeight))
 		}
-		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, fmt.Sprintf("its share of the requests is answered with %d", t.answerInvalid))
+		effect := fmt.Sprintf("its share of the requests is answered with %d", t.answerInvalid)
+		if b.stream() {
+			effect = "its share of the connections is closed"
+		}
+		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, effect)
 		switch {
 		case weight == 0:
 		case !ok:
@@ -178,14 +182,18 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	}
 	all := backend.OfPort(service.Endpoints(b.src.Slices(key)), port)
 	for i := range all {
-		all[i].H2C = all[i].H2C || http2
+		all[i].H2C = (all[i].H2C || http2) && !b.stream()
 	}
 	return all, true
 }
 
 // spoken reports whether the router speaks an appProtocol to pods, and whether that is
-// HTTP/2. gRPC is nothing else.
+// HTTP/2. gRPC is nothing else. What connections carry that are handed on whole is not the
+// router's to know.
 func (b *builder) spoken(protocol string) (http2, ok bool) {
+	if b.stream() {
+		return false, true
+	}
 	switch protocol {
 	case "h2c", "kubernetes.io/h2c":
 		return true, true

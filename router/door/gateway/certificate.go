@@ -88,7 +88,7 @@ func secretsOf(listeners []listener, grantsOf func(namespace string) []*gatewayv
 }
 
 // secure reports whether the listener ends TLS.
-func (l *listener) secure() bool { return l.spec.Protocol == gatewayv1.HTTPSProtocolType }
+func (l *listener) secure() bool { return gateway.EndsTLS(l.spec) }
 
 // keyRing reads the certificates of the listeners of a Gateway or ListenerSet.
 type keyRing struct {

@@ -55,6 +55,14 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			r := &gatewayv1.GRPCRoute{}
 			read(t, text, r)
 			c.objects[model.Object{Kind: gateway.KindGRPCRoute, Namespace: r.Namespace, Name: r.Name}] = r
+		case "TLSRoute":
+			r := &gatewayv1.TLSRoute{}
+			read(t, text, r)
+			c.objects[model.Object{Kind: gateway.KindTLSRoute, Namespace: r.Namespace, Name: r.Name}] = r
+		case "TCPRoute":
+			r := &gatewayv1.TCPRoute{}
+			read(t, text, r)
+			c.objects[model.Object{Kind: gateway.KindTCPRoute, Namespace: r.Namespace, Name: r.Name}] = r
 		case "ReferenceGrant":
 			g := &gatewayv1.ReferenceGrant{}
 			read(t, text, g)

@@ -39,9 +39,9 @@ func hostnameProblem(host string) string {
 	return ""
 }
 
-// hostnameOf returns the hostname of a listener, empty for any.
+// hostnameOf returns the hostname of a listener, empty for any. Connections of TCP name none.
 func hostnameOf(l *gatewayv1.Listener) string {
-	if l.Hostname == nil {
+	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType {
 		return ""
 	}
 	return strings.ToLower(string(*l.Hostname))

@@ -14,8 +14,10 @@ import (
 // KindHTTPRoute is that of HTTPRoutes.
 const KindHTTPRoute model.Kind = "HTTPRoute"
 
-// RouteKinds returns the kinds of routes that attach to listeners for HTTP and HTTPS.
-func RouteKinds() []model.Kind { return []model.Kind{KindHTTPRoute, KindGRPCRoute} }
+// RouteKinds returns the kinds of routes that attach to listeners.
+func RouteKinds() []model.Kind {
+	return []model.Kind{KindHTTPRoute, KindGRPCRoute, KindTLSRoute, KindTCPRoute}
+}
 
 // mostClaims bounds what one route may cost: each listener that it is attached to needs a
 // claim for each hostname and match.
@@ -206,11 +208,15 @@ func (b *builder) claim(l *listener, n int, host string, r *rule, m int) *model.
 // bare returns a claim of which all but match and target is known. Rules sort by the
 // order in the route.
 func (b *builder) bare(l *listener, n int, host string, rule, match int) *model.Claim {
-	return &model.Claim{
+	c := &model.Claim{
 		Owner: b.result.Object, Rule: fmt.Sprintf("%03d-%03d-%s-%02d", rule, match, l.scope, n), UID: b.result.UID,
 		Created: b.route.CreationTimestamp.Time, Version: b.route.ResourceVersion,
 		Host: model.ScopedHost(l.scope, host), NamedHost: host,
 	}
+	if b.stream() {
+		c.Termination = model.Passthrough
+	}
+	return c
 }
 
 // Content implements door.Door.

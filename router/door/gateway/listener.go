@@ -35,10 +35,21 @@ func judged(owner model.Object, specs []gatewayv1.Listener, verdicts []gateway.L
 		l := &specs[i]
 		all = append(all, listener{
 			owner: owner, spec: l, verdict: verdicts[i], hostname: hostnameOf(l),
-			scope: model.NewScope(owner, string(l.Name)),
+			scope: model.NewScope(owner, section(l)),
 		})
 	}
 	return all
+}
+
+// section names a listener within its object. One that comes to carry connections in place of
+// requests is another one: what is left of the former must not meet them.
+func section(l *gatewayv1.Listener) string {
+	switch l.Protocol {
+	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType:
+		return string(l.Name) + "/" + string(l.Protocol)
+	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType, gatewayv1.UDPProtocolType:
+	}
+	return string(l.Name)
 }
 
 func gatewayObject(g *gatewayv1.Gateway) model.Object {
@@ -53,7 +64,7 @@ func (l *listener) hostnameProblem() string {
 	return hostnameProblem(l.hostname)
 }
 
-// served reports whether HAProxy listens for it, if it has a slot and, with protocol HTTPS, a
+// served reports whether HAProxy listens for it, if it has a slot and, where it ends TLS, a
 // certificate.
 func (l *listener) served() bool { return l.verdict.Accepted() && l.hostnameProblem() == "" }
 
@@ -63,10 +74,12 @@ func (l *listener) kinds() (supported, other []string) {
 	var possible []string
 	switch l.spec.Protocol {
 	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType:
-		for _, kind := range RouteKinds() {
-			possible = append(possible, string(kind))
-		}
-	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+		possible = []string{string(KindHTTPRoute), string(KindGRPCRoute)}
+	case gatewayv1.TLSProtocolType:
+		possible = []string{string(KindTLSRoute)}
+	case gatewayv1.TCPProtocolType:
+		possible = []string{string(KindTCPRoute)}
+	case gatewayv1.UDPProtocolType:
 	}
 	if l.spec.AllowedRoutes == nil || len(l.spec.AllowedRoutes.Kinds) == 0 {
 		return possible, nil

@@ -12,7 +12,7 @@ const effectListener = "the listener is not served"
 // status says what stands in the status of the Gateway or ListenerSet about a listener.
 func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	kinds, _ := l.kinds()
-	out := model.ListenerStatus{Name: string(l.spec.Name), Kinds: kinds}
+	out := model.ListenerStatus{Name: string(l.spec.Name), Scope: l.scope, Kinds: kinds}
 	var findings []api.Finding
 	add := func(kind gatewayv1.ListenerConditionType, is bool, reason gatewayv1.ListenerConditionReason, message string) {
 		out.Conditions = append(out.Conditions, model.StatusCondition{Type: string(kind), True: is, Reason: string(reason), Message: message})

@@ -74,6 +74,14 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 		profile.Balance = model.Random
 	}
 	out := &made{backend: model.Backend{Kind: model.KindHTTP, Owner: b.result.Object, Rule: name, Profile: profile}}
+	if b.stream() {
+		out.backend.Kind, out.backend.Profile.TCP = model.KindTCP, true
+		var p model.Policy
+		if out.split = r.targets.share(&p, &out.backend, r.index); p.Canary != nil {
+			out.backend.Asks = &p
+		}
+		return out
+	}
 	p := r.filters.policy(l, &r.matches[m])
 	p.Forwarded = b.settings.Forwarded
 	if p.Forwarded == model.ForwardedAppend {

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Kinds of routes whose connections are handed on whole: the router sees no requests.
+const (
+	// KindTLSRoute is that of TLSRoutes, which go by the server name.
+	KindTLSRoute model.Kind = "TLSRoute"
+	// KindTCPRoute is that of TCPRoutes, of which one has all connections of a listener.
+	KindTCPRoute model.Kind = "TCPRoute"
+)
+
+// stream reports whether the route is of such a kind. It is read as an HTTPRoute with one
+// rule, without matches and filters.
+func (b *builder) stream() bool {
+	return b.result.Object.Kind == KindTLSRoute || b.result.Object.Kind == KindTCPRoute
+}
+
+// TLSRoutes is the front door of TLSRoutes. Sources give only those that name a Gateway of
+// the router.
+type TLSRoutes struct{ unpoliced }
+
+// TCPRoutes is the front door of TCPRoutes, as TLSRoutes is.
+type TCPRoutes struct{ unpoliced }
+
+var (
+	_ door.Door = TLSRoutes{}
+	_ door.Door = TCPRoutes{}
+)
+
+// Kind implements door.Door.
+func (TLSRoutes) Kind() model.Kind { return KindTLSRoute }
+
+// Kind implements door.Door.
+func (TCPRoutes) Kind() model.Kind { return KindTCPRoute }
+
+// Ref implements door.Door.
+func (TLSRoutes) Ref(o model.Object) api.ObjectRef { return ref(o) }
+
+// Ref implements door.Door.
+func (TCPRoutes) Ref(o model.Object) api.ObjectRef { return ref(o) }
+
+// Ingest implements door.Door.
+func (TLSRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past door.Past) *door.Result {
+	r, ok := v.(*gatewayv1.TLSRoute)
+	if !ok {
+		return &door.Result{}
+	}
+	b := newBuilder(KindTLSRoute, v, src, s, past)
+	b.route = &gatewayv1.HTTPRoute{ObjectMeta: r.ObjectMeta}
+	b.route.Spec.CommonRouteSpec, b.route.Spec.Hostnames = r.Spec.CommonRouteSpec, r.Spec.Hostnames
+	for _, from := range r.Spec.Rules {
+		b.route.Spec.Rules = append(b.route.Spec.Rules, streamRule(from.Name, from.BackendRefs))
+	}
+	return b.ingest()
+}
+
+// Ingest implements door.Door.
+func (TCPRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past door.Past) *door.Result {
+	r, ok := v.(*gatewayv1.TCPRoute)
+	if !ok {
+		return &door.Result{}
+	}
+	b := newBuilder(KindTCPRoute, v, src, s, past)
+	b.route = &gatewayv1.HTTPRoute{ObjectMeta: r.ObjectMeta}
+	b.route.Spec.CommonRouteSpec = r.Spec.CommonRouteSpec
+	for _, from := range r.Spec.Rules {
+		b.route.Spec.Rules = append(b.route.Spec.Rules, streamRule(from.Name, from.BackendRefs))
+	}
+	return b.ingest()
+}
+
+// streamRule returns the rule of an HTTPRoute that has the same backends.
+func streamRule(name *gatewayv1.SectionName, refs []gatewayv1.BackendRef) gatewayv1.HTTPRouteRule {
+	rule := gatewayv1.HTTPRouteRule{Name: name}
+	for _, ref := range refs {
+		rule.BackendRefs = append(rule.BackendRefs, gatewayv1.HTTPBackendRef{BackendRef: ref})
+	}
+	return rule
+}
+
+// Content implements door.Door.
+func (TLSRoutes) Content(v door.Version) any {
+	r, ok := v.(*gatewayv1.TLSRoute)
+	if !ok {
+		return nil
+	}
+	return struct {
+		UID  string
+		Spec *gatewayv1.TLSRouteSpec
+	}{string(r.UID), &r.Spec}
+}
+
+// Content implements door.Door.
+func (TCPRoutes) Content(v door.Version) any {
+	r, ok := v.(*gatewayv1.TCPRoute)
+	if !ok {
+		return nil
+	}
+	return struct {
+		UID  string
+		Spec *gatewayv1.TCPRouteSpec
+	}{string(r.UID), &r.Spec}
+}
+
+// Decode implements door.Door.
+func (TLSRoutes) Decode(text []byte) (door.Version, error) {
+	r := &gatewayv1.TLSRoute{}
+	if err := decode(text, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Decode implements door.Door.
+func (TCPRoutes) Decode(text []byte) (door.Version, error) {
+	r := &gatewayv1.TCPRoute{}
+	if err := decode(text, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,109 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+const streamGateway = `
+kind: Gateway
+metadata: {namespace: ns, name: gw, uid: g}
+spec:
+  gatewayClassName: fairlead
+  listeners:
+  - {name: tls, port: 80, protocol: TLS, hostname: "*.a.test", tls: {mode: Passthrough}}
+  - {name: tcp, port: 8080, protocol: TCP}
+`
+
+// TestStreamRoutes: a route of connections asks for hosts in the scopes of its listeners, and for
+// pods without a protocol. What cannot be used has a share that is closed.
+func TestStreamRoutes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, kind, spec string
+		hosts            []string // of the claims
+		answer           uint16
+		split            int
+		resolved         string
+	}{
+		{"by name", "TLSRoute", "hostnames: [x.a.test, b.test, '*.test'], rules: [{backendRefs: [{name: tls, port: 443}]}]", []string{"x.a.test", "*.test"}, 0, 0, "True ResolvedRefs"},
+		{"HTTP/2 is not spoken", "TLSRoute", "hostnames: [x.a.test], rules: [{backendRefs: [{name: tls, port: 80}]}]", []string{"x.a.test"}, 0, 0, "True ResolvedRefs"},
+		{"TCP", "TCPRoute", "rules: [{backendRefs: [{name: web, port: 80}]}]", []string{"*"}, 0, 0, "True ResolvedRefs"},
+		{"shares", "TCPRoute", "rules: [{backendRefs: [{name: web, port: 80, weight: 3}, {name: next, port: 8080}, {name: missing, port: 1}, {name: web, namespace: other, port: 80}]}]", []string{"*"}, 0, 1, "False RefNotPermitted"},
+		{"nothing valid", "TCPRoute", "rules: [{backendRefs: [{name: missing, port: 1}]}]", []string{"*"}, 500, 0, "False BackendNotFound"},
+		{"no kind of Service", "TLSRoute", "hostnames: [x.a.test], rules: [{backendRefs: [{kind: Pod, name: web, port: 80}]}]", []string{"x.a.test"}, 500, 0, "False InvalidKind"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, manifests(web, streamGateway, "kind: "+test.kind+"\nmetadata: {namespace: ns, name: r, uid: u}\nspec: {parentRefs: [{name: gw}], "+test.spec+"}"))
+			res := c.stream(test.kind)
+			var hosts []string
+			for _, claim := range res.Claims {
+				_, host := model.SplitHost(claim.Host)
+				hosts = append(hosts, host)
+				if claim.Answer != test.answer || len(claim.Split) != test.split || claim.Termination != model.Passthrough {
+					t.Errorf("answer %d, %d further targets, termination %q", claim.Answer, len(claim.Split), claim.Termination)
+				}
+				for b := range claim.Backends() {
+					if !b.Profile.TCP || b.Kind != model.KindTCP {
+						t.Errorf("backend %+v", b)
+					}
+					for _, s := range b.Servers {
+						if s.Options.H2C {
+							t.Errorf("HTTP/2 is spoken to %s", s.ID)
+						}
+					}
+				}
+			}
+			if diff := cmp.Diff(test.hosts, hosts); diff != "" {
+				t.Error(diff)
+			}
+			if got := condition(res.Parents[0].Conditions, "ResolvedRefs"); got != test.resolved {
+				t.Errorf("ResolvedRefs is %s, want %s", got, test.resolved)
+			}
+			for _, f := range res.Findings {
+				if !strings.Contains(f.Effect, "connections") {
+					t.Errorf("finding %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestStreamKinds: each kind attaches to listeners of its protocol only, and a listener that
+// changes its protocol is another scope.
+func TestStreamKinds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, manifests(web, streamGateway,
+		"kind: TLSRoute\nmetadata: {namespace: ns, name: r, uid: u}\nspec: {parentRefs: [{name: gw, sectionName: tcp}], hostnames: [a.test], rules: [{backendRefs: [{name: web, port: 80}]}]}",
+		"kind: TCPRoute\nmetadata: {namespace: ns, name: r, uid: u}\nspec: {parentRefs: [{name: gw, sectionName: tls}], rules: [{backendRefs: [{name: web, port: 80}]}]}",
+		rule("backendRefs: [{name: web, port: 80}]")))
+	for _, res := range []*door.Result{c.stream("TLSRoute"), c.stream("TCPRoute"), c.route(t, "ns", "r")} {
+		if got := condition(res.Parents[0].Conditions, "Accepted"); got != "False NotAllowedByListeners" || len(res.Claims) > 0 {
+			t.Errorf("%s: %s, %d claims", res.Object.Kind, got, len(res.Claims))
+		}
+	}
+	scope := func(protocol string) model.ScopeID {
+		c := newCluster(t, manifests(web, strings.Replace(streamGateway, "port: 8080, protocol: TCP", "port: 8080, protocol: "+protocol, 1)))
+		res := gateway.Gateways{}.Ingest(c.objects[model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}], c, door.Settings{}, door.Past{})
+		return res.ListenerStatus[1].Scope
+	}
+	if scope("TCP") == scope("HTTP") {
+		t.Error("the keys of HTTPRoutes would lead connections")
+	}
+}
+
+// stream ingests the route of a kind with the name r.
+func (c *cluster) stream(kind string) *door.Result {
+	v := c.objects[model.Object{Kind: model.Kind(kind), Namespace: "ns", Name: "r"}]
+	if kind == string(gateway.KindTLSRoute) {
+		return gateway.TLSRoutes{}.Ingest(v, c, door.Settings{}, door.Past{})
+	}
+	return gateway.TCPRoutes{}.Ingest(v, c, door.Settings{}, door.Past{})
+}
