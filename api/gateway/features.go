@@ -9,8 +9,9 @@ import (
 
 // SupportedFeatures returns the names of the features of the Gateway API that work, as
 // the status of a GatewayClass has them: sorted. The official suite tests what stands
-// here, so a name is added together with what makes its tests pass.
-func SupportedFeatures() []gatewayv1.SupportedFeature {
+// here, so a name is added together with what makes its tests pass. Some are about fields that
+// only CRDs of the experimental channel have.
+func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 	names := []features.FeatureName{
 		features.SupportGateway,
 		features.SupportGatewayAddressEmpty,
@@ -49,6 +50,13 @@ func SupportedFeatures() []gatewayv1.SupportedFeature {
 		features.SupportReferenceGrant,
 		features.SupportTCPRoute,
 		features.SupportTLSRoute,
+	}
+	if channel == "experimental" {
+		names = append(names,
+			features.SupportHTTPRouteRetry,
+			features.SupportHTTPRouteRetryBackendTimeout,
+			features.SupportHTTPRouteRetryConnectionError,
+		)
 	}
 	slices.Sort(names)
 	list := make([]gatewayv1.SupportedFeature, 0, len(names))

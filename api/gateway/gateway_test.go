@@ -134,7 +134,10 @@ func TestTable(t *testing.T) {
 
 func TestSupportedFeatures(t *testing.T) {
 	t.Parallel()
-	list := gateway.SupportedFeatures()
+	list := gateway.SupportedFeatures("experimental")
+	if n := len(gateway.SupportedFeatures("standard")); n != len(gateway.SupportedFeatures("")) || n >= len(list) {
+		t.Errorf("%d features of the standard channel, %d of both", n, len(list))
+	}
 	if !slices.IsSortedFunc(list, func(a, b gatewayv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) {
 		t.Errorf("not sorted: %v", list)
 	}

@@ -49,6 +49,8 @@ type Settings struct {
 	// NamespaceSharedLimits is how many limits of scope Shared the routes of one namespace may
 	// have; zero means the constant of that name.
 	NamespaceSharedLimits int
+	// GatewayPorts says that HAProxy is to have ports for Gateways.
+	GatewayPorts bool
 	// PortsUnbound says that HAProxy refused the ports for Gateways and runs without them.
 	PortsUnbound bool
 	// HeaderBytes is what the header actions of a route may add up to in one

@@ -62,6 +62,8 @@ type Profile struct {
 	AdjustCase bool
 	// Retry says when requests are tried again at another server. Only for HTTP.
 	Retry Retry
+	// Repeat takes the place of Retry where it is set. Only for HTTP with Random.
+	Repeat Repeat
 	// Tunnel is one of TunnelClasses, only for TCP: HAProxy cannot change the
 	// timeout of a TCP backend at run time. Zero is the router's default.
 	Tunnel time.Duration
@@ -150,14 +152,14 @@ func (p Profile) Name() string {
 	if p.AdjustCase {
 		name += "_case"
 	}
-	name += p.Retry.suffix()
+	name += p.Retry.suffix() + p.Repeat.suffix()
 	if p.TCP {
 		name += "_" + p.Tunnel.String()
 	}
 	return name
 }
 
-// Profiles returns every profile, in a fixed order.
+// Profiles returns every profile but RepeatProfiles, in a fixed order.
 func Profiles() []Profile {
 	var all []Profile
 	for _, b := range []Balance{Random, RoundRobin, LeastConn, SourceHash, KeyHash} {

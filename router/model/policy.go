@@ -100,6 +100,9 @@ type Timeouts struct {
 	// Connect bounds an attempt to connect to a pod, Queue the time that a request
 	// waits for one.
 	Connect, Queue time.Duration
+	// Total bounds all attempts of a request together, until the answer of the last one
+	// begins.
+	Total time.Duration
 }
 
 // Limits are per client address; zero means no limit.
@@ -205,6 +208,8 @@ const (
 	// FieldUntil is when maintenance ends, in seconds since 1970.
 	FieldUntil
 	FieldFirewall
+	// FieldTotalTimeout is in milliseconds.
+	FieldTotalTimeout
 	endOfFields
 )
 
@@ -251,7 +256,8 @@ var fields = [endOfFields]func(*Policy) string{
 		}
 		return number(p.Maintenance.Until)
 	},
-	FieldFirewall: firewall,
+	FieldFirewall:     firewall,
+	FieldTotalTimeout: func(p *Policy) string { return milliseconds(p.Timeouts.Total) },
 	FieldPattern: func(p *Policy) string {
 		if !p.patterned() {
 			return ""
@@ -340,11 +346,13 @@ const (
 	FlagBranchHeaders   = "H"
 	FlagHash            = "j"
 	FlagRetryAll        = "A"
-	FlagPattern         = "P"
-	FlagPages           = "E"
-	FlagFault           = "F"
-	FlagMirror          = "M"
-	FlagBandwidth       = "B"
+	// FlagTotalTimeout has FieldTotalTimeout.
+	FlagTotalTimeout = "T"
+	FlagPattern      = "P"
+	FlagPages        = "E"
+	FlagFault        = "F"
+	FlagMirror       = "M"
+	FlagBandwidth    = "B"
 	// FlagShared has the agent count the request.
 	FlagShared = "G"
 	// FlagFirewall has requests judged; with FlagFirewallBlocks those that are not get no
@@ -377,7 +385,7 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.Timeouts.Total > 0, FlagTotalTimeout) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false

@@ -166,6 +166,9 @@ type templateData struct {
 	SlotMissRules []string
 	// StreamSlotFrontends serve those listeners of Gateways that see no requests.
 	StreamSlotFrontends []slotSection
+	// AttemptsRule leads requests to AttemptSections.
+	AttemptsRule    string
+	AttemptSections []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
 	// AgentSections and FirewallSections are those of the policy agent and the firewall.
@@ -204,6 +207,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l),
+		AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),
@@ -223,6 +227,11 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 	}
 	for _, p := range model.Profiles() {
 		d.addProfile(p, s)
+	}
+	if s.HTTPSlots.Count+s.HTTPSSlots.Count > 0 {
+		for _, p := range model.RepeatProfiles() {
+			d.addProfile(p, s)
+		}
 	}
 	return d
 }
@@ -256,6 +265,10 @@ func (d *templateData) addProfile(p model.Profile, s Settings) {
 	}
 	if p.Retry.OnFailure() {
 		r.Options, r.Rules = append(r.Options, retryOn), []string{retryRule}
+	}
+	if p.Repeat.Attempts > 0 {
+		r.Retries, r.Rules = int(p.Repeat.Attempts), []string{retryRule}
+		r.Options = append(r.Options, repeatOn(p.Repeat))
 	}
 	d.HTTPProfiles = append(d.HTTPProfiles, r)
 }

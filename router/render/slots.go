@@ -34,14 +34,14 @@ func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSect
 	if s.HTTPSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: slotFrontend, Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, slotFrontend),
-			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: append(policyRules(s, l, caps, false), pauseRule),
+			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
 		})
 	}
 	if s.HTTPSSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: secureSlotFrontend, Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, secureSlotFrontend),
 			SessionRules: slices.Concat(tlsOptions(s), slotRules(s.HTTPSSlots, l), shownRules(l)), CertRules: certificateRules(s),
-			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: append(policyRules(s, l, caps, false), pauseRule),
+			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
 		})
 	}
 	return all

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -87,3 +88,12 @@ const (
 	retryOn   = "retry-on conn-failure empty-response response-timeout 502 503 504"
 	retryRule = "http-request disable-l7-retry if !{ method GET HEAD OPTIONS PUT DELETE TRACE } !{ var(txn.policy),field(1,|) -m sub " + model.FlagRetryAll + " }"
 )
+
+// repeatOn is when requests of a route of a Gateway are tried again.
+func repeatOn(r model.Repeat) string {
+	on := "retry-on conn-failure empty-response"
+	if r.Timeouts {
+		on += " response-timeout"
+	}
+	return strings.Join(append([]string{on}, r.Texts()...), " ")
+}

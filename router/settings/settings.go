@@ -92,6 +92,7 @@ type reader struct {
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
 	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", Firewall: flags.FirewallDir != "", RedirectPort: flags.RedirectPort}
+	r.out.Ingest.GatewayPorts = flags.HTTPSlots.Count+flags.HTTPSSlots.Count > 0
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir, FirewallDir: flags.FirewallDir,
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, HTTPSSlots: flags.HTTPSSlots, TLSSlots: flags.TLSSlots, TCPSlots: flags.TCPSlots, Listen: flags.Listen, IPv6: flags.IPv6,

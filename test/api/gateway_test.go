@@ -243,7 +243,7 @@ func (g gatewayTest) testClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(gateway.SupportedFeatures(), object.Status.SupportedFeatures); diff != "" {
+	if diff := cmp.Diff(gateway.SupportedFeatures("standard"), object.Status.SupportedFeatures); diff != "" {
 		t.Errorf("features (-want +have):\n%s", diff)
 	}
 	parameters := func(value string) {

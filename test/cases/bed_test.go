@@ -216,7 +216,7 @@ func (b *bed) settings() settings.Settings {
 	}
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
-		s.Ingest.Agent, s.Ingest.Firewall = b.agent != nil, b.firewall != nil
+		s.Ingest.Agent, s.Ingest.Firewall, s.Ingest.GatewayPorts = b.agent != nil, b.firewall != nil, b.slots.Count > 0
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
 	}
 	return s

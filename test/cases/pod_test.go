@@ -176,8 +176,8 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 }
 
 // fails answers the first requests with a name with a failure: the parameters are name,
-// times and fail, which is a status or "close". What follows is told how often the
-// request came before.
+// times and fail, which is a status, "close" or "late", and slow, how long each of them
+// takes. What follows is told how often the request came before.
 func (f *fleet) fails(w http.ResponseWriter, r *http.Request) bool {
 	q := r.URL.Query()
 	fail := q.Get("fail")
@@ -192,8 +192,14 @@ func (f *fleet) fails(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("X-Tries", strconv.Itoa(n))
 	times, _ := strconv.Atoi(q.Get("times"))
 	status, err := strconv.Atoi(fail)
+	if d, err := time.ParseDuration(q.Get("slow")); err == nil && n <= times {
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
+		}
+	}
 	switch {
-	case n > times:
+	case n > times || fail == "late":
 		return false
 	case err == nil:
 		w.WriteHeader(status)

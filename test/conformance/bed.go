@@ -42,7 +42,11 @@ func openBed(ctx context.Context, b *toolset.Builder, root string, o options, p 
 	}
 	bed := newBed(c, root, b.Dir(), o.keep)
 	b.Progress("install Fairlead and the CRDs of the Gateway API")
-	if err := bed.prepare(ctx); err != nil {
+	crds := []string{"-k", filepath.Join(root, "config/gateway")}
+	if o.channel == experimental {
+		crds = []string{"-f", p.crds}
+	}
+	if err := bed.prepare(ctx, crds); err != nil {
 		logs := c.SaveLogs()
 		if !o.keep {
 			_ = c.Down(context.WithoutCancel(ctx)) // what went wrong before says more
@@ -86,11 +90,12 @@ subjects:
 - {kind: ServiceAccount, name: metrics-reader, namespace: default}
 `
 
-func (b *bed) prepare(ctx context.Context) error {
+// prepare installs everything, the CRDs of the Gateway API by these arguments.
+func (b *bed) prepare(ctx context.Context, crds []string) error {
 	if err := b.Install(ctx); err != nil {
 		return err
 	}
-	if _, err := b.Kubectl(ctx, "apply", "--server-side", "-k", filepath.Join(b.Root, "config/gateway")); err != nil {
+	if _, err := b.Kubectl(ctx, append([]string{"apply", "--server-side"}, crds...)...); err != nil {
 		return err
 	}
 	file := filepath.Join(b.Scratch, "conformance-first.yaml")

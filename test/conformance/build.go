@@ -22,6 +22,7 @@ type parts struct {
 	version string // of the suite
 	suite   string // the test program
 	images  []string
+	crds    string // folder of the CRDs, of the channel that is not ours to install
 }
 
 // build compiles the suite and makes images of all names that its manifests use.
@@ -33,6 +34,11 @@ func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) 
 	}
 	version, source, _ := strings.Cut(strings.TrimSpace(out), " ")
 	p := parts{version: version, suite: filepath.Join(b.Dir(), "bin", "gateway-conformance")}
+	api, err := goTool(ctx, root, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api")
+	if err != nil {
+		return parts{}, err
+	}
+	p.crds = filepath.Join(strings.TrimSpace(api), "config/crd/experimental")
 	b.Progress("suite %s: compile (three minutes the first time)", version)
 	if _, err := goTool(ctx, module, "test", "-c", "-trimpath", "-o", p.suite, "."); err != nil {
 		return parts{}, err

@@ -39,7 +39,14 @@ type options struct {
 	skip     string // tests that are left out, by commas
 	features string // taken as claimed in place of what the class says, by commas
 	version  string // of the product, for the report
+	channel  string // of the CRDs
 }
+
+// The channels of the CRDs.
+const (
+	standard     = "standard"
+	experimental = "experimental"
+)
 
 func parse(args []string) (options, error) {
 	o := options{}
@@ -51,11 +58,15 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.skip, "skip", "", "`tests` to leave out, by commas")
 	f.StringVar(&o.features, "features", "", "`features` to test in place of those that the GatewayClass claims, by commas; such a run writes no report for publication")
 	f.StringVar(&o.version, "version", "v0.0.0-unreleased", "`version` of Fairlead in the report")
+	f.StringVar(&o.channel, "channel", standard, "`channel` of the CRDs: standard, which Fairlead brings, or experimental, which the module of the API does")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if o.channel != standard && o.channel != experimental {
+		return o, fmt.Errorf("unknown channel %q; use one of: %s, %s", o.channel, standard, experimental)
 	}
 	o.keep = o.keep || o.only != ""
 	return o, nil
@@ -106,7 +117,7 @@ func (b *bed) judge(ctx context.Context, o options, p parts, reports string) err
 	}
 	report := filepath.Join(filepath.Dir(p.suite), "conformance-report.yaml")
 	if o.published() {
-		report = filepath.Join(reports, fmt.Sprintf("standard-%s-default-report.yaml", p.version))
+		report = filepath.Join(reports, fmt.Sprintf("%s-%s-default-report.yaml", o.channel, p.version))
 	}
 	results := newResults(os.Stdout)
 	ended := b.suite(ctx, o, p, report, results)

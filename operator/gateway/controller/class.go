@@ -71,7 +71,8 @@ func (r *reconciler) writeClassStatus(ctx context.Context, object *gatewayv1.Gat
 
 // class returns a GatewayClass with what it refers to.
 func (r *reconciler) class(ctx context.Context, object *gatewayv1.GatewayClass) (desired.Class, error) {
-	class := desired.Class{Object: object, Bundle: r.bundle.version()}
+	now := r.bundle.now()
+	class := desired.Class{Object: object, Bundle: now.version, Channel: now.channel}
 	name, err := gateway.IngressController(object)
 	if err != nil {
 		return class, nil // It is in the condition.

@@ -21,17 +21,20 @@ import (
 // crdName is the CRD whose annotation has the version of all of them.
 const crdName = "gatewayclasses." + gatewayv1.GroupName
 
-// bundle is the version of the CRDs, as it was seen last.
+// bundle is what the CRDs are, as it was seen last.
 type bundle struct {
-	seen atomic.Pointer[string]
+	seen atomic.Pointer[crds]
 	wake chan event.GenericEvent
 }
 
-func (b *bundle) version() string {
-	if v := b.seen.Load(); v != nil {
-		return *v
+// crds are the version of the CRDs and their channel, empty where they do not say it.
+type crds struct{ version, channel string }
+
+func (b *bundle) now() crds {
+	if c := b.seen.Load(); c != nil {
+		return *c
 	}
-	return ""
+	return crds{}
 }
 
 // awaitKinds returns true when the API server has the kinds and lets the operator read
@@ -83,19 +86,19 @@ func (r *reconciler) missingKinds(ctx context.Context, kinds meta.RESTMapper) st
 	return ""
 }
 
-// readBundle reads the version of the CRDs, and reports whether it is another one.
+// readBundle reads what the CRDs are, and reports whether these are others.
 func (r *reconciler) readBundle(ctx context.Context) (bool, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	if err := r.live.Get(ctx, client.ObjectKey{Name: crdName}, crd); err != nil {
 		return false, err
 	}
-	now := crd.Annotations[desired.BundleAnnotation]
+	now := crds{crd.Annotations[desired.BundleAnnotation], crd.Annotations[desired.ChannelAnnotation]}
 	before := r.bundle.seen.Swap(&now)
 	return before == nil || *before != now, nil
 }
 
-// followBundle wakes all classes when the CRDs have another version, and begins to watch
+// followBundle wakes all classes when the CRDs are others, and begins to watch
 // ListenerSets when they are there.
 func (r *reconciler) followBundle(ctx context.Context, mgr ctrl.Manager) {
 	ticker := time.NewTicker(r.options.Poll)
@@ -113,7 +116,7 @@ func (r *reconciler) followBundle(ctx context.Context, mgr ctrl.Manager) {
 		case err != nil:
 			r.options.Log.Error("cannot read the version of the CRDs of the Gateway API", "err", err)
 		case changed:
-			r.options.Log.Info("the CRDs of the Gateway API have another version", "version", r.bundle.version())
+			r.options.Log.Info("the CRDs of the Gateway API have another version", "version", r.bundle.now().version, "channel", r.bundle.now().channel)
 			select {
 			case r.bundle.wake <- event.GenericEvent{Object: &gatewayv1.GatewayClass{}}:
 			case <-ctx.Done():

@@ -95,7 +95,7 @@ func (r *reconciler) begin(ctx context.Context, mgr ctrl.Manager) error {
 			return fmt.Errorf("start serving the Gateway API: %w", err)
 		}
 	}
-	r.options.Log.Info("the Gateway API is installed, Gateways are served", "version", r.bundle.version())
+	r.options.Log.Info("the Gateway API is installed, Gateways are served", "version", r.bundle.now().version)
 	r.followBundle(ctx, mgr)
 	return nil
 }

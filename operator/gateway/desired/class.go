@@ -19,6 +19,9 @@ import (
 // BundleAnnotation is on the CRDs of the Gateway API and has their version.
 const BundleAnnotation = "gateway.networking.k8s.io/bundle-version"
 
+// ChannelAnnotation has their channel: "standard" or "experimental".
+const ChannelAnnotation = "gateway.networking.k8s.io/channel"
+
 // The minor versions of the CRDs, of major version 1, that are served.
 const (
 	leastMinor = 5
@@ -32,6 +35,8 @@ type Class struct {
 	IC *operatorv1.IngressController
 	// Bundle is the version of the CRDs, empty if they have none.
 	Bundle string
+	// Channel is that of the CRDs, empty if they have none.
+	Channel string
 }
 
 // Refusal returns why the class is not accepted, and the reason of its condition; the
@@ -88,7 +93,7 @@ func (c Class) Status(now time.Time) gatewayv1.GatewayClassStatus {
 	live, generation := c.Object.Status.Conditions, c.Object.Generation
 	s := gatewayv1.GatewayClassStatus{
 		Conditions:        []metav1.Condition{condition(live, accepted, generation, now)},
-		SupportedFeatures: gateway.SupportedFeatures(),
+		SupportedFeatures: gateway.SupportedFeatures(c.Channel),
 	}
 	if reason == gatewayv1.GatewayClassReasonUnsupportedVersion {
 		s.Conditions = append(s.Conditions, condition(live, metav1.Condition{

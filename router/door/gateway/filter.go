@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -21,11 +20,9 @@ type filters struct {
 	cors              *model.CORS
 	mirrors           []authentication.Copies
 	mirror            *model.Mirror
-	timeout           time.Duration
+	timeouts          timeouts
+	retry             retry
 }
-
-// none is longer than any request may last: HAProxy's longest timeout is less than 25 days.
-const none = 24 * 24 * time.Hour
 
 // filters reads those of a rule, its timeouts included.
 func (b *builder) filters(r *gatewayv1.HTTPRouteRule, field string) (out filters) {
@@ -50,7 +47,8 @@ func (b *builder) filters(r *gatewayv1.HTTPRouteRule, field string) (out filters
 	if most := b.mostHeaderBytes(); headerBytes(out.request) > most || headerBytes(out.response) > most {
 		b.unsupported(field+".filters", fmt.Sprintf("changes of headers add up to more than %d bytes, which may not fit in HAProxy's buffer", most))
 	}
-	out.timeout = b.timeout(r.Timeouts, field+".timeouts")
+	out.timeouts = b.timeouts(r.Timeouts, field+".timeouts")
+	out.retry = b.retry(r.Retry, out.timeouts, field+".retry")
 	return out
 }
 
@@ -168,31 +166,6 @@ func (b *builder) headers(f *gatewayv1.HTTPHeaderFilter, fetch, at string) (out 
 	return out
 }
 
-// timeout returns how long a pod may take, or zero for the router's default. There is one
-// attempt, so both fields bound the same.
-func (b *builder) timeout(t *gatewayv1.HTTPRouteTimeouts, at string) (shortest time.Duration) {
-	if t == nil {
-		return 0
-	}
-	for part, text := range map[string]*gatewayv1.Duration{".request": t.Request, ".backendRequest": t.BackendRequest} {
-		if text == nil {
-			continue
-		}
-		d, err := time.ParseDuration(string(*text))
-		switch {
-		case err != nil || d < 0 || d > 0 && d < time.Millisecond:
-			b.unsupported(at+part, "must be a time such as 10s")
-			continue
-		case d == 0 || d > none:
-			d = none
-		}
-		if shortest == 0 || d < shortest {
-			shortest = d
-		}
-	}
-	return shortest
-}
-
 // byMatch reports whether what is done to a request depends on its match.
 func (f *filters) byMatch() bool {
 	return f.rewrite != nil && f.rewrite.Path != nil && f.rewrite.Path.Type == gatewayv1.PrefixMatchHTTPPathModifier
@@ -201,7 +174,7 @@ func (f *filters) byMatch() bool {
 // policy returns what HAProxy does to the requests of a match that come in by a listener.
 func (f *filters) policy(l *listener, m *model.Match) model.Policy {
 	p := model.Policy{RequestHeaders: f.request, ResponseHeaders: f.response, CORS: f.cors, Mirror: f.mirror}
-	p.Timeouts.Server = f.timeout
+	p.Timeouts.Server, p.Timeouts.Total = f.timeouts.attempt(), f.retry.total
 	if f.redirect != nil {
 		p.Redirects = redirects(f.redirect, l, m)
 	}

@@ -35,9 +35,6 @@ func (b *builder) rules() []rule {
 		if out[i].filters.redirect == nil {
 			out[i].targets = b.targets(r, field)
 		}
-		if r.Retry != nil {
-			b.unsupported(field+".retry", "retries are not served yet")
-		}
 		if r.SessionPersistence != nil {
 			b.unsupported(field+".sessionPersistence", "is not served")
 		}
@@ -55,7 +52,7 @@ func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
 	switch {
 	case r.filters.redirect != nil:
 		name = fmt.Sprintf("%s-%03d-%s", name, m, l.scope)
-	case r.filters.byMatch():
+	case r.filters.byMatch() || r.filters.retry.all(&r.matches[m]):
 		name = fmt.Sprintf("%s-%03d", name, m)
 	}
 	known := r.made[name]
@@ -73,6 +70,7 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 	if profile.Balance == model.KeyHash {
 		profile.Balance = model.Random
 	}
+	r.filters.retry.profile(&profile)
 	out := &made{backend: model.Backend{Kind: model.KindHTTP, Owner: b.result.Object, Rule: name, Profile: profile}}
 	if b.stream() {
 		out.backend.Kind, out.backend.Profile.TCP = model.KindTCP, true
@@ -83,6 +81,7 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 		return out
 	}
 	p := r.filters.policy(l, &r.matches[m])
+	p.RetryAll = r.filters.retry.all(&r.matches[m])
 	p.Forwarded = b.settings.Forwarded
 	if p.Forwarded == model.ForwardedAppend {
 		p.Forwarded = ""

@@ -151,7 +151,6 @@ func TestRefused(t *testing.T) {
 		{`filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: a}]}}]`, "spec.rules[0].filters[0].requestHeaderModifier.set[0].name"},
 		{`filters: [{type: ResponseHeaderModifier, responseHeaderModifier: {add: [{name: a, value: "b\nc"}]}}]`, "spec.rules[0].filters[0].responseHeaderModifier.add[0].value"},
 		{"timeouts: {request: 5}", "spec.rules[0].timeouts.request"},
-		{"retry: {}", "spec.rules[0].retry"},
 		{"sessionPersistence: {}", "spec.rules[0].sessionPersistence"},
 		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite}]}]", "spec.rules[0].backendRefs[0].filters[0].type"},
 		{"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier}]}]", "spec.rules[0].backendRefs[0].filters[0]"},
