@@ -50,6 +50,8 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		features.SupportReferenceGrant,
 		features.SupportTCPRoute,
 		features.SupportTLSRoute,
+		features.SupportTLSRouteModeMixed,
+		features.SupportTLSRouteModeTerminate,
 	}
 	if channel == "experimental" {
 		names = append(names,

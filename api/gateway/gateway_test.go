@@ -150,6 +150,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	host := func(h gatewayv1.Hostname) *gatewayv1.Hostname { return &h }
 	validation := &gatewayv1.FrontendTLSValidation{}
+	odd := &gatewayv1.ListenerTLSConfig{Mode: new(gatewayv1.TLSModeType("Odd"))}
 	passthrough := &gatewayv1.ListenerTLSConfig{Mode: new(gatewayv1.TLSModePassthrough)}
 	for _, test := range []struct {
 		name      string
@@ -188,10 +189,16 @@ func TestJudge(t *testing.T) {
 			"Accepted/NoConflicts/M HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/",
 		},
 		{
+			"both modes of TLS on a port",
+			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 443, Protocol: "TLS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com"), TLS: odd}},
+			nil,
+			"Accepted/NoConflicts/M Accepted/NoConflicts/M UnsupportedValue/NoConflicts/",
+		},
+		{
 			"passthrough asks clients for nothing",
-			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}},
+			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 444, Protocol: "TLS"}},
 			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}}},
-			"Accepted/NoConflicts/M",
+			"Accepted/NoConflicts/M UnsupportedValue/NoConflicts/",
 		},
 		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "Accepted/NoConflicts/T UnsupportedProtocol/NoConflicts/"},
 		{

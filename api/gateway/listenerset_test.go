@@ -117,7 +117,7 @@ func TestJoin(t *testing.T) {
 		{
 			"an entry that is not served holds nothing", allowing + "[{name: x, port: 80, protocol: HTTP}]",
 			[]*gatewayv1.ListenerSet{
-				setOf(t, "b", "old", 3, "[{name: tcp, port: 82, protocol: TLS}, {name: udp, port: 82, protocol: UDP}, {name: odd, port: 82, protocol: example.com/odd}]"),
+				setOf(t, "b", "old", 3, "[{name: tcp, port: 82, protocol: TLS, tls: {mode: Odd}}, {name: udp, port: 82, protocol: UDP}, {name: odd, port: 82, protocol: example.com/odd}]"),
 				setOf(t, "b", "next", 2, "[{name: l, port: 82, protocol: HTTP}, {name: m, port: 82, protocol: HTTPS, hostname: a.test}]"),
 				setOf(t, "a", "young", 1, "[{name: l, port: 82, protocol: HTTP, hostname: a.test}]"),
 			},

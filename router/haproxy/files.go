@@ -144,7 +144,7 @@ func (f *Files) writeCertificates(st *plan.State) error {
 
 // writeSlotLists writes the lists of certificates of the ports for Gateways, before the
 // configuration that names them.
-func (f *Files) writeSlotLists(st *plan.State, slots render.Slots) error {
+func (f *Files) writeSlotLists(st *plan.State, slots []render.Slots) error {
 	lists, err := render.SlotLists(st, f.layout, slots)
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ func ListenerKey(slot int, host string) string {
 // Suffixed marks slots of which listeners are in the table of suffixes.
 const Suffixed = "+"
 
+// EndsTLS marks listeners that end TLS of connections that are then handed on whole.
+const EndsTLS = "tls"
+
 // SuffixKey is the key of a wildcard host in the table of suffixes, below a slot and "/" or
 // the prefix of a scope: "*.example.com" has "com.example.".
 func SuffixKey(below, wildcard string) string {

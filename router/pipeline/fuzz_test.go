@@ -123,7 +123,7 @@ func checkFiles(t *testing.T, st *plan.State) {
 			t.Errorf("line %q of the list of certificates", line)
 		}
 	}
-	lists, err := render.SlotLists(st, l, render.Slots{First: 21000, Count: 64})
+	lists, err := render.SlotLists(st, l, []render.Slots{{First: 21000, Count: 64}, {First: 22000, Count: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

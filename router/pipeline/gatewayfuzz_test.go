@@ -176,7 +176,7 @@ func FuzzGRPCRoute(f *testing.F) {
 // FuzzStreamRoute puts any listener, TLSRoute and TCPRoute that JSON can say beside an HTTPRoute
 // into the router.
 func FuzzStreamRoute(f *testing.F) {
-	const gw = `{"listeners":[{"name":"a","port":443,"protocol":"TLS","tls":{"mode":"Passthrough"}},{"name":"b","port":443,"protocol":"TLS","hostname":"*.example.com","tls":{"mode":"Passthrough"}},{"name":"c","port":25,"protocol":"TCP"},{"name":"d","port":26,"protocol":"TCP","hostname":"x\n"}]}`
+	const gw = `{"listeners":[{"name":"a","port":443,"protocol":"TLS","tls":{"mode":"Passthrough"}},{"name":"b","port":443,"protocol":"TLS","hostname":"*.example.com","tls":{"mode":"Passthrough"}},{"name":"e","port":443,"protocol":"TLS","hostname":"*.end.example.com","tls":{"certificateRefs":[{"name":"a"}]}},{"name":"c","port":25,"protocol":"TCP"},{"name":"d","port":26,"protocol":"TCP","hostname":"x\n"}]}`
 	for _, route := range []string{
 		`{"parentRefs":[{"name":"gw"}],"hostnames":["a.example.com","*.com","*"],"rules":[{"backendRefs":[{"name":"web","port":80,"weight":3},{"name":"no","port":81},{"name":"web","port":80}]},{}]}`,
 		`{"parentRefs":[{"name":"gw","sectionName":"c"},{"name":"gw","port":443}],"rules":[{"backendRefs":[{"name":"web","port":80}]}]}`,

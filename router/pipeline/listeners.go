@@ -143,6 +143,9 @@ func listenerEntries(all []model.Listener) map[plan.Entry]string {
 	for i := range all {
 		l := &all[i]
 		add(plan.MapListeners, match.ListenerKey(l.Slot, ""), strconv.Itoa(l.Port))
+		if l.EndsStreams {
+			add(plan.MapListeners, l.Scope.Prefix(), match.EndsTLS)
+		}
 		switch {
 		case l.Hostname == "":
 			add(plan.MapListeners, match.ListenerKey(l.Slot, match.Any), l.Scope.Prefix())

@@ -33,6 +33,7 @@ const (
 	//	SLOT/+      there if MapSuffixes has listeners of the slot
 	//	SLOT/HOST   the prefix of a scope: that of an exact hostname
 	//	SLOT/*      the same, for all other hosts
+	//	SCOPE~      there if the listener ends TLS of connections that are handed on whole
 	MapListeners Map = "listeners"
 	// MapSuffixes has what covers hosts with any number of labels before, by these labels
 	// from behind: "SLOT/com.example." has the prefix of a scope, and

@@ -33,8 +33,8 @@ type Base struct {
 	Fingerprint string
 	// Files are further files that Text names, by path.
 	Files map[string]string
-	// Slots are the ports that have a list of certificates each.
-	Slots Slots
+	// Slots are the blocks of ports that have a list of certificates each.
+	Slots []Slots
 }
 
 // oneParser lets one goroutine at a time use the library that reads and writes
@@ -50,7 +50,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
 	s = s.withDefaults()
-	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps), Slots: s.HTTPSSlots}
+	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps), Slots: []Slots{s.HTTPSSlots, s.TLSSlots}}
 	var body bytes.Buffer
 	write := func(description string) error {
 		if data.Head, err = buildHead(s, l, caps, description); err != nil {
@@ -100,7 +100,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 			files[path] = text
 		}
 	}
-	if s.HTTPSSlots.Count > 0 {
+	if s.HTTPSSlots.Count+s.TLSSlots.Count > 0 {
 		files[l.SlotDefault()] = slotDefaultPEM()
 	}
 	maps.Copy(files, pageFiles(s, l, caps))
@@ -164,8 +164,10 @@ type templateData struct {
 	// SlotFrontends serve Gateways; SlotMissRules end their look-ups.
 	SlotFrontends []slotSection
 	SlotMissRules []string
-	// StreamSlotFrontends serve those listeners of Gateways that see no requests.
+	// StreamSlotFrontends serve those listeners of Gateways that see no requests;
+	// EndServers are where TLS of such connections ends.
 	StreamSlotFrontends []slotSection
+	EndServers          []string
 	// AttemptsRule leads requests to AttemptSections.
 	AttemptsRule    string
 	AttemptSections []string
@@ -206,7 +208,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l),
+		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l), EndServers: endServers(s, l),
 		AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),

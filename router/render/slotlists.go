@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/plan"
 )
 
-// Each port for Gateways' listeners of HTTPS has a list of certificates of its own, because
+// Each port for Gateways' listeners that end TLS has a list of certificates of its own, because
 // HAProxy looks for a server name in the lists of the port: no Gateway's certificate is
 // shown at another one's port.
 //
@@ -68,10 +68,12 @@ func SlotLine(l Layout, line plan.SlotLine, names string) (string, error) {
 }
 
 // SlotLists returns the lists of all ports, by their files.
-func SlotLists(st *plan.State, l Layout, slots Slots) (map[string]string, error) {
-	lists := make(map[string]string, slots.Count)
-	for slot := slots.First; slot < slots.First+slots.Count; slot++ {
-		lists[l.SlotList(slot)] = slotDefaultLine(l) + "\n"
+func SlotLists(st *plan.State, l Layout, blocks []Slots) (map[string]string, error) {
+	lists := map[string]string{}
+	for _, b := range blocks {
+		for slot := b.First; slot < b.First+b.Count; slot++ {
+			lists[l.SlotList(slot)] = slotDefaultLine(l) + "\n"
+		}
 	}
 	lines := slices.SortedFunc(maps.Keys(st.SlotLines), func(a, b plan.SlotLine) int { return strings.Compare(a.CertID, b.CertID) })
 	for _, line := range lines {

@@ -27,6 +27,8 @@ type slotSection struct {
 	// CertRules are about certificates of clients.
 	CertRules                []string
 	LookupRules, PolicyRules []string
+	// Sorts says that TLS of some connections ends elsewhere.
+	Sorts bool
 }
 
 // slotFrontends are the frontends of the blocks that there are.

@@ -11,13 +11,19 @@ import (
 // Listeners of protocol TLS and TCP hand connections on whole. Their claims have scopes and
 // keys as those of requests have (slotLookupRules), for the path of all requests.
 
-// streamSlotFrontends are the frontends of the blocks for such listeners that there are.
+// streamSlotFrontends are the frontends of the blocks for such listeners that there are. One
+// sorts TLS connections, and a further one is where TLS of those ends whose listener ends it.
 func streamSlotFrontends(s Settings, l Layout) (all []slotSection) {
 	if s.TLSSlots.Count > 0 {
-		all = append(all, slotSection{
-			Name: tlsSlotFrontend, Binds: slotBinds(s, s.TLSSlots), ConnectionRules: connectionRules(s, l, tlsSlotFrontend),
-			SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(helloRules(s), streamLookupRules(l), streamRules()),
-		})
+		all = append(all,
+			slotSection{
+				Name: tlsSlotFrontend, Sorts: true, Binds: slotBinds(s, s.TLSSlots), ConnectionRules: connectionRules(s, l, tlsSlotFrontend),
+				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(helloRules(s), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), streamRules()),
+			},
+			slotSection{
+				Name: "gateway_tls_end", Binds: endBinds(s, l),
+				SessionRules: append(tlsOptions(s), endSlotRule(s)), LookupRules: slices.Concat(endRules(s), scopeRules(l), streamLookupRules(l), streamRules()),
+			})
 	}
 	if s.TCPSlots.Count > 0 {
 		all = append(all, slotSection{
@@ -28,36 +34,97 @@ func streamSlotFrontends(s Settings, l Layout) (all []slotSection) {
 	return all
 }
 
-// helloRules wait for the TLS hello of a client, and refuse connections without a server name:
-// all claims have one. What no name has must not become a part of a key.
+// endSocket is where TLS ends of connections to a slot. Its path is as long as that of the
+// longest other socket (haproxy.MakeRunDir).
+func endSocket(l Layout, slot int) string { return fmt.Sprintf("unix@%s/t%d.sock", l.RunDir(), slot) }
+
+// endBinds have the certificates of one slot each, as those of secureSlotBinds.
+func endBinds(s Settings, l Layout) (binds []string) {
+	for slot := s.TLSSlots.First; slot < s.TLSSlots.First+s.TLSSlots.Count; slot++ {
+		binds = append(binds, endSocket(l, slot)+" mode 600 accept-proxy ssl crt-list "+l.SlotList(slot)+" no-alpn"+tlsBind(s, l))
+	}
+	return binds
+}
+
+// endServers lead connections there from the frontend that sorts them.
+func endServers(s Settings, l Layout) (lines []string) {
+	if s.TLSSlots.Count == 0 {
+		return nil
+	}
+	lines = append(lines, "use-server s%[var(sess.slot)] if { var(sess.slot) -m found }")
+	for slot := s.TLSSlots.First; slot < s.TLSSlots.First+s.TLSSlots.Count; slot++ {
+		lines = append(lines, fmt.Sprintf("server s%d %s send-proxy-v2", slot, endSocket(l, slot)))
+	}
+	return lines
+}
+
+// endSlotRule finds the slot by the number of the socket.
+func endSlotRule(s Settings) string {
+	return fmt.Sprintf("tcp-request session set-var(sess.slot) so_id,sub(1),add(%d)", s.TLSSlots.First)
+}
+
+// endRules check the certificate of a client as certificateRules do, and take the server name
+// of the handshake.
+func endRules(s Settings) (rules []string) {
+	if s.ClientTLS.Subject != "" {
+		rules = append(rules,
+			"tcp-request content reject if { ssl_c_s_dn(,0,rfc2253) -m sub / }",
+			"tcp-request content reject if !{ ssl_c_used } || !{ ssl_c_s_dn -m reg "+quote(s.ClientTLS.Subject)+" }")
+	}
+	return append(rules, "tcp-request content set-var(sess.name) ssl_fc_sni,lower,rtrim(.)", namedRule)
+}
+
+// sortStreamRules lead connections on to where their TLS ends. These are logged there.
+func sortStreamRules(s Settings, l Layout) []string {
+	const ends = "{ var(sess.ends) -m found }"
+	rules := []string{"tcp-request content set-var(sess.ends) var(sess.scope),map_str(" + l.MapFile(plan.MapListeners) + ")"}
+	if s.Log.Target != "" {
+		rules = append(rules, "tcp-request content set-log-level silent if "+ends)
+	}
+	return append(rules, "tcp-request content accept if "+ends)
+}
+
+// namedRule refuses connections without a server name: all claims have one. What no name has
+// must not become a part of a key.
+const namedRule = "tcp-request content reject if !{ var(sess.name) -m reg ^[a-z0-9._-]+$ }"
+
+// helloRules wait for the TLS hello of a client, and take the server name.
 func helloRules(s Settings) []string {
 	return []string{
 		"tcp-request inspect-delay " + milliseconds(s.Timeouts.Inspect),
 		"tcp-request content set-var(sess.name) req.ssl_sni,lower,rtrim(.) if { req.ssl_hello_type 1 }",
-		"tcp-request content reject if !{ var(sess.name) -m reg ^[a-z0-9._-]+$ }",
+		namedRule,
 	}
 }
 
-// streamLookupRules find the listener of a server name, and in its scope the backend: for the
-// name, then for the wildcards that cover it, then for any name.
-func streamLookupRules(l Layout) []string {
-	listeners, suffixes, routes := l.MapFile(plan.MapListeners), l.MapFile(plan.MapSuffixes), l.MapFile(plan.MapHTTP)
-	const unscoped, missed = "!{ var(sess.scope) -m found }", "!{ var(sess.backend) -m found }"
-	reverse := func(condition string) []string {
-		return []string{
-			`tcp-request content set-var-fmt(sess.labels) "` + lastLabels("sess.name") + `" if ` + condition,
-			`tcp-request content set-var(sess.reversed) "var(sess.labels),rtrim(.)" if ` + condition,
-		}
+// reverseName has the labels of a server name from behind.
+func reverseName(condition string) []string {
+	return []string{
+		`tcp-request content set-var-fmt(sess.labels) "` + lastLabels("sess.name") + `" if ` + condition,
+		`tcp-request content set-var(sess.reversed) "var(sess.labels),rtrim(.)" if ` + condition,
 	}
+}
+
+// scopeRules find the listener of a server name.
+func scopeRules(l Layout) []string {
+	listeners, suffixes := l.MapFile(plan.MapListeners), l.MapFile(plan.MapSuffixes)
+	const unscoped = "!{ var(sess.scope) -m found }"
 	rules := []string{`tcp-request content set-var(sess.scope) "var(sess.slot),concat(/,sess.name),map_str(` + listeners + `)"`}
-	rules = append(rules, reverse(unscoped+` { var(sess.slot),concat(/+),map_str(`+listeners+`) -m found }`)...)
-	rules = append(rules,
+	rules = append(rules, reverseName(unscoped+` { var(sess.slot),concat(/+),map_str(`+listeners+`) -m found }`)...)
+	return append(rules,
 		`tcp-request content set-var(sess.scope) "var(sess.slot),concat(/,sess.reversed,/),map_beg(`+suffixes+`)" if { var(sess.reversed) -m found }`,
 		`tcp-request content set-var(sess.scope) "var(sess.slot),concat(/*),map_str(`+listeners+`)" if `+unscoped,
 		"tcp-request content reject if "+unscoped,
-		`tcp-request content set-var(sess.backend) "var(sess.scope),concat(,sess.name,/#),map_beg(`+routes+`)"`,
 	)
-	rules = append(rules, reverse(missed+" !{ var(sess.reversed) -m found }")...)
+}
+
+// streamLookupRules find the backend in the scope of the listener: for the server name, then for
+// the wildcards that cover it, then for any name.
+func streamLookupRules(l Layout) []string {
+	suffixes, routes := l.MapFile(plan.MapSuffixes), l.MapFile(plan.MapHTTP)
+	const missed = "!{ var(sess.backend) -m found }"
+	rules := []string{`tcp-request content set-var(sess.backend) "var(sess.scope),concat(,sess.name,/#),map_beg(` + routes + `)"`}
+	rules = append(rules, reverseName(missed+" !{ var(sess.reversed) -m found }")...)
 	rules = append(rules, `tcp-request content set-var(sess.suffix) "var(sess.scope),concat(,sess.reversed,/),map_beg(`+suffixes+`)" if `+missed)
 	look := func(host, condition string) {
 		rules = append(rules,

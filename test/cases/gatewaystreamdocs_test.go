@@ -29,8 +29,11 @@ func TestTLSRouteExample(t *testing.T) {
 	b.tlsSlots = freeSlots(t)
 	b.cluster.slots = map[int32]int32{443: int32(b.tlsSlots.First)}
 	b.start()
-	b.applyStreams(t, "demo", map[string]streamService{"vault": {address: "198.18.250.212", port: 8200, secure: true}}, example(t, "tlsroute.md"))
+	b.applyStreams(t, "demo", map[string]streamService{
+		"vault": {address: "198.18.250.212", port: 8200, secure: true}, "mqtt": {address: "198.18.250.212", port: 1883},
+	}, example(t, "tlsroute.md")+"---\n"+tlsSecret(t, "demo", "mqtt-tls", "mqtt.example.com"))
 	b.expectStream(b.tlsSlots.First, "vault.example.com", stream{"vault", "vault"})
+	b.expectStream(b.tlsSlots.First, "mqtt.example.com", stream{"mqtt", "mqtt.example.com"})
 	b.expectStream(b.tlsSlots.First, "www.example.com", stream{})
 }
 

@@ -82,7 +82,7 @@ type stream struct {
 
 // openStream connects to a slot, with TLS if there is a server name ("-" for TLS without one), has
 // the pod send something back, and closes the connection.
-func openStream(slot int, name string) (got stream, err error) {
+func openStream(slot int, name string, own ...tls.Certificate) (got stream, err error) {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(slot)), clientTimeout)
 	if err != nil {
 		return got, err
@@ -90,7 +90,7 @@ func openStream(slot int, name string) (got stream, err error) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
 	if name != "" {
-		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: strings.TrimPrefix(name, "-")}) // which certificate is shown is what is asked
+		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: strings.TrimPrefix(name, "-"), Certificates: own}) // which certificate is shown is what is asked
 		if err := secure.Handshake(); err != nil {
 			return got, err
 		}
@@ -114,11 +114,11 @@ func openStream(slot int, name string) (got stream, err error) {
 
 // expectStream opens connections until one is as it should be. One that is closed without an
 // answer has no pod.
-func (b *bed) expectStream(slot int, name string, want stream) {
+func (b *bed) expectStream(slot int, name string, want stream, own ...tls.Certificate) {
 	b.t.Helper()
 	b.eventually(fmt.Sprintf("slot %d and name %q lead to %+v", slot, name, want), func() error {
-		got, err := openStream(slot, name)
-		if timeout := net.Error(nil); got == want && (err == nil || want.pod == "" && !(errors.As(err, &timeout) && timeout.Timeout())) {
+		got, err := openStream(slot, name, own...)
+		if timeout := net.Error(nil); got == want && (err == nil || want.pod == "" && (!errors.As(err, &timeout) || !timeout.Timeout())) {
 			return nil
 		}
 		return fmt.Errorf("%+v: %w", got, err)

@@ -70,6 +70,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
 				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates,
+				EndsStreams: l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
 			})
 		}
 		status, findings := l.status(r)
