@@ -75,6 +75,13 @@ func AdmittedConfigMapName(ic string) string { return "router-admitted-" + ic }
 // AdmittedConfigMapName.
 const AdmittedSpecKey = "spec.json"
 
+// ViewerServiceAccount is the ServiceAccount, in OperandNamespace, whose tokens routers take
+// for their metrics pages: who may make one may read them.
+const ViewerServiceAccount = "fairlead-viewer"
+
+// RouterAudience is that of tokens which only routers take.
+const RouterAudience = "fairlead.dev/router"
+
 // StatsSecretName returns the name of the Secret with user and password of
 // HAProxy's stats page (keys statsUsername and statsPassword).
 func StatsSecretName(ic string) string { return "router-stats-" + ic }

@@ -9,6 +9,7 @@
 //	kubectl fairlead diff -f manifests/
 //	kubectl fairlead lb 192.168.10.201
 //	kubectl fairlead status
+//	kubectl fairlead top
 //
 // A link named kubectl_complete-fairlead makes it answer kubectl's questions for
 // shell completion.
@@ -107,7 +108,7 @@ func (c *command) root() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fairlead"},
 		Long: `kubectl fairlead says what becomes of a request, and why.
 
-All commands read a cluster, or with -f manifests (not lb and status).`,
+All commands read a cluster, or with -f manifests (not lb, status and top).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no command %q; see kubectl fairlead --help", args[0])
@@ -122,7 +123,7 @@ All commands read a cluster, or with -f manifests (not lb and status).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.certsCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.certsCommand(), versionCommand())
 	return root
 }
 

@@ -170,8 +170,13 @@ func utf8Locale(env func(string) string) bool {
 
 // colored reports whether the words that carry a state are shown in color.
 func colored(out io.Writer, env func(string) string) bool {
+	return env("NO_COLOR") == "" && env("TERM") != "dumb" && env("TERM") != "" && isTerminal(out)
+}
+
+// isTerminal reports whether what is written is looked at now.
+func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	if !ok || env("NO_COLOR") != "" || env("TERM") == "dumb" || env("TERM") == "" {
+	if !ok {
 		return false
 	}
 	info, err := file.Stat()

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/api"
 )
 
 const (
@@ -117,15 +120,10 @@ func (r *Reviewer) remember(q question, v verdict, now time.Time) {
 }
 
 func (r *Reviewer) ask(ctx context.Context, token, verb, subresource string) (verdict, error) {
-	who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	who.APIVersion, who.Kind = "authentication.k8s.io/v1", "TokenReview"
-	if err := r.post(ctx, "/apis/authentication.k8s.io/v1/tokenreviews", who); err != nil {
-		return verdict{}, fmt.Errorf("review a token: %w", err)
+	user, err := r.user(ctx, token)
+	if user == nil {
+		return verdict{}, err
 	}
-	if !who.Status.Authenticated {
-		return verdict{}, nil
-	}
-	user := who.Status.User
 	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 	}}
@@ -144,6 +142,27 @@ func (r *Reviewer) ask(ctx context.Context, token, verb, subresource string) (ve
 		return verdict{}, fmt.Errorf("review the access of %s: %w", user.Username, err)
 	}
 	return verdict{known: true, allowed: may.Status.Allowed && !may.Status.Denied}, nil
+}
+
+// user returns whose token it is, or nil. Tokens that are made for the API server count,
+// as Prometheus has them, and those that are made for routers.
+func (r *Reviewer) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+	audiences := [][]string{nil, {api.RouterAudience}}
+	if r.router == "" {
+		audiences = audiences[:1]
+	}
+	for _, of := range audiences {
+		who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: of}}
+		who.APIVersion, who.Kind = "authentication.k8s.io/v1", "TokenReview"
+		if err := r.post(ctx, "/apis/authentication.k8s.io/v1/tokenreviews", who); err != nil {
+			return nil, fmt.Errorf("review a token: %w", err)
+		}
+		// An API server that knows nothing of audiences answers without them.
+		if who.Status.Authenticated && (of == nil || slices.Equal(who.Status.Audiences, of)) {
+			return &who.Status.User, nil
+		}
+	}
+	return nil, nil
 }
 
 // post sends a review and reads its answer into it.

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/access"
@@ -17,12 +18,12 @@ import (
 // read metrics, and the routers have the rights to find that out.
 func TestMetricsAccess(t *testing.T) {
 	c := newClient(t)
-	token := func(name string) string {
+	token := func(name string, audiences ...string) string {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-		if err := c.Create(t.Context(), account); err != nil {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), account)); err != nil {
 			t.Fatal(err)
 		}
-		request := &authenticationv1.TokenRequest{}
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
 		if err := c.SubResource("token").Create(t.Context(), account, request); err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +58,9 @@ func TestMetricsAccess(t *testing.T) {
 		{"profiles", monitoring, "get", "debug", true, false},
 		{"to write", monitoring, "create", "metrics", true, false},
 		{"another account", other, "get", "metrics", true, false},
+		{"for routers only", token("prometheus", names.RouterAudience), "get", "metrics", true, true},
+		{"for routers only, profiles", token("prometheus", names.RouterAudience), "get", "debug", true, false},
+		{"for something else", token("prometheus", "vault"), "get", "metrics", false, false},
 		{"made up", "eyJhbGciOi.made.up", "get", "metrics", false, false},
 		{"nothing", "", "get", "metrics", false, false},
 	} {
