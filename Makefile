@@ -103,7 +103,7 @@ verify: ## Regenerate everything generated; fail if anything differs
 	@before=$$($(MAKE) -s generated-sums); $(MAKE) -s generate; after=$$($(MAKE) -s generated-sums); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "generated files are not up to date: run 'make generate' and commit"; exit 1; }
 	go vet ./...
-	@test -z "$$(gofmt -l api cmd config examples lbprovider operator router templates test)" || { gofmt -l api cmd config examples lbprovider operator router templates test; echo "run gofmt -w on these"; exit 1; }
+	@test -z "$$(gofmt -l api cmd config console examples lbprovider operator router templates test)" || { gofmt -l api cmd config console examples lbprovider operator router templates test; echo "run gofmt -w on these"; exit 1; }
 
 .PHONY: generated-sums
 generated-sums:

@@ -10,6 +10,7 @@
 //	kubectl fairlead lb 192.168.10.201
 //	kubectl fairlead status
 //	kubectl fairlead top
+//	kubectl fairlead console
 //
 // A link named kubectl_complete-fairlead makes it answer kubectl's questions for
 // shell completion.
@@ -123,7 +124,7 @@ All commands read a cluster, or with -f manifests (not lb, status and top).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.certsCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.certsCommand(), c.consoleCommand(), versionCommand())
 	return root
 }
 

@@ -71,6 +71,11 @@ const shownKey = "KEY"
 
 // NewSnapshot decides everything that the objects say about one router.
 func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
+	// Routes that are made of Ingresses are added to these two, and another snapshot may be
+	// made of the same objects meanwhile.
+	own := *o
+	own.Files, own.order = maps.Clone(o.Files), maps.Clone(o.order)
+	o = &own
 	s := &Snapshot{objects: o, options: opts, byBackend: map[string]*model.Claim{}, byHost: map[string][]model.Object{}}
 	if err := s.chooseController(); err != nil {
 		return nil, err
@@ -378,3 +383,6 @@ func (s *source) keys() []model.Object {
 func compareKeys(a, b model.Object) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
+
+// Notes say what the answers leave open.
+func (s *Snapshot) Notes() []string { return slices.Clone(s.notes) }

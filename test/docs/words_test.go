@@ -71,6 +71,8 @@ var sources = []source{
 	{"config", ".yaml", comments},
 	{"api", ".go", messages},
 	{"cmd", ".go", messages},
+	{"console", ".go", messages},
+	{"console/template", ".html", func(page string) string { return page }},
 	{"examples", ".go", messages},
 	{"lbprovider", ".go", messages},
 	{"operator", ".go", messages},

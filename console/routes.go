@@ -1,0 +1,123 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/fairlead/fairlead/router/explain"
+)
+
+// routesPage is the list of Routes.
+type routesPage struct {
+	Query   string
+	Problem string
+	// Sort is the order of the URL, for the form.
+	Sort    string
+	Columns []head
+	Rows    []*explain.Row
+	Window  window
+	// Previous and Next are queries of URLs, empty at the ends. Same is that of this choice.
+	Previous, Next, Same string
+	// All is how many Routes there are, Counts how many of each state.
+	All    int
+	Counts []stateCount
+	Keys   []searchKey
+}
+
+// head is a column with the link that sorts by it.
+type head struct {
+	Title, Query string
+	// Sorted is "ascending", "descending" or "none".
+	Sorted string
+}
+
+// stateCount is how many Routes have a state.
+type stateCount struct {
+	State explain.RowState
+	Count int
+	Query string
+}
+
+// searchKey is a word of the search language, for its help.
+type searchKey struct{ Key, About, Choices string }
+
+// routes shows the list.
+func (v *visit) routes() answer {
+	l := readList(v.values)
+	chosen := l.choose(v.world.rows)
+	w := windowOf(len(chosen), l.page)
+	data := routesPage{
+		Query: l.text, Sort: l.order(), Rows: part(chosen, w), Window: w, Same: l.values(l.order(), 1), All: len(v.world.rows),
+		Counts: countStates(v.world.rows), Keys: searchKeys(),
+	}
+	if l.err != nil {
+		data.Problem = l.err.Error()
+	}
+	if data.Sort == "route" {
+		data.Sort = ""
+	}
+	if w.Page > 1 {
+		data.Previous = "?" + l.values(l.order(), w.Page-1)
+	}
+	if w.Page < w.Pages {
+		data.Next = "?" + l.values(l.order(), w.Page+1)
+	}
+	for _, c := range columns() {
+		h := head{Title: c.Title, Sorted: "none"}
+		next := c.Name
+		if c.Name == l.sort {
+			h.Sorted = "ascending"
+			if l.down {
+				h.Sorted = "descending"
+			} else {
+				next = "-" + c.Name
+			}
+		}
+		h.Query = "?" + l.values(next, 1)
+		data.Columns = append(data.Columns, h)
+	}
+	return answer{name: "routes", title: "Routes", line: Line{Command: "lint"}, data: data}
+}
+
+// countStates counts the Routes of each state, those without left out.
+func countStates(rows []explain.Row) (out []stateCount) {
+	counts := map[explain.RowState]int{}
+	for i := range rows {
+		counts[rows[i].State]++
+	}
+	for _, s := range explain.RowStates() {
+		if counts[s] > 0 {
+			out = append(out, stateCount{s, counts[s], "?" + list{text: "state:" + string(s)}.values("", 1)})
+		}
+	}
+	return out
+}
+
+// searchKeys explain the search language.
+func searchKeys() (out []searchKey) {
+	keys := queryKeys()
+	for _, name := range []string{"ns", "name", "host", "path", "state", "reason", "tls", "pods", "cert", "service", "ingress"} {
+		out = append(out, searchKey{name, keys[name].about, strings.Join(keys[name].choices, ", ")})
+	}
+	return out
+}
+
+// export writes what the list shows, all pages of it, as CSV or JSON.
+func (v *visit) export(w http.ResponseWriter, name string) {
+	l := readList(v.values)
+	if l.err != nil {
+		http.Error(w, l.err.Error(), http.StatusBadRequest)
+		return
+	}
+	chosen := l.choose(v.world.rows)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	if name == "routes.csv" {
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		_ = writeCSV(w, chosen) // only a browser that has gone does not take it
+		return
+	}
+	var notes []string
+	v.ask(v.world, func(s *explain.Snapshot) { notes = s.Notes() })
+	w.Header().Set("Content-Type", "application/json")
+	_ = writeJSON(w, chosen, notes)
+}

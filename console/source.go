@@ -1,0 +1,62 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead/fairlead/check"
+	"github.com/fairlead/fairlead/router/explain"
+)
+
+// Source reads what the pages show. Its methods are called by one goroutine at a time.
+type Source interface {
+	// Read returns what a router serves now. If nothing has changed since the snapshot
+	// before, which is nil at first, it may return that one.
+	Read(ctx context.Context, before *explain.Snapshot) (*explain.Snapshot, error)
+	// Health returns the checks of `kubectl fairlead status`, or nil where there is no
+	// cluster to check.
+	Health(ctx context.Context) (*check.Report, error)
+}
+
+// Line is a command that gives the same answer as a page.
+type Line struct {
+	// Command is a command of kubectl fairlead, such as "why".
+	Command string
+	// Subject is a URL, or KIND/NAME; it may be empty.
+	Subject string
+	// Namespace is the subject's, or empty.
+	Namespace string
+	// Flags are further ones.
+	Flags []string
+}
+
+// world is what the objects said at one time.
+type world struct {
+	snapshot *explain.Snapshot
+	rows     []explain.Row
+	// generation differs between worlds whose snapshots differ.
+	generation int
+}
+
+// newWorld derives what pages need of each snapshot once.
+func newWorld(s *explain.Snapshot, before *world) *world {
+	if before != nil && before.snapshot == s {
+		return before
+	}
+	w := &world{snapshot: s, rows: s.Rows(), generation: 1}
+	if before != nil {
+		w.generation = before.generation + 1
+	}
+	return w
+}
+
+const (
+	// freshFor is how long what was read counts as new.
+	freshFor = 5 * time.Second
+	// readingShare bounds the time spent on reading: after a reading that took a second,
+	// there is none for this many seconds.
+	readingShare = 10
+	// oldAfter is the age from which a request waits for newer data, and waitAtMost for
+	// how long.
+	oldAfter, waitAtMost = 30 * time.Second, 10 * time.Second
+)
