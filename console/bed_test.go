@@ -25,10 +25,11 @@ var testNow = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
 // given is a source whose objects a test sets.
 type given struct {
-	snapshot atomic.Pointer[explain.Snapshot]
-	report   *check.Report
-	reads    atomic.Int32
-	fails    atomic.Bool
+	snapshot  atomic.Pointer[explain.Snapshot]
+	report    *check.Report
+	healthErr error
+	reads     atomic.Int32
+	fails     atomic.Bool
 }
 
 func (g *given) Read(context.Context, *explain.Snapshot) (*explain.Snapshot, error) {
@@ -39,7 +40,7 @@ func (g *given) Read(context.Context, *explain.Snapshot) (*explain.Snapshot, err
 	return g.snapshot.Load(), nil
 }
 
-func (g *given) Health(context.Context) (*check.Report, error) { return g.report, nil }
+func (g *given) Health(context.Context) (*check.Report, error) { return g.report, g.healthErr }
 
 // snapshotOf decides manifests.
 func snapshotOf(t testing.TB, manifests string) *explain.Snapshot {

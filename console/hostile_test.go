@@ -78,7 +78,7 @@ func TestHostileTexts(t *testing.T) {
 	if pages < 20 {
 		t.Errorf("only %d pages", pages)
 	}
-	for _, mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress") {
+	for mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress") {
 		if !found[mark] {
 			t.Errorf("the hostile %s is on no page: the test proves nothing of it", mark)
 		}

@@ -42,11 +42,11 @@ func (k *keeper[T]) get(ctx, process context.Context) kept[T] {
 		k.reading = make(chan struct{})
 		go k.look(process, k.value)
 	}
-	ended, first := k.reading, k.value == nil
-	old := first || k.now().Sub(k.at) > max(oldAfter, 3*k.pause())
+	ended := k.reading
+	old := k.value == nil || k.now().Sub(k.at) > max(oldAfter, 3*k.pause())
 	k.mu.Unlock()
 	if ended != nil && old {
-		k.await(ctx, ended, first)
+		await(ctx, ended)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,19 +61,14 @@ func (k *keeper[T]) pause() time.Duration {
 	return max(k.fresh, readingShare*k.took)
 }
 
-// await waits for a reading. What has never been read is waited for as long as the client
-// is there.
-func (k *keeper[T]) await(ctx context.Context, ended <-chan struct{}, first bool) {
-	var limit <-chan time.Time
-	if !first {
-		timer := time.NewTimer(waitAtMost)
-		defer timer.Stop()
-		limit = timer.C
-	}
+// await waits for a reading, but not for long: a page that says so is better than none.
+func await(ctx context.Context, ended <-chan struct{}) {
+	limit := time.NewTimer(waitAtMost)
+	defer limit.Stop()
 	select {
 	case <-ended:
 	case <-ctx.Done():
-	case <-limit:
+	case <-limit.C:
 	}
 }
 

@@ -79,7 +79,7 @@ func TestTrouble(t *testing.T) {
 	}
 	first := newBed(t, nil, false)
 	first.source.fails.Store(true)
-	if code, _, body := first.get(<-first.links); code != http.StatusServiceUnavailable || !strings.Contains(body, "Nothing could be read") {
+	if code, _, body := first.get(<-first.links); code != http.StatusServiceUnavailable || !strings.Contains(body, "Nothing is known yet") {
 		t.Errorf("code %d: %s", code, body)
 	}
 }

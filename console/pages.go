@@ -56,7 +56,7 @@ type entry struct{ Name, Title, Key string }
 
 // menu are the pages, in order.
 func menu() []entry {
-	return []entry{{"routes", "Routes", "r"}, {"ask", "Ask a URL", "a"}}
+	return []entry{{"", "Overview", "o"}, {"routes", "Routes", "r"}, {"ask", "Ask a URL", "a"}, {"certs", "Certificates", "c"}, {"settings", "Settings", "s"}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -70,12 +70,8 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		parts[i] = text
 	}
-	switch {
-	case parts[0] == "static" && len(parts) == 2:
+	if parts[0] == "static" && len(parts) == 2 {
 		p.asset(w, r, parts[1])
-		return
-	case parts[0] == "":
-		http.Redirect(w, r, p.base+"routes", http.StatusSeeOther)
 		return
 	}
 	v := &visit{pages: p, parts: parts[1:], values: r.URL.Query(), r: r}
@@ -85,7 +81,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case parts[0] == "state":
 		v.state(w)
 	case v.world == nil:
-		v.show(w, parts[0], answer{name: "trouble", title: "Nothing could be read", status: http.StatusServiceUnavailable, data: problemText(v.kept.err)})
+		v.show(w, parts[0], answer{name: "trouble", title: "Nothing is known yet", status: http.StatusServiceUnavailable, data: problemText(v.kept.err)})
 	case parts[0] == "routes.csv" || parts[0] == "routes.json":
 		v.export(w, parts[0])
 	default:
@@ -97,6 +93,12 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (v *visit) answer(name string) answer {
 	n := len(v.parts)
 	switch {
+	case name == "" && n == 0:
+		return v.overview()
+	case name == "certs" && n == 0:
+		return v.certs()
+	case name == "settings" && n == 0:
+		return v.settings()
 	case name == "routes" && n == 0:
 		return v.routes()
 	case name == "routes" && n == 2:

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,9 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+	"golang.org/x/tools/txtar"
+
+	"github.com/fairlead/fairlead/check"
 )
 
 // shop has a Route that is served, one in parts by weight, one that loses its path, and one
@@ -97,6 +101,9 @@ func TestPages(t *testing.T) {
 		{"nothing", 404, []string{"There is no such page"}, nil},
 		{"hosts/WWW.example.com", 200, []string{"is of namespace web, created 334 d ago", "served web/cart www.example.com/cart edge 2 Unknown served web/shop www.example.com edge not known Unknown refused web/cart-copy HostAlreadyClaimed"}, nil},
 		{"hosts/none.example.com", 404, []string{"No Route has host none.example.com"}, nil},
+		{"", 200, []string{"Routes 3 Routes 1 hosts 1 refused 2 served", "Routes that need attention", "web/cart-copy"}, []string{"Health"}},
+		{"certs", 200, []string{"No certificate is served"}, nil},
+		{"settings", 200, []string{"Settings of router default", "There is no IngressController for this router"}, nil},
 		{"ask", 200, []string{"Write a URL as a client has it"}, nil},
 		{"ask?url=" + url.QueryEscape("https://www.example.com/cart/1"), 200, []string{
 			"served https://www.example.com/cart/1", "Listener https, port 443", "web/cart: www.example.com/cart, edge", "cart-a", "90.1 %",
@@ -127,6 +134,9 @@ func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, snapshotOf(t, shop), true)
 	for path, want := range map[string]string{
+		"":                "tool lint",
+		"certs":           "tool certs -A",
+		"settings":        "tool render",
 		"routes":          "tool lint",
 		"routes/web/cart": "tool why route/cart web",
 		"ask?client=192.0.2.1&sni=-&headers=" + url.QueryEscape("A: b\r\nC: d") + "&url=" + url.QueryEscape("https://x/"): "tool explain https://x/ -H A: b -H C: d --sni - --client-ip 192.0.2.1",
@@ -348,5 +358,67 @@ func TestTenThousandRoutes(t *testing.T) {
 	}
 	if reads := b.source.reads.Load(); reads != 1 {
 		t.Errorf("%d readings for pages within 5 s", reads)
+	}
+}
+
+// TestHealth: the first page has the checks where there is a cluster, and says why it has
+// none.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, snapshotOf(t, shop), true)
+	b.server.pages.options.Cluster = true
+	b.source.report = &check.Report{Verdict: check.Unhealthy, Checks: []check.Check{
+		{ID: "FL001", State: check.OK}, {ID: "FL201", State: check.Fail, Summary: "no router is <ready>", Remedy: "kubectl get pods", Object: "deployment/a/b"},
+		{ID: "FL301", State: check.Unknown, Summary: "x"},
+	}}
+	text := content(t, b.page("", 200))
+	for _, want := range []string{"unhealthy checks that found nothing wrong: 1", "fail FL201 deployment/a/b no router is <ready> kubectl get pods", "could not be read: FL301"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	b.source.healthErr = errors.New("you have no right to")
+	b.now.Store(3600)
+	if text := content(t, b.page("", 200)); !strings.Contains(text, "The checks could not be made. you have no right to") || !strings.Contains(text, "FL201") {
+		t.Error(text)
+	}
+}
+
+// TestSettings: written fields are shown with their paths, and what needs a reload.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, snapshotOf(t, `{apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: default, namespace: openshift-ingress-operator, annotations: {a: b}}, spec: {domain: apps.example.com, tuningOptions: {serverTimeout: 45s}, routeAdmission: {wildcardPolicy: WildcardsAllowed}}}`), true)
+	text := content(t, b.page("settings", 200))
+	for _, want := range []string{"metadata.annotations[a] b", "spec.domain apps.example.com", "spec.tuningOptions.serverTimeout 45s", "need a reload to change", "spec.routeAdmission.wildcardPolicy"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if strings.Contains(text[strings.Index(text, "need a reload to change"):], "maxConnections") {
+		t.Error("a default is said to need a reload")
+	}
+}
+
+// TestCertificates: the list can be filtered, and goes by host or by end.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	a, err := txtar.ParseFile("../cmd/kubectl-fairlead/testdata/certificate.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, snapshotOf(t, string(a.Files[0].Data)), true)
+	rows := func(path string) (out []string) {
+		for _, tr := range all(all(b.page(path, 200), "tbody")[0], "tr") {
+			out = append(out, textOf(tr))
+		}
+		return out
+	}
+	byHost, byEnd := rows("certs"), rows("certs?sort=ends")
+	if len(byHost) < 2 || len(byHost) != len(byEnd) || slices.Equal(byHost, byEnd) {
+		t.Errorf("by host %q, by end %q", byHost, byEnd)
+	}
+	word := strings.Fields(byHost[0])[1]
+	if few := rows("certs?q=" + url.QueryEscape(word)); len(few) == 0 || len(few) >= len(byHost) || !strings.Contains(few[0], word) {
+		t.Errorf("certificates with %s: %q of %q", word, few, byHost)
 	}
 }

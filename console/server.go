@@ -20,6 +20,8 @@ import (
 // Options say what a console shows, and where.
 type Options struct {
 	Source Source
+	// Cluster says that there is one, whose health can be checked.
+	Cluster bool
 	// Prefix begins the path of all pages: "/PREFIX/SECRET/".
 	Prefix string
 	// Namespace is the one whose Routes the first page shows; empty for the overview.

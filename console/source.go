@@ -13,8 +13,8 @@ type Source interface {
 	// Read returns what a router serves now. If nothing has changed since the snapshot
 	// before, which is nil at first, it may return that one.
 	Read(ctx context.Context, before *explain.Snapshot) (*explain.Snapshot, error)
-	// Health returns the checks of `kubectl fairlead status`, or nil where there is no
-	// cluster to check.
+	// Health returns the checks of `kubectl fairlead status`. It is called only if there is
+	// a cluster (Options.Cluster).
 	Health(ctx context.Context) (*check.Report, error)
 }
 
@@ -36,6 +36,21 @@ type world struct {
 	rows     []explain.Row
 	// generation differs between worlds whose snapshots differ.
 	generation int
+	// certs is made when it is asked for, under pages.asking.
+	certs *explain.Certs
+}
+
+// certificates returns what clients are shown, in the order of hosts.
+func (w *world) certificates(p *pages) (items []explain.Cert, err error) {
+	p.ask(w, func(s *explain.Snapshot) {
+		if w.certs == nil {
+			w.certs, err = s.Certs(explain.CertArgs{})
+		}
+		if err == nil {
+			items = w.certs.Items
+		}
+	})
+	return items, err
 }
 
 // newWorld derives what pages need of each snapshot once.

@@ -24,6 +24,7 @@ type config struct {
 	domain, name, router   string
 	listen                 netip.Addr
 	http, https, admin     port
+	console                port
 	haproxy, workDir       string
 	watch                  string
 	settle, exitAfter      time.Duration
@@ -51,7 +52,7 @@ Flags:
 const defaultDomain = "apps.localhost"
 
 func parseFlags(args []string, out io.Writer) (*config, error) {
-	c := &config{http: 8080, https: 8443, admin: 1936, listen: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	c := &config{http: 8080, https: 8443, admin: 1936, console: autoPort, listen: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	c.log.Level = logging.Level(8) // errors: what users need to know is printed
 	fs := flag.NewFlagSet("fairlead serve", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -65,6 +66,7 @@ func parseFlags(args []string, out io.Writer) (*config, error) {
 	fs.Var(&c.https, "https", "`port` for HTTPS; 0 for none, auto for a free one")
 	fs.TextVar(&c.listen, "listen", c.listen, "`address` to listen on; 0.0.0.0 or :: for all")
 	fs.Var(&c.admin, "admin", "`port` for probes, metrics and HAProxy's statistics; 0 for none, auto for a free one")
+	fs.Var(&c.console, "console", "`port` for the console, on loopback; 0 for none, auto for a free one")
 	fs.StringVar(&c.haproxy, "haproxy", "auto", "`path` of HAProxy 3.0 or newer, 3.4 for changes without reloads; auto looks at $FAIRLEAD_HAPROXY, beside this program, in .tools and in PATH")
 	fs.StringVar(&c.workDir, "work-dir", "", "`directory` for sockets, certificates and the ages of objects; default is fairlead/NAME in $XDG_STATE_HOME")
 	fs.StringVar(&c.name, "name", "default", "name of this process, to run several on one machine")

@@ -58,6 +58,7 @@ type server struct {
 	state   *statefile.Store
 	source  *filesource.Source
 	layout  render.Layout
+	links   consoleLinks
 }
 
 // serve runs `fairlead serve`.
@@ -214,6 +215,10 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 		admin := &health.Server{Ready: e.Ready, Metrics: registry, Routes: metrics.WriteRoutes, StatsSocket: filepath.Join(s.layout.RunDir(), "stats.sock"), Address: s.adminAddress()}
 		p.Start("admin port", func() error { return admin.Run(ctx, int(s.admin)) })
 	}
+	s.links.print = s.screen.line
+	if err := s.startConsole(ctx, p); err != nil {
+		return nil, err
+	}
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	go memory.Save(ctx, e.Ready)
@@ -288,6 +293,10 @@ func (s *server) hints(served []model.RouteStatus) {
 	if s.admin != 0 {
 		at := "http://" + net.JoinHostPort(s.adminAddress(), strconv.Itoa(int(s.admin)))
 		say("see", at+"/ (statistics)  "+at+"/metrics")
+	}
+	if address := s.links.start(); address != "" {
+		say("open", address)
+		say("", "the console, in a browser; the link works once, within 2 minutes")
 	}
 	if len(served) > 0 && !slices.Contains(s.paths, filesource.Stdin) {
 		args := []string{os.Args[0], "explain", "http://" + served[0].Host + "/"}

@@ -72,7 +72,7 @@ func (c *command) console(ctx context.Context, o *options, f *consoleFlags) erro
 	}
 	opened := f.noOpen
 	server, err := console.New(console.Options{
-		Source: &consoleSource{command: c, options: o, timeout: f.readTimeout}, Prefix: "c", Namespace: o.namespace, Now: time.Now, Command: o.line,
+		Source: &consoleSource{command: c, options: o, timeout: f.readTimeout}, Cluster: len(o.files) == 0, Prefix: "c", Namespace: o.namespace, Now: time.Now, Command: o.line,
 		Link: func(address string) {
 			fmt.Fprintf(c.out, "console  %s\n         the link lets one browser in, within 2 minutes; Ctrl-C ends the console\n", address)
 			if !opened {
@@ -153,9 +153,6 @@ func (s *consoleSource) Read(ctx context.Context, _ *explain.Snapshot) (*explain
 
 // Health implements console.Source.
 func (s *consoleSource) Health(ctx context.Context) (*check.Report, error) {
-	if len(s.options.files) > 0 {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	config, err := kubeconfig(s.options).ClientConfig()
