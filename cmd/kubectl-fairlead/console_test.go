@@ -88,11 +88,19 @@ func askConsole(t *testing.T, args []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := (&http.Client{Jar: jar}).Do(r)
+	client := &http.Client{Jar: jar}
+	answer, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
+	if strings.HasSuffix(answer.Request.URL.Path, "/") { // the overview
+		r.URL = answer.Request.URL.JoinPath("routes")
+		if answer, err = client.Do(r); err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("%v: code %d, %v", args, answer.StatusCode, err)

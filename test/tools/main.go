@@ -1,6 +1,6 @@
 // Command tools fetches and builds what tests and the demo need into the tools folder:
 //
-//	go run ./test/tools [all|haproxy|haproxy-arm64|haproxy-amd64|apiserver|kubernetes|apt|helm|openid|prometheus|lint|vulnerabilities]...
+//	go run ./test/tools [all|haproxy|haproxy-arm64|haproxy-amd64|apiserver|kubernetes|apt|helm|openid|prometheus|chromium|lint|vulnerabilities]...
 package main
 
 import (
@@ -39,6 +39,7 @@ func run(ctx context.Context, parts []string) error {
 		"helm":          {b.Helm},
 		"openid":        {b.OpenID},
 		"prometheus":    {b.Prometheus},
+		"chromium":      {b.Chromium},
 		"lint":          {b.Linter},
 		// Asks the Go project's database, too.
 		"vulnerabilities": {b.Vulnerabilities},
@@ -51,7 +52,7 @@ func run(ctx context.Context, parts []string) error {
 	for _, part := range parts {
 		todo, known := steps[part]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, lint or vulnerabilities", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, chromium, lint or vulnerabilities", part)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {

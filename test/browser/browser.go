@@ -1,0 +1,256 @@
+// Package browser drives Debian's headless Chromium in tests, by its own protocol over a
+// pipe: no port is open, and no driver is needed.
+//
+//	b := browser.Start(t)          // skips the test if the tools folder has none
+//	page := b.Page(t)
+//	page.Open(t, "http://127.0.0.1:8080/")
+//	page.Await(t, "the heading", `document.querySelector("h1").textContent === "Routes"`)
+package browser
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
+	"github.com/fairlead/fairlead/test/wait"
+)
+
+// Browser is a running Chromium.
+type Browser struct {
+	in io.Writer
+
+	mu      sync.Mutex
+	last    int
+	waiting map[int]chan reply
+	ended   error
+}
+
+// reply is an answer of the protocol, or an event, which has no id.
+type reply struct {
+	ID     int             `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// refusal is what Chromium says to a call that it does not carry out.
+type refusal struct{ message string }
+
+func (r *refusal) Error() string { return r.message }
+
+// Start runs a Chromium until the test ends, and skips the test without one.
+func Start(t *testing.T) *Browser {
+	t.Helper()
+	program, err := toolset.Path("chromium-headless-shell")
+	if err != nil {
+		t.Skip("no browser: run `go run ./test/tools chromium`")
+	}
+	toBrowser, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, fromBrowser, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile := filepath.Join(t.TempDir(), "profile")
+	cmd := exec.CommandContext(t.Context(), program, "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+		"--force-device-scale-factor=1", "--user-data-dir="+profile, "about:blank")
+	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the flag says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = errors.Join(toBrowser.Close(), fromBrowser.Close()) // the child has them
+	b := &Browser{in: in, waiting: map[int]chan reply{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.receive(bufio.NewReaderSize(out, 1<<20))
+	}()
+	t.Cleanup(func() {
+		_, _ = b.call("", "Browser.close", map[string]any{})
+		_ = in.Close() // the end of the pipe ends it, too
+		_ = cmd.Wait()
+		<-done
+		_ = out.Close()
+	})
+	return b
+}
+
+// receive hands on answers until Chromium ends.
+func (b *Browser) receive(r *bufio.Reader) {
+	for {
+		text, err := r.ReadBytes(0)
+		if err != nil {
+			b.mu.Lock()
+			b.ended = errors.New("chromium has ended")
+			for id, c := range b.waiting {
+				close(c)
+				delete(b.waiting, id)
+			}
+			b.mu.Unlock()
+			return
+		}
+		var a reply
+		if json.Unmarshal(text[:len(text)-1], &a) != nil || a.ID == 0 {
+			continue // an event
+		}
+		b.mu.Lock()
+		if c := b.waiting[a.ID]; c != nil {
+			c <- a
+			delete(b.waiting, a.ID)
+		}
+		b.mu.Unlock()
+	}
+}
+
+// call asks Chromium to do something, for a page if the session is not empty.
+func (b *Browser) call(session, method string, params any) (json.RawMessage, error) {
+	b.mu.Lock()
+	if b.ended != nil {
+		b.mu.Unlock()
+		return nil, b.ended
+	}
+	b.last++
+	id, answer := b.last, make(chan reply, 1)
+	b.waiting[id] = answer
+	text, err := json.Marshal(struct {
+		ID      int    `json:"id"`
+		Session string `json:"sessionId,omitempty"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{id, session, method, params})
+	if err == nil {
+		_, err = b.in.Write(append(text, 0))
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	a, ok := <-answer
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s: chromium has ended", method)
+	case a.Error != nil:
+		return nil, &refusal{method + ": " + a.Error.Message}
+	}
+	return a.Result, nil
+}
+
+// Page is a tab.
+type Page struct {
+	browser *Browser
+	session string
+}
+
+// Page opens a tab.
+func (b *Browser) Page(t *testing.T) *Page {
+	t.Helper()
+	var target struct{ TargetID string }
+	p := &Page{browser: b}
+	p.do(t, "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var session struct{ SessionID string }
+	p.do(t, "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
+	p.session = session.SessionID
+	return p
+}
+
+// do calls a method, and reads its result unless that is nil.
+func (p *Page) do(t *testing.T, method string, params map[string]any, result any) {
+	t.Helper()
+	text, err := p.browser.call(p.session, method, params)
+	if err == nil && result != nil {
+		err = json.Unmarshal(text, result)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Open goes to an address, and waits until the page is complete.
+func (p *Page) Open(t *testing.T, address string) {
+	t.Helper()
+	p.do(t, "Page.navigate", map[string]any{"url": address}, nil)
+	p.Await(t, "the page is complete", `document.readyState === "complete" && location.href !== "about:blank"`)
+}
+
+// Eval returns what an expression is, as text. It begins with "exception" if the expression
+// throws one, and is "gone" if the page was left meanwhile, as after a click on a link.
+func (p *Page) Eval(t *testing.T, expression string) string {
+	t.Helper()
+	var out struct {
+		Result           struct{ Value any }
+		ExceptionDetails *struct {
+			Exception struct{ Description string }
+		}
+	}
+	text, err := p.browser.call(p.session, "Runtime.evaluate", map[string]any{
+		"expression": "(async () => String(await (" + expression + ")))()", "awaitPromise": true, "returnByValue": true, "userGesture": true,
+	})
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return "gone: " + refused.Error()
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.ExceptionDetails != nil {
+		return "exception: " + out.ExceptionDetails.Exception.Description
+	}
+	return fmt.Sprint(out.Result.Value)
+}
+
+// Await waits until an expression is true.
+func (p *Page) Await(t *testing.T, what, expression string) {
+	t.Helper()
+	wait.Poll{}.For(t, what, func() error {
+		if got := p.Eval(t, expression); got != "true" {
+			return fmt.Errorf("%s is %s; at %s", expression, got, p.Eval(t, "location.href"))
+		}
+		return nil
+	})
+}
+
+// Look sets the size of the window and the colours that the user prefers, "light" or "dark".
+func (p *Page) Look(t *testing.T, width, height int, scheme string) {
+	t.Helper()
+	p.do(t, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	p.do(t, "Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// NoScript switches the scripts of pages off.
+func (p *Page) NoScript(t *testing.T) {
+	t.Helper()
+	p.do(t, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+}
+
+// Key presses a key that writes a character.
+func (p *Page) Key(t *testing.T, key string) {
+	t.Helper()
+	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "text": key}, nil)
+	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
+}
+
+// Picture is the window as PNG.
+func (p *Page) Picture(t *testing.T) []byte {
+	t.Helper()
+	var out struct{ Data string }
+	p.do(t, "Page.captureScreenshot", map[string]any{"format": "png"}, &out)
+	text, err := base64.StdEncoding.DecodeString(out.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,2 @@
+// Package console tests the console in a real browser.
+package console
