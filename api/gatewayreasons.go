@@ -22,6 +22,12 @@ const (
 	ReasonUnsupportedProtocol Reason = "UnsupportedProtocol"
 	// ReasonListenerNotServed: a listener of a Gateway cannot be served.
 	ReasonListenerNotServed Reason = "ListenerNotServed"
+	// ReasonBackendTLSPolicyNotAccepted: a BackendTLSPolicy is not valid, or another one
+	// has its target.
+	ReasonBackendTLSPolicyNotAccepted Reason = "BackendTLSPolicyNotAccepted"
+	// ReasonBackendTLSPolicyInvalid: a route names a Service whose BackendTLSPolicy cannot be
+	// applied.
+	ReasonBackendTLSPolicyInvalid Reason = "BackendTLSPolicyInvalid"
 	// ReasonInvalidRouteKinds: a listener admits kinds of routes that it cannot have.
 	ReasonInvalidRouteKinds Reason = "InvalidRouteKinds"
 )
@@ -72,6 +78,16 @@ func gatewayRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the listener conflicts with another one, or asks for what is not served",
 			Remedy:   "correct the listener as the message says",
+		},
+		ReasonBackendTLSPolicyNotAccepted: {
+			Severity: SeverityError,
+			Cause:    "the BackendTLSPolicy names authorities or names that cannot be verified, a target that does not exist, or one that another policy has",
+			Remedy:   "correct the field that the message names; docs/gateway/backendtlspolicy.md has what can be verified",
+		},
+		ReasonBackendTLSPolicyInvalid: {
+			Severity: SeverityWarning,
+			Cause:    "a BackendTLSPolicy wants the pods of the Service verified, and cannot be applied",
+			Remedy:   "correct the BackendTLSPolicy as its status says, or delete it if pods need not be verified",
 		},
 		ReasonInvalidRouteKinds: {
 			Severity: SeverityWarning,

@@ -13,6 +13,7 @@ import (
 // only CRDs of the experimental channel have.
 func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 	names := []features.FeatureName{
+		features.SupportBackendTLSPolicy,
 		features.SupportGateway,
 		features.SupportGatewayAddressEmpty,
 		features.SupportGatewayHTTPListenerIsolation,

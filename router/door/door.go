@@ -88,12 +88,14 @@ type Result struct {
 	Effective *policy.Effective
 	// Generation is the object's, and the others what its status says: Parents of routes of
 	// the Gateway API, ListenerStatus of Gateways and ListenerSets, Conditions of
-	// ListenerSets. AttachedTo is the Gateway that has accepted a ListenerSet.
+	// ListenerSets and BackendTLSPolicies. AttachedTo is the Gateway that has accepted a ListenerSet.
 	Generation     int64
 	Parents        []model.ParentStatus
 	ListenerStatus []model.ListenerStatus
 	Conditions     []model.StatusCondition
 	AttachedTo     model.Object
+	// TLSPolicies are the BackendTLSPolicies for Services that a route names.
+	TLSPolicies []model.Object
 	// Patterns is how many objects of the namespace may have patterns by the word of
 	// administrators, or 0 for as many as the router lets each namespace have.
 	Patterns int
@@ -159,6 +161,8 @@ type Gateways interface {
 	Grants(namespace string) []*gatewayv1.ReferenceGrant
 	// Slots returns the ports of the router's pod by the ports of a Gateway.
 	Slots(*gatewayv1.Gateway) map[int32]int32
+	// TLSPolicies returns the BackendTLSPolicies of a namespace, in any order.
+	TLSPolicies(namespace string) []*gatewayv1.BackendTLSPolicy
 	// Joint returns the verdicts on the listeners of a Gateway and of all ListenerSets that
 	// name it.
 	Joint(*gatewayv1.Gateway) *gateway.Joint
@@ -183,6 +187,9 @@ const (
 	KindSetsOf model.Kind = "ListenerSetsOf"
 	// KindGrants objects have no name: they are all ReferenceGrants of their namespace.
 	KindGrants model.Kind = "ReferenceGrant"
+	// KindTLSPolicies objects have no name: they are all BackendTLSPolicies of their
+	// namespace.
+	KindTLSPolicies model.Kind = "BackendTLSPolicies"
 	// KindSlots has one object, without namespace and name: the slots of all Gateways.
 	KindSlots model.Kind = "GatewaySlots"
 )

@@ -18,5 +18,6 @@ func All() []door.Door {
 		gateway.GRPCRoutes{},
 		gateway.TLSRoutes{},
 		gateway.TCPRoutes{},
+		gateway.BackendTLSPolicies{},
 	}
 }

@@ -26,6 +26,8 @@ type gatewayReports struct {
 	// attached counts the routes of each listener, and sets the ListenerSets of each Gateway.
 	attached map[listenerName]int32
 	sets     map[model.Object]int32
+	// routesOf are the routes to the Services of each BackendTLSPolicy.
+	routesOf map[model.Object]model.Objects
 	// queue is nil unless this replica writes.
 	queue queue
 }
@@ -50,7 +52,7 @@ type gatewayOpinion struct {
 }
 
 func newGatewayReports() gatewayReports {
-	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}, sets: map[model.Object]int32{}}
+	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}, sets: map[model.Object]int32{}, routesOf: map[model.Object]model.Objects{}}
 }
 
 // isGatewayKind reports whether an object is one of the Gateway API.
@@ -71,19 +73,21 @@ func (g *gatewayReports) publish(status model.RouteStatus) {
 	case o.status.UID != status.UID:
 		g.count(o, nil)
 		g.countSet(&o.status, &model.RouteStatus{})
+		g.useTLSPolicies(status.Object, &o.status, &model.RouteStatus{})
 		*o = gatewayOpinion{}
 	case sameGatewayStatus(&o.status, &status):
 		return
 	}
 	status.Findings = slices.Clone(status.Findings)
 	g.countSet(&o.status, &status)
+	g.useTLSPolicies(status.Object, &o.status, &status)
 	o.status, o.urgent = status, true
 	g.count(o, status.Parents)
 	g.enqueue(status.Object)
 }
 
 func sameGatewayStatus(a, b *model.RouteStatus) bool {
-	return a.Generation == b.Generation && a.AttachedTo == b.AttachedTo && slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Findings, b.Findings) &&
+	return a.Generation == b.Generation && a.AttachedTo == b.AttachedTo && slices.Equal(a.TLSPolicies, b.TLSPolicies) && slices.Equal(a.Conditions, b.Conditions) && slices.Equal(a.Findings, b.Findings) &&
 		slices.EqualFunc(a.Parents, b.Parents, func(x, y model.ParentStatus) bool { return x.Equal(&y) }) &&
 		slices.EqualFunc(a.Listeners, b.Listeners, func(x, y model.ListenerStatus) bool { return x.Equal(&y) })
 }
@@ -140,6 +144,7 @@ func (g *gatewayReports) forget(key model.Object) {
 	if o := g.desired[key]; o != nil {
 		g.count(o, nil)
 		g.countSet(&o.status, &model.RouteStatus{})
+		g.useTLSPolicies(key, &o.status, &model.RouteStatus{})
 		delete(g.desired, key)
 	}
 	g.enqueue(key)

@@ -39,6 +39,7 @@ type gatewaySets struct {
 	// routes are those of all kinds, each in a store of its own.
 	routes map[model.Kind]*store[*gatewayRoute]
 	grants *store[*gatewayv1.ReferenceGrant]
+	tls    *store[*tlsPolicy]
 	slots  *store[*slotTable]
 
 	absent sync.Once
@@ -88,6 +89,7 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 			w.dirty.Mark(model.Object{Kind: door.KindGrants, Namespace: key.Namespace})
 		}
 	})
+	g.tls = newTLSPolicies(w)
 	g.grants.index = func(key model.Object, _ *gatewayv1.ReferenceGrant) model.Object {
 		return model.Object{Kind: door.KindGrants, Namespace: key.Namespace}
 	}
@@ -123,6 +125,9 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		}),
 		jsonFeed(w, "tcproutes", g.routes[gateway.KindTCPRoute], func(l *listedObject[gatewayv1.TCPRouteSpec, listedParents]) *gatewayRoute {
 			return &gatewayRoute{&gatewayv1.TCPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
+		}),
+		jsonFeed(w, "backendtlspolicies", g.tls, func(l *listedObject[gatewayv1.BackendTLSPolicySpec, listedAncestors]) *tlsPolicy {
+			return &tlsPolicy{&gatewayv1.BackendTLSPolicy{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Status.Ancestors}
 		}),
 		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
 			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
@@ -248,6 +253,12 @@ func (w *Watcher) gatewayObject(key model.Object) door.Version {
 		}
 		return nil
 	}
+	if key.Kind == gateway.KindBackendTLSPolicy {
+		if p := w.gateways.tls.get(key); w.servesTLSPolicy(p) {
+			return p.BackendTLSPolicy
+		}
+		return nil
+	}
 	if r := w.gateways.route(key); w.attached(r) {
 		return r.routeVersion
 	}
@@ -290,6 +301,12 @@ func (w *Watcher) allGateways() (keys []model.Object) {
 		if w.attached(r) {
 			keys = append(keys, key)
 		}
+	})
+	w.gateways.tls.each(func(key model.Object, p *tlsPolicy) bool {
+		if w.servesTLSPolicy(p) {
+			keys = append(keys, key)
+		}
+		return true
 	})
 	return keys
 }
@@ -375,5 +392,11 @@ func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
 		if r.Namespace == key.Name {
 			w.dirty.Mark(r)
 		}
+	})
+	w.gateways.tls.each(func(p model.Object, _ *tlsPolicy) bool {
+		if p.Namespace == key.Name {
+			w.dirty.Mark(p)
+		}
+		return true
 	})
 }

@@ -79,10 +79,16 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 type attachments struct {
 	routes map[string]int32
 	sets   int32
+	// parents are what has routes to the Services of a BackendTLSPolicy.
+	parents []model.Object
 }
 
-// attachedTo counts what is attached to a Gateway or ListenerSet. The caller holds mu.
+// attachedTo counts what is attached to a Gateway or ListenerSet, or uses a BackendTLSPolicy.
+// The caller holds mu.
 func (g *gatewayReports) attachedTo(key model.Object) attachments {
+	if key.Kind == gateway.KindBackendTLSPolicy {
+		return attachments{parents: g.parentsOf(key)}
+	}
 	if !hasListeners(key.Kind) {
 		return attachments{}
 	}
@@ -91,7 +97,7 @@ func (g *gatewayReports) attachedTo(key model.Object) attachments {
 		name := g.desired[key].status.Listeners[l].Name
 		counts[name] = g.attached[listenerName{key, name}]
 	}
-	return attachments{counts, g.sets[key]}
+	return attachments{routes: counts, sets: g.sets[key]}
 }
 
 func hasListeners(k model.Kind) bool { return k == gateway.KindGateway || k == gateway.KindListenerSet }
@@ -100,6 +106,9 @@ func hasListeners(k model.Kind) bool { return k == gateway.KindGateway || k == g
 // nothing to say about it: it is gone, or the opinion is about another version of it.
 func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.RouteStatus, attached attachments) (gatewayWork, error) {
 	now := metav1.Now().Rfc3339Copy()
+	if key.Kind == gateway.KindBackendTLSPolicy {
+		return s.tlsPolicyWork(key, known, status, attached.parents, now)
+	}
 	if !hasListeners(key.Kind) {
 		r := s.watcher.gateways.route(key)
 		if r == nil || known && (status.UID != string(r.GetUID()) || status.Generation != r.GetGeneration()) || !known && s.watcher.attached(r) {
@@ -211,7 +220,7 @@ func sameKinds(current []gatewayv1.RouteGroupKind, kinds []string) bool {
 }
 
 // gatewayResources are the names of the kinds in requests.
-var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindListenerSet: "listenersets", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes", gateway.KindTLSRoute: "tlsroutes", gateway.KindTCPRoute: "tcproutes"}
+var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindListenerSet: "listenersets", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes", gateway.KindBackendTLSPolicy: "backendtlspolicies", gateway.KindTLSRoute: "tlsroutes", gateway.KindTCPRoute: "tcproutes"}
 
 // putGateway writes a status and reports whether it was written.
 func (s *StatusWriter) putGateway(ctx context.Context, q queue, w gatewayWork) bool {

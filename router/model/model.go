@@ -245,11 +245,14 @@ type RouteStatus struct {
 	// Findings are all findings about the route, the refusing one included.
 	Findings []api.Finding
 	// Generation is the object's that the others are about: Parents of routes of the Gateway
-	// API, Listeners of Gateways and ListenerSets, Conditions of ListenerSets. AttachedTo is
+	// API, Listeners of Gateways and ListenerSets, Conditions of ListenerSets and
+	// BackendTLSPolicies. AttachedTo is
 	// the Gateway that has accepted a ListenerSet.
 	Generation int64
 	Parents    []ParentStatus
 	Listeners  []ListenerStatus
 	Conditions []StatusCondition
 	AttachedTo Object
+	// TLSPolicies are the BackendTLSPolicies for Services that a route names.
+	TLSPolicies []Object
 }

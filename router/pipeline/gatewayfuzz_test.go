@@ -99,6 +99,8 @@ func (gateways) Secret(model.Object) (*corev1.Secret, error) {
 	return &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private}}, nil
 }
 func (gateways) Grants(string) []*gatewayv1.ReferenceGrant { return nil }
+
+func (gateways) TLSPolicies(string) []*gatewayv1.BackendTLSPolicy { return nil }
 func (g gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 {
 	slots := map[int32]int32{}
 	all := slices.Clone(of.Spec.Listeners)

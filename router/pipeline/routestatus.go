@@ -26,7 +26,7 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
 		Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus,
-		Conditions: res.Conditions, AttachedTo: res.AttachedTo,
+		Conditions: res.Conditions, AttachedTo: res.AttachedTo, TLSPolicies: res.TLSPolicies,
 	}
 	var lost []api.Finding
 	for _, c := range res.Claims {

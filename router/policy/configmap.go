@@ -12,12 +12,14 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// ConfigMap is what the router keeps of a ConfigMap: its pages, read once for each
+// ConfigMap is what the router keeps of a ConfigMap: its pages and authorities, read once for each
 // version, because thousands of routes may show them. It is never changed.
 type ConfigMap struct {
 	pages map[string]model.PageUse
 	// unfit says why a key is no page.
 	unfit map[string]string
+	// Authorities is the text of the key ca.crt.
+	Authorities string
 }
 
 // maxConfigMap bounds the pages of one ConfigMap that are kept, in bytes.
@@ -25,7 +27,7 @@ const maxConfigMap = 512 << 10
 
 // NewConfigMap reads a ConfigMap.
 func NewConfigMap(c *corev1.ConfigMap) *ConfigMap {
-	out := &ConfigMap{pages: map[string]model.PageUse{}, unfit: map[string]string{}}
+	out := &ConfigMap{pages: map[string]model.PageUse{}, unfit: map[string]string{}, Authorities: c.Data[corev1.ServiceAccountRootCAKey]}
 	total := 0
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
 		text, kind := pageOf(key, c.Data[key])
@@ -48,9 +50,9 @@ func NewConfigMap(c *corev1.ConfigMap) *ConfigMap {
 	return out
 }
 
-// Equal reports whether two versions hold the same pages.
+// Equal reports whether two versions hold the same pages and authorities.
 func (c *ConfigMap) Equal(o *ConfigMap) bool {
-	return maps.Equal(c.unfit, o.unfit) && maps.EqualFunc(c.pages, o.pages, func(a, b model.PageUse) bool {
+	return c.Authorities == o.Authorities && maps.Equal(c.unfit, o.unfit) && maps.EqualFunc(c.pages, o.pages, func(a, b model.PageUse) bool {
 		return a.Hash == b.Hash && a.Type == b.Type
 	})
 }

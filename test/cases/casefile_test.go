@@ -52,13 +52,14 @@ var kinds = map[string]func() metav1.Object{
 	"RoutePolicy":        func() metav1.Object { return &v1alpha1.RoutePolicy{} },
 	"ClusterRoutePolicy": func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} },
 
-	"Gateway":        func() metav1.Object { return &gatewayv1.Gateway{} },
-	"ListenerSet":    func() metav1.Object { return &gatewayv1.ListenerSet{} },
-	"HTTPRoute":      func() metav1.Object { return &gatewayv1.HTTPRoute{} },
-	"GRPCRoute":      func() metav1.Object { return &gatewayv1.GRPCRoute{} },
-	"TLSRoute":       func() metav1.Object { return &gatewayv1.TLSRoute{} },
-	"TCPRoute":       func() metav1.Object { return &gatewayv1.TCPRoute{} },
-	"ReferenceGrant": func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
+	"Gateway":          func() metav1.Object { return &gatewayv1.Gateway{} },
+	"ListenerSet":      func() metav1.Object { return &gatewayv1.ListenerSet{} },
+	"BackendTLSPolicy": func() metav1.Object { return &gatewayv1.BackendTLSPolicy{} },
+	"HTTPRoute":        func() metav1.Object { return &gatewayv1.HTTPRoute{} },
+	"GRPCRoute":        func() metav1.Object { return &gatewayv1.GRPCRoute{} },
+	"TLSRoute":         func() metav1.Object { return &gatewayv1.TLSRoute{} },
+	"TCPRoute":         func() metav1.Object { return &gatewayv1.TCPRoute{} },
+	"ReferenceGrant":   func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
 }
 
 // loadCases reads all cases each time, so that runs share no object.

@@ -27,6 +27,18 @@ func (m *memory) Grants(namespace string) (all []*gatewayv1.ReferenceGrant) {
 	return all
 }
 
+// TLSPolicies implements door.Gateways.
+func (m *memory) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolicy) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, o := range m.gateways {
+		if p, ok := o.(*gatewayv1.BackendTLSPolicy); ok && k.Namespace == namespace {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Slots implements door.Gateways.
 func (m *memory) Slots(*gatewayv1.Gateway) map[int32]int32 { return m.slots }
 

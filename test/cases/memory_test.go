@@ -133,6 +133,9 @@ func (m *memory) put(o metav1.Object) {
 		m.putGateway(objectOf(gateway.KindTLSRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.TCPRoute:
 		m.putGateway(objectOf(gateway.KindTCPRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.BackendTLSPolicy:
+		m.putGateway(objectOf(gateway.KindBackendTLSPolicy, o), &o.ObjectMeta, o)
+		m.mark(gateway.TLSPoliciesOf(o.Namespace))
 	case *gatewayv1.ReferenceGrant:
 		m.gateways[objectOf(door.KindGrants, o)] = o
 		m.mark(model.Object{Kind: door.KindGrants, Namespace: o.Namespace})
@@ -212,6 +215,9 @@ func (m *memory) delete(o model.Object) {
 			m.markSets(s)
 		}
 		delete(m.gateways, o)
+	case gateway.KindBackendTLSPolicy:
+		delete(m.gateways, o)
+		m.mark(gateway.TLSPoliciesOf(o.Namespace))
 	case door.KindGrants:
 		delete(m.gateways, o)
 		o.Name = ""

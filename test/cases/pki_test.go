@@ -116,7 +116,7 @@ func (a *authority) leaf(t testing.TB, name string) *keyPair {
 		return p
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test", "named.rs.svc"},
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{"any.test", "named.rs.svc", "cart.demo.svc"},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	var key crypto.Signer

@@ -44,7 +44,7 @@ func openBed(ctx context.Context, b *toolset.Builder, root string, o options, p 
 	b.Progress("install Fairlead and the CRDs of the Gateway API")
 	crds := []string{"-k", filepath.Join(root, "config/gateway")}
 	if o.channel == experimental {
-		crds = []string{"-f", p.crds}
+		crds = []string{"-k", p.crds}
 	}
 	if err := bed.prepare(ctx, crds); err != nil {
 		logs := c.SaveLogs()

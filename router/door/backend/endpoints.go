@@ -64,6 +64,11 @@ func (s *Service) Port(number int32) (Port, bool) {
 	return s.ports[i], true
 }
 
+// HasPort reports whether a port of the Service has a name.
+func (s *Service) HasPort(name string) bool {
+	return slices.ContainsFunc(s.ports, func(p Port) bool { return p.Name == name })
+}
+
 // PortNumbers returns the numbers of a Service's ports.
 func (s *Service) PortNumbers() []int32 {
 	numbers := make([]int32, len(s.ports))

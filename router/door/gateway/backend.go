@@ -74,6 +74,8 @@ type branch struct {
 	checks int64
 	// headers are changed in its requests.
 	headers []model.HeaderAction
+	// ca verifies the servers, or is nil.
+	ca *model.CA
 }
 
 // targets are where the requests of a rule go.
@@ -110,14 +112,18 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		if b.stream() {
 			effect = "its share of the connections is closed"
 		}
-		endpoints, ok := b.endpoints(&ref.BackendObjectReference, at, effect)
+		to, ok := b.endpoints(&ref.BackendObjectReference, at, effect)
 		switch {
 		case weight == 0:
 		case !ok:
 			t.invalid += weight
 		default:
-			servers, checks := b.servers(endpoints)
-			t.branches = append(t.branches, branch{weight, servers, checks, headers})
+			servers, checks := b.servers(to)
+			branch := branch{weight: weight, servers: servers, checks: checks, headers: headers}
+			if to.tls != nil {
+				branch.ca = to.tls.ca
+			}
+			t.branches = append(t.branches, branch)
 		}
 	}
 	switch {
@@ -130,9 +136,18 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 	return t
 }
 
+// destination is what a backendRef names.
+type destination struct {
+	endpoints []backend.Endpoint
+	// tls is nil where the router speaks no TLS to the pods, and http1 has it speak nothing
+	// but HTTP/1.1.
+	tls   *upstreamTLS
+	http1 bool
+}
+
 // endpoints returns those of a backendRef, and false if it is not valid, which has the
 // effect.
-func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect string) ([]backend.Endpoint, bool) {
+func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect string) (out destination, ok bool) {
 	wrong := func(reason gatewayv1.RouteConditionReason, message string) {
 		b.unresolved = append(b.unresolved, unresolved{reason, field + ": " + message})
 		b.find(api.SeverityWarning, field, api.Reason(reason), message, effect)
@@ -149,7 +164,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	}
 	if group != "" || kind != string(door.KindService) {
 		wrong(gatewayv1.RouteReasonInvalidKind, "must be a Service, and not a "+kind+" of group "+strconv.Quote(group))
-		return nil, false
+		return out, false
 	}
 	key := model.Object{Kind: door.KindService, Namespace: namespace, Name: string(r.Name)}
 	b.depend(key)
@@ -158,39 +173,48 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 		// What is not permitted must not say whether the Service exists.
 		if !granted(b.src, reference{string(b.result.Object.Kind), b.route.Namespace, group, kind, namespace, key.Name}) {
 			wrong(gatewayv1.RouteReasonRefNotPermitted, "no ReferenceGrant of namespace "+namespace+" permits it")
-			return nil, false
+			return out, false
 		}
 	}
 	service := b.src.Service(key)
 	if service == nil {
 		wrong(gatewayv1.RouteReasonBackendNotFound, "Service "+key.Name+" does not exist")
-		return nil, false
+		return out, false
 	}
 	if r.Port == nil {
 		wrong(gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
-		return nil, false
+		return out, false
 	}
-	port, ok := service.Port(int32(*r.Port))
-	if !ok {
-		wrong(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
-		return nil, false
-	}
-	http2, known := b.spoken(port.Protocol)
+	port, known := service.Port(int32(*r.Port))
 	if !known {
+		wrong(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
+		return out, false
+	}
+	var unverified string
+	if !b.stream() { // what is handed on whole may be the client's own TLS
+		out.tls, unverified = b.upstreamTLS(key, port.Name)
+	}
+	if unverified != "" {
+		b.find(api.SeverityWarning, field, api.ReasonBackendTLSPolicyInvalid, unverified, effect)
+		return out, false
+	}
+	http2, spoken := b.spoken(port.Protocol, out.tls != nil)
+	if !spoken {
 		wrong(gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
-		return nil, false
+		return out, false
 	}
-	all := backend.OfPort(service.Endpoints(b.src.Slices(key)), port)
-	for i := range all {
-		all[i].H2C = (all[i].H2C || http2) && !b.stream()
+	out.endpoints = backend.OfPort(service.Endpoints(b.src.Slices(key)), port)
+	for i := range out.endpoints {
+		out.endpoints[i].H2C = (out.endpoints[i].H2C || http2) && !b.stream()
 	}
-	return all, true
+	out.http1 = strings.HasPrefix(port.Protocol, "kubernetes.io/ws")
+	return out, true
 }
 
-// spoken reports whether the router speaks an appProtocol to pods, and whether that is
-// HTTP/2. gRPC is nothing else. What connections carry that are handed on whole is not the
-// router's to know.
-func (b *builder) spoken(protocol string) (http2, ok bool) {
+// spoken reports whether the router speaks an appProtocol to pods, in TLS or without, and
+// whether that is HTTP/2. gRPC is nothing else. What connections carry that are handed on
+// whole is not the router's to know.
+func (b *builder) spoken(protocol string, tls bool) (http2, ok bool) {
 	if b.stream() {
 		return false, true
 	}
@@ -199,10 +223,14 @@ func (b *builder) spoken(protocol string) (http2, ok bool) {
 		return true, true
 	case "", "http", "tcp":
 		return b.grpc(), true
+	case "https", "HTTPS":
+		return b.grpc(), tls
 	case "grpc":
 		return true, b.grpc()
 	case "kubernetes.io/ws":
 		return false, !b.grpc()
+	case "kubernetes.io/wss":
+		return false, tls && !b.grpc()
 	}
 	return false, false
 }
@@ -218,12 +246,24 @@ func numbers(list []int32) string {
 	return strings.Join(texts, ", ")
 }
 
+// moreHTTP2 has servers speak nothing else in TLS.
+var moreHTTP2 = &model.MoreOptions{OnlyHTTP2: true}
+
+// secure has the router speak TLS to a server.
+func (d *destination) secure(o *model.ServerOptions) {
+	o.TLS, o.HTTP2, o.CAID, o.VerifyHost = true, !d.http1, d.tls.ca.ID, d.tls.host
+	if o.H2C {
+		o.H2C, o.More = false, moreHTTP2
+	}
+}
+
 // usualCheck is the time between health checks, unless settings say otherwise.
 const usualCheck = 5 * time.Second
 
 // servers makes servers of endpoints, with equal weights, and counts their health checks
 // in an hour. One alone is not checked.
-func (b *builder) servers(endpoints []backend.Endpoint) (servers []model.Server, checks int64) {
+func (b *builder) servers(to destination) (servers []model.Server, checks int64) {
+	endpoints := to.endpoints
 	pace := usualCheck
 	if b.settings.CheckInterval > 0 {
 		pace = b.settings.CheckInterval
@@ -235,7 +275,9 @@ func (b *builder) servers(endpoints []backend.Endpoint) (servers []model.Server,
 	pace = backend.Stretched(pace, b.past.Stretch)
 	for _, e := range endpoints {
 		s := model.Server{ID: e.ID, Address: e.Address, Weight: 1}
-		s.Options.H2C = e.H2C
+		if s.Options.H2C = e.H2C; to.tls != nil {
+			to.secure(&s.Options)
+		}
 		if len(endpoints) > 1 && !e.Idle {
 			s.Options.CheckInterval = backend.Milliseconds(pace)
 		}

@@ -25,6 +25,7 @@ type cluster struct {
 	grants     map[string][]*gatewayv1.ReferenceGrant
 	namespaces map[string]*policy.Namespace
 	slots      map[int32]int32
+	configMaps map[string]*policy.ConfigMap
 }
 
 // newCluster reads manifests. Each Service has two endpoints, unless its name is "empty".
@@ -33,7 +34,7 @@ func newCluster(t testing.TB, manifests string) *cluster {
 	c := &cluster{
 		objects: map[model.Object]door.Version{}, services: map[model.Object]*backend.Service{}, slices: map[model.Object][]*backend.Slice{},
 		grants: map[string][]*gatewayv1.ReferenceGrant{}, namespaces: map[string]*policy.Namespace{},
-		slots: map[int32]int32{80: 20000, 8080: 20001},
+		slots: map[int32]int32{80: 20000, 8080: 20001}, configMaps: map[string]*policy.ConfigMap{},
 	}
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		var head struct{ Kind string }
@@ -67,6 +68,14 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			g := &gatewayv1.ReferenceGrant{}
 			read(t, text, g)
 			c.grants[g.Namespace] = append(c.grants[g.Namespace], g)
+		case "BackendTLSPolicy":
+			p := &gatewayv1.BackendTLSPolicy{}
+			read(t, text, p)
+			c.objects[model.Object{Kind: gateway.KindBackendTLSPolicy, Namespace: p.Namespace, Name: p.Name}] = p
+		case "ConfigMap":
+			m := &corev1.ConfigMap{}
+			read(t, text, m)
+			c.configMaps[m.Name] = policy.NewConfigMap(m)
 		case "Namespace":
 			n := &corev1.Namespace{}
 			read(t, text, n)
@@ -110,16 +119,27 @@ func (c *cluster) All() (keys []model.Object) {
 	}
 	return keys
 }
-func (c *cluster) Object(key model.Object) door.Version                { return c.objects[key] }
-func (c *cluster) Service(key model.Object) *backend.Service           { return c.services[key] }
-func (c *cluster) Slices(key model.Object) []*backend.Slice            { return c.slices[key] }
-func (c *cluster) Secret(model.Object) (*corev1.Secret, error)         { return nil, nil }
-func (c *cluster) ConfigMap(model.Object) (*policy.ConfigMap, error)   { return nil, nil }
+func (c *cluster) Object(key model.Object) door.Version        { return c.objects[key] }
+func (c *cluster) Service(key model.Object) *backend.Service   { return c.services[key] }
+func (c *cluster) Slices(key model.Object) []*backend.Slice    { return c.slices[key] }
+func (c *cluster) Secret(model.Object) (*corev1.Secret, error) { return nil, nil }
+func (c *cluster) ConfigMap(k model.Object) (*policy.ConfigMap, error) {
+	return c.configMaps[k.Name], nil
+}
 func (c *cluster) Policies(string) *policy.Set                         { return nil }
 func (c *cluster) Namespace(name string) *policy.Namespace             { return c.namespaces[name] }
 func (c *cluster) AllPolicies() []model.Object                         { return nil }
 func (c *cluster) Grants(namespace string) []*gatewayv1.ReferenceGrant { return c.grants[namespace] }
 func (c *cluster) Slots(*gatewayv1.Gateway) map[int32]int32            { return c.slots }
+
+func (c *cluster) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolicy) {
+	for key, o := range c.objects {
+		if p, ok := o.(*gatewayv1.BackendTLSPolicy); ok && key.Namespace == namespace {
+			all = append(all, p)
+		}
+	}
+	return all
+}
 
 // grpcRoute ingests the GRPCRoute of that name.
 func (c *cluster) grpcRoute(t testing.TB, namespace, name string) *door.Result {

@@ -5,6 +5,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -31,10 +32,16 @@ func (b *builder) addMirror(out *filters, f *gatewayv1.HTTPRequestMirrorFilter, 
 		b.unsupported(at, "must have a percent from 0 to 100, or a fraction from 0 to 1, and not both")
 		return
 	}
-	endpoints, ok := b.endpoints(&f.BackendRef, at+".backendRef", policy.EffectNoMirror)
+	target, ok := b.endpoints(&f.BackendRef, at+".backendRef", policy.EffectNoMirror)
 	if !ok || share == 0 {
 		return
 	}
+	if target.tls != nil {
+		b.find(api.SeverityWarning, at+".backendRef", api.ReasonBackendTLSPolicyInvalid,
+			"a BackendTLSPolicy wants the pods of Service "+string(f.BackendRef.Name)+" verified, and the policy agent sends copies without TLS", policy.EffectNoMirror)
+		return
+	}
+	endpoints := target.endpoints
 	to := authentication.Copies{Namespace: b.route.Namespace, Service: string(f.BackendRef.Name), Port: int32(*f.BackendRef.Port), Share: share}
 	if f.BackendRef.Namespace != nil {
 		to.Namespace = string(*f.BackendRef.Namespace)

@@ -112,7 +112,7 @@ func (f *branch) change(p *model.Policy, backend string) {
 // own weight, and the router's own answer that of those that are not.
 func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split []model.Target) {
 	if len(t.branches) > 0 {
-		own.Servers = t.branches[0].servers
+		own.Servers, own.CA = t.branches[0].servers, t.branches[0].ca
 		t.branches[0].change(p, "")
 	}
 	if len(t.branches) < 2 && t.invalid == 0 {
@@ -126,6 +126,7 @@ func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split [
 		}
 		to := *own
 		to.Rule, to.Servers = model.BranchRule(fmt.Sprintf("%03d", index), strconv.Itoa(i)), from.servers
+		to.CA = from.ca
 		split = append(split, model.Target{Backend: to})
 		from.change(p, to.Name())
 		k.Branches = append(k.Branches, model.Branch{Backend: to.Name(), Weight: from.weight, ID: model.BranchID(to.Rule)})
