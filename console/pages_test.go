@@ -368,7 +368,8 @@ func TestHealth(t *testing.T) {
 	b := newBed(t, snapshotOf(t, shop), true)
 	b.server.pages.options.Cluster = true
 	b.source.report = &check.Report{Verdict: check.Unhealthy, Checks: []check.Check{
-		{ID: "FL001", State: check.OK}, {ID: "FL201", State: check.Fail, Summary: "no router is <ready>", Remedy: "kubectl get pods", Object: "deployment/a/b"},
+		{ID: "FL001", State: check.OK},
+		{ID: "FL201", State: check.Fail, Summary: "no router is <ready>", Remedy: "kubectl get pods", Object: "deployment/a/b"},
 		{ID: "FL301", State: check.Unknown, Summary: "x"},
 	}}
 	text := content(t, b.page("", 200))
@@ -394,7 +395,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("no %q in %s", want, text)
 		}
 	}
-	if strings.Contains(text[strings.Index(text, "need a reload to change"):], "maxConnections") {
+	if _, reloads, _ := strings.Cut(text, "need a reload to change"); strings.Contains(reloads, "maxConnections") {
 		t.Error("a default is said to need a reload")
 	}
 }
