@@ -126,9 +126,7 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		jsonFeed(w, "tcproutes", g.routes[gateway.KindTCPRoute], func(l *listedObject[gatewayv1.TCPRouteSpec, listedParents]) *gatewayRoute {
 			return &gatewayRoute{&gatewayv1.TCPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
 		}),
-		jsonFeed(w, "backendtlspolicies", g.tls, func(l *listedObject[gatewayv1.BackendTLSPolicySpec, listedAncestors]) *tlsPolicy {
-			return &tlsPolicy{&gatewayv1.BackendTLSPolicy{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Status.Ancestors}
-		}),
+		tlsPolicyFeed(w, g.tls),
 		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
 			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
 		}),

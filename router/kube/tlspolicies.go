@@ -42,6 +42,12 @@ func newTLSPolicies(w *Watcher) *store[*tlsPolicy] {
 	return s
 }
 
+func tlsPolicyFeed(w *Watcher, s *store[*tlsPolicy]) *feed {
+	return jsonFeed(w, "backendtlspolicies", s, func(l *listedObject[gatewayv1.BackendTLSPolicySpec, listedAncestors]) *tlsPolicy {
+		return &tlsPolicy{&gatewayv1.BackendTLSPolicy{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Status.Ancestors}
+	})
+}
+
 // TLSPolicies implements door.Gateways.
 func (w *Watcher) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolicy) {
 	for _, p := range w.gateways.tls.group(gateway.TLSPoliciesOf(namespace)) {
@@ -185,17 +191,23 @@ func withTLSAncestors(current jsontext.Value, wanted []gatewayv1.ParentReference
 		}
 		out = append(out, text)
 	}
+	more, err := newTLSAncestors(wanted, said, s, now, maxAncestors-len(out))
+	return append(out, more...), differs || len(more) > 0, err
+}
+
+// newTLSAncestors returns those of the Gateways that no entry is for yet.
+func newTLSAncestors(wanted []gatewayv1.ParentReference, said []bool, s *model.RouteStatus, now metav1.Time, most int) (out []json.RawMessage, err error) {
 	for i, ref := range wanted {
-		if said[i] || len(out) >= maxAncestors {
+		if said[i] || len(out) >= most {
 			continue
 		}
 		e := gatewayv1.PolicyAncestorStatus{AncestorRef: ref, ControllerName: gatewayapi.ControllerName}
 		e.Conditions, _ = withConditions(nil, s.Conditions, s.Generation, now)
 		text, err := json.Marshal(e)
 		if err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
+			return nil, err //nolint:wrapcheck // the caller says of what
 		}
-		out, differs = append(out, text), true
+		out = append(out, text)
 	}
-	return out, differs, nil
+	return out, nil
 }

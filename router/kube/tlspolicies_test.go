@@ -51,8 +51,10 @@ func TestBackendTLSPolicies(t *testing.T) {
 
 	version := w.Object(policy)
 	s.Publish([]model.RouteStatus{
-		{Object: route, UID: string(w.Object(route).GetUID()), Generation: w.Object(route).GetGeneration(), TLSPolicies: []model.Object{policy},
-			Parents: []model.ParentStatus{{Ref: `{"name":"ours"}`, Parent: gw, Listeners: []string{"http"}}}},
+		{
+			Object: route, UID: string(w.Object(route).GetUID()), Generation: w.Object(route).GetGeneration(), TLSPolicies: []model.Object{policy},
+			Parents: []model.ParentStatus{{Ref: `{"name":"ours"}`, Parent: gw, Listeners: []string{"http"}}},
+		},
 		{Object: policy, UID: string(version.GetUID()), Generation: version.GetGeneration(), Conditions: []model.StatusCondition{{Type: "Accepted", True: true, Reason: "Accepted"}}},
 	})
 	says := func(want string) func() bool {

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Repeat says what else than a missing connection has a request tried again at another
@@ -47,8 +48,8 @@ func (r Repeat) suffix() string {
 		return ""
 	}
 	name := "_repeat" + strconv.Itoa(int(r.Attempts))
-	for _, code := range r.Texts() {
-		name += "_" + code
+	if codes := r.Texts(); len(codes) > 0 {
+		name += "_" + strings.Join(codes, "_")
 	}
 	if r.Timeouts {
 		name += "_timeout"

@@ -40,7 +40,8 @@ func (BackendTLSPolicies) Ingest(v door.Version, src door.Source, _ door.Setting
 	if verdict.reason == gatewayv1.PolicyReasonAccepted {
 		verdict.reason, verdict.message = j.targets(p)
 	}
-	res.Depends, res.Pending = append(j.depends, TLSPoliciesOf(p.Namespace)), j.pending
+	j.depend(TLSPoliciesOf(p.Namespace))
+	res.Depends, res.Pending = j.depends, j.pending
 	accepted := verdict.reason == gatewayv1.PolicyReasonAccepted
 	res.Conditions = []model.StatusCondition{
 		{Type: string(gatewayv1.PolicyConditionAccepted), True: accepted, Reason: string(verdict.reason), Message: verdict.message},
