@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ type screen struct {
 	// change is the one that HAProxy is about to serve, until open.
 	change filesource.Change
 	open   time.Time
+	// awaited are the change's Routes of which nothing was said since.
+	awaited model.Objects
 	// policies are the conditions that were printed.
 	policies map[model.Object]string
 }
@@ -45,6 +48,9 @@ func newScreen(out io.Writer, began time.Time) *screen {
 		statuses: map[model.Object]model.RouteStatus{}, shown: map[string][]string{}, policies: map[model.Object]string{},
 	}
 }
+
+// answerTime is how long what becomes of a Route is put down to the last change.
+const answerTime = 10 * time.Second
 
 // mostLines bounds what is printed about one change.
 const mostLines = 8
@@ -64,7 +70,7 @@ func (s *screen) print(format string, args ...any) {
 func (s *screen) changed(c filesource.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.change, s.open = c, time.Now().Add(time.Second)
+	s.change, s.awaited, s.open = c, maps.Clone(c.Routes), time.Now().Add(answerTime)
 	var lines []string
 	for _, p := range c.Problems {
 		lines = append(lines, problemText(p))
@@ -145,8 +151,9 @@ func (s *screen) Publish(statuses []model.RouteStatus) {
 		if !s.ready {
 			continue
 		}
-		_, asked := s.change.Routes[st.Object]
+		_, asked := s.awaited[st.Object]
 		asked = (asked || len(s.change.Routes) == 0) && now.Before(s.open)
+		delete(s.awaited, st.Object)
 		if !asked && known && verdict(before) == verdict(st) {
 			continue
 		}
