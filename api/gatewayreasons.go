@@ -74,6 +74,11 @@ func gatewayRemedies() map[Reason]Remedy {
 			Cause:    "appProtocol of the Service's port is one that the router does not speak to pods",
 			Remedy:   "use http, kubernetes.io/h2c or kubernetes.io/ws, or no appProtocol; GRPCRoutes need kubernetes.io/h2c, grpc or none",
 		},
+	}
+}
+
+func gatewayObjectRemedies() map[Reason]Remedy {
+	return map[Reason]Remedy{
 		ReasonListenerNotServed: {
 			Severity: SeverityError,
 			Cause:    "the listener conflicts with another one, or asks for what is not served",

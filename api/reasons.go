@@ -28,7 +28,7 @@ func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 		routeRemedies(), endpointRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
 		controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(),
 		addressRemedies(), announcementRemedies(), configurationRemedies(), referenceRemedies(), dnsRemedies(), cloudRemedies(),
-		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(), gatewayRemedies(),
+		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(), gatewayRemedies(), gatewayObjectRemedies(),
 	} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true
