@@ -58,8 +58,9 @@ type borders struct {
 
 type canarySample struct{ path, words string }
 
-// classes lists the classes of requests that the routes of two sides make, host by host.
-func classes(before, after *Snapshot) iter.Seq[class] {
+// classes lists the classes of requests that the routes of two sides make, host by host. It
+// notes where there are more than are looked at.
+func classes(before, after *Snapshot, note func(string)) iter.Seq[class] {
 	claims := map[string][]*model.Claim{}
 	for _, s := range []*Snapshot{before, after} {
 		for key := range s.pipeline.Objects() {
@@ -71,7 +72,11 @@ func classes(before, after *Snapshot) iter.Seq[class] {
 	}
 	return func(yield func(class) bool) {
 		for _, host := range slices.Sorted(maps.Keys(claims)) {
-			for _, c := range bordersOf(host, claims).classes(host, sampleHost(host, claims)) {
+			b := bordersOf(host, claims)
+			if n := len(b.edges); n > mostSpans {
+				note(fmt.Sprintf("lists of host %s make about %d ranges of client addresses; only the first %d were compared", host, n, mostSpans))
+			}
+			for _, c := range b.classes(host, sampleHost(host, claims)) {
 				if !yield(c) {
 					return
 				}

@@ -96,7 +96,8 @@ func Compare(before, after *Snapshot) *Difference {
 	d := &Difference{Schema: SchemaDiff, Router: after.options.Router, Changes: []Change{}, HAProxy: effort(before, after)}
 	groups := map[groupKey]*group{}
 	touched := map[string]bool{}
-	for c := range classes(before, after) {
+	var notes []string
+	for c := range classes(before, after, func(n string) { notes = append(notes, n) }) {
 		d.Compared++
 		was, is := before.outcome(&c), after.outcome(&c)
 		for _, a := range compare(before, after, was, is) {
@@ -121,7 +122,7 @@ func Compare(before, after *Snapshot) *Difference {
 		}
 	}
 	d.Findings = newFindings(before, after)
-	d.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.notes, after.notes))))
+	d.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.notes, after.notes, notes))))
 	return d
 }
 

@@ -136,7 +136,7 @@ func TestCompareFindsAll(t *testing.T) {
 	for seed := range uint64(60) {
 		r := randomRoutes{rand.New(rand.NewPCG(seed, 5))}
 		before, after := r.worlds(t)
-		all := slices.Collect(classes(before, after))
+		all := slices.Collect(classes(before, after, func(n string) { t.Error(n) }))
 		for range 400 {
 			request := r.request(t)
 			c := classFor(all, request)
@@ -163,5 +163,28 @@ func TestCompareFindsAll(t *testing.T) {
 	}
 	if differed < 1000 || alike < 1000 {
 		t.Errorf("%d requests differ and %d do not: too few of one to say anything", differed, alike)
+	}
+}
+
+// TestCompareSaysWhatItLeavesOut: with very many ranges of clients, a note says so.
+func TestCompareSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	o := NewObjects()
+	o.Offline = true
+	var list []string
+	for n := range 50 {
+		list = append(list, fmt.Sprintf("10.%d.0.0/16", 2*n))
+	}
+	o.Add(&routev1.Route{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "many", Annotations: map[string]string{"haproxy.router.openshift.io/ip_allowlist": strings.Join(list, " ")}},
+		Spec:       routev1.RouteSpec{Host: "many.test", To: routev1.RouteTargetReference{Kind: "Service", Name: "one"}},
+	})
+	s, err := NewSnapshot(o, Options{Domain: "apps.test", Now: time.Unix(1800000000, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Compare(s, s)
+	if len(d.Changes) > 0 || !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "only the first 64") }) {
+		t.Errorf("%+v", d)
 	}
 }
