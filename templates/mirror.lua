@@ -7,7 +7,8 @@
 -- counted, and the counts go with the next copy.
 
 -- The times are in milliseconds: for the body, for the hand-over, and for how long a worker
--- that did not answer in time is left alone.
+-- is left alone that does not listen, or did not answer in time twice in a row. Once is what
+-- happens on a busy machine, and is no reason to lose what comes after it.
 local bodyWait, handOverWait, workerPause = 5, 14, 100
 
 local mirrorOf = remember(128 * 1024, function(text)
@@ -25,7 +26,7 @@ end)
 
 -- These are of one thread.
 local missed, reported, nextWorker = {}, 0, 0
-local pausedUntil = { a = 0, b = 0 }
+local pausedUntil, late = { a = 0, b = 0 }, { a = 0, b = 0 }
 
 local function milliseconds()
   local now = core.now()
@@ -47,11 +48,16 @@ local function send(dir, message)
         url = "http://agent/mirror", dst = "unix@" .. dir .. "/side-" .. worker .. ".sock", body = message, timeout = handOverWait,
       })
       if answer and answer.status < 500 then
+        late[worker] = 0
         return true -- the worker counts what it cannot read
       end
-      pausedUntil[worker] = milliseconds() + workerPause
-      if answer and answer.status == 504 then
-        return false -- the time is over
+      local over = answer and answer.status == 504
+      late[worker] = late[worker] + 1
+      if not over or late[worker] > 1 then
+        pausedUntil[worker] = milliseconds() + workerPause
+      end
+      if over then
+        return false
       end
     end
   end
