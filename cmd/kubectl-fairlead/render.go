@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/router/explain"
+)
 
 func (c *command) renderCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -16,7 +20,7 @@ Exit code: 0 done, 1 --check found something, 2 wrong arguments or something cou
   kubectl fairlead render -f manifests/ --check`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	version := cmd.Flags().String("haproxy", "3.4", "`VERSION` of HAProxy to write for: 3.0, 3.2 or 3.4")
+	version := cmd.Flags().String("haproxy", explain.NewestHAProxy, "`VERSION` of HAProxy to write for: 3.0, 3.2 or 3.4")
 	check := cmd.Flags().Bool("check", false, "show no files; read the configuration as HAProxy's configuration library does, and report "+
 		"sections that are missing and lines that are not understood")
 	o := c.addFlags(cmd)

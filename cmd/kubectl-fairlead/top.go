@@ -159,6 +159,7 @@ func (f *topFlags) view(before, after map[string]*top.Reading, hosts map[string]
 	lines, total, rest := top.Rates(pairs)
 	if namespace != "" {
 		lines = slices.DeleteFunc(lines, func(l top.Line) bool { return l.Namespace != namespace })
+		total, rest = top.Total(lines), nil
 	}
 	for i := range lines {
 		lines[i].Host = hosts[lines[i].Namespace+"/"+lines[i].Route]

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/ingress"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -171,5 +170,5 @@ func (o *Objects) converts(namespace string) bool {
 // pending reports whether a Service is only in manifests that are applied to a cluster, so
 // that nothing can be known of its endpoints.
 func (o *Objects) pending(service model.Object) bool {
-	return o.overlay.services[model.Object{Kind: door.KindService, Namespace: service.Namespace, Name: service.Name}] && len(o.Slices[service]) == 0
+	return o.overlay.services[service] && len(o.Slices[service]) == 0
 }

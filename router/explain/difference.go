@@ -94,7 +94,7 @@ func (d *Difference) Has(kinds ...ChangeKind) bool {
 // Compare says what requests meet otherwise after than before. Both are of one router.
 func Compare(before, after *Snapshot) *Difference {
 	d := &Difference{Schema: SchemaDiff, Router: after.options.Router, Changes: []Change{}, HAProxy: effort(before, after)}
-	groups := map[groupKey]*group{}
+	groups := map[groupKey][]class{}
 	touched := map[string]bool{}
 	var notes []string
 	for c := range classes(before, after, func(n string) { notes = append(notes, n) }) {
@@ -102,15 +102,12 @@ func Compare(before, after *Snapshot) *Difference {
 		was, is := before.outcome(&c), after.outcome(&c)
 		for _, a := range compare(before, after, was, is) {
 			k := groupKey{a.kind, a.before, a.after, cmp.Or(is.route, was.route)}
-			if groups[k] == nil {
-				groups[k] = &group{}
-			}
-			groups[k].classes = append(groups[k].classes, c)
+			groups[k] = append(groups[k], c)
 			touched[was.route], touched[is.route] = true, true
 		}
 	}
-	for k, g := range groups {
-		d.Changes = append(d.Changes, Change{Kind: k.kind, Requests: inWords(g.classes), Before: k.before, After: k.after, Route: k.route, Count: len(g.classes)})
+	for k, of := range groups {
+		d.Changes = append(d.Changes, Change{Kind: k.kind, Requests: inWords(of), Before: k.before, After: k.after, Route: k.route, Count: len(of)})
 	}
 	order := ChangeKinds()
 	slices.SortFunc(d.Changes, func(a, b Change) int {
@@ -131,8 +128,6 @@ type groupKey struct {
 	kind                 ChangeKind
 	before, after, route string
 }
-
-type group struct{ classes []class }
 
 // newFindings are those of after that before does not have.
 func newFindings(before, after *Snapshot) (fresh []Finding) {
@@ -177,7 +172,7 @@ func effort(before, after *Snapshot) Effort {
 
 // base is the part of the configuration that no route changes, or empty.
 func (s *Snapshot) base() string {
-	caps, err := plan.CapabilitiesOf(newestHAProxy)
+	caps, err := plan.CapabilitiesOf(NewestHAProxy)
 	if err != nil {
 		return ""
 	}
@@ -187,9 +182,6 @@ func (s *Snapshot) base() string {
 	}
 	return base.Text
 }
-
-// newestHAProxy is the version for which the effort is counted.
-const newestHAProxy = "3.4"
 
 func counts[K comparable, V any](old, now map[K]V, same func(a, b V) bool) (c Count) {
 	for k, v := range now {

@@ -257,8 +257,8 @@ func (d *Difference) Markdown(w io.Writer) error {
 	return p.err
 }
 
-// cell makes a text one that Markdown shows as it is. Names and messages come from whoever
-// may write objects.
+// cell makes a text one that Markdown shows as it is. Names and messages come from
+// all who may write objects.
 func cell(text string) string {
 	if text == "" {
 		return ""

@@ -31,6 +31,10 @@ const (
 	runDir  = "/var/run/haproxy"
 )
 
+// NewestHAProxy is the version for which files are shown and changes are counted, unless
+// another one is named.
+const NewestHAProxy = "3.4"
+
 // Render returns HAProxy's files for a version such as "3.4".
 func (s *Snapshot) Render(version string) (*Rendered, error) {
 	caps, err := plan.CapabilitiesOf(version)

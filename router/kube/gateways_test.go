@@ -24,12 +24,18 @@ import (
 func (e *env) installGateways(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "referencegrants"} {
-		if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_"+kind+".yaml")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/"+kind+".gateway.networking.k8s.io"); err != nil {
-			t.Fatal(err)
-		}
+		e.installGatewayKind(t, kind)
+	}
+}
+
+// installGatewayKind makes one more kind of the Gateway API known.
+func (e *env) installGatewayKind(t *testing.T, kind string) {
+	t.Helper()
+	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_"+kind+".yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/"+kind+".gateway.networking.k8s.io"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"log/slog"
-	"path/filepath"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +30,7 @@ func TestListenerSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, s.Run)
-	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_listenersets.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/listenersets.gateway.networking.k8s.io"); err != nil {
-		t.Fatal(err)
-	}
+	e.installGatewayKind(t, "listenersets")
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}], allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {team: a}}}}}")
 	set := e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: team, name: set}\nspec: {parentRef: {name: ours, namespace: shop}, listeners: [{name: high, port: 81, protocol: HTTP}]}")

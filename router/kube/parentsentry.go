@@ -17,50 +17,20 @@ import (
 const maxParents = 32
 
 // withParents returns the entries of a route's status with what a router says in place of
-// its own, and whether that is a difference. Entries of other controllers keep their place
-// and text, and so do those of Fairlead's other routers, for which others is true. Entries
-// for a parentRef that is gone leave.
-func withParents(current jsontext.Value, s *model.RouteStatus, others func(*gatewayv1.ParentReference) bool, now metav1.Time) (out []json.RawMessage, differs bool, err error) {
-	var entries []json.RawMessage
-	if len(current) > 0 {
-		if err := json.Unmarshal(current, &entries); err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
-		}
-	}
+// its own, and whether that is a difference.
+func withParents(current jsontext.Value, s *model.RouteStatus, others func(*gatewayv1.ParentReference) bool, now metav1.Time) ([]json.RawMessage, bool, error) {
 	wanted, err := references(s.Parents)
 	if err != nil {
 		return nil, false, err
 	}
-	said := make([]bool, len(wanted))
-	for _, text := range entries {
-		var e gatewayv1.RouteParentStatus
-		if json.Unmarshal(text, &e) != nil || e.ControllerName != gatewayapi.ControllerName {
-			out = append(out, text)
-			continue
-		}
-		at := slices.IndexFunc(wanted, func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, e.ParentRef) })
-		if at < 0 && others(&e.ParentRef) {
-			out = append(out, text)
-			continue
-		}
-		if at < 0 || said[at] {
-			differs = true
-			continue
-		}
-		said[at] = true
-		conditions, changed := withConditions(e.Conditions, s.Parents[at].Conditions, s.Generation, now)
-		if !changed {
-			out = append(out, text)
-			continue
-		}
-		differs, e.Conditions = true, conditions
-		if text, err = json.Marshal(e); err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
-		}
-		out = append(out, text)
+	e := entries[gatewayv1.RouteParentStatus]{
+		fields: func(e *gatewayv1.RouteParentStatus) (*gatewayv1.ParentReference, *gatewayv1.GatewayController, *[]metav1.Condition) {
+			return &e.ParentRef, &e.ControllerName, &e.Conditions
+		},
+		wanted: wanted, conditions: func(at int) []model.StatusCondition { return s.Parents[at].Conditions },
+		generation: s.Generation, most: maxParents, others: others, now: now,
 	}
-	more, err := newEntries(wanted, said, s, now, maxParents-len(out))
-	return append(out, more...), differs || len(more) > 0, err
+	return e.merge(current)
 }
 
 // references reads the parentRefs that a router says something about.
@@ -74,14 +44,72 @@ func references(parents []model.ParentStatus) ([]gatewayv1.ParentReference, erro
 	return out, nil
 }
 
-// newEntries returns those of the parentRefs that no entry is for yet, each once.
-func newEntries(wanted []gatewayv1.ParentReference, said []bool, s *model.RouteStatus, now metav1.Time, most int) (out []json.RawMessage, err error) {
-	for i := range wanted {
-		if said[i] || len(out) >= most || slices.ContainsFunc(wanted[:i], func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, wanted[i]) }) {
+// entries are those of a status that lists what controllers say of an object, each for one
+// other object.
+type entries[E any] struct {
+	fields func(*E) (of *gatewayv1.ParentReference, by *gatewayv1.GatewayController, conditions *[]metav1.Condition)
+	// wanted are the objects for which the router says something, and conditions what.
+	wanted     []gatewayv1.ParentReference
+	conditions func(at int) []model.StatusCondition
+	generation int64
+	// most is what the CustomResourceDefinition allows.
+	most int
+	// others reports whether another router of Fairlead writes the entry for an object.
+	others func(*gatewayv1.ParentReference) bool
+	now    metav1.Time
+}
+
+// merge returns the entries with what the router says in place of its own, and whether that
+// is a difference. Entries of other controllers keep their place and every byte, and so do
+// those of Fairlead's other routers. Entries for what is not wanted any more leave.
+func (w *entries[E]) merge(current jsontext.Value) (out []json.RawMessage, differs bool, err error) {
+	var texts []json.RawMessage
+	if len(current) > 0 {
+		if err := json.Unmarshal(current, &texts); err != nil {
+			return nil, false, err //nolint:wrapcheck // the caller says of what
+		}
+	}
+	said := make([]bool, len(w.wanted))
+	for _, text := range texts {
+		var e E
+		of, by, conditions := w.fields(&e)
+		if json.Unmarshal(text, &e) != nil || *by != gatewayapi.ControllerName {
+			out = append(out, text)
 			continue
 		}
-		e := gatewayv1.RouteParentStatus{ParentRef: wanted[i], ControllerName: gatewayapi.ControllerName}
-		e.Conditions, _ = withConditions(nil, s.Parents[i].Conditions, s.Generation, now)
+		at := slices.IndexFunc(w.wanted, func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, *of) })
+		if at < 0 && w.others(of) {
+			out = append(out, text)
+			continue
+		}
+		if at < 0 || said[at] {
+			differs = true
+			continue
+		}
+		said[at] = true
+		merged, changed := withConditions(*conditions, w.conditions(at), w.generation, w.now)
+		if changed {
+			differs, *conditions = true, merged
+			if text, err = json.Marshal(e); err != nil {
+				return nil, false, err //nolint:wrapcheck // the caller says of what
+			}
+		}
+		out = append(out, text)
+	}
+	more, err := w.fresh(said, w.most-len(out))
+	return append(out, more...), differs || len(more) > 0, err
+}
+
+// fresh returns the entries for objects that have none yet, each once.
+func (w *entries[E]) fresh(said []bool, most int) (out []json.RawMessage, err error) {
+	for i := range w.wanted {
+		if said[i] || len(out) >= most || slices.ContainsFunc(w.wanted[:i], func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, w.wanted[i]) }) {
+			continue
+		}
+		var e E
+		of, by, conditions := w.fields(&e)
+		*of, *by = w.wanted[i], gatewayapi.ControllerName
+		*conditions, _ = withConditions(nil, w.conditions(i), w.generation, w.now)
 		text, err := json.Marshal(e)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // the caller says of what

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -154,60 +152,14 @@ func (s *StatusWriter) servedElsewhere(ref *gatewayv1.ParentReference) bool {
 }
 
 // withTLSAncestors returns the entries of a policy's status with what a router says of it for
-// some Gateways, and whether that is a difference. Entries of others keep their place and every
-// byte.
-func withTLSAncestors(current jsontext.Value, wanted []gatewayv1.ParentReference, s *model.RouteStatus, others func(*gatewayv1.ParentReference) bool, now metav1.Time) (out []json.RawMessage, differs bool, err error) {
-	var entries []json.RawMessage
-	if len(current) > 0 {
-		if err := json.Unmarshal(current, &entries); err != nil {
-			return nil, false, fmt.Errorf("read status.ancestors: %w", err)
-		}
+// some Gateways, and whether that is a difference.
+func withTLSAncestors(current jsontext.Value, wanted []gatewayv1.ParentReference, s *model.RouteStatus, others func(*gatewayv1.ParentReference) bool, now metav1.Time) ([]json.RawMessage, bool, error) {
+	e := entries[gatewayv1.PolicyAncestorStatus]{
+		fields: func(e *gatewayv1.PolicyAncestorStatus) (*gatewayv1.ParentReference, *gatewayv1.GatewayController, *[]metav1.Condition) {
+			return &e.AncestorRef, &e.ControllerName, &e.Conditions
+		},
+		wanted: wanted, conditions: func(int) []model.StatusCondition { return s.Conditions },
+		generation: s.Generation, most: maxAncestors, others: others, now: now,
 	}
-	said := make([]bool, len(wanted))
-	for _, text := range entries {
-		var e gatewayv1.PolicyAncestorStatus
-		if json.Unmarshal(text, &e) != nil || e.ControllerName != gatewayapi.ControllerName {
-			out = append(out, text)
-			continue
-		}
-		at := slices.IndexFunc(wanted, func(r gatewayv1.ParentReference) bool { return reflect.DeepEqual(r, e.AncestorRef) })
-		switch {
-		case at < 0 && others(&e.AncestorRef):
-			out = append(out, text)
-			continue
-		case at < 0 || said[at]:
-			differs = true
-			continue
-		}
-		said[at] = true
-		conditions, changed := withConditions(e.Conditions, s.Conditions, s.Generation, now)
-		if !changed {
-			out = append(out, text)
-			continue
-		}
-		differs, e.Conditions = true, conditions
-		if text, err = json.Marshal(e); err != nil {
-			return nil, false, err //nolint:wrapcheck // the caller says of what
-		}
-		out = append(out, text)
-	}
-	more, err := newTLSAncestors(wanted, said, s, now, maxAncestors-len(out))
-	return append(out, more...), differs || len(more) > 0, err
-}
-
-// newTLSAncestors returns those of the Gateways that no entry is for yet.
-func newTLSAncestors(wanted []gatewayv1.ParentReference, said []bool, s *model.RouteStatus, now metav1.Time, most int) (out []json.RawMessage, err error) {
-	for i, ref := range wanted {
-		if said[i] || len(out) >= most {
-			continue
-		}
-		e := gatewayv1.PolicyAncestorStatus{AncestorRef: ref, ControllerName: gatewayapi.ControllerName}
-		e.Conditions, _ = withConditions(nil, s.Conditions, s.Generation, now)
-		text, err := json.Marshal(e)
-		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says of what
-		}
-		out = append(out, text)
-	}
-	return out, nil
+	return e.merge(current)
 }

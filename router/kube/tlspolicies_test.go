@@ -3,7 +3,6 @@ package kube
 import (
 	"encoding/json"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,12 +30,7 @@ func TestBackendTLSPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, s.Run)
-	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_backendtlspolicies.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/backendtlspolicies.gateway.networking.k8s.io"); err != nil {
-		t.Fatal(err)
-	}
+	e.installGatewayKind(t, "backendtlspolicies")
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}]}")
 	route := e.create(t, "httproutes", "kind: HTTPRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], rules: [{}]}")

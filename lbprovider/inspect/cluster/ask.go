@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/api/podport"
+	"github.com/fairlead/fairlead/router/podport"
 	"github.com/fairlead/fairlead/lbprovider/inspect"
 )
 

@@ -117,7 +117,7 @@ type View struct {
 	Routers int      `json:"routers"`
 	Unread  []string `json:"unread,omitempty"`
 	Routes  []Line   `json:"routes"`
-	// Total is of all Routes; Rest of those without series of their own, if there are any.
+	// Total is of all Routes, or those of the namespace that was asked for; Rest of those without series of their own, if there are any.
 	Total Line  `json:"total"`
 	Rest  *Line `json:"rest,omitempty"`
 	// Hidden is how many Routes are below the limit.
@@ -154,15 +154,26 @@ func Rates(pairs []Pair) (lines []Line, total Line, rest *Line) {
 	}) {
 		line := sums[key]
 		line.finish()
-		total.sum(line)
 		if key.Namespace == Rest {
 			rest = line
 			continue
 		}
 		lines = append(lines, *line)
 	}
-	total.finish()
+	if total = Total(lines); rest != nil {
+		total.sum(rest)
+		total.finish()
+	}
 	return lines, total, rest
+}
+
+// Total adds up lines.
+func Total(lines []Line) (total Line) {
+	for i := range lines {
+		total.sum(&lines[i])
+	}
+	total.finish()
+	return total
 }
 
 func (l *Line) add(was, now *counters, seconds float64) {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/api/podport"
+	"github.com/fairlead/fairlead/router/podport"
 	"github.com/fairlead/fairlead/router/traffic/top"
 )
 
