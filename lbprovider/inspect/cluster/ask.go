@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/router/podport"
 	"github.com/fairlead/fairlead/lbprovider/inspect"
+	"github.com/fairlead/fairlead/router/podport"
 )
 
 const (
