@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -183,6 +184,15 @@ func TestRates(t *testing.T) {
 // expectCounted checks a line that begins with the address of a client.
 func (b *bed) expectCounted(line string) {
 	b.t.Helper()
+	if err := b.counted(line); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// counted returns what is wrong with the answer to a line that begins with the address of
+// a client.
+func (b *bed) counted(line string) error {
+	b.t.Helper()
 	source, text, _ := strings.Cut(line, " ")
 	e, err := parseLine(strings.ReplaceAll(text, `\"`, "\x00"))
 	if err != nil {
@@ -190,16 +200,17 @@ func (b *bed) expectCounted(line string) {
 	}
 	res := b.sendFrom(source, e)
 	var words [][2]string
+	var wrong []error
 	for _, w := range e.want {
 		switch w[0] {
 		case "again": // seconds, of which some may have passed
 			want, _ := strconv.Atoi(w[1])
 			if got, err := strconv.Atoi(res.header.Get("Retry-After")); err != nil || got > want || got < want-10 {
-				b.t.Errorf("%s: Retry-After %q, want %d", line, res.header.Get("Retry-After"), want)
+				wrong = append(wrong, fmt.Errorf("Retry-After %q, want %d", res.header.Get("Retry-After"), want))
 			}
 		case "remaining":
 			if got := res.header.Get("RateLimit"); !strings.Contains(got, ";r="+w[1]+";") {
-				b.t.Errorf("%s: RateLimit %q", line, got)
+				wrong = append(wrong, fmt.Errorf("RateLimit %q", got))
 			}
 		default:
 			words = append(words, [2]string{w[0], strings.ReplaceAll(w[1], "\x00", `"`)})
@@ -210,9 +221,10 @@ func (b *bed) expectCounted(line string) {
 	if res.pod != nil {
 		pod = "web"
 	}
-	if err := e.check(res, pod, nil); err != nil {
-		b.t.Errorf("%.200s: %v", line, err)
+	if err := errors.Join(append(wrong, e.check(res, pod, nil))...); err != nil {
+		return fmt.Errorf("%.200s: %w", line, err)
 	}
+	return nil
 }
 
 // changeRate changes limits, which is live at once and no reload where HAProxy has

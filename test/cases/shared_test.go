@@ -2,6 +2,7 @@ package cases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -185,34 +186,84 @@ func TestSharedAnswers(t *testing.T) {
 	t.Parallel()
 	b := replicaBeds(t, "127.0.72", 1, sharedRoutes())[0]
 	acting(t, []*bed{b})
-	<-time.After(3500 * time.Millisecond) // the bursts are earned
-	for _, line := range []string{
-		`127.0.0.1 GET http://annotated.rt.test/ h:X-User=a -> 200 pod=web resp:RateLimit-Policy="\"requests\";q=1;w=3"`,
-		`127.0.0.2 GET http://annotated.rt.test/ h:X-User=a -> 429 resp:Retry-After=3 resp:RateLimit="\"requests\";r=0;t=3" body~"Too many requests."`,
-		`127.0.0.2 GET http://annotated.rt.test/ h:X-User=b -> 200`,
-		`127.0.0.1 GET http://annotated.rt.test/ -> 200`,
-		`127.0.0.1 GET http://annotated.rt.test/ -> 429`,
-		`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie=sid=1 -> 200`,
-		`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie=sid=2 -> 200`,
-		`127.0.0.2 GET http://bycookie.rt.test/ h:Cookie=sid=1 -> 429`,
-		`127.0.0.1 GET http://byquery.rt.test/?k=1 -> 200`,
-		`127.0.0.1 GET http://byquery.rt.test/?k=2 -> 200`,
-		`127.0.0.2 GET http://byquery.rt.test/?a&k=1 -> 429`,
-		`127.0.0.1 GET http://byhost.rt.test/ -> 200`,
-		`127.0.0.2 GET http://byhost.rt.test/ -> 429`,
-		`127.0.0.1 GET http://unavailable.rt.test/ -> 200 resp:X-RateLimit-Limit=1`,
-		`127.0.0.2 GET http://unavailable.rt.test/ -> 503 resp:X-RateLimit-Remaining=0`,
-		`127.0.0.1 GET http://exempt.rt.test/ -> 200`,
-		`127.0.0.1 GET http://exempt.rt.test/ -> 429`,
-		`127.0.0.2 GET http://exempt.rt.test/ -> 200`,
-		`127.0.0.2 GET http://exempt.rt.test/ -> 200`,
-		`127.0.0.1 GET http://dry.rt.test/ -> 200`,
-		`127.0.0.1 GET http://dry.rt.test/ -> 200 resp:RateLimit="\"one\";r=0;t=3"`,
-		`127.0.0.1 GET http://both.rt.test/ -> 200`,
-		`127.0.0.1 GET http://both.rt.test/ -> 429`,
+	<-time.After(earned)
+	for _, lines := range [][]string{
+		{
+			`127.0.0.1 GET http://annotated.rt.test/ h:X-User=a -> 200 pod=web resp:RateLimit-Policy="\"requests\";q=1;w=3"`,
+			`127.0.0.2 GET http://annotated.rt.test/ h:X-User=a -> 429 resp:Retry-After=3 resp:RateLimit="\"requests\";r=0;t=3" body~"Too many requests."`,
+			`127.0.0.2 GET http://annotated.rt.test/ h:X-User=b -> 200`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 200`,
+			`127.0.0.1 GET http://annotated.rt.test/ -> 429`,
+		},
+		{
+			`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie=sid=1 -> 200`,
+			`127.0.0.1 GET http://bycookie.rt.test/ h:Cookie=sid=2 -> 200`,
+			`127.0.0.2 GET http://bycookie.rt.test/ h:Cookie=sid=1 -> 429`,
+		},
+		{
+			`127.0.0.1 GET http://byquery.rt.test/?k=1 -> 200`,
+			`127.0.0.1 GET http://byquery.rt.test/?k=2 -> 200`,
+			`127.0.0.2 GET http://byquery.rt.test/?a&k=1 -> 429`,
+		},
+		{
+			`127.0.0.1 GET http://byhost.rt.test/ -> 200`,
+			`127.0.0.2 GET http://byhost.rt.test/ -> 429`,
+		},
+		{
+			`127.0.0.1 GET http://unavailable.rt.test/ -> 200 resp:X-RateLimit-Limit=1`,
+			`127.0.0.2 GET http://unavailable.rt.test/ -> 503 resp:X-RateLimit-Remaining=0`,
+		},
+		{
+			`127.0.0.1 GET http://exempt.rt.test/ -> 200`,
+			`127.0.0.1 GET http://exempt.rt.test/ -> 429`,
+			`127.0.0.2 GET http://exempt.rt.test/ -> 200`,
+			`127.0.0.2 GET http://exempt.rt.test/ -> 200`,
+		},
+		{
+			`127.0.0.1 GET http://dry.rt.test/ -> 200`,
+			`127.0.0.1 GET http://dry.rt.test/ -> 200 resp:RateLimit="\"one\";r=0;t=3"`,
+		},
+		{
+			`127.0.0.1 GET http://both.rt.test/ -> 200`,
+			`127.0.0.1 GET http://both.rt.test/ -> 429`,
+		},
 	} {
-		b.expectCounted(line)
+		b.expectShared(lines)
 	}
+}
+
+// earned is how long the bursts of sharedRoutes take to be full, and some more.
+const earned = 3500 * time.Millisecond
+
+// expectShared expects the answers of one Route's requests. What its owner does not count
+// within 5 ms is refused, and a busy machine may need longer: then all of them are asked
+// again with a full burst.
+func (b *bed) expectShared(lines []string) {
+	b.t.Helper()
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		before := b.uncounted()
+		var wrong []error
+		for _, line := range lines {
+			if err := b.counted(line); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+		switch late := b.uncounted() - before; {
+		case len(wrong) == 0:
+			return
+		case late == 0 || attempt == attempts:
+			b.t.Errorf("attempt %d, %v not counted in time: %v", attempt, late, errors.Join(wrong...))
+			return
+		}
+		<-time.After(earned)
+	}
+}
+
+// uncounted returns how many requests were refused because nothing counted them in time.
+func (b *bed) uncounted() float64 {
+	b.t.Helper()
+	return b.shared("refused_total", "late") + b.shared("refused_total", "no_owner")
 }
 
 // TestSharedAlone: a router that does not know who counts with it lets nothing through,

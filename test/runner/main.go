@@ -3,6 +3,9 @@
 //
 // First come the packages that need nothing but the Go toolchain and HAProxy, then those below test/, which start API servers
 // and clusters, and at last, one by one, those that put load on the machine.
+//
+// A few failed tests are run once more, each alone, and what passes then is reported as unstable: see
+// docs/decisions/unstable-tests.md.
 package main
 
 import (
@@ -25,9 +28,10 @@ const module = "github.com/fairlead/fairlead"
 
 func main() {
 	short := flag.Bool("short", false, "leave out tests that take long or need root")
+	once := flag.Bool("once", false, "do not run failed tests again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *short)
+	err := run(ctx, *short, *once)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
@@ -35,7 +39,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, short bool) error {
+func run(ctx context.Context, short, once bool) error {
 	out, err := exec.CommandContext(ctx, "go", "list", "./...").Output()
 	if err != nil {
 		return fmt.Errorf("list packages: %w", err)
@@ -64,11 +68,18 @@ func run(ctx context.Context, short bool) error {
 		one = append(one, "-count", "1")
 	}
 	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "2"), heavy), r.test(ctx, one, alone))
+	if failed != nil && !once && !errors.Is(failed, errUnnamed) {
+		failed = r.again(ctx, append(flags, "-count", "1"))
+	}
 	r.finish()
 	return failed
 }
 
+// errUnnamed says that go test failed although no test did.
+var errUnnamed = errors.New("no failed test is known")
+
 func (r *report) test(ctx context.Context, flags, packages []string) error {
+	before := len(r.failed)
 	args := slices.Concat([]string{"test", "-json"}, flags, packages)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
@@ -80,9 +91,34 @@ func (r *report) test(ctx context.Context, flags, packages []string) error {
 		return fmt.Errorf("run go test: %w", err)
 	}
 	r.read(stdout)
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("go test: %w", err)
+	err = cmd.Wait()
+	switch {
+	case err == nil:
+		return nil
+	case len(r.failed) == before:
+		return fmt.Errorf("go test: %w: %w", err, errUnnamed)
 	}
+	return fmt.Errorf("go test: %w", err)
+}
+
+// again runs failed tests once more, each alone, and returns an error if some failed again or
+// were not run.
+func (r *report) again(ctx context.Context, flags []string) error {
+	first := r.failed
+	tests, ok := repeatable(first)
+	if !ok {
+		return fmt.Errorf("%d tests failed", len(first))
+	}
+	r.failed = nil
+	for _, t := range tests {
+		r.say("once more, alone: %s %s", t.pkg, t.test)
+		err := r.test(ctx, append(slices.Clone(flags), "-run", "^"+t.test+"$"), []string{module + "/" + t.pkg})
+		if err != nil {
+			r.failed = first
+			return fmt.Errorf("%s failed twice: %w", t.test, err)
+		}
+	}
+	r.unstable = first
 	return nil
 }
 

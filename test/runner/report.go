@@ -30,12 +30,33 @@ type report struct {
 	running map[string]map[string][]string // by package and test: the output of what has not ended
 	skipped map[string][]string            // by package and reason
 	failed  []failure
-	passed  int
+	// unstable tests failed first and passed when they were run again.
+	unstable []failure
+	passed   int
 }
 
 type failure struct {
-	name   string // of the package and the test
-	output []string
+	name      string // of the package and the test
+	pkg, test string // test is empty for a package
+	output    []string
+}
+
+// mostAgain is the number of failed tests that are run again: more are no accident.
+const mostAgain = 3
+
+// repeatable returns the failed tests without the parts that they have, if all failures have
+// one and they are few.
+func repeatable(failed []failure) (tests []failure, ok bool) {
+	for _, f := range failed {
+		if f.test == "" {
+			return nil, false
+		}
+		f.test, _, _ = strings.Cut(f.test, "/")
+		if !slices.ContainsFunc(tests, func(t failure) bool { return t.pkg == f.pkg && t.test == f.test }) {
+			tests = append(tests, f)
+		}
+	}
+	return tests, len(tests) <= mostAgain
 }
 
 func newReport(out io.Writer) *report {
@@ -87,7 +108,7 @@ func (r *report) pass(e event, name string) {
 func (r *report) fail(e event, name string) {
 	tests := r.running[name]
 	if e.Test != "" {
-		r.add(name+" "+e.Test, tests[e.Test])
+		r.add(name, e.Test, tests[e.Test])
 		return
 	}
 	own := tests[""]
@@ -103,13 +124,14 @@ func (r *report) fail(e event, name string) {
 	if len(unfinished) > 0 {
 		name += " (did not end: " + strings.Join(unfinished, " ") + ")"
 	}
-	r.add(name, own)
+	r.add(name, "", own)
 }
 
-func (r *report) add(name string, output []string) {
+func (r *report) add(pkg, test string, output []string) {
+	name := strings.TrimSpace(pkg + " " + test)
 	r.say("FAIL %s", name)
 	fmt.Fprint(r.out, strings.Join(output, ""))
-	r.failed = append(r.failed, failure{name, strings.Split(strings.Join(output, ""), "\n")})
+	r.failed = append(r.failed, failure{name, pkg, test, strings.Split(strings.Join(output, ""), "\n")})
 }
 
 // excerpt returns the lines that say most: those of a process's end, or the last ones.
@@ -145,11 +167,16 @@ func (r *report) finish() {
 		skipped += len(tests)
 		fmt.Fprintf(r.out, "  skipped: %s: %s\n", key, strings.Join(tests, " "))
 	}
-	for _, f := range r.failed {
-		fmt.Fprintf(r.out, "  failed: %s\n", f.name)
+	r.excerpts("unstable, passed when run again", r.unstable)
+	r.excerpts("failed", r.failed)
+	r.say("%d tests passed, %d failed, %d unstable, %d skipped", r.passed, len(r.failed), len(r.unstable), skipped)
+}
+
+func (r *report) excerpts(how string, failures []failure) {
+	for _, f := range failures {
+		fmt.Fprintf(r.out, "  %s: %s\n", how, f.name)
 		for _, line := range f.excerpt() {
 			fmt.Fprintln(r.out, "   ", line)
 		}
 	}
-	r.say("%d tests passed, %d failed, %d skipped", r.passed, len(r.failed), skipped)
 }

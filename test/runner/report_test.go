@@ -31,8 +31,8 @@ func TestReport(t *testing.T) {
 		name, events string
 		end          []string
 	}{
-		{"the process ended", ended, []string{"failed: test/cases (did not end: TestA TestB)\n", "panic: assignment to entry in nil map", "0 tests passed, 1 failed, 0 skipped"}},
-		{"a test failed", failed, []string{"skipped: router: needs root: TestD", "failed: router TestC\n", "c_test.go:7: 2, want 3", "1 tests passed, 1 failed, 1 skipped"}},
+		{"the process ended", ended, []string{"failed: test/cases (did not end: TestA TestB)\n", "panic: assignment to entry in nil map", "0 tests passed, 1 failed, 0 unstable, 0 skipped"}},
+		{"a test failed", failed, []string{"skipped: router: needs root: TestD", "failed: router TestC\n", "c_test.go:7: 2, want 3", "1 tests passed, 1 failed, 0 unstable, 1 skipped"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
@@ -47,6 +47,28 @@ func TestReport(t *testing.T) {
 					t.Fatalf("the end of the report has no %q, or in another order:\n%s", text, out.String())
 				}
 				rest = after
+			}
+		})
+	}
+}
+
+// TestRepeatable holds that only a few tests that ended are run again, each once.
+func TestRepeatable(t *testing.T) {
+	test := func(pkg, name string) failure { return failure{pkg: pkg, test: name} }
+	for _, c := range []struct {
+		name   string
+		failed []failure
+		want   int
+		ok     bool
+	}{
+		{"a test and its parts", []failure{test("router", "TestA/one"), test("router", "TestA/two"), test("router", "TestA")}, 1, true},
+		{"the same name in two packages", []failure{test("router", "TestA"), test("operator", "TestA")}, 2, true},
+		{"too many", []failure{test("a", "TestA"), test("b", "TestA"), test("c", "TestA"), test("d", "TestA")}, 4, false},
+		{"a package that did not end", []failure{test("router", "TestA"), test("router", "")}, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if tests, ok := repeatable(c.failed); ok != c.ok || len(tests) != c.want {
+				t.Errorf("%d tests, %v; want %d, %v", len(tests), ok, c.want, c.ok)
 			}
 		})
 	}
