@@ -95,6 +95,9 @@ const (
 	// AnnotationMetricsSeries on an IngressController is how many series of metrics each of
 	// its routers may have; Routes beyond that are counted together.
 	AnnotationMetricsSeries = "fairlead.dev/metrics-series"
+	// AnnotationHAProxyCPU on an IngressController is how much processor time the container
+	// of HAProxy reserves in each pod, such as "500m" or "2".
+	AnnotationHAProxyCPU = "fairlead.dev/haproxy-cpu"
 	// AnnotationRotateCanary on the IngressController "default", with the value
 	// "true", lets the canary's Route turn from one port to the other.
 	AnnotationRotateCanary = "ingress.operator.openshift.io/rotate-canary-route"

@@ -91,7 +91,7 @@ func Setup(mgr ctrl.Manager, registry prometheus.Registerer, options Options) er
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             retries(),
 		}).
-		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged(), rotationChanged()))).
+		For(&operatorv1.IngressController{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged(), annotationsChanged()))).
 		// A domain that one IngressController frees may be what another waits for.
 		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.refused), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(defaultMayBeMissing)).

@@ -74,11 +74,12 @@ func (r *Reconciler) byPassthrough(ctx context.Context, o client.Object) []recon
 	return found
 }
 
-// rotationChanged passes the only annotation of an IngressController that the
-// operator itself reads.
-func rotationChanged() predicate.Predicate {
+// annotationsChanged passes the annotations of an IngressController that the operator
+// itself reads.
+func annotationsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetAnnotations()[api.AnnotationRotateCanary] != e.ObjectNew.GetAnnotations()[api.AnnotationRotateCanary]
+		before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+		return slices.ContainsFunc([]string{api.AnnotationRotateCanary, api.AnnotationHAProxyCPU}, func(name string) bool { return before[name] != now[name] })
 	}, CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false }}
 }
 

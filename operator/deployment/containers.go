@@ -18,7 +18,7 @@ func haproxyContainer(s effective.Spec) corev1.Container {
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{routerPath, "haproxy", "--haproxy", haproxyPath, "--work-dir", workDir, "--run-dir", runDir},
 		RestartPolicy:   &always,
-		Resources:       pod.Limited("100m", "256Mi", s.Memory.HAProxy),
+		Resources:       pod.Limited(s.HAProxyCPU.String(), "256Mi", s.Memory.HAProxy),
 		SecurityContext: pod.BindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			// HAProxy meets clients: what it could write is what the next process starts from.

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
@@ -79,6 +80,8 @@ type Spec struct {
 	Firewall bool
 	// Memory bounds the containers.
 	Memory router.Memory
+	// HAProxyCPU is how much processor time the container of HAProxy reserves.
+	HAProxyCPU resource.Quantity
 }
 
 // ProbePort is where the kubelet asks. On the network of a node it is that of
@@ -131,6 +134,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
 	}
 	s.LogArgs, s.Agent, s.Firewall = o.RouterLog, router.Policies(&ic.Spec), router.Firewall(&ic.Spec)
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
+	s.HAProxyCPU, _ = router.HAProxyCPUOf(ic.Annotations) // the routers say what is wrong with it
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))
 	s.NotOurName = notOurName(s.Domain, o, c.DNS)

@@ -110,6 +110,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.out.Ingest.HTTP2 = http2(ic.Annotations)
 	r.hardStop(ic.Annotations)
 	r.series(ic.Annotations[api.AnnotationMetricsSeries])
+	r.processor(ic.Annotations)
 	r.admission()
 	r.tuning()
 	r.publishing(ic.Status.EndpointPublishingStrategy)

@@ -268,6 +268,16 @@ func (n *Node) Tick(now time.Duration) {
 	n.hands.sweep(2000)
 }
 
+// Idle returns for how long nothing is due: until the next round while no tokens are lent in
+// either direction, else not at all. A lease lasts longer than a round, so one that is given
+// meanwhile is seen to end.
+func (n *Node) Idle(now time.Duration) time.Duration {
+	if len(n.leases) > 0 || len(n.held.list) > 0 || len(n.waiting.list) > 0 {
+		return 0
+	}
+	return max(n.next-now, 0)
+}
+
 // forget drops members that are gone, once nothing is granted to them any more.
 func (n *Node) forget() {
 	for id, p := range n.peers {

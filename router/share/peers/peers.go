@@ -27,7 +27,7 @@ const (
 	silence    = 5 * time.Second
 	redialTime = 100 * time.Millisecond
 	bindTime   = 100 * time.Millisecond
-	// idleTick is how often the node is looked at while no request waits.
+	// idleTick is how often the node is looked at while no request waits, but tokens are lent.
 	idleTick = 20 * time.Millisecond
 	// farewellTime is how long a member that ends waits for its last messages.
 	farewellTime = 200 * time.Millisecond
@@ -228,7 +228,8 @@ func (m *Member) join() {
 	m.node.Members(m.now(), m.config.Members)
 }
 
-// tick has the node do what is due: soon while requests wait.
+// tick has the node do what is due: soon while requests wait, and no sooner than needed while
+// nothing is counted. Processes that wake for nothing take time from those beside them.
 func (m *Member) tick(ctx context.Context) {
 	t := time.NewTimer(idleTick)
 	defer t.Stop()
@@ -245,8 +246,12 @@ func (m *Member) tick(ctx context.Context) {
 				m.mu.Unlock()
 				return
 			}
-			if m.node.Tick(m.now()); len(m.waiting) > 0 {
+			now := m.now()
+			m.node.Tick(now)
+			if pause = m.node.Idle(now); len(m.waiting) > 0 {
 				pause = share.Tick
+			} else if pause == 0 {
+				pause = idleTick
 			}
 			m.mu.Unlock()
 		}
