@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 )
@@ -27,7 +28,18 @@ func kinds() map[string]schema.GroupVersionResource {
 		"route":   {Group: "route.openshift.io", Version: "v1", Resource: "routes"},
 		"ingress": {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
 		"service": {Version: "v1", Resource: "services"},
+
+		"gateway":     gatewayResource("gateways"),
+		"listenerset": gatewayResource("listenersets"),
+		"httproute":   gatewayResource("httproutes"),
+		"grpcroute":   gatewayResource("grpcroutes"),
+		"tlsroute":    gatewayResource("tlsroutes"),
+		"tcproute":    gatewayResource("tcproutes"),
 	}
+}
+
+func gatewayResource(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: "v1", Resource: name}
 }
 
 // completeObject completes KIND/NAME: the kind first, and then names from the

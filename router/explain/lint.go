@@ -56,6 +56,7 @@ func (s *Snapshot) Lint(namespace string) *Lint {
 			}
 		}
 	}
+	s.lintGateways(l, here)
 	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Policies), compareKeys) {
 		if here(key.Namespace) {
 			l.Findings = append(l.Findings, s.policyFindings(key)...)
@@ -239,4 +240,21 @@ func readyEndpoints(all []*discoveryv1.EndpointSlice) int {
 		}
 	}
 	return len(addresses)
+}
+
+// lintGateways adds what is wrong with the objects of the Gateway API.
+func (s *Snapshot) lintGateways(l *Lint, here func(namespace string) bool) {
+	g := s.gateways()
+	if g == nil {
+		return
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(g.served), compareKeys) {
+		if !here(key.Namespace) {
+			continue
+		}
+		l.Findings = append(l.Findings, s.gatewayFindings(g, key)...)
+		if len(parentsOf(g.served[key])) > 0 {
+			l.Routes++
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -32,6 +33,9 @@ type Objects struct {
 	Namespaces  map[string]*corev1.Namespace
 	// Policies are RoutePolicies and ClusterRoutePolicies.
 	Policies map[model.Object]*policy.Object
+	// Gateways are the objects of the Gateway API: classes, Gateways, ListenerSets, routes,
+	// grants and policies.
+	Gateways map[model.Object]metav1.Object
 	// Admitted are the specs of IngressControllers that were admitted last, as
 	// far as they are known.
 	Admitted map[string]*operatorv1.IngressControllerSpec
@@ -94,7 +98,7 @@ func NewObjects() *Objects {
 		Services: map[model.Object]*corev1.Service{}, Slices: map[model.Object][]*discoveryv1.EndpointSlice{},
 		Secrets: map[model.Object]*corev1.Secret{}, ConfigMaps: map[model.Object]*corev1.ConfigMap{}, Controllers: map[string]*operatorv1.IngressController{},
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
-		Policies: map[model.Object]*policy.Object{},
+		Policies: map[model.Object]*policy.Object{}, Gateways: map[model.Object]metav1.Object{},
 		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
 	}
 }
@@ -131,6 +135,10 @@ func (o *Objects) Add(object metav1.Object) {
 		o.Policies[key] = policy.ReadRoutePolicy(v)
 	case *v1alpha1.ClusterRoutePolicy:
 		o.Policies[key] = policy.ReadClusterRoutePolicy(v)
+	default:
+		if ref.Group == gatewayv1.GroupName {
+			o.Gateways[key] = object
+		}
 	}
 }
 
@@ -194,6 +202,10 @@ func refOf(o metav1.Object) api.ObjectRef {
 	case *v1alpha1.ClusterRoutePolicy:
 		r.Group, r.Kind = v1alpha1.Group, string(policy.KindClusterRoutePolicy)
 	default:
+		if r.Kind = gatewayKind(o); r.Kind != "" {
+			r.Group = gatewayv1.GroupName
+			return r
+		}
 		r.Kind = fmt.Sprintf("%T", o)
 	}
 	return r

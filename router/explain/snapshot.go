@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -61,6 +62,8 @@ type Snapshot struct {
 	// reports are what the router says about policies.
 	reports map[model.Object]policy.Report
 	notes   []string
+	// gateways has what is decided about the Gateway API, once that is asked for.
+	gateways func() *gateways
 }
 
 // unknownCertificate stands for a default certificate that could not be read.
@@ -113,8 +116,9 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	}
 	s.indexHosts()
 	s.tables = s.pipeline.Want().Tables()
+	s.gateways = sync.OnceValue(s.readGateways)
 	for _, g := range o.Gaps {
-		if g.Kind != "Secret" {
+		if g.Kind != "Secret" && !OfGatewayAPI(g.Kind) {
 			s.note("%s", g)
 		}
 	}

@@ -23,8 +23,8 @@ import (
 // Why is the answer to "what does this object do, and why not more".
 type Why struct {
 	Schema string `json:"schema"`
-	// Object is "route/ns/name", "ingress/ns/name", "service/ns/name" or
-	// "routepolicy/ns/name"; of a ClusterRoutePolicy "clusterroutepolicy/name".
+	// Object is "route/ns/name" and so on with the kind in lower case; of a
+	// ClusterRoutePolicy "clusterroutepolicy/name".
 	Object string `json:"object"`
 	Router string `json:"router"`
 	// Served is true if a request can reach an endpoint by way of the object.
@@ -32,6 +32,12 @@ type Why struct {
 	// Endpoints is the number of ready endpoints of a service, -1 if unknown.
 	Endpoints *int       `json:"endpoints,omitempty"`
 	Routes    []WhyRoute `json:"routes,omitempty"`
+	// Parents and Reach are of a route of the Gateway API, Listeners and Conditions of a
+	// Gateway or ListenerSet.
+	Parents    []WhyParent    `json:"parents,omitempty"`
+	Reach      []Reach        `json:"reach,omitempty"`
+	Listeners  []WhyListener  `json:"listeners,omitempty"`
+	Conditions []WhyCondition `json:"conditions,omitempty"`
 	// Policy is what the object does, if it is a policy.
 	Policy *WhyPolicy `json:"policy,omitempty"`
 	// Findings are those about the object itself, if it is not a route.
@@ -78,9 +84,16 @@ func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 		o := key(door.KindService)
 		y.Object, err = "service/"+o.String(), s.whyService(y, o)
 	default:
+		word, _, _ := strings.Cut(strings.ToLower(kind), ".gateway.networking.k8s.io")
+		if of, known := gatewayKinds[word]; known {
+			o := key(of)
+			y.Object, err = strings.ToLower(string(of))+"/"+o.String(), s.whyGatewayObject(y, o)
+			y.gatewayNext(o)
+			break
+		}
 		o, known := policyKey(kind, namespace, name)
 		if !known {
-			return nil, fmt.Errorf("kind %q is not one of route, ingress, service, routepolicy and clusterroutepolicy", kind)
+			return nil, fmt.Errorf("kind %q is not one of route, ingress, service, routepolicy, clusterroutepolicy, gateway, listenerset, httproute, grpcroute, tlsroute and tcproute", kind)
 		}
 		y.Object, err = objectText(policy.Ref(o)), s.whyPolicy(y, o)
 	}

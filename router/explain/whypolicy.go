@@ -23,7 +23,7 @@ type WhyPolicy struct {
 	Targets []WhyTarget `json:"targets,omitempty"`
 }
 
-// WhyCondition is a condition of a policy.
+// WhyCondition is a condition of a policy, or of an object of the Gateway API.
 type WhyCondition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`

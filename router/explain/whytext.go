@@ -32,6 +32,7 @@ func (y *Why) Text(w io.Writer) error {
 			p.line("  %s ready", count(n, "endpoint"))
 		}
 	}
+	y.printGateway(p)
 	for i := range y.Routes {
 		y.Routes[i].print(p)
 	}
@@ -49,18 +50,10 @@ func (r *WhyRoute) print(p *printer) {
 	if r.Share != nil && r.Backend != "" {
 		p.line("  the service gets %.1f %% of its requests", *r.Share)
 	}
-	var rows [][]string
-	for _, reach := range r.Reach {
-		url := reach.URL
-		if reach.Below {
-			url += " and all below"
-		}
-		rows = append(rows, []string{"  " + url, reach.Result})
-	}
-	p.table(rows)
+	p.table(reachRows(r.Reach))
 	if len(r.Shadows) > 0 {
 		p.line("  Shadowed by:")
-		rows = nil
+		var rows [][]string
 		for _, s := range r.Shadows {
 			rows = append(rows, []string{"    " + s.Route.Namespace + "/" + s.Route.Name, s.Why})
 		}
@@ -69,6 +62,17 @@ func (r *WhyRoute) print(p *printer) {
 	for _, f := range r.Findings {
 		p.finding(f)
 	}
+}
+
+func reachRows(all []Reach) (rows [][]string) {
+	for _, reach := range all {
+		url := reach.URL
+		if reach.Below {
+			url += " and all below"
+		}
+		rows = append(rows, []string{"  " + url, reach.Result})
+	}
+	return rows
 }
 
 func percent(part, total int) float64 {

@@ -85,6 +85,9 @@ func (f *file) parse(namespace string, data []byte, former *file) {
 	shown, faulty, unknown := map[api.ObjectRef]bool{}, map[api.ObjectRef]bool{}, false
 	old := former.byRef()
 	for _, m := range manifest.Parse(namespace, f.path, data) {
+		if explain.OfGatewayAPI(m.Ref.Kind) { // there is no operator here that would give listeners ports
+			m = manifest.Manifest{Other: m.Ref.Kind}
+		}
 		bad := m.Object == nil
 		for _, finding := range m.Findings {
 			bad = bad || finding.Severity == api.SeverityError

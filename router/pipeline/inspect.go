@@ -30,6 +30,14 @@ func (p *Pipeline) Claims(key model.Object) (all, served []*model.Claim) {
 	return r.result.Claims, r.served
 }
 
+// Listeners returns where HAProxy listens for an object.
+func (p *Pipeline) Listeners(key model.Object) []model.Listener {
+	if r := p.objects[key]; r != nil && r.result != nil {
+		return r.result.Listeners
+	}
+	return nil
+}
+
 // Parses counts the TLS texts of an object that had to be parsed.
 func (p *Pipeline) Parses(key model.Object) int {
 	if r := p.objects[key]; r != nil && r.material != nil {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/explain"
+	"github.com/fairlead/fairlead/router/explain/cluster"
+	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -99,5 +102,40 @@ func TestGateway(t *testing.T) {
 	}
 	if out, err := p.Cluster.Kubectl(t.Context(), "get", "httproute", "shop", "-n", "demo", "-o", `jsonpath={.status.parents[*].conditions[*].status}`); err != nil || strings.Contains(out, "False") {
 		t.Errorf("conditions of the HTTPRoute: %s, %v", out, err)
+	}
+	knowsGateway(t, p)
+}
+
+// knowsGateway holds that kubectl fairlead says of the route what the routers have written.
+func knowsGateway(t *testing.T, p *install.Product) {
+	config, err := p.Cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := cluster.Read(t.Context(), config, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := explain.NewSnapshot(objects, explain.Options{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why, err := s.Why("httproute", "demo", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !why.Served || len(why.Parents) != 1 || len(why.Reach) == 0 || len(why.Notes) > 0 {
+		t.Fatalf("%+v", why)
+	}
+	for _, r := range why.Reach {
+		if !r.Served || !strings.Contains(r.Result, "endpoint") {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, c := range why.Parents[0].Conditions {
+		path := fmt.Sprintf(`jsonpath={.status.parents[0].conditions[?(@.type=="%s")].status} {.status.parents[0].conditions[?(@.type=="%s")].reason}`, c.Type, c.Type)
+		if out, err := p.Cluster.Kubectl(t.Context(), "get", "httproute", "shop", "-n", "demo", "-o", path); err != nil || out != c.Status+" "+c.Reason {
+			t.Errorf("condition %s: %q, kubectl fairlead says %s %s: %v", c.Type, out, c.Status, c.Reason, err)
+		}
 	}
 }

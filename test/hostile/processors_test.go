@@ -102,8 +102,10 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 func preferVictim(ctx context.Context, p *install.Product) error {
 	for _, args := range [][]string{
 		{"-n", "openshift-ingress-operator", "annotate", "ingresscontroller/default", names.AnnotationHAProxyCPU + "=400m"},
-		{"-n", "openshift-ingress", "wait", "deployment/router-default", "--timeout=60s", "--for",
-			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=400m`},
+		{
+			"-n", "openshift-ingress", "wait", "deployment/router-default", "--timeout=60s", "--for",
+			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=400m`,
+		},
 		{"-n", "openshift-ingress", "rollout", "status", "deployment/router-default", "--timeout=180s"},
 		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=300m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},

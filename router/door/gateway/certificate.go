@@ -124,6 +124,11 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.Listen
 			continue // nothing is shown, so nothing is read
 		}
 		h, err := k.fromSecret(l, ref.secret)
+		var unknown interface{ Unknown() bool }
+		if errors.As(err, &unknown) && unknown.Unknown() {
+			r.lacking = false // the router may well have it
+			continue
+		}
 		if err != nil {
 			wrong(gatewayv1.ListenerReasonInvalidCertificateRef, ref.message+": "+err.Error())
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -47,6 +48,7 @@ func Read(ctx context.Context, config *rest.Config, own string) (*explain.Object
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, routev1.AddToScheme, operatorv1.AddToScheme, v1alpha1.AddToScheme,
+		gatewayv1.Install,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
@@ -82,6 +84,9 @@ func (r *reader) read(ctx context.Context) error {
 		if err := r.list(ctx, k.kind, k.list, k.clustered, k.in); err != nil {
 			return err
 		}
+	}
+	if err := r.gateways(ctx); err != nil {
+		return err
 	}
 	if err := r.namespaces(ctx); err != nil {
 		return err
@@ -204,6 +209,7 @@ func (r *reader) secrets(ctx context.Context) error {
 		}
 	}
 	r.namedSecrets(keys)
+	r.listenerSecrets(keys)
 	for name := range r.objects.Controllers {
 		keys[model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
 	}

@@ -21,6 +21,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -48,6 +49,16 @@ func kinds() map[string]kind {
 		"EndpointSlice":     {discoveryv1.SchemeGroupVersion.String(), false, func() metav1.Object { return &discoveryv1.EndpointSlice{} }},
 		"IngressController": {operatorv1.GroupVersion.String(), false, func() metav1.Object { return &operatorv1.IngressController{} }},
 		"RoutePolicy":       {v1alpha1.GroupVersion().String(), false, func() metav1.Object { return &v1alpha1.RoutePolicy{} }},
+
+		"GatewayClass":     {gatewayv1.GroupVersion.String(), true, func() metav1.Object { return &gatewayv1.GatewayClass{} }},
+		"Gateway":          {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.Gateway{} }},
+		"ListenerSet":      {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.ListenerSet{} }},
+		"HTTPRoute":        {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.HTTPRoute{} }},
+		"GRPCRoute":        {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.GRPCRoute{} }},
+		"TLSRoute":         {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.TLSRoute{} }},
+		"TCPRoute":         {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.TCPRoute{} }},
+		"ReferenceGrant":   {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.ReferenceGrant{} }},
+		"BackendTLSPolicy": {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.BackendTLSPolicy{} }},
 
 		"ClusterRoutePolicy": {v1alpha1.GroupVersion().String(), true, func() metav1.Object { return &v1alpha1.ClusterRoutePolicy{} }},
 	}
@@ -210,7 +221,8 @@ func (p *parser) object(at string, data []byte) {
 		return
 	}
 	m.Ref = api.ObjectRef{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
-	if head.APIVersion != k.apiVersion {
+	// Of the Gateway API the fields of all versions are those of v1.
+	if gateways := strings.HasPrefix(head.APIVersion, gatewayv1.GroupName+"/") && strings.HasPrefix(k.apiVersion, gatewayv1.GroupName+"/"); !gateways && head.APIVersion != k.apiVersion {
 		if group, _, _ := strings.Cut(k.apiVersion, "/"); strings.HasPrefix(head.APIVersion, group+"/") || head.APIVersion == "v1" || strings.HasPrefix(head.APIVersion, "extensions/") {
 			m.undecodable(fmt.Errorf("apiVersion must be %s, it is %q", k.apiVersion, head.APIVersion))
 		}

@@ -1,0 +1,207 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// reachOf says which requests a claim is for, and what becomes of one of them; comes is false
+// if none of them can come in by the claim's listener: it is not served, or another one of its
+// port has the host.
+func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool) {
+	scope, host := model.SplitHost(c.Host)
+	l, served := g.byScope[scope]
+	if !served {
+		return reach, false
+	}
+	if slot := int32(l.Slot); gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot) {
+		reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
+		reach.Result, reach.Served = g.targets(s, c)
+		return reach, true
+	}
+	reach = Reach{URL: urlOf(l, host, c), Below: !c.Exact && c.Expression() == nil}
+	asked := match.Request{Host: strings.ReplaceAll(hostOf(host), "*", anyLabel), Path: samplePath(c), Asked: askedFor(c.Conditions)}
+	by, winner, answer := g.owner(l, asked)
+	switch {
+	case by != scope:
+		return reach, false
+	case c.Answer != 0:
+		reach.Result = fmt.Sprintf("the router answers %d: no backend of the rule can be used", c.Answer)
+	case winner == nil:
+		reach.Result = "the router answers by itself: " + answer
+	case winner.Owner != c.Owner:
+		reach.Result = "goes to " + strings.ToLower(string(winner.Owner.Kind)) + "/" + winner.Owner.String() + ", which goes first"
+	case winner.Backend.Name() != c.Backend.Name():
+		reach.Result = "goes to another rule of the route, which goes first"
+	case len(c.Backend.Policy().Redirects) > 0:
+		reach.Served, reach.Result = true, "the router redirects"
+	default:
+		reach.Result, reach.Served = g.targets(s, c)
+	}
+	return reach, true
+}
+
+func hostOf(host string) string {
+	if host == match.Any {
+		return "*"
+	}
+	return host
+}
+
+func streamName(host string) string {
+	if host == match.Any {
+		return ""
+	}
+	return ", server name " + host
+}
+
+// urlOf is the URL of a claim, with its conditions.
+func urlOf(l model.Listener, host string, c *model.Claim) string {
+	scheme, usual := "http", 80
+	if gatewayapi.HTTPS.Has(int32(l.Slot)) {
+		scheme, usual = "https", 443
+	}
+	at := hostOf(host)
+	if l.Port != usual {
+		at += ":" + strconv.Itoa(l.Port)
+	}
+	url := scheme + "://" + at + cmp.Or(c.Path, "/")
+	if e := c.Expression(); e != nil {
+		url = scheme + "://" + at + " with a path like " + e.Written
+	}
+	return url + conditionsOf(c.Conditions)
+}
+
+func conditionsOf(c *model.Conditions) string {
+	if c == nil {
+		return ""
+	}
+	var all []string
+	if c.Method != "" {
+		all = append(all, "method "+c.Method)
+	}
+	for _, h := range c.Headers {
+		all = append(all, "header "+h.Name+": "+h.Value)
+	}
+	for _, q := range c.Queries {
+		all = append(all, "parameter "+q.Name+"="+q.Value)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " if " + strings.Join(all, ", ")
+}
+
+// askedFor is what a request has that meets the conditions.
+func askedFor(c *model.Conditions) match.Asked {
+	a := match.Asked{Method: "GET", Value: func(model.CanarySource, string) (string, bool) { return "", false }}
+	if c == nil {
+		return a
+	}
+	a.Method = cmp.Or(c.Method, a.Method)
+	a.Value = func(source model.CanarySource, name string) (string, bool) {
+		list := c.Headers
+		if source == model.CanaryQuery {
+			list = c.Queries
+		}
+		for _, v := range list {
+			if v.Name == name || source == model.CanaryHeader && strings.EqualFold(v.Name, name) {
+				return v.Value, true
+			}
+		}
+		return "", false
+	}
+	return a
+}
+
+// targets says which Services a claim leads to, and whether one of their endpoints takes
+// requests.
+func (g *gateways) targets(s *Snapshot, c *model.Claim) (text string, up bool) {
+	if c.Answer != 0 {
+		return "the router closes them: no backend of the rule can be used", false
+	}
+	services := map[string]int{}
+	for b := range c.Backends() {
+		for i := range b.Servers {
+			if b.Servers[i].Weight > 0 {
+				services[serviceOf(b.Servers[i].ID)]++
+				up = true
+			}
+		}
+	}
+	var parts []string
+	for _, service := range slices.Sorted(maps.Keys(services)) {
+		parts = append(parts, fmt.Sprintf("Service %s (%s)", service, count(services[service], "endpoint")))
+	}
+	if up {
+		return "goes to " + strings.Join(parts, ", "), true
+	}
+	var unknown []string
+	for _, service := range g.servicesOf(c) {
+		if s.source.Service(service) != nil && !s.source.endpointsKnown(service) {
+			unknown = append(unknown, service.Name)
+		}
+	}
+	if len(unknown) > 0 {
+		return "goes to the endpoints of Service " + strings.Join(unknown, ", "), true
+	}
+	return "503 of the router: no endpoint is ready", false
+}
+
+// servicesOf returns the Services that the rule of a claim names: the claim's own name
+// begins with the rule's number.
+func (g *gateways) servicesOf(c *model.Claim) (services []model.Object) {
+	var rules [][]gatewayv1.BackendObjectReference
+	switch v := g.served[c.Owner].(type) {
+	case *gatewayv1.HTTPRoute:
+		for i := range v.Spec.Rules {
+			rules = append(rules, nil)
+			for j := range v.Spec.Rules[i].BackendRefs {
+				rules[i] = append(rules[i], v.Spec.Rules[i].BackendRefs[j].BackendObjectReference)
+			}
+		}
+	case *gatewayv1.GRPCRoute:
+		for i := range v.Spec.Rules {
+			rules = append(rules, nil)
+			for j := range v.Spec.Rules[i].BackendRefs {
+				rules[i] = append(rules[i], v.Spec.Rules[i].BackendRefs[j].BackendObjectReference)
+			}
+		}
+	default: // of one rule
+		return g.pipeline.Services(c.Owner)
+	}
+	number, _, _ := strings.Cut(c.Rule, "-")
+	i, err := strconv.Atoi(number)
+	if err != nil || i >= len(rules) {
+		return nil
+	}
+	for _, ref := range rules[i] {
+		namespace := c.Owner.Namespace
+		if ref.Namespace != nil {
+			namespace = string(*ref.Namespace)
+		}
+		services = append(services, model.Object{Kind: door.KindService, Namespace: namespace, Name: string(ref.Name)})
+	}
+	return services
+}
+
+// serviceOf returns the Service in a server's ID.
+func serviceOf(id string) string {
+	kind, rest, _ := strings.Cut(id, ":")
+	if kind == "pod" {
+		_, rest, _ = strings.Cut(rest, ":")
+	}
+	service, _, _ := strings.Cut(rest, ":")
+	return service
+}

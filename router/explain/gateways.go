@@ -1,0 +1,354 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/doors"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/policy"
+)
+
+// gatewayKind returns the kind of an object of the Gateway API, or "".
+func gatewayKind(o metav1.Object) string {
+	switch o.(type) {
+	case *gatewayv1.GatewayClass:
+		return "GatewayClass"
+	case *gatewayv1.Gateway:
+		return string(gateway.KindGateway)
+	case *gatewayv1.ListenerSet:
+		return string(gateway.KindListenerSet)
+	case *gatewayv1.HTTPRoute:
+		return string(gateway.KindHTTPRoute)
+	case *gatewayv1.GRPCRoute:
+		return string(gateway.KindGRPCRoute)
+	case *gatewayv1.TLSRoute:
+		return string(gateway.KindTLSRoute)
+	case *gatewayv1.TCPRoute:
+		return string(gateway.KindTCPRoute)
+	case *gatewayv1.ReferenceGrant:
+		return "ReferenceGrant"
+	case *gatewayv1.BackendTLSPolicy:
+		return string(gateway.KindBackendTLSPolicy)
+	}
+	return ""
+}
+
+// OfGatewayAPI reports whether a kind is one of the Gateway API.
+func OfGatewayAPI(kind string) bool {
+	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "ReferenceGrant", "BackendTLSPolicy"}, kind)
+}
+
+// gateways is what the router serves of the Gateway API. Claims come in by the listeners of
+// Gateways alone, where those of Routes never meet them: so a pipeline of their own decides
+// about them, from the same Services and Secrets.
+type gateways struct {
+	*source
+	served   map[model.Object]metav1.Object
+	joints   map[model.Object]*gatewayapi.Joint
+	slots    map[model.Object]map[int32]int32
+	pipeline *pipeline.Pipeline
+	tables   *match.Tables
+	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
+	byBackend map[string]*model.Claim
+	byScope   map[model.ScopeID]model.Listener
+	// assumed are the labels of namespaces that manifests do not have.
+	assumed map[string]string
+}
+
+var (
+	_ door.Source   = (*gateways)(nil)
+	_ door.Gateways = (*gateways)(nil)
+)
+
+// readGateways decides about the objects of the Gateway API; nil if there are none.
+func (s *Snapshot) readGateways() *gateways {
+	if len(s.objects.Gateways) == 0 {
+		return nil
+	}
+	g := &gateways{
+		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
+		slots: map[model.Object]map[int32]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{},
+		assumed: map[string]string{},
+	}
+	for key, o := range s.objects.Gateways {
+		if s.servesGatewayObject(o) {
+			g.served[key] = s.asStored(o)
+		}
+	}
+	g.assume()
+	g.assign()
+	cert := s.defaultCert
+	if cert == nil {
+		cert = &model.Certificate{ID: unknownCertificate}
+	}
+	g.pipeline = pipeline.New(doors.All(), g, s.settings, cert)
+	g.pipeline.Update(door.Changes{All: true})
+	g.tables = g.pipeline.Want().Tables()
+	for key := range g.served {
+		_, served := g.pipeline.Claims(key)
+		for _, c := range served {
+			for b := range c.Backends() {
+				g.byBackend[b.Name()] = c
+			}
+		}
+		for _, l := range g.pipeline.Listeners(key) {
+			g.byScope[l.Scope] = l
+		}
+	}
+	return g
+}
+
+// asStored returns an object of a manifest as the API server would store it now.
+func (s *Snapshot) asStored(o metav1.Object) metav1.Object {
+	if o.GetUID() != "" {
+		return o
+	}
+	copied, ok := o.(runtime.Object).DeepCopyObject().(metav1.Object)
+	if !ok {
+		return o
+	}
+	copied.SetUID(types.UID(string(keyOf(o).Kind) + "/" + keyOf(o).String()))
+	if created := copied.GetCreationTimestamp(); created.IsZero() {
+		copied.SetCreationTimestamp(metav1.NewTime(s.options.Now))
+	}
+	return copied
+}
+
+// servesGatewayObject reports whether an object is of, or names, a Gateway of this router.
+func (s *Snapshot) servesGatewayObject(o metav1.Object) bool {
+	switch v := o.(type) {
+	case *gatewayv1.Gateway:
+		return s.servesGateway(v)
+	case *gatewayv1.ListenerSet:
+		return s.servesSet(v)
+	case *gatewayv1.BackendTLSPolicy:
+		return true
+	}
+	return slices.ContainsFunc(parentsOf(o), func(r gatewayv1.ParentReference) bool {
+		key, ok := gateway.Parent(&r, o.GetNamespace())
+		if !ok {
+			return false
+		}
+		parent := s.objects.Gateways[key]
+		if set, ok := parent.(*gatewayv1.ListenerSet); ok {
+			return s.servesSet(set)
+		}
+		of, ok := parent.(*gatewayv1.Gateway)
+		return ok && s.servesGateway(of)
+	})
+}
+
+func (s *Snapshot) servesGateway(g *gatewayv1.Gateway) bool {
+	router, _ := s.routerOfClass(string(g.Spec.GatewayClassName))
+	return router == s.options.Router
+}
+
+// routerOfClass returns the router of a class, or why it has none. Manifests seldom have the
+// class: one that is not known is taken as this router's.
+func (s *Snapshot) routerOfClass(name string) (router, why string) {
+	class, ok := s.objects.Gateways[model.Object{Kind: "GatewayClass", Name: name}].(*gatewayv1.GatewayClass)
+	switch {
+	case ok && class.Spec.ControllerName != gatewayapi.ControllerName:
+		return "", "GatewayClass " + name + " is of the controller " + string(class.Spec.ControllerName)
+	case ok:
+		router, err := gatewayapi.IngressController(class)
+		if err != nil {
+			return "", "GatewayClass " + name + ": " + err.Error()
+		}
+		return router, ""
+	case s.objects.Offline && !s.objects.Complete || !s.objects.readable("GatewayClass", ""):
+		return s.options.Router, ""
+	}
+	return "", "there is no GatewayClass " + name
+}
+
+func (s *Snapshot) servesSet(set *gatewayv1.ListenerSet) bool {
+	key, ok := gateway.SetGateway(set)
+	if !ok {
+		return false
+	}
+	g, ok := s.objects.Gateways[key].(*gatewayv1.Gateway)
+	return ok && s.servesGateway(g)
+}
+
+// parentsOf returns the parentRefs of a route.
+func parentsOf(o metav1.Object) []gatewayv1.ParentReference {
+	switch v := o.(type) {
+	case *gatewayv1.HTTPRoute:
+		return v.Spec.ParentRefs
+	case *gatewayv1.GRPCRoute:
+		return v.Spec.ParentRefs
+	case *gatewayv1.TLSRoute:
+		return v.Spec.ParentRefs
+	case *gatewayv1.TCPRoute:
+		return v.Spec.ParentRefs
+	}
+	return nil
+}
+
+// assign judges the listeners of each Gateway with those of its ListenerSets, and gives
+// their ports slots. Which ones does not matter here: the operator's are only as many.
+func (g *gateways) assign() {
+	next := map[gatewayapi.Block]int32{}
+	for _, key := range slices.SortedFunc(maps.Keys(g.served), compareKeys) {
+		of, ok := g.served[key].(*gatewayv1.Gateway)
+		if !ok {
+			continue
+		}
+		joint := gatewayapi.Join(of, g.setsOf(key), g.labelsOf)
+		verdicts := slices.Clone(joint.Own)
+		for _, set := range joint.Sets {
+			verdicts = append(verdicts, set.Listeners...)
+		}
+		slots := map[int32]int32{}
+		for _, v := range verdicts {
+			if _, has := slots[v.Port]; !has && v.Accepted() && next[v.Block] < v.Block.Count {
+				slots[v.Port] = v.Block.First + next[v.Block]
+				next[v.Block]++
+			}
+		}
+		g.joints[key], g.slots[key] = joint, slots
+	}
+}
+
+// setsOf returns the ListenerSets that name a Gateway.
+func (g *gateways) setsOf(key model.Object) (sets []*gatewayv1.ListenerSet) {
+	for _, o := range g.served {
+		if set, ok := o.(*gatewayv1.ListenerSet); ok {
+			if parent, ok := gateway.SetGateway(set); ok && parent == key {
+				sets = append(sets, set)
+			}
+		}
+	}
+	return sets
+}
+
+// Namespace implements door.Source. Manifests seldom have namespaces: one that is not known is
+// taken as one that Gateways select by their labels.
+func (g *gateways) Namespace(name string) *policy.Namespace {
+	if labels, known := g.labelsOf(name); known {
+		return policy.NewNamespace(labels, nil)
+	}
+	return nil
+}
+
+func (g *gateways) labelsOf(namespace string) (map[string]string, bool) {
+	switch n := g.Namespaces[namespace]; {
+	case n != nil:
+		return n.Labels, true
+	case g.Offline && !g.Complete:
+		return g.assumed, true
+	}
+	return nil, false
+}
+
+// assume collects the labels by which Gateways select namespaces.
+func (g *gateways) assume() {
+	take := func(s *metav1.LabelSelector) {
+		if s != nil {
+			maps.Copy(g.assumed, s.MatchLabels)
+		}
+	}
+	for _, o := range g.served {
+		of, ok := o.(*gatewayv1.Gateway)
+		if !ok {
+			continue
+		}
+		if a := of.Spec.AllowedListeners; a != nil && a.Namespaces != nil {
+			take(a.Namespaces.Selector)
+		}
+		for i := range of.Spec.Listeners {
+			if a := of.Spec.Listeners[i].AllowedRoutes; a != nil && a.Namespaces != nil {
+				take(a.Namespaces.Selector)
+			}
+		}
+	}
+}
+
+// All implements door.Source.
+func (g *gateways) All() []model.Object { return slices.Collect(maps.Keys(g.served)) }
+
+// Object implements door.Source.
+func (g *gateways) Object(key model.Object) door.Version {
+	if o := g.served[key]; o != nil {
+		return o
+	}
+	return nil
+}
+
+// Grants implements door.Gateways.
+func (g *gateways) Grants(namespace string) []*gatewayv1.ReferenceGrant {
+	return ofNamespace[*gatewayv1.ReferenceGrant](g.Gateways, namespace)
+}
+
+// TLSPolicies implements door.Gateways.
+func (g *gateways) TLSPolicies(namespace string) []*gatewayv1.BackendTLSPolicy {
+	return ofNamespace[*gatewayv1.BackendTLSPolicy](g.Gateways, namespace)
+}
+
+func ofNamespace[T metav1.Object](all map[model.Object]metav1.Object, namespace string) (found []T) {
+	for key, o := range all {
+		if v, ok := o.(T); ok && key.Namespace == namespace {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// Slots implements door.Gateways.
+func (g *gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 { return g.slots[keyOf(of)] }
+
+// Joint implements door.Gateways.
+func (g *gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint { return g.joints[keyOf(of)] }
+
+// owner returns the scope that a request to the port of a listener comes in by, the claim that
+// it goes to, nil if there is none, and the answer that the router gives itself.
+func (g *gateways) owner(l model.Listener, r match.Request) (scope model.ScopeID, c *model.Claim, answer string) {
+	r.Slot, r.TLS = l.Slot, len(l.Certificates) > 0
+	d := match.Decide(g.tables, r)
+	for _, value := range match.Values(d.Value) {
+		if c := g.byBackend[plan.TargetBackend(value)]; c != nil {
+			return d.Scope, c, ""
+		}
+	}
+	return d.Scope, nil, cmp.Or(d.Value, match.Refuse)
+}
+
+// gatewayFindings are what is wrong with an object of the Gateway API: the router's findings,
+// and the conditions of parents that do not accept a route.
+func (s *Snapshot) gatewayFindings(g *gateways, key model.Object) (out []Finding) {
+	st := g.pipeline.Status(key)
+	for _, f := range st.Findings {
+		out = append(out, s.finding(f))
+	}
+	for i, p := range st.Parents {
+		for _, c := range p.Conditions {
+			if c.Type != string(gatewayv1.RouteConditionAccepted) || c.True {
+				continue
+			}
+			f := api.Finding{
+				Object: refOf(g.served[key]), Field: fmt.Sprintf("spec.parentRefs[%d]", i), Reason: api.Reason(c.Reason),
+				Severity: api.SeverityError, Message: cmp.Or(c.Message, "the parent does not accept the route"), Effect: "no request comes in by it",
+			}
+			if !slices.ContainsFunc(st.Findings, func(o api.Finding) bool { return o.Reason == f.Reason && o.Field == f.Field }) {
+				out = append(out, s.finding(f))
+			}
+		}
+	}
+	return out
+}
