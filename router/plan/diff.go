@@ -59,7 +59,7 @@ func Diff(live, want *State, scope *Scope, caps Capabilities) Plan {
 	d.lines(scope)
 	d.clientLines(scope)
 	d.slotLines(scope)
-	d.entries(entries, func(e Entry) bool { return !e.Map.isPolicy() })
+	d.entries(innermostFirst(entries), func(e Entry) bool { return !e.Map.isPolicy() })
 	d.steps = append(d.steps, d.drain...)
 	d.oldEntries(entries)
 	d.oldClientLines(scope)
@@ -216,6 +216,18 @@ func (d *differ) entries(entries []Entry, in func(Entry) bool) {
 			d.add(EntrySet{Entry: e, Value: want})
 		}
 	}
+}
+
+// innermostFirst returns sorted entries in an order in which longer paths come before those that
+// they are below: what is for "/admin" must not meet the key of "/" for as long as its own is not
+// there. They go in the other order.
+func innermostFirst(entries []Entry) []Entry {
+	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
+		if a.Map != b.Map || a.Map != MapHTTP && a.Map != MapHTTPS {
+			return cmp.Or(cmp.Compare(a.Map, b.Map), cmp.Compare(a.Key, b.Key))
+		}
+		return cmp.Compare(b.Key, a.Key)
+	})
 }
 
 // oldEntries removes routing keys at once, so that nothing new reaches what is

@@ -174,6 +174,13 @@ later BackendDel {Name:b1}
 EntryAdd {Entry:{Map:http Key:new/} Value:b}
 EntryDel {Entry:{Map:http Key:old/}}
 `},
+		{"paths below others come first, and go last", "entry http h/ a\nentry http h/a/ b", "entry http i/ a\nentry http i/a/ b\nentry http i/a/b/ c", caps34, `
+EntryAdd {Entry:{Map:http Key:i/a/b/} Value:c}
+EntryAdd {Entry:{Map:http Key:i/a/} Value:b}
+EntryAdd {Entry:{Map:http Key:i/} Value:a}
+EntryDel {Entry:{Map:http Key:h/}}
+EntryDel {Entry:{Map:http Key:h/a/}}
+`},
 		{"a certificate is rotated", "cert c1\nline h c1", "cert c2\nline h c2", caps34, `
 CertPut {ID:c2 PEM:PEM}
 LineSet {Filter:h CertID:c2 Old:c1}
