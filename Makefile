@@ -71,6 +71,10 @@ bench-policy: tools images ## Measure what policies and the policy agent cost at
 bench-50000: tools images ## Measure throughput, starts and memory at 50,000 routes
 	go run ./test/bench -routes 50000 -seed -only throughput,start
 
+.PHONY: bench-gateway
+bench-gateway: tools images ## Measure Gateways, HTTPRoutes and ListenerSets by the definitions of gateway-api-bench, up to 40,000 routes (root)
+	go run ./test/bench/gateway
+
 .PHONY: bench-lb
 bench-lb: tools images ## Measure the address provider: takeovers, handovers, BGP, allocation, memory, elections (root)
 	go run ./test/bench/lb

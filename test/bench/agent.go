@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -47,14 +48,14 @@ func (b *bench) withAgent(ctx context.Context) error {
 	}
 	_, own := b.router.Usage()
 	_, other := without.router.Usage()
-	b.report.require("HAProxy memory for an agent that nothing asks", megabytes(own.Anonymous-other.Anonymous), "MB", atMost(3), "anonymous, beside one without")
+	b.report.Require("HAProxy memory for an agent that nothing asks", report.Megabytes(own.Anonymous-other.Anonymous), "MB", report.AtMost(3), "anonymous, beside one without")
 	if err := b.policyLatencies(ctx); err != nil {
 		return err
 	}
 	if err := b.questions(ctx); err != nil {
 		return err
 	}
-	b.report.require("agent memory", megabytes(agent.Memory()), "MB", atMost(160), "supervisor and two workers, resident")
+	b.report.Require("agent memory", report.Megabytes(agent.Memory()), "MB", report.AtMost(160), "supervisor and two workers, resident")
 	return b.policyOfAll(ctx, without)
 }
 
@@ -151,7 +152,7 @@ func (b *bench) policyLatencies(ctx context.Context) error {
 		}
 	}
 	after, err := b.router.Metrics()
-	b.report.require("reloads by policies", reloads(after)-reloads(before), "", atMost(0), fmt.Sprintf("in %d changes", 3*b.samples))
+	b.report.Require("reloads by policies", reloads(after)-reloads(before), "", report.AtMost(0), fmt.Sprintf("in %d changes", 3*b.samples))
 	return err
 }
 
@@ -230,12 +231,12 @@ func (b *bench) question(ctx context.Context, a asked) error {
 	for s := range took {
 		slices.Sort(took[s])
 	}
-	p50 := milliseconds(took[1][requests/2]) - milliseconds(took[0][requests/2])
-	p99 := milliseconds(took[1][requests*99/100]) - milliseconds(took[0][requests*99/100])
+	p50 := report.Milliseconds(took[1][requests/2]) - report.Milliseconds(took[0][requests/2])
+	p99 := report.Milliseconds(took[1][requests*99/100]) - report.Milliseconds(took[0][requests*99/100])
 	if err := b.rig.Client.Delete(ctx, p); err != nil {
 		return fmt.Errorf("delete the policy of %s: %w", guarded, err)
 	}
-	b.report.require("added by "+a.name, p50, "ms", atMost(a.most), fmt.Sprintf("p50 of %d requests one by one; p99 %.2f ms", requests, p99))
+	b.report.Require("added by "+a.name, p50, "ms", report.AtMost(a.most), fmt.Sprintf("p50 of %d requests one by one; p99 %.2f ms", requests, p99))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 	"github.com/fairlead/fairlead/test/wait"
 )
@@ -131,11 +132,11 @@ func (b *bench) fill(ctx context.Context) error {
 	if err := b.addMany(ctx, "fill", b.routes); err != nil {
 		return err
 	}
-	b.report.figure("creating the routes", time.Since(began).Seconds(), "s", "the API server's speed; the router follows live")
+	b.report.Figure("creating the routes", time.Since(began).Seconds(), "s", "the API server's speed; the router follows live")
 	if err := b.served(ctx, routes+float64(b.routes), 0); err != nil {
 		return err
 	}
-	b.report.figure("all served", time.Since(began).Seconds(), "s", "")
+	b.report.Figure("all served", time.Since(began).Seconds(), "s", "")
 	b.progress("served; waiting for every status")
 	if err := b.served(ctx, 0, before[statusWrites]+float64(b.routes)); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (b *bench) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.require("status writes for the first status", after[statusWrites]-before[statusWrites], "", atMost(float64(b.routes)), "one for each route")
+	b.report.Require("status writes for the first status", after[statusWrites]-before[statusWrites], "", report.AtMost(float64(b.routes)), "one for each route")
 	return nil
 }
 

@@ -6,7 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+// What the project promises for each kind of change, in milliseconds.
+const (
+	requiredP50 = 15
+	requiredP99 = 60
 )
 
 // change is one kind of change and what shows it.
@@ -58,7 +65,8 @@ func (b *bench) measureChange(ctx context.Context, c change, routes int) error {
 	if err != nil {
 		return err
 	}
-	row := newLatency(c.name, routes, samples, before, after)
+	row := report.NewLatency(c.name, routes, samples, before, after)
+	row.RequiredP50, row.RequiredP99 = requiredP50, requiredP99
 	b.report.Latencies = append(b.report.Latencies, row)
 	b.progress("%-18s %6d routes: p50 %.1f ms, p99 %.1f ms, max %.1f ms", c.name, routes, row.P50, row.P99, row.Max)
 	return nil

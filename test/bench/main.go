@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -109,12 +110,12 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	if err := b.report.write(filepath.Join(out, o.result())); err != nil {
+	if err := b.report.Write(filepath.Join(out, o.result())); err != nil {
 		return err
 	}
-	b.report.print(os.Stdout)
+	b.report.Print(os.Stdout)
 	if o.threshold {
-		return b.report.check()
+		return b.report.Check()
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ type bench struct {
 	router *rig.Router
 	// haproxyPID is the router's HAProxy.
 	haproxyPID int
-	report     report
+	report     report.Report
 }
 
 func (b *bench) progress(format string, args ...any) {

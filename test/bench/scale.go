@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -14,27 +15,25 @@ func (b *bench) memory(note string) {
 	router, haproxy := b.router.Usage()
 	limits := b.limits()
 	told := func(u rig.Usage) string {
-		return fmt.Sprintf("resident, %.4g MB of it anonymous", megabytes(u.Anonymous))
+		return fmt.Sprintf("resident, %.4g MB of it anonymous", report.Megabytes(u.Anonymous))
 	}
-	b.report.require("router memory"+note, megabytes(router.Memory), "MB", limits.router, told(router))
-	b.report.require("HAProxy memory"+note, megabytes(haproxy.Memory), "MB", limits.haproxy, told(haproxy))
-	b.report.figure("router memory, highest"+note, megabytes(router.Peak), "MB", "resident at any time since the last such line, or the start")
+	b.report.Require("router memory"+note, report.Megabytes(router.Memory), "MB", limits.router, told(router))
+	b.report.Require("HAProxy memory"+note, report.Megabytes(haproxy.Memory), "MB", limits.haproxy, told(haproxy))
+	b.report.Figure("router memory, highest"+note, report.Megabytes(router.Peak), "MB", "resident at any time since the last such line, or the start")
 	_ = b.router.ForgetPeak() // without it, the next one tells that of a longer time
 }
-
-func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }
 
 // limits are promises that depend on the number of routes.
 type limits struct {
 	// router and haproxy are in MB, start is in seconds.
-	router, haproxy, start *bound
+	router, haproxy, start *report.Bound
 }
 
 func (b *bench) limits() limits {
 	if b.routes > 20000 {
-		return limits{router: atMost(450), haproxy: atMost(1100), start: atMost(12)}
+		return limits{router: report.AtMost(450), haproxy: report.AtMost(1100), start: report.AtMost(12)}
 	}
-	return limits{router: atMost(120), haproxy: atMost(250), start: atMost(2)}
+	return limits{router: report.AtMost(120), haproxy: report.AtMost(250), start: report.AtMost(2)}
 }
 
 // answered waits until the routes from first up to the limit answer.
@@ -65,7 +64,7 @@ func (b *bench) restart(ctx context.Context) error {
 		return err
 	}
 	routes := m[servedRoutes]
-	b.report.require("reloads before the starts", reloads(m), "", atMost(0), "since the router started")
+	b.report.Require("reloads before the starts", reloads(m), "", report.AtMost(0), "since the router started")
 	b.progress("%d cold starts with %v routes", coldStarts, routes)
 	var took []float64
 	for i := range coldStarts {
@@ -85,7 +84,7 @@ func (b *bench) restart(ctx context.Context) error {
 			return err
 		}
 	}
-	b.report.require("cold start to ready", median(took), "s", b.limits().start, fmt.Sprintf("%v routes, the median of %.3g s", routes, took))
+	b.report.Require("cold start to ready", median(took), "s", b.limits().start, fmt.Sprintf("%v routes, the median of %.3g s", routes, took))
 	b.memory(" after a start")
 	if err := b.takeHeap(ctx, "start"); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 	if err := b.router.WaitReady(ctx, 3*time.Minute); err != nil {
 		return err
 	}
-	b.report.figure("router restart to ready", time.Since(began).Seconds(), "s", "HAProxy serves meanwhile")
+	b.report.Figure("router restart to ready", time.Since(began).Seconds(), "s", "HAProxy serves meanwhile")
 	if err := b.served(ctx, routes, 0); err != nil {
 		return err
 	}
@@ -118,8 +117,8 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 	if err != nil {
 		return err
 	}
-	b.report.require("status writes after restart", m[statusWrites], "", atMost(0), fmt.Sprintf("leading: %v", m["fairlead_router_leader"] == 1))
-	b.report.require("reloads after restart", reloads(m), "", atMost(0), "")
+	b.report.Require("status writes after restart", m[statusWrites], "", report.AtMost(0), fmt.Sprintf("leading: %v", m["fairlead_router_leader"] == 1))
+	b.report.Require("reloads after restart", reloads(m), "", report.AtMost(0), "")
 	return nil
 }
 
@@ -144,7 +143,7 @@ func (b *bench) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.require("CPU of the idle router", (after-before)/time.Since(began).Seconds()*100, "%", atMost(0.5), "of one core, over "+b.idleFor.String())
+	b.report.Require("CPU of the idle router", (after-before)/time.Since(began).Seconds()*100, "%", report.AtMost(0.5), "of one core, over "+b.idleFor.String())
 	b.memory(" when idle")
 	return nil
 }
@@ -188,12 +187,12 @@ func (b *bench) manyCertificates(ctx context.Context) error {
 	if err := b.startRouter(ctx, "certificates"); err != nil {
 		return err
 	}
-	b.report.figure("cold start, half with certificates", time.Since(began).Seconds(), "s", "")
+	b.report.Figure("cold start, half with certificates", time.Since(began).Seconds(), "s", "")
 	if err := pause(ctx, 5*time.Second); err != nil {
 		return err
 	}
 	router, haproxy := b.router.Memory()
-	b.report.figure("router memory, half with certificates", megabytes(router), "MB", "resident")
-	b.report.figure("HAProxy memory, half with certificates", megabytes(haproxy), "MB", "resident")
+	b.report.Figure("router memory, half with certificates", report.Megabytes(router), "MB", "resident")
+	b.report.Figure("HAProxy memory, half with certificates", report.Megabytes(haproxy), "MB", "resident")
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	counted "github.com/fairlead/fairlead/router/traffic"
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -36,13 +37,13 @@ func (b *bench) scrape(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.require("series of a router", float64(page.Series), "", atMost(counted.Series), fmt.Sprintf("%d routes", b.routes))
-	b.report.require("size of a scrape", megabytes(int64(page.Bytes)), "MB", atMost(3), "both pages, not compressed")
+	b.report.Require("series of a router", float64(page.Series), "", report.AtMost(counted.Series), fmt.Sprintf("%d routes", b.routes))
+	b.report.Require("size of a scrape", report.Megabytes(int64(page.Bytes)), "MB", report.AtMost(3), "both pages, not compressed")
 	// The clock also measures what else runs on the machine.
 	each := func(i int) float64 { return (after[i] - before[i]) / scrapes * 1000 }
-	b.report.require("time of a scrape", each(0)+each(1), "ms", atMost(150), fmt.Sprintf("of processors, for both pages; by the clock, the median of %.3g ms", took))
-	b.report.figure("the same, HAProxy's part", each(1), "ms", "while it serves no client")
-	b.report.figure("the same, by the clock", median(took), "ms", "")
+	b.report.Require("time of a scrape", each(0)+each(1), "ms", report.AtMost(150), fmt.Sprintf("of processors, for both pages; by the clock, the median of %.3g ms", took))
+	b.report.Figure("the same, HAProxy's part", each(1), "ms", "while it serves no client")
+	b.report.Figure("the same, by the clock", median(took), "ms", "")
 	b.memory(" after scrapes")
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -58,10 +59,10 @@ func (b *bench) threads(ctx context.Context) error {
 			return fmt.Errorf("%d TLS sessions were made, %d and %d requests failed", made(), quiet.Failed, busy.Failed)
 		}
 		what := fmt.Sprintf("%d threads: ", n)
-		b.report.figure(what+"HAProxy memory, idle", megabytes(idle), "MB", "resident")
-		b.report.figure(what+"p50 in quiet", milliseconds(quiet.P50), "ms", "")
-		b.report.figure(what+"p50 with costly handshakes", milliseconds(busy.P50), "ms", fmt.Sprintf("%.0f new sessions/s, RSA %d", float64(made())/load.For.Seconds(), longestKey))
-		b.report.figure(what+"p99 with costly handshakes", milliseconds(busy.P99), "ms", "")
+		b.report.Figure(what+"HAProxy memory, idle", report.Megabytes(idle), "MB", "resident")
+		b.report.Figure(what+"p50 in quiet", report.Milliseconds(quiet.P50), "ms", "")
+		b.report.Figure(what+"p50 with costly handshakes", report.Milliseconds(busy.P50), "ms", fmt.Sprintf("%.0f new sessions/s, RSA %d", float64(made())/load.For.Seconds(), longestKey))
+		b.report.Figure(what+"p99 with costly handshakes", report.Milliseconds(busy.P99), "ms", "")
 	}
 	return nil
 }

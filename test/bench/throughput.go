@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -174,7 +175,7 @@ func (b *bench) compareSides(ctx context.Context, c rival, sides ...*side) error
 		ratios[i] = sides[1].costs[i] / sides[0].costs[i]
 		seen[i] = sides[0].rates[i] / sides[1].rates[i]
 	}
-	b.report.require(c.name, median(ratios), "", atLeast(c.bound), fmt.Sprintf(
+	b.report.Require(c.name, median(ratios), "", report.AtLeast(c.bound), fmt.Sprintf(
 		"%.0f/s against %.0f/s for each processor; seen %.0f/s and %.0f/s, ratio %.2f, with HAProxy's processor %.0f %% busy; %d failed",
 		1e6/median(sides[0].costs), 1e6/median(sides[1].costs), median(sides[0].rates), median(sides[1].rates), median(seen), busy/float64(2*b.rounds)*100, failed))
 	return nil

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead/fairlead/test/bench/report"
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
@@ -83,13 +84,13 @@ func (b *bench) reportTraffic(quiet, stopped, busy rig.SpeedResult) {
 		name string
 		seen rig.SpeedResult
 	}{{"in quiet", quiet}, {"while the API server takes a burst, router stopped", stopped}, {"during the burst", busy}} {
-		b.report.figure("traffic: p99 "+row.name, milliseconds(row.seen.P99), "ms",
-			fmt.Sprintf("p50 %.2f ms, %.0f requests/s, %d failed", milliseconds(row.seen.P50), row.seen.PerSecond, row.seen.Failed))
+		b.report.Figure("traffic: p99 "+row.name, report.Milliseconds(row.seen.P99), "ms",
+			fmt.Sprintf("p50 %.2f ms, %.0f requests/s, %d failed", report.Milliseconds(row.seen.P50), row.seen.PerSecond, row.seen.Failed))
 	}
 	ratio := func(a, b rig.SpeedResult) float64 { return float64(a.P99) / float64(b.P99) }
-	b.report.require("traffic: p99 in the burst / quiet", ratio(busy, quiet), "", atMost(1.5), "")
-	b.report.figure("traffic: p99 in the burst / with the router stopped", ratio(busy, stopped), "", "what the router and HAProxy add")
-	b.report.require("traffic: failed requests", float64(quiet.Failed+stopped.Failed+busy.Failed), "", atMost(0), "")
+	b.report.Require("traffic: p99 in the burst / quiet", ratio(busy, quiet), "", report.AtMost(1.5), "")
+	b.report.Figure("traffic: p99 in the burst / with the router stopped", ratio(busy, stopped), "", "what the router and HAProxy add")
+	b.report.Require("traffic: failed requests", float64(quiet.Failed+stopped.Failed+busy.Failed), "", report.AtMost(0), "")
 }
 
 // trafficDuring measures traffic from the beginning of what is done meanwhile.
@@ -156,13 +157,13 @@ func (b *bench) burstRoutes(ctx context.Context) error {
 	if err := b.served(ctx, routes+float64(b.burst), 0); err != nil {
 		return err
 	}
-	b.report.figure("burst: created", created.Sub(began).Seconds(), "s", fmt.Sprintf("%d routes", b.burst))
-	b.report.require("burst: last routes served", milliseconds(last), "ms", atMost(1000), "after the last answer of the API server")
+	b.report.Figure("burst: created", created.Sub(began).Seconds(), "s", fmt.Sprintf("%d routes", b.burst))
+	b.report.Require("burst: last routes served", report.Milliseconds(last), "ms", report.AtMost(1000), "after the last answer of the API server")
 	m, err := b.router.Metrics()
 	if err != nil {
 		return err
 	}
-	b.report.require("reloads", reloads(m), "", atMost(0), "since the router's start")
-	b.report.figure("status conflicts and errors", m["fairlead_router_status_conflicts_total"]+m["fairlead_router_status_errors_total"], "", "")
+	b.report.Require("reloads", reloads(m), "", report.AtMost(0), "since the router's start")
+	b.report.Figure("status conflicts and errors", m["fairlead_router_status_conflicts_total"]+m["fairlead_router_status_errors_total"], "", "")
 	return nil
 }

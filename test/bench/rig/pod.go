@@ -52,6 +52,18 @@ func startPods(ca *Authority) (pods, error) {
 	return started, nil
 }
 
+// StartPods serves on a further port of all pod addresses until the server is closed: then
+// connections to it are refused.
+func StartPods(port int) (*http.Server, error) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("start pods: %w", err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = s.Serve(listener) }() // ends with Close
+	return s, nil
+}
+
 func (p pods) close() error {
 	var errs []error
 	for _, s := range p {

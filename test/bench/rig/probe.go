@@ -28,13 +28,22 @@ type Answer struct {
 // Probe asks the router over one connection that it keeps. It is used by one
 // goroutine.
 type Probe struct {
+	port   int
 	secure bool
 	conn   net.Conn
 	reader *bufio.Reader
 }
 
 // NewProbe returns a probe of the HTTP port, or of the HTTPS port.
-func NewProbe(secure bool) *Probe { return &Probe{secure: secure} }
+func NewProbe(secure bool) *Probe {
+	if secure {
+		return NewProbeAt(HTTPSPort, true)
+	}
+	return NewProbeAt(HTTPPort, false)
+}
+
+// NewProbeAt returns a probe of any port of the router, such as a Gateway's slot.
+func NewProbeAt(port int, secure bool) *Probe { return &Probe{port: port, secure: secure} }
 
 // Request is what a probe asks.
 type Request struct {
@@ -84,15 +93,11 @@ func (p *Probe) Ask(r Request) (Answer, error) {
 }
 
 func (p *Probe) dial(host, from string) error {
-	port := HTTPPort
-	if p.secure {
-		port = HTTPSPort
-	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	if from != "" {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	conn, err := dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	conn, err := dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", p.port))
 	if err != nil {
 		return fmt.Errorf("connect to the router: %w", err)
 	}
@@ -141,8 +146,11 @@ func (p *Probe) Close() {
 
 // Serial returns the serial number of the certificate that a new connection
 // with that server name gets.
-func Serial(host string) (string, error) {
-	p := NewProbe(true)
+func Serial(host string) (string, error) { return SerialAt(HTTPSPort, host) }
+
+// SerialAt is Serial for any port of the router.
+func SerialAt(port int, host string) (string, error) {
+	p := NewProbeAt(port, true)
 	if err := p.dial(host, ""); err != nil {
 		return "", err
 	}

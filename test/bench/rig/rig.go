@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -16,7 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
@@ -37,7 +40,7 @@ const Namespace = "bench"
 // the namespace that Enter makes.
 type Rig struct {
 	// Client talks to the API server without a rate limit.
-	Client client.Client
+	Client client.WithWatch
 	// HAProxy is the path of the binary that routers run.
 	HAProxy string
 	// Dir holds logs, and in "w" the routers' work directories, which are
@@ -50,6 +53,9 @@ type Rig struct {
 	lightPods *exec.Cmd
 	CA        *Authority
 	router    *Router
+	// slots are those of Gateways, as their ConfigMap has them.
+	slotsMu sync.Mutex
+	slots   gatewayapi.Table
 }
 
 // Start starts the API server and the pods. The haproxy is a program of the
@@ -117,14 +123,14 @@ func (r *Rig) startAPI(ctx context.Context) error {
 	return nil
 }
 
-func newClient(config *rest.Config) (client.Client, error) {
+func newClient(config *rest.Config) (client.WithWatch, error) {
 	types := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), routev1.AddToScheme(types)); err != nil {
+	if err := errors.Join(scheme.AddToScheme(types), routev1.AddToScheme(types), gatewayv1.Install(types)); err != nil {
 		return nil, fmt.Errorf("register types: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	c, err := client.New(config, client.Options{Scheme: types})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: types})
 	if err != nil {
 		return nil, fmt.Errorf("make an API client: %w", err)
 	}
@@ -138,6 +144,10 @@ func (r *Rig) Stop() error {
 		r.router.Kill()
 	}
 	errs = append(errs, r.pods.close())
+	if r.lightPods != nil && r.lightPods.Process != nil {
+		_ = r.lightPods.Process.Kill() // it may have ended already
+		_ = r.lightPods.Wait()
+	}
 	if r.server != nil {
 		errs = append(errs, r.server.Stop())
 	}
