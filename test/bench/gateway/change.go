@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -31,8 +32,8 @@ type visitor struct {
 	running sync.WaitGroup
 }
 
-// visit lets a client ask without a pause, each time for what next returns.
-func visit(port int, host string, next func(n int) string) *visitor {
+// visit lets a client ask, each time for what next returns, with a pause or none.
+func visit(port int, host string, every time.Duration, next func(n int) string) *visitor {
 	v := &visitor{stop: make(chan struct{})}
 	v.running.Go(func() {
 		p := rig.NewProbeAt(port, false)
@@ -41,7 +42,7 @@ func visit(port int, host string, next func(n int) string) *visitor {
 			select {
 			case <-v.stop:
 				return
-			default:
+			case <-time.After(every):
 			}
 			a, err := p.Get(host, next(v.asked))
 			v.asked++
@@ -82,7 +83,7 @@ func (s *stage) change(ctx context.Context) error {
 	if err := a.add(ctx, s.rig, route, "/"); err != nil {
 		return err
 	}
-	v := visit(s.slot, host, func(n int) string { return fmt.Sprintf("/%d", n) })
+	v := visit(s.slot, host, 0, func(n int) string { return fmt.Sprintf("/%d", n) })
 	seen := 0
 	for i := range s.changes {
 		other := i%2 == 0

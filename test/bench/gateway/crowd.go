@@ -90,6 +90,25 @@ func (s *stage) gather(ctx context.Context, c crowd) error {
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
+	v := visit(s.slot, steadyHost, steadyPause, func(n int) string { return fmt.Sprintf("/%d", n) })
+	err := g.phases(ctx)
+	v.end()
+	if err != nil {
+		return err
+	}
+	s.report.Require(c.name+": failed requests to a route that stays as it is", float64(v.failed), "", report.AtMost(0), fmt.Sprintf("of %d; %s", v.asked, v.first))
+	if s.profile != "" {
+		return s.router.Heap(ctx, s.profile+"-"+c.name+".heap")
+	}
+	return nil
+}
+
+// A client asks for one route all the while.
+var steadyHost = rig.Host("steady")
+
+const steadyPause = 5 * time.Millisecond
+
+func (g *gathering) phases(ctx context.Context) error {
 	if err := g.come(ctx); err != nil {
 		return err
 	}
@@ -101,15 +120,19 @@ func (s *stage) gather(ctx context.Context, c crowd) error {
 		return err
 	}
 	g.memory(" after changes")
-	if s.profile != "" {
-		return s.router.Heap(ctx, s.profile+"-"+c.name+".heap")
-	}
 	return nil
 }
 
-// prepare creates namespaces, and what ListenerSets need.
+// prepare creates namespaces, what ListenerSets need, and the route that stays.
 func (g *gathering) prepare(ctx context.Context) error {
 	if err := g.service(ctx, rig.Namespace, backend, rig.Address(0)); err != nil {
+		return err
+	}
+	g.added++
+	if err := g.rig.Create(ctx, rig.HTTPRoute(rig.Namespace, "steady", theGateway, steadyHost, rig.PathRule("/", backend))); err != nil {
+		return err
+	}
+	if err := g.served(ctx, 1); err != nil {
 		return err
 	}
 	for i := range g.namespaces {
@@ -235,7 +258,7 @@ func (g *gathering) memory(note string) {
 // complete asks for each route until it answers, and looks at the statuses.
 func (g *gathering) complete(ctx context.Context) error {
 	g.progress("%s: asking for each route, and waiting for each status", g.name)
-	began := time.Now()
+	began, late := time.Now(), 0
 	var wrong []string
 	for n := range g.namespaces * g.apps {
 		a := g.app(n)
@@ -245,7 +268,11 @@ func (g *gathering) complete(ctx context.Context) error {
 			err := rig.Until(answerLimit, a.host()+a.path(i), func() (bool, error) {
 				answer, err := p.Get(a.host(), a.path(i))
 				last = fmt.Sprintf("status %d, %q", answer.Status, answer.Body)
-				return answer.Status == http.StatusOK && answer.Body == rig.Address(n), err
+				right := answer.Status == http.StatusOK && answer.Body == rig.Address(n)
+				if !right {
+					late++
+				}
+				return right, err
 			})
 			if err != nil {
 				wrong = append(wrong, fmt.Sprintf("%s%s: %s, %v", a.host(), a.path(i), last, err))
@@ -253,7 +280,7 @@ func (g *gathering) complete(ctx context.Context) error {
 		}
 		p.Close()
 	}
-	g.report.Figure(g.name+": each route has answered", time.Since(began).Seconds(), "s", fmt.Sprintf("%d, asked one after the other", g.total()))
+	g.report.Figure(g.name+": each route has answered", time.Since(began).Seconds(), "s", fmt.Sprintf("%d, asked one after the other; %d other answers first", g.total(), late))
 	g.report.Require(g.name+": routes that do not answer", float64(len(wrong)), "", report.AtMost(0), fmt.Sprintf("%.3q", wrong))
 	return g.statuses(ctx)
 }

@@ -28,7 +28,7 @@ func (s *stage) failover(ctx context.Context) error {
 	}
 	path := func(n int) string { return fmt.Sprintf("/%d/x", n%(failoverRoutes*failoverRoutes)) }
 	var back []time.Duration
-	v := visit(s.slot, host, path)
+	v := visit(s.slot, host, 0, path)
 	err := func() error {
 		for range outages {
 			if err := pause(ctx, s.failing); err != nil {
