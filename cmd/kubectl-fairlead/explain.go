@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/router/explain"
@@ -18,11 +20,14 @@ Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be r
   kubectl fairlead explain http://10.1.2.3/ -H 'Host: www.example.com'
   kubectl fairlead explain https://www.example.com/ --sni other.example.com
   kubectl fairlead explain https://www.example.com/ --client-ip 203.0.113.7
+  kubectl fairlead explain http://www.example.com/ --gateway infra/web -X POST
   kubectl fairlead explain https://www.example.com/ -f manifests/ -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringArrayVarP(&a.Headers, "header", "H", nil, "a request header as `'Name: value'`, such as Host or Cookie; may be repeated")
 	cmd.Flags().StringVar(&a.SNI, "sni", "", "server `NAME` of the TLS hello; default is the URL's host, - sends none")
+	cmd.Flags().StringVarP(&a.Method, "method", "X", "", "the request's method; default GET")
+	at := cmd.Flags().String("gateway", "", "ask at the address of a Gateway, as `NAMESPACE/NAME` or NAME")
 	cmd.Flags().StringVar(&a.ClientIP, "client-ip", "", "`ADDRESS` of the client, for allow-lists")
 	o := c.addFlags(cmd)
 	cmd.Args = o.arguments("a URL, such as https://www.example.com/")
@@ -36,7 +41,21 @@ Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be r
 		if err != nil {
 			return err
 		}
-		e := w.Explain(request)
+		if *at == "" {
+			e := w.Explain(request)
+			return c.finish(e, e.Served, o)
+		}
+		namespace, name, both := strings.Cut(*at, "/")
+		if !both {
+			name = namespace
+			if namespace, err = o.ownNamespace(); err != nil {
+				return err
+			}
+		}
+		e, err := w.ExplainAt(request, namespace, name)
+		if err != nil {
+			return err
+		}
 		return c.finish(e, e.Served, o)
 	}
 	return cmd

@@ -25,6 +25,10 @@ type Explanation struct {
 	// Router is the name of the IngressController.
 	Router   string   `json:"router"`
 	Listener Listener `json:"listener"`
+	// Gateway is the one whose address is asked, as "namespace/name", and GatewayRoute the
+	// route that decides there, with its rule; empty for the router's own ports.
+	Gateway      string `json:"gateway,omitempty"`
+	GatewayRoute string `json:"gatewayRoute,omitempty"`
 	// Host and Path are as the tables are asked for them.
 	Host string `json:"host"`
 	Path string `json:"path"`
@@ -59,7 +63,7 @@ type Explanation struct {
 
 // Listener is where the request enters.
 type Listener struct {
-	// Name is "http", "https" or "passthrough".
+	// Name is "http", "https" or "passthrough"; of a Gateway the listener's.
 	Name string `json:"name"`
 	Port int    `json:"port"`
 }

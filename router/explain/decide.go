@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -115,7 +116,9 @@ func matches(c *model.Claim, host, path string, asked *match.Asked) bool {
 }
 
 // asked is what conditions of claims look at.
-func (r *Request) asked() match.Asked { return match.Asked{Method: "GET", Value: r.value} }
+func (r *Request) asked() match.Asked {
+	return match.Asked{Method: cmp.Or(r.Method, "GET"), Value: r.value}
+}
 
 // moreSpecific reports whether a goes before b where both match.
 func moreSpecific(a, b *model.Claim) bool {

@@ -21,6 +21,8 @@ type Request struct {
 	Query string
 	// SNI is the server name of the TLS hello; empty for none.
 	SNI string
+	// Method is that of the request; empty means GET.
+	Method string
 	// ClientIP is the client's address, invalid if it is not given.
 	ClientIP netip.Addr
 	// Headers are those given, without Host.
@@ -39,6 +41,8 @@ type RequestArgs struct {
 	SNISet bool
 	// ClientIP may be empty.
 	ClientIP string
+	// Method may be empty.
+	Method string
 }
 
 // ParseRequest reads a request. Errors say what to write instead.
@@ -71,6 +75,9 @@ func ParseRequest(a RequestArgs) (*Request, error) {
 		if !printable(r.SNI) || strings.ContainsAny(r.SNI, ":/") {
 			return nil, fmt.Errorf("--sni %q is not a host name; write it without port, or - for none", a.SNI)
 		}
+	}
+	if r.Method = a.Method; !isMethod(a.Method) {
+		return nil, fmt.Errorf("--method %q is not an HTTP method; write one such as POST", a.Method)
 	}
 	if a.ClientIP != "" {
 		if r.ClientIP, err = netip.ParseAddr(a.ClientIP); err != nil {
@@ -176,4 +183,9 @@ func ascii(s string) bool {
 // tokenRune reports whether a header name may have the character (RFC 9110).
 func tokenRune(c rune) bool {
 	return c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+}
+
+// isMethod reports whether a text may be an HTTP method (RFC 9110 9.1), or is empty.
+func isMethod(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return (c < 'A' || c > 'Z') && c != '-' })
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -41,14 +42,17 @@ func (e *Explanation) Text(w io.Writer) error {
 func (e *Explanation) rows() [][]string {
 	rows := [][]string{
 		{"  router", e.Router},
-		{"  listener", fmt.Sprintf("%s, port %d", e.Listener.Name, e.Listener.Port)},
+		{"  listener", strings.TrimPrefix(fmt.Sprintf("%s, port %d", e.Listener.Name, e.Listener.Port), ", ")},
+	}
+	if e.Gateway != "" {
+		rows = slices.Insert(rows, 1, []string{"  gateway", e.Gateway})
 	}
 	add := func(name, value string) {
 		if value != "" {
 			rows = append(rows, []string{"  " + name, value})
 		}
 	}
-	if e.Listener.Name != "http" {
+	if e.Listener.Name != "http" && (e.Gateway == "" || e.SNI != "") {
 		sni := e.SNI
 		if sni == "" {
 			sni = "none"
@@ -66,6 +70,7 @@ func (e *Explanation) rows() [][]string {
 	if e.Route != nil {
 		add("route", e.Route.text())
 	}
+	add("route", e.GatewayRoute)
 	add("backend", e.Backend)
 	if e.Branch != nil {
 		add("canary", e.Branch.text())

@@ -1,0 +1,153 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// ExplainAt says what becomes of a request to the address of a Gateway. The URL's port says
+// which of its listeners it comes to. The error says what to ask instead.
+func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, error) {
+	key := model.Object{Kind: gateway.KindGateway, Namespace: namespace, Name: name}
+	g := s.gateways()
+	if g == nil || s.objects.Gateways[key] == nil {
+		return nil, s.missing(string(key.Kind), key)
+	}
+	if g.served[key] == nil {
+		return nil, fmt.Errorf("router %s does not serve Gateway %s: %s", s.options.Router, key, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
+	}
+	e := &Explanation{
+		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router, Gateway: key.String(),
+		Host: match.Host(r.Host), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(s.notes),
+	}
+	port := r.port()
+	e.Listener = Listener{Port: port}
+	l, ports := g.listenerAt(key, port)
+	switch slot := int32(l.Slot); {
+	case l.Slot == 0:
+		e.Result.Text = fmt.Sprintf("no connection: the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))
+		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
+		return e, nil
+	case gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot):
+		return nil, fmt.Errorf("connections to port %d are handed on whole, whatever the request is: ask for the route with %s", port, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
+	case gatewayapi.HTTPS.Has(slot) != r.Secure:
+		e.Result = Result{Text: "no answer: the listener at port " + strconv.Itoa(port) + " speaks plain HTTP"}
+		if !r.Secure {
+			e.Result = Result{Status: 400, Text: "400, or the connection is closed: the listener at port " + strconv.Itoa(port) + " speaks TLS"}
+		}
+		return e, nil
+	}
+	if r.Secure {
+		e.SNI = match.ServerName(r.SNI)
+	}
+	s.answerAt(e, g, l, r)
+	return e, nil
+}
+
+// answerAt says which route of a listener's port takes a request, and what it does with it.
+func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Request) {
+	scope, c, answer := g.owner(l, match.Request{Host: r.Host, Path: r.Path, Asked: r.asked()})
+	if at, known := g.byScope[scope]; known {
+		e.Listener.Name = g.listenerName(at)
+	}
+	if c == nil {
+		e.Result = Result{Status: 404, Text: "404 of the router: no route of the listener takes the request"}
+		if status, own := strings.CutPrefix(answer, "!"); own {
+			if n, err := strconv.Atoi(status); err == nil {
+				e.Result = Result{Status: n, Text: status + " of the router: the rule that takes the request has no backend that can be used"}
+			}
+		}
+		e.Next = append(e.Next, "see the routes of the listener: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+l.Gateway.Name, "-n", l.Gateway.Namespace))
+		return
+	}
+	rule, _, _ := strings.Cut(c.Rule, "-")
+	e.GatewayRoute = strings.ToLower(string(c.Owner.Kind)) + "/" + c.Owner.String()
+	if n, err := strconv.Atoi(rule); err == nil {
+		e.GatewayRoute += ", rule " + strconv.Itoa(n)
+	}
+	e.Backend = c.Backend.Name()
+	for b := range c.Backends() {
+		e.Endpoints = append(e.Endpoints, endpoints(b, r)...)
+	}
+	for _, f := range g.pipeline.Status(c.Owner).Findings {
+		e.Findings = append(e.Findings, s.finding(f))
+	}
+	switch text, up := g.targets(s, c); {
+	case len(c.Backend.Policy().Redirects) > 0:
+		e.Result = Result{Text: "the router redirects, as the rule says"}
+	default:
+		e.Served, e.Result.Text = up, text
+		e.EndpointsKnown = len(e.Endpoints) > 0 || !up
+	}
+}
+
+// port is the one that the request is sent to.
+func (r *Request) port() int {
+	if _, text, found := cutPort(r.Host); found {
+		if n, err := strconv.Atoi(text); err == nil {
+			return n
+		}
+	}
+	if r.Secure {
+		return 443
+	}
+	return 80
+}
+
+// cutPort parts the port from a host, which may be an IPv6 address in brackets.
+func cutPort(host string) (name, port string, found bool) {
+	if a, err := netip.ParseAddrPort(host); err == nil {
+		return a.Addr().String(), strconv.Itoa(int(a.Port())), true
+	}
+	if strings.HasPrefix(host, "[") {
+		return host, "", false
+	}
+	return strings.Cut(host, ":")
+}
+
+// listenerAt returns a listener at a port of a Gateway, its own or that of a ListenerSet; its
+// slot is 0 if there is none. Ports are those that have one.
+func (g *gateways) listenerAt(key model.Object, port int) (found model.Listener, ports []string) {
+	known := map[int]struct{}{}
+	for _, l := range g.byScope {
+		if l.Gateway != key {
+			continue
+		}
+		known[l.Port] = struct{}{}
+		if l.Port == port {
+			found = l
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(known)) {
+		ports = append(ports, strconv.Itoa(p))
+	}
+	if len(ports) == 0 {
+		ports = []string{"none"}
+	}
+	return found, ports
+}
+
+// listenerName returns the name of a listener, with its ListenerSet if it is of one.
+func (g *gateways) listenerName(l model.Listener) string {
+	for _, st := range g.pipeline.Status(l.Owner).Listeners {
+		if st.Scope != l.Scope {
+			continue
+		}
+		if l.Owner != l.Gateway {
+			return st.Name + " of ListenerSet " + l.Owner.String()
+		}
+		return st.Name
+	}
+	return cmp.Or(l.Hostname, "any host")
+}
