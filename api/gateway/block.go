@@ -13,18 +13,19 @@ type Block struct {
 }
 
 // HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
-// certificates of its own. TLS serves listeners of protocol TLS, sorted by server name, and
-// TCP those of protocol TCP. Ports from 21900 on are kept for a further block: F (21900, 8)
-// for HTTPS with AllowInsecureFallback.
+// certificates of its own. Fallback does so where clients are let in whatever certificate they
+// show (AllowInsecureFallback): HAProxy fixes that for a port when it starts. TLS serves
+// listeners of protocol TLS, sorted by server name, and TCP those of protocol TCP.
 var (
-	HTTP  = Block{Name: "H", First: 20000, Count: 256}
-	HTTPS = Block{Name: "S", First: 21000, Count: 128}
-	TLS   = Block{Name: "M", First: 22000, Count: 64}
-	TCP   = Block{Name: "T", First: 23000, Count: 128}
+	HTTP     = Block{Name: "H", First: 20000, Count: 256}
+	HTTPS    = Block{Name: "S", First: 21000, Count: 128}
+	Fallback = Block{Name: "F", First: 21900, Count: 16}
+	TLS      = Block{Name: "M", First: 22000, Count: 64}
+	TCP      = Block{Name: "T", First: 23000, Count: 128}
 )
 
 // Blocks returns all blocks, by their first port.
-func Blocks() []Block { return []Block{HTTP, HTTPS, TLS, TCP} }
+func Blocks() []Block { return []Block{HTTP, HTTPS, Fallback, TLS, TCP} }
 
 // Has reports whether a pod port is one of the block.
 func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }
@@ -46,7 +47,8 @@ func BlockOf(podPort int32) (Block, bool) {
 	return Block{}, false
 }
 
-// BlockFor returns the block for a protocol, and whether the protocol is served.
+// BlockFor returns the block for a protocol, and whether the protocol is served. Some listeners
+// of HTTPS are in Fallback instead (ListenerVerdict).
 func BlockFor(p gatewayv1.ProtocolType) (Block, bool) {
 	switch p {
 	case gatewayv1.HTTPProtocolType:

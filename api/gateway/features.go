@@ -16,6 +16,8 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		features.SupportBackendTLSPolicy,
 		features.SupportGateway,
 		features.SupportGatewayAddressEmpty,
+		features.SupportGatewayFrontendClientCertificateValidation,
+		features.SupportGatewayFrontendClientCertificateValidationInsecureFallback,
 		features.SupportGatewayHTTPListenerIsolation,
 		features.SupportGatewayHTTPSListenerDetectMisdirectedRequests,
 		features.SupportGatewayInfrastructure,

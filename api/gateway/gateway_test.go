@@ -198,7 +198,13 @@ func TestJudge(t *testing.T) {
 			"passthrough asks clients for nothing",
 			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 444, Protocol: "TLS"}},
 			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}}},
-			"Accepted/NoConflicts/M UnsupportedValue/NoConflicts/",
+			"Accepted/NoConflicts/M Accepted/NoConflicts/M",
+		},
+		{
+			"whatever clients show is for requests",
+			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 444, Protocol: "TLS"}, {Port: 445, Protocol: "HTTPS"}, {Port: 80, Protocol: "HTTP"}},
+			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{Mode: gatewayv1.AllowInsecureFallback}}}},
+			"Accepted/NoConflicts/M UnsupportedValue/NoConflicts/ Accepted/NoConflicts/F Accepted/NoConflicts/H",
 		},
 		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "Accepted/NoConflicts/T UnsupportedProtocol/NoConflicts/"},
 		{
@@ -223,9 +229,11 @@ func TestJudge(t *testing.T) {
 		{"passthrough over HTTPS", []gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", TLS: &gatewayv1.ListenerTLSConfig{Mode: new(gatewayv1.TLSModePassthrough)}}}, nil, "UnsupportedValue/NoConflicts/"},
 		{
 			"certificates of clients",
-			[]gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}, {Port: 443, Protocol: "HTTPS"}, {Port: 8443, Protocol: "HTTPS"}},
-			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}, PerPort: []gatewayv1.TLSPortConfig{{Port: 8443}}}},
-			"Accepted/NoConflicts/H UnsupportedValue/NoConflicts/ Accepted/NoConflicts/S",
+			[]gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}, {Port: 443, Protocol: "HTTPS"}, {Port: 8443, Protocol: "HTTPS"}, {Port: 8444, Protocol: "HTTPS"}},
+			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: validation}, PerPort: []gatewayv1.TLSPortConfig{
+				{Port: 8443}, {Port: 8444, TLS: gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{Mode: "Odd"}}},
+			}}},
+			"Accepted/NoConflicts/H Accepted/NoConflicts/S Accepted/NoConflicts/S UnsupportedValue/NoConflicts/",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
 			}
 		}
 		if v.Accepted() {
-			v.Block, _ = BlockFor(l.Protocol)
+			v.Block = blockOf(g, l)
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -71,9 +71,10 @@ func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerC
 	if l.TLS != nil && len(l.TLS.Options) > 0 {
 		return gatewayv1.ListenerReasonUnsupportedValue, "tls.options has keys that are not known, so the listener is not served; remove them"
 	}
-	if EndsTLS(l) && asksForClientCertificates(g, int32(l.Port)) {
-		// Served without, it would let in clients that have none.
-		return gatewayv1.ListenerReasonUnsupportedValue, "spec.tls.frontend asks for certificates of clients, which is not supported yet, so the listener is not served"
+	if EndsTLS(l) {
+		if message := unknownValidation(g, l); message != "" {
+			return gatewayv1.ListenerReasonUnsupportedValue, message
+		}
 	}
 	return gatewayv1.ListenerReasonAccepted, ""
 }
@@ -95,18 +96,6 @@ func tlsMode(l *gatewayv1.Listener) gatewayv1.TLSModeType {
 		return gatewayv1.TLSModeTerminate
 	}
 	return *l.TLS.Mode
-}
-
-func asksForClientCertificates(g *gatewayv1.Gateway, port int32) bool {
-	if g.Spec.TLS == nil || g.Spec.TLS.Frontend == nil {
-		return false
-	}
-	for _, p := range g.Spec.TLS.Frontend.PerPort {
-		if int32(p.Port) == port {
-			return p.TLS.Validation != nil
-		}
-	}
-	return g.Spec.TLS.Frontend.Default.Validation != nil
 }
 
 // group returns what must be equal for listeners of one port, and whether the protocol

@@ -149,7 +149,7 @@ func (j *Joint) Set(namespace, name string) *SetVerdict {
 func JudgeAlone(g *gatewayv1.Gateway, l *gatewayv1.Listener) ListenerVerdict {
 	v := ListenerVerdict{Name: l.Name, Port: int32(l.Port), Conflict: gatewayv1.ListenerReasonNoConflicts}
 	if v.Reason, v.Message = supported(g, l); v.Accepted() {
-		v.Block, _ = BlockFor(l.Protocol)
+		v.Block = blockOf(g, l)
 	}
 	return v
 }

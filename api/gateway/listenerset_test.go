@@ -131,6 +131,11 @@ func TestJoin(t *testing.T) {
 		{
 			"a Gateway that asks for certificates of clients", "tls: {frontend: {default: {validation: {caCertificateRefs: [{group: \"\", kind: ConfigMap, name: ca}]}}}}\n" + allowing + "[{name: x, port: 80, protocol: HTTP}]",
 			[]*gatewayv1.ListenerSet{setOf(t, "a", "s", 1, "[{name: l, port: 443, protocol: HTTPS}]")},
+			[]string{"a/s Accepted l=Accepted"},
+		},
+		{
+			"a Gateway that asks for what is not known", "tls: {frontend: {default: {validation: {mode: Odd, caCertificateRefs: [{group: \"\", kind: ConfigMap, name: ca}]}}}}\n" + allowing + "[{name: x, port: 80, protocol: HTTP}]",
+			[]*gatewayv1.ListenerSet{setOf(t, "a", "s", 1, "[{name: l, port: 443, protocol: HTTPS}]")},
 			[]string{"a/s Accepted l=UnsupportedValue"},
 		},
 	} {

@@ -112,7 +112,7 @@ func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bo
 		return render.Slots{First: int(b.First), Count: int(b.Count)}
 	}
 	return settings.Flags{
-		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS), TLSSlots: slots(gateway.TLS), TCPSlots: slots(gateway.TCP),
+		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS), FallbackSlots: slots(gateway.Fallback), TLSSlots: slots(gateway.TLS), TCPSlots: slots(gateway.TCP),
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, Files: machine.Files(), Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,

@@ -10,10 +10,13 @@ import (
 
 // Line is a certificate as a listener shows it at a slot, to clients that ask for some names.
 type Line struct {
-	// Certificate is the listener's own copy: its ID stands for the slot and the names, too.
+	// Certificate is the listener's own copy: its ID stands for the slot, the names and Clients,
+	// too.
 	*model.Certificate
 	// Owner is the object that has the listener.
 	Owner model.Object
+	// Clients is what clients are asked for, nil for nothing.
+	Clients *model.ListenerClients
 	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
 	// names that no other listener of the slot has, and for clients that send none.
 	Names []string
@@ -63,15 +66,19 @@ func linesOf(l *model.Listener, slot int, showing []*model.Listener, hostnames [
 			}
 		}
 		if len(names) > 0 {
-			lines = append(lines, shown(c, l.Owner, slot, names))
+			lines = append(lines, shown(c, l, slot, names))
 		}
 	}
 	return lines
 }
 
-func shown(c *model.ListenerCertificate, owner model.Object, slot int, names []string) Line {
-	id := contentID(owner, strconv.Itoa(slot)+"/"+strings.Join(names, " "), c.PEM)
-	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: owner, Names: names}
+func shown(c *model.ListenerCertificate, l *model.Listener, slot int, names []string) Line {
+	terms := strconv.Itoa(slot) + "/" + strings.Join(names, " ")
+	if l.Clients != nil {
+		terms += "/" + l.Clients.CA.ID + l.Clients.Mark()
+	}
+	id := contentID(l.Owner, terms, c.PEM)
+	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: l.Owner, Names: names, Clients: l.Clients}
 }
 
 // mostSpecific returns the listener of a slot that a name belongs to.

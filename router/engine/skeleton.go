@@ -69,7 +69,7 @@ func (k *skeletonState) setSettings(s render.Settings) (bool, error) {
 // have.
 func (k *skeletonState) lacksPorts() bool {
 	have, want := k.target.settings, k.asked
-	return have.HTTPSlots.Count < want.HTTPSlots.Count || have.HTTPSSlots.Count < want.HTTPSSlots.Count ||
+	return have.HTTPSlots.Count < want.HTTPSlots.Count || have.HTTPSSlots.Count < want.HTTPSSlots.Count || have.FallbackSlots.Count < want.FallbackSlots.Count ||
 		have.TLSSlots.Count < want.TLSSlots.Count || have.TCPSlots.Count < want.TCPSlots.Count
 }
 
@@ -125,7 +125,7 @@ func (k *skeletonState) fallBack(fingerprint string) error {
 	safe := k.target.settings.Safe()
 	base, err := render.Skeleton(safe, k.layout, k.caps)
 	if err == nil && base.Fingerprint == k.target.base.Fingerprint {
-		safe.HTTPSlots, safe.HTTPSSlots, safe.TLSSlots, safe.TCPSlots = render.Slots{}, render.Slots{}, render.Slots{}, render.Slots{}
+		safe.HTTPSlots, safe.HTTPSSlots, safe.FallbackSlots, safe.TLSSlots, safe.TCPSlots = render.Slots{}, render.Slots{}, render.Slots{}, render.Slots{}, render.Slots{}
 		base, err = render.Skeleton(safe, k.layout, k.caps)
 	}
 	if err == nil {

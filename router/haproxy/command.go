@@ -296,7 +296,7 @@ func (e *encoder) certificateStep(s plan.Step) {
 	case plan.ClientLineDel:
 		e.remove(1, s, say("del ssl crt-list ? ?", l.ClientList(), l.CertFile(s.CertID)))
 	case plan.SlotLineAdd:
-		text, err := render.SlotLine(l, s.SlotLine, s.Names)
+		text, err := render.SlotLine(l, s.SlotLine, s.SlotTerms)
 		e.line(s, l.SlotList(s.Slot), text, "", err)
 	case plan.SlotLineDel:
 		e.remove(1, s, say("del ssl crt-list ? ?", l.SlotList(s.Slot), l.CertFile(s.CertID)))

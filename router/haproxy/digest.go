@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
+	"github.com/fairlead/fairlead/router/render"
 )
 
 // A digest is the sum of the hashes of items, so their order does not matter.
@@ -95,8 +96,8 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 	for filter, l := range st.ClientLines {
 		add(d, "client line", filter, r.layout.CertFile(l.CertID))
 	}
-	for l, names := range st.SlotLines {
-		d.addSlotLine(l.Slot, r.layout.CertFile(l.CertID), names)
+	for l, terms := range st.SlotLines {
+		d.addSlotLine(l.Slot, r.layout.CertFile(l.CertID), render.SlotTermsText(r.layout, terms))
 	}
 	var p printer
 	for _, of := range r.stored() {
@@ -116,7 +117,7 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 func (r *Runtime) Digest(known *plan.State, depth Depth) (uint64, error) {
 	d := &digest{seed: r.seed}
 	asks := []func(*digest) error{r.digestBackends, r.digestMaps, r.digestStored, r.digestLines, func(d *digest) error {
-		return r.slotLines(func(l listedLine) { d.addSlotLine(l.slot, l.file, l.names) })
+		return r.slotLines(func(l listedLine) { d.addSlotLine(l.slot, l.file, l.terms) })
 	}}
 	if depth == Everything {
 		asks = append(asks, r.digestProxies, func(d *digest) error {

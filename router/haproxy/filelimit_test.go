@@ -48,7 +48,7 @@ func TestFileLimit(t *testing.T) {
 				want := render.MostConnections(most)
 				connections, err := start(t, limited, caps, render.Settings{
 					HTTPPort: 80, HTTPSPort: 443, Listen: listen, Files: most, MaxConn: want,
-					HTTPSlots: render.Slots{First: 20000, Count: 256}, HTTPSSlots: render.Slots{First: 21000, Count: 128},
+					HTTPSlots: render.Slots{First: 20000, Count: 256}, HTTPSSlots: render.Slots{First: 21000, Count: 128}, FallbackSlots: render.Slots{First: 21900, Count: 16},
 					TLSSlots: render.Slots{First: 22000, Count: 64}, TCPSlots: render.Slots{First: 23000, Count: 128},
 				}, st).ProcessLimits()
 				if err != nil {

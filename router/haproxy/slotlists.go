@@ -14,9 +14,9 @@ const listsInLine = 32
 // listedLine is a line of a port's list of certificates.
 type listedLine struct {
 	slot int
-	// file is the certificate, number the line where it stands, and names all that
+	// file is the certificate, number the line where it stands, and terms all that
 	// follows.
-	file, number, names string
+	file, number, terms string
 }
 
 // slotLines reads the lists of all ports for Gateways, less the line that begins each.
@@ -48,7 +48,7 @@ func (r *Runtime) slotLines(each func(listedLine)) error {
 
 // parseSlotLine reads "FILE:NUMBER [options] NAMES".
 func parseSlotLine(l string) (line listedLine, ok bool) {
-	line.file, line.names, ok = strings.Cut(l, " ")
+	line.file, line.terms, ok = strings.Cut(l, " ")
 	if !ok || strings.HasPrefix(l, "#") {
 		return line, false
 	}
@@ -66,11 +66,11 @@ func (r *Runtime) readSlotLines(st *plan.State) error {
 		if _, twice := st.SlotLines[line]; !ours || twice {
 			line.CertID = render.Unmanaged(l.file + l.number)
 		}
-		st.SlotLines[line] = l.names
+		st.SlotLines[line] = render.ReadSlotTerms(r.layout, l.terms)
 	})
 }
 
 // addSlotLine adds a line of a port's list to a digest.
-func (d *digest) addSlotLine(slot int, file, names string) {
-	add(d, "slot line", strconv.Itoa(slot), file, names)
+func (d *digest) addSlotLine(slot int, file, terms string) {
+	add(d, "slot line", strconv.Itoa(slot), file, terms)
 }

@@ -28,6 +28,10 @@ func ListenerKey(slot int, host string) string {
 	return strconv.Itoa(slot) + "/" + host
 }
 
+// ClientsKey is the key of what the handshakes of a slot ask clients for, in the table of
+// listeners. No key of a host is like it.
+func ClientsKey(slot int) string { return strconv.Itoa(slot) + "!" }
+
 // Suffixed marks slots of which listeners are in the table of suffixes.
 const Suffixed = "+"
 

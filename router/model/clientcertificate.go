@@ -30,14 +30,20 @@ type Subject struct {
 // Demanded reports whether requests without a certificate are refused.
 func (c *ClientCertificate) Demanded() bool { return c.Required || len(c.Subjects) > 0 }
 
-// clientMark begins the marks of authorities. It is no name of a backend.
-const clientMark = "!c/"
+// clientMark begins the marks of authorities. It is no name of a backend. openMark begins
+// those of listeners that let in clients whatever they show.
+const (
+	clientMark = "!c/"
+	openMark   = "!o/"
+)
 
 // Mark names the authorities by their content: two routes with the
 // same mark let in the same certificates.
-func (c *ClientCertificate) Mark() string {
-	sum := sha256.Sum256([]byte(c.CA.PEM))
-	return clientMark + hex.EncodeToString(sum[:16])
+func (c *ClientCertificate) Mark() string { return markOf(clientMark, c.CA) }
+
+func markOf(prefix string, ca *CA) string {
+	sum := sha256.Sum256([]byte(ca.PEM))
+	return prefix + hex.EncodeToString(sum[:16])
 }
 
 // IsClientMark reports whether a value of the map of server names is a mark.

@@ -52,6 +52,26 @@ type Listener struct {
 	EndsStreams bool
 	// Certificates are those of a listener that ends TLS, the preferred ones first.
 	Certificates []ListenerCertificate
+	// Clients is what clients are asked for in the handshake, nil for nothing.
+	Clients *ListenerClients
+}
+
+// ListenerClients is what the handshakes of a listener ask clients for.
+type ListenerClients struct {
+	// CA must have signed the certificate, directly or by what the client sends along.
+	CA *CA
+	// LetsAllIn lets in each client, whatever it shows. Pods get to know what that was.
+	LetsAllIn bool
+}
+
+// Mark names the demand by its content: what a handshake asked for holds as long as the mark
+// is the same.
+func (c *ListenerClients) Mark() string {
+	prefix := clientMark
+	if c.LetsAllIn {
+		prefix = openMark
+	}
+	return markOf(prefix, c.CA)
 }
 
 // ListenerCertificate is one that a listener can show. For which names it does depends on

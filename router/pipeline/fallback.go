@@ -294,8 +294,13 @@ func (p *Pipeline) Unaccepted() []*model.Claim {
 // backends, certificates and CAs. It looks at all objects.
 func (p *Pipeline) Owners() plan.Owners {
 	owners := plan.Owners{}
-	for line, owner := range p.listeners.owners {
-		owners[line.CertID] = owner
+	for _, lines := range p.listeners.lines {
+		for _, line := range lines {
+			owners[line.CertID] = line.owner
+			if line.ca != nil {
+				owners[line.ca.ID] = line.owner
+			}
+		}
 	}
 	for key, r := range p.objects {
 		for _, c := range r.served {

@@ -51,7 +51,7 @@ var (
 	mapKey      = regexp.MustCompile(`^[!-~]+$`)
 	mapValue    = regexp.MustCompile(`^[ -~]*$`)
 	listLine    = regexp.MustCompile(`^/d/certs/[A-Za-z0-9._~-]+\.pem( \[alpn h2,http/1\.1\])? [a-z0-9.*-]+$`)
-	slotLine    = regexp.MustCompile(`^/d/(certs|slots)/[A-Za-z0-9._~-]+\.pem( \[ssl-min-ver TLSv1\.0 ssl-max-ver TLSv1\.0\])?( !?[a-z0-9.*-]+)+\n$`)
+	slotLine    = regexp.MustCompile(`^/d/(certs|slots)/[A-Za-z0-9._~-]+\.pem( \[ssl-min-ver TLSv1\.0 ssl-max-ver TLSv1\.0\]| \[verify (required|optional) ca-file /d/certs/[A-Za-z0-9._~-]+\.ca\])?( !?[a-z0-9.*-]+)+\n$`)
 )
 
 // FuzzTenant puts whatever text into each place of a Route that a tenant may

@@ -55,8 +55,8 @@ func TestListenerCertificates(t *testing.T) {
 	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default"}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 	p.Update(door.Changes{All: true})
 	found := map[string]bool{}
-	for line, names := range p.Want().SlotLines {
-		found[names] = true
+	for line, terms := range p.Want().SlotLines {
+		found[terms.Names] = true
 		if p.Owners()[line.CertID] != theGateway || !strings.Contains(p.Want().Certs[line.CertID], "PRIVATE KEY") {
 			t.Errorf("certificate %s", line.CertID)
 		}

@@ -19,12 +19,18 @@ type listeners struct {
 	// changed are the slots whose entries are to be compared, entries what each has.
 	changed map[int]struct{}
 	entries map[int]map[plan.Entry]string
-	// lines are those of the list of certificates of each slot, and owners the objects that
-	// have what they show.
-	lines  map[int][]plan.SlotLine
-	owners map[plan.SlotLine]model.Object
+	// lines are those of the list of certificates of each slot.
+	lines map[int][]shownLine
 	// wildcards are the wildcard hosts with claims in each scope.
 	wildcards map[model.ScopeID]map[string]struct{}
+}
+
+// shownLine is a line of a list of certificates, with the object that has what it shows and
+// the authorities of clients that it asks for, or nil.
+type shownLine struct {
+	plan.SlotLine
+	owner model.Object
+	ca    *model.CA
 }
 
 // slotUser is an object that listens on a slot: a Gateway, or a ListenerSet of it. Of several
@@ -36,7 +42,7 @@ type slotUser struct {
 }
 
 func newListeners() listeners {
-	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]plan.SlotLine{}, owners: map[plan.SlotLine]model.Object{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]shownLine{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
 }
 
 // replace changes the listeners of an object.
@@ -117,17 +123,24 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 // replaceSlotLines brings the wanted certificates of a slot up to date.
 func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.Scope) {
 	for _, line := range p.listeners.lines[slot] {
-		scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
-		delete(p.want.SlotLines, line)
+		scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+		delete(p.want.SlotLines, line.SlotLine)
 		delete(p.want.Certs, line.CertID)
-		delete(p.listeners.owners, line)
+		if line.ca != nil {
+			p.useCA(line.ca, -1, scope)
+		}
 	}
 	delete(p.listeners.lines, slot)
 	for _, c := range certificate.Lines(slot, all) {
-		line := plan.SlotLine{Slot: slot, CertID: c.ID}
-		scope.SlotLines[line], scope.Certs[line.CertID] = struct{}{}, struct{}{}
-		p.want.SlotLines[line], p.want.Certs[c.ID] = strings.Join(c.Names, " "), c.PEM
-		p.listeners.lines[slot], p.listeners.owners[line] = append(p.listeners.lines[slot], line), c.Owner
+		line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}, owner: c.Owner}
+		terms := plan.SlotTerms{Names: strings.Join(c.Names, " ")}
+		if c.Clients != nil {
+			line.ca, terms.CA, terms.LetsAllIn = c.Clients.CA, c.Clients.CA.ID, c.Clients.LetsAllIn
+			p.useCA(line.ca, 1, scope)
+		}
+		scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+		p.want.SlotLines[line.SlotLine], p.want.Certs[c.ID] = terms, c.PEM
+		p.listeners.lines[slot] = append(p.listeners.lines[slot], line)
 	}
 }
 
@@ -145,6 +158,9 @@ func listenerEntries(all []model.Listener) map[plan.Entry]string {
 		add(plan.MapListeners, match.ListenerKey(l.Slot, ""), strconv.Itoa(l.Port))
 		if l.EndsStreams {
 			add(plan.MapListeners, l.Scope.Prefix(), match.EndsTLS)
+		}
+		if l.Clients != nil {
+			add(plan.MapListeners, match.ClientsKey(l.Slot), l.Clients.Mark())
 		}
 		switch {
 		case l.Hostname == "":

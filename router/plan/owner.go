@@ -142,7 +142,7 @@ func (s *State) Without(names map[string]struct{}) *State {
 	maps.Copy(out.ClientLines, s.ClientLines)
 	maps.DeleteFunc(out.ClientLines, func(_ string, l ClientLine) bool { return !kept(l.CertID) || !kept(l.CA) })
 	maps.Copy(out.SlotLines, s.SlotLines)
-	maps.DeleteFunc(out.SlotLines, func(l SlotLine, _ string) bool { return !kept(l.CertID) })
+	maps.DeleteFunc(out.SlotLines, func(l SlotLine, t SlotTerms) bool { return !kept(l.CertID) || t.CA != "" && !kept(t.CA) })
 	for _, texts := range []struct{ from, to map[string]string }{{s.Certs, out.Certs}, {s.CAs, out.CAs}} {
 		for id, pem := range texts.from {
 			if kept(id) {

@@ -30,6 +30,7 @@ const (
 	// MapListeners has the listeners of Gateways (pipeline's listenerEntries):
 	//
 	//	SLOT        the port that clients know
+	//	SLOT!       what handshakes ask clients for (model.ListenerClients.Mark)
 	//	SLOT/+      there if MapSuffixes has listeners of the slot
 	//	SLOT/HOST   the prefix of a scope: that of an exact hostname
 	//	SLOT/*      the same, for all other hosts
@@ -89,9 +90,8 @@ type State struct {
 	// ClientLines are those of hosts that ask clients for certificates, by the host or
 	// "*.domain".
 	ClientLines map[string]ClientLine
-	// SlotLines are those of the ports of Gateways, with the names for which each shows
-	// its certificate.
-	SlotLines map[SlotLine]string
+	// SlotLines are those of the ports of Gateways.
+	SlotLines map[SlotLine]SlotTerms
 	// Repairs are steps that put right what another program has changed in the parts
 	// of HAProxy that are no route's. Only live states have them.
 	Repairs []Step
@@ -128,7 +128,7 @@ func NewState() *State {
 		CAs:      map[string]string{},
 		Lines:    map[string]string{},
 
-		ClientLines: map[string]ClientLine{}, SlotLines: map[SlotLine]string{},
+		ClientLines: map[string]ClientLine{}, SlotLines: map[SlotLine]SlotTerms{},
 	}
 }
 

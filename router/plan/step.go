@@ -42,11 +42,10 @@ type (
 	}
 	// ClientLineDel removes a filter of that list.
 	ClientLineDel struct{ Filter, CertID string }
-	// SlotLineAdd has a port of Gateways show a certificate for names, with blanks between
-	// them.
+	// SlotLineAdd has a port of Gateways show a certificate.
 	SlotLineAdd struct {
 		SlotLine
-		Names string
+		SlotTerms
 	}
 	// SlotLineDel removes a line of such a port.
 	SlotLineDel struct{ SlotLine }
@@ -133,7 +132,7 @@ func (st LineDel) apply(s *State) { delete(s.Lines, st.Filter) }
 
 func (st ClientLineSet) apply(s *State) { s.ClientLines[st.Filter] = st.Line }
 func (st ClientLineDel) apply(s *State) { delete(s.ClientLines, st.Filter) }
-func (st SlotLineAdd) apply(s *State)   { s.SlotLines[st.SlotLine] = st.Names }
+func (st SlotLineAdd) apply(s *State)   { s.SlotLines[st.SlotLine] = st.SlotTerms }
 func (st SlotLineDel) apply(s *State)   { delete(s.SlotLines, st.SlotLine) }
 
 func (st BackendAdd) apply(s *State) {

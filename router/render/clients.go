@@ -49,12 +49,13 @@ func (l Layout) proxySourcesFile() string { return filepath.Join(l.Dir, "proxy-s
 // The frontends that clients connect to. A TLS connection that ends at tlsFrontend
 // goes on to a further one, which is not counted again.
 const (
-	plainFrontend      = "public"
-	tlsFrontend        = "public_ssl"
-	slotFrontend       = "gateway_http"
-	secureSlotFrontend = "gateway_https"
-	tlsSlotFrontend    = "gateway_tls"
-	tcpSlotFrontend    = "gateway_tcp"
+	plainFrontend        = "public"
+	tlsFrontend          = "public_ssl"
+	slotFrontend         = "gateway_http"
+	secureSlotFrontend   = "gateway_https"
+	fallbackSlotFrontend = "gateway_https_fallback"
+	tlsSlotFrontend      = "gateway_tls"
+	tcpSlotFrontend      = "gateway_tcp"
 )
 
 // clientFrontends are those that there are.
@@ -65,6 +66,9 @@ func clientFrontends(s Settings) []string {
 	}
 	if s.HTTPSSlots.Count > 0 {
 		all = append(all, secureSlotFrontend)
+	}
+	if s.FallbackSlots.Count > 0 {
+		all = append(all, fallbackSlotFrontend)
 	}
 	if s.TLSSlots.Count > 0 {
 		all = append(all, tlsSlotFrontend)
@@ -82,7 +86,7 @@ func clientFrontends(s Settings) []string {
 // refusals, by which Runtime.RefusedSources finds it.
 func connectionRules(s Settings, l Layout, frontend string) []string {
 	var rules []string
-	stage, tls := "connection", slices.Contains([]string{tlsFrontend, secureSlotFrontend, tlsSlotFrontend}, frontend)
+	stage, tls := "connection", slices.Contains([]string{tlsFrontend, secureSlotFrontend, fallbackSlotFrontend, tlsSlotFrontend}, frontend)
 	if s.ProxyProtocol {
 		// Until its header has been read, the source is the load balancer.
 		if s.Clients.ProxySources != "" {

@@ -18,6 +18,8 @@ type Settings struct {
 	HTTPSlots Slots
 	// HTTPSSlots are those for Gateways' listeners of HTTPS.
 	HTTPSSlots Slots
+	// FallbackSlots are those of them that let in clients whatever certificate they show.
+	FallbackSlots Slots
 	// TLSSlots are those for listeners of TLS, TCPSlots those of TCP.
 	TLSSlots, TCPSlots Slots
 	// Listen is the only address to listen on; without one it is all.
@@ -224,7 +226,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, HTTPSSlots: s.HTTPSSlots, TLSSlots: s.TLSSlots, TCPSlots: s.TCPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, HTTPSSlots: s.HTTPSSlots, FallbackSlots: s.FallbackSlots, TLSSlots: s.TLSSlots, TCPSlots: s.TCPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -256,7 +258,7 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
-	{"ports for Gateways", same(func(s *Settings) [4]Slots { return [4]Slots{s.HTTPSlots, s.HTTPSSlots, s.TLSSlots, s.TCPSlots} })},
+	{"ports for Gateways", same(func(s *Settings) [5]Slots { return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots} })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"firewall", same(func(s *Settings) string { return s.FirewallDir })},

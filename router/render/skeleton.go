@@ -50,7 +50,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
 	s = s.withDefaults()
-	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps), Slots: []Slots{s.HTTPSSlots, s.TLSSlots}}
+	data, base := newTemplateData(s, l, caps), Base{Files: baseFiles(s, l, caps), Slots: []Slots{s.HTTPSSlots, s.FallbackSlots, s.TLSSlots}}
 	var body bytes.Buffer
 	write := func(description string) error {
 		if data.Head, err = buildHead(s, l, caps, description); err != nil {
@@ -100,7 +100,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 			files[path] = text
 		}
 	}
-	if s.HTTPSSlots.Count+s.TLSSlots.Count > 0 {
+	if s.HTTPSSlots.Count+s.FallbackSlots.Count+s.TLSSlots.Count > 0 {
 		files[l.SlotDefault()] = slotDefaultPEM()
 	}
 	maps.Copy(files, pageFiles(s, l, caps))
@@ -230,7 +230,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 	for _, p := range model.Profiles() {
 		d.addProfile(p, s)
 	}
-	if s.HTTPSlots.Count+s.HTTPSSlots.Count > 0 {
+	if s.HTTPSlots.Count+s.HTTPSSlots.Count+s.FallbackSlots.Count > 0 {
 		for _, p := range model.RepeatProfiles() {
 			d.addProfile(p, s)
 		}

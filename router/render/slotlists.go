@@ -54,17 +54,57 @@ func slotDefaultLine(l Layout) string {
 // AnyName is the name, in a list, of all clients that no other line is for.
 const AnyName = "*"
 
-// SlotLine is one line of a list: a certificate, and the names that clients ask for.
-func SlotLine(l Layout, line plan.SlotLine, names string) (string, error) {
+// SlotLine is one line of a list: a certificate, what clients are asked for, and the names
+// that they ask for.
+func SlotLine(l Layout, line plan.SlotLine, terms plan.SlotTerms) (string, error) {
 	file := l.CertFile(line.CertID)
 	err := checkPlain(file)
-	for name := range strings.SplitSeq(names, " ") {
+	for name := range strings.SplitSeq(terms.Names, " ") {
 		err = errors.Join(err, checkPlain(name))
 	}
-	if err != nil {
-		return "", &UnsafeError{Step: plan.SlotLineAdd{SlotLine: line, Names: names}, Err: err}
+	if terms.CA != "" {
+		err = errors.Join(err, checkPlain(l.CAFile(terms.CA)))
 	}
-	return file + " " + names, nil
+	if err != nil {
+		return "", &UnsafeError{Step: plan.SlotLineAdd{SlotLine: line, SlotTerms: terms}, Err: err}
+	}
+	return file + " " + SlotTermsText(l, terms), nil
+}
+
+// How a line asks for certificates of clients. Where all are let in, the port ignores what is
+// wrong with one (fallbackBind).
+const (
+	demands = "[verify required ca-file "
+	offers  = "[verify optional ca-file "
+)
+
+// SlotTermsText is what follows the certificate in a line of a list, as HAProxy shows it.
+func SlotTermsText(l Layout, t plan.SlotTerms) string {
+	switch {
+	case t.CA == "":
+		return t.Names
+	case t.LetsAllIn:
+		return offers + l.CAFile(t.CA) + "] " + t.Names
+	}
+	return demands + l.CAFile(t.CA) + "] " + t.Names
+}
+
+// ReadSlotTerms reads a SlotTermsText. A text that is none is all names, which no line of the
+// router has.
+func ReadSlotTerms(l Layout, text string) plan.SlotTerms {
+	for prefix, all := range map[string]bool{demands: false, offers: true} {
+		file, names, ok := cutTerms(text, prefix)
+		if id, ours := l.CAID(file); ok && ours {
+			return plan.SlotTerms{Names: names, CA: id, LetsAllIn: all}
+		}
+	}
+	return plan.SlotTerms{Names: text}
+}
+
+func cutTerms(text, prefix string) (file, names string, ok bool) {
+	rest, has := strings.CutPrefix(text, prefix)
+	file, names, ok = strings.Cut(rest, "] ")
+	return file, names, has && ok
 }
 
 // SlotLists returns the lists of all ports, by their files.

@@ -40,13 +40,21 @@ func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSect
 		})
 	}
 	if s.HTTPSSlots.Count > 0 {
-		all = append(all, slotSection{
-			Name: secureSlotFrontend, Binds: secureSlotBinds(s, l), ConnectionRules: connectionRules(s, l, secureSlotFrontend),
-			SessionRules: slices.Concat(tlsOptions(s), slotRules(s.HTTPSSlots, l), shownRules(l)), CertRules: certificateRules(s),
-			LookupRules: append(slotLookupRules(l), misdirectedRule), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
-		})
+		all = append(all, secureSlotSection(s, l, caps, secureSlotFrontend, s.HTTPSSlots, ""))
+	}
+	if s.FallbackSlots.Count > 0 {
+		all = append(all, secureSlotSection(s, l, caps, fallbackSlotFrontend, s.FallbackSlots, fallbackBind))
 	}
 	return all
+}
+
+// secureSlotSection is the frontend of a block of ports where TLS ends.
+func secureSlotSection(s Settings, l Layout, caps plan.Capabilities, name string, of Slots, bind string) slotSection {
+	return slotSection{
+		Name: name, Binds: secureSlotBinds(s, l, of, bind+unresumed(caps)), ConnectionRules: slices.Concat(askedRules(of, l), connectionRules(s, l, name)),
+		SessionRules: slices.Concat(tlsOptions(s), slotRules(of, l), shownRules(l), unresumedRules(caps)), CertRules: certificateRules(s),
+		LookupRules: slices.Concat(slotLookupRules(l), []string{misdirectedRule}, slotClientRules(l)), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
+	}
 }
 
 // slotBinds listens on all ports of a block. HAProxy numbers the sockets of a frontend as it
@@ -57,15 +65,14 @@ func slotBinds(s Settings, of Slots) []string {
 
 // secureSlotBinds has a line for each port of the block, with a list of its own. Where the
 // IngressController asks clients for certificates, so do these.
-func secureSlotBinds(s Settings, l Layout) []string {
-	of := s.HTTPSSlots
+func secureSlotBinds(s Settings, l Layout, of Slots, options string) []string {
 	byFamily := [][]string{}
 	for slot := of.First; slot < of.First+of.Count; slot++ {
 		for i, bind := range slotAddresses(s, strconv.Itoa(slot)) {
 			if i == len(byFamily) {
 				byFamily = append(byFamily, nil)
 			}
-			byFamily[i] = append(byFamily[i], bind+" ssl crt-list "+l.SlotList(slot)+" alpn h2,http/1.1"+tlsBind(s, l))
+			byFamily[i] = append(byFamily[i], bind+" ssl crt-list "+l.SlotList(slot)+" alpn h2,http/1.1"+tlsBind(s, l)+options)
 		}
 	}
 	return slices.Concat(byFamily...)
@@ -92,11 +99,14 @@ func slotAddresses(s Settings, ports string) []string {
 	return b
 }
 
+// slotFetch is the slot of a connection.
+func slotFetch(of Slots) string { return fmt.Sprintf("so_id,sub(1),mod(%d),add(%d)", of.Count, of.First) }
+
 // slotRules find the slot of a connection, whatever a PROXY header says of its address, and
 // then take the port that clients know for its own: in what pods and logs are told.
 func slotRules(of Slots, l Layout) []string {
 	return []string{
-		fmt.Sprintf("tcp-request session set-var(sess.slot) so_id,sub(1),mod(%d),add(%d)", of.Count, of.First),
+		"tcp-request session set-var(sess.slot) " + slotFetch(of),
 		"tcp-request session reject if !{ var(sess.slot),map_str(" + l.MapFile(plan.MapListeners) + ") -m found }",
 		"tcp-request session set-dst-port var(sess.slot),map_str(" + l.MapFile(plan.MapListeners) + ")",
 	}

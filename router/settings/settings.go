@@ -47,8 +47,9 @@ type Flags struct {
 	HTTPPort, HTTPSPort int
 	// HTTPSlots are the ports for Gateways' listeners of HTTP; none by default.
 	HTTPSlots render.Slots
-	// HTTPSSlots are those for listeners of HTTPS, TLSSlots and TCPSlots of TLS and TCP.
-	HTTPSSlots, TLSSlots, TCPSlots render.Slots
+	// HTTPSSlots are those for listeners of HTTPS, FallbackSlots for those of them that let in
+	// clients whatever certificate they show, TLSSlots and TCPSlots of TLS and TCP.
+	HTTPSSlots, FallbackSlots, TLSSlots, TCPSlots render.Slots
 	// Listen is the only address to listen on; without one it is all.
 	Listen netip.Addr
 	// RedirectPort is where clients reach HTTPSPort; zero means 443.
@@ -95,7 +96,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.out.Ingest.GatewayPorts = flags.HTTPSlots.Count+flags.HTTPSSlots.Count > 0
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir, FirewallDir: flags.FirewallDir,
-		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, HTTPSSlots: flags.HTTPSSlots, TLSSlots: flags.TLSSlots, TCPSlots: flags.TCPSlots, Listen: flags.Listen, IPv6: flags.IPv6,
+		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, HTTPSSlots: flags.HTTPSSlots, FallbackSlots: flags.FallbackSlots, TLSSlots: flags.TLSSlots, TCPSlots: flags.TCPSlots, Listen: flags.Listen, IPv6: flags.IPv6,
 		MaxConn: flags.MaxConn, Threads: flags.Threads,
 	}
 	r.destinationCA()

@@ -72,7 +72,7 @@ type bed struct {
 	refusal, failure atomic.Pointer[api.Finding]
 
 	// slots are ports for Gateways; none by default.
-	slots, secureSlots, tlsSlots, tcpSlots render.Slots
+	slots, secureSlots, fallbackSlots, tlsSlots, tcpSlots render.Slots
 
 	// limitKeys is the size of the table of limits; 0 is the default.
 	limitKeys int
@@ -206,7 +206,7 @@ func (b *bed) startEngine() {
 // has one.
 func (b *bed) settings() settings.Settings {
 	flags := b.flags
-	flags.AgentDir, flags.FirewallDir, flags.HTTPSlots, flags.HTTPSSlots, flags.TLSSlots, flags.TCPSlots = b.agent.socketDir(), b.firewallDir(), b.slots, b.secureSlots, b.tlsSlots, b.tcpSlots
+	flags.AgentDir, flags.FirewallDir, flags.HTTPSlots, flags.HTTPSSlots, flags.FallbackSlots, flags.TLSSlots, flags.TCPSlots = b.agent.socketDir(), b.firewallDir(), b.slots, b.secureSlots, b.fallbackSlots, b.tlsSlots, b.tcpSlots
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)

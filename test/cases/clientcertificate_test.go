@@ -231,6 +231,10 @@ func (s *oneSession) Put(_ string, session *tls.ClientSessionState) {
 
 // talk sends a request over a connection that may resume a session.
 func (b *bed) talk(host, as string, version uint16, sessions tls.ClientSessionCache) (status int, err error) {
+	return b.talkAt(b.https, host, as, version, sessions)
+}
+
+func (b *bed) talkAt(port int, host, as string, version uint16, sessions tls.ClientSessionCache) (status int, err error) {
 	c := &tls.Config{InsecureSkipVerify: true, ServerName: host, MinVersion: version, MaxVersion: version, ClientSessionCache: sessions}
 	if as != "" {
 		own, err := pki().client(as)
@@ -239,7 +243,7 @@ func (b *bed) talk(host, as string, version uint16, sessions tls.ClientSessionCa
 		}
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 	}
-	conn, err := b.dial("127.0.0.1", b.https)
+	conn, err := b.dial("127.0.0.1", port)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/test/cases/portal"
 )
 
@@ -222,8 +223,8 @@ func (b *bed) slotDrift(t *testing.T, gateways map[int]*portal.Portal) {
 func (b *bed) restartFromFiles(t *testing.T) {
 	t.Helper()
 	b.eventually("the files have the lists", func() error {
-		for line, names := range b.readBack().SlotLines {
-			if text, err := os.ReadFile(b.layout.SlotList(line.Slot)); err != nil || !strings.Contains(string(text), b.layout.CertFile(line.CertID)+" "+names+"\n") {
+		for line, terms := range b.readBack().SlotLines {
+			if text, err := os.ReadFile(b.layout.SlotList(line.Slot)); err != nil || !strings.Contains(string(text), b.layout.CertFile(line.CertID)+" "+render.SlotTermsText(b.layout, terms)+"\n") {
 				return fmt.Errorf("port %d: %s %w", line.Slot, text, err)
 			}
 		}

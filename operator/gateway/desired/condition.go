@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // longestMessage is how long the message of a condition may be.
@@ -36,8 +37,13 @@ func Newer(live, decided []metav1.Condition) bool {
 	return false
 }
 
-// Same reports whether the live conditions have all that was decided, as it is.
+// Same reports whether the live conditions have all that was decided, as it is, and none that
+// goes when it is not decided.
 func Same(live, decided []metav1.Condition) bool {
+	const passing = string(gatewayv1.GatewayConditionInsecureFrontendValidationMode)
+	if meta.FindStatusCondition(live, passing) != nil && meta.FindStatusCondition(decided, passing) == nil {
+		return false
+	}
 	for _, c := range decided {
 		old := meta.FindStatusCondition(live, c.Type)
 		if old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message || old.ObservedGeneration != c.ObservedGeneration {

@@ -100,12 +100,19 @@ func (in Input) Conditions() []metav1.Condition {
 	}
 	why, text := in.programmed()
 	live, generation := in.Gateway.Status.Conditions, in.Gateway.Generation
-	return []metav1.Condition{
+	all := []metav1.Condition{
 		condition(live, metav1.Condition{Type: string(gatewayv1.GatewayConditionAccepted), Status: status(accepted), Reason: string(reason), Message: message}, generation, in.Now),
 		condition(live, metav1.Condition{
 			Type: string(gatewayv1.GatewayConditionProgrammed), Status: status(why == gatewayv1.GatewayReasonProgrammed), Reason: string(why), Message: text,
 		}, generation, in.Now),
 	}
+	if field := gateway.Insecure(in.Gateway); field != "" {
+		all = append(all, condition(live, metav1.Condition{
+			Type: string(gatewayv1.GatewayConditionInsecureFrontendValidationMode), Status: metav1.ConditionTrue, Reason: string(gatewayv1.GatewayReasonConfigurationChanged),
+			Message: field + ": clients are let in whatever certificate they show, or without one; pods have to look at what the headers say",
+		}, generation, in.Now))
+	}
+	return all
 }
 
 // programmed returns the reason and the message of the condition Programmed. Its reason

@@ -120,6 +120,12 @@ func TestConditions(t *testing.T) {
 			},
 			"Accepted=True/ListenersNotValid@3 Programmed=True/Programmed@3", "listener dns",
 		},
+		{
+			"any client", lb, func(in *desired.Input) {
+				in.Gateway.Spec.TLS = &gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{PerPort: []gatewayv1.TLSPortConfig{{Port: 443, TLS: gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{Mode: gatewayv1.AllowInsecureFallback}}}}}}
+			},
+			"Accepted=True/Accepted@3 Programmed=True/Programmed@3 InsecureFrontendValidationMode=True/ConfigurationChanged@3", "perPort[0]",
+		},
 		{"no listener", lb, func(in *desired.Input) { in.Gateway.Spec.Listeners[0].Protocol = "UDP" }, "Accepted=False/ListenersNotValid@3 Programmed=False/Invalid@3", "UDP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,6 +154,10 @@ func TestTransition(t *testing.T) {
 	in.Gateway.Generation++
 	if desired.Same(in.Gateway.Status.Conditions, in.Conditions()) {
 		t.Error("the generation moved, and the conditions do not")
+	}
+	insecure := append(in.Conditions(), metav1.Condition{Type: string(gatewayv1.GatewayConditionInsecureFrontendValidationMode), Status: metav1.ConditionTrue})
+	if desired.Same(insecure, in.Conditions()) {
+		t.Error("a condition of a mode that was left would stay")
 	}
 	in.Pods = nil
 	if c := in.Conditions(); !c[0].LastTransitionTime.Time.Equal(now()) || !c[1].LastTransitionTime.Time.Equal(in.Now) {

@@ -56,7 +56,9 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 	}
 	k.past.Material.Hold(mostCertificates)
 	for i := range all {
-		l, slot, certificates := &all[i], 0, []model.ListenerCertificate(nil)
+		l, slot := &all[i], 0
+		var certificates []model.ListenerCertificate
+		var clients *model.ListenerClients
 		dependOnGrants(res, l)
 		podPort := slots[int32(l.spec.Port)]
 		if block, known := gateway.BlockOf(podPort); !known || block == l.verdict.Block { // else it had another protocol
@@ -64,12 +66,13 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		}
 		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0, unbound: k.settings.PortsUnbound}
 		if l.secure() {
+			clients = k.clients(g, l, &r)
 			certificates = k.read(l, slot, &r)
 		}
 		if slot != 0 && l.served() && !r.lacking {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
-				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates,
+				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients,
 				EndsStreams: l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
 			})
 		}

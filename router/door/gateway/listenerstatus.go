@@ -58,7 +58,7 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 
 func (l *listener) unresolved(reason gatewayv1.ListenerConditionReason, wrong string, lacking bool) api.Finding {
 	f := api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(reason) + ": " + wrong, Effect: effectListener}
-	if !lacking {
+	if !lacking && l.served() {
 		f.Severity, f.Effect = api.SeverityWarning, "the listener is served with the certificates that can be used"
 	}
 	switch reason {
