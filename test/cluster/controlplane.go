@@ -209,7 +209,7 @@ func waitReady(ctx context.Context, server, pki string, dial dialer) error {
 		DialContext: dial, DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
 	}}
-	return poll(ctx, 60*time.Second, "kube-apiserver", func() (bool, error) {
+	return poll(ctx, 3*time.Minute, "kube-apiserver", func() (bool, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
 		if err != nil {
 			return false, err

@@ -61,7 +61,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		var clients *model.ListenerClients
 		dependOnGrants(res, l)
 		podPort := slots[int32(l.spec.Port)]
-		if block, known := gateway.BlockOf(podPort); !known || block == l.verdict.Block { // else it had another protocol
+		if block, known := gateway.BlockOf(podPort); known && block == l.verdict.Block { // else it had another protocol
 			slot = int(podPort)
 		}
 		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0, unbound: k.settings.PortsUnbound}
