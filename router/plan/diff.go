@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Plan is the way from one state to another.
@@ -218,7 +219,7 @@ func (d *differ) entries(entries []Entry, in func(Entry) bool) {
 	}
 }
 
-// innermostFirst returns sorted entries in an order in which longer paths come before those that
+// innermostFirst returns entries in an order in which a host's longer paths come before those that
 // they are below: what is for "/admin" must not meet the key of "/" for as long as its own is not
 // there. They go in the other order.
 func innermostFirst(entries []Entry) []Entry {
@@ -226,7 +227,9 @@ func innermostFirst(entries []Entry) []Entry {
 		if a.Map != b.Map || a.Map != MapHTTP && a.Map != MapHTTPS {
 			return cmp.Or(cmp.Compare(a.Map, b.Map), cmp.Compare(a.Key, b.Key))
 		}
-		return cmp.Compare(b.Key, a.Key)
+		hostA, pathA, _ := strings.Cut(a.Key, "/")
+		hostB, pathB, _ := strings.Cut(b.Key, "/")
+		return cmp.Or(cmp.Compare(hostA, hostB), cmp.Compare(pathB, pathA))
 	})
 }
 
