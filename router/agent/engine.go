@@ -122,6 +122,9 @@ func New(o Options) *Engine {
 // Generation returns the generation of the snapshot that is used.
 func (e *Engine) Generation() uint64 { return e.world.Load().generation }
 
+// MayReach returns why no connection may be made to an address, and no datagram sent, or nil.
+func (e *Engine) MayReach(a netip.Addr) error { return e.dialer.check(a) }
+
 // Swap takes a snapshot into use. Policies that cannot be used refuse everything; the
 // result names them. Requests in flight end with the snapshot that they began with.
 func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {

@@ -41,6 +41,7 @@ func bounds() map[string]string {
 		"severity":  "`Error`, `Warning` and `Info`",
 		"state":     "a fixed set of states",
 		"verdict":   "`allow`, and the statuses of refusals",
+		"direction": "`in` and `out`",
 		"version":   "one",
 		"vrf":       "VRFs of the node's BGP peers",
 		"worker":    "the two workers, and `supervisor`",

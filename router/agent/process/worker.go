@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/fairlead/fairlead/router/agent"
+	"github.com/fairlead/fairlead/router/agent/relay"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/share/peers"
 	"github.com/fairlead/fairlead/router/spop"
@@ -40,6 +41,7 @@ type Worker struct {
 	Special func(netip.Addr) bool
 
 	engine  *agent.Engine
+	relay   *relay.Relay
 	metrics *agent.Metrics
 	server  *spop.Server
 	checks  uint64
@@ -64,6 +66,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	member.Register(registry)
 	defer member.Close()
 	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special, Renewals: filepath.Join(filepath.Dir(w.Snapshot), "renewals")})
+	relaying, err := w.startRelay(ctx, registry)
+	if err != nil {
+		return err
+	}
+	defer relaying()
 	// The snapshot comes first: a worker that answers has one, if there is one.
 	w.load(0)
 	w.server = &spop.Server{Handle: w.engine.Handle, Busy: w.engine.Busy, Panicked: w.panicked, Failed: w.metrics.ProtocolFailed}
@@ -96,6 +103,26 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer cancel()
 	w.server.Close(ctx)
 	return nil
+}
+
+// startRelay relays datagrams until the function that it returns is called.
+func (w *Worker) startRelay(ctx context.Context, registry prometheus.Registerer) (stop func(), err error) {
+	w.relay, err = relay.New(relay.Options{
+		Metrics: relay.NewMetrics(registry), Log: w.Log.With("worker", w.Name), Now: time.Now, Check: w.engine.MayReach,
+		Lock: filepath.Join(filepath.Dir(w.Snapshot), "relay.lock"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := w.relay.Run(ctx); err != nil {
+			w.Log.Error("datagrams are not relayed any more", "worker", w.Name, "err", err)
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
 }
 
 func (w *Worker) panicked(v any) {
@@ -165,7 +192,8 @@ func (w *Worker) load(number int) {
 				state.Closed[id] = err.Error()
 			}
 		}
-		w.Log.Info("deciding by a snapshot", "worker", w.Name, "generation", s.Generation, "policies", len(s.Policies), "closed", len(state.Closed))
+		w.relay.Set(s.Relays)
+		w.Log.Info("deciding by a snapshot", "worker", w.Name, "generation", s.Generation, "policies", len(s.Policies), "closed", len(state.Closed), "relays", len(s.Relays))
 	}
 	w.mu.Lock()
 	w.state = state

@@ -108,6 +108,9 @@ func Decode(encoded []byte) (*Snapshot, error) {
 		}
 		seen[id] = true
 	}
+	if err := checkRelays(s.Relays); err != nil {
+		return nil, err
+	}
 	return &s, nil
 }
 
@@ -136,15 +139,19 @@ func Join(generation uint64, around Surroundings, policies []string) ([]byte, er
 	if err != nil {
 		return nil, fmt.Errorf("encode the snapshot: %w", err)
 	}
-	size := 160 + len(forbidden) + len(sessions) + len(replicas)
+	relays, err := encodeRelays(around.Relays)
+	if err != nil {
+		return nil, err
+	}
+	size := 180 + len(forbidden) + len(sessions) + len(replicas) + len(relays)
 	for _, p := range policies {
 		size += len(p) + 1
 	}
 	if size > MaxSize {
 		return nil, fmt.Errorf("encode the snapshot: it has %d bytes, more than %d", size, MaxSize)
 	}
-	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"forbidden":%s,"byEndpoints":%t,"sessions":%s,"replicas":%s,"policies":[`,
-		Version, generation, forbidden, around.Networks.Incomplete, sessions, replicas)
+	b := fmt.Appendf(make([]byte, headSize, headSize+size), `{"version":%d,"generation":%d,"forbidden":%s,"byEndpoints":%t,"sessions":%s,"replicas":%s,"relays":%s,"policies":[`,
+		Version, generation, forbidden, around.Networks.Incomplete, sessions, replicas, relays)
 	for i, p := range policies {
 		if i > 0 {
 			b = append(b, ',')

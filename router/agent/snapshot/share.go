@@ -34,6 +34,9 @@ func Select(around Surroundings, items []Item) (kept []string, generation uint64
 	if r := around.Replicas; r != nil {
 		_, _ = fmt.Fprintln(sum, *r)
 	}
+	if len(around.Relays) > 0 {
+		_, _ = fmt.Fprintln(sum, around.Relays)
+	}
 	for i := range items {
 		item := &items[i]
 		if item.Namespace != namespace {

@@ -33,7 +33,9 @@ type Snapshot struct {
 	Sessions []SessionKey `json:"sessions,omitempty"`
 	// Replicas count together what Counted limits; without them that is refused.
 	Replicas *Replicas `json:"replicas,omitempty"`
-	Policies []Policy  `json:"policies"`
+	// Relays are UDP ports whose datagrams the agent relays.
+	Relays   []Relay  `json:"relays,omitempty"`
+	Policies []Policy `json:"policies"`
 }
 
 // Networks are those that the agent never connects to.
@@ -50,11 +52,13 @@ type Surroundings struct {
 	Sessions []SessionKey
 	// Replicas are the routers that count together; nil for none.
 	Replicas *Replicas
+	// Relays are UDP ports whose datagrams the agent relays, by port.
+	Relays []Relay
 }
 
 // Equal reports whether two are the same.
 func (s Surroundings) Equal(o Surroundings) bool {
-	return s.Networks.Equal(o.Networks) && s.Replicas.Equal(o.Replicas) && slices.EqualFunc(s.Sessions, o.Sessions, func(a, b SessionKey) bool {
+	return s.Networks.Equal(o.Networks) && s.Replicas.Equal(o.Replicas) && sameRelays(s.Relays, o.Relays) && slices.EqualFunc(s.Sessions, o.Sessions, func(a, b SessionKey) bool {
 		return a.Made == b.Made && string(a.Secret) == string(b.Secret)
 	})
 }

@@ -25,6 +25,7 @@ import (
 	ingress "github.com/fairlead/fairlead/operator/ingress/controller"
 	"github.com/fairlead/fairlead/router/agent"
 	agentprocess "github.com/fairlead/fairlead/router/agent/process"
+	"github.com/fairlead/fairlead/router/agent/relay"
 	"github.com/fairlead/fairlead/router/buildinfo"
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/firewall"
@@ -95,6 +96,7 @@ func router(r prometheus.Registerer) error {
 func policyAgent(r prometheus.Registerer) error {
 	agentprocess.RegisterMetrics(r)
 	(&peers.Member{}).Register(r)
+	relay.NewMetrics(r)
 	return agent.RegisterMetrics(r)
 }
 
