@@ -4,7 +4,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Block is a range of ports that HAProxy binds in the same way when it starts.
+// Block is a range of ports that HAProxy binds in the same way when it starts. Those of UDP are
+// opened by the policy agent, each when it has a slot.
 type Block struct {
 	// Name is one letter.
 	Name string
@@ -15,17 +16,22 @@ type Block struct {
 // HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
 // certificates of its own. Fallback does so where clients are let in whatever certificate they
 // show (AllowInsecureFallback): HAProxy fixes that for a port when it starts. TLS serves
-// listeners of protocol TLS, sorted by server name, and TCP those of protocol TCP.
+// listeners of protocol TLS, sorted by server name, TCP those of protocol TCP, and UDP those of
+// protocol UDP.
 var (
 	HTTP     = Block{Name: "H", First: 20000, Count: 256}
 	HTTPS    = Block{Name: "S", First: 21000, Count: 128}
 	Fallback = Block{Name: "F", First: 21900, Count: 16}
 	TLS      = Block{Name: "M", First: 22000, Count: 64}
 	TCP      = Block{Name: "T", First: 23000, Count: 128}
+	UDP      = Block{Name: "U", First: 24000, Count: 64}
 )
 
 // Blocks returns all blocks, by their first port.
-func Blocks() []Block { return []Block{HTTP, HTTPS, Fallback, TLS, TCP} }
+func Blocks() []Block { return []Block{HTTP, HTTPS, Fallback, TLS, TCP, UDP} }
+
+// Port returns a port of a Gateway for which the block has slots.
+func (b Block) Port(number int32) Port { return Port{Number: number, UDP: b == UDP} }
 
 // Has reports whether a pod port is one of the block.
 func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }
@@ -60,6 +66,7 @@ func BlockFor(p gatewayv1.ProtocolType) (Block, bool) {
 	case gatewayv1.TCPProtocolType:
 		return TCP, true
 	case gatewayv1.UDPProtocolType:
+		return UDP, true
 	}
 	return Block{}, false
 }

@@ -103,6 +103,7 @@ func TestTable(t *testing.T) {
 		20000: {Namespace: "shop", Name: "web", UID: "1", Port: 80},
 		20001: {Namespace: "shop", Name: "web", UID: "1", Port: 8080, Freed: now},
 		21000: {Namespace: "shop", Name: "web", UID: "1", Port: 8080},
+		24003: {Namespace: "shop", Name: "web", UID: "1", Port: 80},
 		21001: {Namespace: "shop", Name: "web", UID: "old", Port: 443},
 		21002: {Namespace: "blog", Name: "web", UID: "2", Port: 443},
 	}
@@ -112,7 +113,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("problems %v, difference (-want +got):\n%s", problems, diff)
 	}
 	g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
-	if diff := cmp.Diff(map[int32]int32{80: 20000, 8080: 21000}, read.Slots(g)); diff != "" {
+	if diff := cmp.Diff(map[gateway.Port]int32{{Number: 80}: 20000, {Number: 8080}: 21000, {Number: 80, UDP: true}: 24003}, read.Slots(g)); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
 	g.Namespace = "blog"
@@ -206,12 +207,18 @@ func TestJudge(t *testing.T) {
 			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{Mode: gatewayv1.AllowInsecureFallback}}}},
 			"Accepted/NoConflicts/M UnsupportedValue/NoConflicts/ Accepted/NoConflicts/F Accepted/NoConflicts/H",
 		},
-		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "Accepted/NoConflicts/T UnsupportedProtocol/NoConflicts/"},
+		{"TCP, UDP on one number", []gatewayv1.Listener{{Port: 53, Protocol: "TCP"}, {Port: 53, Protocol: "UDP"}}, nil, "Accepted/NoConflicts/T Accepted/NoConflicts/U"},
 		{
 			"TCP twice, whatever the hostnames",
 			[]gatewayv1.Listener{{Port: 53, Protocol: "TCP", Hostname: host("a.example.com")}, {Port: 53, Protocol: "TCP"}, {Port: 54, Protocol: "TCP"}},
 			nil,
 			"HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/ Accepted/NoConflicts/T",
+		},
+		{
+			"UDP twice, and a number of TCP beside",
+			[]gatewayv1.Listener{{Port: 53, Protocol: "UDP"}, {Port: 53, Protocol: "UDP", Hostname: host("a.example.com")}, {Port: 53, Protocol: "HTTP"}, {Port: 54, Protocol: "UDP"}},
+			nil,
+			"HostnameConflict/HostnameConflict/ HostnameConflict/HostnameConflict/ Accepted/NoConflicts/H Accepted/NoConflicts/U",
 		},
 		{"no protocol of the API", []gatewayv1.Listener{{Port: 80, Protocol: "INVALID"}, {Port: 80, Protocol: "HTTP"}}, nil, "UnsupportedProtocol/NoConflicts/ Accepted/NoConflicts/H"},
 		{

@@ -57,7 +57,7 @@ func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
 // supported judges a listener by itself.
 func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
 	if _, ok := BlockFor(l.Protocol); !ok {
-		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP, HTTPS, TLS or TCP", l.Protocol)
+		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP, HTTPS, TLS, TCP or UDP", l.Protocol)
 	}
 	if base, wildcard := strings.CutPrefix(hostname(l), "*."); wildcard && strings.Count(base, ".")+1 > mostWildcardLabels {
 		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q has more than %d labels after the wildcard; name a shorter one", hostname(l), mostWildcardLabels)
@@ -98,9 +98,18 @@ func tlsMode(l *gatewayv1.Listener) gatewayv1.TLSModeType {
 	return *l.TLS.Mode
 }
 
+// Groups of protocols whose connections and datagrams name no host.
+const groupTCP, groupUDP = "TCP", "UDP"
+
+// apart reports whether two groups have port numbers of their own.
+func apart(a, b string) bool { return (a == groupUDP) != (b == groupUDP) }
+
+// hostless reports whether one listener of a group takes all that comes to a port.
+func hostless(group string) bool { return group == groupTCP || group == groupUDP }
+
 // group returns what must be equal for listeners of one port, and whether the protocol
-// takes part in conflicts. HTTPS and TLS have ports of different blocks. UDP has port numbers of its own, and what is no protocol of
-// the API does not keep others from being served.
+// takes part in conflicts. HTTPS and TLS have ports of different blocks. What is no protocol of the
+// API does not keep others from being served.
 func group(p gatewayv1.ProtocolType) (string, bool) {
 	switch p {
 	case gatewayv1.HTTPProtocolType:
@@ -110,8 +119,9 @@ func group(p gatewayv1.ProtocolType) (string, bool) {
 	case gatewayv1.TLSProtocolType:
 		return "TLS", true
 	case gatewayv1.TCPProtocolType:
-		return "TCP", true
+		return groupTCP, true
 	case gatewayv1.UDPProtocolType:
+		return groupUDP, true
 	}
 	return "", false
 }
@@ -128,14 +138,14 @@ func conflictOf(listeners []gatewayv1.Listener, i int) (gatewayv1.ListenerCondit
 	for n := range listeners {
 		o := &listeners[n]
 		other, judged := group(o.Protocol)
-		if n == i || !judged || o.Port != l.Port {
+		if n == i || !judged || o.Port != l.Port || apart(mine, other) {
 			continue
 		}
 		if other != mine {
 			return gatewayv1.ListenerReasonProtocolConflict,
 				fmt.Sprintf("port %d has listeners of protocols %s and %s (listener %q), which one port cannot serve; none of them is served; give them ports of their own", l.Port, l.Protocol, o.Protocol, o.Name)
 		}
-		if mine == "TCP" || hostname(o) == hostname(l) {
+		if hostless(mine) || hostname(o) == hostname(l) {
 			reason = gatewayv1.ListenerReasonHostnameConflict
 			message = fmt.Sprintf("listener %q has the same port %d and hostname %q; neither is served; give them different hostnames or ports", o.Name, l.Port, hostname(l))
 		}
@@ -144,9 +154,9 @@ func conflictOf(listeners []gatewayv1.Listener, i int) (gatewayv1.ListenerCondit
 }
 
 // hostname returns the hostname of a listener in lower case, empty for any host. Connections
-// of TCP name none, so there it means nothing.
+// of TCP and datagrams name none, so there it means nothing.
 func hostname(l *gatewayv1.Listener) string {
-	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType {
+	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType || l.Protocol == gatewayv1.UDPProtocolType {
 		return ""
 	}
 	return strings.ToLower(string(*l.Hostname))

@@ -215,12 +215,12 @@ func (t *taken) conflict(l *gatewayv1.Listener) (gatewayv1.ListenerConditionReas
 		return gatewayv1.ListenerReasonNoConflicts, ""
 	}
 	for other := range *use {
-		if other != mine {
+		if other != mine && !apart(mine, other) {
 			return gatewayv1.ListenerReasonProtocolConflict,
 				fmt.Sprintf("port %d has another protocol than %s at the Gateway, or in a ListenerSet that comes first, so this listener is not served; give it another port", l.Port, l.Protocol)
 		}
 	}
-	if _, has := (*use)[mine][hostname(l)]; has || mine == "TCP" {
+	if _, has := (*use)[mine][hostname(l)]; has {
 		return gatewayv1.ListenerReasonHostnameConflict,
 			fmt.Sprintf("the Gateway, or a ListenerSet that comes first, has hostname %q at port %d, so this listener is not served; give it another hostname or port", hostname(l), l.Port)
 	}

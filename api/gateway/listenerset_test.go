@@ -117,14 +117,14 @@ func TestJoin(t *testing.T) {
 		{
 			"an entry that is not served holds nothing", allowing + "[{name: x, port: 80, protocol: HTTP}]",
 			[]*gatewayv1.ListenerSet{
-				setOf(t, "b", "old", 3, "[{name: tcp, port: 82, protocol: TLS, tls: {mode: Odd}}, {name: udp, port: 82, protocol: UDP}, {name: odd, port: 82, protocol: example.com/odd}]"),
+				setOf(t, "b", "old", 3, "[{name: tcp, port: 82, protocol: TLS, tls: {mode: Odd}}, {name: udp, port: 82, protocol: UDP}, {name: twice, port: 82, protocol: UDP}, {name: odd, port: 82, protocol: example.com/odd}]"),
 				setOf(t, "b", "next", 2, "[{name: l, port: 82, protocol: HTTP}, {name: m, port: 82, protocol: HTTPS, hostname: a.test}]"),
 				setOf(t, "a", "young", 1, "[{name: l, port: 82, protocol: HTTP, hostname: a.test}]"),
 			},
-			[]string{"b/old Accepted tcp=UnsupportedValue udp=UnsupportedProtocol odd=UnsupportedProtocol", "b/next Accepted l=Accepted m=ProtocolConflict", "a/young Accepted l=Accepted"},
+			[]string{"b/old Accepted tcp=UnsupportedValue udp=Accepted twice=HostnameConflict odd=UnsupportedProtocol", "b/next Accepted l=Accepted m=ProtocolConflict", "a/young Accepted l=Accepted"},
 		},
 		{
-			"a Gateway without a valid listener", allowing + "[{name: x, port: 80, protocol: UDP}]",
+			"a Gateway without a valid listener", allowing + "[{name: x, port: 80, protocol: ODD}]",
 			[]*gatewayv1.ListenerSet{setOf(t, "a", "s", 1, "[{name: l, port: 81, protocol: HTTP}]")},
 			[]string{"a/s ParentNotAccepted"},
 		},

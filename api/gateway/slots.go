@@ -28,6 +28,32 @@ type Slot struct {
 	Freed time.Time `json:"freed,omitzero"`
 }
 
+// Port is a port of a Gateway. Ports of UDP have numbers of their own: one number can be that of
+// a port of TCP and of one of UDP.
+type Port struct {
+	Number int32
+	UDP    bool
+}
+
+// String returns the number, of a port of UDP with the protocol.
+func (p Port) String() string {
+	if p.UDP {
+		return fmt.Sprintf("%d/UDP", p.Number)
+	}
+	return strconv.Itoa(int(p.Number))
+}
+
+// ComparePorts orders ports by number, and those of TCP before those of UDP.
+func ComparePorts(a, b Port) int {
+	if a.Number != b.Number || a.UDP == b.UDP {
+		return cmp.Compare(a.Number, b.Number)
+	}
+	if a.UDP {
+		return 1
+	}
+	return -1
+}
+
 // Tenant returns the namespace of whose share the slot is.
 func (s Slot) Tenant() string { return cmp.Or(s.For, s.Namespace) }
 
@@ -84,18 +110,25 @@ func (t Table) Data() map[string]string {
 // Slots returns the pod port of each port of a Gateway that has one. A port whose
 // protocol has changed has the slot of the new block only. The Gateway is recognised by
 // its UID, so one that is created again under its old name has none of the old slots.
-func (t Table) Slots(g *gatewayv1.Gateway) map[int32]int32 {
+func (t Table) Slots(g *gatewayv1.Gateway) map[Port]int32 {
 	if g.UID == "" {
 		return nil // Not of an API server: it must not match an entry without UID.
 	}
-	found := map[int32]int32{}
+	found := map[Port]int32{}
 	for podPort, slot := range t {
 		if slot.UID != g.UID || slot.Namespace != g.Namespace || slot.Name != g.Name || !slot.Freed.IsZero() {
 			continue
 		}
-		if other, twice := found[slot.Port]; !twice || podPort < other {
-			found[slot.Port] = podPort
+		port := PortOf(podPort, slot)
+		if other, twice := found[port]; !twice || podPort < other {
+			found[port] = podPort
 		}
 	}
 	return found
+}
+
+// PortOf returns the port of a Gateway that a pod port is a slot of.
+func PortOf(podPort int32, s Slot) Port {
+	b, _ := BlockOf(podPort)
+	return b.Port(s.Port)
 }

@@ -53,6 +53,9 @@ func TestGatewayPorts(t *testing.T) {
 			if b.First != port.Port.IntVal || b.First+b.Count-1 != *port.EndPort {
 				t.Errorf("ports %d to %d are no block", port.Port.IntVal, *port.EndPort)
 			}
+			if (*port.Protocol == corev1.ProtocolUDP) != (b == gateway.UDP) {
+				t.Errorf("block %s is open for %s", b.Name, *port.Protocol)
+			}
 			opened = append(opened, b)
 		}
 		if !slices.Equal(opened, gateway.Blocks()) {

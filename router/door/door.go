@@ -160,7 +160,7 @@ type Gateways interface {
 	// Grants returns the ReferenceGrants of a namespace, in any order.
 	Grants(namespace string) []*gatewayv1.ReferenceGrant
 	// Slots returns the ports of the router's pod by the ports of a Gateway.
-	Slots(*gatewayv1.Gateway) map[int32]int32
+	Slots(*gatewayv1.Gateway) map[gateway.Port]int32
 	// TLSPolicies returns the BackendTLSPolicies of a namespace, in any order.
 	TLSPolicies(namespace string) []*gatewayv1.BackendTLSPolicy
 	// Joint returns the verdicts on the listeners of a Gateway and of all ListenerSets that

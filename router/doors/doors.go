@@ -18,6 +18,7 @@ func All() []door.Door {
 		gateway.GRPCRoutes{},
 		gateway.TLSRoutes{},
 		gateway.TCPRoutes{},
+		gateway.UDPRoutes{},
 		gateway.BackendTLSPolicies{},
 	}
 }

@@ -39,8 +39,10 @@ type agentLink struct {
 	// time until which the agent keeps them.
 	wanted  map[string]*model.Agent
 	retired map[string]retiredPolicy
-	// around is what the snapshot has besides policies.
+	// around is what the snapshot has besides policies, and relays the part of it that the
+	// pipeline knows.
 	around snapshot.Surroundings
+	relays []snapshot.Relay
 	// generation is that of the snapshot to be decided by, made of kept; left are the
 	// policies that have no room in it.
 	generation uint64
@@ -84,10 +86,13 @@ func (e *Engine) tellAgent() {
 	if all, changed := e.pipeline.AgentPolicies(); changed {
 		a.replace(all, now)
 	}
+	if relays, changed := e.pipeline.Relays(); changed {
+		a.relays = relays
+	}
 	if around := e.surroundings(); !around.Equal(a.around) {
 		// Agents that count together begin before a Route asks for it: an owner that has just
 		// begun has empty buckets.
-		if a.around = around; a.generation != 0 || around.Replicas != nil {
+		if a.around = around; a.generation != 0 || around.Replicas != nil || len(around.Relays) > 0 {
 			a.collect()
 		}
 	}
@@ -123,6 +128,7 @@ func (e *Engine) tellAgent() {
 
 // surroundings are what the agent is told besides policies.
 func (e *Engine) surroundings() (s snapshot.Surroundings) {
+	s.Relays = e.agent.relays
 	if e.o.Networks != nil {
 		s.Networks = e.o.Networks()
 	}
@@ -202,7 +208,7 @@ func (a *agentLink) collect() bool {
 	}
 	before := a.generation
 	a.kept, a.generation, a.left = snapshot.Select(a.around, items)
-	if before == 0 && len(items) == 0 && a.around.Replicas == nil {
+	if before == 0 && len(items) == 0 && a.around.Replicas == nil && len(a.around.Relays) == 0 {
 		a.generation = 0
 	}
 	if a.generation == before {

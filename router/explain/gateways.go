@@ -60,7 +60,7 @@ type gateways struct {
 	*source
 	served   map[model.Object]metav1.Object
 	joints   map[model.Object]*gatewayapi.Joint
-	slots    map[model.Object]map[int32]int32
+	slots    map[model.Object]map[gatewayapi.Port]int32
 	pipeline *pipeline.Pipeline
 	tables   *match.Tables
 	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
@@ -82,7 +82,7 @@ func (s *Snapshot) readGateways() *gateways {
 	}
 	g := &gateways{
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
-		slots: map[model.Object]map[int32]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{},
+		slots: map[model.Object]map[gatewayapi.Port]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{},
 		assumed: map[string]string{},
 	}
 	for key, o := range s.objects.Gateways {
@@ -215,10 +215,11 @@ func (g *gateways) assign() {
 		for _, set := range joint.Sets {
 			verdicts = append(verdicts, set.Listeners...)
 		}
-		slots := map[int32]int32{}
+		slots := map[gatewayapi.Port]int32{}
 		for _, v := range verdicts {
-			if _, has := slots[v.Port]; !has && v.Accepted() && next[v.Block] < v.Block.Count {
-				slots[v.Port] = v.Block.First + next[v.Block]
+			port := v.Block.Port(v.Port)
+			if _, has := slots[port]; !has && v.Accepted() && next[v.Block] < v.Block.Count {
+				slots[port] = v.Block.First + next[v.Block]
 				next[v.Block]++
 			}
 		}
@@ -311,7 +312,7 @@ func ofNamespace[T metav1.Object](all map[model.Object]metav1.Object, namespace 
 }
 
 // Slots implements door.Gateways.
-func (g *gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 { return g.slots[keyOf(of)] }
+func (g *gateways) Slots(of *gatewayv1.Gateway) map[gatewayapi.Port]int32 { return g.slots[keyOf(of)] }
 
 // Joint implements door.Gateways.
 func (g *gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint { return g.joints[keyOf(of)] }

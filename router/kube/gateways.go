@@ -126,6 +126,9 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 		jsonFeed(w, "tcproutes", g.routes[gateway.KindTCPRoute], func(l *listedObject[gatewayv1.TCPRouteSpec, listedParents]) *gatewayRoute {
 			return &gatewayRoute{&gatewayv1.TCPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
 		}),
+		jsonFeed(w, "udproutes", g.routes[gateway.KindUDPRoute], func(l *listedObject[gatewayv1.UDPRouteSpec, listedParents]) *gatewayRoute {
+			return &gatewayRoute{&gatewayv1.UDPRoute{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}, l.Spec.ParentRefs, l.Status.Parents}
+		}),
 		tlsPolicyFeed(w, g.tls),
 		jsonFeed(w, "referencegrants", g.grants, func(l *listedObject[gatewayv1.ReferenceGrantSpec, struct{}]) *gatewayv1.ReferenceGrant {
 			return &gatewayv1.ReferenceGrant{ObjectMeta: l.Metadata.meta(), Spec: l.Spec}
@@ -138,11 +141,6 @@ func (g *gatewaySets) feeds(w *Watcher) []*feed {
 	slots := clientFeed(w.clients.core, "configmaps", w.ownNamespace, gatewayapi.SlotsName(w.name), &corev1.ConfigMap{})
 	slots.store, slots.plain = g.slots, true
 	return append(all, slots)
-}
-
-// listedParents are the entries of a route's status, unread.
-type listedParents struct {
-	Parents jsontext.Value `json:"parents"`
 }
 
 // listedObject is of an object what the router reads; above all not managedFields.
@@ -319,7 +317,7 @@ func (w *Watcher) Grants(namespace string) []*gatewayv1.ReferenceGrant {
 func (w *Watcher) HasGateways() bool { return w.gateways.some.Load() }
 
 // Slots implements door.Gateways.
-func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[int32]int32) {
+func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) {
 	w.gateways.slots.each(func(_ model.Object, s *slotTable) bool {
 		slots = s.table.Slots(g)
 		return false

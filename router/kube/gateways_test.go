@@ -196,7 +196,7 @@ func (e *env) testSlots(t *testing.T, w *Watcher, gw model.Object) {
 		t.Fatal(err)
 	}
 	changesUntil(t, w, "the settings, with the first slots", all)
-	if got := w.Slots(g); got[80] != 20007 || !w.HasGateways() {
+	if got := w.Slots(g); got[gatewayapi.Port{Number: 80}] != 20007 || !w.HasGateways() {
 		t.Errorf("slots %v", got)
 	}
 	m.Data = gatewayapi.Table{20008: table[20007]}.Data()
@@ -204,7 +204,7 @@ func (e *env) testSlots(t *testing.T, w *Watcher, gw model.Object) {
 		t.Fatal(err)
 	}
 	changesUntil(t, w, "other slots", has(model.Object{Kind: door.KindSlots}))
-	if got := w.Slots(g); got[80] != 20008 {
+	if got := w.Slots(g); got[gatewayapi.Port{Number: 80}] != 20008 {
 		t.Errorf("slots %v", got)
 	}
 }

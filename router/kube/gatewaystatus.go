@@ -220,7 +220,7 @@ func sameKinds(current []gatewayv1.RouteGroupKind, kinds []string) bool {
 }
 
 // gatewayResources are the names of the kinds in requests.
-var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindListenerSet: "listenersets", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes", gateway.KindBackendTLSPolicy: "backendtlspolicies", gateway.KindTLSRoute: "tlsroutes", gateway.KindTCPRoute: "tcproutes"}
+var gatewayResources = map[model.Kind]string{gateway.KindGateway: "gateways", gateway.KindListenerSet: "listenersets", gateway.KindHTTPRoute: "httproutes", gateway.KindGRPCRoute: "grpcroutes", gateway.KindBackendTLSPolicy: "backendtlspolicies", gateway.KindTLSRoute: "tlsroutes", gateway.KindTCPRoute: "tcproutes", gateway.KindUDPRoute: "udproutes"}
 
 // putGateway writes a status and reports whether it was written.
 func (s *StatusWriter) putGateway(ctx context.Context, q queue, w gatewayWork) bool {

@@ -149,3 +149,8 @@ func withConditions(current []metav1.Condition, wanted []model.StatusCondition, 
 	}
 	return out, differs
 }
+
+// listedParents are the entries of a route's status, unread.
+type listedParents struct {
+	Parents jsontext.Value `json:"parents"`
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// TestStreamRoutes: a router reads TLSRoutes and TCPRoutes, writes their status, and counts them
+// TestStreamRoutes: a router reads TLSRoutes, TCPRoutes and UDPRoutes, writes their status, and counts them
 // at their listeners.
 func TestStreamRoutes(t *testing.T) {
 	t.Parallel()
@@ -30,18 +30,19 @@ func TestStreamRoutes(t *testing.T) {
 	e.installGateways(t)
 
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
-	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}, {name: tcp, port: 25, protocol: TCP}]}")
+	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}, {name: tcp, port: 25, protocol: TCP}, {name: udp, port: 25, protocol: UDP}]}")
 	const backend = "rules: [{backendRefs: [{name: web, port: 80}]}]}"
 	byDoor := map[model.Object]door.Door{
 		gw: gateway.Gateways{},
 		e.create(t, "tlsroutes", "kind: TLSRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], hostnames: [a.test], "+backend): gateway.TLSRoutes{},
 		e.create(t, "tcproutes", "kind: TCPRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], "+backend):                      gateway.TCPRoutes{},
+		e.create(t, "udproutes", "kind: UDPRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], "+backend):                      gateway.UDPRoutes{},
 		e.create(t, "tcproutes", "kind: TCPRoute\nmetadata: {namespace: shop, name: young}\nspec: {parentRefs: [{name: ours, sectionName: tcp}], "+backend):  gateway.TCPRoutes{},
 		e.create(t, "tcproutes", "kind: TCPRoute\nmetadata: {namespace: shop, name: wrong}\nspec: {parentRefs: [{name: ours, sectionName: tls}], "+backend):  gateway.TCPRoutes{},
 	}
 	for key, d := range byDoor {
 		eventually(t, key.String(), func() bool { return w.Object(key) != nil })
-		res := d.Ingest(w.Object(key), w, door.Settings{}, door.Past{})
+		res := d.Ingest(w.Object(key), w, door.Settings{Agent: true}, door.Past{})
 		s.Publish([]model.RouteStatus{{Object: key, UID: res.UID, Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus, Findings: res.Findings}})
 	}
 	for key := range byDoor {
@@ -68,6 +69,6 @@ func TestStreamRoutes(t *testing.T) {
 		for _, l := range g.Status.Listeners {
 			counts = append(counts, fmt.Sprint(l.Name, l.AttachedRoutes, l.SupportedKinds[0].Kind))
 		}
-		return fmt.Sprint(counts) == "[tls1TLSRoute tcp2TCPRoute]"
+		return fmt.Sprint(counts) == "[tls1TLSRoute tcp2TCPRoute udp1UDPRoute]"
 	})
 }

@@ -223,7 +223,7 @@ const readAheadLimit = 15 * time.Second
 // It also reads the Secrets that routes name, so that a router that starts does
 // not take them for missing. From then on Need says what is watched.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
-	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespacesMarked, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.sets.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.routes[gateway.KindTLSRoute].synced, w.gateways.routes[gateway.KindTCPRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
+	for _, synced := range []<-chan struct{}{w.selected, w.routes.synced, w.services.synced, w.slices.synced, w.namespacesMarked, w.policies.namespaced.synced, w.policies.clustered.synced, w.gateways.classes.synced, w.gateways.objects.synced, w.gateways.sets.synced, w.gateways.routes[gateway.KindHTTPRoute].synced, w.gateways.routes[gateway.KindGRPCRoute].synced, w.gateways.routes[gateway.KindTLSRoute].synced, w.gateways.routes[gateway.KindTCPRoute].synced, w.gateways.routes[gateway.KindUDPRoute].synced, w.gateways.grants.synced, w.gateways.slots.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():

@@ -99,6 +99,9 @@ type Claim struct {
 	// 503, or zero. Only claims in a scope have it.
 	Answer uint16
 
+	// Datagrams says where the policy agent relays what comes in by a listener for UDP. HAProxy
+	// knows nothing of a claim that has it.
+	Datagrams *Datagrams
 	// Backend serves the claim's requests.
 	Backend Backend
 	// Split are further backends, for requests that the Canary of the policy names; it
@@ -112,10 +115,10 @@ type Claim struct {
 }
 
 // Backends returns the backends of the claim, its own one first: none for one that the
-// router answers.
+// router answers, or of datagrams.
 func (c *Claim) Backends() iter.Seq[*Backend] {
 	return func(yield func(*Backend) bool) {
-		if c.Answer != 0 || !yield(&c.Backend) {
+		if c.Answer != 0 || c.Datagrams != nil || !yield(&c.Backend) {
 			return
 		}
 		for i := range c.Split {

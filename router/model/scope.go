@@ -48,6 +48,8 @@ type Listener struct {
 	// Owner is the object that has the listener, Gateway the one whose slot it is: another
 	// one if the owner is a ListenerSet.
 	Owner, Gateway Object
+	// Datagrams listeners are the policy agent's: HAProxy knows nothing of them.
+	Datagrams bool
 	// EndsStreams listeners end TLS of connections that are then handed on whole.
 	EndsStreams bool
 	// Certificates are those of a listener that ends TLS, the preferred ones first.

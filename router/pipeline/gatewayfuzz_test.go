@@ -11,6 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/door/gateway"
@@ -20,7 +21,7 @@ import (
 )
 
 // gateways is a cluster with one Gateway and one HTTPRoute of one namespace, perhaps a
-// GRPCRoute, a TLSRoute and a TCPRoute, and a ListenerSet of another one.
+// GRPCRoute, a TLSRoute, a TCPRoute and a UDPRoute, and a ListenerSet of another one.
 type gateways struct {
 	tenant
 
@@ -29,6 +30,7 @@ type gateways struct {
 	rpc     *gatewayv1.GRPCRoute
 	tls     *gatewayv1.TLSRoute
 	tcp     *gatewayv1.TCPRoute
+	udp     *gatewayv1.UDPRoute
 	set     *gatewayv1.ListenerSet
 }
 
@@ -39,6 +41,7 @@ var (
 	theRPC     = model.Object{Kind: gateway.KindGRPCRoute, Namespace: "ns", Name: "r"}
 	theTLS     = model.Object{Kind: gateway.KindTLSRoute, Namespace: "ns", Name: "r"}
 	theTCP     = model.Object{Kind: gateway.KindTCPRoute, Namespace: "ns", Name: "r"}
+	theUDP     = model.Object{Kind: gateway.KindUDPRoute, Namespace: "ns", Name: "r"}
 )
 
 func (g gateways) All() []model.Object {
@@ -51,6 +54,9 @@ func (g gateways) All() []model.Object {
 	}
 	if g.tls != nil {
 		all = append(all, theTLS, theTCP)
+	}
+	if g.udp != nil {
+		all = append(all, theUDP)
 	}
 	return all
 }
@@ -81,6 +87,10 @@ func (g gateways) Object(key model.Object) door.Version {
 		if g.tcp != nil {
 			return g.tcp
 		}
+	case theUDP:
+		if g.udp != nil {
+			return g.udp
+		}
 	case theSet:
 		if g.set != nil {
 			return g.set
@@ -90,7 +100,7 @@ func (g gateways) Object(key model.Object) door.Version {
 }
 
 func (gateways) Service(model.Object) *backend.Service {
-	return backend.NewService(&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+	return backend.NewService(&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}, {Name: "udp", Port: 80, Protocol: corev1.ProtocolUDP}}}})
 }
 
 // Secret has a certificate for whatever name a listener gives.
@@ -101,18 +111,17 @@ func (gateways) Secret(model.Object) (*corev1.Secret, error) {
 func (gateways) Grants(string) []*gatewayv1.ReferenceGrant { return nil }
 
 func (gateways) TLSPolicies(string) []*gatewayv1.BackendTLSPolicy { return nil }
-func (g gateways) Slots(of *gatewayv1.Gateway) map[int32]int32 {
-	slots := map[int32]int32{}
+func (g gateways) Slots(of *gatewayv1.Gateway) map[gatewayapi.Port]int32 {
+	slots := map[gatewayapi.Port]int32{}
 	all := slices.Clone(of.Spec.Listeners)
 	if g.set != nil {
 		all = append(all, gatewayapi.SetEntries(g.set)...)
 	}
 	for i, l := range all {
-		if slots[int32(l.Port)] != 0 {
-			continue
-		}
 		block, _ := gatewayapi.BlockFor(l.Protocol)
-		slots[int32(l.Port)] = block.First + int32(i)
+		if port := block.Port(int32(l.Port)); slots[port] == 0 {
+			slots[port] = block.First + int32(i)
+		}
 	}
 	return slots
 }
@@ -175,10 +184,10 @@ func FuzzGRPCRoute(f *testing.F) {
 	})
 }
 
-// FuzzStreamRoute puts any listener, TLSRoute and TCPRoute that JSON can say beside an HTTPRoute
-// into the router.
+// FuzzStreamRoute puts any listener, TLSRoute, TCPRoute and UDPRoute that JSON can say beside an
+// HTTPRoute into the router.
 func FuzzStreamRoute(f *testing.F) {
-	const gw = `{"listeners":[{"name":"a","port":443,"protocol":"TLS","tls":{"mode":"Passthrough"}},{"name":"b","port":443,"protocol":"TLS","hostname":"*.example.com","tls":{"mode":"Passthrough"}},{"name":"e","port":443,"protocol":"TLS","hostname":"*.end.example.com","tls":{"certificateRefs":[{"name":"a"}]}},{"name":"c","port":25,"protocol":"TCP"},{"name":"d","port":26,"protocol":"TCP","hostname":"x\n"}]}`
+	const gw = `{"listeners":[{"name":"a","port":443,"protocol":"TLS","tls":{"mode":"Passthrough"}},{"name":"b","port":443,"protocol":"TLS","hostname":"*.example.com","tls":{"mode":"Passthrough"}},{"name":"e","port":443,"protocol":"TLS","hostname":"*.end.example.com","tls":{"certificateRefs":[{"name":"a"}]}},{"name":"c","port":25,"protocol":"TCP"},{"name":"d","port":26,"protocol":"TCP","hostname":"x\n"},{"name":"u","port":25,"protocol":"UDP","hostname":"x\n"}]}`
 	for _, route := range []string{
 		`{"parentRefs":[{"name":"gw"}],"hostnames":["a.example.com","*.com","*"],"rules":[{"backendRefs":[{"name":"web","port":80,"weight":3},{"name":"no","port":81},{"name":"web","port":80}]},{}]}`,
 		`{"parentRefs":[{"name":"gw","sectionName":"c"},{"name":"gw","port":443}],"rules":[{"backendRefs":[{"name":"web","port":80}]}]}`,
@@ -194,23 +203,39 @@ func FuzzStreamRoute(f *testing.F) {
 			route:   &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "u"}},
 			tls:     &gatewayv1.TLSRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "v"}},
 			tcp:     &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "w"}},
+			udp:     &gatewayv1.UDPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", UID: "x"}},
 		}
 		src.route.Spec = gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "gw"}}}, Rules: []gatewayv1.HTTPRouteRule{{}}}
-		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tls.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tcp.Spec) != nil {
+		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tls.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tcp.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.udp.Spec) != nil {
 			return
 		}
 		checkGateways(t, src, gateway.TLSRoutes{}.Ingest(src.tls, src, door.Settings{}, door.Past{}))
 		checkGateways(t, src, gateway.TCPRoutes{}.Ingest(src.tcp, src, door.Settings{}, door.Past{}))
+		checkGateways(t, src, gateway.UDPRoutes{}.Ingest(src.udp, src, door.Settings{Agent: true}, door.Past{}))
 	})
+}
+
+// checkRelays demands that the policy agent takes what it gets to relay.
+func checkRelays(t *testing.T, p *pipeline.Pipeline) {
+	t.Helper()
+	relays, _ := p.Relays()
+	whole, err := snapshot.Join(1, snapshot.Surroundings{Relays: relays}, nil)
+	if err == nil {
+		_, err = snapshot.Decode(whole)
+	}
+	if err != nil {
+		t.Errorf("%+v: %v", relays, err)
+	}
 }
 
 // checkGateways looks at what HAProxy gets to read of a cluster, and at what a route of it
 // gives.
 func checkGateways(t *testing.T, src gateways, res *door.Result) {
 	t.Helper()
-	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
+	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true, Agent: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 	p.Update(door.Changes{All: true})
 	checkFiles(t, p.Want())
+	checkRelays(t, p)
 
 	var scopes []model.ScopeID
 	for _, l := range (gateway.Gateways{}).Ingest(src.gateway, src, door.Settings{}, door.Past{}).ListenerStatus {

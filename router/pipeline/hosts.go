@@ -45,6 +45,9 @@ func (p *Pipeline) decide(group []string, scope *plan.Scope, touched model.Objec
 			touched[c.Owner] = struct{}{}
 		}
 	}
+	if len(group) == 1 && p.decideDatagrams(group[0], claims[group[0]]) {
+		return
+	}
 	for host, h := range admit.Decide(claims, p.settings.InterNamespace) {
 		old := p.hosts[host]
 		p.hosts[host] = h
@@ -212,4 +215,11 @@ func (p *Pipeline) usePages(pages *model.Pages, n int, scope *plan.Scope) {
 			}
 		}
 	}
+}
+
+func certID(c *model.Certificate) string {
+	if c == nil {
+		return ""
+	}
+	return c.ID
 }

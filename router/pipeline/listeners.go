@@ -104,6 +104,9 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 			delete(p.listeners.bySlot, slot)
 		}
 		p.replaceSlotLines(slot, all, scope)
+		if p.listenForDatagrams(slot, all) {
+			all = nil
+		}
 		now := listenerEntries(all)
 		for e := range p.listeners.entries[slot] {
 			scope.Entries[e] = struct{}{}

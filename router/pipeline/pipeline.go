@@ -60,6 +60,7 @@ type Pipeline struct {
 	probes    probes
 	outliers  outliers
 	listeners listeners
+	relays    relays
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// policyStates are what became of the groups of policies at the last report.
@@ -102,7 +103,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), shares: newShares(), fetches: newFetches(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), relays: relays{slots: map[int]struct{}{}}, shares: newShares(), fetches: newFetches(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -295,6 +296,7 @@ func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
 
 // replaceClaims replaces the claims of an object.
 func (p *Pipeline) replaceClaims(old, now []*model.Claim, hosts map[string]struct{}) {
+	p.noteDatagrams(old, now)
 	ofNow, ofOld := byRule(now), byRule(old)
 	for _, o := range old {
 		if c := ofNow(o.Rule); c == nil || c.Host != o.Host {
@@ -348,13 +350,6 @@ func sameRight(a, b *model.Claim) bool {
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && a.Answer == b.Answer && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
 		certID(a.Certificate) == certID(b.Certificate)
-}
-
-func certID(c *model.Certificate) string {
-	if c == nil {
-		return ""
-	}
-	return c.ID
 }
 
 // serve changes the wanted backends of an object to those of its claims that won.

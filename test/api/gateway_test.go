@@ -171,7 +171,13 @@ func (g gatewayTest) slots(t *testing.T, name string) map[int32]int32 {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return table.Slots(object)
+	found := map[int32]int32{}
+	for port, podPort := range table.Slots(object) {
+		if !port.UDP {
+			found[port.Number] = podPort
+		}
+	}
+	return found
 }
 
 func (g gatewayTest) service(t *testing.T, name string) *corev1.Service {
@@ -407,8 +413,16 @@ func (g gatewayTest) testListeners(t *testing.T) {
 		t.Errorf("slots of a Gateway without listeners: %v", got)
 	}
 	g.leads(t, "mixed")
-	g.apply(t, "mixed", "  listeners: [{name: web, port: 80, protocol: HTTP}]\n")
+	g.apply(t, "mixed", "  listeners: [{name: web, port: 80, protocol: HTTP}, {name: udp, port: 80, protocol: UDP}]\n")
 	g.wants(t, "mixed", "Accepted=True/Accepted", "Programmed=True/Programmed")
+	var ports []string
+	for _, p := range g.service(t, "mixed").Spec.Ports {
+		block, _ := gateway.BlockOf(p.TargetPort.IntVal)
+		ports = append(ports, fmt.Sprintf("%s %s %d %s", p.Name, p.Protocol, p.Port, block.Name))
+	}
+	if diff := cmp.Diff([]string{"port-80 TCP 80 H", "port-80-udp UDP 80 U"}, ports); diff != "" {
+		t.Errorf("ports of the Service (-want +have):\n%s", diff)
+	}
 	if got := g.slots(t, "mixed"); got[80] != slots[80] {
 		t.Errorf("the slot was %d, and is %d", slots[80], got[80])
 	}

@@ -59,6 +59,7 @@ var kinds = map[string]func() metav1.Object{
 	"GRPCRoute":        func() metav1.Object { return &gatewayv1.GRPCRoute{} },
 	"TLSRoute":         func() metav1.Object { return &gatewayv1.TLSRoute{} },
 	"TCPRoute":         func() metav1.Object { return &gatewayv1.TCPRoute{} },
+	"UDPRoute":         func() metav1.Object { return &gatewayv1.UDPRoute{} },
 	"ReferenceGrant":   func() metav1.Object { return &gatewayv1.ReferenceGrant{} },
 }
 

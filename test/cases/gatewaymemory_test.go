@@ -40,7 +40,16 @@ func (m *memory) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolic
 }
 
 // Slots implements door.Gateways.
-func (m *memory) Slots(*gatewayv1.Gateway) map[int32]int32 { return m.slots }
+func (m *memory) Slots(*gatewayv1.Gateway) map[gatewayapi.Port]int32 {
+	slots := map[gatewayapi.Port]int32{}
+	for number, podPort := range m.slots {
+		slots[gatewayapi.Port{Number: number}] = podPort
+	}
+	for number, podPort := range m.udpSlots {
+		slots[gatewayapi.Port{Number: number, UDP: true}] = podPort
+	}
+	return slots
+}
 
 // markSets marks the ListenerSets of the Gateway that one names.
 func (m *memory) markSets(s *gatewayv1.ListenerSet) {

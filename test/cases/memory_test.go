@@ -41,6 +41,7 @@ type memory struct {
 	// ports have.
 	gateways map[model.Object]metav1.Object
 	slots    map[int32]int32
+	udpSlots map[int32]int32
 	version  int
 	changes  door.Changes
 	settings door.Settings
@@ -131,6 +132,8 @@ func (m *memory) put(o metav1.Object) {
 		m.putGateway(objectOf(gateway.KindGRPCRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.TLSRoute:
 		m.putGateway(objectOf(gateway.KindTLSRoute, o), &o.ObjectMeta, o)
+	case *gatewayv1.UDPRoute:
+		m.putGateway(objectOf(gateway.KindUDPRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.TCPRoute:
 		m.putGateway(objectOf(gateway.KindTCPRoute, o), &o.ObjectMeta, o)
 	case *gatewayv1.BackendTLSPolicy:
@@ -208,7 +211,7 @@ func (m *memory) delete(o model.Object) {
 		delete(m.configMaps, o)
 	case policy.KindRoutePolicy, policy.KindClusterRoutePolicy:
 		delete(m.policies, o)
-	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute, gateway.KindTLSRoute, gateway.KindTCPRoute:
+	case gateway.KindGateway, gateway.KindHTTPRoute, gateway.KindGRPCRoute, gateway.KindTLSRoute, gateway.KindTCPRoute, gateway.KindUDPRoute:
 		delete(m.gateways, o)
 	case gateway.KindListenerSet:
 		if s, ok := m.gateways[o].(*gatewayv1.ListenerSet); ok {

@@ -71,7 +71,7 @@ func (r *reconciler) ensureSlots(ctx context.Context, in *desired.Input) error {
 		wanted, tenants := desired.WantedSlots(in.Joint)
 		table, changed, lacking := desired.Assign(before, in.Gateway, wanted, tenants, in.Now)
 		in.Slots = table.Slots(in.Gateway)
-		in.Lacking = slices.DeleteFunc(slices.Clone(lacking), func(port int32) bool { return tenants[port] != "" })
+		in.Lacking = slices.DeleteFunc(slices.Clone(lacking), func(port gateway.Port) bool { return tenants[port] != "" })
 		in.SetsLack = len(in.Lacking) < len(lacking)
 		return table, changed
 	}

@@ -28,8 +28,8 @@ type Input struct {
 	Joint *gateway.Joint
 	// Slots has the pod port of each port. Lacking are the ports of the Gateway's own listeners
 	// for which there is none, SetsLack says that some of ListenerSets are without.
-	Slots    map[int32]int32
-	Lacking  []int32
+	Slots    map[gateway.Port]int32
+	Lacking  []gateway.Port
 	SetsLack bool
 	// Service is the live one, nil if there is none.
 	Service *corev1.Service
@@ -170,7 +170,7 @@ func (in Input) unserved() (gatewayv1.GatewayConditionReason, string) {
 func (in Input) noSlots() string {
 	var ports []string
 	for _, p := range in.Lacking[:min(len(in.Lacking), mostListed)] {
-		ports = append(ports, fmt.Sprint(p))
+		ports = append(ports, p.String())
 	}
 	if more := len(in.Lacking) - mostListed; more > 0 {
 		ports = append(ports, fmt.Sprintf("and %d more", more))

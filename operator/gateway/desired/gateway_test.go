@@ -31,7 +31,7 @@ func input(strategy operatorv1.EndpointPublishingStrategyType, changes ...func(*
 		Gateway: g, Now: now(),
 		Class:    desired.Class{Object: &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "fairlead"}}, IC: ic, Bundle: "v1.6.3"},
 		Settings: effective.Of(ic, effective.Cluster{}, effective.Defaults{Dialect: hook.NoDialect{}}),
-		Slots:    map[int32]int32{80: 20000},
+		Slots:    map[gateway.Port]int32{{Number: 80}: 20000},
 		Pods: []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{
 			PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		}}},
@@ -93,7 +93,7 @@ func TestConditions(t *testing.T) {
 		},
 		{"not admitted yet", lb, func(in *desired.Input) { in.Settings.Strategy.Type = "" }, "Accepted=True/Accepted@3 Programmed=False/Pending@3", "not admitted"},
 		{"a write was refused", lb, func(in *desired.Input) { in.Problem = "exceeded quota" }, "Accepted=True/Accepted@3 Programmed=False/Pending@3", "exceeded quota"},
-		{"no slot", lb, func(in *desired.Input) { in.Lacking = []int32{80} }, "Accepted=True/Accepted@3 Programmed=False/NoResources@3", "no port left for 80"},
+		{"no slot", lb, func(in *desired.Input) { in.Lacking = []gateway.Port{{Number: 80}} }, "Accepted=True/Accepted@3 Programmed=False/NoResources@3", "no port left for 80"},
 		{
 			"no address", lb, func(in *desired.Input) {
 				in.Service.Status = corev1.ServiceStatus{Conditions: []metav1.Condition{{Type: api.ConditionAllocated, Status: metav1.ConditionFalse, Message: "there is no IPAddressPool"}}}
@@ -116,7 +116,7 @@ func TestConditions(t *testing.T) {
 		{"no router", lb, func(in *desired.Input) { in.Pods = nil }, "Accepted=True/Accepted@3 Programmed=False/Pending@3", "no router"},
 		{
 			"some listeners", lb, func(in *desired.Input) {
-				in.Gateway.Spec.Listeners = append(in.Gateway.Spec.Listeners, gatewayv1.Listener{Name: "dns", Port: 53, Protocol: "UDP"})
+				in.Gateway.Spec.Listeners = append(in.Gateway.Spec.Listeners, gatewayv1.Listener{Name: "dns", Port: 53, Protocol: "ODD"})
 			},
 			"Accepted=True/ListenersNotValid@3 Programmed=True/Programmed@3", "listener dns",
 		},
@@ -126,7 +126,7 @@ func TestConditions(t *testing.T) {
 			},
 			"Accepted=True/Accepted@3 Programmed=True/Programmed@3 InsecureFrontendValidationMode=True/ConfigurationChanged@3", "perPort[0]",
 		},
-		{"no listener", lb, func(in *desired.Input) { in.Gateway.Spec.Listeners[0].Protocol = "UDP" }, "Accepted=False/ListenersNotValid@3 Programmed=False/Invalid@3", "UDP"},
+		{"no listener", lb, func(in *desired.Input) { in.Gateway.Spec.Listeners[0].Protocol = "ODD" }, "Accepted=False/ListenersNotValid@3 Programmed=False/Invalid@3", "UDP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,9 @@ func TestService(t *testing.T) {
 	if diff := cmp.Diff(want, updated.Annotations); diff != "" || !changed || updated.Labels["team"] != "" || updated.Spec.Ports[0].NodePort != 31000 || updated.Spec.Ports[0].TargetPort.IntVal != 20000 {
 		t.Errorf("changed %t, labels %v, ports %v, annotations (-want +got):\n%s", changed, updated.Labels, updated.Spec.Ports, diff)
 	}
-	nodePort := input(operatorv1.NodePortServiceStrategyType, func(in *desired.Input) { in.Slots = map[int32]int32{80: 20000, 30080: 20001} }).DesiredService()
+	nodePort := input(operatorv1.NodePortServiceStrategyType, func(in *desired.Input) {
+		in.Slots = map[gateway.Port]int32{{Number: 80}: 20000, {Number: 30080}: 20001}
+	}).DesiredService()
 	if nodePort.Spec.Ports[0].NodePort != 0 || nodePort.Spec.Ports[1].NodePort != 30080 {
 		t.Errorf("ports %+v", nodePort.Spec.Ports)
 	}
@@ -246,6 +248,39 @@ func TestSlices(t *testing.T) {
 		if len(s.Endpoints) > 0 {
 			t.Errorf("without slots %s leads to %v", s.Name, s.Endpoints)
 		}
+	}
+}
+
+// TestDatagramPorts: a port of UDP can have the number of another one, and Service, slots and
+// EndpointSlices keep the two apart.
+func TestDatagramPorts(t *testing.T) {
+	t.Parallel()
+	g := named("shop", "web", "1")
+	g.Spec.Listeners = []gatewayv1.Listener{{Name: "tcp", Port: 53, Protocol: "TCP"}, {Name: "udp", Port: 53, Protocol: "UDP"}, {Name: "game", Port: 30777, Protocol: "UDP"}}
+	wanted, _ := desired.WantedSlots(gateway.Join(g, nil, nil))
+	table, _, lacking := desired.Assign(nil, g, wanted, nil, now())
+	in := input(operatorv1.NodePortServiceStrategyType, func(in *desired.Input) { in.Gateway, in.Slots = g, table.Slots(g) })
+	in.Service = in.DesiredService()
+	var got []string
+	for _, p := range in.Service.Spec.Ports {
+		got = append(got, fmt.Sprintf("%s %s %d to %d node %d", p.Name, p.Protocol, p.Port, p.TargetPort.IntVal, p.NodePort))
+	}
+	in.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	for _, s := range in.DesiredSlices() {
+		for _, p := range s.Ports {
+			got = append(got, fmt.Sprintf("%s %s %d", *p.Name, *p.Protocol, *p.Port))
+		}
+	}
+	want := []string{
+		"port-53 TCP 53 to 23000 node 0", "port-53-udp UDP 53 to 24000 node 0", "port-30777-udp UDP 30777 to 24001 node 30777",
+		"port-53 TCP 23000", "port-53-udp UDP 24000", "port-30777-udp UDP 24001",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(lacking) > 0 {
+		t.Errorf("%v lack a slot; ports (-want +got):\n%s", lacking, diff)
+	}
+	in.Lacking = []gateway.Port{{Number: 53, UDP: true}}
+	if _, messages := said(in); !strings.Contains(messages, "no port left for 53/UDP") {
+		t.Errorf("without a slot: %s", messages)
 	}
 }
 

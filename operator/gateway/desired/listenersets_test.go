@@ -30,7 +30,7 @@ func withSets(t *testing.T) (*gatewayv1.Gateway, *gateway.Joint) {
 	}
 	const refs = "tls: {certificateRefs: [{name: c}, {name: c}, {name: far, namespace: keys}, {name: no, namespace: other}]}"
 	return g, gateway.Join(g, []*gatewayv1.ListenerSet{
-		set("shop", "[{name: a, port: 81, protocol: HTTP}, {name: b, port: 90, protocol: UDP}]"),
+		set("shop", "[{name: a, port: 81, protocol: HTTP}, {name: b, port: 90, protocol: ODD}]"),
 		set("team", "[{name: a, port: 80, protocol: HTTP, hostname: a.test}, {name: b, port: 81, protocol: HTTP, hostname: b.test}, {name: c, port: 443, protocol: HTTPS, "+refs+"}]"),
 	}, nil)
 }
@@ -40,7 +40,7 @@ func TestSlotsOfSets(t *testing.T) {
 	t.Parallel()
 	g, joint := withSets(t)
 	wanted, tenants := desired.WantedSlots(joint)
-	if diff := cmp.Diff(map[int32]gateway.Block{80: gateway.HTTP, 81: gateway.HTTP, 443: gateway.HTTPS}, wanted); diff != "" {
+	if diff := cmp.Diff(map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP, {Number: 81}: gateway.HTTP, {Number: 443}: gateway.HTTPS}, wanted); diff != "" {
 		t.Error(diff)
 	}
 	table, _, lacking := desired.Assign(nil, g, wanted, tenants, now())
@@ -65,23 +65,24 @@ func TestSlotsOfSets(t *testing.T) {
 func TestSlotsOfHostileSets(t *testing.T) {
 	t.Parallel()
 	g := named("shop", "web", "1")
-	wanted, tenants := map[int32]gateway.Block{80: gateway.HTTP}, map[int32]string{}
+	wanted, tenants := map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, map[gateway.Port]string{}
 	most := gateway.HTTP.PerNamespace()
 	for port := range int32(most + 5) {
-		wanted[1000+port], tenants[1000+port] = gateway.HTTP, "team"
+		p := gateway.HTTP.Port(1000 + port)
+		wanted[p], tenants[p] = gateway.HTTP, "team"
 	}
 	table, _, lacking := desired.Assign(nil, g, wanted, tenants, now())
-	if len(table) != most+1 || len(lacking) != 5 || lacking[0] != int32(1000+most) {
+	if len(table) != most+1 || len(lacking) != 5 || lacking[0] != gateway.HTTP.Port(int32(1000+most)) {
 		t.Errorf("%d slots, %v lack one", len(table), lacking)
 	}
-	own := map[int32]gateway.Block{}
+	own := map[gateway.Port]gateway.Block{}
 	for port := range int32(most) {
-		own[1+port] = gateway.HTTP
+		own[gateway.HTTP.Port(1+port)] = gateway.HTTP
 	}
 	if _, _, lacking := desired.Assign(table, named("shop", "next", "2"), own, nil, now()); len(lacking) != 1 { // one is of web's own
 		t.Errorf("the Gateway's namespace lacks %v", lacking)
 	}
-	if _, _, lacking := desired.Assign(table, named("team", "own", "3"), map[int32]gateway.Block{80: gateway.HTTP}, nil, now()); len(lacking) != 1 {
+	if _, _, lacking := desired.Assign(table, named("team", "own", "3"), map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, nil, now()); len(lacking) != 1 {
 		t.Error("the tenant has a slot more than its share")
 	}
 }

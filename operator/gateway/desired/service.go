@@ -113,16 +113,23 @@ func familyOf(is4 bool) corev1.IPFamily {
 // servicePorts returns a port for each one that has a slot.
 func (in Input) servicePorts() []corev1.ServicePort {
 	var list []corev1.ServicePort
-	for _, port := range slices.Sorted(maps.Keys(in.Slots)) {
-		list = append(list, corev1.ServicePort{
-			Name: portName(port), Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(in.Slots[port]),
-		})
+	for _, port := range slices.SortedFunc(maps.Keys(in.Slots), gateway.ComparePorts) {
+		protocol := corev1.ProtocolTCP
+		if port.UDP {
+			protocol = corev1.ProtocolUDP
+		}
+		list = append(list, corev1.ServicePort{Name: portName(port), Protocol: protocol, Port: port.Number, TargetPort: intstr.FromInt32(in.Slots[port])})
 	}
 	return list
 }
 
 // portName is the name of a port in the Service and the EndpointSlices.
-func portName(port int32) string { return fmt.Sprintf("port-%d", port) }
+func portName(port gateway.Port) string {
+	if port.UDP {
+		return fmt.Sprintf("port-%d-udp", port.Number)
+	}
+	return fmt.Sprintf("port-%d", port.Number)
+}
 
 // copyInfrastructure copies labels and annotations. Ours win, and addresses are asked
 // for in spec.addresses alone.
@@ -212,7 +219,8 @@ func nodePorts(s *corev1.Service) string {
 	ports := slices.SortedFunc(slices.Values(s.Spec.Ports), func(a, b corev1.ServicePort) int { return cmp.Compare(a.Port, b.Port) })
 	var list []string
 	for _, p := range ports {
-		list = append(list, fmt.Sprintf("%d at port %d", p.Port, p.NodePort))
+		port := gateway.Port{Number: p.Port, UDP: p.Protocol == corev1.ProtocolUDP}
+		list = append(list, fmt.Sprintf("%s at port %d", port, p.NodePort))
 	}
 	return strings.Join(list, ", ")
 }

@@ -34,7 +34,7 @@ func (in Input) DesiredSlices() []*discoveryv1.EndpointSlice {
 		s.Labels[discoveryv1.LabelServiceName] = in.Service.Name
 		s.Labels[discoveryv1.LabelManagedBy] = SliceManager
 		for _, p := range in.servicePorts() {
-			s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: new(p.Name), Protocol: new(p.Protocol), Port: new(in.Slots[p.Port])})
+			s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: new(p.Name), Protocol: new(p.Protocol), Port: new(p.TargetPort.IntVal)})
 		}
 		if len(s.Ports) > 0 {
 			s.Endpoints = in.endpoints(family)

@@ -14,17 +14,18 @@ import (
 // WantedSlots returns the block of each port of a Gateway that needs a slot: each port
 // with an accepted listener. Tenants are the namespaces of the ListenerSets that ask for a
 // port which the Gateway itself does not have, of several that of the first.
-func WantedSlots(j *gateway.Joint) (wanted map[int32]gateway.Block, tenants map[int32]string) {
-	wanted, tenants = map[int32]gateway.Block{}, map[int32]string{}
+func WantedSlots(j *gateway.Joint) (wanted map[gateway.Port]gateway.Block, tenants map[gateway.Port]string) {
+	wanted, tenants = map[gateway.Port]gateway.Block{}, map[gateway.Port]string{}
 	for _, v := range j.Own {
 		if v.Accepted() {
-			wanted[v.Port] = v.Block
+			wanted[v.Block.Port(v.Port)] = v.Block
 		}
 	}
 	for i := range j.Sets {
 		for _, v := range j.Sets[i].Listeners {
-			if _, has := wanted[v.Port]; v.Accepted() && !has {
-				wanted[v.Port], tenants[v.Port] = v.Block, j.Sets[i].Set.Namespace
+			port := v.Block.Port(v.Port)
+			if _, has := wanted[port]; v.Accepted() && !has {
+				wanted[port], tenants[port] = v.Block, j.Sets[i].Set.Namespace
 			}
 		}
 	}
@@ -36,34 +37,35 @@ func WantedSlots(j *gateway.Joint) (wanted map[int32]gateway.Block, tenants map[
 // it differs from the one before, and the ports for which there is none, in order.
 // Slots are kept as long as their port wants one of their block. What is not wanted any
 // more is freed, and so are slots of a former Gateway of the same name.
-func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[int32]gateway.Block, tenants map[int32]string, now time.Time) (gateway.Table, bool, []int32) {
+func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]gateway.Block, tenants map[gateway.Port]string, now time.Time) (gateway.Table, bool, []gateway.Port) {
 	base := maps.Clone(before)
 	maps.DeleteFunc(base, func(_ int32, s gateway.Slot) bool { return rested(s, now) })
 	table := maps.Clone(base)
 	if table == nil {
 		table = gateway.Table{}
 	}
-	has := map[int32]bool{}
+	has := map[gateway.Port]bool{}
 	for _, podPort := range slices.Sorted(maps.Keys(table)) {
 		s := table[podPort]
 		if s.Namespace != g.Namespace || s.Name != g.Name || !s.Freed.IsZero() {
 			continue
 		}
-		if block, ok := wanted[s.Port]; s.UID == g.UID && ok && block.Has(podPort) && !has[s.Port] {
-			has[s.Port] = true
-			s.For = others(g, tenants[s.Port])
+		port := gateway.PortOf(podPort, s)
+		if block, ok := wanted[port]; s.UID == g.UID && ok && block.Has(podPort) && !has[port] {
+			has[port] = true
+			s.For = others(g, tenants[port])
 			table[podPort] = s
 			continue
 		}
 		s.Freed = now.UTC().Truncate(time.Second)
 		table[podPort] = s
 	}
-	var lacking []int32
-	for _, port := range slices.Sorted(maps.Keys(wanted)) {
+	var lacking []gateway.Port
+	for _, port := range slices.SortedFunc(maps.Keys(wanted), gateway.ComparePorts) {
 		if has[port] {
 			continue
 		}
-		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port, For: others(g, tenants[port])}
+		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port.Number, For: others(g, tenants[port])}
 		podPort, ok := choose(table, wanted[port], mine)
 		if !ok {
 			lacking = append(lacking, port)

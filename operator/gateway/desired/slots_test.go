@@ -31,44 +31,44 @@ func TestAssign(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		before  gateway.Table
-		wanted  map[int32]gateway.Block
+		wanted  map[gateway.Port]gateway.Block
 		after   gateway.Table
 		changed bool
 	}{
-		{"first", nil, map[int32]gateway.Block{80: gateway.HTTP, 443: gateway.HTTPS}, gateway.Table{20000: web, 21000: slot("shop", "web", "1", 443, none)}, true},
-		{"kept", gateway.Table{20007: web}, map[int32]gateway.Block{80: gateway.HTTP}, gateway.Table{20007: web}, false},
+		{"first", nil, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP, {Number: 443}: gateway.HTTPS}, gateway.Table{20000: web, 21000: slot("shop", "web", "1", 443, none)}, true},
+		{"kept", gateway.Table{20007: web}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20007: web}, false},
 		{
 			"lowest free",
 			gateway.Table{20000: slot("blog", "b", "2", 80, none), 20002: slot("blog", "b", "2", 81, none)},
-			map[int32]gateway.Block{80: gateway.HTTP},
+			map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP},
 			gateway.Table{20000: slot("blog", "b", "2", 80, none), 20001: web, 20002: slot("blog", "b", "2", 81, none)},
 			true,
 		},
 		{
 			"another's slot rests",
 			gateway.Table{20000: slot("blog", "b", "2", 80, recently)},
-			map[int32]gateway.Block{80: gateway.HTTP},
+			map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP},
 			gateway.Table{20000: slot("blog", "b", "2", 80, recently), 20001: web},
 			true,
 		},
-		{"another's slot has rested", gateway.Table{20000: slot("blog", "b", "2", 80, long)}, map[int32]gateway.Block{80: gateway.HTTP}, gateway.Table{20000: web}, true},
-		{"its own slot comes back", gateway.Table{20009: slot("shop", "web", "1", 80, recently)}, map[int32]gateway.Block{80: gateway.HTTP}, gateway.Table{20009: web}, true},
+		{"another's slot has rested", gateway.Table{20000: slot("blog", "b", "2", 80, long)}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20000: web}, true},
+		{"its own slot comes back", gateway.Table{20009: slot("shop", "web", "1", 80, recently)}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20009: web}, true},
 		{"not wanted any more", gateway.Table{20000: web}, nil, gateway.Table{20000: slot("shop", "web", "1", 80, now())}, true},
 		{
 			"from HTTP to HTTPS",
 			gateway.Table{20000: web},
-			map[int32]gateway.Block{80: gateway.HTTPS},
+			map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTPS},
 			gateway.Table{20000: slot("shop", "web", "1", 80, now()), 21000: web},
 			true,
 		},
 		{
 			"made again under its name",
 			gateway.Table{20000: slot("shop", "web", "0", 80, none)},
-			map[int32]gateway.Block{80: gateway.HTTP},
+			map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP},
 			gateway.Table{20000: slot("shop", "web", "0", 80, now()), 20001: web},
 			true,
 		},
-		{"twice by hand", gateway.Table{20000: web, 20001: web}, map[int32]gateway.Block{80: gateway.HTTP}, gateway.Table{20000: web, 20001: slot("shop", "web", "1", 80, now())}, true},
+		{"twice by hand", gateway.Table{20000: web, 20001: web}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20000: web, 20001: slot("shop", "web", "1", 80, now())}, true},
 		{"nothing to do", nil, nil, gateway.Table{}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,23 +85,23 @@ func TestAssign(t *testing.T) {
 // may use its own again at once; a block that is full has no slot for anyone.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	wanted := map[int32]gateway.Block{443: gateway.HTTPS}
+	wanted := map[gateway.Port]gateway.Block{{Number: 443}: gateway.HTTPS}
 	table := gateway.Table{}
 	for n := range int32(gateway.HTTPS.PerNamespace()) {
 		table[gateway.HTTPS.First+n] = slot("shop", fmt.Sprint(n), fmt.Sprint(n), 443, time.Time{})
 	}
-	if _, changed, lacking := desired.Assign(table, named("shop", "web", "x"), wanted, nil, now()); changed || !cmp.Equal(lacking, []int32{443}) {
+	if _, changed, lacking := desired.Assign(table, named("shop", "web", "x"), wanted, nil, now()); changed || !cmp.Equal(lacking, []gateway.Port{{Number: 443}}) {
 		t.Errorf("a namespace gets more than a quarter: changed %t, lacking %v", changed, lacking)
 	}
 	after, _, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, nil, now())
-	if got := after.Slots(named("blog", "web", "x")); got[443] != gateway.HTTPS.First+int32(gateway.HTTPS.PerNamespace()) || len(lacking) > 0 {
+	if got := after.Slots(named("blog", "web", "x")); got[gateway.Port{Number: 443}] != gateway.HTTPS.First+int32(gateway.HTTPS.PerNamespace()) || len(lacking) > 0 {
 		t.Errorf("another namespace: %v, lacking %v", got, lacking)
 	}
 	rests := table[21003]
 	rests.Freed = now()
 	table[21003] = rests
 	after, _, lacking = desired.Assign(table, named("shop", "web", "x"), wanted, nil, now())
-	if got := after.Slots(named("shop", "web", "x")); got[443] != 21003 || len(lacking) > 0 {
+	if got := after.Slots(named("shop", "web", "x")); got[gateway.Port{Number: 443}] != 21003 || len(lacking) > 0 {
 		t.Errorf("its own that rests: %v, lacking %v", got, lacking)
 	}
 	for n := range gateway.HTTPS.Count {

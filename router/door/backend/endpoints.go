@@ -42,38 +42,47 @@ type Service struct {
 	Named bool
 	// Policy is what its annotations say for all Routes to it; most often nil.
 	Policy *policy.ServicePolicy
-	// ports are those of protocol TCP.
+	// ports are those of protocols TCP and UDP.
 	ports []Port
 }
 
 // Port is a port of a Service.
 type Port struct {
 	Number int32
+	// Datagrams ports are of protocol UDP.
+	Datagrams bool
 	// Name is also that of the ports of its EndpointSlices.
 	Name string
 	// Protocol is appProtocol, or empty.
 	Protocol string
 }
 
-// Port returns the port of a Service with a number.
-func (s *Service) Port(number int32) (Port, bool) {
-	i := slices.IndexFunc(s.ports, func(p Port) bool { return p.Number == number })
+// Port returns the port of a Service for connections with a number.
+func (s *Service) Port(number int32) (Port, bool) { return s.port(number, false) }
+
+// DatagramPort returns the port of a Service for datagrams with a number.
+func (s *Service) DatagramPort(number int32) (Port, bool) { return s.port(number, true) }
+
+func (s *Service) port(number int32, datagrams bool) (Port, bool) {
+	i := slices.IndexFunc(s.ports, func(p Port) bool { return p.Number == number && p.Datagrams == datagrams })
 	if i < 0 {
 		return Port{}, false
 	}
 	return s.ports[i], true
 }
 
-// HasPort reports whether a port of the Service has a name.
+// HasPort reports whether a port of the Service for connections has a name.
 func (s *Service) HasPort(name string) bool {
-	return slices.ContainsFunc(s.ports, func(p Port) bool { return p.Name == name })
+	return slices.ContainsFunc(s.ports, func(p Port) bool { return p.Name == name && !p.Datagrams })
 }
 
-// PortNumbers returns the numbers of a Service's ports.
-func (s *Service) PortNumbers() []int32 {
-	numbers := make([]int32, len(s.ports))
-	for i, p := range s.ports {
-		numbers[i] = p.Number
+// PortNumbers returns the numbers of a Service's ports, for datagrams or for connections.
+func (s *Service) PortNumbers(datagrams bool) []int32 {
+	numbers := make([]int32, 0, len(s.ports))
+	for _, p := range s.ports {
+		if p.Datagrams == datagrams {
+			numbers = append(numbers, p.Number)
+		}
 	}
 	return numbers
 }
@@ -82,10 +91,10 @@ func portsOf(s *corev1.Service) []Port {
 	var ports []Port
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
-		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP && p.Protocol != corev1.ProtocolUDP {
 			continue
 		}
-		port := Port{Number: p.Port, Name: unique.Make(p.Name).Value()} // most Services have the same few
+		port := Port{Number: p.Port, Datagrams: p.Protocol == corev1.ProtocolUDP, Name: unique.Make(p.Name).Value()} // most Services have the same few
 		if p.AppProtocol != nil {
 			port.Protocol = unique.Make(*p.AppProtocol).Value()
 		}
@@ -111,7 +120,11 @@ type Slice struct {
 	// ready endpoints take requests, draining ones are about to stop but still
 	// serve.
 	ready, draining []Endpoint
+	// datagrams are the same of ports for UDP, nil for none: few slices have any.
+	datagrams *datagrams
 }
+
+type datagrams struct{ ready, draining []Endpoint }
 
 // NewSlice reads an EndpointSlice, which it does not hold on to.
 func NewSlice(s *discoveryv1.EndpointSlice) *Slice { return newSlice(s, usable) }
@@ -124,15 +137,16 @@ func NewLocalSlice(s *discoveryv1.EndpointSlice) *Slice {
 
 func newSlice(s *discoveryv1.EndpointSlice, usable func(netip.Addr) bool) *Slice {
 	service := s.Labels[discoveryv1.LabelServiceName]
-	return &Slice{
-		service: service,
-		ready: collect(service, s, usable, func(c discoveryv1.EndpointConditions) bool {
-			return c.Ready == nil || *c.Ready
-		}),
-		draining: collect(service, s, usable, func(c discoveryv1.EndpointConditions) bool {
-			return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
-		}),
+	ready := func(c discoveryv1.EndpointConditions) bool { return c.Ready == nil || *c.Ready }
+	draining := func(c discoveryv1.EndpointConditions) bool {
+		return c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
 	}
+	out := &Slice{service: service, ready: collect(service, s, usable, ready, corev1.ProtocolTCP), draining: collect(service, s, usable, draining, corev1.ProtocolTCP)}
+	udp := datagrams{collect(service, s, usable, ready, corev1.ProtocolUDP), collect(service, s, usable, draining, corev1.ProtocolUDP)}
+	if len(udp.ready)+len(udp.draining) > 0 {
+		out.datagrams = &udp
+	}
+	return out
 }
 
 // Service returns the name of the Service that the slice belongs to, which is
@@ -141,7 +155,15 @@ func (s *Slice) Service() string { return s.service }
 
 // Equal reports whether two slices, neither of them nil, mean the same.
 func (s *Slice) Equal(o *Slice) bool {
-	return s.service == o.service && slices.Equal(s.ready, o.ready) && slices.Equal(s.draining, o.draining)
+	a, b := s.ofDatagrams(), o.ofDatagrams()
+	return s.service == o.service && slices.Equal(s.ready, o.ready) && slices.Equal(s.draining, o.draining) && slices.Equal(a.ready, b.ready) && slices.Equal(a.draining, b.draining)
+}
+
+func (s *Slice) ofDatagrams() datagrams {
+	if s.datagrams == nil {
+		return datagrams{}
+	}
+	return *s.datagrams
 }
 
 // Endpoints merges the slices of a Service. Ready endpoints count; when none
@@ -157,6 +179,15 @@ func (s *Service) Endpoints(of []*Slice) []Endpoint {
 	return s.idle
 }
 
+// DatagramEndpoints merges what the slices of a Service have for UDP, as Endpoints does. A
+// datagram wakes no pods.
+func DatagramEndpoints(of []*Slice) []Endpoint {
+	if ready := merge(of, func(s *Slice) []Endpoint { return s.ofDatagrams().ready }); len(ready) > 0 {
+		return ready
+	}
+	return merge(of, func(s *Slice) []Endpoint { return s.ofDatagrams().draining })
+}
+
 // merge returns the endpoints of all slices by name, each once.
 func merge(of []*Slice, which func(*Slice) []Endpoint) []Endpoint {
 	var all []Endpoint
@@ -167,8 +198,8 @@ func merge(of []*Slice, which func(*Slice) []Endpoint) []Endpoint {
 	return slices.CompactFunc(all, func(a, b Endpoint) bool { return a.ID == b.ID })
 }
 
-func collect(service string, s *discoveryv1.EndpointSlice, usable func(netip.Addr) bool, takes func(discoveryv1.EndpointConditions) bool) []Endpoint {
-	if s.AddressType == discoveryv1.AddressTypeFQDN {
+func collect(service string, s *discoveryv1.EndpointSlice, usable func(netip.Addr) bool, takes func(discoveryv1.EndpointConditions) bool, protocol corev1.Protocol) []Endpoint {
+	if s.AddressType == discoveryv1.AddressTypeFQDN || !slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool { return speaks(p, protocol) }) {
 		return nil
 	}
 	var all []Endpoint
@@ -179,7 +210,7 @@ func collect(service string, s *discoveryv1.EndpointSlice, usable func(netip.Add
 		}
 		for _, addr := range addresses(e, usable) {
 			for _, p := range s.Ports {
-				if tcp(p) {
+				if speaks(p, protocol) {
 					all = append(all, newEndpoint(service, e, addr, p))
 				}
 			}
@@ -199,8 +230,13 @@ func addresses(e *discoveryv1.Endpoint, usable func(netip.Addr) bool) []netip.Ad
 	return out
 }
 
-func tcp(p discoveryv1.EndpointPort) bool {
-	return p.Port != nil && *p.Port >= 1 && *p.Port <= 65535 && (p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP)
+// speaks reports whether a port is of a protocol, by default TCP, and can be connected to.
+func speaks(p discoveryv1.EndpointPort, protocol corev1.Protocol) bool {
+	of := corev1.ProtocolTCP
+	if p.Protocol != nil && *p.Protocol != "" {
+		of = *p.Protocol
+	}
+	return of == protocol && p.Port != nil && *p.Port >= 1 && *p.Port <= 65535
 }
 
 func newEndpoint(service string, e *discoveryv1.Endpoint, addr netip.Addr, p discoveryv1.EndpointPort) Endpoint {

@@ -112,6 +112,9 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		if b.stream() {
 			effect = "its share of the connections is closed"
 		}
+		if b.datagrams() {
+			effect = "its share of the clients gets no answer"
+		}
 		to, ok := b.endpoints(&ref.BackendObjectReference, at, effect)
 		switch {
 		case weight == 0:
@@ -126,6 +129,7 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 			t.branches = append(t.branches, branch)
 		}
 	}
+	b.boundPods(&t, field, len(r.BackendRefs))
 	switch {
 	case len(t.branches) > 0:
 	case t.invalid > 0 || len(r.BackendRefs) == 0:
@@ -185,9 +189,9 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 		wrong(gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
 		return out, false
 	}
-	port, known := service.Port(int32(*r.Port))
+	port, known := b.portOf(service, int32(*r.Port))
 	if !known {
-		wrong(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf("Service %s has no port %d; it has %s", key.Name, *r.Port, numbers(service.PortNumbers())))
+		wrong(gatewayv1.RouteReasonBackendNotFound, b.noPort(service, key.Name, int32(*r.Port)))
 		return out, false
 	}
 	var unverified string
@@ -202,6 +206,10 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	if !spoken {
 		wrong(gatewayv1.RouteReasonUnsupportedProtocol, fmt.Sprintf("port %d of Service %s has the appProtocol %q, which the router does not speak to pods", *r.Port, key.Name, port.Protocol))
 		return out, false
+	}
+	if b.datagrams() {
+		out.endpoints = backend.OfPort(backend.DatagramEndpoints(b.src.Slices(key)), port)
+		return out, true
 	}
 	out.endpoints = backend.OfPort(service.Endpoints(b.src.Slices(key)), port)
 	for i := range out.endpoints {

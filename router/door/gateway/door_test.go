@@ -64,6 +64,10 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			r := &gatewayv1.TCPRoute{}
 			read(t, text, r)
 			c.objects[model.Object{Kind: gateway.KindTCPRoute, Namespace: r.Namespace, Name: r.Name}] = r
+		case "UDPRoute":
+			r := &gatewayv1.UDPRoute{}
+			read(t, text, r)
+			c.objects[model.Object{Kind: gateway.KindUDPRoute, Namespace: r.Namespace, Name: r.Name}] = r
 		case "ReferenceGrant":
 			g := &gatewayv1.ReferenceGrant{}
 			read(t, text, g)
@@ -101,7 +105,7 @@ func (c *cluster) service(s *corev1.Service) {
 	slice.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
 	for i := range s.Spec.Ports {
 		port := int32(8080 + i)
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &s.Spec.Ports[i].Name, Port: &port})
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &s.Spec.Ports[i].Name, Port: &port, Protocol: &s.Spec.Ports[i].Protocol})
 	}
 	c.slices[key] = []*backend.Slice{backend.NewSlice(slice)}
 }
@@ -130,7 +134,14 @@ func (c *cluster) Policies(string) *policy.Set                         { return 
 func (c *cluster) Namespace(name string) *policy.Namespace             { return c.namespaces[name] }
 func (c *cluster) AllPolicies() []model.Object                         { return nil }
 func (c *cluster) Grants(namespace string) []*gatewayv1.ReferenceGrant { return c.grants[namespace] }
-func (c *cluster) Slots(*gatewayv1.Gateway) map[int32]int32            { return c.slots }
+
+func (c *cluster) Slots(*gatewayv1.Gateway) map[gatewayapi.Port]int32 {
+	slots := map[gatewayapi.Port]int32{{Number: 53, UDP: true}: 24000}
+	for number, podPort := range c.slots {
+		slots[gatewayapi.Port{Number: number}] = podPort
+	}
+	return slots
+}
 
 func (c *cluster) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolicy) {
 	for key, o := range c.objects {

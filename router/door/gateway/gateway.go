@@ -50,8 +50,8 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 // what becomes of each.
 func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 	res.Depends = append(res.Depends, model.Object{Kind: door.KindSlots})
-	var slots map[int32]int32
-	if s, ok := k.src.(door.Gateways); ok && !k.settings.PortsUnbound {
+	var slots map[gateway.Port]int32
+	if s, ok := k.src.(door.Gateways); ok {
 		slots = s.Slots(g)
 	}
 	k.past.Material.Hold(mostCertificates)
@@ -60,11 +60,12 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		var certificates []model.ListenerCertificate
 		var clients *model.ListenerClients
 		dependOnGrants(res, l)
-		podPort := slots[int32(l.spec.Port)]
-		if block, known := gateway.BlockOf(podPort); known && block == l.verdict.Block { // else it had another protocol
+		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, unbound: k.settings.PortsUnbound && !l.datagrams(), agentless: l.datagrams() && !k.settings.Agent}
+		podPort := slots[gateway.Port{Number: int32(l.spec.Port), UDP: l.datagrams()}]
+		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && known && block == l.verdict.Block { // else it had another protocol
 			slot = int(podPort)
 		}
-		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, ready: slot != 0, unbound: k.settings.PortsUnbound}
+		r.ready = slot != 0
 		if l.secure() {
 			clients = k.clients(g, l, &r)
 			certificates = k.read(l, slot, &r)
@@ -73,6 +74,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
 				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients,
+				Datagrams:   l.datagrams(),
 				EndsStreams: l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
 			})
 		}

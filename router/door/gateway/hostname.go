@@ -41,7 +41,7 @@ func hostnameProblem(host string) string {
 
 // hostnameOf returns the hostname of a listener, empty for any. Connections of TCP name none.
 func hostnameOf(l *gatewayv1.Listener) string {
-	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType {
+	if l.Hostname == nil || l.Protocol == gatewayv1.TCPProtocolType || l.Protocol == gatewayv1.UDPProtocolType {
 		return ""
 	}
 	return strings.ToLower(string(*l.Hostname))

@@ -16,7 +16,7 @@ const KindHTTPRoute model.Kind = "HTTPRoute"
 
 // RouteKinds returns the kinds of routes that attach to listeners.
 func RouteKinds() []model.Kind {
-	return []model.Kind{KindHTTPRoute, KindGRPCRoute, KindTLSRoute, KindTCPRoute}
+	return []model.Kind{KindHTTPRoute, KindGRPCRoute, KindTLSRoute, KindTCPRoute, KindUDPRoute}
 }
 
 // mostClaims bounds what one route may cost: each listener that it is attached to needs a
@@ -201,6 +201,10 @@ func (b *builder) claim(l *listener, n int, host string, r *rule, m int) *model.
 	}
 	c := b.bare(l, n, host, r.index, m)
 	c.Match = r.matches[m]
+	if b.datagrams() {
+		c.Datagrams = r.targets.datagrams()
+		return c
+	}
 	b.target(c, l, r, m)
 	return c
 }

@@ -45,9 +45,9 @@ func judged(owner model.Object, specs []gatewayv1.Listener, verdicts []gateway.L
 // requests is another one: what is left of the former must not meet them.
 func section(l *gatewayv1.Listener) string {
 	switch l.Protocol {
-	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType:
+	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
 		return string(l.Name) + "/" + string(l.Protocol)
-	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType, gatewayv1.UDPProtocolType:
+	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType:
 	}
 	return string(l.Name)
 }
@@ -63,6 +63,9 @@ func (l *listener) hostnameProblem() string {
 	}
 	return hostnameProblem(l.hostname)
 }
+
+// datagrams reports whether the policy agent has the listener, and not HAProxy.
+func (l *listener) datagrams() bool { return l.spec.Protocol == gatewayv1.UDPProtocolType }
 
 // served reports whether HAProxy listens for it, if it has a slot and, where it ends TLS, a
 // certificate.
@@ -80,6 +83,7 @@ func (l *listener) kinds() (supported, other []string) {
 	case gatewayv1.TCPProtocolType:
 		possible = []string{string(KindTCPRoute)}
 	case gatewayv1.UDPProtocolType:
+		possible = []string{string(KindUDPRoute)}
 	}
 	if l.spec.AllowedRoutes == nil || len(l.spec.AllowedRoutes.Kinds) == 0 {
 		return possible, nil
@@ -133,8 +137,9 @@ type resolution struct {
 	reason  gatewayv1.ListenerConditionReason
 	message string
 	// ready says that the port has a slot, and lacking that there is no certificate to show.
-	// unbound says that HAProxy runs without such ports.
-	ready, lacking, unbound bool
+	// unbound says that HAProxy runs without such ports, and agentless that there is no policy
+	// agent to relay datagrams.
+	ready, lacking, unbound, agentless bool
 }
 
 // resolve judges what the listener refers to. Kinds of routes come last: they leave the

@@ -46,6 +46,8 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "the listener is not valid")
 	case r.lacking:
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, "there is no certificate that can be shown: "+wrong)
+	case r.agentless:
+		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonInvalid, needsAgent)
 	case r.unbound:
 		add(gatewayv1.ListenerConditionProgrammed, false, gatewayv1.ListenerReasonPending, "HAProxy refuses the ports for Gateways: the condition SettingsApplied of the IngressController says why")
 	case !r.ready:

@@ -19,7 +19,7 @@ const (
 // stream reports whether the route is of such a kind. It is read as an HTTPRoute with one
 // rule, without matches and filters.
 func (b *builder) stream() bool {
-	return b.result.Object.Kind == KindTLSRoute || b.result.Object.Kind == KindTCPRoute
+	return b.result.Object.Kind == KindTLSRoute || b.result.Object.Kind == KindTCPRoute || b.datagrams()
 }
 
 // TLSRoutes is the front door of TLSRoutes. Sources give only those that name a Gateway of
