@@ -35,6 +35,7 @@ func kinds() map[string]schema.GroupVersionResource {
 		"grpcroute":   gatewayResource("grpcroutes"),
 		"tlsroute":    gatewayResource("tlsroutes"),
 		"tcproute":    gatewayResource("tcproutes"),
+		"udproute":    gatewayResource("udproutes"),
 	}
 }
 

@@ -77,7 +77,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"kinds":       {[]string{"why", ""}, "gateway/\ngrpcroute/\nhttproute/\ningress/\nlistenerset/\nroute/\nservice/\ntcproute/\ntlsroute/" + noSpaceNoFile},
+		"kinds":       {[]string{"why", ""}, "gateway/\ngrpcroute/\nhttproute/\ningress/\nlistenerset/\nroute/\nservice/\ntcproute/\ntlsroute/\nudproute/" + noSpaceNoFile},
 		"routes":      {[]string{"why", "--kubeconfig", config, "route/"}, "route/cart\nroute/shop" + noFile},
 		"services":    {[]string{"why", "--kubeconfig", config, "-n", "other", "service/"}, "service/db" + noFile},
 		"no right":    {[]string{"why", "--kubeconfig", config, "ingress/"}, ":4\n"},

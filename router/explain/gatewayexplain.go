@@ -121,7 +121,7 @@ func cutPort(host string) (name, port string, found bool) {
 func (g *gateways) listenerAt(key model.Object, port int) (found model.Listener, ports []string) {
 	known := map[int]struct{}{}
 	for _, l := range g.byScope {
-		if l.Gateway != key {
+		if l.Gateway != key || l.Datagrams {
 			continue
 		}
 		known[l.Port] = struct{}{}

@@ -25,6 +25,11 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	if !served {
 		return reach, false
 	}
+	if c.Datagrams != nil {
+		reach.URL = "datagrams to port " + strconv.Itoa(l.Port)
+		reach.Result, reach.Served = g.relayed(s, c)
+		return reach, true
+	}
 	if slot := int32(l.Slot); gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot) {
 		reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
 		reach.Result, reach.Served = g.targets(s, c)
@@ -157,6 +162,25 @@ func (g *gateways) targets(s *Snapshot, c *model.Claim) (text string, up bool) {
 		return "goes to the endpoints of Service " + strings.Join(unknown, ", "), true
 	}
 	return "503 of the router: no endpoint is ready", false
+}
+
+// relayed says where datagrams go, and whether a pod gets them.
+func (g *gateways) relayed(s *Snapshot, c *model.Claim) (text string, up bool) {
+	pods := 0
+	for _, t := range c.Datagrams.Targets {
+		if t.Weight > 0 {
+			pods += len(t.Pods)
+		}
+	}
+	if pods > 0 {
+		return "go to " + count(pods, "pod"), true
+	}
+	for _, service := range g.pipeline.Services(c.Owner) {
+		if s.source.Service(service) != nil && !s.source.endpointsKnown(service) {
+			return "go to the pods of Service " + service.Name, true
+		}
+	}
+	return "are dropped: no pod is ready", false
 }
 
 // servicesOf returns the Services that the rule of a claim names: the claim's own name

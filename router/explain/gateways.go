@@ -40,6 +40,8 @@ func gatewayKind(o metav1.Object) string {
 		return string(gateway.KindTLSRoute)
 	case *gatewayv1.TCPRoute:
 		return string(gateway.KindTCPRoute)
+	case *gatewayv1.UDPRoute:
+		return string(gateway.KindUDPRoute)
 	case *gatewayv1.ReferenceGrant:
 		return "ReferenceGrant"
 	case *gatewayv1.BackendTLSPolicy:
@@ -50,7 +52,7 @@ func gatewayKind(o metav1.Object) string {
 
 // OfGatewayAPI reports whether a kind is one of the Gateway API.
 func OfGatewayAPI(kind string) bool {
-	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "ReferenceGrant", "BackendTLSPolicy"}, kind)
+	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "ReferenceGrant", "BackendTLSPolicy"}, kind)
 }
 
 // gateways is what the router serves of the Gateway API. Claims come in by the listeners of
@@ -196,6 +198,8 @@ func parentsOf(o metav1.Object) []gatewayv1.ParentReference {
 	case *gatewayv1.TLSRoute:
 		return v.Spec.ParentRefs
 	case *gatewayv1.TCPRoute:
+		return v.Spec.ParentRefs
+	case *gatewayv1.UDPRoute:
 		return v.Spec.ParentRefs
 	}
 	return nil

@@ -93,7 +93,7 @@ func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 		}
 		o, known := policyKey(kind, namespace, name)
 		if !known {
-			return nil, fmt.Errorf("kind %q is not one of route, ingress, service, routepolicy, clusterroutepolicy, gateway, listenerset, httproute, grpcroute, tlsroute and tcproute", kind)
+			return nil, fmt.Errorf("kind %q is not one of route, ingress, service, routepolicy, clusterroutepolicy, gateway, listenerset, httproute, grpcroute, tlsroute, tcproute and udproute", kind)
 		}
 		y.Object, err = objectText(policy.Ref(o)), s.whyPolicy(y, o)
 	}

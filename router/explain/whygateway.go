@@ -46,6 +46,7 @@ var gatewayKinds = map[string]model.Kind{
 	"grpcroute": gateway.KindGRPCRoute, "grpcroutes": gateway.KindGRPCRoute,
 	"tlsroute": gateway.KindTLSRoute, "tlsroutes": gateway.KindTLSRoute,
 	"tcproute": gateway.KindTCPRoute, "tcproutes": gateway.KindTCPRoute,
+	"udproute": gateway.KindUDPRoute, "udproutes": gateway.KindUDPRoute,
 }
 
 // whyGatewayObject says what an object of the Gateway API does.

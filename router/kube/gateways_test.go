@@ -23,7 +23,7 @@ import (
 
 func (e *env) installGateways(t *testing.T) {
 	t.Helper()
-	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "referencegrants"} {
+	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "referencegrants"} {
 		e.installGatewayKind(t, kind)
 	}
 }

@@ -118,8 +118,8 @@ func (g gateways) Slots(of *gatewayv1.Gateway) map[gatewayapi.Port]int32 {
 		all = append(all, gatewayapi.SetEntries(g.set)...)
 	}
 	for i, l := range all {
-		block, _ := gatewayapi.BlockFor(l.Protocol)
-		if port := block.Port(int32(l.Port)); slots[port] == 0 {
+		block, known := gatewayapi.BlockFor(l.Protocol)
+		if port := block.Port(int32(l.Port)); known && slots[port] == 0 {
 			slots[port] = block.First + int32(i)
 		}
 	}

@@ -219,11 +219,17 @@ func (g *gatewayTenants) TLSPolicies(namespace string) (all []*gatewayv1.Backend
 	return all
 }
 
+// Where a source does not implement this, the doors take it as one without Gateways.
+var (
+	_ door.Gateways = (*gatewayTenants)(nil)
+	_ door.Gateways = gateways{}
+)
+
 // Slots gives the ports of all Gateways slots in order, as long as there are some.
-func (g *gatewayTenants) Slots(of *gatewayv1.Gateway) map[int32]int32 {
+func (g *gatewayTenants) Slots(of *gatewayv1.Gateway) map[gatewayapi.Port]int32 {
 	next := map[string]int32{}
 	for _, gw := range g.gateways() {
-		slots, asked := map[int32]int32{}, slices.Clone(gw.Spec.Listeners)
+		slots, asked := map[gatewayapi.Port]int32{}, slices.Clone(gw.Spec.Listeners)
 		sets := g.setsOf(gw)
 		slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
@@ -233,10 +239,11 @@ func (g *gatewayTenants) Slots(of *gatewayv1.Gateway) map[int32]int32 {
 		}
 		for _, l := range asked {
 			block, known := gatewayapi.BlockFor(l.Protocol)
-			if !known || slots[l.Port] != 0 || next[block.Name] == block.Count {
+			port := block.Port(l.Port)
+			if !known || slots[port] != 0 || next[block.Name] == block.Count {
 				continue
 			}
-			slots[l.Port] = block.First + next[block.Name]
+			slots[port] = block.First + next[block.Name]
 			next[block.Name]++
 		}
 		if gw.UID == of.UID {

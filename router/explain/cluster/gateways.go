@@ -34,6 +34,7 @@ func (r *reader) gateways(ctx context.Context) error {
 		{"GRPCRoute", &gatewayv1.GRPCRouteList{}},
 		{"TLSRoute", &gatewayv1.TLSRouteList{}},
 		{"TCPRoute", &gatewayv1.TCPRouteList{}},
+		{"UDPRoute", &gatewayv1.UDPRouteList{}},
 		{"ReferenceGrant", &gatewayv1.ReferenceGrantList{}},
 		{"BackendTLSPolicy", &gatewayv1.BackendTLSPolicyList{}},
 	} {

@@ -57,6 +57,7 @@ func kinds() map[string]kind {
 		"GRPCRoute":        {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.GRPCRoute{} }},
 		"TLSRoute":         {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.TLSRoute{} }},
 		"TCPRoute":         {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.TCPRoute{} }},
+		"UDPRoute":         {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.UDPRoute{} }},
 		"ReferenceGrant":   {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.ReferenceGrant{} }},
 		"BackendTLSPolicy": {gatewayv1.GroupVersion.String(), false, func() metav1.Object { return &gatewayv1.BackendTLSPolicy{} }},
 
