@@ -84,7 +84,7 @@ bench-cloud: ## Count the calls of AWS's API that load balancers cost
 	go run ./test/bench/cloud
 
 .PHONY: soak
-soak: tools ## Change 2,000 routes 10,000 times under load and lasting connections (root); SEED=N repeats one
+soak: tools ## Change 2,000 routes and some Gateways 10,000 times under load and lasting connections (root); SEED=N repeats one
 	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 $(if $(SEED),-seed $(SEED))
 
 .PHONY: hostile

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
 const (
@@ -37,13 +35,21 @@ type lasting struct {
 // context ends.
 func (l *lasting) open(ctx context.Context, s *state, h2 bool) error {
 	t := s.target(l.sockets%2 == 0)
+	if h2 {
+		t = s.target(false)
+	}
+	return l.openTo(ctx, t, h2, fmt.Sprintf("%s, opened as %q, %v", s.name, s.termination, s.annotations))
+}
+
+// openTo opens a connection for a target of something with a description.
+func (l *lasting) openTo(ctx context.Context, t target, h2 bool, of string) error {
 	connect, what := socket, "websocket"
 	if h2 {
-		connect, what, t = stream, "HTTP/2 stream", s.target(false)
+		connect, what = stream, "HTTP/2 stream"
 	}
 	conn, err := connect(t)
 	if err != nil {
-		return fmt.Errorf("open a %s to %s (%q, %v): %w", what, t, s.termination, s.annotations, err)
+		return fmt.Errorf("open a %s to %s (%s): %w", what, t, of, err)
 	}
 	if h2 {
 		l.streams++
@@ -53,7 +59,7 @@ func (l *lasting) open(ctx context.Context, s *state, h2 bool) error {
 	l.wg.Go(func() {
 		if err := l.talk(ctx, conn); err != nil {
 			l.mu.Lock()
-			l.broken = append(l.broken, fmt.Errorf("%s to %s (%s, opened as %s): %w", what, t, s.name, s.termination, err))
+			l.broken = append(l.broken, fmt.Errorf("%s to %s (%s): %w", what, t, of, err))
 			l.mu.Unlock()
 		}
 	})
@@ -104,11 +110,12 @@ func (l *lasting) talk(ctx context.Context, d *duplex) error {
 }
 
 func dial(t target, protocols ...string) (net.Conn, error) {
+	address := fmt.Sprintf("127.0.0.1:%d", t.at())
 	if !t.secure {
-		return net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", rig.HTTPPort), patience)
+		return net.DialTimeout("tcp", address, patience)
 	}
 	d := &net.Dialer{Timeout: patience}
-	return tls.DialWithDialer(d, "tcp", fmt.Sprintf("127.0.0.1:%d", rig.HTTPSPort), &tls.Config{
+	return tls.DialWithDialer(d, "tcp", address, &tls.Config{
 		ServerName: t.host, InsecureSkipVerify: true, NextProtos: protocols,
 	})
 }

@@ -1,7 +1,8 @@
 // Package soak tests that the router stays as it is however long it runs:
 // random changes of everything a Route, its Services and its certificate have,
-// under load and under connections that last, with a real API server, the
-// router process and HAProxy 3.4. No request may fail, no lasting connection
+// and of Gateways with their listeners, ListenerSets and HTTPRoutes, under load
+// and under connections that last, with a real API server, the router process
+// and HAProxy 3.4. No request may fail, no lasting connection
 // break, HAProxy never reload, and memory and open files not grow.
 //
 // Requests are held against the states that the route had while they ran, so

@@ -43,12 +43,24 @@ type bed struct {
 	routes   int
 	subjects []*subject
 	stable   []*state
+	gateways gateways
 }
 
-func newBed(t *testing.T, haproxy string) *bed {
+// newBed starts a router. What prepares the rig does so before.
+func newBed(t *testing.T, haproxy string, prepare ...func(context.Context, *rig.Rig) error) *bed {
 	t.Helper()
 	b := &bed{seed: size.seed, routes: size.routes}
-	b.Rig, b.router = rigtest.Start(t, unable, haproxy, settings())
+	b.Rig, b.router = rigtest.StartPrepared(t, unable, haproxy, func(ctx context.Context, r *rig.Rig) error {
+		if err := r.Create(ctx, settings()); err != nil {
+			return err
+		}
+		for _, p := range prepare {
+			if err := p(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return b
 }
 
@@ -83,7 +95,7 @@ func (b *bed) populate(ctx context.Context) error {
 			return err
 		}
 		s.exists = d.IntN(100) >= goneShare
-		b.subjects = append(b.subjects, &subject{versions: []version{{state: s}}})
+		b.subjects = append(b.subjects, newHistory(s))
 	}
 	all := slices.Clone(b.stable)
 	for _, s := range b.subjects {
@@ -160,15 +172,21 @@ func (b *bed) load() (map[string]*rig.Load, error) {
 		}
 		loads[url] = l
 	}
-	return loads, nil
+	// Not over TLS: the server name that wrk gives is no listener's.
+	url := fmt.Sprintf("http://127.0.0.1:%d/", b.gateways.steady.ports[80])
+	l, err := b.StartMixedLoad(url, 1, b.gateways.steady.routes[0].host)
+	loads[url] = l
+	return loads, err
 }
 
 // TestSoak is the whole of it.
 func TestSoak(t *testing.T) {
-	b := newBed(t, "haproxy")
+	var g gateways
+	b := newBed(t, "haproxy", g.prepare)
+	b.gateways = g
 	t.Logf("seed %d: %d changes of %d routes, %d websockets and %d streams of HTTP/2 that last", b.seed, size.changes, size.routes, size.sockets, size.streams)
 	began := time.Now()
-	if err := b.populate(t.Context()); err != nil {
+	if err := errors.Join(b.populate(t.Context()), b.populateGateways(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d routes served after %s", len(b.subjects)+len(b.stable), time.Since(began).Round(time.Millisecond))
@@ -176,14 +194,14 @@ func TestSoak(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l := &lasting{}
-	if err := b.connect(ctx, l); err != nil {
+	if err := errors.Join(b.connect(ctx, l), b.connectGateways(ctx, l)); err != nil {
 		t.Fatal(err)
 	}
 	loads, err := b.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visitor{subjects: b.subjects}
+	v := &visitor{subjects: b.subjects, gateways: b.gateways.tenants}
 	var wg sync.WaitGroup
 	for i := range visitors {
 		wg.Go(func() { v.run(ctx, rand.New(rand.NewPCG(b.seed, 1000+uint64(i)))) })
@@ -268,16 +286,20 @@ func (b *bed) soak(t *testing.T, v *visitor, l *lasting) *usage {
 	t.Helper()
 	var done atomic.Int64
 	ended := make(chan error, 1)
-	kinds := make([]map[string]int, changers)
+	kinds := make([]map[string]int, changers+1)
+	ofGateways := size.changes / gatewayShare
 	go func() {
-		ended <- parallel(changers, func(n int) error {
+		ended <- parallel(changers+1, func(n int) error {
 			kinds[n] = map[string]int{}
+			if n == changers {
+				return b.gateways.change(t.Context(), b, ofGateways, &done, kinds[n])
+			}
 			c := &changer{Rig: b.Rig, dice: newDice(b.CA, b.seed, n+1), probe: rig.NewProbe(false), done: &done, kinds: kinds[n]}
 			c.n = (n + 1) << 24 // names of its own
 			for i := n; i < len(b.subjects); i += changers {
 				c.subjects = append(c.subjects, b.subjects[i])
 			}
-			return c.run(t.Context(), (size.changes+n)/changers)
+			return c.run(t.Context(), (size.changes-ofGateways+n)/changers)
 		})
 	}()
 	began, said := time.Now(), 0
@@ -319,16 +341,16 @@ func (b *bed) leftovers(t *testing.T, connections int) {
 			exist++
 		}
 	}
-	have := 0
+	have, split := 0, b.gateways.backends()
 	err := rig.Until(limit, "removal of what is not needed any more", func() (bool, error) {
 		kinds, err := b.router.Backends()
 		have = 0
 		for _, n := range kinds {
 			have += n
 		}
-		return err == nil && have <= exist+connections, err
+		return err == nil && have <= exist+split+connections, err
 	})
-	t.Logf("%d backends for %d routes", have, exist)
+	t.Logf("%d backends for %d routes and %d of Gateways", have, exist, split)
 	if err != nil {
 		t.Error(err)
 	}

@@ -78,6 +78,8 @@ func (s *state) object(destinationCA string) *routev1.Route {
 
 // target is a request.
 type target struct {
+	// port is where the router listens; zero is its own port for HTTP or HTTPS.
+	port       int
 	secure     bool
 	host, path string
 	method     string // GET if empty
@@ -89,6 +91,17 @@ func (t target) String() string {
 		scheme = "https"
 	}
 	return strings.TrimSpace(t.method + " " + scheme + "://" + t.host + t.path)
+}
+
+// at returns the port on 127.0.0.1.
+func (t target) at() int {
+	switch {
+	case t.port != 0:
+		return t.port
+	case t.secure:
+		return rig.HTTPSPort
+	}
+	return rig.HTTPPort
 }
 
 // target is a request that the route answers; http asks for plain HTTP where

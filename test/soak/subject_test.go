@@ -27,57 +27,68 @@ const (
 	grace = 2 * time.Second
 )
 
-// subject is a route that changes. One goroutine changes it, several look.
-type subject struct {
+// shape is what something is at one time: it says which answers are right.
+type shape interface {
+	check(t target, a rig.Answer) error
+}
+
+// history is of something that changes. One goroutine changes it, several look.
+type history[S shape] struct {
 	mu sync.Mutex
 	// versions are the states that requests may meet now, oldest first.
-	versions []version
+	versions []version[S]
 }
 
 // version is a state until something else was seen; zero for the last one.
-type version struct {
-	*state
+type version[S shape] struct {
+	state S
 	until time.Time
 }
 
-func (s *subject) now() *state {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.versions[len(s.versions)-1].state
+// subject is a route that changes.
+type subject = history[*state]
+
+// newHistory begins with a state.
+func newHistory[S shape](s S) *history[S] { return &history[S]{versions: []version[S]{{state: s}}} }
+
+func (h *history[S]) now() S {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.versions[len(h.versions)-1].state
 }
 
 // begin says that a state is about to be.
-func (s *subject) begin(next *state) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.versions = slices.DeleteFunc(s.versions, func(v version) bool {
+func (h *history[S]) begin(next S) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.versions = slices.DeleteFunc(h.versions, func(v version[S]) bool {
 		return !v.until.IsZero() && time.Since(v.until) > time.Minute
 	})
-	s.versions = append(s.versions, version{state: next})
+	h.versions = append(h.versions, version[S]{state: next})
 }
 
 // seen says that the last state was seen.
-func (s *subject) seen() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.versions[:len(s.versions)-1] {
-		if s.versions[i].until.IsZero() {
-			s.versions[i].until = time.Now()
+func (h *history[S]) seen() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.versions[:len(h.versions)-1] {
+		if h.versions[i].until.IsZero() {
+			h.versions[i].until = time.Now()
 		}
 	}
 }
 
-// check returns why an answer is not right for any state that the route had
-// since then.
-func (s *subject) check(since time.Time, t target, a rig.Answer) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// check returns why an answer is not right for any state that there was since
+// then.
+func (h *history[S]) check(since time.Time, t target, a rig.Answer) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var errs []error
-	for _, v := range s.versions {
+	for _, v := range h.versions {
 		if !v.until.IsZero() && v.until.Add(grace).Before(since) {
 			continue
 		}
-		err := v.check(t, a)
+		err := v.state.check(t, a)
 		if err == nil {
 			return nil
 		}
@@ -243,6 +254,7 @@ func (t target) ask(p *rig.Probe) (rig.Answer, error) {
 // visitor asks for routes while they change, at a steady pace.
 type visitor struct {
 	subjects []*subject
+	gateways []*tenant
 	asked    atomic.Int64
 	mu       sync.Mutex
 	failed   []error
@@ -256,20 +268,43 @@ func (v *visitor) run(ctx context.Context, random *rand.Rand) {
 	defer tick.Stop()
 	plain := rig.NewProbe(false)
 	defer plain.Close()
-	for ; ctx.Err() == nil; <-tick.C {
-		s := v.subjects[random.IntN(len(v.subjects))]
-		at, now := time.Now(), s.now()
-		t := now.target(random.IntN(3) > 0)
-		t.method = []string{"", http.MethodPost, http.MethodPut, http.MethodDelete}[random.IntN(4)]
-		a, err := ask(plain, t)
-		if err == nil {
-			err = s.check(at, t, a)
+	for n := 0; ctx.Err() == nil; n++ {
+		if n%4 == 3 && len(v.gateways) > 0 {
+			v.visitGateway(random)
+		} else {
+			v.visitRoute(plain, random)
 		}
-		v.asked.Add(1)
-		if err != nil {
-			v.mu.Lock()
-			v.failed = append(v.failed, fmt.Errorf("%s, asked at %s for %s, %s %q %v: %w", t, at.Format("15:04:05.000"), time.Since(at).Round(time.Millisecond), now.name, now.termination, now.annotations, err))
-			v.mu.Unlock()
-		}
+		<-tick.C
 	}
+}
+
+func (v *visitor) visitRoute(plain *rig.Probe, random *rand.Rand) {
+	s := v.subjects[random.IntN(len(v.subjects))]
+	at, now := time.Now(), s.now()
+	t := now.target(random.IntN(3) > 0)
+	t.method = []string{"", http.MethodPost, http.MethodPut, http.MethodDelete}[random.IntN(4)]
+	a, err := ask(plain, t)
+	if err == nil {
+		err = s.check(at, t, a)
+	}
+	v.note(at, t, err, func() string { return fmt.Sprintf("%s %q %v", now.name, now.termination, now.annotations) })
+}
+
+func (v *visitor) visitGateway(random *rand.Rand) {
+	g := v.gateways[random.IntN(len(v.gateways))]
+	at, now := time.Now(), g.now()
+	targets := now.targets()
+	t := targets[random.IntN(len(targets))]
+	v.note(at, t, g.check(at, t, t.askGateway()), now.String)
+}
+
+// note counts a request, and remembers why it failed.
+func (v *visitor) note(at time.Time, t target, err error, now func() string) {
+	v.asked.Add(1)
+	if err == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.failed = append(v.failed, fmt.Errorf("%s, asked at %s for %s, %s: %w", t, at.Format("15:04:05.000"), time.Since(at).Round(time.Millisecond), now(), err))
 }

@@ -3,6 +3,7 @@
 package rigtest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -17,6 +18,12 @@ import (
 // test, and the router's last words are shown if it failed. If unable says why
 // nothing can run here, the test is skipped.
 func Start(t *testing.T, unable error, haproxy string, objects ...client.Object) (*rig.Rig, *rig.Router) {
+	t.Helper()
+	return StartPrepared(t, unable, haproxy, func(ctx context.Context, r *rig.Rig) error { return r.Create(ctx, objects...) })
+}
+
+// StartPrepared is Start for what is more than objects.
+func StartPrepared(t *testing.T, unable error, haproxy string, prepare func(context.Context, *rig.Rig) error) (*rig.Rig, *rig.Router) {
 	t.Helper()
 	if unable != nil {
 		t.Skip(unable)
@@ -33,7 +40,7 @@ func Start(t *testing.T, unable error, haproxy string, objects ...client.Object)
 			t.Error(err)
 		}
 	})
-	if err := r.Create(t.Context(), objects...); err != nil {
+	if err := prepare(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	router, err := r.StartRouter("r")
