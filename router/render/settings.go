@@ -258,7 +258,9 @@ func sameList[T comparable](get func(*Settings) []T) func(a, b *Settings) bool {
 
 var fields = []field{
 	{"ports", same(func(s *Settings) [2]int { return [2]int{s.HTTPPort, s.HTTPSPort} })},
-	{"ports for Gateways", same(func(s *Settings) [5]Slots { return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots} })},
+	{"ports for Gateways", same(func(s *Settings) [5]Slots {
+		return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots}
+	})},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"firewall", same(func(s *Settings) string { return s.FirewallDir })},

@@ -100,7 +100,9 @@ func slotAddresses(s Settings, ports string) []string {
 }
 
 // slotFetch is the slot of a connection.
-func slotFetch(of Slots) string { return fmt.Sprintf("so_id,sub(1),mod(%d),add(%d)", of.Count, of.First) }
+func slotFetch(of Slots) string {
+	return fmt.Sprintf("so_id,sub(1),mod(%d),add(%d)", of.Count, of.First)
+}
 
 // slotRules find the slot of a connection, whatever a PROXY header says of its address, and
 // then take the port that clients know for its own: in what pods and logs are told.
