@@ -180,18 +180,9 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 			return out, false
 		}
 	}
-	service := b.src.Service(key)
-	if service == nil {
-		wrong(gatewayv1.RouteReasonBackendNotFound, "Service "+key.Name+" does not exist")
-		return out, false
-	}
-	if r.Port == nil {
-		wrong(gatewayv1.RouteReasonBackendNotFound, "has no port; the port of a Service is required")
-		return out, false
-	}
-	port, known := b.portOf(service, int32(*r.Port))
-	if !known {
-		wrong(gatewayv1.RouteReasonBackendNotFound, b.noPort(service, key.Name, int32(*r.Port)))
+	service, port, missing := b.servicePort(key, r.Port)
+	if missing != "" {
+		wrong(gatewayv1.RouteReasonBackendNotFound, missing)
 		return out, false
 	}
 	var unverified string
@@ -217,6 +208,22 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	}
 	out.http1 = strings.HasPrefix(port.Protocol, "kubernetes.io/ws")
 	return out, true
+}
+
+// servicePort returns a Service with a port of it, or what is missing.
+func (b *builder) servicePort(key model.Object, number *gatewayv1.PortNumber) (s *backend.Service, port backend.Port, missing string) {
+	s = b.src.Service(key)
+	switch {
+	case s == nil:
+		return nil, port, "Service " + key.Name + " does not exist"
+	case number == nil:
+		return nil, port, "has no port; the port of a Service is required"
+	}
+	port, known := b.portOf(s, int32(*number))
+	if !known {
+		return nil, port, b.noPort(s, key.Name, int32(*number))
+	}
+	return s, port, ""
 }
 
 // spoken reports whether the router speaks an appProtocol to pods, in TLS or without, and
