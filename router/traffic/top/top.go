@@ -37,11 +37,22 @@ type counters struct {
 	connections, endpoints float64
 }
 
+// parse reads a page of metrics. The parser panics on some texts that are no such page, as
+// FuzzParse has found; another process's answer must not end this one.
+func parse(page io.Reader) (families map[string]*dto.MetricFamily, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the text is no page of metrics: %v", p)
+		}
+	}()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(page) //nolint:wrapcheck // Parse says what failed
+}
+
 // Parse reads a page of metrics (the Prometheus text format) that was read at a time.
 // What is not about Routes is passed over.
 func Parse(page io.Reader, at time.Time) (*Reading, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(page)
+	families, err := parse(page)
 	if err != nil {
 		return nil, fmt.Errorf("read the page of metrics: %w", err)
 	}
