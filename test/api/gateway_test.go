@@ -48,7 +48,7 @@ func startGateways(t *testing.T) gatewayTest {
 	c, log := startOperator(t)
 	g := gatewayTest{c, log}
 	t.Cleanup(func() { g.cleanUp(t) })
-	wait.Poll{Limit: 15 * time.Second, Every: 50 * time.Millisecond}.For(t, "the operator", func() error {
+	wait.Poll{Limit: time.Minute, Every: 50 * time.Millisecond}.For(t, "the operator", func() error {
 		if n := log.count("the CRDs of the Gateway API are not installed"); n != 1 {
 			return fmt.Errorf("it says %d times that the CRDs are missing", n)
 		}

@@ -121,5 +121,5 @@ func scheme(t *testing.T) *runtime.Scheme {
 // eventually fails the test if the check still fails after 15 seconds, with its last error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	wait.Poll{Limit: 15 * time.Second, Every: 50 * time.Millisecond}.For(t, "the API server", check)
+	wait.Poll{Limit: time.Minute, Every: 50 * time.Millisecond}.For(t, "the API server", check)
 }

@@ -42,7 +42,7 @@ var versions = []string{"haproxy", "haproxy-3.0"}
 var full = flag.Bool("full", false, "run on HAProxy 3.2 also what runs on 3.4 and 3.0")
 
 // patience bounds every wait of the tests.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // bed is one router with its HAProxy.
 type bed struct {

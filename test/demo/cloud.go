@@ -76,7 +76,7 @@ func (d *demo) startCloud(ctx context.Context) error {
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
-	return wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(ctx, "an answer of the fake AWS", func() error {
+	return wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(ctx, "an answer of the fake AWS", func() error {
 		_, err := d.ask(ctx, "balancers")
 		return err
 	})

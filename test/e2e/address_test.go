@@ -161,7 +161,7 @@ func TestAddressMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		everyNodeReady(t, p)
-		err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "one node answers for the address", func() error { // an old speaker's last words may still be heard
+		err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "one node answers for the address", func() error { // an old speaker's last words may still be heard
 			out, err := p.Cluster.Exec(t.Context(), "client", "arping", "-r", "-c", "3", "-W", "0.1", "-i", "eth0", echo.Address)
 			cards := strings.Fields(out)
 			slices.Sort(cards)
@@ -213,7 +213,7 @@ func block(t *testing.T, p *install.Product, node string) {
 func ownerOf(t *testing.T, p *install.Product) string {
 	t.Helper()
 	var owner string
-	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the owner of the router's address", func() error {
+	err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the owner of the router's address", func() error {
 		var err error
 		owner, err = p.Owner(t.Context())
 		return err

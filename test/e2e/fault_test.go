@@ -188,7 +188,7 @@ func TestBadRoute(t *testing.T) {
 	b := startProbe(t, p, plainHost)
 	observe(t, time.Second)
 	apply(t, p, routeYAML("broken", `  tls: {termination: edge, certificate: "nonsense", key: "nonsense"}`))
-	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the broken Route is refused", func() error {
+	err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the broken Route is refused", func() error {
 		out, err := p.Kubectl(t.Context(), "-n", "demo", "get", "route", "broken", "-o",
 			`jsonpath={.status.ingress[0].conditions[0].status} {.status.ingress[0].conditions[0].reason}`)
 		if err == nil && out != "False ExtendedValidationFailed" {
@@ -255,7 +255,7 @@ func apply(t *testing.T, p *install.Product, yaml string) {
 		cmd.Stdin = strings.NewReader(yaml)
 		return cmd.CombinedOutput()
 	}
-	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the objects are accepted", func() error {
+	err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the objects are accepted", func() error {
 		out, err := kubectl(t.Context(), "apply")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

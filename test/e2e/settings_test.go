@@ -34,7 +34,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 	answers := func(address, want string) {
 		t.Helper()
-		err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the settings are used", func() error {
+		err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the settings are used", func() error {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/text", nil)
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func TestRefusedSettings(t *testing.T) {
 	answers(p.Address, "admitted")
 	// Routers are faster than the operator, which keeps settings for new pods
 	// only if it sees them before the next ones come.
-	err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the operator keeps the admitted settings", func() error {
+	err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the operator keeps the admitted settings", func() error {
 		kept, err := p.Kubectl(t.Context(), "-n", "openshift-ingress", "get", "configmap", api.AdmittedConfigMapName("default"), "-o", "jsonpath={.data}")
 		if err == nil && !strings.Contains(kept, "X-Settings") {
 			err = fmt.Errorf("the operator keeps %s", kept)
@@ -138,7 +138,7 @@ subjects:
 	}}
 	url := "https://" + podIP(t, p, pods(t, p, "openshift-ingress", routerPods)[0]) + ":1936/metrics"
 	for token, want := range map[string]int{strings.TrimSpace(token): http.StatusOK, "made-up": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-		err := wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.Until(t.Context(), "the status of an authorised request", func() error {
+		err := wait.Poll{Limit: time.Minute, Every: wait.Slowly}.Until(t.Context(), "the status of an authorised request", func() error {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				return err

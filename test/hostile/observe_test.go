@@ -130,7 +130,7 @@ type state struct {
 func observe(t *testing.T, p *install.Product) *state {
 	t.Helper()
 	s := &state{Restarts: map[string]string{}, HAProxy: map[string][]int{}, Router: map[string][]int{}}
-	wait.Poll{Limit: 20 * time.Second, Every: wait.Slowly}.For(t, "the owner of the address", func() (err error) {
+	wait.Poll{Limit: time.Minute, Every: wait.Slowly}.For(t, "the owner of the address", func() (err error) {
 		s.Owner, err = p.Owner(t.Context())
 		return err
 	})

@@ -149,7 +149,7 @@ func (a *API) Must(err error) {
 // answer otherwise.
 func (a *API) Eventually(check func() string) {
 	a.T.Helper()
-	wait.Poll{Limit: 20 * time.Second, Every: 20 * time.Millisecond}.For(a.T, "the API server", func() error { return wait.Reason(check()) })
+	wait.Poll{Limit: time.Minute, Every: 20 * time.Millisecond}.For(a.T, "the API server", func() error { return wait.Reason(check()) })
 }
 
 // Step runs f as a subtest of t. Steps build on each other, so the first one

@@ -78,7 +78,7 @@ func start(t *testing.T, program string, arguments func(dir string, port int) []
 			t.Log(out.String())
 		}
 	})
-	wait.Poll{Limit: 20 * time.Second}.For(t, "an answer of "+program, func() error { // a failed test logs its output
+	wait.Poll{Limit: time.Minute}.For(t, "an answer of "+program, func() error { // a failed test logs its output
 		found, err := n.Ask("ns.example.com.", mdns.TypeA)
 		if err == nil && len(found) == 0 {
 			err = errors.New("the answer is empty")

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// defaultLimit is enough for what takes a second on a quiet machine.
-	defaultLimit = 30 * time.Second
+	// defaultLimit is enough for what takes a second on a quiet machine, on one that is busy.
+	defaultLimit = time.Minute
 	defaultEvery = 10 * time.Millisecond
 	// Slowly is for looks that start a program, such as kubectl.
 	Slowly = 200 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 	NoLimit = time.Duration(1<<63 - 1)
 )
 
-// Poll is how long to look, and how often. The zero value looks for 30 seconds,
+// Poll is how long to look, and how often. The zero value looks for a minute,
 // every 10 milliseconds.
 type Poll struct {
 	// Limit is when to give up. A test that passes never reaches it, so it may be

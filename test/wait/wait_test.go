@@ -47,9 +47,9 @@ func TestUntilSaysWhatItWaitedForAndSawLast(t *testing.T) {
 			want:  "waiting for: it is up: not within 2s; last: look 8: it is down",
 		},
 		"by default": {
-			took: 30 * time.Second, is: errDown,
+			took: time.Minute, is: errDown,
 			check: func(int) error { return errDown },
-			want:  "waiting for: it is up: not within 30s; last: it is down",
+			want:  "waiting for: it is up: not within 1m0s; last: it is down",
 		},
 		"when the context ends": {
 			poll: wait.Poll{Limit: time.Minute, Every: 10 * time.Second}, end: 5 * time.Second, took: 5 * time.Second, is: context.DeadlineExceeded,
