@@ -58,9 +58,9 @@ var RedirectStatuses = []int{301, 302, 303, 307, 308}
 // Redirect returns the value that answers with the https address: "!302", or
 // "!302:8443" with a port.
 func Redirect(to model.ToHTTPS) string {
-	value := "!" + strconv.Itoa(cmp.Or(to.Status, 302))
+	value := "!" + strconv.Itoa(int(cmp.Or(to.Status, 302)))
 	if to.Port != 0 {
-		value += ":" + strconv.Itoa(to.Port)
+		value += ":" + strconv.Itoa(int(to.Port))
 	}
 	return value
 }

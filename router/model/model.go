@@ -51,9 +51,9 @@ const (
 // ToHTTPS is how plain HTTP is redirected to https.
 type ToHTTPS struct {
 	// Status is 301, 302, 303, 307 or 308; zero means 302.
-	Status int
+	Status uint16
 	// Port stands in the address; zero is none, which means 443.
-	Port int
+	Port uint16
 }
 
 // ClaimID names a claim.

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -101,13 +102,16 @@ func toHTTPS(r *v1alpha1.RedirectHTTPS) (to model.ToHTTPS, problems []Problem) {
 			Key: "redirects.https." + field, Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: message, Effect: effectDefault,
 		})
 	}
-	if to.Status = int(r.Code); to.Status != 0 && !slices.Contains(match.RedirectStatuses, to.Status) {
+	switch code := int(r.Code); {
+	case slices.Contains(match.RedirectStatuses, code):
+		to.Status = uint16(code)
+	case code != 0:
 		find("code", "must be 301, 302, 303, 307 or 308")
-		to.Status = 0
 	}
-	if to.Port = int(r.Port); to.Port < 0 || to.Port > 65535 {
+	if r.Port < 0 || r.Port > math.MaxUint16 {
 		find("port", "must be from 1 to 65535")
-		to.Port = 0
+	} else {
+		to.Port = uint16(r.Port)
 	}
 	return to, problems
 }

@@ -62,7 +62,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		dependOnGrants(res, l)
 		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, unbound: k.settings.PortsUnbound && !l.datagrams(), agentless: l.datagrams() && !k.settings.Agent}
 		podPort := slots[gateway.Port{Number: int32(l.spec.Port), UDP: l.datagrams()}]
-		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && known && block == l.verdict.Block { // else it had another protocol
+		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && (!known || block == l.verdict.Block) { // else it had another protocol
 			slot = int(podPort)
 		}
 		r.ready = slot != 0

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,7 +75,7 @@ func (j *tlsJudge) judge(p *gatewayv1.BackendTLSPolicy) tlsVerdict {
 	}
 	text := j.authorities(p, &v)
 	if text == "" {
-		v.refuse(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate, v.refsMessage)
+		v.refuse(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate, cmp.Or(v.refsMessage, "spec.validation.caCertificateRefs: names nothing; name a ConfigMap with certificates of authorities"))
 	}
 	if v.reason != gatewayv1.PolicyReasonAccepted {
 		return v

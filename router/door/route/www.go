@@ -18,7 +18,7 @@ const aliasRule = "www"
 func (b *builder) redirects(c *model.Claim, spec *policy.Spec) {
 	if c.Insecure == model.InsecureRedirect {
 		c.ToHTTPS = spec.ToHTTPS()
-		c.ToHTTPS.Port = cmp.Or(c.ToHTTPS.Port, b.settings.RedirectPort)
+		c.ToHTTPS.Port = cmp.Or(c.ToHTTPS.Port, uint16(b.settings.RedirectPort))
 	}
 	if c.Termination == model.Passthrough {
 		return // which is reported
