@@ -275,6 +275,7 @@ func (r *reader) configMaps(ctx context.Context) error {
 			}
 		}
 	}
+	r.authorities(add)
 	for k := range keys {
 		c := &corev1.ConfigMap{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, c)

@@ -52,10 +52,7 @@ func (r *reader) listenerSecrets(keys model.Objects) {
 			return
 		}
 		for _, ref := range t.CertificateRefs {
-			if ref.Namespace != nil {
-				namespace = cmp.Or(string(*ref.Namespace), namespace)
-			}
-			keys[model.Object{Kind: door.KindSecret, Namespace: namespace, Name: string(ref.Name)}] = struct{}{}
+			keys[model.Object{Kind: door.KindSecret, Namespace: namespaceOf(ref.Namespace, namespace), Name: string(ref.Name)}] = struct{}{}
 		}
 	}
 	for key, o := range r.objects.Gateways {
@@ -70,4 +67,40 @@ func (r *reader) listenerSecrets(keys model.Objects) {
 			}
 		}
 	}
+}
+
+// authorities names the ConfigMaps with authorities of clients and pods.
+func (r *reader) authorities(add func(namespace, name string)) {
+	of := func(namespace string, v *gatewayv1.FrontendTLSValidation) {
+		if v == nil {
+			return
+		}
+		for _, ref := range v.CACertificateRefs {
+			add(namespaceOf(ref.Namespace, namespace), string(ref.Name))
+		}
+	}
+	for key, o := range r.objects.Gateways {
+		switch v := o.(type) {
+		case *gatewayv1.Gateway:
+			if v.Spec.TLS == nil || v.Spec.TLS.Frontend == nil {
+				continue
+			}
+			of(key.Namespace, v.Spec.TLS.Frontend.Default.Validation)
+			for i := range v.Spec.TLS.Frontend.PerPort {
+				of(key.Namespace, v.Spec.TLS.Frontend.PerPort[i].TLS.Validation)
+			}
+		case *gatewayv1.BackendTLSPolicy:
+			for _, ref := range v.Spec.Validation.CACertificateRefs {
+				add(key.Namespace, string(ref.Name))
+			}
+		}
+	}
+}
+
+// namespaceOf returns the namespace of a reference, which is that of its object by default.
+func namespaceOf(named *gatewayv1.Namespace, own string) string {
+	if named != nil {
+		return cmp.Or(string(*named), own)
+	}
+	return own
 }
