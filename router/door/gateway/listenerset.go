@@ -116,6 +116,9 @@ func setConditions(reason gatewayv1.ListenerSetConditionReason, message string) 
 // listeners. One that can show no certificate is not valid.
 func conclude(res *door.Result, g *gatewayv1.Gateway) {
 	valid, programmed, first := 0, 0, ""
+	if len(res.ListenerStatus) == 0 {
+		first = "spec.listeners: has no listener"
+	}
 	for _, l := range res.ListenerStatus {
 		accepted, served := conditionOf(&l, string(gatewayv1.ListenerConditionAccepted)), conditionOf(&l, string(gatewayv1.ListenerConditionProgrammed))
 		switch {
