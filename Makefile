@@ -85,7 +85,7 @@ bench-cloud: ## Count the calls of AWS's API that load balancers cost
 
 .PHONY: soak
 soak: tools ## Change 2,000 routes and some Gateways 10,000 times under load and lasting connections (root); SEED=N repeats one
-	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 $(if $(SEED),-seed $(SEED))
+	go test -count=1 -v -timeout 30m ./test/soak -args -changes 10000 -routes 2000 -sockets 200 -streams 200 -gateways 8 $(if $(SEED),-seed $(SEED))
 
 .PHONY: hostile
 hostile: tools images ## Let one tenant, client and neighbour attack another tenant for ten minutes (root)

@@ -9,12 +9,14 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	names "github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // processors are some of the machine's, by number. None means all.
@@ -43,6 +45,9 @@ func (p processors) String() string {
 }
 
 const controlPlane = "cp"
+
+// nodes is how many there are, each with a router.
+const nodes = 2
 
 // first puts the control plane before the attackers on the processors of both:
 // it is not to lose its leases to what they compute. The kernel may group
@@ -113,6 +118,17 @@ func preferVictim(ctx context.Context, p *install.Product) error {
 		if _, err := p.Kubectl(ctx, args...); err != nil {
 			return err
 		}
+	}
+	// Pods that end are not measured.
+	err := wait.Poll{Limit: 3 * time.Minute, Every: wait.Slowly}.Until(ctx, "the end of the first router pods", func() error {
+		out, err := p.Kubectl(ctx, "-n", "openshift-ingress", "get", "pods", "-l", routerPods, "-o", "jsonpath={.items[*].metadata.name}")
+		if n := len(strings.Fields(out)); err == nil && n != nodes {
+			err = fmt.Errorf("%d pods", n)
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	// A collection of garbage, which would go before all others as well, would be
 	// seen as latency.

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// changingGateways is how many Gateways change.
-	changingGateways = 8
 	// gatewayShare is the part of the changes that are theirs: one in so many.
 	gatewayShare = 5
 )
@@ -32,6 +30,9 @@ type gateways struct {
 
 // prepare makes the first Gateway, so that HAProxy has the ports from its start.
 func (g *gateways) prepare(ctx context.Context, r *rig.Rig) error {
+	if size.gateways == 0 {
+		return nil
+	}
 	if err := r.UseGateways(ctx); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (g *gateways) prepare(ctx context.Context, r *rig.Rig) error {
 		return err
 	}
 	g.steady.routes[0].path, g.steady.routes[0].exists = "/", true
-	for i := range changingGateways {
+	for i := range size.gateways {
 		s, err := d.gateway(fmt.Sprintf("tenant%d", i))
 		if err != nil {
 			return err
@@ -57,6 +58,9 @@ func (g *gateways) prepare(ctx context.Context, r *rig.Rig) error {
 }
 
 func (g *gateways) all() []*gatewayState {
+	if g.steady == nil {
+		return nil
+	}
 	all := []*gatewayState{g.steady}
 	for _, t := range g.tenants {
 		all = append(all, t.now())
@@ -114,6 +118,9 @@ func (b *bed) populateGateways(ctx context.Context) error {
 // connectGateways opens some more lasting connections, half of them to routes of Gateways that
 // change.
 func (b *bed) connectGateways(ctx context.Context, l *lasting) error {
+	if size.gateways == 0 {
+		return nil
+	}
 	more := max(4, (size.sockets+size.streams)/8)
 	states := b.gateways.all()[1:]
 	for i := range 100 * more {

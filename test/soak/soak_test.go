@@ -172,6 +172,9 @@ func (b *bed) load() (map[string]*rig.Load, error) {
 		}
 		loads[url] = l
 	}
+	if size.gateways == 0 {
+		return loads, nil
+	}
 	// Not over TLS: the server name that wrk gives is no listener's.
 	url := fmt.Sprintf("http://127.0.0.1:%d/", b.gateways.steady.ports[80])
 	l, err := b.StartMixedLoad(url, 1, b.gateways.steady.routes[0].host)
@@ -287,7 +290,10 @@ func (b *bed) soak(t *testing.T, v *visitor, l *lasting) *usage {
 	var done atomic.Int64
 	ended := make(chan error, 1)
 	kinds := make([]map[string]int, changers+1)
-	ofGateways := size.changes / gatewayShare
+	ofGateways := 0
+	if size.gateways > 0 {
+		ofGateways = size.changes / gatewayShare
+	}
 	go func() {
 		ended <- parallel(changers+1, func(n int) error {
 			kinds[n] = map[string]int{}
