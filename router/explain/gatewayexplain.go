@@ -41,7 +41,7 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 		return e, nil
 	case gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot):
 		return nil, fmt.Errorf("connections to port %d are handed on whole, whatever the request is: ask for the route with %s", port, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
-	case gatewayapi.HTTPS.Has(slot) != r.Secure:
+	case endsTLS(l) != r.Secure:
 		e.Result = Result{Text: "no answer: the listener at port " + strconv.Itoa(port) + " speaks plain HTTP"}
 		if !r.Secure {
 			e.Result = Result{Status: 400, Text: "400, or the connection is closed: the listener at port " + strconv.Itoa(port) + " speaks TLS"}
@@ -72,7 +72,7 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 		return
 	}
 	rule, _, _ := strings.Cut(c.Rule, "-")
-	e.GatewayRoute = strings.ToLower(string(c.Owner.Kind)) + "/" + c.Owner.String()
+	e.GatewayRoute = kindAndName(c.Owner)
 	if n, err := strconv.Atoi(rule); err == nil {
 		e.GatewayRoute += ", rule " + strconv.Itoa(n)
 	}

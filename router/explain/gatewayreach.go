@@ -25,14 +25,20 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	if !served {
 		return reach, false
 	}
-	if c.Datagrams != nil {
+	slot := int32(l.Slot)
+	if streams := gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot); streams || c.Datagrams != nil {
 		reach.URL = "datagrams to port " + strconv.Itoa(l.Port)
-		reach.Result, reach.Served = g.relayed(s, c)
-		return reach, true
-	}
-	if slot := int32(l.Slot); gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot) {
-		reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
-		reach.Result, reach.Served = g.targets(s, c)
+		if streams {
+			reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
+		}
+		switch oldest := g.oldest(c); {
+		case oldest.Owner != c.Owner:
+			reach.Result = "go to " + kindAndName(oldest.Owner) + ", which is older and has all"
+		case streams:
+			reach.Result, reach.Served = g.targets(s, c)
+		default:
+			reach.Result, reach.Served = g.relayed(s, c)
+		}
 		return reach, true
 	}
 	reach = Reach{URL: urlOf(l, host, c), Below: !c.Exact && c.Expression() == nil}
@@ -46,7 +52,7 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	case winner == nil:
 		reach.Result = "the router answers by itself: " + answer
 	case winner.Owner != c.Owner:
-		reach.Result = "goes to " + strings.ToLower(string(winner.Owner.Kind)) + "/" + winner.Owner.String() + ", which goes first"
+		reach.Result = "goes to " + kindAndName(winner.Owner) + ", which goes first"
 	case winner.Backend.Name() != c.Backend.Name():
 		reach.Result = "goes to another rule of the route, which goes first"
 	case len(c.Backend.Policy().Redirects) > 0:
@@ -55,6 +61,32 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 		reach.Result, reach.Served = g.targets(s, c)
 	}
 	return reach, true
+}
+
+// oldest returns the claim that gets what is not looked up as a request, of those for the same
+// host or port.
+func (g *gateways) oldest(c *model.Claim) *model.Claim {
+	first := c
+	for key := range g.served {
+		all, _ := g.pipeline.Claims(key)
+		for _, other := range all {
+			if other.Host == c.Host && model.ByAge(other, first) < 0 {
+				first = other
+			}
+		}
+	}
+	return first
+}
+
+// kindAndName names an object as users type it, with its namespace.
+func kindAndName(o model.Object) string {
+	return strings.ToLower(string(o.Kind)) + "/" + o.String()
+}
+
+// endsTLS reports whether clients speak HTTPS to a listener.
+func endsTLS(l model.Listener) bool {
+	slot := int32(l.Slot)
+	return gatewayapi.HTTPS.Has(slot) || gatewayapi.Fallback.Has(slot)
 }
 
 func hostOf(host string) string {
@@ -74,7 +106,7 @@ func streamName(host string) string {
 // urlOf is the URL of a claim, with its conditions.
 func urlOf(l model.Listener, host string, c *model.Claim) string {
 	scheme, usual := "http", 80
-	if gatewayapi.HTTPS.Has(int32(l.Slot)) {
+	if endsTLS(l) {
 		scheme, usual = "https", 443
 	}
 	at := hostOf(host)

@@ -140,12 +140,13 @@ func (s *Snapshot) foreignParent(r *gatewayv1.ParentReference, namespace string)
 	if !ok {
 		return s.missing(string(key.Kind), key).Error()
 	}
-	switch router, why := s.routerOfClass(string(of.Spec.GatewayClassName)); {
-	case why != "":
-		return why
-	default:
-		return "it is served by router " + router + ": ask that one with --router " + router
-	}
+	return s.otherRouter(of)
+}
+
+// otherRouter says who serves a Gateway that is not this router's.
+func (s *Snapshot) otherRouter(of *gatewayv1.Gateway) string {
+	router, why := s.routerOfClass(string(of.Spec.GatewayClassName))
+	return cmp.Or(why, "it is served by router "+router+": ask that one with --router "+router)
 }
 
 func parentText(r *gatewayv1.ParentReference, namespace string) string {
@@ -183,10 +184,7 @@ func (s *Snapshot) whyListeners(y *Why, g *gateways, key model.Object) {
 	if g.served[key] == nil {
 		why := "its Gateway is not this router's"
 		if of, ok := s.objects.Gateways[key].(*gatewayv1.Gateway); ok {
-			var router string
-			if router, why = s.routerOfClass(string(of.Spec.GatewayClassName)); why == "" {
-				why = "it is served by router " + router + ": ask that one with --router " + router
-			}
+			why = s.otherRouter(of)
 		}
 		y.next("%s", why)
 		return
@@ -196,7 +194,7 @@ func (s *Snapshot) whyListeners(y *Why, g *gateways, key model.Object) {
 		for _, p := range g.pipeline.Status(route).Parents {
 			if p.Parent == key {
 				for _, l := range p.Listeners {
-					attached[l] = append(attached[l], strings.ToLower(string(route.Kind))+"/"+route.String())
+					attached[l] = append(attached[l], kindAndName(route))
 				}
 			}
 		}
