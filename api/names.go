@@ -98,6 +98,8 @@ const (
 	// AnnotationHAProxyCPU on an IngressController is how much processor time the container
 	// of HAProxy reserves in each pod, such as "500m" or "2".
 	AnnotationHAProxyCPU = "fairlead.dev/haproxy-cpu"
+	// AnnotationRouterCPU is how much the container of the router process reserves.
+	AnnotationRouterCPU = "fairlead.dev/router-cpu"
 	// AnnotationRotateCanary on the IngressController "default", with the value
 	// "true", lets the canary's Route turn from one port to the other.
 	AnnotationRotateCanary = "ingress.operator.openshift.io/rotate-canary-route"

@@ -79,7 +79,8 @@ func (r *Reconciler) byPassthrough(ctx context.Context, o client.Object) []recon
 func annotationsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, now := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-		return slices.ContainsFunc([]string{api.AnnotationRotateCanary, api.AnnotationHAProxyCPU}, func(name string) bool { return before[name] != now[name] })
+		return slices.ContainsFunc([]string{api.AnnotationRotateCanary, api.AnnotationHAProxyCPU, api.AnnotationRouterCPU},
+			func(name string) bool { return before[name] != now[name] })
 	}, CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false }}
 }
 

@@ -96,7 +96,7 @@ func routerContainer(s effective.Spec) corev1.Container {
 		ReadinessProbe:  probe(s, "/healthz/ready", 2, 3),
 		StartupProbe:    probe(s, "/healthz/ready", 1, 120),
 		Env:             []corev1.EnvVar{goMemory(s)},
-		Resources:       pod.Limited("25m", "64Mi", s.Memory.Router),
+		Resources:       pod.Limited(s.RouterCPU.String(), "64Mi", s.Memory.Router),
 		SecurityContext: pod.BindSecurity(s),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDir},

@@ -80,8 +80,8 @@ type Spec struct {
 	Firewall bool
 	// Memory bounds the containers.
 	Memory router.Memory
-	// HAProxyCPU is how much processor time the container of HAProxy reserves.
-	HAProxyCPU resource.Quantity
+	// HAProxyCPU and RouterCPU are how much processor time the two containers reserve.
+	HAProxyCPU, RouterCPU resource.Quantity
 }
 
 // ProbePort is where the kubelet asks. On the network of a node it is that of
@@ -134,7 +134,8 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
 	}
 	s.LogArgs, s.Agent, s.Firewall = o.RouterLog, router.Policies(&ic.Spec), router.Firewall(&ic.Spec)
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
-	s.HAProxyCPU, _ = router.HAProxyCPUOf(ic.Annotations) // the routers say what is wrong with it
+	// The routers say what is wrong with these.
+	s.HAProxyCPU, s.RouterCPU = router.HAProxyCPUOf(ic.Annotations), router.RouterCPUOf(ic.Annotations)
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))
 	s.NotOurName = notOurName(s.Domain, o, c.DNS)

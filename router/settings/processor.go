@@ -6,36 +6,56 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// HAProxyCPU is how much processor time HAProxy reserves where an IngressController says
-// nothing, as on OpenShift.
-const HAProxyCPU = "100m"
+// reserve is how much processor time a container of router pods reserves: an annotation of
+// the IngressController says it, at least the default, with which others would go before it
+// already.
+type reserve struct {
+	annotation string
+	usual      resource.Quantity
+}
 
-// leastCPU and mostCPU bound what an IngressController may say, in thousandths of a
-// processor. Less than the default would have other pods go before HAProxy, and no pod
-// starts that reserves more than a node has.
-const (
-	leastCPU = 100
-	mostCPU  = 64_000
-)
+// mostCPU bounds what an IngressController may say, in processors: no pod starts that
+// reserves more than a node has.
+const mostCPU = 64
+
+// reserveHAProxy has the default of OpenShift.
+func reserveHAProxy() reserve { return reserve{api.AnnotationHAProxyCPU, resource.MustParse("100m")} }
+
+func reserveRouter() reserve { return reserve{api.AnnotationRouterCPU, resource.MustParse("25m")} }
 
 // HAProxyCPUOf returns the processor time that HAProxy reserves by the annotations of an
-// IngressController, and what is wrong with the wish; then it is the default.
-func HAProxyCPUOf(annotations map[string]string) (cpu resource.Quantity, fault string) {
-	usual := resource.MustParse(HAProxyCPU)
-	text, ok := annotations[api.AnnotationHAProxyCPU]
+// IngressController, 100m where they say nothing that can be used.
+func HAProxyCPUOf(annotations map[string]string) resource.Quantity {
+	cpu, _ := reserveHAProxy().from(annotations)
+	return cpu
+}
+
+// RouterCPUOf returns what the router process reserves, 25m where the annotations say nothing
+// that can be used.
+func RouterCPUOf(annotations map[string]string) resource.Quantity {
+	cpu, _ := reserveRouter().from(annotations)
+	return cpu
+}
+
+// from returns the processor time by the annotations, and what is wrong with the wish; then
+// it is the default.
+func (r reserve) from(annotations map[string]string) (cpu resource.Quantity, fault string) {
+	text, ok := annotations[r.annotation]
 	if !ok {
-		return usual, ""
+		return r.usual, ""
 	}
 	cpu, err := resource.ParseQuantity(text)
-	if err != nil || cpu.CmpInt64(mostCPU/1000) > 0 || cpu.MilliValue() < leastCPU {
-		return usual, "must be an amount of processor time from 100m to 64, such as 500m"
+	if err != nil || cpu.CmpInt64(mostCPU) > 0 || cpu.MilliValue() < r.usual.MilliValue() {
+		return r.usual, "must be an amount of processor time from " + r.usual.String() + " to 64, such as 500m"
 	}
 	return *resource.NewMilliQuantity(cpu.MilliValue(), resource.DecimalSI), ""
 }
 
-// processor says what is wrong with the wish; what the pod has is up to the operator.
+// processor says what is wrong with the wishes; what the pod has is up to the operator.
 func (r *reader) processor(annotations map[string]string) {
-	if _, fault := HAProxyCPUOf(annotations); fault != "" {
-		r.find("metadata.annotations["+api.AnnotationHAProxyCPU+"]", fault, HAProxyCPU+" is used")
+	for _, container := range []reserve{reserveHAProxy(), reserveRouter()} {
+		if _, fault := container.from(annotations); fault != "" {
+			r.find("metadata.annotations["+container.annotation+"]", fault, container.usual.String()+" is used")
+		}
 	}
 }

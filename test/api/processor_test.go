@@ -1,7 +1,8 @@
 package api
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,9 +10,9 @@ import (
 	names "github.com/fairlead/fairlead/api"
 )
 
-// TestHAProxyCPU: an annotation of the IngressController says what HAProxy reserves, at
-// once; what cannot be used leaves the default.
-func TestHAProxyCPU(t *testing.T) {
+// TestProcessorTime: annotations of the IngressController say what HAProxy and the router
+// process reserve, at once; what cannot be used leaves the default.
+func TestProcessorTime(t *testing.T) {
 	c, _ := startOperator(t)
 	if err := apply(t, `apiVersion: operator.openshift.io/v1
 kind: IngressController
@@ -20,25 +21,30 @@ spec: {domain: reserve.example.com, endpointPublishingStrategy: {type: Private}}
 `); err != nil {
 		t.Fatal(err)
 	}
-	reserves := func(want string) func() error {
+	reserves := func(name, want string) func() error {
 		return func() error {
 			d := &appsv1.Deployment{}
 			if err := get(t, c, operandKey("router-reserve"), d); err != nil {
 				return err
 			}
-			for _, container := range d.Spec.Template.Spec.InitContainers {
-				if cpu := container.Resources.Requests.Cpu().String(); container.Name == "haproxy" && cpu != want {
-					return errors.New("HAProxy reserves " + cpu)
+			pod := d.Spec.Template.Spec
+			for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+				if cpu := container.Resources.Requests.Cpu().String(); container.Name == name && cpu != want {
+					return fmt.Errorf("%s reserves %s", name, cpu)
 				}
 			}
 			return nil
 		}
 	}
-	eventually(t, reserves("100m"))
-	for _, step := range [][2]string{{"=500m", "500m"}, {"=65", "100m"}, {"=0.25", "250m"}, {"-", "100m"}} {
-		if _, err := server.Kubectl(t.Context(), "annotate", "-n", names.OperatorNamespace, "ic/reserve", "--overwrite", names.AnnotationHAProxyCPU+step[0]); err != nil {
-			t.Fatal(err)
+	for _, of := range []struct{ container, annotation, usual string }{
+		{"haproxy", names.AnnotationHAProxyCPU, "100m"}, {"router", names.AnnotationRouterCPU, "25m"},
+	} {
+		eventually(t, reserves(of.container, of.usual))
+		for _, step := range [][2]string{{"=500m", "500m"}, {"=65", of.usual}, {"=0.25", "250m"}, {"-", of.usual}} {
+			if _, err := server.Kubectl(t.Context(), "annotate", "-n", names.OperatorNamespace, "ic/reserve", "--overwrite", of.annotation+step[0]); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, reserves(of.container, step[1]))
 		}
-		eventually(t, reserves(step[1]))
 	}
 }

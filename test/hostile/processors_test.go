@@ -102,17 +102,17 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 	})
 }
 
-// preferVictim lets HAProxy and the victim's pods reserve processor time, as docs/hardening.md
+// preferVictim lets router pods and the victim's pods reserve processor time, as docs/hardening.md
 // advises, and the victim's client, which is this process, go before what runs beside it.
 func preferVictim(ctx context.Context, p *install.Product) error {
 	for _, args := range [][]string{
-		{"-n", "openshift-ingress-operator", "annotate", "ingresscontroller/default", names.AnnotationHAProxyCPU + "=400m"},
+		{"-n", "openshift-ingress-operator", "annotate", "ingresscontroller/default", names.AnnotationHAProxyCPU + "=500m", names.AnnotationRouterCPU + "=200m"},
 		{
 			"-n", "openshift-ingress", "wait", "deployment/router-default", "--timeout=60s", "--for",
-			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=400m`,
+			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=500m`,
 		},
 		{"-n", "openshift-ingress", "rollout", "status", "deployment/router-default", "--timeout=180s"},
-		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=300m"},
+		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=400m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
 	} {
 		if _, err := p.Kubectl(ctx, args...); err != nil {
