@@ -28,6 +28,9 @@ const (
 	// ReasonBackendTLSPolicyInvalid: a route names a Service whose BackendTLSPolicy cannot be
 	// applied.
 	ReasonBackendTLSPolicyInvalid Reason = "BackendTLSPolicyInvalid"
+	// ReasonInvalidClientCertificateRef: a Gateway names a certificate for pods that cannot be
+	// used.
+	ReasonInvalidClientCertificateRef Reason = "InvalidClientCertificateRef"
 	// ReasonInvalidRouteKinds: a listener admits kinds of routes that it cannot have.
 	ReasonInvalidRouteKinds Reason = "InvalidRouteKinds"
 )
@@ -93,6 +96,11 @@ func gatewayObjectRemedies() map[Reason]Remedy {
 			Severity: SeverityWarning,
 			Cause:    "a BackendTLSPolicy wants the pods of the Service verified, and cannot be applied",
 			Remedy:   "correct the BackendTLSPolicy as its status says, or delete it if pods need not be verified",
+		},
+		ReasonInvalidClientCertificateRef: {
+			Severity: SeverityError,
+			Cause:    "spec.tls.backend.clientCertificateRef of the Gateway names no Secret of type kubernetes.io/tls that can be used",
+			Remedy:   "correct the reference or the Secret as the condition ResolvedRefs of the Gateway says",
 		},
 		ReasonInvalidRouteKinds: {
 			Severity: SeverityWarning,

@@ -16,6 +16,7 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		features.SupportBackendTLSPolicy,
 		features.SupportGateway,
 		features.SupportGatewayAddressEmpty,
+		features.SupportGatewayBackendClientCertificate,
 		features.SupportGatewayFrontendClientCertificateValidation,
 		features.SupportGatewayFrontendClientCertificateValidationInsecureFallback,
 		features.SupportGatewayHTTPListenerIsolation,
@@ -55,6 +56,7 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		features.SupportTLSRoute,
 		features.SupportTLSRouteModeMixed,
 		features.SupportTLSRouteModeTerminate,
+		features.SupportUDPRoute,
 	}
 	if channel == "experimental" {
 		names = append(names,

@@ -88,7 +88,7 @@ type Result struct {
 	Effective *policy.Effective
 	// Generation is the object's, and the others what its status says: Parents of routes of
 	// the Gateway API, ListenerStatus of Gateways and ListenerSets, Conditions of
-	// ListenerSets and BackendTLSPolicies. AttachedTo is the Gateway that has accepted a ListenerSet.
+	// Gateways, ListenerSets and BackendTLSPolicies. AttachedTo is the Gateway that has accepted a ListenerSet.
 	Generation     int64
 	Parents        []model.ParentStatus
 	ListenerStatus []model.ListenerStatus

@@ -125,17 +125,26 @@ func (s *StatusWriter) gatewayWork(key model.Object, known bool, status *model.R
 		return gatewayWork{}, nil
 	}
 	listeners, differs := withListeners(stored.Status.Listeners, status, attached.routes, now)
+	conditions, others := withConditions(gatewayConditions(stored.Status.Conditions), status.Conditions, status.Generation, now)
 	w := gatewayWork{key: key, object: stored, kind: types.ApplyPatchType}
-	if n := stored.Status.AttachedListenerSets; !differs && attached.sets == valueOf(n) {
+	if n := stored.Status.AttachedListenerSets; !differs && !others && attached.sets == valueOf(n) {
 		return w, nil
 	}
 	var err error
 	content := map[string]any{"listeners": listeners}
+	if len(conditions) > 0 {
+		content["conditions"] = conditions
+	}
 	if attached.sets > 0 {
 		content["attachedListenerSets"] = attached.sets
 	}
 	w.patch, err = statusPatch(key, stored.UID, content)
 	return w, err
+}
+
+// gatewayConditions returns those that the routers write; the operator writes the others.
+func gatewayConditions(all []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool { return c.Type != string(gatewayv1.GatewayConditionResolvedRefs) })
 }
 
 func valueOf(n *int32) int32 {

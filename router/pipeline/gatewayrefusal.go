@@ -33,7 +33,7 @@ func withdrawListeners(res *door.Result, message string) {
 		st.Conditions = slices.DeleteFunc(st.Conditions, isProgrammed)
 		st.Conditions = append(st.Conditions, notProgrammed(message))
 	}
-	if len(res.Listeners) == 0 && len(res.Conditions) > 0 {
+	if res.Object.Kind == door.KindListenerSet && len(res.Listeners) == 0 && len(res.Conditions) > 0 {
 		res.Conditions = slices.DeleteFunc(slices.Clone(res.Conditions), isProgrammed)
 		res.Conditions = append(res.Conditions, notProgrammed(message))
 	}

@@ -157,7 +157,7 @@ func (r *reconciler) byGrant(ctx context.Context, o client.Object) (found []reco
 		return nil
 	}
 	for i := range list.Items {
-		if g := &list.Items[i]; desired.NamesSecretsOf(g.Spec.Listeners, g.Namespace, o.GetNamespace()) {
+		if g := &list.Items[i]; desired.NamesSecretsOf(g.Spec.Listeners, g.Namespace, o.GetNamespace()) || desired.ShowsSecretOf(g, o.GetNamespace()) {
 			found = append(found, request(g.Namespace, g.Name))
 		}
 	}

@@ -99,6 +99,16 @@ func (in Input) access(name string, secrets []model.Object) (all []Access) {
 	return all
 }
 
+// ShowsSecretOf reports whether a Gateway shows pods the certificate of a Secret of another
+// namespace.
+func ShowsSecretOf(g *gatewayv1.Gateway, namespace string) bool {
+	if g.Spec.TLS == nil || g.Spec.TLS.Backend == nil || g.Spec.TLS.Backend.ClientCertificateRef == nil {
+		return false
+	}
+	of := g.Spec.TLS.Backend.ClientCertificateRef.Namespace
+	return namespace != g.Namespace && of != nil && string(*of) == namespace
+}
+
 // NamesSecretsOf reports whether a listener of an object in one namespace names a Secret of
 // another one.
 func NamesSecretsOf(listeners []gatewayv1.Listener, from, namespace string) bool {

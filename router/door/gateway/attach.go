@@ -73,7 +73,7 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 		if !ok {
 			return nil, false
 		}
-		return listenersOf(g), true
+		return servedBy(g, listenersOf(g)), true
 	}
 	s, ok := b.src.Object(p.key).(*gatewayv1.ListenerSet)
 	if !ok {
@@ -91,7 +91,14 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 	if !gateway.AllowsSets(g, s.Namespace, labelsFrom(b.src)) {
 		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "its Gateway does not allow the ListenerSet"
 	}
-	return entriesOf(s, g), true
+	return servedBy(g, entriesOf(s, g)), true
+}
+
+func servedBy(g *gatewayv1.Gateway, all []listener) []listener {
+	for i := range all {
+		all[i].gateway = g
+	}
+	return all
 }
 
 // attach finds the listeners that a parentRef means and that admit the route.

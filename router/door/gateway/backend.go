@@ -78,6 +78,18 @@ type branch struct {
 	ca *model.CA
 }
 
+// showing has the router show its servers a certificate.
+func (f branch) showing(c *model.Certificate) branch {
+	f.servers = slices.Clone(f.servers)
+	for i := range f.servers {
+		o := &f.servers[i].Options
+		more := o.Rare()
+		more.ClientCert = c.ID
+		o.More = &more
+	}
+	return f
+}
+
 // targets are where the requests of a rule go.
 type targets struct {
 	branches []branch
@@ -86,6 +98,47 @@ type targets struct {
 	// answerInvalid is what these get, and answer what all requests get from the router
 	// itself, or 0.
 	answerInvalid, answer uint16
+	// shown is the certificate that the router shows the servers that it verifies, or nil, and
+	// by what tells apart the backends of Gateways that show one.
+	shown *model.Certificate
+	by    string
+	// counted says that a claim has the checks of all.
+	counted bool
+}
+
+// settle says what requests get where no branch is left.
+func (t *targets) settle(refs int) {
+	switch {
+	case len(t.branches) > 0:
+	case t.invalid > 0 || refs == 0:
+		t.answer = t.answerInvalid
+	default:
+		t.answer = answerUnavailable
+	}
+}
+
+// verified reports whether the router verifies some of the servers.
+func (t *targets) verified() bool {
+	return slices.ContainsFunc(t.branches, func(f branch) bool { return f.ca != nil })
+}
+
+// showing returns the targets of requests that come in by a Gateway: verified servers are
+// shown its certificate. Without one that can be used, they get nothing.
+func (t *targets) showing(c *podCertificate, by string) *targets {
+	out := *t
+	out.shown, out.by, out.branches, out.counted = c.certificate, by, nil, false
+	for _, f := range t.branches {
+		switch {
+		case f.ca == nil:
+			out.branches = append(out.branches, f)
+		case c.certificate == nil:
+			out.invalid += f.weight
+		default:
+			out.branches = append(out.branches, f.showing(c.certificate))
+		}
+	}
+	out.settle(len(t.branches))
+	return &out
 }
 
 // checks counts the health checks of an hour: of the first target, or of all.
@@ -130,13 +183,7 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		}
 	}
 	b.boundPods(&t, field, len(r.BackendRefs))
-	switch {
-	case len(t.branches) > 0:
-	case t.invalid > 0 || len(r.BackendRefs) == 0:
-		t.answer = t.answerInvalid
-	default:
-		t.answer = answerUnavailable
-	}
+	t.settle(len(r.BackendRefs))
 	return t
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -26,7 +25,7 @@ const (
 	mostOwnNames = 16
 )
 
-// certificateRef is one of a listener's certificateRefs. The reason is
+// certificateRef is a reference to a Secret with a certificate. The reason is
 // ListenerReasonResolvedRefs if the Secret may be read.
 type certificateRef struct {
 	secret  model.Object
@@ -39,38 +38,47 @@ func (l *listener) certificateRefs(grantsOf func(namespace string) []*gatewayv1.
 	if l.spec.TLS == nil {
 		return nil
 	}
-	for i, r := range l.spec.TLS.CertificateRefs {
-		field := fmt.Sprintf("tls.certificateRefs[%d]", i)
-		ref := certificateRef{
-			secret: model.Object{Kind: door.KindSecret, Namespace: l.owner.Namespace, Name: string(r.Name)},
-			reason: gatewayv1.ListenerReasonResolvedRefs, message: field,
-		}
-		if r.Namespace != nil {
-			ref.secret.Namespace = string(*r.Namespace)
-		}
-		to := reference{string(l.owner.Kind), l.owner.Namespace, "", string(door.KindSecret), ref.secret.Namespace, ref.secret.Name}
-		switch {
-		case len(validation.IsDNS1123Subdomain(string(r.Name))) > 0 || len(validation.IsDNS1123Label(ref.secret.Namespace)) > 0:
-			ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": is no name of a Secret"
-		case r.Group != nil && *r.Group != "" || r.Kind != nil && string(*r.Kind) != string(door.KindSecret):
-			ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": must be a Secret"
-		case to.fromNamespace != to.namespace && !permitted(grantsOf(to.namespace), to):
-			ref.reason, ref.message = gatewayv1.ListenerReasonRefNotPermitted, field+": no ReferenceGrant of namespace "+to.namespace+" permits it"
-		}
-		refs = append(refs, ref)
+	for i := range l.spec.TLS.CertificateRefs {
+		refs = append(refs, secretRef(l.owner, &l.spec.TLS.CertificateRefs[i], fmt.Sprintf("tls.certificateRefs[%d]", i), grantsOf))
 	}
 	return refs
 }
 
-// Secrets returns those that routers may read for a Gateway: what its listeners name and,
-// in other namespaces, a ReferenceGrant permits. Each is there once, sorted.
+// secretRef judges a reference of an object to a Secret, in a field.
+func secretRef(owner model.Object, r *gatewayv1.SecretObjectReference, field string, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) certificateRef {
+	ref := certificateRef{
+		secret: model.Object{Kind: door.KindSecret, Namespace: owner.Namespace, Name: string(r.Name)},
+		reason: gatewayv1.ListenerReasonResolvedRefs, message: field,
+	}
+	if r.Namespace != nil {
+		ref.secret.Namespace = string(*r.Namespace)
+	}
+	to := reference{string(owner.Kind), owner.Namespace, "", string(door.KindSecret), ref.secret.Namespace, ref.secret.Name}
+	switch {
+	case len(validation.IsDNS1123Subdomain(string(r.Name))) > 0 || len(validation.IsDNS1123Label(ref.secret.Namespace)) > 0:
+		ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": is no name of a Secret"
+	case r.Group != nil && *r.Group != "" || r.Kind != nil && string(*r.Kind) != string(door.KindSecret):
+		ref.reason, ref.message = gatewayv1.ListenerReasonInvalidCertificateRef, field+": must be a Secret"
+	case to.fromNamespace != to.namespace && !permitted(grantsOf(to.namespace), to):
+		ref.reason, ref.message = gatewayv1.ListenerReasonRefNotPermitted, field+": no ReferenceGrant of namespace "+to.namespace+" permits it"
+	}
+	return ref
+}
+
+// Secrets returns those that routers may read for a Gateway: what its listeners name, and
+// what it shows pods, as far as in other namespaces a ReferenceGrant permits it. Each is there
+// once, sorted.
 func Secrets(g *gatewayv1.Gateway, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) []model.Object {
-	return secretsOf(listenersOf(g), grantsOf)
+	all := secretsOf(listenersOf(g), grantsOf)
+	if ref, named := podSecret(g, grantsOf); named && ref.reason == gatewayv1.ListenerReasonResolvedRefs {
+		all = append(all, ref.secret)
+	}
+	return sortedOnce(all)
 }
 
 // SetSecrets returns those that routers may read for a ListenerSet, as Secrets does.
 func SetSecrets(v *gateway.SetVerdict, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) []model.Object {
-	return secretsOf(judgedEntries(v), grantsOf)
+	return sortedOnce(secretsOf(judgedEntries(v), grantsOf))
 }
 
 func secretsOf(listeners []listener, grantsOf func(namespace string) []*gatewayv1.ReferenceGrant) (all []model.Object) {
@@ -83,6 +91,10 @@ func secretsOf(listeners []listener, grantsOf func(namespace string) []*gatewayv
 			}
 		}
 	}
+	return all
+}
+
+func sortedOnce(all []model.Object) []model.Object {
 	slices.SortFunc(all, func(a, b model.Object) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all)
 }
@@ -143,28 +155,19 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.Listen
 // fromSecret reads a certificate. Where the Secret has come to hold what cannot be used, and
 // while it is being read, the last good one of it is shown.
 func (k *keyRing) fromSecret(l *listener, name model.Object) (*model.ListenerCertificate, error) {
-	if !slices.Contains(k.result.Depends, name) {
-		k.result.Depends = append(k.result.Depends, name)
-	}
+	k.depend(name)
 	if k.held == mostCertificates {
 		return nil, fmt.Errorf("a %s can show %d certificates; this is one more", k.owner.Kind, mostCertificates)
 	}
-	secret, err := k.src.Secret(name)
-	var pending interface{ Pending() bool }
+	texts, pending, err := tlsTexts(k.src, name)
 	switch {
-	case errors.As(err, &pending) && pending.Pending():
+	case pending:
 		k.result.Pending = true
 		return k.former(l, name), nil
 	case err != nil:
-		return nil, err //nolint:wrapcheck // it says all
-	case secret == nil:
-		return nil, fmt.Errorf("secret %q does not exist in namespace %q", name.Name, name.Namespace)
-	case secret.Type != corev1.SecretTypeTLS:
-		return nil, fmt.Errorf("secret %q must be of type %s, it is %s", name.Name, corev1.SecretTypeTLS, secret.Type)
+		return nil, err
 	}
-	c, err := k.past.Material.Certificate(k.owner, name.String(), certificate.Texts{
-		Chain: string(secret.Data[corev1.TLSCertKey]), Key: string(secret.Data[corev1.TLSPrivateKeyKey]),
-	}, k.settings.MaxRSABits)
+	c, err := k.past.Material.Certificate(k.owner, name.String(), texts, k.settings.MaxRSABits)
 	if err == nil {
 		err = certificate.Fits(c, k.settings.MaxCertificateBytes)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,9 +28,7 @@ func (k *keyRing) clients(g *gatewayv1.Gateway, l *listener, r *resolution) *mod
 	j := tlsJudge{src: k.src, past: k.past, owner: k.owner}
 	text, reason, message := j.authoritiesOfClients(g, v, field)
 	for _, o := range j.depends {
-		if !slices.Contains(k.result.Depends, o) {
-			k.result.Depends = append(k.result.Depends, o)
-		}
+		k.depend(o)
 	}
 	k.result.Pending = k.result.Pending || j.pending
 	if former := k.formerClients(l); j.pending && former != nil && former.LetsAllIn == gateway.LetsAllIn(v) {

@@ -43,6 +43,16 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), Generation: g.Generation}
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	serve(res, listenersOf(g), k, g)
+	if shown := k.forPods(g); shown != nil {
+		c := shown.condition()
+		res.Conditions = []model.StatusCondition{c}
+		if !c.True {
+			res.Findings = append(res.Findings, api.Finding{
+				Object: ref(res.Object), Field: fieldPodCertificate, Reason: api.ReasonInvalidClientCertificateRef, Severity: api.SeverityError,
+				Message: c.Message, Effect: "requests for pods that are verified are answered with 500",
+			})
+		}
+	}
 	return res
 }
 

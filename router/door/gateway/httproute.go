@@ -66,6 +66,8 @@ type builder struct {
 	tooMany bool
 	// unresolved are the problems of references.
 	unresolved []unresolved
+	// shown is what Gateways show the pods, as far as it was asked for.
+	shown map[model.Object]*podCertificate
 }
 
 // newBuilder returns a builder of claims for a version of a route, which its door sets.

@@ -22,6 +22,8 @@ type listener struct {
 	verdict  gateway.ListenerVerdict
 	hostname string
 	scope    model.ScopeID
+	// gateway is the one that serves it, known where routes are attached.
+	gateway *gatewayv1.Gateway
 }
 
 func listenersOf(g *gatewayv1.Gateway) []listener {

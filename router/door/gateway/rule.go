@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -17,6 +18,8 @@ type rule struct {
 	targets targets
 	// made are the backends that claims of the rule have so far, by name.
 	made map[string]*made
+	// shown are the targets by the Gateways that show pods a certificate.
+	shown map[model.Object]*targets
 }
 
 // made is what claims of a rule share.
@@ -30,7 +33,7 @@ func (b *builder) rules() []rule {
 	out := make([]rule, len(b.route.Spec.Rules))
 	for i := range b.route.Spec.Rules {
 		r, field := &b.route.Spec.Rules[i], fmt.Sprintf("spec.rules[%d]", i)
-		out[i] = rule{index: i, matches: b.matchesOf(r, field), made: map[string]*made{}}
+		out[i] = rule{index: i, matches: b.matchesOf(r, field), made: map[string]*made{}, shown: map[model.Object]*targets{}}
 		out[i].filters = b.filters(r, field)
 		if out[i].filters.redirect == nil {
 			out[i].targets = b.targets(r, field)
@@ -45,10 +48,11 @@ func (b *builder) rules() []rule {
 // target says where the requests of a claim go. Claims share a backend unless what is done
 // to requests depends on their match or listener.
 func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
-	if c.Answer = r.targets.answer; c.Answer != 0 {
+	t := b.targetsAt(l, r)
+	if c.Answer = t.answer; c.Answer != 0 {
 		return
 	}
-	name := fmt.Sprintf("%03d", r.index)
+	name := ruleName(r, t)
 	switch {
 	case r.filters.redirect != nil:
 		name = fmt.Sprintf("%s-%03d-%s", name, m, l.scope)
@@ -59,9 +63,33 @@ func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
 	if known == nil {
 		known = b.make(l, r, m, name)
 		r.made[name] = known
-		c.Checks = r.targets.checks(len(r.made) == 1)
+		c.Checks = t.checks(!t.counted)
+		t.counted = true
 	}
 	c.Backend, c.Split = known.backend, known.split
+}
+
+// ruleName tells apart the backends of a rule, of each Gateway that shows pods a certificate.
+func ruleName(r *rule, t *targets) string { return fmt.Sprintf("%03d", r.index) + t.by }
+
+// targetsAt returns the targets of requests that come in by a listener.
+func (b *builder) targetsAt(l *listener, r *rule) *targets {
+	if !r.targets.verified() {
+		return &r.targets
+	}
+	shown, key := b.podCertificate(l.gateway), gatewayObject(l.gateway)
+	if shown == nil {
+		return &r.targets
+	}
+	if r.shown[key] == nil {
+		r.shown[key] = r.targets.showing(shown, "-"+string(model.NewScope(key, "")))
+		if shown.certificate == nil {
+			b.find(api.SeverityWarning, fmt.Sprintf("spec.rules[%d]", r.index), api.ReasonInvalidClientCertificateRef,
+				fmt.Sprintf("pods are to be shown the certificate of Gateway %s/%s, which cannot be used", key.Namespace, key.Name),
+				fmt.Sprintf("requests that come in by that Gateway are answered with %d", r.targets.answerInvalid))
+		}
+	}
+	return r.shown[key]
 }
 
 // make makes the backends of claims.
@@ -71,11 +99,12 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 		profile.Balance = model.Random
 	}
 	r.filters.retry.profile(&profile)
+	t := b.targetsAt(l, r)
 	out := &made{backend: model.Backend{Kind: model.KindHTTP, Owner: b.result.Object, Rule: name, Profile: profile}}
 	if b.stream() {
 		out.backend.Kind, out.backend.Profile.TCP = model.KindTCP, true
 		var p model.Policy
-		if out.split = r.targets.share(&p, &out.backend, r.index); p.Canary != nil {
+		if out.split = t.share(&p, &out.backend, ruleName(r, t)); p.Canary != nil {
 			out.backend.Asks = &p
 		}
 		return out
@@ -90,7 +119,8 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 		// Calls stay open without a message for as long as client and pod want.
 		p.Timeouts.Idle = cmp.Or(b.settings.Tunnel, model.DefaultTunnel)
 	}
-	out.split = r.targets.share(&p, &out.backend, r.index)
+	p.ClientCertificate = t.shown
+	out.split = t.share(&p, &out.backend, ruleName(r, t))
 	if !reflect.ValueOf(p).IsZero() {
 		out.backend.Asks = &p
 	}
@@ -110,7 +140,7 @@ func (f *branch) change(p *model.Policy, backend string) {
 
 // share has branches of the policy get what the first target does not: each valid one its
 // own weight, and the router's own answer that of those that are not.
-func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split []model.Target) {
+func (t *targets) share(p *model.Policy, own *model.Backend, rule string) (split []model.Target) {
 	if len(t.branches) > 0 {
 		own.Servers, own.CA = t.branches[0].servers, t.branches[0].ca
 		t.branches[0].change(p, "")
@@ -125,7 +155,7 @@ func (t *targets) share(p *model.Policy, own *model.Backend, index int) (split [
 			continue
 		}
 		to := *own
-		to.Rule, to.Servers = model.BranchRule(fmt.Sprintf("%03d", index), strconv.Itoa(i)), from.servers
+		to.Rule, to.Servers = model.BranchRule(rule, strconv.Itoa(i)), from.servers
 		to.CA = from.ca
 		split = append(split, model.Target{Backend: to})
 		from.change(p, to.Name())
