@@ -51,8 +51,12 @@ func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) 
 	if err != nil {
 		return parts{}, err
 	}
-	// A name server is for UDPRoutes only, but the suite waits until its pod is ready.
-	stand := map[string]string{"gateway-api/echo-basic": echo, "coredns/coredns": filepath.Join(b.Dir(), "images", "bin", "pause")}
+	b.Progress("CoreDNS, which a test of UDPRoutes asks: compile (a minute the first time)")
+	nameServer := filepath.Join(b.Dir(), "images", "bin", "coredns")
+	if _, err := goTool(ctx, filepath.Join(root, "test/conformance/coredns"), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", nameServer, "."); err != nil {
+		return parts{}, err
+	}
+	stand := map[string]string{"gateway-api/echo-basic": echo, "coredns/coredns": nameServer}
 	return p, p.pack(b, names, stand)
 }
 

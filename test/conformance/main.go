@@ -54,7 +54,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.only, "run", "", "only this `test`, on a cluster that stays")
 	f.BoolVar(&o.keep, "keep", false, "leave the cluster, and use one that was left")
 	f.StringVar(&o.name, "cluster", "conformance", "`name` of the cluster")
-	f.StringVar(&o.profiles, "profiles", "GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP", "conformance `profiles`, by commas")
+	f.StringVar(&o.profiles, "profiles", "GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP,GATEWAY-UDP", "conformance `profiles`, by commas")
 	f.StringVar(&o.skip, "skip", "", "`tests` to leave out, by commas")
 	f.StringVar(&o.features, "features", "", "`features` to test in place of those that the GatewayClass claims, by commas; such a run writes no report for publication")
 	f.StringVar(&o.version, "version", "v0.0.0-unreleased", "`version` of Fairlead in the report")

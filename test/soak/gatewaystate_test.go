@@ -171,7 +171,11 @@ func (s *gatewayState) check(t target, a rig.Answer) error {
 		return nil // the routes may go a moment before the port
 	}
 	if a.Status != want {
-		return fmt.Errorf("status %d instead of %d", a.Status, want)
+		err := fmt.Errorf("status %d instead of %d", a.Status, want)
+		if a.Status == refused {
+			err = fmt.Errorf("%w: %s", err, a.Body)
+		}
+		return err
 	}
 	if r == nil {
 		return nil

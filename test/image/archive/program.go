@@ -14,9 +14,10 @@ import (
 )
 
 // Program writes an archive with an image of one static program, which has all of the names: a test bed's stand-in for
-// images that manifests of others name. It has no bill of materials, since nothing of it is passed on.
+// images that manifests of others name. It has no bill of materials, since nothing of it is passed on. It runs as user 0,
+// who alone may use what capabilities those manifests add, such as that for port 53.
 func Program(file, program string, names []string) error {
-	img := image{name: filepath.Base(program), user: "65532:65532"}
+	img := image{name: filepath.Base(program), user: "0:0"}
 	layer, err := newLayer(func(l *layerWriter) { l.base(img, []string{program}) })
 	if err != nil {
 		return err
