@@ -2,13 +2,18 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/router/explain"
+	"github.com/fairlead/fairlead/router/explain/cluster"
 )
 
 // testAccess: routers may read the Secrets that the listeners of a Gateway name, in other
@@ -73,6 +78,14 @@ spec:
 	}
 	may("other", gatewayNamespace, false)
 	may("theirs", "keys", false)
+	// What pods are shown.
+	const shown = "  listeners: [{name: plain, port: 8080, protocol: HTTP}]\n  tls: {backend: {clientCertificateRef: {name: theirs, namespace: keys}}}\n"
+	g.apply(t, "shows", shown)
+	may("theirs", "keys", true)
+	g.apply(t, "shows", strings.Replace(shown, "{name: theirs, namespace: keys}", "{name: mine}", 1))
+	may("mine", gatewayNamespace, true)
+	may("theirs", "keys", false)
+	g.explains(t, "mine")
 	// In the operator's own namespaces its cache has no Roles but the operator's own.
 	const own = "openshift-ingress"
 	for _, secret := range []string{"first", "second"} {
@@ -86,4 +99,28 @@ spec:
 		t.Fatal(err)
 	}
 	may("second", own, false)
+}
+
+// explains demands that explain reads what a Gateway names, and says what is wrong with it.
+func (g gatewayTest) explains(t *testing.T, secret string) {
+	t.Helper()
+	if err := apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\ntype: example.com/wrong\n", secret, gatewayNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	config, err := server.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := cluster.Read(t.Context(), config, gatewayNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := explain.NewSnapshot(objects, explain.Options{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("secret %q must be of type kubernetes.io/tls, it is example.com/wrong", secret)
+	if findings := w.Lint("").Findings; !slices.ContainsFunc(findings, func(f explain.Finding) bool { return strings.Contains(f.Message, want) }) {
+		t.Errorf("no finding with %s: %v", want, findings)
+	}
 }

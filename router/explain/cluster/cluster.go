@@ -209,7 +209,7 @@ func (r *reader) secrets(ctx context.Context) error {
 		}
 	}
 	r.namedSecrets(keys)
-	r.listenerSecrets(keys)
+	r.gatewaySecrets(keys)
 	for name := range r.objects.Controllers {
 		keys[model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(name)}] = struct{}{}
 	}

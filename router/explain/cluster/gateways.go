@@ -45,14 +45,17 @@ func (r *reader) gateways(ctx context.Context) error {
 	return nil
 }
 
-// listenerSecrets adds the Secrets with certificates of listeners.
-func (r *reader) listenerSecrets(keys model.Objects) {
+// gatewaySecrets adds the Secrets with certificates that clients and pods are shown.
+func (r *reader) gatewaySecrets(keys model.Objects) {
+	one := func(namespace string, ref gatewayv1.SecretObjectReference) {
+		keys[model.Object{Kind: door.KindSecret, Namespace: namespaceOf(ref.Namespace, namespace), Name: string(ref.Name)}] = struct{}{}
+	}
 	add := func(namespace string, t *gatewayv1.ListenerTLSConfig) {
 		if t == nil {
 			return
 		}
 		for _, ref := range t.CertificateRefs {
-			keys[model.Object{Kind: door.KindSecret, Namespace: namespaceOf(ref.Namespace, namespace), Name: string(ref.Name)}] = struct{}{}
+			one(namespace, ref)
 		}
 	}
 	for key, o := range r.objects.Gateways {
@@ -60,6 +63,9 @@ func (r *reader) listenerSecrets(keys model.Objects) {
 		case *gatewayv1.Gateway:
 			for i := range v.Spec.Listeners {
 				add(key.Namespace, v.Spec.Listeners[i].TLS)
+			}
+			if t := v.Spec.TLS; t != nil && t.Backend != nil && t.Backend.ClientCertificateRef != nil {
+				one(key.Namespace, *t.Backend.ClientCertificateRef)
 			}
 		case *gatewayv1.ListenerSet:
 			for i := range v.Spec.Listeners {
