@@ -175,6 +175,7 @@ func (g *gateways) change(ctx context.Context, b *bed, n int, done *atomic.Int64
 			return err
 		}
 		kinds[kind]++
+		next.change = kind
 		t.begin(next)
 		if err := applyGateway(ctx, b.Rig, old, next); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)

@@ -19,6 +19,8 @@ type tenant = history[*gatewayState]
 // not changed once published.
 type gatewayState struct {
 	name string
+	// change is what made it of the former one.
+	change string
 	// exists is the Gateway; the rest is there all the same.
 	exists bool
 	// ports are its slots by the ports of its listeners, 80 and 443.
@@ -66,7 +68,7 @@ func (s *gatewayState) clone() *gatewayState {
 
 // String describes the state in an error.
 func (s *gatewayState) String() string {
-	return fmt.Sprintf("%s (Gateway: %v, extra %q, own %q, set %q, routes %+v)", s.name, s.exists, s.extra, s.own.host, s.set.host, s.routes)
+	return fmt.Sprintf("%s (after %q; Gateway: %v, extra %q, own %q, set %q, routes %+v)", s.name, s.change, s.exists, s.extra, s.own.host, s.set.host, s.routes)
 }
 
 func (s *gatewayState) gateway() *gatewayv1.Gateway {

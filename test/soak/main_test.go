@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	flag.IntVar(&size.routes, "routes", 100, "number of routes that change")
 	flag.IntVar(&size.sockets, "sockets", 20, "number of websockets that last")
 	flag.IntVar(&size.streams, "streams", 20, "number of streams of HTTP/2 that last")
-	flag.IntVar(&size.gateways, "gateways", 0, "number of Gateways that change")
+	flag.IntVar(&size.gateways, "gateways", 3, "number of Gateways that change")
 	flag.Uint64Var(&size.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random changes")
 	flag.Parse()
 	run, code, err := rig.EnterTests(testing.Short())

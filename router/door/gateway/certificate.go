@@ -122,6 +122,7 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.Listen
 		}
 	}
 	r.lacking = true
+	waits := false
 	refs := l.certificateRefs(grantsFrom(k.src))
 	if len(refs) == 0 {
 		wrong(gatewayv1.ListenerReasonInvalidCertificateRef, "tls.certificateRefs: names no certificate")
@@ -147,6 +148,32 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.Listen
 		if h != nil {
 			all, r.lacking = append(all, *h), false
 			k.held++
+		}
+		waits = waits || h == nil && err == nil
+	}
+	if waits {
+		all = k.keep(l, all)
+		r.lacking = r.lacking && len(all) == 0
+	}
+	return all
+}
+
+// keep adds what a listener has shown so far, while a Secret that it has come to name is being
+// read: else clients would be shown nothing until then. What it may no longer name goes.
+func (k *keyRing) keep(l *listener, all []model.ListenerCertificate) []model.ListenerCertificate {
+	for i := range k.past.Listeners {
+		if k.past.Listeners[i].Scope != l.scope {
+			continue
+		}
+		for _, c := range k.past.Listeners[i].Certificates {
+			switch to := (reference{string(l.owner.Kind), l.owner.Namespace, "", string(door.KindSecret), c.Secret.Namespace, c.Secret.Name}); {
+			case slices.ContainsFunc(all, func(h model.ListenerCertificate) bool { return h.Secret == c.Secret }), k.held == mostCertificates:
+			case to.fromNamespace != to.namespace && !permitted(grantsFrom(k.src)(to.namespace), to):
+			case l.hostname == "" && c.Algorithm == x509.Ed25519.String():
+			default:
+				all = append(all, c)
+				k.held++
+			}
 		}
 	}
 	return all
