@@ -79,6 +79,9 @@ const AdmittedSpecKey = "spec.json"
 // for their metrics pages: who may make one may read them.
 const ViewerServiceAccount = "fairlead-viewer"
 
+// LogReaderServiceAccount is the same for streams of requests.
+const LogReaderServiceAccount = "fairlead-log-reader"
+
 // RouterAudience is that of tokens which only routers take.
 const RouterAudience = "fairlead.dev/router"
 

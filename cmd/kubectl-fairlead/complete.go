@@ -43,18 +43,18 @@ func gatewayResource(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: "v1", Resource: name}
 }
 
-// completeObject completes KIND/NAME: the kind first, and then names from the
+// completeObject completes KIND/NAME of certain kinds: the kind first, and then names from the
 // cluster. From manifests it completes nothing more.
-func (c *command) completeObject(o *options) cobra.CompletionFunc {
+func (c *command) completeObject(o *options, kinds map[string]schema.GroupVersionResource) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		kind, _, named := strings.Cut(typed, "/")
-		resource, known := kinds()[kind]
+		resource, known := kinds[kind]
 		if !named || !known {
 			var found []string
-			for kind := range kinds() {
+			for kind := range kinds {
 				found = append(found, kind+"/")
 			}
 			slices.Sort(found)

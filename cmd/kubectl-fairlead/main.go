@@ -10,6 +10,7 @@
 //	kubectl fairlead lb 192.168.10.201
 //	kubectl fairlead status
 //	kubectl fairlead top
+//	kubectl fairlead tail web/cart
 //	kubectl fairlead console
 //
 // A link named kubectl_complete-fairlead makes it answer kubectl's questions for
@@ -109,7 +110,7 @@ func (c *command) root() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fairlead"},
 		Long: `kubectl fairlead says what becomes of a request, and why.
 
-All commands read a cluster, or with -f manifests (not lb, status and top).`,
+All commands read a cluster, or with -f manifests (not lb, status, top and tail).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no command %q; see kubectl fairlead --help", args[0])
@@ -124,7 +125,7 @@ All commands read a cluster, or with -f manifests (not lb, status and top).`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.certsCommand(), c.consoleCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.tailCommand(), c.certsCommand(), c.consoleCommand(), versionCommand())
 	return root
 }
 

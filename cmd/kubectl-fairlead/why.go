@@ -24,7 +24,7 @@ Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be r
 	}
 	o := c.addFlags(cmd)
 	cmd.Args = o.arguments("an object, such as route/shop")
-	cmd.ValidArgsFunction = c.completeObject(o)
+	cmd.ValidArgsFunction = c.completeObject(o, kinds())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kind, name, ok := strings.Cut(args[0], "/")
 		if !ok || name == "" {

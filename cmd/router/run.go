@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/observe/feed"
 	"github.com/fairlead/fairlead/router/pagefetch"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
@@ -149,13 +150,12 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
-	reviewer, err := access.New(restConfig, c.name)
-	if err != nil {
-		return nil, err
-	}
 	server := &health.Server{
 		Ready: engine.Ready, Metrics: metricsOf(c, registry), Routes: metrics.WriteRoutes, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
-		Access: reviewer.Review, Certificate: certfile.TLS(c.certificate, cert),
+		Certificate: certfile.TLS(c.certificate, cert),
+	}
+	if err := inspection(ctx, p, server, restConfig, c, caps, log, registry); err != nil {
+		return nil, err
 	}
 	serve(ctx, p, server, c)
 	go watchFiles(ctx, c, log, ring)
@@ -163,6 +163,22 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	go memory.Save(ctx, engine.Ready)
 	startAll(ctx, p, prober, pages, statuses, func() error { return runEngine(ctx, watcher, engine) })
 	return server, nil
+}
+
+// inspection lets clients with a right of the API server's look at metrics and requests.
+func inspection(ctx context.Context, p *parts.Parts, server *health.Server, restConfig *rest.Config, c *config, caps plan.Capabilities, log *slog.Logger, registry *prometheus.Registry) error {
+	reviewer, err := access.New(restConfig, c.name)
+	if err != nil {
+		return err
+	}
+	runtime, err := haproxy.NewRuntime(c.layout(), caps)
+	if err != nil {
+		return err
+	}
+	requests := feed.New(runtime, log, registry)
+	p.Start("requests", func() error { return requests.Run(ctx) })
+	server.Access, server.Observed = reviewer.Review, requests
+	return nil
 }
 
 // detect asks HAProxy what it can do.

@@ -1,10 +1,10 @@
-// Package access asks the API server who may read a router's metrics and
-// profiles: clients that have a token with the right to the router's subresource, as
+// Package access asks the API server who may read a router's metrics,
+// profiles and requests: clients that have a token with the right to the router's subresource, as
 // with OpenShift's router.
 //
 //	bearer token ─ TokenReview ─▶ user ─ SubjectAccessReview ─▶ verdict
 //
-// The right is "get" on routers/metrics, or routers/debug, of the group
+// The right is "get" on routers/metrics, routers/debug or routers/log of the group
 // route.openshift.io; there is no such object, only the right.
 package access
 

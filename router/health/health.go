@@ -3,6 +3,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -23,6 +24,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/fairlead/fairlead/router/observe"
 )
 
 // Server answers:
@@ -33,6 +36,7 @@ import (
 //	/metrics          the router's metrics
 //	/metrics/haproxy  HAProxy's metrics, by its own exporter, with namespace and route
 //	/debug/pprof/     profiles of the router process
+//	/inspect/v1/log   requests as they end, as lines of JSON, with a token that has the right to "log"
 //	/                 HAProxy's statistics page
 //
 // All but those of /healthz ask for user and password, or for a token; see Access.
@@ -54,9 +58,11 @@ type Server struct {
 	// AuthDir holds files statsUsername and statsPassword; empty leaves
 	// everything open, for a router on a developer's machine.
 	AuthDir string
+	// Observed, if set, streams requests.
+	Observed http.Handler
 	// Access says whether a bearer token is known, and whether its user may do
-	// verb with the router's subresource "metrics" or, for profiles, "debug";
-	// nil refuses every token.
+	// verb with the router's subresource "metrics", for profiles "debug", or for
+	// requests "log"; nil refuses every token.
 	Access func(ctx context.Context, token, verb, subresource string) (known, allowed bool, err error)
 	// Certificate is for HTTPS; nil leaves HTTP only.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -138,6 +144,9 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/debug/pprof/", s.authorized(debug, http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/profile", s.authorized(debug, http.HandlerFunc(pprof.Profile)))
 	mux.Handle("/debug/pprof/trace", s.authorized(debug, http.HandlerFunc(pprof.Trace)))
+	if s.Observed != nil {
+		mux.Handle(observe.Path, s.authorized(logRight, s.Observed))
+	}
 	mux.Handle("/", s.authorized(metrics, s.haproxy("")))
 	return mux
 }
@@ -278,6 +287,11 @@ func (s *Server) authorized(subresource string, next http.Handler) http.Handler 
 			s.byToken(w, r, strings.TrimSpace(token), subresource, next)
 			return
 		}
+		if subresource == logRight {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "send a token with the right to get routers/"+logRight+" of route.openshift.io", http.StatusUnauthorized)
+			return
+		}
 		user, pass, _ := r.BasicAuth()
 		wantUser, err1 := os.ReadFile(filepath.Join(s.AuthDir, "statsUsername"))
 		wantPass, err2 := os.ReadFile(filepath.Join(s.AuthDir, "statsPassword"))
@@ -290,6 +304,13 @@ func (s *Server) authorized(subresource string, next http.Handler) http.Handler 
 		next.ServeHTTP(w, r)
 	})
 }
+
+// logRight is a right of its own, which no password has: addresses of clients and paths are
+// personal data, and those who may read metrics need not see them.
+const logRight = "log"
+
+// grants are the ClusterRoles with a right.
+var grants = map[string]string{logRight: "fairlead-router-log"}
 
 // verbs are Kubernetes' words for methods; the other methods change something.
 var verbs = map[string]string{http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create"}
@@ -307,7 +328,7 @@ func (s *Server) byToken(w http.ResponseWriter, r *http.Request, token, subresou
 	case !known:
 		http.Error(w, "the cluster does not know this token", http.StatusUnauthorized)
 	case !allowed:
-		http.Error(w, "the token's user may not "+verb+" routers/"+subresource+" of route.openshift.io; bind it to the ClusterRole router-monitoring", http.StatusForbidden)
+		http.Error(w, "the token's user may not "+verb+" routers/"+subresource+" of route.openshift.io; bind it to the ClusterRole "+cmp.Or(grants[subresource], "router-monitoring"), http.StatusForbidden)
 	default:
 		next.ServeHTTP(w, r)
 	}

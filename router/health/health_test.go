@@ -76,12 +76,15 @@ func TestAccess(t *testing.T) {
 	port := serve(t, &Server{
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), AuthDir: auth, StatsSocket: "/nowhere",
 		Certificate: certfile.TLS("", cert),
+		Observed:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "requests") }),
 		Access: func(_ context.Context, token, verb, subresource string) (bool, bool, error) {
 			switch token {
 			case "broken":
 				return false, false, errors.New("the API server does not answer")
 			case "prometheus":
 				return true, verb == "get" && subresource == "metrics", nil
+			case "reader":
+				return true, verb == "get" && subresource == "log", nil
 			}
 			return false, false, nil
 		},
@@ -116,6 +119,11 @@ func TestAccess(t *testing.T) {
 		{"/metrics/haproxy", "Bearer prometheus", 502, "HAProxy does not answer"},
 		{"/debug/pprof/", "Bearer prometheus", 403, "may not get routers/debug"},
 		{"/debug/pprof/", "Basic operator:secret", 200, ""},
+		{"/inspect/v1/log", "", 401, "routers/log"},
+		{"/inspect/v1/log", "Basic operator:secret", 401, "routers/log"},
+		{"/inspect/v1/log", "Bearer prometheus", 403, "fairlead-router-log"},
+		{"/inspect/v1/log", "Bearer reader", 200, "requests"},
+		{"/metrics", "Bearer reader", 403, "router-monitoring"},
 		{"/", "", 401, ""},
 		{"/", "Basic operator:secret", 502, ""},
 	} {

@@ -27,6 +27,8 @@ type Capabilities struct {
 	// BoundSessions: a TLS session is resumed only where it began, with the same options
 	// of the list of certificates (seen with 3.2.26 and 3.4.7; 3.0.11 resumes any).
 	BoundSessions bool
+	// LogProfiles: each log of a frontend may have a format of its own (3.1).
+	LogProfiles bool
 	// RulesAtOnce: how many rules are evaluated at a time can be chosen (3.2).
 	RulesAtOnce bool
 	// MaxPayload is the largest payload of one command, in bytes.
@@ -57,7 +59,7 @@ func CapabilitiesOf(version string) (Capabilities, error) {
 	if !atLeast(3, 0) {
 		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
 	}
-	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), PlainLogFormat: atLeast(3, 2), RulesAtOnce: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), PlainLogFormat: atLeast(3, 2), LogProfiles: atLeast(3, 1), RulesAtOnce: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
 	patch := patchOf(rest[end:])
 	c.BoundSessions = atLeast(3, 5) || atLeast(3, 4) && patch >= 7 || major == 3 && minor == 2 && patch >= 26
 	if atLeast(3, 4) {

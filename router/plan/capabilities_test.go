@@ -6,12 +6,12 @@ func TestCapabilitiesOf(t *testing.T) {
 	t.Parallel()
 	small := Capabilities{Lua: true, MaxPayload: smallPayload}
 	medium := small
-	medium.SubtractCounters, medium.PlainLogFormat, medium.RulesAtOnce = true, true, true
+	medium.SubtractCounters, medium.PlainLogFormat, medium.LogProfiles, medium.RulesAtOnce = true, true, true, true
 	bound := medium
 	bound.BoundSessions = true
 	sni := medium
 	sni.AutoSNI = true
-	open := Capabilities{DynamicBackends: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, BackendTimeouts: true, PlainLogFormat: true, RulesAtOnce: true, Lua: true, MaxPayload: largePayload}
+	open := Capabilities{DynamicBackends: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, BackendTimeouts: true, PlainLogFormat: true, LogProfiles: true, RulesAtOnce: true, Lua: true, MaxPayload: largePayload}
 	all := open
 	all.BoundSessions = true
 	for version, want := range map[string]Capabilities{

@@ -9,7 +9,10 @@ import (
 
 // unloggedRules keep a share of a route's requests out of the access log, whatever
 // becomes of them.
-func unloggedRules() []string {
+func unloggedRules(s Settings) []string {
+	if s.Log.Target == "" {
+		return nil
+	}
 	return []string{
 		"http-request set-var(txn.unlogged) " + rest(model.FieldUnlogged) + " if " + asks(model.FlagUnlogged),
 		"http-request set-log-level silent if { var(txn.unlogged) -m found } { rand(100),sub(txn.unlogged) lt 0 }",

@@ -227,6 +227,7 @@ var beyondLibrary = map[parser.Section][]string{
 		"http-request ", "http-response ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5
 	},
 	parser.Frontends: {
+		"log ring@observe ",                                                                               // with a profile: 3.1
 		"tcp-request connection set-var(",                                                                 // 2.9
 		"http-request set-headers-bin ", "http-request del-headers-bin ", "http-request add-headers-bin ", // 3.4
 		"http-request sc-set-gpt(", "http-request sc-add-gpc(", // 2.8

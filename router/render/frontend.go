@@ -15,8 +15,8 @@ func lower(s string) string { return strings.ToLower(s) }
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // httpOptions begin the frontends that route HTTP.
-func httpOptions(s Settings) []string {
-	lines := logOptions(s.Log, "option httplog")
+func httpOptions(s Settings, caps plan.Capabilities) []string {
+	lines := append(logOptions(s.Log, "option httplog"), observeRequestOptions(s, caps)...)
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if s.Log.Target != "" {
 		if s.Log.Format != "" {
@@ -71,18 +71,21 @@ func logOptions(l Log, form string) []string {
 }
 
 // sortOptions begin the frontend that sorts TLS connections.
-func sortOptions(s Settings) []string { return logOptions(s.Log, "option tcplog") }
+func sortOptions(s Settings, caps plan.Capabilities) []string {
+	return append(logOptions(s.Log, "option tcplog"), observeConnectionOptions(s, caps)...)
+}
 
 // sortRules log passthrough connections only: the others are logged request by
 // request where their TLS ends.
-func sortRules(s Settings) []string {
+func sortRules(s Settings, l Layout, caps plan.Capabilities) []string {
+	observed := observeConnectionRules(s, l, caps)
 	if s.Log.Target == "" {
-		return nil
+		return append(silentRules(s, "tcp-request content"), observed...)
 	}
-	return []string{
+	return append([]string{
 		"tcp-request content set-log-level silent if !{ var(sess.backend) -m found }",
 		"tcp-request content set-log-level silent if { var(sess.backend) -m beg ! }",
-	}
+	}, observed...)
 }
 
 // tlsBind asks clients for certificates.

@@ -50,7 +50,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []strin
 	rules = append(rules, pageRules()...)
 	refuse := clientCertificateRules(l, tls)
 	refuse = append(refuse, corsRules(l)...)
-	refuse = slices.Concat(refuse, unloggedRules(), []string{clientKeyRule()}, maintenanceRules(l, caps), accessRules(l))
+	refuse = slices.Concat(refuse, unloggedRules(s), []string{clientKeyRule()}, maintenanceRules(l, caps), accessRules(l))
 	refuse = append(refuse, redirectRules(l, caps)...)
 	refuse = append(refuse, preflightRule)
 	refuse = append(refuse, limitRules(s)...)

@@ -87,6 +87,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		l.JournalLua():                          string(templates.JournalLua),
 		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.RedirectLua) + string(templates.PagesLua) + string(templates.RefusalsLua) + string(templates.FirewallLua),
 		l.RefusalsFile():                        "",
+		l.ObserveFile():                         "",
 	}
 	for path, text := range map[string]string{
 		filepath.Join(l.PagesDir(), "503.http"): s.Pages.Unavailable,
@@ -143,6 +144,8 @@ type templateData struct {
 	ClientBind                string
 	ClientSort, ClientBackend []string
 	CleanRules, CertRules     []string
+	// ObserveRules follow the look-ups of a request; ObserveSections are what they write to.
+	ObserveRules, ObserveSections []string
 	// HostRules follow the first look-up of a request.
 	HostRules    []string
 	RequestRules []string
@@ -199,8 +202,8 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		Inspect: milliseconds(s.Timeouts.Inspect), Tunnel: milliseconds(s.Timeouts.Tunnel),
 		Timeouts:  s.Timeouts.lines(),
 		HTTPBinds: binds(s, l, "public", s.HTTPPort), HTTPSBinds: binds(s, l, "public_ssl", s.HTTPSPort),
-		HTTPOptions: slices.Concat(httpOptions(s), ownErrorOptions(s, l, caps, false)), SortOptions: sortOptions(s), SortRules: sortRules(s),
-		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: cleanRules(s), HostRules: hostRules(), CertRules: certificateRules(s),
+		HTTPOptions: slices.Concat(httpOptions(s, caps), ownErrorOptions(s, l, caps, false)), SortOptions: sortOptions(s, caps), SortRules: sortRules(s, l, caps),
+		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: append(silentRules(s, "http-request"), cleanRules(s)...), ObserveRules: observeRules(s, l, caps), ObserveSections: observeSections(s, caps), HostRules: hostRules(), CertRules: certificateRules(s),
 		ClientBind: clientBind(l, caps), ClientSort: clientSortRule(s), ClientBackend: clientBackend(l),
 		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
 		ClientRules: clientRules(), ProfileRules: profileRules(caps),
@@ -208,7 +211,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
-		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l), EndServers: endServers(s, l),
+		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l, caps), EndServers: endServers(s, l),
 		AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),

@@ -13,22 +13,23 @@ import (
 
 // streamSlotFrontends are the frontends of the blocks for such listeners that there are. One
 // sorts TLS connections, and a further one is where TLS of those ends whose listener ends it.
-func streamSlotFrontends(s Settings, l Layout) (all []slotSection) {
+func streamSlotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSection) {
+	silent, rules := silentRules(s, "tcp-request content"), append(streamRules(), observeConnectionRules(s, l, caps)...)
 	if s.TLSSlots.Count > 0 {
 		all = append(all,
 			slotSection{
 				Name: tlsSlotFrontend, Sorts: true, Binds: slotBinds(s, s.TLSSlots), ConnectionRules: connectionRules(s, l, tlsSlotFrontend),
-				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(helloRules(s), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), streamRules()),
+				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(silent, helloRules(s), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), rules),
 			},
 			slotSection{
 				Name: "gateway_tls_end", Binds: endBinds(s, l),
-				SessionRules: append(tlsOptions(s), endSlotRule(s)), LookupRules: slices.Concat(endRules(s), scopeRules(l), streamLookupRules(l), streamRules()),
+				SessionRules: append(tlsOptions(s), endSlotRule(s)), LookupRules: slices.Concat(silent, endRules(s), scopeRules(l), streamLookupRules(l), rules),
 			})
 	}
 	if s.TCPSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: tcpSlotFrontend, Binds: slotBinds(s, s.TCPSlots), ConnectionRules: connectionRules(s, l, tcpSlotFrontend),
-			SessionRules: slotRules(s.TCPSlots, l), LookupRules: append(tcpLookupRules(l), streamRules()...),
+			SessionRules: slotRules(s.TCPSlots, l), LookupRules: slices.Concat(silent, tcpLookupRules(l), rules),
 		})
 	}
 	return all

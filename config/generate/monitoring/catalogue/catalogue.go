@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/firewall"
 	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/observe/feed"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/share/peers"
 )
@@ -90,6 +91,7 @@ func router(r prometheus.Registerer) error {
 	engine.NewMetrics(r)
 	kube.RegisterStats(r, &kube.StatusWriter{})
 	probe.NewMetrics(r)
+	feed.New(nil, nil, r)
 	return buildinfo.Register(r, "router")
 }
 

@@ -1,0 +1,214 @@
+// Package observe reads the records of requests that HAProxy writes while a client looks,
+// chooses among them, and says in words how each ended. It is pure; package feed reads
+// HAProxy, and serves them.
+package observe
+
+import (
+	"bytes"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// Record is one request, or one connection that is handed on whole. What clients have written
+// in it may hold any byte.
+type Record struct {
+	// Time is when the request had ended.
+	Time time.Time `json:"time"`
+	// ID is that of spec.httpHeaders.uniqueId, if the IngressController has one.
+	ID string `json:"id,omitempty"`
+	// Kind, Namespace and Route name the object that the request was for; they are empty
+	// for one that no object takes, and one that the router redirects to https.
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Route     string `json:"route,omitempty"`
+	// Pod and Service are where it went, or empty. An endpoint that is no pod has its address
+	// for Pod.
+	Pod     string `json:"pod,omitempty"`
+	Service string `json:"service,omitempty"`
+	// Protocol is HTTP/1, HTTP/2 or TCP.
+	Protocol string `json:"protocol"`
+	Method   string `json:"method,omitempty"`
+	Host     string `json:"host,omitempty"`
+	// Path is without query. PathBytes is the length of the path as the client sent it, of
+	// which a record has the beginning.
+	Path      string `json:"path,omitempty"`
+	PathBytes int    `json:"pathBytes,omitempty"`
+	// Status is that of the answer; 0 and -1 are none.
+	Status int `json:"status,omitempty"`
+	// Received and Sent are bytes from and to the client.
+	Received int64  `json:"receivedBytes"`
+	Sent     int64  `json:"sentBytes"`
+	Timers   Timers `json:"timers"`
+	// Ended has HAProxy's two letters for how it ended, and Words what they mean.
+	Ended string `json:"ended"`
+	Words string `json:"words,omitempty"`
+	// Retries are further attempts to connect to pods; Moved is true if one of them was
+	// another pod.
+	Retries int    `json:"retries,omitempty"`
+	Moved   bool   `json:"moved,omitempty"`
+	Client  string `json:"client"`
+	// TLS is the version of TLS that ended here, such as TLSv1.3.
+	TLS        string `json:"tls,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
+}
+
+// Timers are in seconds; -1 is a phase that was not reached.
+type Timers struct {
+	// Handshake is that of TLS, Idle the time before the request, Request until its headers
+	// were there, Queue until a pod was free, Connect until it was connected, Response until
+	// its headers were there, and Data until the answer was sent.
+	Handshake float64 `json:"handshake"`
+	Idle      float64 `json:"idle"`
+	Request   float64 `json:"request"`
+	Queue     float64 `json:"queue"`
+	Connect   float64 `json:"connect"`
+	Response  float64 `json:"response"`
+	Data      float64 `json:"data"`
+	// Total is from the first byte of the request to the last one of the answer, and of a
+	// connection its whole life.
+	Total float64 `json:"total"`
+}
+
+// The fields of a record (render: requestRecord), and how many there are.
+const (
+	fieldKind = iota
+	fieldTime
+	fieldTarget
+	fieldServer
+	fieldStatus
+	fieldEnded
+	fieldRetries
+	fieldTimers
+	fieldReceived
+	fieldSent
+	fieldClient
+	fieldID
+	fieldMethod
+	fieldVersion
+	fieldTLS
+	fieldServerName
+	fieldHost
+	fieldPathBytes
+	fieldPath
+	fields
+)
+
+// Parse reads a line of HAProxy's ring. It reports false for any other text.
+func Parse(line []byte) (r Record, ok bool) {
+	var f [fields]string
+	parts := bytes.Split(line, []byte("|"))
+	if len(parts) != fields || len(parts[fieldKind]) != 1 {
+		return r, false
+	}
+	for i, p := range parts {
+		f[i] = string(p)
+	}
+	micros, err := strconv.ParseInt(f[fieldTime], 10, 64)
+	if err != nil || f[fieldKind] != "h" && f[fieldKind] != "t" || !r.Timers.parse(f[fieldTimers]) {
+		return r, false
+	}
+	r.Time = time.UnixMicro(micros).UTC()
+	r.Kind, r.Namespace, r.Route = ownerOf(f[fieldTarget])
+	r.Pod, r.Service = podOf(f[fieldServer])
+	r.Status, r.Received, r.Sent = int(number(f[fieldStatus])), number(f[fieldReceived]), number(f[fieldSent])
+	r.Ended = f[fieldEnded][:min(len(f[fieldEnded]), 2)]
+	r.Retries, r.Moved = int(number(strings.TrimPrefix(f[fieldRetries], "+"))), strings.HasPrefix(f[fieldRetries], "+")
+	r.Client, r.TLS, r.ServerName = f[fieldClient], given(f[fieldTLS]), text(f[fieldServerName])
+	r.Protocol = "TCP"
+	if f[fieldKind] == "h" {
+		r.Protocol, r.ID = "HTTP/"+strconv.FormatInt(number(f[fieldVersion]), 10), text(f[fieldID])
+		r.Method, r.Host, r.Path, r.PathBytes = text(f[fieldMethod]), text(f[fieldHost]), text(f[fieldPath]), int(number(f[fieldPathBytes]))
+	} else if r.ServerName == "" {
+		r.ServerName = text(f[fieldHost]) // that of a listener of a Gateway
+	}
+	r.Words = Words(&r)
+	return r, true
+}
+
+// Dropped reads the line by which HAProxy says that it had no room for some records.
+func Dropped(line []byte) (int, bool) {
+	count, rest, _ := strings.Cut(string(line), " ")
+	n, err := strconv.ParseUint(count, 10, 32)
+	if err != nil || n == 0 || rest != "event dropped" && rest != "events dropped" {
+		return 0, false
+	}
+	return int(n), true
+}
+
+// given is a field that HAProxy writes; "-" is none.
+func given(field string) string {
+	if field == "-" {
+		return ""
+	}
+	return field
+}
+
+// text is a field that the client writes, which HAProxy escapes.
+func text(field string) string {
+	plain, err := url.PathUnescape(given(field))
+	if err != nil {
+		return field
+	}
+	return plain
+}
+
+// number is 0 for what is none.
+func number(field string) int64 {
+	n, err := strconv.ParseInt(field, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (t *Timers) parse(field string) bool {
+	parts := strings.Split(field, "/")
+	all := []*float64{&t.Handshake, &t.Idle, &t.Request, &t.Queue, &t.Connect, &t.Response, &t.Data, &t.Total}
+	if len(parts) != len(all) {
+		return false
+	}
+	for i, p := range parts {
+		ms, err := strconv.ParseInt(strings.TrimPrefix(p, "+"), 10, 64)
+		if err != nil {
+			return false
+		}
+		if *all[i] = -1; ms >= 0 {
+			*all[i] = float64(ms) / 1000
+		}
+	}
+	return true
+}
+
+// ownerOf reads a routing value: the name of a backend, or a mark that is none.
+func ownerOf(value string) (kind, namespace, name string) {
+	if !model.IsBackendName(value) {
+		return "", "", ""
+	}
+	parts := strings.SplitN(value, ":", 4)
+	if len(parts) < 3 {
+		return "", "", ""
+	}
+	owner, _, _ := strings.Cut(parts[2], model.BranchMark)
+	marked, rest, found := strings.Cut(owner, "_")
+	if !found {
+		return routeKind, parts[1], owner
+	}
+	name, _, _ = strings.Cut(rest, "_")
+	return kindOf(marked), parts[1], name
+}
+
+// podOf reads the name of a server: "pod:POD:SERVICE:…", or "ept:SERVICE:PORT:ADDRESS…".
+func podOf(server string) (pod, service string) {
+	parts := strings.Split(server, ":")
+	switch {
+	case len(parts) > 2 && parts[0] == "pod":
+		return parts[1], parts[2]
+	case len(parts) > 3 && parts[0] == "ept":
+		return strings.Join(parts[3:], ":"), parts[1]
+	}
+	return "", ""
+}
