@@ -78,17 +78,20 @@ func (h *fake) is(n int) error {
 	return nil
 }
 
-// write writes a line, once it is read.
+// write writes a line, once it is read: the ring of a new process comes after its keys.
 func (h *fake) write(t *testing.T, line string) {
 	t.Helper()
-	h.mu.Lock()
-	ring := h.ring
-	h.mu.Unlock()
-	select {
-	case ring <- line:
-	case <-time.After(time.Minute):
-		t.Fatal("nothing reads")
-	}
+	poll.For(t, "the ring is read", func() error {
+		h.mu.Lock()
+		ring := h.ring
+		h.mu.Unlock()
+		select {
+		case ring <- line:
+			return nil
+		default:
+			return errors.New("nothing reads")
+		}
+	})
 }
 
 func (h *fake) become(pid int) {
