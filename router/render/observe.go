@@ -19,7 +19,7 @@ const Ring = "observe"
 
 const (
 	// ringBytes is what the ring can hold: two seconds at 1,000 requests a second, for which
-	// a reader may stand still. HAProxy's memory grows by it with the first records only.
+	// a reader may stand still.
 	ringBytes = 1 << 20
 	// recordBytes bounds a record: a host and a path whose bytes are all escaped fit.
 	recordBytes = 6144

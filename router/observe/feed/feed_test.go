@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -296,5 +297,29 @@ func TestFeedRefuses(t *testing.T) {
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Error(answer.Status)
+	}
+}
+
+// TestFeedOutlivesLimits: the router's port has limits for requests, which end no stream.
+func TestFeedOutlivesLimits(t *testing.T) {
+	t.Parallel()
+	h := &fake{}
+	h.become(1)
+	f, _ := start(t, h)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := &http.Server{Handler: f, ReadTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond}
+	go func() { _ = limited.Serve(l) }()
+	t.Cleanup(func() { _ = limited.Close() })
+	c := dial(t, &httptest.Server{URL: "http://" + l.Addr().String()}, "")
+	c.observing()
+	for range 2 { // the second one is long after the limits
+		for c.next().State == nil {
+		}
+	}
+	h.write(t, record("cart"))
+	for c.next().Record == nil {
 	}
 }

@@ -44,8 +44,6 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	out := &stream{http.NewResponseController(w), json.NewEncoder(w)}
-	// The server's limit for requests would end the stream. Where it cannot be lifted, it does.
-	_ = out.control.SetReadDeadline(time.Time{})
 	_ = f.follow(r, reader, out) // the client has gone
 }
 
