@@ -127,9 +127,12 @@ end
 
 -- inScope looks a request up in the scope of a Gateway's listener (match.Tables.decideScoped).
 local function inScope(txn, keys, scope)
-  local seen, path = {}, txn:get_var("txn.path") or ""
+  local seen, path, after = {}, txn:get_var("txn.normal_path"), "%2F#"
+  if not path then
+    path, after = txn:get_var("txn.path") or "", "/#"
+  end
   for _, host in ipairs(hostsOf(txn, scope)) do
-    local text = scope .. host .. path .. "/#"
+    local text = scope .. host .. path .. after
     local value, left = keys:lookup(text), #text
     while value and string.byte(value) == 63 do -- "?"
       local list = listOf(value)

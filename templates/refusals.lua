@@ -55,8 +55,12 @@ local function countRefusal(backend, group, status)
   changedRefusals[key] = true
 end
 
+-- What refusals in the form of gRPC are as statuses of HTTP (router/render/grpc.go).
+local ofGRPC = { ["3"] = 400, ["7"] = 403, ["8"] = 429, ["12"] = 404, ["14"] = 503, ["16"] = 401 }
+
 core.register_action("fairlead_refused", { "http-after-res" }, function(txn)
   local status = txn.f:status()
+  status = status == 200 and ofGRPC[txn.f:res_fhdr("grpc-status")] or status
   countRefusal(txn:get_var("txn.backend") or "", refusedBy(txn, status), status)
 end)
 

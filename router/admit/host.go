@@ -45,7 +45,8 @@ type Table struct {
 }
 
 // Decide decides hosts whose claims touch each other: one host, or a wildcard
-// host with the hosts that it covers. Claims may come in any order.
+// host with the hosts that it covers. Claims may come in any order. Those in scopes are
+// DecideScoped's.
 //
 // The older claim wins, whatever the order in which they appeared, so routers
 // that see the same routes agree.
@@ -57,7 +58,6 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		hosts[host], taken[host] = &Host{}, newHeld()
 	}
 	slices.SortFunc(all, model.ByAge)
-	all = joinScopes(all, hosts, taken)
 	below := map[string]*owners{} // of what a wildcard host covers, by that host
 	for _, c := range all {
 		h := hosts[c.Host]
@@ -107,9 +107,6 @@ func guard(hosts map[string]*Host) {
 		all[name] = guardsOf(h.Winners)
 	}
 	for name, h := range hosts {
-		if model.Scoped(name) {
-			continue // no claim of a scope protects anything yet
-		}
 		wild := hosts[match.Wildcard(name)]
 		if strings.HasPrefix(name, "*.") || wild == nil || takesAll(h.Winners) {
 			h.Guarded = h.Guarded || all[name].mixed
@@ -263,10 +260,6 @@ func table(winners []*model.Claim, guarded bool) Table {
 		return t
 	}
 	t.Certificate = certificateOf(winners)
-	if model.Scoped(winners[0].Host) {
-		t.HTTP = scopedTable(winners)
-		return t
-	}
 	var http, https []match.Rule
 	for _, c := range inOrder(winners) {
 		name := c.Backend.Name()

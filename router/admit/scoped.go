@@ -11,14 +11,18 @@ import (
 // is what the Gateway says. All claims are in, and their order decides which one is asked
 // first (match.ByConditions); of two for the same requests the later one gets none.
 
-// joinScopes takes the claims of scopes in, and returns the others. All are in order.
-func joinScopes(all []*model.Claim, hosts map[string]*Host, taken map[string]*held) (others []*model.Claim) {
-	return slices.DeleteFunc(all, func(c *model.Claim) bool {
-		if model.Scoped(c.Host) {
-			hosts[c.Host].join(c, taken[c.Host])
-		}
-		return model.Scoped(c.Host)
-	})
+// DecideScoped decides a host in a scope. Claims may come in any order. Guarded says that paths
+// of the host, or of others that share requests with it, protect what others do not
+// (Guards).
+func DecideScoped(host string, claims []*model.Claim, guarded bool) *Host {
+	h, taken := &Host{Guarded: guarded}, newHeld()
+	for _, c := range slices.SortedFunc(slices.Values(claims), model.ByAge) {
+		h.join(c, taken)
+	}
+	if len(h.Winners) > 0 {
+		h.Table = Table{HTTP: scopedTable(host, h.Winners, guarded)}
+	}
+	return h
 }
 
 // join takes a claim of a scope in. Only the bounds of what HAProxy is given keep one out.
@@ -31,7 +35,7 @@ func (h *Host) join(c *model.Claim, taken *held) {
 }
 
 // scopedTable derives the routing keys from the claims of a host in a scope.
-func scopedTable(claims []*model.Claim) []match.Entry {
+func scopedTable(host string, claims []*model.Claim, guarded bool) []match.Entry {
 	rules := make([]match.Rule, 0, len(claims))
 	for _, c := range inOrder(claims) {
 		value := c.Backend.Name()
@@ -40,5 +44,9 @@ func scopedTable(claims []*model.Claim) []match.Entry {
 		}
 		rules = append(rules, match.RuleOf(c, value))
 	}
-	return match.NewTable(claims[0].Host, rules).Entries()
+	t := match.NewTable(host, rules)
+	if guarded {
+		t.Guard(host, rules)
+	}
+	return t.Entries()
 }

@@ -86,6 +86,9 @@ type Result struct {
 	Depends []model.Object
 	// Effective is what policies say about the object, or nil if none is for it.
 	Effective *policy.Effective
+	// Effectives are what they say about each claim, by its Rule, where claims of an object may
+	// have different ones; then Effective is all of it. Claims that no policy is for are missing.
+	Effectives map[string]*policy.Effective
 	// Generation is the object's, and the others what its status says: Parents of routes of
 	// the Gateway API, ListenerStatus of Gateways and ListenerSets, Conditions of
 	// Gateways, ListenerSets and BackendTLSPolicies. AttachedTo is the Gateway that has accepted a ListenerSet.

@@ -68,6 +68,9 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 				e.Result = Result{Status: n, Text: status + " of the router: the rule that takes the request has no backend that can be used"}
 			}
 		}
+		if answer == match.BadPath {
+			e.Result = Result{Status: 400, Text: "400 of the router: programs read this path in different ways, and some paths of the host protect what others do not"}
+		}
 		e.Next = append(e.Next, "see the routes of the listener: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+l.Gateway.Name, "-n", l.Gateway.Namespace))
 		return
 	}
@@ -83,14 +86,29 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 	for _, f := range g.pipeline.Status(c.Owner).Findings {
 		e.Findings = append(e.Findings, s.finding(f))
 	}
+	e.Policies = groups(g.pipeline.EffectiveOf(c))
+	result, refused := answered(c, r, s.options.Now)
 	switch text, up := g.targets(s, c); {
+	case c.Closed:
+		e.Result = Result{Status: 503, Text: closedByPolicy}
+	case refused && result.Location == "":
+		e.Result = result
 	case len(c.Backend.Policy().Redirects) > 0:
 		e.Result = Result{Text: "the router redirects, as the rule says"}
 	default:
+		if a := c.Backend.Policy().Agent; a != nil {
+			e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
+		}
+		if p := c.Backend.Policy(); p.Rewrite != nil {
+			e.PodPath = rewritten(p, r.Path)
+		}
 		e.Served, e.Result.Text = up, text
 		e.EndpointsKnown = len(e.Endpoints) > 0 || !up
 	}
 }
+
+// closedByPolicy is the answer of claims that are closed.
+const closedByPolicy = "503 of the router: something that protects these requests cannot be applied, see the findings"
 
 // port is the one that the request is sent to.
 func (r *Request) port() int {

@@ -55,6 +55,8 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 		reach.Result = "goes to " + kindAndName(winner.Owner) + ", which goes first"
 	case winner.Backend.Name() != c.Backend.Name():
 		reach.Result = "goes to another rule of the route, which goes first"
+	case c.Closed:
+		reach.Result = closedByPolicy
 	case len(c.Backend.Policy().Redirects) > 0:
 		reach.Served, reach.Result = true, "the router redirects"
 	default:

@@ -68,6 +68,8 @@ type gateways struct {
 	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
 	byBackend map[string]*model.Claim
 	byScope   map[model.ScopeID]model.Listener
+	// reports are what the router says about policies for these objects.
+	reports map[model.Object]policy.Report
 	// assumed are the labels of namespaces that manifests do not have.
 	assumed map[string]string
 }
@@ -101,6 +103,7 @@ func (s *Snapshot) readGateways() *gateways {
 	g.pipeline = pipeline.New(doors.All(), g, s.settings, cert)
 	g.pipeline.Update(door.Changes{All: true})
 	g.tables = g.pipeline.Want().Tables()
+	g.reports = reportsOf(g.pipeline)
 	for key := range g.served {
 		_, served := g.pipeline.Claims(key)
 		for _, c := range served {
@@ -246,6 +249,9 @@ func (g *gateways) setsOf(key model.Object) (sets []*gatewayv1.ListenerSet) {
 // Namespace implements door.Source. Manifests seldom have namespaces: one that is not known is
 // taken as one that Gateways select by their labels.
 func (g *gateways) Namespace(name string) *policy.Namespace {
+	if n := g.source.Namespace(name); n != nil {
+		return n
+	}
 	if labels, known := g.labelsOf(name); known {
 		return policy.NewNamespace(labels, nil)
 	}

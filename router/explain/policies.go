@@ -68,7 +68,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	out = append(out, trafficPolicies(c.Backend.Policy())...)
 	out = append(out, s.headerPolicies(c)...)
 	out = append(out, s.limits(c)...)
-	return append(out, s.groups(c.Owner)...)
+	return append(out, groups(s.pipeline.Effective(c.Owner))...)
 }
 
 // trafficPolicies list what slows requests down, copies them or ends them.

@@ -105,7 +105,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	}
 	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
 	s.pipeline.Update(door.Changes{All: true})
-	s.reportPolicies()
+	s.reports = reportsOf(s.pipeline)
 	for key := range s.pipeline.Objects() {
 		_, served := s.pipeline.Claims(key)
 		for _, c := range served {

@@ -38,6 +38,8 @@ type Why struct {
 	Reach      []Reach        `json:"reach,omitempty"`
 	Listeners  []WhyListener  `json:"listeners,omitempty"`
 	Conditions []WhyCondition `json:"conditions,omitempty"`
+	// Policies are what holds for a route of the Gateway API, with where it comes from.
+	Policies []Policy `json:"policies,omitempty"`
 	// Policy is what the object does, if it is a policy.
 	Policy *WhyPolicy `json:"policy,omitempty"`
 	// Findings are those about the object itself, if it is not a route.

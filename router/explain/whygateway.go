@@ -81,6 +81,7 @@ func (s *Snapshot) whyGatewayObject(y *Why, key model.Object) error {
 			y.Reach = append(y.Reach, reach)
 		}
 	}
+	y.Policies = groups(g.pipeline.Effective(key))
 	s.unservedListeners(y, g, key)
 	return nil
 }
@@ -235,6 +236,14 @@ func (y *Why) printGateway(p *printer) {
 	if len(y.Reach) > 0 {
 		p.line("")
 		p.table(reachRows(y.Reach))
+	}
+	if len(y.Policies) > 0 {
+		p.line("\nPolicies")
+		var rows [][]string
+		for _, policy := range y.Policies {
+			rows = append(rows, []string{"  " + policy.Name, policy.Value, policy.Source})
+		}
+		p.table(rows)
 	}
 	for _, l := range y.Listeners {
 		at := "not served"

@@ -11,7 +11,9 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
@@ -33,6 +35,8 @@ type WhyCondition struct {
 
 // WhyTarget is a route that a policy is for.
 type WhyTarget struct {
+	// Kind is Route, or a kind of the Gateway API; of those Route has only the names.
+	Kind  string    `json:"kind"`
 	Route RouteInfo `json:"route"`
 	// Rank says how the policy comes to the route: the higher one wins.
 	Rank string `json:"rank,omitempty"`
@@ -50,12 +54,23 @@ type WhyGroup struct {
 	Conflict bool `json:"conflict,omitempty"`
 }
 
-// reportPolicies computes what is to be said of each policy.
-func (s *Snapshot) reportPolicies() {
-	s.reports = map[model.Object]policy.Report{}
-	for _, r := range s.pipeline.PolicyReports(func() model.Objects { return nil }) {
-		s.reports[r.Key] = r
+// reportsOf computes what is to be said of each policy.
+func reportsOf(p *pipeline.Pipeline) map[model.Object]policy.Report {
+	reports := map[model.Object]policy.Report{}
+	for _, r := range p.PolicyReports(func() model.Objects { return nil }) {
+		reports[r.Key] = r
 	}
+	return reports
+}
+
+// report is what is to be said of a policy, for Routes and for objects of the Gateway API.
+func (s *Snapshot) report(key model.Object) policy.Report {
+	routes := s.reports[key]
+	g := s.gateways()
+	if g == nil || g.reports[key].Targets == 0 {
+		return routes
+	}
+	return routes.With(g.reports[key])
 }
 
 // policyKey returns the key of a policy by one of the names of its kind.
@@ -74,19 +89,26 @@ func (s *Snapshot) whyPolicy(y *Why, key model.Object) error {
 	if s.objects.Policies[key] == nil {
 		return s.missing(string(key.Kind), key)
 	}
-	report := s.reports[key]
+	report := s.report(key)
 	y.Policy = &WhyPolicy{Conditions: []WhyCondition{}}
 	for _, c := range report.Conditions {
 		y.Policy.Conditions = append(y.Policy.Conditions, WhyCondition{c.Type, string(c.Status), c.Reason, c.Message})
 	}
 	closed := 0
-	for _, o := range slices.SortedFunc(maps.Keys(s.pipeline.Dependents(key)), compareKeys) {
-		t := s.target(key, o)
-		y.Policy.Targets = append(y.Policy.Targets, t)
-		if t.Closed {
-			closed++
-			y.next("see what closes route %s: %s", o, terminal.Command("kubectl", "fairlead", "why", "route/"+o.Name, "-n", o.Namespace))
+	add := func(p *pipeline.Pipeline) {
+		for _, o := range slices.SortedFunc(maps.Keys(p.Dependents(key)), compareKeys) {
+			t := s.target(p, key, o)
+			y.Policy.Targets = append(y.Policy.Targets, t)
+			if t.Closed {
+				closed++
+				kind := strings.ToLower(string(o.Kind))
+				y.next("see what closes %s %s: %s", kind, o, terminal.Command("kubectl", "fairlead", "why", kind+"/"+o.Name, "-n", o.Namespace))
+			}
 		}
+	}
+	add(s.pipeline)
+	if g := s.gateways(); g != nil {
+		add(g.pipeline)
 	}
 	y.Served = len(y.Policy.Targets) > closed
 	for _, f := range s.policyFindings(key) {
@@ -101,9 +123,9 @@ func (s *Snapshot) whyPolicy(y *Why, key model.Object) error {
 	return nil
 }
 
-func (s *Snapshot) target(key, o model.Object) WhyTarget {
-	t := WhyTarget{Route: s.info(o)}
-	e := s.pipeline.Effective(o)
+func (s *Snapshot) target(p *pipeline.Pipeline, key, o model.Object) WhyTarget {
+	t := WhyTarget{Kind: string(o.Kind), Route: s.info(o)}
+	e := p.Effective(o)
 	if e == nil {
 		t.Closed = true
 		return t
@@ -131,7 +153,7 @@ func (s *Snapshot) policyFindings(key model.Object) []Finding {
 	find := func(severity api.Severity, reason api.Reason, message string) {
 		out = append(out, s.finding(api.Finding{Object: policy.Ref(key), Reason: reason, Message: message, Severity: severity}))
 	}
-	for _, c := range s.reports[key].Conditions {
+	for _, c := range s.report(key).Conditions {
 		switch reason := api.Reason(c.Reason); {
 		case c.Type == api.ConditionAccepted && reason == api.ReasonPolicyConflicted:
 			find(api.SeverityWarning, api.ReasonPolicyConflict, c.Message)
@@ -148,10 +170,8 @@ func (s *Snapshot) policyFindings(key model.Object) []Finding {
 	return out
 }
 
-// groups lists what policies say about a route, group by group, and where each value
-// comes from.
-func (s *Snapshot) groups(key model.Object) []Policy {
-	e := s.pipeline.Effective(key)
+// groups lists what policies say, group by group, and where each value comes from.
+func groups(e *policy.Effective) []Policy {
 	if e == nil {
 		return nil
 	}
@@ -235,7 +255,11 @@ func (y *WhyPolicy) print(p *printer) {
 		if t.Closed {
 			closed = ": paths answer 503"
 		}
-		p.line("\nRoute %s%s", t.Route.text(), closed)
+		if t.Kind == string(route.Kind) {
+			p.line("\nRoute %s%s", t.Route.text(), closed)
+		} else {
+			p.line("\n%s %s/%s%s", t.Kind, t.Route.Namespace, t.Route.Name, closed)
+		}
 		rows = nil
 		for _, g := range t.Groups {
 			state := "in force, rank: " + t.Rank

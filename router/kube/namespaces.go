@@ -51,6 +51,8 @@ func (w *Watcher) namespaceEvent(key model.Object, before, after *policy.Namespa
 	}
 	if gone := before == nil || after == nil; gone || !maps.Equal(before.Labels, after.Labels) {
 		w.namespaceOfGateways(key, gone)
+	} else if !before.SamePolicy(after) {
+		w.dirty.Mark(key) // routes of Gateways depend on it
 	}
 	if before != nil && after != nil && before.SamePolicy(after) {
 		s := w.selection.Load()

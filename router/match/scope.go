@@ -109,11 +109,39 @@ func (t *Tables) decideScoped(r Request) Decision {
 	if value := t.Suffixes.lookup(d.Scope.Prefix() + reversed(host) + "/"); value != "" {
 		hosts = append(hosts, strings.Split(value, suffixEnd)...)
 	}
-	for _, h := range append(hosts, Any) {
-		if v := t.HTTP.choose(model.ScopedHost(d.Scope, h)+r.Path+end, r.Path, &r.Asked); v != "" && v != Miss {
-			d.Value = v
+	hosts = append(hosts, Any)
+	for _, h := range hosts {
+		level := model.ScopedHost(d.Scope, h)
+		v := t.HTTP.choose(level+r.Path+end, r.Path, &r.Asked)
+		if v == "" || v == Miss {
+			continue
+		}
+		if _, guarded := t.HTTP[level+normalRoot]; guarded && v[0] != '!' {
+			d.Value, d.Respelled = t.normalScoped(d.Scope, hosts, r, v)
 			return d
 		}
+		d.Value = v
+		return d
 	}
 	return d
+}
+
+// normalScoped looks a path up as pods may read it, which as it is written leads to a value.
+func (t *Tables) normalScoped(scope model.ScopeID, hosts []string, r Request, written string) (value string, respelled bool) {
+	text, ok := normalText(r.Path)
+	if !ok {
+		return BadPath, true
+	}
+	decoded, _ := Normal(r.Path)
+	for _, h := range hosts {
+		v := t.HTTP.choose(model.ScopedHost(scope, h)+text, decoded, &r.Asked)
+		switch {
+		case v == "" || v == Miss:
+		case v != written && t.Rewrites != nil && t.Rewrites(v):
+			return BadPath, true // a rewrite cuts as many bytes as the rule's path has
+		default:
+			return v, v != written
+		}
+	}
+	return Refuse, true
 }

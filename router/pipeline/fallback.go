@@ -157,7 +157,7 @@ func (p *Pipeline) keep(r *tracked, res *door.Result, former door.Version) bool 
 		return false
 	}
 	// What the served version depends on must be noticed, too.
-	res.Claims, res.Effective, r.from = kept.Claims, kept.Effective, former
+	res.Claims, res.Effective, res.Effectives, r.from = kept.Claims, kept.Effective, kept.Effectives, former
 	res.Depends = append(res.Depends, kept.Depends...)
 	return true
 }

@@ -35,6 +35,20 @@ func (p *Pipeline) hostGroups(hosts map[string]struct{}) [][]string {
 	return out
 }
 
+// noteGuards notes what hosts of scopes keep out now, and adds those whose paths are therefore
+// to be looked up in another way.
+func (p *Pipeline) noteGuards(hosts map[string]struct{}) {
+	var more []string
+	for host := range hosts {
+		if model.Scoped(host) {
+			more = append(more, p.guards.Note(host, p.claims[host])...)
+		}
+	}
+	for _, host := range more {
+		hosts[host] = struct{}{}
+	}
+}
+
 // decide decides a group of hosts again.
 func (p *Pipeline) decide(group []string, scope *plan.Scope, touched model.Objects) {
 	claims := make(map[string][]*model.Claim, len(group))
@@ -48,7 +62,13 @@ func (p *Pipeline) decide(group []string, scope *plan.Scope, touched model.Objec
 	if len(group) == 1 && p.decideDatagrams(group[0], claims[group[0]]) {
 		return
 	}
-	for host, h := range admit.Decide(claims, p.settings.InterNamespace) {
+	decided := map[string]*admit.Host{}
+	if model.Scoped(group[0]) {
+		decided[group[0]] = admit.DecideScoped(group[0], claims[group[0]], p.guards.Guarded(group[0]))
+	} else {
+		decided = admit.Decide(claims, p.settings.InterNamespace)
+	}
+	for host, h := range decided {
 		old := p.hosts[host]
 		p.hosts[host] = h
 		if len(claims[host]) == 0 {

@@ -72,6 +72,18 @@ func (p *Pipeline) Effective(key model.Object) *policy.Effective {
 	return nil
 }
 
+// EffectiveOf returns what policies say about a claim, or nil if none is for it.
+func (p *Pipeline) EffectiveOf(c *model.Claim) *policy.Effective {
+	r := p.objects[c.Owner]
+	switch {
+	case r == nil || r.result == nil:
+		return nil
+	case r.result.Effectives != nil:
+		return r.result.Effectives[c.Rule]
+	}
+	return r.result.Effective
+}
+
 // Dependents returns the objects that depend on another one.
 func (p *Pipeline) Dependents(key model.Object) model.Objects {
 	set := model.Objects{}

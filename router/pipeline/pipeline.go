@@ -37,6 +37,8 @@ type Pipeline struct {
 	// claims are the claims of each host, hosts the decisions on them.
 	claims map[string][]*model.Claim
 	hosts  map[string]*admit.Host
+	// guards are what hosts in scopes keep out.
+	guards admit.Guards
 	// covered are the hosts with claims below each wildcard host.
 	covered map[string]map[string]struct{}
 	// chains are the hosts that bring each certificate chain.
@@ -101,7 +103,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 	p := &Pipeline{
 		doors: make(map[model.Kind]door.Door, len(doors)), src: src, settings: s,
 		objects: map[model.Object]*tracked{}, index: index{},
-		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{},
+		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{}, guards: admit.NewGuards(),
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
 		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), relays: relays{slots: map[int]struct{}{}}, shares: newShares(), fetches: newFetches(), neededChanged: true,
 	}
@@ -186,6 +188,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			hosts[host] = struct{}{}
 		}
 	}
+	p.noteGuards(hosts)
 	for _, group := range p.hostGroups(hosts) {
 		p.decide(group, scope, touched)
 	}

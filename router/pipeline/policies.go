@@ -17,12 +17,20 @@ func (p *Pipeline) concerned(set model.Objects, key model.Object) {
 	policies := p.src.Policies(key.Namespace)
 	if policies.Crowded() {
 		// Which of them apply may have changed with this one.
-		p.eachObject(key.Namespace, func(o model.Object, _ *tracked) { set[o] = struct{}{} })
+		p.eachObject(key.Namespace, func(o model.Object, _ *tracked) {
+			set[o] = struct{}{}
+			if o.Kind == door.KindGateway {
+				p.index.addTo(set, o)
+			}
+		})
 		return
 	}
 	changed := policies.Get(key.Name)
 	if changed == nil {
 		return
+	}
+	for _, g := range changed.Gateways() {
+		p.index.addTo(set, g) // the routes that are attached to it, of all namespaces
 	}
 	if names, all := changed.Names(p.Named); all {
 		for _, o := range names {

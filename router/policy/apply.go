@@ -208,9 +208,17 @@ func (e *Effective) Findings(closed string) []api.Finding {
 		case l.Source.Own():
 			out = append(out, api.Finding{
 				Reason: api.ReasonPolicyOverridden, Severity: api.SeverityInfo, Field: l.Source.Field(l.Group),
-				Message: winner + " sets " + string(l.Group), Effect: "the annotation has no effect",
+				Message: winner + " sets " + string(l.Group), Effect: "the " + ownNoun(l.Source.Field(l.Group)) + " has no effect",
 			})
 		}
 	}
 	return out
+}
+
+// ownNoun is what messages call what sets a group of an object itself.
+func ownNoun(field string) string {
+	if strings.HasPrefix(field, "metadata.annotations") {
+		return "annotation"
+	}
+	return "field"
 }

@@ -24,11 +24,27 @@ type Place struct {
 	Named string
 	// Namespace is the object's, or nil if it is not known.
 	Namespace *Namespace
-	// Host is as in model.Claim; empty if it is not known.
-	Host string
+	// Host is as in model.Claim; empty if it is not known. Hosts takes its place for an object
+	// with several.
+	Host  string
+	Hosts []string
+	// Part is nil for an object without parts that policies can name, but for hosts.
+	Part *Part
 	// Router is the name of the router's IngressController.
 	Router string
 }
+
+// Part is a part of an object that policies may name by sectionName: a rule of a route.
+type Part struct {
+	// Whole stands for each part; else Name is that of one, or empty for one that policies
+	// cannot name.
+	Whole bool
+	Name  string
+	// All are the names of all parts of the object.
+	All []string
+}
+
+func (p *Part) is(section string) bool { return p.Whole || p.Name == section }
 
 // RankFor returns the rank with which the policy applies to an object, and false if
 // it does not.
@@ -39,22 +55,12 @@ func (o *Object) RankFor(p *Place) (Rank, bool) {
 	if o.Key.Namespace != p.Object.Namespace {
 		return 0, false
 	}
-	rank := Rank(0)
-	if p.Named == o.Key.Name {
-		rank = RankObject
+	rank := o.rankByRefs(p)
+	if rank == RankSection {
+		return rank, true
 	}
-	for _, ref := range o.refs {
-		switch {
-		case ref.Kind == "Ingress" && p.Ingress != "" && ref.Name == p.Ingress && ref.SectionName != "":
-			if ref.SectionName == p.Host {
-				return RankSection, true
-			}
-		case ref.Kind == "Ingress" && p.Ingress != "" && ref.Name == p.Ingress,
-			ref.Kind == string(p.Object.Kind) && ref.Name == p.Object.Name:
-			rank = RankObject
-		case ref.Kind == string(KindService) && rank == 0 && slices.Contains(p.Services, ref.Name):
-			rank = RankService
-		}
+	if rank != RankObject && p.Named == o.Key.Name {
+		rank = RankObject
 	}
 	switch s := o.selector; {
 	case rank != 0 || len(o.refs) > 0:
@@ -70,6 +76,44 @@ func (o *Object) RankFor(p *Place) (Rank, bool) {
 	return rank, rank != 0
 }
 
+// rankByRefs returns the rank with which the policy names an object, and 0 if it does not.
+// Those for Gateways are AddGateway's.
+func (o *Object) rankByRefs(p *Place) (rank Rank) {
+	for i := range o.refs {
+		switch r := rankOfRef(&o.refs[i], p); {
+		case r == RankSection:
+			return r
+		case r == RankObject, r == RankService && rank == 0:
+			rank = r
+		}
+	}
+	return rank
+}
+
+func rankOfRef(ref *v1alpha1.TargetRef, p *Place) Rank {
+	object := ref.Kind == string(p.Object.Kind) && ref.Name == p.Object.Name
+	ofIngress := ref.Kind == "Ingress" && p.Ingress != "" && ref.Name == p.Ingress
+	switch {
+	case ref.Kind == string(KindGateway):
+		return 0
+	case object && p.Part != nil && ref.SectionName != "":
+		if !p.Part.is(ref.SectionName) {
+			return 0
+		}
+		return RankSection
+	case ofIngress && ref.SectionName != "":
+		if ref.SectionName != p.Host {
+			return 0
+		}
+		return RankSection
+	case ofIngress || object:
+		return RankObject
+	case ref.Kind == string(KindService) && slices.Contains(p.Services, ref.Name):
+		return RankService
+	}
+	return 0
+}
+
 // selects reports whether an object has all labels. None would be all objects,
 // which is written in another way.
 func selects(wanted, labels map[string]string) bool {
@@ -83,7 +127,7 @@ func selects(wanted, labels map[string]string) bool {
 
 func (c *clusterTargets) rank(p *Place) (Rank, bool) {
 	in := func(list []string, item string) bool { return len(list) == 0 || slices.Contains(list, item) }
-	if !in(c.controllers, p.Router) || !in(c.namespaces, p.Object.Namespace) || len(c.hosts) > 0 && !slices.ContainsFunc(c.hosts, func(h string) bool { return meet(h, p.Host) }) {
+	if !in(c.controllers, p.Router) || !in(c.namespaces, p.Object.Namespace) || len(c.hosts) > 0 && !slices.ContainsFunc(c.hosts, p.answersFor) {
 		return 0, false
 	}
 	if selected, _ := c.selects(p.Namespace); !selected {
@@ -93,6 +137,14 @@ func (c *clusterTargets) rank(p *Place) (Rank, bool) {
 		return RankOverride, true
 	}
 	return RankDefault, true
+}
+
+// answersFor reports whether an object can answer for a name that a pattern means.
+func (p *Place) answersFor(pattern string) bool {
+	if len(p.Hosts) == 0 {
+		return meet(pattern, p.Host)
+	}
+	return slices.ContainsFunc(p.Hosts, func(host string) bool { return meet(pattern, host) })
 }
 
 // meet reports whether some name can be meant by a pattern ("*.domain" is all names
@@ -193,21 +245,27 @@ func Select(p *Place, namespace, cluster *Set) *Selection {
 			}
 			s.Depends = append(s.Depends, o.Key)
 			s.addGuard(o, p)
-			if i < maxPolicies {
-				s.Sources = append(s.Sources, o.source(rank))
-			} else if o.Protects() {
-				s.closings = append(s.closings, Closing{
-					Key: o.Key, Reason: api.ReasonLimitExceeded,
-					Message: Title(o.Key) + fmt.Sprintf(" protects the object and is not applied, because only the oldest %d policies are", maxPolicies),
-				})
-			}
+			s.add(o, rank, i)
 		}
 	}
 	if p.Named != "" && namespace.Get(p.Named) == nil {
 		s.addMissing(p, p.Object, api.AnnotationPolicy, p.Named)
 	}
 	s.addNamespace(p, namespace)
+	s.addMisnamed(p, namespace)
 	return s
+}
+
+// add takes in a policy that is the nth of its set.
+func (s *Selection) add(o *Object, rank Rank, n int) {
+	if n < maxPolicies {
+		s.Sources = append(s.Sources, o.source(rank))
+	} else if o.Protects() {
+		s.closings = append(s.closings, Closing{
+			Key: o.Key, Reason: api.ReasonLimitExceeded,
+			Message: Title(o.Key) + fmt.Sprintf(" protects the object and is not applied, because only the oldest %d policies are", maxPolicies),
+		})
+	}
 }
 
 // Effective merges what is selected with the annotations of the object, which may be

@@ -131,10 +131,11 @@ func (s *Selection) boundRegex(e *Effective) {
 	}
 }
 
-// BoundPath closes an object whose path is an expression, where a guard does not allow it.
-func (s *Selection) BoundPath(e *Effective, object model.Object) {
+// BoundPath closes an object of which a field has paths chosen by an expression, where a guard
+// does not allow it.
+func (s *Selection) BoundPath(e *Effective, object model.Object, field string) {
 	if s.refusesRegex() {
-		e.Closings = append(e.Closings, Closing{Key: object, Field: field(api.AnnotationPathType), Reason: api.ReasonNotAllowed, Message: noRegex})
+		e.Closings = append(e.Closings, Closing{Key: object, Field: field, Reason: api.ReasonNotAllowed, Message: noRegex})
 	}
 }
 

@@ -18,11 +18,12 @@ type Rank int
 const (
 	RankOverride    Rank = 1 // a ClusterRoutePolicy with mode Override
 	RankAnnotations Rank = 2 // annotations of the object
-	RankSection     Rank = 3 // a RoutePolicy that names a host of the Ingress
+	RankSection     Rank = 3 // a RoutePolicy that names a host of the Ingress, or a rule of the route
 	RankObject      Rank = 4 // a RoutePolicy that names or selects the object, or that it names
 	RankService     Rank = 5 // a RoutePolicy that names a Service of the object, or annotations of the Service
 	RankNamespace   Rank = 6 // a RoutePolicy for its namespace, or one that the namespace names
-	RankDefault     Rank = 7 // a ClusterRoutePolicy with mode Default
+	RankGateway     Rank = 7 // a RoutePolicy that names a Gateway which the object is attached to
+	RankDefault     Rank = 8 // a ClusterRoutePolicy with mode Default
 
 	ranks = RankDefault + 1
 )
@@ -44,13 +45,15 @@ func (r Rank) String() string {
 	case RankAnnotations:
 		return "annotations"
 	case RankSection:
-		return "host of the Ingress"
+		return "section"
 	case RankObject:
 		return "object"
 	case RankService:
 		return "Service"
 	case RankNamespace:
 		return "namespace"
+	case RankGateway:
+		return "Gateway"
 	case RankDefault:
 		return "default of the cluster"
 	case ranks:

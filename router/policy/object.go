@@ -136,6 +136,7 @@ func read(kind model.Kind, m metav1.Object, spec *v1alpha1.PolicySpec, status *v
 	for rank := range o.sources {
 		o.sources[rank] = Source{
 			Rank: Rank(rank), Key: o.Key, Created: o.Created, UID: o.UID, Generation: o.Generation, Spec: &o.Spec, Access: o.Access,
+			Kept: Rank(rank) == RankGateway, // no route does without the authentication of its Gateway
 		}
 	}
 	return o

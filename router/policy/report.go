@@ -27,6 +27,27 @@ type Report struct {
 	States map[Group]State
 }
 
+// With returns what two reports about a policy say together, each about other objects.
+func (r Report) With(o Report) Report {
+	if r.Targets == 0 {
+		return o
+	}
+	r.Pending, r.Conditions = r.Pending || o.Pending, slices.Clone(r.Conditions)
+	r.Targets += o.Targets
+	for i := range r.Conditions {
+		c := &r.Conditions[i]
+		at := slices.IndexFunc(o.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
+		switch {
+		case at < 0:
+		case c.Type == api.ConditionAccepted && c.Status == metav1.ConditionTrue && o.Conditions[at].Status == metav1.ConditionTrue:
+			c.Message = fmt.Sprintf("applies to %d objects", r.Targets)
+		case (c.Status == metav1.ConditionTrue) != (c.Type == api.ConditionOverridden): // nothing is wrong here
+			*c = o.Conditions[at]
+		}
+	}
+	return r
+}
+
 // State is what became of a group of a policy, at the worst of its objects.
 type State string
 

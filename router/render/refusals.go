@@ -32,5 +32,5 @@ func refusalRules(caps plan.Capabilities) []string {
 	if !caps.Lua {
 		return nil
 	}
-	return []string{"http-after-response lua.fairlead_refused if { var(txn.judged) -m found } { status ge 400 }"}
+	return []string{"http-after-response lua.fairlead_refused if { var(txn.judged) -m found } { status ge 400 } || { var(txn.judged) -m found } { var(txn.grpc) -m found } { res.fhdr(grpc-status) -m found }"}
 }

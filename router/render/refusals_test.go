@@ -34,7 +34,7 @@ func TestJudged(t *testing.T) {
 	}
 	uses := regexp.MustCompile(`\blua\.(\w+)`)
 	for _, tls := range []bool{false, true} {
-		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls)
+		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls, guardRules(l, caps, tls))
 		from := slices.Index(rules, "http-request set-var(txn.judged) bool(true)")
 		to := slices.Index(rules, "http-request unset-var(txn.judged)")
 		if from < 0 || to < from {

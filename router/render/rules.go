@@ -37,12 +37,13 @@ func rest(f model.Field) string {
 // happens to a request. They end the rules of the frontends that route HTTP,
 // after txn.backend holds the key's value (plan.Target): the backend's name and its
 // record. tls is true where TLS ends. A route pays for what it uses: each part begins with one test, and variables that are not set end the rest.
-func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []string {
+// Guards are guardRules, or those of scopes.
+func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, guards []string) []string {
 	rules := []string{
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0)",
 		"http-request allow if !" + asked,
 	}
-	rules = append(rules, guardRules(l, caps, tls)...)
+	rules = append(rules, guards...)
 	rules = append(rules, "http-request set-var(txn.backend) var(txn.backend),field(1,|)",
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
@@ -90,30 +91,55 @@ func guardRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	if tls {
 		routes = plan.MapHTTPS
 	}
-	const guarded, host, miss = "{ var(txn.backend_as_written) -m found }", "var(txn.host),host_only,rtrim(.)", "{ var(txn.normal_backend) -m str !miss }"
+	const host, miss = "var(txn.host),host_only,rtrim(.)", "{ var(txn.normal_backend) -m str !miss }"
 	in := func(none string) string { return "map_beg(" + l.MapFile(routes) + "," + none + ")" }
-	rules := []string{
-		"http-request set-var(txn.backend_as_written) var(txn.backend) if " + asks(model.FlagGuarded),
-		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
-		"http-request set-var(txn.normal_path) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
-		`http-request set-var-fmt(txn.normal_key) "*%[var(txn.normal_path)]%%2F#" if ` + guarded + " { var(txn.any_host_key) -m found }",
-		`http-request set-var(txn.normal_backend) "` + host + `,concat(,txn.normal_path,%2F#),` + in(match.Miss) + `" if ` + guarded + " !{ var(txn.any_host_key) -m found }",
-		`http-request set-var-fmt(txn.normal_key) "*.%[` + host + `,field(2,.,0)]%[var(txn.normal_path)]%%2F#" if ` + guarded + " " + miss,
-		"http-request set-var(txn.normal_backend) var(txn.normal_key)," + in(match.Refuse) + " if { var(txn.normal_key) -m found }",
-		"http-request deny deny_status 400 if " + guarded + " !{ var(txn.normal_backend) -m found }",
-		"http-request set-var(txn.backend) var(txn.normal_backend) if " + guarded,
-	}
+	rules := append(normalRules(),
+		`http-request set-var-fmt(txn.normal_key) "*%[var(txn.normal_path)]%%2F#" if `+guarded+" { var(txn.any_host_key) -m found }",
+		`http-request set-var(txn.normal_backend) "`+host+`,concat(,txn.normal_path,%2F#),`+in(match.Miss)+`" if `+guarded+" !{ var(txn.any_host_key) -m found }",
+		`http-request set-var-fmt(txn.normal_key) "*.%[`+host+`,field(2,.,0)]%[var(txn.normal_path)]%%2F#" if `+guarded+" "+miss,
+		"http-request set-var(txn.normal_backend) var(txn.normal_key),"+in(match.Refuse)+" if { var(txn.normal_key) -m found }",
+		"http-request deny deny_status 400 if "+guarded+" !{ var(txn.normal_backend) -m found }",
+		"http-request set-var(txn.backend) var(txn.normal_backend) if "+guarded)
 	for _, rule := range conditionRules(caps, tls) {
 		rules = append(rules, rule+" "+guarded)
 	}
-	return append(rules,
-		"http-request unset-var(txn.policy) if "+guarded,
-		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if "+guarded,
+	return append(rules, respelledRules()...)
+}
+
+// guarded is true where paths are looked up as pods may read them.
+const guarded = "{ var(txn.backend_as_written) -m found }"
+
+// normalRules refuse paths that programs read in different ways, and leave that of others
+// percent-encoded as pods read it.
+func normalRules() []string {
+	return []string{
+		"http-request set-var(txn.backend_as_written) var(txn.backend) if " + asks(model.FlagGuarded),
+		"http-request deny deny_status 400 if " + guarded + " { path -i -m reg '" + match.Ambiguous + "' }",
+		"http-request set-var(txn.normal_path) path,regsub(;[^/]*,,g),url_dec,url_enc if " + guarded,
+	}
+}
+
+// scopedGuardRules are guardRules in the scopes of listeners, where more hosts than two may
+// have the answer: templates/conditions.lua asks them, as match.Tables.normalScoped does.
+func scopedGuardRules(caps plan.Capabilities) []string {
+	rules := append(normalRules(), "http-request deny deny_status 400 if "+guarded+" !{ var(txn.normal_path) -m found }")
+	if !caps.Lua {
+		return append(rules, "http-request deny deny_status 503 if "+guarded) // there is no knowing
+	}
+	return slices.Concat(rules, []string{"http-request lua.fairlead_conditions http if " + guarded}, respelledRules())
+}
+
+// respelledRules take the policy of what the path leads to, and refuse what a path that leads
+// elsewhere as it is written may not have.
+func respelledRules() []string {
+	return []string{
+		"http-request unset-var(txn.policy) if " + guarded,
+		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if " + guarded,
 		// A rewrite cuts as many bytes as the route's path has, and a pattern is for the
 		// path as it is written.
-		"http-request deny deny_status 400 if "+guarded+" { "+record(model.FieldStrip)+" -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
-		"http-request deny deny_status 400 if "+guarded+" "+asks(model.FlagPattern)+" !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
-	)
+		"http-request deny deny_status 400 if " + guarded + " { " + record(model.FieldStrip) + " -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+		"http-request deny deny_status 400 if " + guarded + " " + asks(model.FlagPattern) + " !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+	}
 }
 
 // longPathRules refuse paths that a pattern is not applied to, before anyone is asked who

@@ -172,7 +172,9 @@ type templateData struct {
 	StreamSlotFrontends []slotSection
 	EndServers          []string
 	// AttemptsRule leads requests to AttemptSections.
-	AttemptsRule    string
+	AttemptsRule string
+	// GRPCTypeRule completes answers for clients of gRPC.
+	GRPCTypeRule    string
 	AttemptSections []string
 	// ResponseRules are for what comes from backends, AfterRules for all answers.
 	ResponseRules, AfterRules []string
@@ -205,14 +207,14 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		HTTPOptions: slices.Concat(httpOptions(s, caps), ownErrorOptions(s, l, caps, false)), SortOptions: sortOptions(s, caps), SortRules: sortRules(s, l, caps),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: append(silentRules(s, "http-request"), cleanRules(s)...), ObserveRules: observeRules(s, l, caps), ObserveSections: observeSections(s, caps), HostRules: hostRules(), CertRules: certificateRules(s),
 		ClientBind: clientBind(l, caps), ClientSort: clientSortRule(s), ClientBackend: clientBackend(l),
-		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false), TLSPolicyRules: policyRules(s, l, caps, true),
+		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false, guardRules(l, caps, false)), TLSPolicyRules: policyRules(s, l, caps, true, guardRules(l, caps, true)),
 		ClientRules: clientRules(), ProfileRules: profileRules(caps),
 		ConnectionRules: connectionRules(s, l, plainFrontend), TLSConnectionRules: connectionRules(s, l, tlsFrontend),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
 		AccessConnectionRules: accessConnectionRules(l), LimitConnectionRules: limitConnectionRules(s), LimitTables: slices.Concat(limitTables(s), rateTables(s)),
 		AnyHTTP: anyHostRules(s, l, plan.MapHTTP), AnyHTTPS: anyHostRules(s, l, plan.MapHTTPS),
 		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l, caps), EndServers: endServers(s, l),
-		AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
+		GRPCTypeRule: grpcTypeRule, AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
 		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),

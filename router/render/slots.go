@@ -36,7 +36,7 @@ func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSect
 	if s.HTTPSlots.Count > 0 {
 		all = append(all, slotSection{
 			Name: slotFrontend, Binds: slotBinds(s, s.HTTPSlots), ConnectionRules: connectionRules(s, l, slotFrontend),
-			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
+			SessionRules: slotRules(s.HTTPSlots, l), LookupRules: slotLookupRules(l), PolicyRules: slotPolicyRules(s, l, caps),
 		})
 	}
 	if s.HTTPSSlots.Count > 0 {
@@ -53,7 +53,7 @@ func secureSlotSection(s Settings, l Layout, caps plan.Capabilities, name string
 	return slotSection{
 		Name: name, Binds: secureSlotBinds(s, l, of, bind+unresumed(caps)), ConnectionRules: slices.Concat(askedRules(of, l), connectionRules(s, l, name)),
 		SessionRules: slices.Concat(tlsOptions(s), slotRules(of, l), shownRules(l), unresumedRules(caps)), CertRules: certificateRules(s),
-		LookupRules: slices.Concat(slotLookupRules(l), []string{misdirectedRule}, slotClientRules(l)), PolicyRules: append(policyRules(s, l, caps, false), pauseRule, totalTimeoutRule()),
+		LookupRules: slices.Concat(slotLookupRules(l), []string{misdirectedRule}, slotClientRules(l)), PolicyRules: slotPolicyRules(s, l, caps),
 	}
 }
 

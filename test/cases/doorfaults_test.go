@@ -33,7 +33,7 @@ func trafficFaults() []fault {
 		withPolicy("origins that may read", `cors: {origins: ["https://a.test"], credentials: true}`),
 		withPolicy("probes of the pods", "health: {active: {type: HTTP, path: /}}"),
 		{
-			name: "a solver beside it, for the path of ACME",
+			name: "a solver beside it, for the path of ACME", routeOnly: true,
 			do: func(t *testing.T, b *doorsBed) {
 				b.each(t, func(d *closedDoor) string {
 					return fmt.Sprintf("kind: Route\nmetadata: {namespace: %s, name: solver}\nspec: {host: %s, path: /.well-known/acme-challenge/token, to: {kind: Service, name: auth}}", d.namespace(), d.hosts()[0])
@@ -42,7 +42,7 @@ func trafficFaults() []fault {
 			end: func(_ *testing.T, b *doorsBed) { b.remove(inNamespace("Route", "solver")) },
 		},
 		{
-			name: "TLS that ends at the pods",
+			name: "TLS that ends at the pods", routeOnly: true,
 			do: func(t *testing.T, b *doorsBed) {
 				b.each(t, func(d *closedDoor) string {
 					return fmt.Sprintf("kind: Route\nmetadata: {namespace: %s, name: exact, labels: {door: closed}}\nspec: {host: %s, port: {targetPort: https}, to: {kind: Service, name: web}, tls: {termination: passthrough}}", d.namespace(), d.hosts()[0])

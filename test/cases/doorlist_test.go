@@ -40,6 +40,9 @@ type closedDoor struct {
 	agent, tls bool
 	// firewall doors need the firewall.
 	firewall bool
+	// gateway doors protect two HTTPRoutes, and routeOnly ones what no HTTPRoute can have:
+	// there they let no request through.
+	gateway, routeOnly bool
 }
 
 const (
@@ -65,7 +68,7 @@ func closedDoors(t *testing.T) []closedDoor {
 	authorities := map[string]map[string]string{"authorities": {"ca.crt": pki().ca(t, "client-a").certPEM}, "other": {"ca.crt": pki().ca(t, "client-b").certPEM}}
 	certificate := closedDoor{
 		spec: "authentication: {clientCertificate: {caSecret: authorities}}", weaker: "authentication: {clientCertificate: {caSecret: other, mode: Optional}}",
-		secrets: authorities, secret: "authorities", junk: map[string]string{"ca.crt": "junk"}, good: "as=alice@client-a", tls: true,
+		secrets: authorities, secret: "authorities", junk: map[string]string{"ca.crt": "junk"}, good: "as=alice@client-a", tls: true, routeOnly: true,
 		wrong: []string{"authentication: {clientCertificate: {caSecret: a/b}}", "authentication: {clientCertificate: {caSecret: authorities, mode: optional}}", "authentication: {satisfy: Any, clientCertificate: {caSecret: authorities}}"},
 	}
 	foreign, none, name := certificate, certificate, certificate
@@ -114,7 +117,7 @@ func closedDoors(t *testing.T) []closedDoor {
 		},
 		{
 			// The provider does not exist: a client without a password is sent to log in, and gets no further.
-			name: "login", agent: true, spec: "authentication: {satisfy: Any, basic: {secret: users}, " + login + "}", weaker: "authentication: {satisfy: Any, basic: {secret: other}, " + login + "}",
+			name: "login", agent: true, routeOnly: true, spec: "authentication: {satisfy: Any, basic: {secret: users}, " + login + "}", weaker: "authentication: {satisfy: Any, basic: {secret: other}, " + login + "}",
 			secrets: map[string]map[string]string{"client": {"client-secret": "s3cret"}, "users": users["users"], "other": users["other"]},
 			secret:  "client", junk: map[string]string{"client-secret": ""}, good: ann,
 			bad:   `h:Cookie="__Host-fl-door=1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`,
@@ -146,11 +149,29 @@ func (d *closedDoor) hosts() []string {
 	return []string{d.name + ".door.test", "any." + d.name + ".wild.test"}
 }
 
+// kind is that of the door's routes.
+func (d *closedDoor) kind() string {
+	if d.gateway {
+		return "HTTPRoute"
+	}
+	return "Route"
+}
+
 func (d *closedDoor) policy(name, spec string) string {
+	if d.gateway {
+		const form = "kind: RoutePolicy\nmetadata: {namespace: %s, name: %s}\nspec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: exact}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: wild, sectionName: all}], %s}"
+		return fmt.Sprintf(form, d.namespace(), name, spec)
+	}
 	return fmt.Sprintf("kind: RoutePolicy\nmetadata: {namespace: %s, name: %s}\nspec: {targetSelector: {kind: Route, matchLabels: {door: closed}}, %s}", d.namespace(), name, spec)
 }
 
 func (d *closedDoor) routes(annotations string) string {
+	if d.gateway {
+		const form = "kind: HTTPRoute\nmetadata: {namespace: %s, name: %s, uid: %s-%s}\nspec: {parentRefs: [{name: gw, namespace: gw}], hostnames: [%q], rules: [{name: all, backendRefs: [{name: web, port: %s}]}]}"
+		port := map[string]string{"": "8080", "https": "8443"}[d.port]
+		return fmt.Sprintf(form, d.namespace(), "exact", d.name, "exact", d.hosts()[0], port) + "\n---\n" +
+			fmt.Sprintf(form, d.namespace(), "wild", d.name, "wild", strings.Replace(d.hosts()[1], "any", "*", 1), port)
+	}
 	const form = "kind: Route\nmetadata: {namespace: %s, name: %s, labels: {door: closed}, annotations: {%s}}\nspec: {host: %s, wildcardPolicy: %s, port: {targetPort: %s}, to: {kind: Service, name: web}, tls: {termination: %s, insecureEdgeTerminationPolicy: Allow}}"
 	port, termination := cmp.Or(d.port, "http"), cmp.Or(d.termination, "edge")
 	return fmt.Sprintf(form, d.namespace(), "exact", annotations, d.hosts()[0], "None", port, termination) + "\n---\n" +

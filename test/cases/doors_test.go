@@ -10,12 +10,16 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // doorsBed is a router with all doors.
 type doorsBed struct {
 	*bed
 	doors []closedDoor
+	// plain and secure are the ports of the doors.
+	plain, secure int
 	// tried and leaked count the requests that ran beside the changes. While weakened is
 	// odd, they prove nothing.
 	tried, leaked, weakened atomic.Int64
@@ -33,9 +37,9 @@ func (b *doorsBed) send(line, from string) response {
 		return response{}
 	}
 	if from != "" {
-		return b.sendFrom(from, e)
+		return b.sendFromTo(from, b.plain, e)
 	}
-	return e.request.do(b.http, b.https)
+	return e.request.do(b.plain, b.secure)
 }
 
 // closed sends all attempts at once; none may reach a pod.
@@ -138,12 +142,17 @@ func (b *doorsBed) putSecrets() {
 type fault struct {
 	name    string
 	do, end func(t *testing.T, b *doorsBed)
-	// agent faults need the policy agent.
-	agent bool
+	// agent faults need the policy agent, and routeOnly ones are about Routes.
+	agent, routeOnly bool
 }
 
 func inNamespace(kind, name string) func(*closedDoor) string {
 	return func(d *closedDoor) string { return kind + " " + d.namespace() + "/" + name }
+}
+
+// ofDoor is a route of the door.
+func ofDoor(name string) func(*closedDoor) string {
+	return func(d *closedDoor) string { return inNamespace(d.kind(), name)(d) }
 }
 
 func firstSecret(d *closedDoor) string {
@@ -166,7 +175,7 @@ func objectFaults() []fault {
 		{
 			name: "the Secret was never there", end: withSecrets,
 			do: func(t *testing.T, b *doorsBed) {
-				b.remove(firstSecret, inNamespace("Route", "exact"), inNamespace("Route", "wild"), inNamespace("RoutePolicy", "door"))
+				b.remove(firstSecret, ofDoor("exact"), ofDoor("wild"), inNamespace("RoutePolicy", "door"))
 				asMeant(t, b)
 				b.each(t, func(d *closedDoor) string { return d.routes("") })
 			},
@@ -212,7 +221,7 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "annotations that would open",
+			name: "annotations that would open", routeOnly: true,
 			do: func(t *testing.T, b *doorsBed) {
 				b.each(t, func(d *closedDoor) string {
 					return d.routes(`fairlead.dev/allow: "0.0.0.0/0", fairlead.dev/satisfy: Any, fairlead.dev/limit: 1000/s, fairlead.dev/max-body: 1Gi`)
@@ -314,35 +323,49 @@ func TestClosedDoors(t *testing.T) {
 			settings := b.cluster.Settings()
 			settings.WildcardsAllowed = true
 			first := change{settings: &settings}
-			first.put = append(first.put, objectsChange(t, "kind: ClusterRoutePolicy\nmetadata: {name: guard}\nspec: {guard: {externalURLs: [198.18.250.99]}}").put...)
-			for i := range b.doors {
-				d := &b.doors[i]
-				s := parseStep(t, map[string]string{"services": fmt.Sprintf("%[1]s/web http=8080 https=8443 web@198.18.250.97\n%[1]s/auth http=8080 auth@198.18.250.62", d.namespace())})
-				first.put = append(append(first.put, s.put...), d.allSecrets()...)
-				first.put = append(first.put, objectsChange(t, d.policy("door", d.spec)+"\n---\n"+d.routes("")).put...)
-			}
+			first.put = b.objects(t)
 			b.start()
 			b.apply(first)
-			b.open("at first")
-			stop := background(b.probe)
-			for _, f := range slices.Concat(objectFaults(), trafficFaults(), lateFaults(), processFaults()) {
-				if f.agent && b.agent == nil {
-					continue
-				}
-				f.do(t, b)
-				b.closed(f.name)
-				if f.end == nil {
-					continue
-				}
-				f.end(t, b)
-				b.closed("after " + f.name)
-				b.open("after " + f.name)
-			}
-			stop()
-			if b.tried.Load() < 100 {
-				t.Errorf("only %d requests ran beside the changes", b.tried.Load())
-			}
-			t.Logf("%d requests beside the changes, %d let through", b.tried.Load(), b.leaked.Load())
+			b.plain, b.secure = b.http, b.https
+			b.suffer(t, slices.Concat(objectFaults(), trafficFaults(), lateFaults(), processFaults()))
 		})
 	}
+}
+
+// objects are what the doors are made of.
+func (b *doorsBed) objects(t *testing.T) []metav1.Object {
+	t.Helper()
+	all := objectsChange(t, "kind: ClusterRoutePolicy\nmetadata: {name: guard}\nspec: {guard: {externalURLs: [198.18.250.99]}}").put
+	for i := range b.doors {
+		d := &b.doors[i]
+		s := parseStep(t, map[string]string{"services": fmt.Sprintf("%[1]s/web http=8080 https=8443 web@198.18.250.97\n%[1]s/auth http=8080 auth@198.18.250.62", d.namespace())})
+		all = append(append(all, s.put...), d.allSecrets()...)
+		all = append(all, objectsChange(t, d.policy("door", d.spec)+"\n---\n"+d.routes("")).put...)
+	}
+	return all
+}
+
+// suffer has faults befall the doors, one after another.
+func (b *doorsBed) suffer(t *testing.T, faults []fault) {
+	t.Helper()
+	b.open("at first")
+	stop := background(b.probe)
+	for _, f := range faults {
+		if f.agent && b.agent == nil {
+			continue
+		}
+		f.do(t, b)
+		b.closed(f.name)
+		if f.end == nil {
+			continue
+		}
+		f.end(t, b)
+		b.closed("after " + f.name)
+		b.open("after " + f.name)
+	}
+	stop()
+	if b.tried.Load() < 100 {
+		t.Errorf("only %d requests ran beside the changes", b.tried.Load())
+	}
+	t.Logf("%d requests beside the changes, %d let through", b.tried.Load(), b.leaked.Load())
 }

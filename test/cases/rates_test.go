@@ -60,7 +60,12 @@ func limitedRoutes() string {
 
 // sendFrom sends the request of a line from an address, over plain HTTP.
 func (b *bed) sendFrom(source string, e *expectation) (out response) {
-	conn, err := b.dialFrom(source, b.http)
+	return b.sendFromTo(source, b.http, e)
+}
+
+// sendFromTo is sendFrom for another port.
+func (b *bed) sendFromTo(source string, port int, e *expectation) (out response) {
+	conn, err := b.dialFrom(source, port)
 	if err != nil {
 		return response{err: err}
 	}

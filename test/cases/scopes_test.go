@@ -2,6 +2,7 @@ package cases
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,12 @@ func (u *universe) gateway(name string, slot int) *portal.Portal {
 			if u.IntN(6) == 0 {
 				r.Answer = 500
 			}
+			if u.IntN(8) == 0 { // of others than the test, so that all answers show where paths lead
+				r.Deny = []netip.Prefix{netip.MustParsePrefix(pick(u, []string{"198.18.0.0/32", "198.18.0.1/32"}))}
+			}
+			if u.IntN(8) == 0 {
+				r.Prefix = "/other"
+			}
 			p.Rules = append(p.Rules, r)
 		}
 	}
@@ -96,6 +103,12 @@ func TestScopes(t *testing.T) {
 			if keys := scopedKeys(k); len(keys) > 0 && u.IntN(6) == 0 {
 				host = pick(u, keys) // a client that knows how keys are made
 			}
+			if path, query, has := strings.Cut(rest, " "); u.IntN(3) == 0 {
+				rest = u.respelled(path)
+				if has {
+					rest += " " + query
+				}
+			}
 			line := method + " http://" + host + "/ target=" + rest
 			e, err := parseLine(line + " -> x")
 			if err != nil {
@@ -119,7 +132,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	t.Log(decided)
-	for _, word := range []string{"be_http", "!none", "!500"} {
+	for _, word := range []string{"be_http", "!none", "!500", "!400"} {
 		if decided[word] == 0 {
 			t.Errorf("no request had the answer %s", word)
 		}
@@ -129,10 +142,20 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// respelled writes a path in another way: as pods may read it the same, or in different ways.
+func (u *universe) respelled(path string) string {
+	at := strings.LastIndexByte(path, '/') + 1
+	if at >= len(path) || strings.Contains(path, "?") {
+		return "/" + path
+	}
+	return path[:at] + pick(u, []string{fmt.Sprintf("%%%02x", path[at]), "../", "x;v=1/", ";v=1", "%2e/", "./"}) + path[at+1:]
+}
+
 // scopedKeys are the hosts of keys in scopes, as they stand in the map.
 func scopedKeys(k *core) (hosts []string) {
 	for key := range k.pipeline.Want().Tables().HTTP {
-		if host, _, _ := strings.Cut(key, "/"); model.Scoped(host) && !strings.Contains(host, "*") {
+		host, _, _ := strings.Cut(key, "/")
+		if host, _, _ = strings.Cut(host, "%2F"); model.Scoped(host) && !strings.Contains(host, "*") {
 			hosts = append(hosts, host)
 		}
 	}
@@ -156,7 +179,7 @@ func (d decision) atSlot(slot int, k *core, res response) error {
 		}
 		return nil
 	}
-	want, is := map[string]int{"!none": 404, "!500": 500, "!414": 414}[d.value]
+	want, is := map[string]int{"!none": 404, "!500": 500, "!414": 414, "!400": 400}[d.value]
 	if !is {
 		return d.exactly(res)
 	}

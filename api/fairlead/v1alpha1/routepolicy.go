@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RoutePolicy says how requests to Routes and Ingresses of its namespace are
-// treated: who is admitted, what is redirected, limited or answered.
+// RoutePolicy says how requests to Routes, Ingresses, HTTPRoutes and GRPCRoutes of its
+// namespace are treated: who is admitted, what is redirected, limited or answered.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,11 +23,12 @@ type RoutePolicy struct {
 }
 
 // RoutePolicySpec says what a RoutePolicy asks for, and of which objects. Without
-// targetRefs and targetSelector it is for all Routes of the namespace, with a lower
-// rank than policies that name them.
+// targetRefs and targetSelector it is for all Routes, HTTPRoutes and GRPCRoutes of the
+// namespace, with a lower rank than policies that name them.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !has(self.targetSelector)",message="set targetRefs or targetSelector, not both"
 // +kubebuilder:validation:XValidation:rule="has(self.targetRefs) || !has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="lists of access may hold more than 100 addresses only with targetRefs, because each Route keeps them"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !self.targetRefs.exists(t, t.kind == 'Gateway') || !has(self.access) || (!has(self.access.allow) || size(self.access.allow) <= 100) && (!has(self.access.deny) || size(self.access.deny) <= 100)",message="with a Gateway among targetRefs lists of access may hold at most 100 addresses, because each route keeps them"
 // +kubebuilder:validation:XValidation:rule="!has(self.targetRefs) || !self.targetRefs.exists(t, t.kind == 'Service') || !(has(self.access) || has(self.authentication) || has(self.authorization) || has(self.redirects) || has(self.cors) || has(self.rewrite) || has(self.headers) || has(self.cookies) || has(self.location) || has(self.affinity) || has(self.limits) || has(self.retries) || has(self.canary) || has(self.fault) || has(self.mirror) || has(self.bandwidth) || has(self.maintenance) || has(self.log)) && (!has(self.timeouts) || has(self.timeouts.connect) && !has(self.timeouts.response) && !has(self.timeouts.idle) && !has(self.timeouts.tunnel) && !has(self.timeouts.queue))",message="with a Service among targetRefs only health, loadBalancing, upstream and timeouts.connect may be set"
 type RoutePolicySpec struct {
 	// targetRefs are the objects that the policy is for.
@@ -46,16 +47,19 @@ type RoutePolicySpec struct {
 
 // TargetRef names an object of the policy's namespace.
 //
-// +kubebuilder:validation:XValidation:rule="self.kind == 'Service' ? !has(self.group) || size(self.group) == 0 : has(self.group) && self.group == (self.kind == 'Route' ? 'route.openshift.io' : self.kind == 'Ingress' ? 'networking.k8s.io' : '-')",message="must be a Route of route.openshift.io, an Ingress of networking.k8s.io or a Service of the empty group"
-// +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || self.kind == 'Ingress'",message="sectionName is for Ingress only"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'Service' ? !has(self.group) || size(self.group) == 0 : has(self.group) && self.group == (self.kind == 'Route' ? 'route.openshift.io' : self.kind == 'Ingress' ? 'networking.k8s.io' : self.kind in ['HTTPRoute', 'GRPCRoute', 'Gateway'] ? 'gateway.networking.k8s.io' : '-')",message="must be a Route of route.openshift.io, an Ingress of networking.k8s.io, an HTTPRoute, GRPCRoute or Gateway of gateway.networking.k8s.io, or a Service of the empty group"
+// +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || self.kind in ['Ingress', 'HTTPRoute', 'GRPCRoute', 'Gateway']",message="sectionName is for Ingress, HTTPRoute, GRPCRoute and Gateway only"
 type TargetRef struct {
-	// group is route.openshift.io or networking.k8s.io, or empty for Services.
+	// group is route.openshift.io, networking.k8s.io or gateway.networking.k8s.io, or empty for
+	// Services.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
-	// kind is Route, Ingress or Service: then the policy is for all Routes of the namespace
-	// to this Service, also as one of several.
+	// kind is Route, Ingress, HTTPRoute, GRPCRoute, Gateway or Service. For a Gateway, the policy
+	// is for the HTTPRoutes and GRPCRoutes of all namespaces that are attached to it, with a lower
+	// rank than those of the routes. For a Service, it is for all routes of the namespace to it,
+	// also as one of several.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=63
@@ -66,7 +70,8 @@ type TargetRef struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// sectionName is a host of the Ingress; without it the policy is for all of it.
+	// sectionName is a host of the Ingress, the name of a rule of the HTTPRoute or GRPCRoute, or a
+	// listener of the Gateway; without it the policy is for all of it.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -191,8 +196,8 @@ type RoutePolicyList struct {
 	Items           []RoutePolicy `json:"items"`
 }
 
-// ClusterRoutePolicy is a policy of administrators for Routes and Ingresses of all
-// namespaces, or of some.
+// ClusterRoutePolicy is a policy of administrators for Routes, Ingresses, HTTPRoutes and
+// GRPCRoutes of all namespaces, or of some.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -165,6 +165,8 @@ func (b *builder) status() []model.ParentStatus {
 			accepted.True, accepted.Reason, accepted.Message = false, string(b.refused), b.refusedText
 		case p.reason != "":
 			accepted.True, accepted.Reason, accepted.Message = false, string(p.reason), p.message
+		default:
+			accepted.Message = b.closedText
 		}
 		st := model.ParentStatus{Ref: string(text), Parent: p.key, Conditions: []model.StatusCondition{accepted, b.resolved()}}
 		if accepted.True {

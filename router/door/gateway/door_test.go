@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/backend"
@@ -26,6 +27,7 @@ type cluster struct {
 	namespaces map[string]*policy.Namespace
 	slots      map[int32]int32
 	configMaps map[string]*policy.ConfigMap
+	policies   map[string][]*policy.Object
 }
 
 // newCluster reads manifests. Each Service has two endpoints, unless its name is "empty".
@@ -34,7 +36,7 @@ func newCluster(t testing.TB, manifests string) *cluster {
 	c := &cluster{
 		objects: map[model.Object]door.Version{}, services: map[model.Object]*backend.Service{}, slices: map[model.Object][]*backend.Slice{},
 		grants: map[string][]*gatewayv1.ReferenceGrant{}, namespaces: map[string]*policy.Namespace{},
-		slots: map[int32]int32{80: 20000, 8080: 20001}, configMaps: map[string]*policy.ConfigMap{},
+		slots: map[int32]int32{80: 20000, 8080: 20001}, configMaps: map[string]*policy.ConfigMap{}, policies: map[string][]*policy.Object{},
 	}
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		var head struct{ Kind string }
@@ -80,6 +82,14 @@ func newCluster(t testing.TB, manifests string) *cluster {
 			m := &corev1.ConfigMap{}
 			read(t, text, m)
 			c.configMaps[m.Name] = policy.NewConfigMap(m)
+		case "RoutePolicy":
+			p := &v1alpha1.RoutePolicy{}
+			read(t, text, p)
+			c.policies[p.Namespace] = append(c.policies[p.Namespace], policy.ReadRoutePolicy(p))
+		case "ClusterRoutePolicy":
+			p := &v1alpha1.ClusterRoutePolicy{}
+			read(t, text, p)
+			c.policies[""] = append(c.policies[""], policy.ReadClusterRoutePolicy(p))
 		case "Namespace":
 			n := &corev1.Namespace{}
 			read(t, text, n)
@@ -130,7 +140,10 @@ func (c *cluster) Secret(model.Object) (*corev1.Secret, error) { return nil, nil
 func (c *cluster) ConfigMap(k model.Object) (*policy.ConfigMap, error) {
 	return c.configMaps[k.Name], nil
 }
-func (c *cluster) Policies(string) *policy.Set                         { return nil }
+
+func (c *cluster) Policies(namespace string) *policy.Set {
+	return policy.NewSet(c.policies[namespace])
+}
 func (c *cluster) Namespace(name string) *policy.Namespace             { return c.namespaces[name] }
 func (c *cluster) AllPolicies() []model.Object                         { return nil }
 func (c *cluster) Grants(namespace string) []*gatewayv1.ReferenceGrant { return c.grants[namespace] }

@@ -18,7 +18,7 @@ const KindGRPCRoute model.Kind = "GRPCRoute"
 // GRPCRoutes is the front door of GRPCRoutes. A method of gRPC is a path, so the routes are
 // read as HTTPRoutes of these paths. Sources give only those that name a Gateway of the
 // router.
-type GRPCRoutes struct{ unpoliced }
+type GRPCRoutes struct{ former }
 
 var _ door.Door = GRPCRoutes{}
 

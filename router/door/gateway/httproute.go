@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -27,7 +28,7 @@ const effectNotServed = "the route is not served"
 
 // HTTPRoutes is the front door of HTTPRoutes. Sources give only those that name a Gateway
 // of the router.
-type HTTPRoutes struct{ unpoliced }
+type HTTPRoutes struct{ former }
 
 var _ door.Door = HTTPRoutes{}
 
@@ -68,6 +69,12 @@ type builder struct {
 	unresolved []unresolved
 	// shown is what Gateways show the pods, as far as it was asked for.
 	shown map[model.Object]*podCertificate
+	// refusals counts what refuses the route.
+	refusals int
+	// barriers is how many claims the route would make if it were not refused for what it says.
+	barriers int
+	// closedText says what of policies closes paths of the route, or is empty.
+	closedText string
 }
 
 // newBuilder returns a builder of claims for a version of a route, which its door sets.
@@ -85,13 +92,20 @@ func (b *builder) grpc() bool { return b.result.Object.Kind == KindGRPCRoute }
 func (b *builder) ingest() *door.Result {
 	b.hostnames()
 	b.parents()
+	if b.policed() {
+		b.depend(model.Object{Kind: door.KindNamespace, Name: b.route.Namespace})
+	}
 	rules := b.rules()
 	b.bound(rules)
 	if b.refused == "" {
 		b.claims(rules)
+		b.effectives(rules)
 	}
 	if b.refused != "" {
 		b.result.Claims = b.placeholder()
+		if b.policed() {
+			b.result.Barrier = b.barrier(rules)
+		}
 	}
 	b.result.Parents = b.status()
 	return b.result
@@ -107,6 +121,7 @@ func (b *builder) find(severity api.Severity, field string, reason api.Reason, m
 // would let through what it must not.
 func (b *builder) refuse(field string, reason gatewayv1.RouteConditionReason, message string) {
 	b.find(api.SeverityError, field, api.Reason(reason), message, effectNotServed)
+	b.refusals++
 	if b.refused == "" {
 		b.refused, b.refusedText = reason, field+": "+message
 	}
@@ -153,6 +168,7 @@ func (b *builder) bound(rules []rule) {
 	wants := hosts * matches
 	switch {
 	case b.refused != "" && !b.tooMany:
+		b.barriers = wants
 	case wants > mostClaims:
 		b.unsupported("spec", fmt.Sprintf("has %d combinations of listeners, hostnames and matches; %d are served", wants, mostClaims))
 	default:
@@ -197,11 +213,11 @@ func (b *builder) hostsOf(l *listener) (fitting []string) {
 // anyHost is the host of claims for all that come in by a listener.
 const anyHost = "*"
 
+// named returns the host of claims for a hostname, which may be empty.
+func named(host string) string { return cmp.Or(host, anyHost) }
+
 func (b *builder) claim(l *listener, n int, host string, r *rule, m int) *model.Claim {
-	if host == "" {
-		host = anyHost
-	}
-	c := b.bare(l, n, host, r.index, m)
+	c := b.bare(l, n, named(host), r.index, m)
 	c.Match = r.matches[m]
 	if b.datagrams() {
 		c.Datagrams = r.targets.datagrams()

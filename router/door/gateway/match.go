@@ -13,16 +13,24 @@ import (
 	"github.com/fairlead/fairlead/router/regex"
 )
 
-// matchesOf returns which requests a rule is for: without matches, all.
-func (b *builder) matchesOf(r *gatewayv1.HTTPRouteRule, field string) []model.Match {
+// matchesOf returns which requests a rule is for: without matches, all. Unread are the numbers
+// of those that cannot be read.
+func (b *builder) matchesOf(r *gatewayv1.HTTPRouteRule, field string) (all []model.Match, unread map[int]bool) {
 	if len(r.Matches) == 0 {
-		return []model.Match{{}}
+		return []model.Match{{}}, nil
 	}
-	out := make([]model.Match, len(r.Matches))
+	all = make([]model.Match, len(r.Matches))
 	for i := range r.Matches {
-		out[i] = b.match(&r.Matches[i], fmt.Sprintf("%s.matches[%d]", field, i))
+		before := b.refusals
+		if all[i] = b.match(&r.Matches[i], fmt.Sprintf("%s.matches[%d]", field, i)); b.refusals == before {
+			continue
+		}
+		if unread == nil {
+			unread = map[int]bool{}
+		}
+		unread[i] = true
 	}
-	return out
+	return all, unread
 }
 
 func (b *builder) match(m *gatewayv1.HTTPRouteMatch, field string) model.Match {

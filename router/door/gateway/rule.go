@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // rule is one of the route's, read once for all of its claims.
@@ -16,6 +17,13 @@ type rule struct {
 	matches []model.Match
 	filters filters
 	targets targets
+	// unread are the matches that cannot be read, by their numbers.
+	unread map[int]bool
+	// place is what policies find the rule by, nil until it is asked for, and policies are what
+	// they say, each for some listeners.
+	place      *policy.Place
+	policies   []*policies
+	byListener map[model.ScopeID]*policies
 	// made are the backends that claims of the rule have so far, by name.
 	made map[string]*made
 	// shown are the targets by the Gateways that show pods a certificate.
@@ -33,7 +41,8 @@ func (b *builder) rules() []rule {
 	out := make([]rule, len(b.route.Spec.Rules))
 	for i := range b.route.Spec.Rules {
 		r, field := &b.route.Spec.Rules[i], fmt.Sprintf("spec.rules[%d]", i)
-		out[i] = rule{index: i, matches: b.matchesOf(r, field), made: map[string]*made{}, shown: map[model.Object]*targets{}}
+		out[i] = rule{index: i, made: map[string]*made{}, shown: map[model.Object]*targets{}}
+		out[i].matches, out[i].unread = b.matchesOf(r, field)
 		out[i].filters = b.filters(r, field)
 		if out[i].filters.redirect == nil {
 			out[i].targets = b.targets(r, field)
@@ -48,20 +57,32 @@ func (b *builder) rules() []rule {
 // target says where the requests of a claim go. Claims share a backend unless what is done
 // to requests depends on their match or listener.
 func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
+	p := &policies{}
+	if b.policed() {
+		p = b.policiesOf(r, l)
+	}
+	if p.effective != nil {
+		b.noteEffective(c, p.effective)
+	}
+	if p.closed() {
+		*c = *closed(c)
+		return
+	}
 	t := b.targetsAt(l, r)
 	if c.Answer = t.answer; c.Answer != 0 {
 		return
 	}
 	name := ruleName(r, t)
 	switch {
-	case r.filters.redirect != nil:
+	case r.filters.redirect != nil || p.byListener():
 		name = fmt.Sprintf("%s-%03d-%s", name, m, l.scope)
-	case r.filters.byMatch() || r.filters.retry.all(&r.matches[m]):
+	case r.filters.byMatch() || p.byMatch() || r.filters.retry.all(&r.matches[m]):
 		name = fmt.Sprintf("%s-%03d", name, m)
 	}
+	name += p.suffix
 	known := r.made[name]
 	if known == nil {
-		known = b.make(l, r, m, name)
+		known = b.make(l, r, m, name, p)
 		r.made[name] = known
 		c.Checks = t.checks(!t.counted)
 		t.counted = true
@@ -93,12 +114,12 @@ func (b *builder) targetsAt(l *listener, r *rule) *targets {
 }
 
 // make makes the backends of claims.
-func (b *builder) make(l *listener, r *rule, m int, name string) *made {
+func (b *builder) make(l *listener, r *rule, m int, name string, of *policies) *made {
 	profile := model.Profile{Balance: cmp.Or(b.settings.Balance, model.Random)}
 	if profile.Balance == model.KeyHash {
 		profile.Balance = model.Random
 	}
-	r.filters.retry.profile(&profile)
+	of.balance(&profile, r)
 	t := b.targetsAt(l, r)
 	out := &made{backend: model.Backend{Kind: model.KindHTTP, Owner: b.result.Object, Rule: name, Profile: profile}}
 	if b.stream() {
@@ -111,16 +132,25 @@ func (b *builder) make(l *listener, r *rule, m int, name string) *made {
 	}
 	p := r.filters.policy(l, &r.matches[m])
 	p.RetryAll = r.filters.retry.all(&r.matches[m])
+	if of.effective != nil {
+		p = of.complete(b, p, l, r, m, name)
+	}
+	if profile.Balance != model.KeyHash {
+		p.Hash = nil
+	}
 	p.Forwarded = b.settings.Forwarded
 	if p.Forwarded == model.ForwardedAppend {
 		p.Forwarded = ""
 	}
 	if b.grpc() {
 		// Calls stay open without a message for as long as client and pod want.
-		p.Timeouts.Idle = cmp.Or(b.settings.Tunnel, model.DefaultTunnel)
+		p.Timeouts.Idle = cmp.Or(p.Timeouts.Idle, b.settings.Tunnel, model.DefaultTunnel)
 	}
 	p.ClientCertificate = t.shown
 	out.split = t.share(&p, &out.backend, ruleName(r, t))
+	if profile.Balance == model.KeyHash {
+		out.hashByAddress()
+	}
 	if !reflect.ValueOf(p).IsZero() {
 		out.backend.Asks = &p
 	}

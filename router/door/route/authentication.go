@@ -2,16 +2,11 @@ package route
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/door"
-	"github.com/fairlead/fairlead/router/door/backend"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -23,21 +18,21 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	if spec.Groups.Authentication == nil && spec.Groups.Authorization == nil || c.Termination == model.Passthrough {
 		return nil // which is closed already
 	}
-	r := &references{b: b, namespace: cmp.Or(spec.NamedIn, b.route.Namespace)}
+	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.NamedIn, b.route.Namespace)}
 	var mayAsk func(string) bool
 	if spec.NamedIn == "" { // administrators may ask each
 		mayAsk = b.selection.MayAsk
 	}
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
-		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
+		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.Namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
 		Bundle: func(text string) (*model.CA, error) { return b.past.Material.Bundle(b.result.Object, text) },
 	})
-	b.result.Pending = b.result.Pending || r.pending
+	b.result.Pending = b.result.Pending || r.Pending
 	from := origins{b, e}
-	if r.idle != "" {
+	if r.Idle != "" {
 		_, at := from.of(policy.GroupAuthentication, "external.service")
-		b.find(api.SeverityInfo, at, api.ReasonNoEndpoints, "no pod of Service "+r.idle+" is ready, which is asked about each request", "requests get 503")
+		b.find(api.SeverityInfo, at, api.ReasonNoEndpoints, "no pod of Service "+r.Idle+" is ready, which is asked about each request", "requests get 503")
 	}
 	var closings []policy.Closing
 	for _, p := range problems {
@@ -139,68 +134,3 @@ func (b *builder) annotationOf(field string) string {
 	}
 	return "metadata.annotations[" + key + "]"
 }
-
-// references are what the group authentication may name, in one namespace. What it
-// names the route depends on.
-type references struct {
-	b         *builder
-	namespace string
-	// pending is true while a Secret is still being fetched.
-	pending bool
-	// idle is a Service without ready pods, or empty.
-	idle string
-}
-
-func (r *references) depend(kind model.Kind, name string) model.Object {
-	key := model.Object{Kind: kind, Namespace: r.namespace, Name: name}
-	if !slices.Contains(r.b.result.Depends, key) {
-		r.b.result.Depends = append(r.b.result.Depends, key)
-	}
-	return key
-}
-
-// Secret implements authentication.References.
-func (r *references) Secret(name string) (map[string][]byte, error) {
-	secret, err := r.b.src.Secret(r.depend(door.KindSecret, name))
-	if err != nil {
-		var p interface{ Pending() bool }
-		r.pending = r.pending || errors.As(err, &p) && p.Pending()
-		return nil, err //nolint:wrapcheck // it says what, for the owner of the route
-	}
-	if secret == nil {
-		return nil, fmt.Errorf("Secret %q does not exist in namespace %s", name, r.namespace)
-	}
-	return secret.Data, nil
-}
-
-// Endpoints implements authentication.References.
-func (r *references) Endpoints(service, port string) ([]netip.AddrPort, error) {
-	key := r.depend(door.KindService, service)
-	s := r.b.src.Service(key)
-	if s == nil {
-		return nil, fmt.Errorf("Service %q does not exist in namespace %s", service, r.namespace)
-	}
-	all := s.Endpoints(r.b.src.Slices(key))
-	if len(all) == 0 {
-		r.idle = service
-		return nil, nil
-	}
-	if port == "" {
-		names := backend.PortNames(all)
-		if len(names) > 1 {
-			return nil, fmt.Errorf("Service %q has several ports; name one of %s", service, strings.Join(names, ", "))
-		}
-	} else if all = backend.WithPort(all, port); len(all) == 0 {
-		return nil, fmt.Errorf("no pod of Service %q has a port with the name or number %s", service, port)
-	}
-	out := make([]netip.AddrPort, 0, min(len(all), mostAuthPods))
-	for _, e := range all {
-		if len(out) < mostAuthPods {
-			out = append(out, e.Address)
-		}
-	}
-	return out, nil
-}
-
-// mostAuthPods bounds the pods of an auth server that the agent is told.
-const mostAuthPods = 32

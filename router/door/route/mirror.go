@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -39,17 +40,17 @@ func (b *builder) mirrors(c *model.Claim, spec *policy.Spec, e *policy.Effective
 		leave("", "", "needs the policy agent, which is switched off for this router (policies: Disabled)")
 		return unapplied
 	}
-	r := &references{b: b, namespace: cmp.Or(spec.MirrorIn, b.route.Namespace)}
+	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.MirrorIn, b.route.Namespace)}
 	var mayAsk func(string) bool
 	if spec.MirrorIn == "" { // administrators may name each
 		mayAsk = b.selection.MayAsk
 	}
-	out, problems := authentication.CompileMirror(authentication.Input{Route: c.Owner, Rule: c.Rule, Namespace: r.namespace, References: r, MayAsk: mayAsk}, m)
+	out, problems := authentication.CompileMirror(authentication.Input{Route: c.Owner, Rule: c.Rule, Namespace: r.Namespace, References: r, MayAsk: mayAsk}, m)
 	for _, p := range problems {
 		leave(p.Field, p.Reason, p.Message)
 	}
-	if r.idle != "" {
-		b.find(api.SeverityInfo, at, api.ReasonNoEndpoints, "no pod of Service "+r.idle+" is ready", policy.EffectNoMirror)
+	if r.Idle != "" {
+		b.find(api.SeverityInfo, at, api.ReasonNoEndpoints, "no pod of Service "+r.Idle+" is ready", policy.EffectNoMirror)
 	}
 	b.mirror = out
 	return unapplied

@@ -2,7 +2,6 @@ package route
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,8 @@ func (b *builder) pages(spec *policy.Spec) *model.Pages {
 	if from != nil {
 		namespace = cmp.Or(from.Key.Namespace, api.OperandNamespace)
 	}
-	reader := policy.PageReader{ConfigMap: func(name string) (*policy.ConfigMap, error) { return b.configMap(namespace, name) }, Service: b.servicePages}
+	refs := &door.References{Result: b.result, Source: b.src, Namespace: namespace}
+	reader := policy.PageReader{ConfigMap: refs.ConfigMap, Service: b.servicePages}
 	pages, problems := reader.Read(spec.Groups.Pages)
 	for _, p := range problems {
 		b.pageFinding(from, p)
@@ -54,14 +54,4 @@ func (b *builder) depend(key model.Object) {
 	if !slices.Contains(b.result.Depends, key) {
 		b.result.Depends = append(b.result.Depends, key)
 	}
-}
-
-// configMap returns a ConfigMap, on which the route depends from now on.
-func (b *builder) configMap(namespace, name string) (*policy.ConfigMap, error) {
-	key := model.Object{Kind: door.KindConfigMap, Namespace: namespace, Name: name}
-	b.depend(key)
-	c, err := b.src.ConfigMap(key)
-	var p interface{ Pending() bool }
-	b.result.Pending = b.result.Pending || errors.As(err, &p) && p.Pending()
-	return c, err //nolint:wrapcheck // it says what, for the owner of the route
 }

@@ -100,7 +100,7 @@ func effective(r *routev1.Route, selection *policy.Selection, spec *policy.Spec)
 	e := selection.Effective(policy.FromAnnotations(object, r.Annotations, spec))
 	selection.BoundAnnotations(e, object, spec.Groups.Limits)
 	if kind := r.Annotations[api.AnnotationPathType]; kind == api.PathTypeRegex || kind == api.PathTypeRegexIgnoreCase {
-		selection.BoundPath(e, object)
+		selection.BoundPath(e, object, "metadata.annotations["+api.AnnotationPathType+"]")
 	}
 	if t, _ := termination(r.Spec.TLS); t == model.Passthrough {
 		e.Passthrough()

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -39,9 +40,9 @@ func (b *builder) readUpstream(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	more := model.MoreOptions{ProxyProtocol: spec.ProxyProtocol()}
 	var closings []policy.Closing
 	if t := spec.UpstreamTLS(); t != nil && c.Termination != model.Passthrough { // which is closed already
-		u := &upstreamReader{b: b, effective: e, references: &references{b: b, namespace: cmp.Or(spec.UpstreamIn, b.route.Namespace)}}
+		u := &upstreamReader{b: b, effective: e, references: &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.UpstreamIn, b.route.Namespace)}}
 		u.read(c, spec, t, &more)
-		b.result.Pending = b.result.Pending || u.references.pending
+		b.result.Pending = b.result.Pending || u.references.Pending
 		closings = u.closings
 	}
 	b.upstream.protocol = b.protocol(c, spec.Groups.Upstream.Protocol)
@@ -79,7 +80,7 @@ func (b *builder) upstreamFinding(e *policy.Effective, g policy.Group, part stri
 type upstreamReader struct {
 	b          *builder
 	effective  *policy.Effective
-	references *references
+	references *door.References
 	closings   []policy.Closing
 }
 

@@ -6,6 +6,7 @@ package portal
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ type Rule struct {
 	// Scope is that of a listener, or empty. In one Answer stands in the place of a Service.
 	Scope  model.ScopeID
 	Answer uint16
+	// Deny are clients that are refused, and Prefix replaces that of the path, if it is not empty.
+	Deny   []netip.Prefix
+	Prefix string
 }
 
 // Door is the front door of Portals.
@@ -84,6 +88,13 @@ func claim(p *Portal, o model.Object, rule Rule, endpoints []backend.Endpoint) *
 		Host: rule.Host, NamedHost: rule.Host, Match: model.Match{Path: rule.Path, Exact: rule.Exact, Conditions: rule.Conditions},
 		Backend: model.Backend{Kind: model.KindHTTP, Owner: o, Rule: rule.Name, Profile: model.Profile{Balance: model.Random}},
 		Answer:  rule.Answer,
+	}
+	if len(rule.Deny) > 0 || rule.Prefix != "" {
+		p := &model.Policy{Deny: rule.Deny}
+		if rule.Prefix != "" {
+			p.Rewrite = &model.Rewrite{Strip: len(rule.Path), To: rule.Prefix, Empty: rule.Prefix}
+		}
+		c.Backend.Asks = p
 	}
 	if rule.Scope != "" {
 		c.Host = model.ScopedHost(rule.Scope, rule.Host)

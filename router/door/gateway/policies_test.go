@@ -1,0 +1,150 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+const twoRules = `
+kind: HTTPRoute
+metadata: {namespace: ns, name: r, uid: u}
+spec:
+  parentRefs: [{name: gw}]
+  hostnames: [a.example.com]
+  rules:
+  - {name: one, backendRefs: [{name: web, port: 80}]}
+  - {name: two, matches: [{path: {value: /two}}], backendRefs: [{name: web, port: 80}, {name: next, port: 8080}]}
+`
+
+const twoListeners = `
+kind: Gateway
+metadata: {namespace: ns, name: gw, uid: g}
+spec: {gatewayClassName: fairlead, listeners: [{name: http, port: 80, protocol: HTTP}, {name: high, port: 8080, protocol: HTTP}]}
+`
+
+// denials are the denied addresses of each claim, by its rule in the route and its port, or
+// "closed".
+func (c *cluster) denials(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, claim := range c.route(t, "ns", "r").Claims {
+		scope, _ := model.SplitHost(claim.Host)
+		listener := "high"
+		if scope == model.NewScope(model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}, "http") {
+			listener = "http"
+		}
+		what := fmt.Sprint(claim.Backend.Policy().Deny)
+		if claim.Closed {
+			what = "closed"
+		}
+		out[claim.Rule[:3]+" "+listener] = what
+	}
+	return out
+}
+
+func denying(kind, name, scope, address string) string {
+	return fmt.Sprintf("kind: %s\nmetadata: {%s}\nspec: {%s, access: {deny: [%s]}}", kind, name, scope, address)
+}
+
+// TestPolicyTargets: each way in which a policy can be for the rules of a route.
+func TestPolicyTargets(t *testing.T) {
+	t.Parallel()
+	ref := func(kind, name, more string) string {
+		return "targetRefs: [{group: gateway.networking.k8s.io, kind: " + kind + ", name: " + name + more + "}]"
+	}
+	const one = "namespace: ns, name: p"
+	none, all, shut := "[]", "[198.18.0.1/32]", "closed"
+	for _, test := range []struct {
+		name, policy string
+		// wants are those of the rules 0 and 1 at http, and at high.
+		wants [4]string
+	}{
+		{"the route", denying("RoutePolicy", one, ref("HTTPRoute", "r", ""), "198.18.0.1"), [4]string{all, all, all, all}},
+		{"a rule", denying("RoutePolicy", one, ref("HTTPRoute", "r", ", sectionName: two"), "198.18.0.1"), [4]string{none, all, none, all}},
+		{"a rule that is not there", denying("RoutePolicy", one, ref("HTTPRoute", "r", ", sectionName: three"), "198.18.0.1"), [4]string{shut, shut, shut, shut}},
+		{"another route", denying("RoutePolicy", one, ref("HTTPRoute", "other", ""), "198.18.0.1"), [4]string{none, none, none, none}},
+		{"another kind", denying("RoutePolicy", one, ref("GRPCRoute", "r", ""), "198.18.0.1"), [4]string{none, none, none, none}},
+		{"the namespace", denying("RoutePolicy", one, "cors: {origins: [\"*\"]}", "198.18.0.1"), [4]string{all, all, all, all}},
+		{"another namespace", denying("RoutePolicy", "namespace: other, name: p", "cors: {origins: [\"*\"]}", "198.18.0.1"), [4]string{none, none, none, none}},
+		{"the Gateway", denying("RoutePolicy", one, ref("Gateway", "gw", ""), "198.18.0.1"), [4]string{all, all, all, all}},
+		{"a listener", denying("RoutePolicy", one, ref("Gateway", "gw", ", sectionName: high"), "198.18.0.1"), [4]string{none, none, all, all}},
+		{"a listener that is not there", denying("RoutePolicy", one, ref("Gateway", "gw", ", sectionName: low"), "198.18.0.1"), [4]string{shut, shut, shut, shut}},
+		{"the cluster", denying("ClusterRoutePolicy", "name: p", "mode: Default", "198.18.0.1"), [4]string{all, all, all, all}},
+		{"a host", denying("ClusterRoutePolicy", "name: p", "mode: Override, hosts: [\"*.example.com\"]", "198.18.0.1"), [4]string{all, all, all, all}},
+		{"another host", denying("ClusterRoutePolicy", "name: p", "mode: Override, hosts: [b.example.com]", "198.18.0.1"), [4]string{none, none, none, none}},
+		{"what cannot be read", denying("RoutePolicy", one, ref("HTTPRoute", "r", ", sectionName: one"), "nonsense"), [4]string{shut, none, shut, none}},
+		{"TLS to pods", "kind: RoutePolicy\nmetadata: {" + one + "}\nspec: {targetRefs: [{kind: Service, name: next}], upstream: {tls: {ca: a}}}", [4]string{none, shut, none, shut}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, manifests(web, twoListeners, twoRules, test.policy))
+			want := map[string]string{"000 http": test.wants[0], "001 http": test.wants[1], "000 high": test.wants[2], "001 high": test.wants[3]}
+			if d := cmp.Diff(want, c.denials(t)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestPolicyOfListener: rules at listeners with policies of their own have backends of their
+// own, and those at listeners with the same ones share theirs.
+func TestPolicyOfListener(t *testing.T) {
+	t.Parallel()
+	backends := func(policies ...string) (names []string) {
+		c := newCluster(t, manifests(append([]string{web, twoListeners, twoRules}, policies...)...))
+		for _, claim := range c.route(t, "ns", "r").Claims {
+			if name := claim.Backend.Rule; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	if got := backends(); len(got) != 2 {
+		t.Errorf("without policies: %v", got)
+	}
+	if got := backends(denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{kind: Gateway, name: gw}]", "198.18.0.1")); len(got) != 2 {
+		t.Errorf("with a policy of the Gateway: %v", got)
+	}
+	if got := backends(denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{kind: Gateway, name: gw, sectionName: high}]", "198.18.0.1")); len(got) != 4 {
+		t.Errorf("with a policy of one listener: %v", got)
+	}
+}
+
+// TestRefusedProtected: a route that is refused and that a policy protects keeps its paths,
+// closed, so that less specific routes do not get their requests.
+func TestRefusedProtected(t *testing.T) {
+	t.Parallel()
+	refused := strings.Replace(twoRules, "{name: one, backend", "{name: one, filters: [{type: ExtensionRef}], backend", 1)
+	if res := newCluster(t, manifests(web, twoListeners, refused)).route(t, "ns", "r"); len(res.Claims)+len(res.Barrier) > 0 {
+		t.Errorf("without a policy: %d claims, %d closed", len(res.Claims), len(res.Barrier))
+	}
+	c := newCluster(t, manifests(web, twoListeners, refused, denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{group: g, kind: HTTPRoute, name: r, sectionName: two}]", "198.18.0.1")))
+	res := c.route(t, "ns", "r")
+	if len(res.Claims) > 0 || len(res.Barrier) != 4 || slices.ContainsFunc(res.Barrier, func(c *model.Claim) bool { return !c.Closed }) {
+		t.Errorf("%d claims, %d closed", len(res.Claims), len(res.Barrier))
+	}
+	if v := c.Object(res.Object); !(gateway.HTTPRoutes{}).Guarded(v, c, door.Settings{}) {
+		t.Error("the route is not guarded")
+	}
+}
+
+// TestPolicyWithoutPods: a policy is for a rule whatever its Services are, and closes it all
+// the same.
+func TestPolicyWithoutPods(t *testing.T) {
+	t.Parallel()
+	const missing = "backendRefs: [{name: nothing, port: 80}]"
+	for address, closed := range map[string]bool{"198.18.0.1": false, "nonsense": true} {
+		res := newCluster(t, manifests(plainGateway, rule(missing), denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{kind: HTTPRoute, name: r}]", address))).route(t, "ns", "r")
+		if res.Effective == nil || res.Claims[0].Closed != closed || (res.Claims[0].Answer == 0) != closed {
+			t.Errorf("%s: %+v, claim %+v", address, res.Effective, res.Claims[0])
+		}
+	}
+}
