@@ -79,7 +79,7 @@ func (a *answers) series(backend string, now time.Time, forget func(routeName)) 
 	if len(parts) < 3 {
 		return other
 	}
-	route, _, _ := strings.Cut(parts[2], model.BranchMark)
+	route, _, _ := model.SplitClaim(parts[2])
 	r := routeName{parts[1], route}
 	if _, known := a.routes[r]; known {
 		a.routes[r] = now

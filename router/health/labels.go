@@ -58,7 +58,7 @@ func withLabels(line []byte) []byte {
 	if open < 0 || !ours || len(proxy) < 3 {
 		return line
 	}
-	route, canary, branch := strings.Cut(proxy[2], model.BranchMark) // no object has it in its name
+	route, canary, branch := model.SplitClaim(proxy[2])
 	added := `backend="` + kind + `",namespace="` + proxy[1] + `",route="` + route + `",`
 	if branch {
 		added += `canary="` + canary + `",`

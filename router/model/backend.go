@@ -221,7 +221,7 @@ func (b *Backend) Record() string { return b.Policy().record(b.Cookie) }
 func (b *Backend) Name() string {
 	owner := b.Owner.Name
 	if b.Owner.Kind != unmarkedKind {
-		owner = strings.ToLower(string(b.Owner.Kind)) + "_" + owner
+		owner = string(b.Owner.Kind) + "_" + owner
 	}
 	if b.Rule != "" {
 		owner += "_" + b.Rule
@@ -239,8 +239,33 @@ func IsBackendName[T ~string | ~[]byte](name T) bool {
 const namePrefix = "be_"
 
 // unmarkedKind is the kind of owner that a backend's name does not mention:
-// dashboards know these names from OpenShift. No name of an object has a "_".
+// dashboards know these names from OpenShift. Other kinds begin with a capital letter, which
+// no name of an object has, as little as a "_": so an HTTPRoute "canary" is not a canary of
+// the Route "httproute".
 const unmarkedKind Kind = "Route"
+
+// SplitClaim splits the third part of a backend's name: into what stands for a claim, the
+// object's kind, name and rule, and the branch of it, such as the Service of a canary. It
+// reports whether the backend is a branch.
+func SplitClaim(part string) (claim, branch string, found bool) {
+	from := 0
+	if kind, rest, ok := strings.Cut(part, "_"); ok && kind != strings.ToLower(kind) {
+		name, _, _ := strings.Cut(rest, "_")
+		from = len(kind) + 1 + len(name)
+	}
+	claim, branch, found = strings.Cut(part[from:], BranchMark)
+	return part[:from] + claim, branch, found
+}
+
+// SplitOwner splits what stands for a claim into the object's kind and name.
+func SplitOwner(claim string) (kind Kind, name string) {
+	kind = unmarkedKind
+	if first, rest, ok := strings.Cut(claim, "_"); ok && first != strings.ToLower(first) {
+		kind, claim = Kind(first), rest
+	}
+	name, _, _ = strings.Cut(claim, "_")
+	return kind, name
+}
 
 // Server is one endpoint in a backend.
 type Server struct {

@@ -62,7 +62,7 @@ func (t Target) Keys() []string {
 		case t.Kind == routeKind:
 			keys = append(keys, begin+t.Name+":", begin+t.Name+"_")
 		default:
-			begin += strings.ToLower(t.Kind) + "_" + t.Name
+			begin += t.Kind + "_" + t.Name
 			keys = append(keys, begin+":", begin+"_")
 		}
 	}

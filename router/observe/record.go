@@ -192,13 +192,9 @@ func ownerOf(value string) (kind, namespace, name string) {
 	if len(parts) < 3 {
 		return "", "", ""
 	}
-	owner, _, _ := strings.Cut(parts[2], model.BranchMark)
-	marked, rest, found := strings.Cut(owner, "_")
-	if !found {
-		return routeKind, parts[1], owner
-	}
-	name, _, _ = strings.Cut(rest, "_")
-	return kindOf(marked), parts[1], name
+	claim, _, _ := model.SplitClaim(parts[2])
+	of, name := model.SplitOwner(claim)
+	return string(of), parts[1], name
 }
 
 // podOf reads the name of a server: "pod:POD:SERVICE:…", or "ept:SERVICE:PORT:ADDRESS…".

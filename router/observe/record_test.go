@@ -26,11 +26,11 @@ func TestParse(t *testing.T) {
 	if d := cmp.Diff(want, got); !ok || d != "" {
 		t.Errorf("%t (-want +got):\n%s", ok, d)
 	}
-	tcp, ok := Parse([]byte("t|1796000000123456|be_tcp:web:httproute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1||||" + "0||bank.example.com||0|"))
+	tcp, ok := Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1||||" + "0||bank.example.com||0|"))
 	if ok {
 		t.Errorf("a field too many: %+v", tcp)
 	}
-	tcp, ok = Parse([]byte("t|1796000000123456|be_tcp:web:httproute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1|||0||bank.example.com||0|"))
+	tcp, ok = Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1|||0||bank.example.com||0|"))
 	if !ok || tcp.Kind != "HTTPRoute" || tcp.Route != "x" || tcp.Protocol != "TCP" || tcp.ServerName != "bank.example.com" || tcp.Words != "no pod was ready (4 attempts)" && tcp.Words != "no pod was ready" {
 		t.Errorf("%t %+v", ok, tcp)
 	}

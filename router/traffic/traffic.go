@@ -122,7 +122,7 @@ func routeOf(backend string) (Route, bool) {
 	if len(parts) < 3 {
 		return Route{}, false
 	}
-	name, _, _ := strings.Cut(parts[2], model.BranchMark)
+	name, _, _ := model.SplitClaim(parts[2])
 	return Route{parts[1], name}, true
 }
 
