@@ -54,7 +54,7 @@ func (s *server) ask(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reader := &settingsReader{config: s.config, source: s.source, report: s.screen.settings}
+	reader := s.settingsReader()
 	wide := reader.read()
 	p := pipeline.New(doors.All(), s.source, wide.Ingest, cert)
 	p.Update(door.Changes{All: true})

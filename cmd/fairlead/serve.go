@@ -201,7 +201,7 @@ func (s *server) assemble(ctx context.Context, p *parts.Parts) (*engine.Engine, 
 		return nil, err
 	}
 	metrics := engine.NewMetrics(registry)
-	reader := &settingsReader{config: s.config, source: s.source, report: s.screen.settings}
+	reader := s.settingsReader()
 	prober, pages := probe.New(s.log, probe.NewMetrics(registry)), pagefetch.New()
 	e, err := engine.New(engine.Options{
 		Doors: doors.All(), Prober: prober, Pages: pages, Cluster: s.source, Statuses: s.screen, Layout: s.layout, State: s.state, Caps: s.caps, Binary: s.binary,

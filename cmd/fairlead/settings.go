@@ -8,7 +8,9 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/cmd/internal/machine"
+	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/filesource"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -22,6 +24,8 @@ type settingsReader struct {
 	report func([]api.Finding)
 
 	mu sync.Mutex
+	// system are the authorities that the machine trusts, or nil.
+	system *model.CA
 	// found are the findings about values, refusal is HAProxy's, and files says that its
 	// files cannot be written.
 	found          []api.Finding
@@ -32,13 +36,21 @@ type settingsReader struct {
 // otherwise: the machine has other things to do.
 const mostThreads = 4
 
+func (s *server) settingsReader() *settingsReader {
+	system, err := certfile.System(certfile.SystemFile)
+	if err != nil {
+		s.log.Warn("BackendTLSPolicies that want the authorities of the machine are refused", "err", err)
+	}
+	return &settingsReader{config: s.config, source: s.source, report: s.screen.settings, system: system}
+}
+
 // read returns the settings as they are now.
 func (s *settingsReader) read() settings.Settings {
 	ic := s.source.IngressController()
 	flags := settings.Flags{
 		RouterName: s.config.router, Domain: s.config.domainOf(ic), HTTPPort: int(s.config.http), HTTPSPort: int(s.config.https), Listen: s.config.listen,
 		MaxConn: min(settings.DefaultMaxConnections, render.MostConnections(machine.Files())), Files: machine.Files(),
-		Threads: min(machine.Threads(runtime.GOMAXPROCS(0)), mostThreads), AgentDir: s.agent,
+		Threads: min(machine.Threads(runtime.GOMAXPROCS(0)), mostThreads), AgentDir: s.agent, SystemCA: s.system,
 	}
 	if s.config.https != 443 {
 		flags.RedirectPort = int(s.config.https)

@@ -13,6 +13,8 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/cmd/internal/logging"
 	"github.com/fairlead/fairlead/cmd/internal/machine"
+	"github.com/fairlead/fairlead/router/certfile"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -29,14 +31,16 @@ type config struct {
 	statsPort, healthPort                                int
 	certificate, statsAuth                               string
 	clientCA, errorPages                                 string
-	destinationCA, logSocket                             string
+	destinationCA, systemCA, logSocket                   string
 	admittedSettings, agentDir, firewallDir, sessionKeys string
 	agentCertificates                                    string
-	maxConnections, threads                              int
-	supervise, ipv6                                      bool
-	canonicalHostname                                    string
-	namespace, controllersSpace                          string
-	shutdownDelay, grace                                 time.Duration
+	// system is what systemCA has.
+	system                      *model.CA
+	maxConnections, threads     int
+	supervise, ipv6             bool
+	canonicalHostname           string
+	namespace, controllersSpace string
+	shutdownDelay, grace        time.Duration
 	// log is what main has scanned already.
 	log logging.Options
 }
@@ -82,6 +86,7 @@ func parseFlags(args []string, haproxyOnly bool) (*config, error) {
 		fs.IntVar(&c.healthPort, "health-port", 0, "port for probes alone; default is none")
 		fs.StringVar(&c.certificate, "default-certificate", "", "PEM file with chain and key, or directory with tls.crt and tls.key; default is a self-signed certificate")
 		fs.StringVar(&c.destinationCA, "destination-ca", "", "directory with service-ca.crt, the CA bundle that verifies the certificates of pods, for SERVICE.NAMESPACE.svc, behind re-encrypt routes without a CA of their own; by default those certificates are not verified")
+		fs.StringVar(&c.systemCA, "system-ca", certfile.SystemFile, "file with the authorities of BackendTLSPolicies that say wellKnownCACertificates: System; where it is missing such policies are refused")
 		fs.StringVar(&c.clientCA, "client-ca", "", "directory with ca-bundle.pem, and crls.pem if there are revocation lists, for spec.clientTLS of the IngressController")
 		fs.StringVar(&c.errorPages, "error-pages", "", "directory with error-page-503.http and error-page-404.http for spec.httpErrorCodePages of the IngressController")
 		fs.StringVar(&c.admittedSettings, "admitted-settings", "", "directory with "+api.AdmittedSpecKey+": the spec of the IngressController that was admitted last, for a router that starts while a refused one stands there")

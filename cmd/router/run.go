@@ -132,6 +132,9 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 		return nil, err
 	}
 	kube.RegisterStats(registry, statuses)
+	if c.system, err = certfile.System(c.systemCA); err != nil {
+		log.Warn("BackendTLSPolicies that want the authorities of the image are refused", "err", err)
+	}
 	cert, certs, err := defaultCertificate(ctx, c, log)
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bo
 		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS), FallbackSlots: slots(gateway.Fallback), TLSSlots: slots(gateway.TLS), TCPSlots: slots(gateway.TCP),
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, Files: machine.Files(), Threads: c.threads, IPv6: c.ipv6,
-		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA,
+		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA, SystemCA: c.system,
 		Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir, FirewallDir: c.firewallDir,
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/big"
 	"os"
@@ -117,4 +119,24 @@ func SelfSigned(domain string) (*model.Certificate, error) {
 	return certificate.Default(
 		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
+}
+
+// SystemFile is where images of Fairlead, Debian and others have the authorities that they
+// trust.
+const SystemFile = "/etc/ssl/certs/ca-certificates.crt"
+
+// System reads the authorities of the machine, nil if it has none.
+func System(path string) (*model.CA, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the authorities that the machine trusts: %w", err)
+	}
+	ca, err := certificate.SystemCA(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read the authorities that the machine trusts: %s: %w", path, err)
+	}
+	return ca, nil
 }

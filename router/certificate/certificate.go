@@ -99,6 +99,24 @@ func DestinationCA(text string) (*model.CA, error) {
 	return Bundle(model.Object{Namespace: "default", Name: "destination"}, text)
 }
 
+// mostSystem bounds the authorities of a machine; distributions have some 150.
+const mostSystem = 1000
+
+// SystemCA reads the authorities that a machine trusts, as distributions keep them. What the
+// router cannot use, such as a key of another kind, is left out.
+func SystemCA(text string) (*model.CA, error) {
+	certs, _, err := blocks(text, mostSystem)
+	if err != nil {
+		return nil, err
+	}
+	certs = slices.DeleteFunc(certs, func(c string) bool { return checkText(c, MaxRSABits) != nil })
+	if len(certs) == 0 {
+		return nil, errors.New("no certificate found in the PEM text")
+	}
+	clean := strings.Join(certs, "")
+	return &model.CA{ID: contentID(model.Object{Namespace: "default", Name: "system"}, "", clean), PEM: clean}, nil
+}
+
 // blocks splits PEM text into certificates and private keys, re-encoded so
 // that nothing but them remains. Text around the blocks is dropped, and nothing is
 // read after the first block beyond most.

@@ -87,6 +87,9 @@ type Settings struct {
 	// SERVICE.NAMESPACE.svc. Without it such pods are not verified; one with
 	// an empty ID could not be read, and such routes are refused.
 	DestinationCA *model.CA
+	// SystemCA are the authorities that the router's image trusts, for BackendTLSPolicies
+	// that ask for them, or nil if it has none.
+	SystemCA *model.CA
 }
 
 // NamespaceChecks is how many health checks a router makes in a second for the

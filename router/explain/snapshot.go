@@ -72,6 +72,9 @@ const unknownCertificate = "default:default:unknown"
 // shownKey stands for the key of a router's pod, which nothing else has.
 const shownKey = "KEY"
 
+// systemCA stands for the authorities that the image of a router has.
+const systemCA = "default:system:of-the-router"
+
 // NewSnapshot decides everything that the objects say about one router.
 func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	// Routes that are made of Ingresses are added to these two, and another snapshot may be
@@ -87,6 +90,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 	wide, findings := settings.From(s.controller, settings.Flags{
 		RouterName: s.options.Router, Domain: domainOf(s.options.Domain, s.controller),
 		HTTPPort: 80, HTTPSPort: 443, MaxConn: 20000, Threads: 1, AgentDir: s.agentDir(), FirewallDir: s.firewallDir(),
+		SystemCA: &model.CA{ID: systemCA},
 	})
 	s.settings, s.render = wide.Ingest, wide.Render
 	s.render.Key = shownKey

@@ -324,7 +324,7 @@ func (p *Pipeline) names(c *model.Claim) []string {
 	if own := c.Backend.Policy().ClientCertificate; own != nil {
 		names = append(names, own.ID)
 	}
-	if ca := c.Backend.CA; ca != nil && ca != p.settings.DestinationCA {
+	if ca := c.Backend.CA; ca != nil && ca != p.settings.DestinationCA && ca != p.settings.SystemCA {
 		names = append(names, ca.ID)
 	}
 	return slices.AppendSeq(names, p.clientNames(c))

@@ -77,6 +77,8 @@ type Flags struct {
 	FirewallDir string
 	// DestinationCA is the PEM text of --destination-ca, or empty.
 	DestinationCA string
+	// SystemCA are the authorities that the machine trusts, or nil.
+	SystemCA *model.CA
 }
 
 // reader collects settings and findings about one IngressController.
@@ -92,7 +94,7 @@ type reader struct {
 // command line.
 func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Finding) {
 	r := &reader{flags: flags}
-	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", Firewall: flags.FirewallDir != "", RedirectPort: flags.RedirectPort}
+	r.out.Ingest = door.Settings{RouterName: flags.RouterName, Domain: flags.Domain, Agent: flags.AgentDir != "", Firewall: flags.FirewallDir != "", RedirectPort: flags.RedirectPort, SystemCA: flags.SystemCA}
 	r.out.Ingest.GatewayPorts = flags.HTTPSlots.Count+flags.HTTPSSlots.Count > 0
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir, FirewallDir: flags.FirewallDir,

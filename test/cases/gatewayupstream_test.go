@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -120,6 +121,28 @@ func TestGatewayUpstreamTLS(t *testing.T) {
 			put(strings.Replace(tlsPolicyText("one", "one", "good", "any.test", ""), "hostname: any.test", "hostname: any.test\n    subjectAltNames: [{type: Hostname, hostname: other.test}]", 1))
 			expect("GET http://h.test/one -> 500")
 			reason("one", "Invalid")
+
+			// The authorities of the image, if it has some.
+			system := "hostname: any.test\n    wellKnownCACertificates: System"
+			for _, name := range []string{"one", "strange"} {
+				put(strings.Replace(strings.Replace(tlsPolicyText(name, name, "good", "any.test", ""), "hostname: any.test", system, 1), "    caCertificateRefs: [{group: \"\", kind: ConfigMap, name: good}]\n", "", 1))
+			}
+			reason("one", "Invalid")
+			expect("GET http://h.test/one -> 500")
+			authorities, err := certificate.SystemCA(pki().ca(t, "other").certPEM + pki().ca(t, "ca").certPEM)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := b.cluster.Settings()
+			set.SystemCA = authorities
+			b.cluster.apply(change{settings: &set})
+			reason("one", "Accepted")
+			expect("GET http://h.test/one -> 200 sni=any.test", "GET http://h.test/strange -> 200")
+			if set.SystemCA, err = certificate.SystemCA(pki().ca(t, "other").certPEM); err != nil {
+				t.Fatal(err)
+			}
+			b.cluster.apply(change{settings: &set})
+			expect("GET http://h.test/one -> 503", "GET http://h.test/strange -> 503")
 
 			// A pod without TLS gets nothing in plain text.
 			put(tlsPolicyText("plain", "plain", "good", "any.test", ""))

@@ -29,13 +29,13 @@ func (BackendTLSPolicies) Kind() model.Kind { return KindBackendTLSPolicy }
 func (BackendTLSPolicies) Ref(o model.Object) api.ObjectRef { return ref(o) }
 
 // Ingest implements door.Door.
-func (BackendTLSPolicies) Ingest(v door.Version, src door.Source, _ door.Settings, past door.Past) *door.Result {
+func (BackendTLSPolicies) Ingest(v door.Version, src door.Source, set door.Settings, past door.Past) *door.Result {
 	p, ok := v.(*gatewayv1.BackendTLSPolicy)
 	if !ok {
 		return &door.Result{}
 	}
 	res := &door.Result{Object: tlsPolicyObject(p), UID: string(p.UID), Generation: p.Generation}
-	j := tlsJudge{src: src, past: past, owner: res.Object}
+	j := tlsJudge{src: src, past: past, owner: res.Object, system: set.SystemCA}
 	verdict := j.judge(p)
 	if verdict.reason == gatewayv1.PolicyReasonAccepted {
 		verdict.reason, verdict.message = j.targets(p)
@@ -180,7 +180,7 @@ func (b *builder) upstreamTLS(service model.Object, port string) (*upstreamTLS, 
 	if p == nil {
 		return nil, ""
 	}
-	j := tlsJudge{src: b.src, past: b.past, owner: b.result.Object}
+	j := tlsJudge{src: b.src, past: b.past, owner: b.result.Object, system: b.settings.SystemCA}
 	verdict := j.judge(p)
 	for _, o := range j.depends {
 		b.depend(o)

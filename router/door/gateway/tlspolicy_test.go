@@ -92,6 +92,36 @@ func TestTLSPolicies(t *testing.T) {
 	}
 }
 
+// TestTLSPoliciesOfTheSystem: the authorities that the router's image trusts, where it has some
+// and a policy asks for these alone.
+func TestTLSPoliciesOfTheSystem(t *testing.T) {
+	t.Parallel()
+	own := &model.CA{ID: "default:system:x"}
+	for _, test := range []struct {
+		validation  string
+		system      *model.CA
+		tls, status string
+	}{
+		{"hostname: web.test, wellKnownCACertificates: System", own, "web.test", "True Accepted True ResolvedRefs"},
+		{"hostname: web.test, wellKnownCACertificates: System", nil, "closed", "False Invalid True ResolvedRefs"},
+		{"hostname: web.test, wellKnownCACertificates: system", own, "closed", "False Invalid True ResolvedRefs"},
+		{"hostname: web.test, wellKnownCACertificates: example.com/Others", own, "closed", "False Invalid True ResolvedRefs"},
+		{goodCA + ", wellKnownCACertificates: System", own, "closed", "False Invalid True ResolvedRefs"},
+		{"hostname: '*.test', wellKnownCACertificates: System", own, "closed", "False Invalid True ResolvedRefs"},
+		{"hostname: web.test, wellKnownCACertificates: System, subjectAltNames: [{type: Hostname, hostname: other.test}]", own, "closed", "False Invalid True ResolvedRefs"},
+		{goodCA, own, "web.test", "True Accepted True ResolvedRefs"},
+	} {
+		c := newCluster(t, manifests(web, plainGateway, rule("backendRefs: [{name: web, port: 80}]"), btp("a", "name: web", test.validation)))
+		c.configMaps["ca"] = authorities(t)
+		set := door.Settings{SystemCA: test.system}
+		res := gateway.HTTPRoutes{}.Ingest(c.objects[model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}], c, set, door.Past{})
+		of := gateway.BackendTLSPolicies{}.Ingest(c.objects[model.Object{Kind: gateway.KindBackendTLSPolicy, Namespace: "ns", Name: "a"}], c, set, door.Past{})
+		if got, status := spokenTo(res.Claims[0]), condition(of.Conditions, "Accepted")+" "+condition(of.Conditions, "ResolvedRefs"); got != test.tls || status != test.status {
+			t.Errorf("%s: %s, %s, want %s, %s", test.validation, got, status, test.tls, test.status)
+		}
+	}
+}
+
 // spokenTo says how the router speaks to the pods of a claim.
 func spokenTo(c *model.Claim) string {
 	if c.Answer != 0 {

@@ -42,8 +42,9 @@ func (v *tlsVerdict) effect() string {
 type tlsJudge struct {
 	src  door.Source
 	past door.Past
-	// owner is the object that needs the authorities.
+	// owner is the object that needs the authorities, system those of the router's image.
 	owner   model.Object
+	system  *model.CA
 	depends []model.Object
 	pending bool
 }
@@ -70,8 +71,9 @@ func (j *tlsJudge) judge(p *gatewayv1.BackendTLSPolicy) tlsVerdict {
 	if len(p.Spec.Options) > 0 {
 		v.refuse(gatewayv1.PolicyReasonInvalid, "spec.options: none is known")
 	}
-	if val.WellKnownCACertificates != nil && *val.WellKnownCACertificates != "" {
-		v.refuse(gatewayv1.PolicyReasonInvalid, "spec.validation.wellKnownCACertificates: is not served; name a ConfigMap in caCertificateRefs")
+	if known := val.WellKnownCACertificates; known != nil && *known != "" {
+		j.wellKnown(p, &v)
+		return v
 	}
 	text := j.authorities(p, &v)
 	if text == "" {
@@ -88,6 +90,22 @@ func (j *tlsJudge) judge(p *gatewayv1.BackendTLSPolicy) tlsVerdict {
 	}
 	v.ca = ca
 	return v
+}
+
+// wellKnown reads a policy that names authorities by a word.
+func (j *tlsJudge) wellKnown(p *gatewayv1.BackendTLSPolicy, v *tlsVerdict) {
+	const field = "spec.validation.wellKnownCACertificates: "
+	switch val := &p.Spec.Validation; {
+	case *val.WellKnownCACertificates != gatewayv1.WellKnownCACertificatesSystem:
+		v.refuse(gatewayv1.PolicyReasonInvalid, field+"must be System")
+	case len(val.CACertificateRefs) > 0:
+		v.refuse(gatewayv1.PolicyReasonInvalid, field+"and caCertificateRefs are both set; name one of them")
+	case j.system == nil:
+		v.refuse(gatewayv1.PolicyReasonInvalid, field+"this router has no authorities of its own (--system-ca); name a ConfigMap in caCertificateRefs")
+	}
+	if v.reason == gatewayv1.PolicyReasonAccepted {
+		v.ca = j.system
+	}
 }
 
 // authorities returns the texts of the references that can be used, together, and notes what
