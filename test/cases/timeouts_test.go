@@ -47,11 +47,11 @@ func TestWaitingForPods(t *testing.T) {
 
 	first := make(chan response, 1)
 	go func() {
-		r, _ := get("busy.tw.test", "/?sleep=3s")
+		r, _ := get("busy.tw.test", "/?sleep=9s")
 		first <- r
 	}()
 	b.eventually("the pod is busy", func() error {
-		if r, took := get("busy.tw.test", "/"); r.status != http.StatusServiceUnavailable || took > 2*time.Second {
+		if r, took := get("busy.tw.test", "/"); r.status != http.StatusServiceUnavailable || took > 4*time.Second {
 			return fmt.Errorf("status %d after %s, error: %w", r.status, took, r.err)
 		}
 		return nil
@@ -61,7 +61,7 @@ func TestWaitingForPods(t *testing.T) {
 	}
 
 	// HAProxy tries three times again: with its 5 s this would take 20.
-	if r, took := get("deaf.tw.test", "/"); r.status != http.StatusServiceUnavailable || took > 4*time.Second {
+	if r, took := get("deaf.tw.test", "/"); r.status != http.StatusServiceUnavailable || took > 15*time.Second {
 		t.Errorf("a pod that takes no connection: status %d after %s, error %v", r.status, took, r.err)
 	}
 }
