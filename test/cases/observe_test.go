@@ -245,6 +245,9 @@ func TestObserve(t *testing.T) {
 				got, err = s.record(path)
 				return err
 			})
+			if got.Protocol == "TCP" && got.Ended == "CD" {
+				got.Ended, got.Words = "--", "" // the client closes, and the pod's last bytes may be on their way
+			}
 			if got.Timers.Total < 0 || got.Client != "127.0.0.1" || got.Namespace != "ob" || got.Kind != "Route" || time.Since(got.Time).Abs() > patience*10 {
 				t.Errorf("%s: %+v", path, got)
 			}
