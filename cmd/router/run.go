@@ -62,6 +62,9 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if c.system, err = certfile.System(c.systemCA); err != nil {
+		log.Warn("BackendTLSPolicies that want the authorities of the image are refused", "err", err)
+	}
 	// What serves lives on while the stop signal is being noticed elsewhere.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
@@ -132,9 +135,6 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 		return nil, err
 	}
 	kube.RegisterStats(registry, statuses)
-	if c.system, err = certfile.System(c.systemCA); err != nil {
-		log.Warn("BackendTLSPolicies that want the authorities of the image are refused", "err", err)
-	}
 	cert, certs, err := defaultCertificate(ctx, c, log)
 	if err != nil {
 		return nil, err
