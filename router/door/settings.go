@@ -2,6 +2,7 @@ package door
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"time"
 
@@ -108,6 +109,40 @@ func (s Settings) PatternLimits() (all, ofNamespace int) {
 	return cmp.Or(s.Patterns, Patterns), cmp.Or(s.NamespacePatterns, NamespacePatterns)
 }
 
+// TooManyPatterns says why a route may have none; own is the bound that an administrator has
+// set for its namespace, or zero.
+func (s Settings) TooManyPatterns(own int) string {
+	all, ofNamespace := s.PatternLimits()
+	if own > 0 {
+		ofNamespace = min(ofNamespace, own)
+	}
+	return fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
+}
+
+const tooOld = "needs HAProxy 3.4; this router runs an older one"
+
+// AgentLack is why the policy agent decides nothing, or empty.
+func (s Settings) AgentLack() string {
+	switch {
+	case s.OldHAProxy:
+		return tooOld
+	case !s.Agent:
+		return "needs the policy agent, which is switched off for this router (policies: Disabled)"
+	}
+	return ""
+}
+
+// FirewallLack is why the router judges no requests, or empty.
+func (s Settings) FirewallLack() string {
+	switch {
+	case s.OldHAProxy:
+		return tooOld
+	case !s.Firewall:
+		return "needs a firewall, which this router does not have (unsupportedConfigOverrides.firewall of the IngressController)"
+	}
+	return ""
+}
+
 // NamespaceClaims is how many claims the objects of a namespace that may make many, such as
 // HTTPRoutes, may make in all, unless settings say otherwise.
 const NamespaceClaims = 20_000
@@ -137,7 +172,14 @@ func (s Settings) FetchLimit() int { return cmp.Or(s.NamespaceFetches, Namespace
 const NamespaceSharedLimits = 50
 
 // SharedLimit returns the same for one router.
-func (s Settings) SharedLimit() int { return cmp.Or(s.NamespaceSharedLimits, NamespaceSharedLimits) }
+// own is the bound that an administrator has set for it, or zero.
+func (s Settings) SharedLimit(own int) int {
+	most := cmp.Or(s.NamespaceSharedLimits, NamespaceSharedLimits)
+	if own > 0 {
+		most = min(most, own)
+	}
+	return most
+}
 
 // CheckBudget returns what the health checks of a namespace may add up to, as
 // model.Claim.Checks counts them.

@@ -45,6 +45,20 @@ func Patterned(all []Redirect) bool {
 	return slices.ContainsFunc(all, func(r Redirect) bool { return r.Regex != nil })
 }
 
+// Unpatterned returns redirects of which those by expressions are not applied. The others may
+// be shared with other routes.
+func Unpatterned(all []Redirect) []Redirect {
+	all = slices.Clone(all)
+	for i := range all {
+		if r := &all[i]; r.Regex != nil {
+			regex := *r.Regex
+			regex.Unused = true
+			r.Regex = &regex
+		}
+	}
+	return all
+}
+
 // Replaced reports whether a replacement makes the path.
 func (r *Redirect) Replaced() bool { return r.Regex != nil && r.Regex.Replacement != "" }
 

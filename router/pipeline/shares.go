@@ -53,7 +53,7 @@ func (p *Pipeline) settleShares(all bool, ingest func(model.Objects)) {
 	s := &p.shares
 	ingest(s.claims.settle(p.settings.ClaimLimit(), all))
 	ingest(s.patterns.settle(p.settings, all))
-	ingest(s.counted.settle(p.settings.SharedLimit(), all))
+	ingest(s.counted.settle(p.settings.SharedLimit(0), all))
 	again := s.checks.settle(p.settings, all)
 	maps.Copy(again, s.pages.settle(p.settings, all))
 	fetches := s.fetches.settle(p.settings.FetchLimit(), all)

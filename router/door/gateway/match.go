@@ -131,9 +131,8 @@ func (b *builder) expression(value, field string, c *model.Conditions) model.Mat
 
 // unpatterned refuses a route that has one expression too many.
 func (b *builder) unpatterned(field string) {
-	all, ofNamespace := b.settings.PatternLimits()
 	b.refused, b.tooMany = gatewayv1.RouteReasonUnsupportedValue, true
-	b.refusedText = fmt.Sprintf("%s: older routes have all of the %d patterns of a namespace, or of the %d of the router", field, ofNamespace, all)
+	b.refusedText = field + ": " + b.settings.TooManyPatterns(b.result.Patterns)
 	b.find(api.SeverityWarning, "", api.ReasonLimitExceeded, b.refusedText, effectNotServed)
 }
 

@@ -15,16 +15,17 @@ const everyRequest = 10000
 
 // addMirror reads a filter that has requests copied. A reference that cannot be used gets no
 // copies, and keeps no request from its pod.
+// mirrorLack is why no copies can be sent, or empty.
+func (b *builder) mirrorLack() string {
+	if b.grpc() {
+		return "copies are HTTP/1.1, and gRPC is not"
+	}
+	return b.settings.AgentLack()
+}
+
 func (b *builder) addMirror(out *filters, f *gatewayv1.HTTPRequestMirrorFilter, at string) {
-	switch {
-	case b.grpc():
-		b.unsupported(at, "copies are HTTP/1.1, and gRPC is not")
-		return
-	case b.settings.OldHAProxy:
-		b.unsupported(at, "needs HAProxy 3.4; this router runs an older one")
-		return
-	case !b.settings.Agent:
-		b.unsupported(at, "needs the policy agent, which is switched off for this router (policies: Disabled)")
+	if why := b.mirrorLack(); why != "" {
+		b.unsupported(at, why)
 		return
 	}
 	share, ok := mirrorShare(f)

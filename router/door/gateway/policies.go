@@ -169,24 +169,13 @@ func (b *builder) authenticate(p *policies, name string) {
 		p.leave(policy.GroupAuthentication, "external.service", "no pod of Service "+refs.Idle+" is ready, which is asked about each request", "requests get 503")
 	}
 	p.keys = asked.Keys
-	if p.agent = asked.Agent; p.agent != nil && b.agentless() != "" {
+	if p.agent = asked.Agent; p.agent != nil && b.settings.AgentLack() != "" {
 		g := policy.GroupAuthentication
 		if a == nil {
 			g = policy.GroupAuthorization
 		}
-		p.close(g, "", api.ReasonPolicyClosed, b.agentless())
+		p.close(g, "", api.ReasonPolicyClosed, b.settings.AgentLack())
 	}
-}
-
-// agentless is why the policy agent decides nothing, or empty.
-func (b *builder) agentless() string {
-	switch {
-	case b.settings.OldHAProxy:
-		return "needs HAProxy 3.4; this router runs an older one"
-	case !b.settings.Agent:
-		return "needs the policy agent, which is switched off for this router (policies: Disabled)"
-	}
-	return ""
 }
 
 // countTogether closes where limits are to be counted over all replicas, and this router cannot
@@ -201,32 +190,17 @@ func (b *builder) countTogether(p *policies) {
 	add := func(reason api.Reason, message string) {
 		p.effective.Closings = append(p.effective.Closings, policy.Closing{Key: from.Key, Field: from.Field(policy.GroupLimits) + ".requests", Reason: reason, Message: message})
 	}
-	most := b.settings.SharedLimit()
-	if own := b.result.SharedLimitsBound; own > 0 {
-		most = min(most, own)
-	}
-	switch why := b.agentless(); {
+	switch why := b.settings.AgentLack(); {
 	case why != "":
 		add(api.ReasonPolicyClosed, "scope Shared "+why)
 	case b.past.Uncounted && n > 0:
-		add(api.ReasonLimitExceeded, fmt.Sprintf("the routes of the namespace may have %d limits of scope Shared; older ones leave fewer than this one has", most))
+		add(api.ReasonLimitExceeded, fmt.Sprintf("the routes of the namespace may have %d limits of scope Shared; older ones leave fewer than this one has", b.settings.SharedLimit(b.result.SharedLimitsBound)))
 	}
-}
-
-// firewallLack is why the router judges no requests, or empty.
-func (b *builder) firewallLack() string {
-	switch {
-	case b.settings.OldHAProxy:
-		return "needs HAProxy 3.4; this router runs an older one"
-	case !b.settings.Firewall:
-		return "needs a firewall, which this router does not have (unsupportedConfigOverrides.firewall of the IngressController)"
-	}
-	return ""
 }
 
 // unjudged closes where a firewall is to block, and the router has none.
 func (b *builder) unjudged(p *policies) {
-	why := b.firewallLack()
+	why := b.settings.FirewallLack()
 	if why == "" {
 		return
 	}
@@ -247,11 +221,7 @@ func (b *builder) mirrorBy(p *policies, name string) {
 	if m == nil {
 		return
 	}
-	why := b.agentless()
-	if b.grpc() {
-		why = "copies are HTTP/1.1, and gRPC is not"
-	}
-	if why != "" {
+	if why := b.mirrorLack(); why != "" {
 		p.leave(policy.GroupMirror, "", why, policy.EffectNoMirror)
 		return
 	}

@@ -104,7 +104,7 @@ func (p *policies) withoutLoops(b *builder, out *model.Policy, l *listener, m *m
 
 // bound leaves out what the router has no means for, or too little.
 func (p *policies) bound(b *builder, out *model.Policy) {
-	if b.firewallLack() != "" {
+	if b.settings.FirewallLack() != "" {
 		out.Firewall = nil // what it would block is closed: unjudged
 	}
 	if !b.settings.Bandwidth {
@@ -113,11 +113,9 @@ func (p *policies) bound(b *builder, out *model.Policy) {
 	if !b.past.Unpatterned {
 		return
 	}
-	all, ofNamespace := b.settings.PatternLimits()
 	say := func(g policy.Group, effect string) {
 		from := p.effective.Origin(g)
-		b.findOnce(api.SeverityWarning, api.ReasonLimitExceeded, from.Title()+" "+from.Field(g)+
-			fmt.Sprintf(": older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all), effect)
+		b.findOnce(api.SeverityWarning, api.ReasonLimitExceeded, from.Title()+" "+from.Field(g)+": "+b.settings.TooManyPatterns(b.result.Patterns), effect)
 	}
 	if r := out.Rewrite; r != nil && r.Regex != nil {
 		r.Regex.Unused = true
@@ -126,14 +124,7 @@ func (p *policies) bound(b *builder, out *model.Policy) {
 	if !model.Patterned(out.Redirects) {
 		return
 	}
-	out.Redirects = slices.Clone(out.Redirects) // of a policy, other routes have them, too
-	for i := range out.Redirects {
-		if r := &out.Redirects[i]; r.Regex != nil {
-			regex := *r.Regex
-			regex.Unused = true
-			r.Regex = &regex
-		}
-	}
+	out.Redirects = model.Unpatterned(out.Redirects)
 	say(policy.GroupRedirects, "redirects by expressions are not applied")
 }
 

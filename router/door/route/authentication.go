@@ -57,10 +57,8 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	case len(closings) > 0:
 	case asked.Agent == nil:
 		b.keys = asked.Keys
-	case b.settings.OldHAProxy:
-		needs = "needs HAProxy 3.4; this router runs an older one"
-	case !b.settings.Agent:
-		needs = "needs the policy agent, which is switched off for this router (policies: Disabled)"
+	case b.settings.AgentLack() != "":
+		needs = b.settings.AgentLack()
 	default:
 		b.agent, b.keys = asked.Agent, asked.Keys
 	}

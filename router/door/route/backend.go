@@ -66,7 +66,7 @@ func (b *builder) backend(c *model.Claim, refs []serviceRef) bool {
 	b.split(c, &spec, rules.Canary, branches)
 	if b.tooMany {
 		*c = *c.Barred()
-		b.find(api.SeverityError, "spec.path", api.ReasonPolicyClosed, b.tooManyPatterns()+" for paths", "no request reaches the route; where it keeps clients out, paths that begin as its own do answer 503")
+		b.find(api.SeverityError, "spec.path", api.ReasonPolicyClosed, b.settings.TooManyPatterns(b.result.Patterns)+" for paths", "no request reaches the route; where it keeps clients out, paths that begin as its own do answer 503")
 	}
 	return true
 }

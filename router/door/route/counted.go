@@ -14,16 +14,14 @@ import (
 func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effective) []policy.Closing {
 	from, some, n := spec.SharedLimits(e)
 	b.result.SharedLimits, b.result.SharedLimitsBound = n, b.selection.SharedLimitsPerNamespace()
-	why, reason := "", api.ReasonPolicyClosed
+	why, reason := b.settings.AgentLack(), api.ReasonPolicyClosed
 	switch {
 	case !some || c.Termination == model.Passthrough:
 		return nil
-	case b.settings.OldHAProxy:
-		why = "scope Shared needs HAProxy 3.4; this router runs an older one"
-	case !b.settings.Agent:
-		why = "scope Shared needs the policy agent, which is switched off for this router (policies: Disabled)"
+	case why != "":
+		why = "scope Shared " + why
 	case b.past.Uncounted && n > 0:
-		why, reason = fmt.Sprintf("the Routes of the namespace may have %d limits of scope Shared; older ones leave fewer than the %d of this one", b.sharedLimit(), n), api.ReasonLimitExceeded
+		why, reason = fmt.Sprintf("the Routes of the namespace may have %d limits of scope Shared; older ones leave fewer than the %d of this one", b.settings.SharedLimit(b.result.SharedLimitsBound), n), api.ReasonLimitExceeded
 	default:
 		return nil
 	}
@@ -35,15 +33,6 @@ func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effec
 		key, at = from.Key, from.Field(policy.GroupLimits)+".requests"
 	}
 	return []policy.Closing{{Key: key, Field: at, Reason: reason, Message: why}}
-}
-
-// sharedLimit is how many limits of scope Shared the namespace may have.
-func (b *builder) sharedLimit() int {
-	most := b.settings.SharedLimit()
-	if own := b.result.SharedLimitsBound; own > 0 {
-		most = min(most, own)
-	}
-	return most
 }
 
 // counted is what the policy agent counts.

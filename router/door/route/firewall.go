@@ -6,21 +6,10 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// unjudged is why the router judges no requests, or empty.
-func (b *builder) unjudged() string {
-	switch {
-	case b.settings.OldHAProxy:
-		return "needs HAProxy 3.4; this router runs an older one"
-	case !b.settings.Firewall:
-		return "needs a firewall, which this router does not have (unsupportedConfigOverrides.firewall of the IngressController)"
-	}
-	return ""
-}
-
 // firewalls returns why nothing may get through where a firewall is to block and the router
 // has none, and what of firewalls that only detect has no effect; e may be nil.
 func (b *builder) firewalls(c *model.Claim, spec *policy.Spec, e *policy.Effective) (closings, unapplied []policy.Closing) {
-	why := b.unjudged()
+	why := b.settings.FirewallLack()
 	if why == "" || c.Termination == model.Passthrough {
 		return nil, nil
 	}

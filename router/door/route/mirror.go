@@ -32,12 +32,8 @@ func (b *builder) mirrors(c *model.Claim, spec *policy.Spec, e *policy.Effective
 		}
 		unapplied = append(unapplied, policy.Closing{Key: key, Field: to, Reason: cmp.Or(reason, api.ReasonPolicyNotApplicable), Message: message, Effect: policy.EffectNoMirror})
 	}
-	switch {
-	case b.settings.OldHAProxy:
-		leave("", "", "needs HAProxy 3.4; this router runs an older one")
-		return unapplied
-	case !b.settings.Agent:
-		leave("", "", "needs the policy agent, which is switched off for this router (policies: Disabled)")
+	if why := b.settings.AgentLack(); why != "" {
+		leave("", "", why)
 		return unapplied
 	}
 	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.MirrorIn, b.route.Namespace)}

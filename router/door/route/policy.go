@@ -32,7 +32,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 	p.Agent, p.APIKeys, p.ClientCertificate = b.agent, b.keys, b.upstream.client
 	p.Certificate, p.Mirror = b.client, b.mirror
 	p.Counted = b.counted(c, p.Shared)
-	if b.unjudged() != "" {
+	if b.settings.FirewallLack() != "" {
 		p.Firewall = nil // what it would block is closed: firewalls
 	}
 	b.boundBandwidth(&p)
@@ -63,7 +63,7 @@ func (b *builder) boundPatterns(p *model.Policy) {
 		return
 	}
 	find := func(group policy.Group, key, part, effect string) {
-		field, message := "metadata.annotations["+key+"]", b.tooManyPatterns()
+		field, message := "metadata.annotations["+key+"]", b.settings.TooManyPatterns(b.result.Patterns)
 		if from := b.result.Effective.Origin(group); from != nil && policy.IsKind(from.Key.Kind) {
 			field, message = "", from.Title()+" "+from.Field(group)+part+": "+message
 		}
@@ -76,23 +76,8 @@ func (b *builder) boundPatterns(p *model.Policy) {
 	if !model.Patterned(p.Redirects) {
 		return
 	}
-	p.Redirects = slices.Clone(p.Redirects) // of a policy, other routes have them, too
-	for i := range p.Redirects {
-		if r := &p.Redirects[i]; r.Regex != nil {
-			regex := *r.Regex
-			regex.Unused = true
-			r.Regex = &regex
-		}
-	}
+	p.Redirects = model.Unpatterned(p.Redirects)
 	find(policy.GroupRedirects, policy.AnnotationRedirectPattern, ".rules", "redirects by expressions are not applied")
-}
-
-func (b *builder) tooManyPatterns() string {
-	all, ofNamespace := b.settings.PatternLimits()
-	if own := b.result.Patterns; own > 0 {
-		ofNamespace = min(ofNamespace, own)
-	}
-	return fmt.Sprintf("older routes have all of the %d patterns of a namespace, or of the %d of the router", ofNamespace, all)
 }
 
 // boundBandwidth leaves limits out that the router has no filters for.
