@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead/fairlead/router/certificate"
 )
 
-// TestSystemCA: what cannot be used is left out, and order and text around do not matter to
-// HAProxy; a bundle of nothing is an error.
+// TestSystemCA: what cannot be used is left out, as is the text around; a bundle without
+// anything that can be used is an error.
 func TestSystemCA(t *testing.T) {
 	t.Parallel()
 	pair, err := certfile.SelfSigned("ca.test")
