@@ -106,7 +106,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 // advises, and the victim's client, which is this process, go before what runs beside it.
 func preferVictim(ctx context.Context, p *install.Product) error {
 	for _, args := range [][]string{
-		{"-n", "openshift-ingress-operator", "annotate", "ingresscontroller/default", names.AnnotationHAProxyCPU + "=500m", names.AnnotationRouterCPU + "=200m"},
+		{"-n", "openshift-ingress-operator", "annotate", "ingresscontroller/default", names.AnnotationHAProxyCPU + "=500m", names.AnnotationRouterCPU + "=400m"},
 		{
 			"-n", "openshift-ingress", "wait", "deployment/router-default", "--timeout=60s", "--for",
 			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=500m`,
