@@ -150,12 +150,17 @@ func stream(t target) (*duplex, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	transport := &http.Transport{
 		ForceAttemptHTTP2: true,
-		DialTLSContext:    func(context.Context, string, string) (net.Conn, error) { return dial(t, "h2") },
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			conn, err := dial(t, "h2")
+			if err == nil { // a stream that has just ended may still count as one that uses it
+				context.AfterFunc(ctx, func() { _ = conn.Close() })
+			}
+			return conn, err
+		},
 	}
 	end := func() {
 		cancel()
 		_ = writer.Close()
-		transport.CloseIdleConnections()
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.String()+"/stream", body)
 	if err != nil {
