@@ -102,11 +102,29 @@ func (g *gatewayTenants) put(doc *tenantDocument, meta metav1.ObjectMeta) (key m
 	default:
 		return key, false
 	}
-	if json.Unmarshal(doc.Spec, spec) != nil {
+	if json.Unmarshal(doc.Spec, spec) != nil || !namesListeners(object) {
 		return key, false
 	}
 	g.objects[key] = object
 	return key, true
+}
+
+// namesListeners reports whether each listener has a name of its own, which the API server
+// sees to.
+func namesListeners(o door.Version) bool {
+	var names []gatewayv1.SectionName
+	switch o := o.(type) {
+	case *gatewayv1.Gateway:
+		for i := range o.Spec.Listeners {
+			names = append(names, o.Spec.Listeners[i].Name)
+		}
+	case *gatewayv1.ListenerSet:
+		for i := range o.Spec.Listeners {
+			names = append(names, o.Spec.Listeners[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return !slices.Contains(names, "") && len(slices.Compact(slices.Clone(names))) == len(names)
 }
 
 // remove deletes the objects of namespaces whose names begin so.
