@@ -213,7 +213,7 @@ func (p *Pipeline) missing(of *policy.Object) (missing []string) {
 	for _, o := range names {
 		switch {
 		case p.doors[o.Kind] != nil && p.src.Object(o) == nil:
-			missing = append(missing, policy.Title(o)+" does not exist")
+			missing = append(missing, policy.Title(o)+" does not exist, or is not for this router")
 		case o.Kind == door.KindService && !p.anyTo(o):
 			missing = append(missing, "no Route here leads to "+policy.Title(o))
 		case o.Kind != door.KindService && p.doors[o.Kind] == nil && !p.anyOf(o):
