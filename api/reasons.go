@@ -5,7 +5,7 @@ package api
 //
 // The reasons of one kind of object and the table of their causes and remedies are
 // in one file: routereasons.go, ingressreasons.go, controllerreasons.go,
-// addressreasons.go, manifestreasons.go, policyreasons.go, gatewayreasons.go, cloud.go and dnsrecord.go. Conditions,
+// addressreasons.go, manifestreasons.go, policyreasons.go, gatewayreasons.go, conversionreasons.go, cloud.go and dnsrecord.go. Conditions,
 // events, the command line tools and the reference page read these tables.
 type Reason string
 
@@ -28,7 +28,7 @@ func RemedyOf(r Reason) (remedy Remedy, ok bool) {
 		routeRemedies(), endpointRemedies(), admittedRemedies(), manifestRemedies(), ingressRemedies(), ingressRouteRemedies(),
 		controllerRemedies(), canaryRemedies(), controllerSettingsRemedies(),
 		addressRemedies(), announcementRemedies(), configurationRemedies(), referenceRemedies(), dnsRemedies(), cloudRemedies(),
-		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(), gatewayRemedies(), gatewayObjectRemedies(),
+		policyRemedies(), policyReferenceRemedies(), policyConditionRemedies(), gatewayRemedies(), gatewayObjectRemedies(), conversionRemedies(),
 	} {
 		if remedy, ok := table[r]; ok {
 			return remedy, true

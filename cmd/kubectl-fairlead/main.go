@@ -7,6 +7,7 @@
 //	kubectl fairlead lint -f manifests/
 //	kubectl fairlead render -f manifests/
 //	kubectl fairlead diff -f manifests/
+//	kubectl fairlead convert -f manifests/
 //	kubectl fairlead lb 192.168.10.201
 //	kubectl fairlead status
 //	kubectl fairlead top
@@ -125,7 +126,7 @@ All commands read a cluster, or with -f manifests (not lb, status, top and tail)
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.tailCommand(), c.certsCommand(), c.consoleCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.convertCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.tailCommand(), c.certsCommand(), c.consoleCommand(), versionCommand())
 	return root
 }
 

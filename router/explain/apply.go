@@ -77,6 +77,7 @@ func (o *Objects) copied() *Objects {
 	c.Secrets, c.ConfigMaps, c.Namespaces = maps.Clone(o.Secrets), maps.Clone(o.ConfigMaps), maps.Clone(o.Namespaces)
 	c.Controllers, c.Classes, c.Policies = maps.Clone(o.Controllers), maps.Clone(o.Classes), maps.Clone(o.Policies)
 	c.Admitted, c.Files, c.order = maps.Clone(o.Admitted), maps.Clone(o.Files), maps.Clone(o.order)
+	c.Gateways, c.converted = maps.Clone(o.Gateways), maps.Clone(o.converted)
 	return &c
 }
 

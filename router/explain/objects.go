@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/convert"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -55,6 +56,8 @@ type Objects struct {
 	Files map[api.ObjectRef]string
 
 	order map[api.ObjectRef]int
+	// converted are the RoutePolicies that a former conversion has made.
+	converted map[model.Object]bool
 	// overlay is empty but for the sides of Apply.
 	overlay overlay
 }
@@ -100,6 +103,7 @@ func NewObjects() *Objects {
 		Classes: map[string]*networkingv1.IngressClass{}, Namespaces: map[string]*corev1.Namespace{},
 		Policies: map[model.Object]*policy.Object{}, Gateways: map[model.Object]metav1.Object{},
 		Admitted: map[string]*operatorv1.IngressControllerSpec{}, Files: map[api.ObjectRef]string{}, order: map[api.ObjectRef]int{},
+		converted: map[model.Object]bool{},
 	}
 }
 
@@ -132,7 +136,7 @@ func (o *Objects) Add(object metav1.Object) {
 	case *corev1.Namespace:
 		o.Namespaces[v.Name] = v
 	case *v1alpha1.RoutePolicy:
-		o.Policies[key] = policy.ReadRoutePolicy(v)
+		o.Policies[key], o.converted[key] = policy.ReadRoutePolicy(v), v.Annotations[convert.Origin] != ""
 	case *v1alpha1.ClusterRoutePolicy:
 		o.Policies[key] = policy.ReadClusterRoutePolicy(v)
 	default:

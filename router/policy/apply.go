@@ -42,7 +42,7 @@ func (e *Effective) check() {
 		if o.Group == GroupAccess || !IsKind(o.Source.Key.Kind) {
 			continue // annotations
 		}
-		only := o.Source.only(o.Group)
+		only := o.Source.Only(o.Group)
 		for _, p := range Compile(only, &model.Policy{}) {
 			c := Closing{Key: o.Source.Key, Field: "spec." + p.Key, Reason: p.Reason, Message: p.Message, Effect: p.Effect, Severity: p.Severity}
 			if p.Closes {
@@ -56,8 +56,8 @@ func (e *Effective) check() {
 	e.checkFirewalls()
 }
 
-// only returns a spec with one group of the source.
-func (s *Source) only(g Group) *v1alpha1.PolicySpec {
+// Only returns a spec with one group of the source; that of access is empty (Source.Access).
+func (s *Source) Only(g Group) *v1alpha1.PolicySpec {
 	out := &v1alpha1.PolicySpec{}
 	switch from := s.Spec; g {
 	case GroupAuthentication:
