@@ -77,7 +77,7 @@ func (c *command) completeFlags(cmd *cobra.Command, o *options) {
 	controllers := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "ingresscontrollers"}
 	all := map[string]cobra.CompletionFunc{
 		"output": func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return append([]string{"text", "json"}, o.forms...), cobra.ShellCompDirectiveNoFileComp
+			return o.outputs(), cobra.ShellCompDirectiveNoFileComp
 		},
 		"haproxy":   words("3.0", "3.2", "3.4"),
 		"probe":     words("here", "none"),

@@ -46,7 +46,7 @@ could not be read.`,
 	cmd.Flags().BoolVar(&f.report, "report", false, "write only what is to be known about the objects, to standard output")
 	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Routes and Ingresses of all namespaces")
 	o := c.addFlags(cmd)
-	o.output, o.forms = "yaml", []string{"yaml"}
+	o.output, o.objects = "yaml", true
 	cmd.Flags().Lookup("output").DefValue = "yaml"
 	cmd.Flags().Lookup("output").Usage = "`FORM` of the objects: yaml or json"
 	_ = cmd.RegisterFlagCompletionFunc("gateway", cobra.NoFileCompletions)
@@ -74,8 +74,8 @@ could not be read.`,
 // arguments reads what is to be converted, and to what.
 func (f *convertFlags) arguments(o *options, args []string) (*explain.ConvertArgs, error) {
 	a := &explain.ConvertArgs{}
-	if o.output != "yaml" && o.output != "json" {
-		return nil, &usageError{fmt.Sprintf("--output %q is unknown; use one of: yaml, json", o.output)}
+	if err := o.form(); err != nil {
+		return nil, err
 	}
 	for _, arg := range args {
 		kind, name, ok := strings.Cut(arg, "/")

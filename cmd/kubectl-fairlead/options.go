@@ -19,8 +19,10 @@ type options struct {
 	namespace, router    string
 	domain, output       string
 	kubeconfig, kcontext string
-	// forms are those that a command has beside text and json.
-	forms []string
+	// forms are those that a command has beside text and json; with objects it has yaml and
+	// json.
+	forms   []string
+	objects bool
 }
 
 // addFlags gives a command the flags that say where its objects come from, and
@@ -40,6 +42,14 @@ func (c *command) addFlags(cmd *cobra.Command) *options {
 	return o
 }
 
+// outputs are the forms of output that the command has.
+func (o *options) outputs() []string {
+	if o.objects {
+		return []string{"yaml", "json"}
+	}
+	return append([]string{"text", "json"}, o.forms...)
+}
+
 // arguments demands that the command line names exactly these things, and a form
 // of output that exists.
 func (o *options) arguments(what ...string) cobra.PositionalArgs {
@@ -49,11 +59,17 @@ func (o *options) arguments(what ...string) cobra.PositionalArgs {
 			return &usageError{"name " + what[len(args)]}
 		case len(args) > len(what):
 			return &usageError{fmt.Sprintf("%q is one argument too many", args[len(what)])}
-		case o.output != "text" && o.output != "json" && !slices.Contains(o.forms, o.output):
-			return &usageError{fmt.Sprintf("--output %q is unknown; use one of: %s", o.output, strings.Join(append([]string{"text", "json"}, o.forms...), ", "))}
 		}
-		return nil
+		return o.form()
 	}
+}
+
+// form demands a form of output that exists.
+func (o *options) form() error {
+	if !slices.Contains(o.outputs(), o.output) {
+		return &usageError{fmt.Sprintf("--output %q is unknown; use one of: %s", o.output, strings.Join(o.outputs(), ", "))}
+	}
+	return nil
 }
 
 // decide reads the objects and decides them.

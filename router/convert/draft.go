@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -37,8 +38,6 @@ type draft struct {
 	policies []policyPart
 	// alias is its second host, nil for none.
 	alias *model.Claim
-	// name is that of its main route.
-	name string
 }
 
 // draft returns what becomes of a Route, or nil if it is not served.
@@ -61,7 +60,7 @@ func (c *conversion) draft(s *Source) *draft {
 	case s.Closed != "":
 		c.close(d, "", s.Closed)
 	case d.claim.Closed:
-		c.close(d, "", s.title()+" is closed: something that protects it cannot be applied")
+		c.close(d, "", s.title()+" is closed in the router, too: "+cmp.Or(s.Refused, "something that protects it cannot be applied"))
 	}
 	if d.match.problem != "" {
 		c.close(d, "spec.path", d.match.problem)

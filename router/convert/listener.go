@@ -153,12 +153,13 @@ func (c *conversion) settle(set *listeners) {
 	slices.SortFunc(set.all, func(a, b *listenerOf) int {
 		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.port(), b.port()))
 	})
-	wanted, kind := "routes", kindListenerSet
+	wanted := "routes"
 	if set.whole {
 		wanted = "passthrough"
 	}
 	for n := 0; n*maxListeners < max(len(set.all), 1); n++ {
-		if kind = kindListenerSet; n == 0 && (set.whole || c.in.Gateway.Name == "") {
+		kind := kindListenerSet
+		if n == 0 && (set.whole || c.in.Gateway.Name == "") {
 			kind = kindGateway
 		}
 		set.parents = append(set.parents, parent{kind, c.name(model.Kind(kind), set.namespace, numbered(wanted, n+1))})

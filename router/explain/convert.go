@@ -159,7 +159,7 @@ func (s *Snapshot) refusedBecause(key model.Object) string {
 		return why
 	}
 	st := s.pipeline.Status(key)
-	return strings.TrimSpace(cmp.Or(st.Message, string(st.Reason), "it asks for nothing"))
+	return cmp.Or(st.Message, string(st.Reason))
 }
 
 // asWritten returns a route with the reference to its certificate, also where the Secret

@@ -78,7 +78,7 @@ func TestConvertedBehavior(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{
 		"tls.crt": []byte(certificate + "-----END CERTIFICATE-----\n"), "tls.key": []byte(key),
 	}}
-	for seed := range uint64(300) {
+	for seed := range uint64(60) {
 		r := randomRoutes{rand.New(rand.NewPCG(seed, 4))}
 		o := r.convertible(t)
 		o.Add(secret)

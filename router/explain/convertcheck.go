@@ -93,6 +93,24 @@ func (s *Snapshot) gatewayOf(key model.Object) *gatewayv1.Gateway {
 // compare compares the claim of a Route with those of a converted one.
 func (d *unlikeness) compare(was *model.Claim, g *gateways, key model.Object) {
 	st := g.pipeline.Status(key)
+	d.noteStatus(key, st)
+	all, _ := g.pipeline.Claims(key)
+	if len(all) == 0 {
+		d.note(&d.other, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
+	}
+	for _, is := range all {
+		switch {
+		case is.Answer != 0 || was.Closed: // nothing gets through
+		case is.Closed:
+			d.note(&d.weaker, closedBecause(st.Findings))
+		default:
+			d.compareOpen(was, is, key.Kind == gateway.KindGRPCRoute)
+		}
+	}
+}
+
+// noteStatus notes what the status of a converted route says.
+func (d *unlikeness) noteStatus(key model.Object, st model.RouteStatus) {
 	for _, p := range st.Parents {
 		for _, c := range p.Conditions {
 			if !c.True {
@@ -101,30 +119,21 @@ func (d *unlikeness) compare(was *model.Claim, g *gateways, key model.Object) {
 		}
 	}
 	for _, f := range st.Findings {
-		if f.Severity == api.SeverityInfo {
-			continue
+		if f.Severity != api.SeverityInfo {
+			d.note(&d.other, strings.TrimSpace(string(f.Reason)+": "+f.Message)+"; "+f.Effect)
 		}
-		d.note(&d.other, strings.TrimSpace(string(f.Reason)+": "+f.Message)+"; "+f.Effect)
 	}
-	all, _ := g.pipeline.Claims(key)
-	if len(all) == 0 {
-		d.note(&d.other, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
+}
+
+// compareOpen compares claims by which requests get through.
+func (d *unlikeness) compareOpen(was, is *model.Claim, calls bool) {
+	d.open = true
+	d.hsts = d.hsts || slices.ContainsFunc(is.Backend.Policy().ResponseHeaders, isHSTS)
+	for _, text := range weakness(was, is) {
+		d.note(&d.weaker, text)
 	}
-	for _, is := range all {
-		if is.Closed && !was.Closed {
-			d.note(&d.weaker, closedBecause(st.Findings))
-		}
-		if is.Answer != 0 || is.Closed || was.Closed {
-			continue // nothing gets through
-		}
-		d.open = true
-		d.hsts = d.hsts || slices.ContainsFunc(is.Backend.Policy().ResponseHeaders, isHSTS)
-		for _, text := range weakness(was, is) {
-			d.note(&d.weaker, text)
-		}
-		for _, text := range otherwise(was.Backend.Policy(), is.Backend.Policy(), key.Kind == gateway.KindGRPCRoute) {
-			d.note(&d.other, text)
-		}
+	for _, text := range otherwise(was.Backend.Policy(), is.Backend.Policy(), calls) {
+		d.note(&d.other, text)
 	}
 }
 
@@ -146,8 +155,8 @@ func weakness(was, is *model.Claim) (lost []string) {
 		{"the list of clients that are refused", policy.Within(p.Deny, q.Deny)},
 		{"limits of requests", limited(p, q)},
 		{"limits of sizes", atMost(p.Sizes.Body, q.Sizes.Body) && atMost(p.Sizes.URI, q.Sizes.URI) && atMost(p.Sizes.Headers, q.Sizes.Headers)},
-		{"the login", p.Agent == nil || q.Agent != nil && p.Agent.Methods == q.Agent.Methods && p.Agent.Strips == q.Agent.Strips},
-		{"the API keys", p.APIKeys == nil || q.APIKeys != nil && q.APIKeys.Demanded == p.APIKeys.Demanded && q.APIKeys.Strips == p.APIKeys.Strips},
+		{"the login", p.Agent == nil || q.Agent != nil && p.Agent.Content == q.Agent.Content && p.Agent.Strips == q.Agent.Strips},
+		{"the API keys", p.APIKeys == nil || reflect.DeepEqual(p.APIKeys, q.APIKeys)},
 		{"certificates of clients", p.Certificate == nil},
 		{"the firewall", q.Firewall.Covers(p.Firewall)},
 		{"headers that clients cannot forge", p.Forwarded != model.ForwardedReplace || q.Forwarded == model.ForwardedReplace},
