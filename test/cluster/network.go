@@ -130,6 +130,31 @@ func (c *Cluster) Dial(host string) func(ctx context.Context, network, address s
 	}
 }
 
+// Neighbour returns the hardware address that the host has in its ARP table for an IPv4 address, or "" for none. It starts
+// no program, so it may be asked while one measures.
+func (c *Cluster) Neighbour(host, address string) (card string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // as in Dial
+		var table []byte
+		if err = enterNetns(c.layout.netns(host)); err == nil {
+			table, err = os.ReadFile("/proc/thread-self/net/arp")
+		}
+		for line := range strings.Lines(string(table)) {
+			// The flag 0x2 is that of a complete entry.
+			if f := strings.Fields(line); len(f) > 3 && f[0] == address && f[2] != "0x0" {
+				card = f[3]
+			}
+		}
+	}()
+	<-done
+	if err != nil {
+		return "", fmt.Errorf("read the ARP table of %s: %w", host, err)
+	}
+	return card, nil
+}
+
 func enterNetns(ns string) error {
 	file, err := os.Open(filepath.Join(netnsFolder, ns))
 	if err != nil {

@@ -32,7 +32,7 @@ func TestOneTenant(t *testing.T) {
 	before := observe(t, installed)
 
 	ctx, stop := context.WithCancel(t.Context())
-	peak := newPeak(ctx, before)
+	peak := newPeak(ctx, before, installed)
 	calm := v.watch(t.Context(), quiet)
 	stop()
 	quietMemory := peak.most()
@@ -43,7 +43,7 @@ func TestOneTenant(t *testing.T) {
 
 	end := attack(t, installed)
 	ctx, stop = context.WithCancel(t.Context())
-	peak = newPeak(ctx, before)
+	peak = newPeak(ctx, before, installed)
 	under := v.watch(t.Context(), duration)
 	stop()
 	most := peak.most()
@@ -65,6 +65,9 @@ func TestOneTenant(t *testing.T) {
 	}
 	if float64(most.haproxy) > maxHAProxyMemory*float64(quietMemory.haproxy) {
 		t.Errorf("HAProxy's memory grew from %d to %d MB", quietMemory.haproxy>>20, most.haproxy>>20)
+	}
+	if t.Logf("moves of the address: %q", peak.moves); len(peak.moves) > 0 && duration >= long {
+		t.Errorf("the address moved: %q", peak.moves)
 	}
 	before.same(t, observe(t, installed))
 }

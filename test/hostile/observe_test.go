@@ -241,26 +241,43 @@ func resident(pids []int) int64 {
 	return sum
 }
 
-// peak is the most memory in use while it runs.
+// peak is the most memory in use while it runs, and to which cards the address moved.
 type peak struct {
 	watching sync.WaitGroup
 	top      usage
+	moves    []string
 }
 
-func newPeak(ctx context.Context, s *state) *peak {
+func newPeak(ctx context.Context, s *state, p *install.Product) *peak {
 	k := &peak{}
-	k.watching.Go(func() {
-		tick := time.NewTicker(2 * time.Second)
-		defer tick.Stop()
-		for {
-			u := s.memory()
-			k.top = usage{max(k.top.router, u.router), max(k.top.haproxy, u.haproxy)}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+	every := func(pause time.Duration, look func()) {
+		k.watching.Go(func() {
+			tick := time.NewTicker(pause)
+			defer tick.Stop()
+			for {
+				look()
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
 			}
+		})
+	}
+	every(2*time.Second, func() {
+		u := s.memory()
+		k.top = usage{max(k.top.router, u.router), max(k.top.haproxy, u.haproxy)}
+	})
+	last := ""
+	every(200*time.Millisecond, func() {
+		card, err := p.Cluster.Neighbour("client", p.Address)
+		if err != nil || card == "" || card == last {
+			return
 		}
+		if last != "" {
+			k.moves = append(k.moves, card+" at "+time.Now().Format(time.TimeOnly))
+		}
+		last = card
 	})
 	return k
 }
