@@ -107,6 +107,9 @@ func Convert(in *Input) *Output {
 		c.listen(d)
 		if d.plain() { // of plain HTTP, Routes that take it have it before those that redirect or refuse it
 			c.first(d, d.host, gatewayv1.HTTPProtocolType)
+			if d.alias != nil {
+				c.first(d, d.alias.Host, gatewayv1.HTTPProtocolType)
+			}
 		}
 	}
 	for _, d := range c.drafts {

@@ -127,7 +127,7 @@ func (c *conversion) certificateOf(d *draft) *gatewayv1.SecretObjectReference {
 	case t.Certificate == "" || t.Key == "":
 		return nil
 	}
-	name := c.name("Secret", d.Route.Namespace, d.Route.Name+"-tls")
+	name := c.name("Secret", d.Route.Namespace, d.Route.Name+"-route-tls")
 	chain := t.Certificate
 	if t.CACertificate != "" {
 		chain += "\n" + t.CACertificate

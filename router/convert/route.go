@@ -36,9 +36,9 @@ func (c *conversion) routes(d *draft) {
 	switch {
 	case d.plain() || set.whole && !d.redirects() || !c.first(d, d.host, gatewayv1.HTTPProtocolType):
 	case d.redirects():
-		c.toHTTPS(d, set)
+		c.toHTTPS(d, set, d.host, "-redirect")
 	default:
-		c.withoutHTTP(d, set)
+		c.withoutHTTP(d, set, d.host, "-no-http")
 	}
 	if d.alias != nil {
 		c.fromAlias(d, set)
@@ -143,7 +143,7 @@ func (c *conversion) tlsRoute(d *draft, set *listeners) {
 
 // toHTTPS redirects plain HTTP, also where the route itself is closed: nothing gets through
 // by a redirect.
-func (c *conversion) toHTTPS(d *draft, set *listeners) {
+func (c *conversion) toHTTPS(d *draft, set *listeners, host, suffix string) {
 	scheme, status := "https", usualRedirect
 	if s := d.claim.ToHTTPS.Status; s != 0 {
 		status = int(s)
@@ -153,33 +153,49 @@ func (c *conversion) toHTTPS(d *draft, set *listeners) {
 		port := gatewayv1.PortNumber(p)
 		f.Port = &port
 	}
-	c.redirect(d, partHTTPS, d.Route.Name+"-redirect", d.host, c.refs(set, d.host, gatewayv1.HTTPProtocolType), f)
+	c.redirect(d, partHTTPS, d.Route.Name+suffix, host, c.refs(set, host, gatewayv1.HTTPProtocolType), f)
 }
 
 // withoutHTTP keeps plain HTTP from a route that takes none, where its host has a listener for
 // it: that would hand the requests to the route of a shorter path, or of a wildcard.
-func (c *conversion) withoutHTTP(d *draft, set *listeners) {
-	parents := c.refs(set, d.host, gatewayv1.HTTPProtocolType)
+func (c *conversion) withoutHTTP(d *draft, set *listeners, host, suffix string) {
+	parents := c.refs(set, host, gatewayv1.HTTPProtocolType)
 	if len(parents) == 0 {
-		parents = c.covering(set, d.host, gatewayv1.HTTPProtocolType)
+		parents = c.covering(set, host, gatewayv1.HTTPProtocolType)
 	}
+	c.shut(d, partHTTPS, d.Route.Name+suffix, host, parents)
+}
+
+// shut makes a route without backends.
+func (c *conversion) shut(d *draft, as part, wanted, host string, parents []gatewayv1.ParentReference) {
 	if len(parents) == 0 {
 		return
 	}
-	r := &gatewayv1.HTTPRoute{ObjectMeta: c.made(d, kindHTTPRoute, d.Route.Name+"-no-http", partHTTPS)}
-	r.Spec.ParentRefs, r.Spec.Hostnames = parents, d.hostnames(d.host)
+	r := &gatewayv1.HTTPRoute{ObjectMeta: c.made(d, kindHTTPRoute, wanted, as)}
+	r.Spec.ParentRefs, r.Spec.Hostnames = parents, d.hostnames(host)
 	r.Spec.Rules = []gatewayv1.HTTPRouteRule{{Matches: d.match.matches()}}
 	c.add(r)
 }
 
-// fromAlias redirects the requests for a second host to the first one.
+// fromAlias redirects the requests for a second host to the first one, plain HTTP by way of
+// https where the Route does that. That of a closed route is closed, too.
 func (c *conversion) fromAlias(d *draft, set *listeners) {
 	var parents []gatewayv1.ParentReference
 	if d.secure() && c.first(d, d.alias.Host, gatewayv1.HTTPSProtocolType) {
 		parents = c.refs(set, d.alias.Host, gatewayv1.HTTPSProtocolType)
 	}
-	if (d.plain() || d.redirects()) && c.first(d, d.alias.Host, gatewayv1.HTTPProtocolType) {
+	switch {
+	case !c.first(d, d.alias.Host, gatewayv1.HTTPProtocolType):
+	case d.plain():
 		parents = append(parents, c.refs(set, d.alias.Host, gatewayv1.HTTPProtocolType)...)
+	case d.redirects():
+		c.toHTTPS(d, set, d.alias.Host, "-www-redirect")
+	default:
+		c.withoutHTTP(d, set, d.alias.Host, "-www-no-http")
+	}
+	if d.closed {
+		c.shut(d, partAlias, d.Route.Name+"-www", d.alias.Host, parents)
+		return
 	}
 	if len(parents) == 0 {
 		return

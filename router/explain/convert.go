@@ -50,6 +50,11 @@ func (s *Snapshot) Convert(a ConvertArgs) (*Conversion, error) {
 		return nil, err
 	}
 	notes, err := s.conversionTarget(in)
+	for _, g := range s.objects.Gaps {
+		if OfGatewayAPI(g.Kind) || g.Kind == "Secret" {
+			notes = append(notes, g.String()+"; make sure that no object has the name of a converted one")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func (s *Snapshot) Convert(a ConvertArgs) (*Conversion, error) {
 	for i := range in.Sources {
 		key := routeKey(in.Sources[i].Route)
 		if d := differences[key]; d != nil && len(d.weaker) > 0 && in.Sources[i].Closed == "" {
-			in.Sources[i].Closed, weaker = "the converted route would not have all that protects it: "+strings.Join(d.weaker, "; "), true
+			in.Sources[i].Closed, weaker = "the converted route would not do what keeps requests in order: "+strings.Join(d.weaker, "; "), true
 		}
 	}
 	if weaker {
@@ -136,6 +141,10 @@ func (s *Snapshot) conversionInput(a *ConvertArgs) *convert.Input {
 		if name := s.source.ingress[key]; name != "" {
 			source.Object = api.ObjectRef{Group: "networking.k8s.io", Kind: "Ingress", Namespace: key.Namespace, Name: name}
 		}
+		if len(source.Claims) > 0 && source.Claims[0].Alias {
+			// Without it, a wildcard could have the requests for the second host.
+			source.Closed = "its own host is another Route's, and requests for its second host " + source.Claims[0].Host + " are redirected there"
+		}
 		in.Sources = append(in.Sources, source)
 	}
 	return in
@@ -147,9 +156,6 @@ func ownFirst(all, served []*model.Claim) []*model.Claim {
 	slices.SortStableFunc(out, func(a, b *model.Claim) int {
 		return cmp.Compare(slices.Index(all, a), slices.Index(all, b))
 	})
-	if len(out) > 0 && out[0].Alias {
-		return nil // the host is another's
-	}
 	return out
 }
 

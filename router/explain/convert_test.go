@@ -13,6 +13,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -60,9 +61,57 @@ func (r randomRoutes) convertible(t *testing.T) *Objects {
 				Name: "X-A", Action: routev1.RouteHTTPHeaderActionUnion{Type: routev1.Set, Set: &routev1.RouteSetHTTPHeader{Value: r.pick("a", "50%%", "%[req.hdr(X-B)]")}},
 			}}}}
 		}
+		if r.IntN(6) == 0 && route.Spec.WildcardPolicy == "" {
+			route.Annotations["fairlead.dev/www"] = "Strip"
+		}
+		if t := route.Spec.TLS; r.IntN(8) == 0 && (t == nil || t.Termination == routev1.TLSTerminationEdge) {
+			route.Annotations[api.AnnotationAnyHost] = "true"
+		}
 		o.Add(route)
 	}
+	o.Add(r.ingress())
 	return o
+}
+
+// ingress is for hosts that Routes have, too.
+func (r randomRoutes) ingress() *networkingv1.Ingress {
+	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "i", CreationTimestamp: metav1.NewTime(time.Unix(1700000000+int64(r.IntN(9)), 0)), Annotations: map[string]string{}}}
+	path := func(path string, kind networkingv1.PathType) networkingv1.HTTPIngressPath {
+		return networkingv1.HTTPIngressPath{Path: path, PathType: &kind, Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+			Name: r.pick("one", "two"), Port: networkingv1.ServiceBackendPort{Name: "http"},
+		}}}
+	}
+	i.Spec.Rules = []networkingv1.IngressRule{{Host: r.pick("a.test", "i.test", "*.i.test"), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+		Paths: []networkingv1.HTTPIngressPath{path(r.pick("/", "/x"), networkingv1.PathTypePrefix), path("/foo", networkingv1.PathTypeExact), path("/fo", networkingv1.PathTypePrefix)},
+	}}}}
+	if r.IntN(2) == 0 {
+		i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{i.Spec.Rules[0].Host}, SecretName: "default"}}
+	}
+	for key, value := range map[string]string{
+		"nginx.ingress.kubernetes.io/whitelist-source-range": "10.0.0.0/8", "nginx.ingress.kubernetes.io/app-root": "/foo",
+		"nginx.ingress.kubernetes.io/denylist-source-range": "10.1.0.0/16", "nginx.ingress.kubernetes.io/auth-tls-secret": "web/clients",
+	} {
+		if r.IntN(4) == 0 {
+			i.Annotations[key] = value
+		}
+	}
+	return i
+}
+
+// askedFor is a request for a host that one of these has.
+func (r randomRoutes) askedFor(t *testing.T) *Request {
+	t.Helper()
+	q := r.request(t)
+	if r.IntN(3) > 0 {
+		return q
+	}
+	_, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(q.URL, "http://"), "https://"), "/")
+	scheme, _, _ := strings.Cut(q.URL, "://")
+	other, err := ParseRequest(RequestArgs{URL: scheme + "://" + r.pick("www.a.test", "www.b.test", "i.test", "a.i.test", "unknown.test") + "/" + path, ClientIP: q.ClientIP.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
 }
 
 // TestConvertedBehavior: a request to the Gateways of converted Routes gets what it gets of the
@@ -78,7 +127,7 @@ func TestConvertedBehavior(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{
 		"tls.crt": []byte(certificate + "-----END CERTIFICATE-----\n"), "tls.key": []byte(key),
 	}}
-	for seed := range uint64(60) {
+	for seed := range uint64(150) {
 		r := randomRoutes{rand.New(rand.NewPCG(seed, 4))}
 		o := r.convertible(t)
 		o.Add(secret)
@@ -92,7 +141,7 @@ func TestConvertedBehavior(t *testing.T) {
 		}
 		w := newConvertedWorld(t, s, out)
 		for range 60 {
-			w.compare(t, seed, r.request(t))
+			w.compare(t, seed, r.askedFor(t))
 		}
 		if t.Failed() {
 			var text bytes.Buffer
@@ -135,11 +184,11 @@ func (w *convertedWorld) compare(t *testing.T, seed uint64, r *Request) {
 	owner := w.was.owner(w.was.decide(r), r)
 	switch {
 	case e.Listener.Name == string(match.ListenerPassthrough):
-		was, is = answerOf(e), w.handedOn(r)
+		was, is = answerOf(e, r), w.handedOn(r)
 	case owner != nil && owner.Termination == model.Passthrough:
-		was, is = answerOf(e), w.atGateway(r, "passthrough")
+		was, is = answerOf(e, r), w.atGateway(r, "passthrough")
 	default:
-		was, is = answerOf(e), w.atGateway(r, "routes")
+		was, is = answerOf(e, r), w.atGateway(r, "routes")
 	}
 	none := strings.HasPrefix(is, "none") || strings.HasPrefix(is, "refused")
 	if was == is || (strings.HasPrefix(was, "none") || strings.HasPrefix(was, "refused")) && none || none && owner != nil && w.closed(owner.Owner) {
@@ -148,10 +197,11 @@ func (w *convertedWorld) compare(t *testing.T, seed uint64, r *Request) {
 	t.Errorf("seed %d: %s from %s: the Routes answer %q, the converted ones %q", seed, r.URL, r.ClientIP, was, is)
 }
 
-// closed reports whether a finding says that a Route was converted closed.
+// closed reports whether a finding says that a Route was converted closed, or left out.
 func (w *convertedWorld) closed(key model.Object) bool {
 	return slices.ContainsFunc(w.out.Findings, func(f api.Finding) bool {
-		return f.Reason == api.ReasonConversionClosed && f.Object.Name == key.Name && f.Object.Namespace == key.Namespace
+		about := f.Object.Name == key.Name || f.Object.Kind == "Ingress" && f.Object.Name == w.was.source.ingress[key]
+		return about && (f.Reason == api.ReasonConversionClosed || f.Reason == api.ReasonConversionSkipped)
 	})
 }
 
@@ -176,16 +226,28 @@ func (w *convertedWorld) handedOn(r *Request) string {
 }
 
 // answerOf says in a few words what a client gets of a Route.
-func answerOf(e *Explanation) string {
+func answerOf(e *Explanation, r *Request) string {
 	switch {
 	case e.Result.Location != "":
-		return "redirect to " + e.Result.Location
+		return redirected(e.Result, r)
 	case e.Served:
 		return "served by " + strings.Join(servers(e.Endpoints), ",") + " as " + e.PodPath
 	case e.Result.Status == 404 || e.Result.Status == 503:
 		return "none"
 	}
 	return fmt.Sprint("refused ", e.Result.Status)
+}
+
+// redirected says where a client goes: without a scheme, that of the request stays.
+func redirected(to Result, r *Request) string {
+	scheme := "http:"
+	if r.Secure {
+		scheme = "https:"
+	}
+	if location := to.Location; !strings.HasPrefix(location, "//") {
+		scheme = ""
+	}
+	return fmt.Sprint("redirect ", to.Status, " to ", scheme, to.Location)
 }
 
 // servers returns the addresses that get requests, in order.
@@ -243,13 +305,10 @@ func (w *convertedWorld) atListener(g *gateways, l model.Listener, r *Request) s
 	switch {
 	case c.Closed:
 		return "none"
-	case refused && result.Location == "":
-		if result.Status == 0 {
-			return "refused"
-		}
+	case refused && result.Location != "":
+		return redirected(result, r)
+	case refused:
 		return fmt.Sprint("refused ", result.Status)
-	case len(c.Backend.Policy().Redirects) > 0:
-		return "redirect to https://" + match.Host(r.Host) + r.Path + r.Query
 	}
 	return served(c, r)
 }

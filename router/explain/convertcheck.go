@@ -96,7 +96,7 @@ func (d *unlikeness) compare(was *model.Claim, g *gateways, key model.Object) {
 	d.noteStatus(key, st)
 	all, _ := g.pipeline.Claims(key)
 	if len(all) == 0 {
-		d.note(&d.other, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
+		d.note(&d.weaker, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
 	}
 	for _, is := range all {
 		switch {
