@@ -36,6 +36,8 @@ const (
 	// ReasonRevocationListUnavailable: a list of revoked client certificates
 	// is missing or too old. Clients that depend on it are refused.
 	ReasonRevocationListUnavailable Reason = "RevocationListUnavailable"
+	// ReasonSpansNotSent: the collector of fairlead.dev/tracing does not take spans.
+	ReasonSpansNotSent Reason = "SpansNotSent"
 	// ReasonFilesNotWritten: a router cannot write the files that HAProxy starts
 	// from, most often because its volume is full.
 	ReasonFilesNotWritten Reason = "FilesNotWritten"
@@ -182,6 +184,11 @@ func controllerSettingsRemedies() map[Reason]Remedy {
 			Severity: SeverityWarning,
 			Cause:    "a list of revoked client certificates is missing or too old",
 			Remedy:   "make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
+		},
+		ReasonSpansNotSent: {
+			Severity: SeverityWarning,
+			Cause:    "the collector of the annotation fairlead.dev/tracing does not take the spans of requests, or there are none",
+			Remedy:   "correct what the message says of the collector; the metrics fairlead_router_spans_sent_total and _dropped_total show that spans arrive again",
 		},
 	}
 }

@@ -100,6 +100,9 @@ const (
 	AnnotationHAProxyCPU = "fairlead.dev/haproxy-cpu"
 	// AnnotationRouterCPU is how much the container of the router process reserves.
 	AnnotationRouterCPU = "fairlead.dev/router-cpu"
+	// AnnotationTracing on an IngressController says where traces of requests are sent, and
+	// how many: "endpoint=https://collector.example.com:4317, ratio=0.01".
+	AnnotationTracing = "fairlead.dev/tracing"
 	// AnnotationRotateCanary on the IngressController "default", with the value
 	// "true", lets the canary's Route turn from one port to the other.
 	AnnotationRotateCanary = "ingress.operator.openshift.io/rotate-canary-route"

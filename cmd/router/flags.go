@@ -35,7 +35,9 @@ type config struct {
 	admittedSettings, agentDir, firewallDir, sessionKeys string
 	agentCertificates                                    string
 	// system is what systemCA has.
-	system                      *model.CA
+	system *model.CA
+	// oneLogFormat says that HAProxy cannot write records of requests beside an access log.
+	oneLogFormat                bool
 	maxConnections, threads     int
 	supervise, ipv6             bool
 	canonicalHostname           string

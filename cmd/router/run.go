@@ -28,7 +28,6 @@ import (
 	"github.com/fairlead/fairlead/router/health"
 	"github.com/fairlead/fairlead/router/kube"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/observe/feed"
 	"github.com/fairlead/fairlead/router/pagefetch"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/probe"
@@ -139,8 +138,12 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
-	reporter := newSettingsReporter(c, log, metrics, statuses.PublishSettings)
 	ring, rung := parts.Bell()
+	traces, err := newTraces(c, caps, log, registry, ring)
+	if err != nil {
+		return nil, err
+	}
+	reporter := newSettingsReporter(c, log, metrics, statuses.PublishSettings, traces)
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	prober, pages := probe.New(log, probe.NewMetrics(registry)), pagefetch.New()
 	engine, err := engine.New(engine.Options{
@@ -157,9 +160,13 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 		Ready: engine.Ready, Metrics: metricsOf(c, registry), Routes: metrics.WriteRoutes, StatsSocket: layout.RunDir() + "/stats.sock", AuthDir: c.statsAuth,
 		Certificate: certfile.TLS(c.certificate, cert),
 	}
-	if err := inspection(ctx, p, server, restConfig, c, caps, log, registry); err != nil {
+	reviewer, err := access.New(restConfig, c.name)
+	if err != nil {
 		return nil, err
 	}
+	// Clients with a right of the API server's look at metrics and requests.
+	server.Access, server.Observed = reviewer.Review, traces.feed
+	traces.start(ctx, p)
 	serve(ctx, p, server, c)
 	go watchFiles(ctx, c, log, ring)
 	p.Start("revocation lists", func() error { return lists.Run(ctx) })
@@ -168,26 +175,11 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	return server, nil
 }
 
-// inspection lets clients with a right of the API server's look at metrics and requests.
-func inspection(ctx context.Context, p *parts.Parts, server *health.Server, restConfig *rest.Config, c *config, caps plan.Capabilities, log *slog.Logger, registry *prometheus.Registry) error {
-	reviewer, err := access.New(restConfig, c.name)
-	if err != nil {
-		return err
-	}
-	runtime, err := haproxy.NewRuntime(c.layout(), caps)
-	if err != nil {
-		return err
-	}
-	requests := feed.New(runtime, log, registry)
-	p.Start("requests", func() error { return requests.Run(ctx) })
-	server.Access, server.Observed = reviewer.Review, requests
-	return nil
-}
-
 // detect asks HAProxy what it can do.
 func detect(ctx context.Context, c *config, log *slog.Logger) (plan.Capabilities, error) {
 	caps, version, err := haproxy.Detect(ctx, c.haproxy)
 	if err == nil {
+		c.oneLogFormat = !caps.LogProfiles
 		log.Info("router starts", "name", c.name, "haproxy", version, "reloadFree", caps.DynamicBackends)
 	}
 	return caps, err

@@ -29,11 +29,13 @@ type settingsReporter struct {
 	// that its files cannot be written; both are nil if there is none.
 	found, last    []api.Finding
 	refusal, files *api.Finding
+	// traces are what the settings have sent.
+	traces *traces
 }
 
-func newSettingsReporter(c *config, log *slog.Logger, metrics *engine.Metrics, publish func([]api.Finding)) *settingsReporter {
+func newSettingsReporter(c *config, log *slog.Logger, metrics *engine.Metrics, publish func([]api.Finding), traces *traces) *settingsReporter {
 	object := api.ObjectRef{Group: operatorv1.GroupName, Kind: "IngressController", Namespace: c.controllersSpace, Name: c.name}
-	return &settingsReporter{log: log, object: object, metrics: metrics, publish: publish}
+	return &settingsReporter{log: log, object: object, metrics: metrics, publish: publish, traces: traces}
 }
 
 func (t *settingsReporter) report() {
@@ -84,12 +86,15 @@ const firstFetch = 10 * time.Second
 func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
 	waited := false
 	read := func() (settings.Settings, []api.Finding) {
-		s, findings := settings.From(w.IngressController(), c.flags(t.log, lists.Lists(), w.HasGateways()))
+		flags := c.flags(t.log, lists.Lists(), w.HasGateways())
+		flags.CollectorProblem = t.traces.exporter.Problem()
+		s, findings := settings.From(w.IngressController(), flags)
 		return s, slices.Concat(w.Refused(), findings)
 	}
 	return func() settings.Settings {
 		s, findings := read()
 		lists.Want(s.FetchRevocations)
+		t.traces.want(s.Collector)
 		if s.FetchRevocations != "" && !waited {
 			waited = true
 			limited, cancel := context.WithTimeout(ctx, firstFetch)
@@ -116,6 +121,6 @@ func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bo
 		RouterName: c.name, Domain: c.domain, HTTPPort: c.httpPort, HTTPSPort: c.httpsPort,
 		MaxConn: c.maxConnections, Files: machine.Files(), Threads: c.threads, IPv6: c.ipv6,
 		ClientCA: f.clientCA, ClientCRL: f.clientCRL, PageUnavailable: f.pageUnavailable, PageNotFound: f.pageNotFound, DestinationCA: f.destinationCA, SystemCA: c.system,
-		Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir, FirewallDir: c.firewallDir,
+		OneLogFormat: c.oneLogFormat, Revocations: lists, LogSocket: c.logSocket, AgentDir: c.agentDir, FirewallDir: c.firewallDir,
 	}
 }

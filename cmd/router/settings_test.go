@@ -19,7 +19,7 @@ func TestFilesFailed(t *testing.T) {
 	var published [][]api.Finding
 	c := &config{name: "default"}
 	c.controllersSpace = "openshift-ingress-operator"
-	r := newSettingsReporter(c, slog.New(slog.DiscardHandler), engine.NewMetrics(prometheus.NewRegistry()), func(f []api.Finding) { published = append(published, slices.Clone(f)) })
+	r := newSettingsReporter(c, slog.New(slog.DiscardHandler), engine.NewMetrics(prometheus.NewRegistry()), func(f []api.Finding) { published = append(published, slices.Clone(f)) }, nil)
 	r.found = []api.Finding{{Reason: api.ReasonAnyProxySource, Severity: api.SeverityInfo}}
 	r.filesFailed(&api.Finding{Reason: api.ReasonFilesNotWritten, Message: "no space left on device"})
 	r.filesFailed(nil)

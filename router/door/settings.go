@@ -71,6 +71,8 @@ type Settings struct {
 	Firewall bool
 	// Bandwidth says that HAProxy has filters that bound it.
 	Bandwidth bool
+	// Tracing is how requests are traced unless a policy says otherwise.
+	Tracing model.Tracing
 	// OldHAProxy says that HAProxy is too old to ask one.
 	OldHAProxy bool
 	// RedirectPort stands in the address that redirects to https lead to, unless a policy

@@ -76,6 +76,9 @@ func trafficPolicies(p *model.Policy) (out []Policy) {
 	if b := p.Bandwidth; b != (model.Bandwidth{}) {
 		out = append(out, Policy{Name: "bandwidth", Value: b.String(), Source: "bandwidth", Doc: "For each request."})
 	}
+	if t := p.Tracing; t.On {
+		out = append(out, Policy{Name: "tracing", Value: t.String(), Source: "tracing, and " + api.AnnotationTracing + " of the IngressController", Doc: "Pods get a traceparent, and sampled requests become spans."})
+	}
 	if f := p.Firewall; f != nil {
 		out = append(out, Policy{Name: "firewall", Value: f.String(), Source: "firewall", Doc: "The firewall judges each request by the OWASP core rule set."})
 	}

@@ -68,6 +68,8 @@ type Policy struct {
 	Fault *Fault
 	// Bandwidth bounds how fast bodies are.
 	Bandwidth Bandwidth
+	// Tracing gives pods a traceparent.
+	Tracing Tracing
 	// Mirror is nil where nothing is copied.
 	Mirror *Mirror
 	// Canary is nil where all requests go to the claim's own backend.
@@ -166,6 +168,7 @@ const (
 	FieldMode Field = 1 + iota
 	FieldCookieName
 	FieldCookieAttributes
+	FieldTracing
 	FieldRequests
 	FieldConcurrent
 	FieldConnections
@@ -215,6 +218,7 @@ const (
 
 // fields write the fields behind the mode and the cookie.
 var fields = [endOfFields]func(*Policy) string{
+	FieldTracing:        tracing,
 	FieldRequests:       func(p *Policy) string { return number(p.Limits.Requests) },
 	FieldConcurrent:     func(p *Policy) string { return number(p.Limits.Concurrent) },
 	FieldConnections:    func(p *Policy) string { return number(p.Limits.Connections) },
@@ -364,6 +368,9 @@ const (
 	FlagCertified           = "C"
 	FlagCertificateDemanded = "R"
 	FlagSubjects            = "N"
+	// FlagTraced has FieldTracing. Where a record asks for nothing else, it stands in the
+	// place of the mode, so that rules can let such requests go early.
+	FlagTraced = "O"
 )
 
 // separator ends each field of a record.
@@ -373,8 +380,8 @@ const separator = "|"
 // empty text if each has its default.
 func (p *Policy) Record() string { return p.record(Cookie{}) }
 
-// record begins with "|" if nothing but a sticky cookie is asked for, so that rules can
-// leave most requests alone after one look. No field holds a "|": doors see to it.
+// record begins with "|" if nothing but a sticky cookie is asked for, and with FlagTraced if
+// nothing but tracing is, so that rules can leave most requests alone after one look. No field holds a "|": doors see to it.
 func (p *Policy) record(c Cookie) string {
 	mode := forwardedMode(p.Forwarded) + flag(p.Restricted, FlagRestricted) + flag(len(p.Deny) > 0, FlagDenied) +
 		flag(p.Limits != Limits{}, FlagLimited) + flag(p.counted(), FlagCounted) + flag(p.countsByBits(), FlagCountedByBits) +
@@ -385,16 +392,16 @@ func (p *Policy) record(c Cookie) string {
 		flag(p.Timeouts.Connect > 0 || p.Timeouts.Queue > 0 || p.Timeouts.Idle > 0, FlagTimeouts) + flag(p.PodHost != "", FlagPodHost) +
 		flag(p.RequestID == RequestIDKeep, FlagKeepID) + flag(p.RequestID == RequestIDReplace, FlagReplaceID) +
 		flag(p.CORS != nil, FlagCORS) + flag(p.CORS != nil && p.CORS.Forward, FlagForwardPreflight) +
-		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.Timeouts.Total > 0, FlagTotalTimeout) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate)
+		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) + flag(p.ChangesAnswers(), FlagResponseHeaders) + flag(p.Canary != nil, FlagCanary) + flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) + flag(p.Hash != nil, FlagHash) + flag(p.RetryAll, FlagRetryAll) + flag(p.Timeouts.Total > 0, FlagTotalTimeout) + flag(p.patterned(), FlagPattern) + flag(p.Pages.Shown(), FlagPages) + flag(p.Fault != nil, FlagFault) + flag(p.Mirror != nil, FlagMirror) + flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) + flag(len(p.Shared) > 0, FlagShared) + flag(p.Firewall != nil, FlagFirewall) + flag(p.Firewall.Blocks(), FlagFirewallBlocks) + certificateFlags(p.Certificate) + flag(p.Tracing.On, FlagTraced)
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false
 	for f := FieldCookieAttributes + 1; f < endOfFields; f++ {
 		v := fields[f](p)
-		values, more = append(values, v), more || v != ""
+		values, more = append(values, v), more || v != "" && f != FieldTracing
 	}
-	if mode == ModeAppend && !more {
-		mode = ""
+	if mode == ModeAppend+flag(p.Tracing.On, FlagTraced) && !more {
+		mode = flag(p.Tracing.On, FlagTraced)
 	}
 	return strings.TrimRight(mode+separator+strings.Join(values, separator), separator)
 }

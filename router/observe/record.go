@@ -5,7 +5,9 @@ package observe
 
 import (
 	"bytes"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +27,17 @@ type Record struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Route     string `json:"route,omitempty"`
+	// Traceparent is what the pod got, if the request has a trace, and ParentSpan the span of
+	// the client's traceparent, if the trace is the client's.
+	Traceparent string `json:"traceparent,omitempty"`
+	ParentSpan  string `json:"parentSpan,omitempty"`
 	// Pod and Service are where it went, or empty. An endpoint that is no pod has its address
 	// for Pod.
 	Pod     string `json:"pod,omitempty"`
 	Service string `json:"service,omitempty"`
+	// Endpoint is the address of the pod, and Secure is true if it is spoken to by TLS.
+	Endpoint netip.AddrPort `json:"-"`
+	Secure   bool           `json:"-"`
 	// Protocol is HTTP/1, HTTP/2 or TCP.
 	Protocol string `json:"protocol"`
 	Method   string `json:"method,omitempty"`
@@ -94,6 +103,8 @@ const (
 	fieldHost
 	fieldPathBytes
 	fieldPath
+	fieldTraceparent
+	fieldParentSpan
 	fields
 )
 
@@ -113,7 +124,10 @@ func Parse(line []byte) (r Record, ok bool) {
 	}
 	r.Time = time.UnixMicro(micros).UTC()
 	r.Kind, r.Namespace, r.Route = ownerOf(f[fieldTarget])
+	r.Secure = strings.HasPrefix(f[fieldTarget], string(model.KindSecure)+":")
 	r.Pod, r.Service = podOf(f[fieldServer])
+	r.Endpoint = endpointOf(f[fieldServer])
+	r.trace(f[fieldTraceparent], f[fieldParentSpan])
 	r.Status, r.Received, r.Sent = int(number(f[fieldStatus])), number(f[fieldReceived]), number(f[fieldSent])
 	r.Ended = f[fieldEnded][:min(len(f[fieldEnded]), 2)]
 	r.Retries, r.Moved = int(number(strings.TrimPrefix(f[fieldRetries], "+"))), strings.HasPrefix(f[fieldRetries], "+")
@@ -208,3 +222,54 @@ func podOf(server string) (pod, service string) {
 	}
 	return "", ""
 }
+
+// endpointOf reads the address in the name of a server, "…:ADDRESS:PORT" with perhaps eight
+// letters behind (model.Server.Name).
+func endpointOf(server string) netip.AddrPort {
+	parts := strings.Split(server, ":")
+	begin := map[string]int{"pod": 4, "ept": 3}[parts[0]]
+	if begin == 0 {
+		return netip.AddrPort{}
+	}
+	const longestPort = 5
+	if last := len(parts) - 1; len(parts[last]) > longestPort {
+		parts = parts[:last]
+	}
+	if len(parts) < begin+2 {
+		return netip.AddrPort{}
+	}
+	last := len(parts) - 1
+	address, err := netip.ParseAddr(strings.Join(parts[begin:last], ":"))
+	port, wrong := strconv.ParseUint(parts[last], 10, 16)
+	if err != nil || wrong != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(address, uint16(port))
+}
+
+var (
+	traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$`)
+	spanID      = regexp.MustCompile(`^[0-9a-f]{16}$`)
+)
+
+// trace takes the trace of a request, if it has one.
+func (r *Record) trace(header, parent string) {
+	if !traceparent.MatchString(header) {
+		return
+	}
+	r.Traceparent = header
+	if spanID.MatchString(parent) {
+		r.ParentSpan = parent
+	}
+}
+
+// Trace is the ID of the request's trace, or empty.
+func (r *Record) Trace() string {
+	if r.Traceparent == "" {
+		return ""
+	}
+	return strings.Split(r.Traceparent, "-")[1]
+}
+
+// Sampled reports whether the trace of the request is recorded.
+func (r *Record) Sampled() bool { return strings.HasSuffix(r.Traceparent, "-01") }

@@ -43,10 +43,10 @@ func Target(b *model.Backend, guarded bool) string {
 	return b.Name() + "|" + record
 }
 
-// guardedRecord puts the flag behind the first letter of a record, or of that
-// which says no more than a cookie.
+// guardedRecord puts the flag behind the first letter of a record, and makes one that begins
+// with a mode of that which says no more than a cookie or tracing.
 func guardedRecord(record string) string {
-	if record == "" || record[0] == '|' {
+	if record == "" || record[0] == '|' || record[:1] == model.FlagTraced {
 		return model.ModeAppend + model.FlagGuarded + record
 	}
 	return record[:1] + model.FlagGuarded + record[1:]

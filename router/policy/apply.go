@@ -20,7 +20,7 @@ func FromAnnotations(o model.Object, annotations map[string]string, spec *Spec) 
 		GroupAuthentication: "metadata.annotations",
 		GroupRedirects:      "metadata.annotations", GroupCORS: "metadata.annotations", GroupTimeouts: "metadata.annotations", GroupRewrite: "metadata.annotations",
 		GroupRetries: "metadata.annotations", GroupHealth: "metadata.annotations", GroupLoadBalancing: "metadata.annotations", GroupAffinity: "metadata.annotations", GroupCanary: "metadata.annotations", GroupMirror: "metadata.annotations", GroupFirewall: "metadata.annotations", GroupBandwidth: "metadata.annotations",
-		GroupPages: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupHeaders: "metadata.annotations",
+		GroupPages: "metadata.annotations", GroupMaintenance: "metadata.annotations", GroupLog: "metadata.annotations", GroupTracing: "metadata.annotations", GroupHeaders: "metadata.annotations",
 		GroupCookies: "metadata.annotations", GroupLocation: "metadata.annotations", GroupUpstreamTLS: "metadata.annotations", GroupUpstream: "metadata.annotations",
 	}}
 	if len(spec.Allow) > 0 { // a list without any closes by itself
@@ -106,6 +106,8 @@ func (s *Source) Only(g Group) *v1alpha1.PolicySpec {
 		out.Maintenance = from.Maintenance
 	case GroupLog:
 		out.Log = from.Log
+	case GroupTracing:
+		out.Tracing = from.Tracing
 	case GroupAccess:
 	}
 	return out
@@ -164,7 +166,7 @@ func (s *Spec) Apply(e *Effective) {
 	}
 	s.Groups.Cookies, s.Groups.Location = e.Spec.Cookies, e.Spec.Location
 	s.Groups.Timeouts, s.Groups.Rewrite, s.Groups.Headers, s.Groups.Canary = e.Spec.Timeouts, e.Spec.Rewrite, e.Spec.Headers, e.Spec.Canary
-	s.Groups.Bandwidth = e.Spec.Bandwidth
+	s.Groups.Bandwidth, s.Groups.Tracing = e.Spec.Bandwidth, e.Spec.Tracing
 	s.Groups.Fault, s.Groups.Mirror, s.MirrorIn = e.Spec.Fault, e.Spec.Mirror, ""
 	if o := e.Origin(GroupMirror); o != nil && o.Key.Kind == KindClusterRoutePolicy {
 		s.MirrorIn = api.OperandNamespace

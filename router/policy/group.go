@@ -37,6 +37,7 @@ const (
 	GroupPages       Group = "pages"
 	GroupMaintenance Group = "maintenance"
 	GroupLog         Group = "log"
+	GroupTracing     Group = "tracing"
 )
 
 // row is how a group is merged. The table is never changed.
@@ -79,6 +80,7 @@ var groups = []row{
 	{GroupPages, false, false, func(s *Source) bool { return s.Spec.Pages != nil }, func(e *Effective, s *Source) { e.Spec.Pages = s.Spec.Pages }},
 	{GroupMaintenance, false, false, func(s *Source) bool { return s.Spec.Maintenance != nil }, func(e *Effective, s *Source) { e.Spec.Maintenance = s.Spec.Maintenance }},
 	{GroupLog, false, false, func(s *Source) bool { return s.Spec.Log != nil }, func(e *Effective, s *Source) { e.Spec.Log = s.Spec.Log }},
+	{GroupTracing, false, false, func(s *Source) bool { return s.Spec.Tracing != nil }, func(e *Effective, s *Source) { e.Spec.Tracing = s.Spec.Tracing }},
 }
 
 // Protects reports whether the group keeps requests out: then it closes the paths

@@ -26,7 +26,7 @@ const maxIngressPolicy = 32 << 10
 
 // convertible are the groups that the annotation may have.
 func convertible(g Group) bool {
-	return slices.Contains([]Group{GroupAuthentication, GroupRedirects, GroupCORS, GroupRewrite, GroupHeaders, GroupLimits, GroupAffinity, GroupCookies, GroupLocation, GroupUpstreamTLS, GroupUpstream, GroupPages, GroupMirror, GroupBandwidth}, g)
+	return slices.Contains([]Group{GroupAuthentication, GroupRedirects, GroupCORS, GroupRewrite, GroupHeaders, GroupLimits, GroupAffinity, GroupCookies, GroupLocation, GroupUpstreamTLS, GroupUpstream, GroupPages, GroupMirror, GroupBandwidth, GroupTracing}, g)
 }
 
 // readIngressPolicy reads the annotation. Nothing of it holds unless all of it can be
@@ -88,6 +88,6 @@ func setIngressPolicy(s *Spec, v string) error {
 	g := &s.Groups
 	g.Authentication, g.Redirects, g.CORS, g.Rewrite, g.Headers = spec.Authentication, spec.Redirects, spec.CORS, spec.Rewrite, spec.Headers
 	g.Limits, g.Affinity, g.Cookies, g.Location, g.Upstream, g.Pages = spec.Limits, spec.Affinity, spec.Cookies, spec.Location, spec.Upstream, spec.Pages
-	g.Mirror, g.Bandwidth = spec.Mirror, spec.Bandwidth
+	g.Mirror, g.Bandwidth, g.Tracing = spec.Mirror, spec.Bandwidth, spec.Tracing
 	return nil
 }

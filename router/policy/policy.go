@@ -81,7 +81,7 @@ func Compile(g *v1alpha1.PolicySpec, p *model.Policy) []Problem {
 	return slices.Concat(compileAccess(g.Access, p), compileRedirects(g.Redirects, p), compileCORS(g.CORS, p),
 		compileMaintenance(g.Maintenance, p), compileLog(g.Log, p), compileSizes(g.Limits, p), compileCounts(g.Limits, p), compileTimeouts(g.Timeouts, p),
 		compileRewrite(g.Rewrite, p), compileHeaders(g.Headers, p), compileCookies(g.Cookies, p), compileLocation(g.Location, p),
-		compileRetries(g.Retries, p), compileHealth(g.Health), compileLoadBalancing(g.LoadBalancing, p), compileAffinity(g.Affinity), compileUpstream(g.Upstream), compileCanary(g.Canary, p), compileFault(g.Fault, p), compileMirror(g.Mirror), compileBandwidth(g.Bandwidth, p), compileFirewall(g.Firewall, p))
+		compileRetries(g.Retries, p), compileHealth(g.Health), compileLoadBalancing(g.LoadBalancing, p), compileAffinity(g.Affinity), compileUpstream(g.Upstream), compileCanary(g.Canary, p), compileFault(g.Fault, p), compileMirror(g.Mirror), compileBandwidth(g.Bandwidth, p), compileTracing(g.Tracing), compileFirewall(g.Firewall, p))
 }
 
 // Problem is what is wrong with one annotation, or with one field of a policy.

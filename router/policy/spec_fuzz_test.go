@@ -25,6 +25,7 @@ func FuzzSpec(f *testing.F) {
 		`{"fault":{"delay":{"milliseconds":60001,"percent":-1},"abort":{"status":7},"when":[{"type":"X","name":"X","value":"X","match":"X"}]}}`,
 		`{"fault":{"delay":{"milliseconds":5},"abort":{"status":503,"percent":3},"when":[{"type":"Cookie","name":"X","value":"X","match":"Regex"}]}}`,
 		`{"bandwidth":{"download":"X","upload":-5}}`,
+		`{"tracing":{"sampling":"101%","trustIncoming":true}}`,
 		`{"firewall":{"mode":"X","paranoia":-1,"threshold":-1,"exclusions":[-1],"requestBody":-1,"bodyOver":"X"}}`,
 		`{"mirror":{"targets":[{"service":{"name":"X","port":"X"},"percent":"X","bodyBytes":-1,"hostHeader":"X","headers":{"set":[{"name":"X","value":"X"}],"remove":["X"],"keep":["X"]},"maxInFlight":-1},{"url":"X"}]}}`,
 		`{"maintenance":{"enabled":true,"exempt":["X"],"retryAfter":-5},"log":{"percent":101,"requestID":"X"}}`,

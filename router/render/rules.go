@@ -12,7 +12,12 @@ import (
 
 // asked is true for backends whose policy record asks for more than a sticky
 // cookie: model.Policy.Record. Most requests go by after this one look.
-const asked = "{ var(txn.policy) -m beg " + model.ModeAppend + " " + model.ModeReplace + " " + model.ModeIfNone + " " + model.ModeNever + " }"
+const asked = "{ var(txn.policy) -m beg " + modes + " }"
+
+// askedOrTraced is true for those, too, whose record asks for nothing but tracing.
+const askedOrTraced = "{ var(txn.policy) -m beg " + modes + " " + model.FlagTraced + " }"
+
+const modes = model.ModeAppend + " " + model.ModeReplace + " " + model.ModeIfNone + " " + model.ModeNever
 
 // record reads a field of the policy record.
 func record(f model.Field) string { return fmt.Sprintf("var(txn.policy),field(%d,|)", f) }
@@ -41,9 +46,9 @@ func rest(f model.Field) string {
 func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, guards []string) []string {
 	rules := []string{
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0)",
-		"http-request allow if !" + asked,
+		"http-request allow if !" + askedOrTraced,
 	}
-	rules = append(rules, guards...)
+	rules = slices.Concat(rules, tracingRules(s, caps), guards)
 	rules = append(rules, "http-request set-var(txn.backend) var(txn.backend),field(1,|)",
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }

@@ -28,6 +28,8 @@ type Settings struct {
 	FetchRevocations string
 	// Series is how many series of metrics a router may have; 0 means traffic.Series.
 	Series int
+	// Collector is where spans are sent; the zero value is nowhere.
+	Collector Collector
 }
 
 // Revocations are the revocation lists that were fetched.
@@ -79,6 +81,11 @@ type Flags struct {
 	DestinationCA string
 	// SystemCA are the authorities that the machine trusts, or nil.
 	SystemCA *model.CA
+	// CollectorProblem is why spans do not arrive, or empty.
+	CollectorProblem string
+	// OneLogFormat says that HAProxy is too old to write records of requests beside an access
+	// log (render.Observes).
+	OneLogFormat bool
 }
 
 // reader collects settings and findings about one IngressController.
@@ -123,6 +130,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.http()
 	r.pages()
 	r.logging()
+	r.tracing(ic.Annotations)
 	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
 	r.out.Ingest.AsksClients = r.out.Render.ClientTLS.Verify != "" || r.out.Render.ClientTLS.Closed

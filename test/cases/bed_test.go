@@ -207,6 +207,7 @@ func (b *bed) startEngine() {
 func (b *bed) settings() settings.Settings {
 	flags := b.flags
 	flags.AgentDir, flags.FirewallDir, flags.HTTPSlots, flags.HTTPSSlots, flags.FallbackSlots, flags.TLSSlots, flags.TCPSlots = b.agent.socketDir(), b.firewallDir(), b.slots, b.secureSlots, b.fallbackSlots, b.tlsSlots, b.tcpSlots
+	flags.OneLogFormat = !b.caps.LogProfiles
 	flags.RouterName, flags.HTTPPort, flags.HTTPSPort, flags.MaxConn, flags.Threads = "cases", b.http, b.https, 500, 1
 	s, findings := settings.From(b.controller.Load(), flags)
 	b.findings.Store(&findings)

@@ -83,6 +83,9 @@ type PolicySpec struct {
 	// IngressController has one.
 	// +optional
 	Log *RequestLog `json:"log,omitempty"`
+	// tracing gives requests a trace, where the IngressController says where traces are sent.
+	// +optional
+	Tracing *Tracing `json:"tracing,omitempty"`
 }
 
 // CIDR is a network such as 198.18.0.0/15 or fd00::/8, or a single address.

@@ -261,6 +261,7 @@ func (b *builder) unserved(p *policies, r *rule) {
 		{policy.GroupHealth, "", g.Health != nil, "is for Routes and Ingresses", "HAProxy checks the endpoints by connections"},
 		{policy.GroupUpstream, "", g.Upstream != nil && p.effective.Origin(policy.GroupUpstream) != nil, "is for Routes and Ingresses; the appProtocol of the Service's port says what pods speak", none},
 		{policy.GroupBandwidth, "", g.Bandwidth != nil && !b.settings.Bandwidth, "unsupportedConfigOverrides.bandwidthLimits of the IngressController is not Enabled", "bandwidth is not limited"},
+		{policy.GroupTracing, "", policy.Untraced(g.Tracing, b.settings.Tracing) != "", policy.Untraced(g.Tracing, b.settings.Tracing), policy.EffectUntraced},
 		{policy.GroupPages, "noEndpoints", g.Pages != nil && g.Pages.NoEndpoints != nil, "is for Routes and Ingresses", none},
 		{policy.GroupLoadBalancing, "", balanced, "the rule's retry has requests go to pods at random", none},
 		{policy.GroupRedirects, "www", g.Redirects != nil && g.Redirects.WWW != "", "is for Routes and Ingresses; write an HTTPRoute with RequestRedirect for the other host", none},

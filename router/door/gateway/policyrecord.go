@@ -29,6 +29,7 @@ func (p *policies) complete(b *builder, rule model.Policy, l *listener, r *rule,
 	p.spec.Compile(&out)
 	out.Agent, out.APIKeys, out.Mirror = p.agent, p.keys, p.mirror
 	out.Rewrite = p.spec.Rewrite(&r.matches[m])
+	out.Tracing = policy.Trace(p.spec.Groups.Tracing, b.settings.Tracing)
 	if p.own(policy.GroupCORS) {
 		out.CORS = rule.CORS
 	}

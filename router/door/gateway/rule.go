@@ -132,6 +132,7 @@ func (b *builder) make(l *listener, r *rule, m int, name string, of *policies) *
 	}
 	p := r.filters.policy(l, &r.matches[m])
 	p.RetryAll = r.filters.retry.all(&r.matches[m])
+	p.Tracing = b.settings.Tracing
 	if of.effective != nil {
 		p = of.complete(b, p, l, r, m, name)
 	}

@@ -92,6 +92,7 @@ type carried struct {
 	standIn    said
 	errorPages errorPages
 	mirror     mirrorKeys
+	tracing    tracingKeys
 	// detects is the field of an annotation that has requests judged.
 	detects string
 	// patterns is the field of an annotation by which paths are patterns that

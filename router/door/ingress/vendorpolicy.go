@@ -22,6 +22,7 @@ func (c *conversion) finish(into *carried) {
 	c.finishRequest(into)
 	c.finishPages(into)
 	c.finishMirror(into)
+	c.finishTracing(into)
 	c.finishFirewall(into)
 	c.finishLimits(into)
 	c.finishAuthentication(into)

@@ -72,7 +72,7 @@ func nginxTable() map[string]vendorAnnotation {
 	add(t, vendorAnnotation{carry: hashBy, becomes: "`fairlead.dev/hash-by`", differs: "one of $request_uri, $uri, $host, $remote_addr, $http_…, $cookie_…, $arg_…"}, "upstream-hash-by")
 	add(t, vendorAnnotation{instead: "all pods share requests"}, "upstream-hash-by-subset upstream-hash-by-subset-size")
 	nginxBandwidth(t)
-	add(t, vendorAnnotation{instead: "requests are not traced"}, "enable-opentelemetry opentelemetry-operation-name opentelemetry-trust-incoming-span")
+	nginxTracing(t)
 	add(t, vendorAnnotation{instead: insteadNothing}, `http2-push-preload fastcgi-index fastcgi-params-configmap enable-rewrite-log`)
 	return t
 }

@@ -25,7 +25,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Limits.Requests, p.Sizes, p.Redirects, p.CORS, p.Maintenance, p.Unlogged, p.Timeouts = 0, model.Sizes{}, nil, nil, nil, 0, model.Timeouts{}
 		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
 		p.Cookies, p.Location, p.Fault, p.Mirror, p.Firewall = nil, nil, nil, nil, nil
-		p.Bandwidth = model.Bandwidth{}
+		p.Bandwidth, p.Tracing = model.Bandwidth{}, model.Tracing{}
 		p.Rates, p.Concurrents, p.Shared, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, nil, false
 		return p, true
 	}
@@ -36,6 +36,7 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.Firewall = nil // what it would block is closed: firewalls
 	}
 	b.boundBandwidth(&p)
+	b.trace(&p, spec)
 	b.withoutLoops(c, &p)
 	if spec.Forwarded != model.ForwardedAppend {
 		p.Forwarded = spec.Forwarded
@@ -94,6 +95,20 @@ func (b *builder) boundBandwidth(p *model.Policy) {
 		field, message = "", from.Title()+" "+from.Field(policy.GroupBandwidth)+": "+message
 	}
 	b.find(api.SeverityWarning, field, api.ReasonPolicyNotApplicable, message, "bandwidth is not limited")
+}
+
+// trace has requests traced as the router and policies say.
+func (b *builder) trace(p *model.Policy, spec *policy.Spec) {
+	p.Tracing = policy.Trace(spec.Groups.Tracing, b.settings.Tracing)
+	message := policy.Untraced(spec.Groups.Tracing, b.settings.Tracing)
+	if message == "" {
+		return
+	}
+	field := "metadata.annotations[" + api.AnnotationIngressPolicy + "]"
+	if from := b.result.Effective.Origin(policy.GroupTracing); from != nil && policy.IsKind(from.Key.Kind) {
+		field, message = "", from.Title()+" "+from.Field(policy.GroupTracing)+": "+message
+	}
+	b.find(api.SeverityWarning, field, api.ReasonPolicyNotApplicable, message, policy.EffectUntraced)
 }
 
 // asked returns nothing for a policy that asks for nothing: thousands of claims do, and

@@ -4,7 +4,7 @@
 //	client ─ GET /inspect/v1/log ─▶ Feed ─ keys of a map ─▶ HAProxy
 //	client ◀─ lines of JSON ─────── Feed ◀─ its ring ────── HAProxy
 //
-// Nothing is written while no client looks: the keys of a client go with its connection, a
+// Nothing but traces is written while no client looks: the keys of a client go with its connection, a
 // client that takes nothing for Lease is cut off, and a process that starts clears all keys.
 // A client that is too slow loses records, and gets their number; HAProxy never waits.
 package feed
@@ -56,6 +56,8 @@ type Feed struct {
 
 	mu      sync.Mutex
 	readers map[*reader]struct{}
+	// trace gets each record, whichever readers there are; nil is none.
+	trace func(*observe.Record)
 	// problem is why nothing can be read now.
 	problem error
 	// missed counts records that HAProxy had no room for.
@@ -138,15 +140,25 @@ func (f *Feed) state(r *reader) observe.Stream {
 	return s
 }
 
-// keys are those of all readers, and the readers that they are for.
-func (f *Feed) keys() (keys []string, readers []*reader) {
+// Trace hands each record that HAProxy writes to a function, which must not wait, whether or not
+// there are readers. Rules of HAProxy have it write those of traces; nil ends it.
+func (f *Feed) Trace(take func(*observe.Record)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trace = take
+	f.ring()
+}
+
+// wanted are the keys of all readers, and the readers that they are for, and whether records
+// are wanted at all.
+func (f *Feed) wanted() (keys []string, readers []*reader, wanted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for r := range f.readers {
 		keys, readers = append(keys, r.filter.Keys()...), append(readers, r)
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys), readers
+	return slices.Compact(keys), readers, len(keys) > 0 || f.trace != nil
 }
 
 // Run serves readers until the context ends. Then nothing is observed any more.
@@ -156,19 +168,19 @@ func (f *Feed) Run(ctx context.Context) error {
 	ticker := time.NewTicker(check)
 	defer ticker.Stop()
 	for settled := false; ; {
-		keys, readers := f.keys()
-		if len(keys) > 0 {
+		keys, readers, wanted := f.wanted()
+		if wanted {
 			session.begin()
 		} else {
 			session.end()
 		}
 		// Keys come once HAProxy's ring is being read, so that nothing is missed.
-		if pid := session.process(); pid != 0 || len(keys) == 0 {
+		if pid := session.process(); pid != 0 || !wanted {
 			if settled = f.settle(keys, readers, pid); !settled {
 				session.end() // another process has taken over, or none answers
 			}
 		}
-		quiet := settled && len(keys) == 0
+		quiet := settled && !wanted
 		var again <-chan time.Time
 		if !quiet {
 			again = ticker.C
@@ -224,6 +236,9 @@ func (f *Feed) take(line []byte, now time.Time) {
 	f.lost.Add(float64(dropped))
 	if !isRecord {
 		return
+	}
+	if f.trace != nil {
+		f.trace(&record)
 	}
 	for r := range f.readers {
 		if r.filter.Takes(&record) {

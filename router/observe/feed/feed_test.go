@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ type fake struct {
 	// ring gets what the process writes; nil while nothing reads.
 	ring   chan string
 	noRing bool
+	// reading is true while something reads.
+	reading bool
 }
 
 func (h *fake) Observe(keys []string) (int, error) {
@@ -56,8 +59,13 @@ func (h *fake) Records(ctx context.Context, ready func(int), each func([]byte)) 
 		h.mu.Unlock()
 		return haproxy.ErrNoRing
 	}
-	h.ring = ring
+	h.ring, h.reading = ring, true
 	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.reading = false
+		h.mu.Unlock()
+	}()
 	ready(pid)
 	for {
 		select {
@@ -106,7 +114,7 @@ func (h *fake) become(pid int) {
 }
 
 func record(route string) string {
-	return "h|1796000000123456|be_http:web:" + route + ":1a2b3c4d|pod:a:s:http:198.18.0.7:8080|200|----|0|0/0/0/0/0/1/0/1|9|9|203.0.113.9|-|GET|1|-||h|1|%2F"
+	return "h|1796000000123456|be_http:web:" + route + ":1a2b3c4d|pod:a:s:http:198.18.0.7:8080|200|----|0|0/0/0/0/0/1/0/1|9|9|203.0.113.9|-|GET|1|-||h|1|%2F|-|-"
 }
 
 // start runs a feed on a fake with a server of its stream.
@@ -322,4 +330,43 @@ func TestFeedOutlivesLimits(t *testing.T) {
 	h.write(t, record("cart"))
 	for c.next().Record == nil {
 	}
+}
+
+// TestTrace: records are read for traces without any client, and no key is set for them; when that
+// ends, nothing is read.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	h := &fake{}
+	h.become(1)
+	f, _ := start(t, h)
+	var got atomic.Int32
+	f.Trace(func(r *observe.Record) {
+		if r.Route == "cart" {
+			got.Add(1)
+		}
+	})
+	h.write(t, record("cart"))
+	poll.For(t, "the record arrives", func() error {
+		if got.Load() != 1 {
+			return errors.New("it does not")
+		}
+		return h.is(0)
+	})
+	h.become(2) // and another process takes over
+	h.write(t, record("cart"))
+	poll.For(t, "the record of the new process arrives", func() error {
+		if got.Load() != 2 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	f.Trace(nil)
+	poll.For(t, "nothing reads", func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.reading {
+			return errors.New("the ring is read")
+		}
+		return nil
+	})
 }

@@ -17,8 +17,8 @@ func TestText(t *testing.T) {
 		"12:04:31.118  x7k    POST /cart/items               503      1 ms  -                 198.51.100.7     no pod was ready  HTTP/1": {
 			Time: at, Method: "POST", Path: "/cart/items", PathBytes: 11, Status: 503, Protocol: "HTTP/1", Client: "198.51.100.7", Ended: "SC", Words: "no pod was ready", Timers: failed,
 		},
-		"12:04:31.118  x7k    GET  /cart                     200    180 ms  cart-b            203.0.113.9        HTTP/2, TLSv1.3  queue 12  connect 0  answer 167  data 1": {
-			Time: at, Method: "GET", Path: "/cart", PathBytes: 5, Status: 200, Protocol: "HTTP/2", TLS: "TLSv1.3", Client: "203.0.113.9", Pod: "cart-b", Ended: "--", Timers: reached,
+		"12:04:31.118  x7k    GET  /cart                     200    180 ms  cart-b            203.0.113.9        HTTP/2, TLSv1.3  queue 12  connect 0  answer 167  data 1  trace 0af7651916cd43dd8448eb211c80319c": {
+			Time: at, Method: "GET", Path: "/cart", PathBytes: 5, Status: 200, Protocol: "HTTP/2", TLS: "TLSv1.3", Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Client: "203.0.113.9", Pod: "cart-b", Ended: "--", Timers: reached,
 		},
 		`12:04:31.118  x7k    GET  /\u001b[2J\u000a… (9 bytes)  200    180 ms  cart-b            203.0.113.9        HTTP/1  queue 12  connect 0  answer 167  data 1  2 retries, at last another pod`: {
 			Time: at, Method: "GET", Path: "/\x1b[2J\n", PathBytes: 9, Status: 200, Protocol: "HTTP/1", Client: "203.0.113.9", Pod: "cart-b", Timers: reached, Retries: 2, Moved: true,

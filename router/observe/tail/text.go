@@ -108,5 +108,8 @@ func details(r *observe.Record) string {
 	case r.Retries > 0:
 		parts = append(parts, fmt.Sprintf("%d retries", r.Retries))
 	}
+	if trace := r.Trace(); trace != "" {
+		parts = append(parts, "trace "+trace)
+	}
 	return strings.Join(parts, "  ")
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/firewall"
 	"github.com/fairlead/fairlead/router/kube"
+	"github.com/fairlead/fairlead/router/observe/export"
 	"github.com/fairlead/fairlead/router/observe/feed"
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/share/peers"
@@ -92,6 +93,7 @@ func router(r prometheus.Registerer) error {
 	kube.RegisterStats(r, &kube.StatusWriter{})
 	probe.NewMetrics(r)
 	feed.New(nil, nil, r)
+	export.New(export.Options{}, r)
 	return buildinfo.Register(r, "router")
 }
 
