@@ -103,7 +103,7 @@ func (c *client) send(ctx context.Context, message []byte) (refused int, err err
 	if c.grpc {
 		header.Set("Content-Type", "application/grpc")
 		header.Set("Te", "trailers")
-		body = binary.BigEndian.AppendUint32(make([]byte, 1, frameHeader+len(message)), uint32(len(message))) //nolint:gosec // some hundred kilobytes
+		body = binary.BigEndian.AppendUint32(make([]byte, 1, frameHeader+len(message)), uint32(len(message)))
 		body = append(body, message...)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
@@ -157,7 +157,7 @@ func rejected(answer []byte) int {
 		inner, _ := protowire.ConsumeBytes(value)
 		eachField(inner, func(number protowire.Number, kind protowire.Type, value []byte) {
 			if v, ok := protowire.ConsumeVarint(value); number == rejectedSpans && kind == protowire.VarintType && ok > 0 {
-				n = int64(v) //nolint:gosec // deliver bounds it
+				n = int64(v) // which deliver bounds
 			}
 		})
 	})

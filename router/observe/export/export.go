@@ -174,7 +174,7 @@ func (e *Exporter) serve(ctx context.Context, c *client, moved <-chan struct{}) 
 // batch waits for requests and returns their spans.
 func (e *Exporter) batch(ctx context.Context, moved <-chan struct{}) (spans []*tracepb.Span) {
 	var full <-chan time.Time
-	for n := 0; n < most; n++ {
+	for range most {
 		select {
 		case r := <-e.queue:
 			spans = append(spans, trace.Spans(&r)...)
