@@ -103,6 +103,20 @@ func serve(ctx context.Context, p *parts.Parts, server *health.Server, c *config
 	}
 }
 
+// cluster returns what reads the API server, and what writes status to it.
+func cluster(c *config, restConfig *rest.Config, state *statefile.Store, log *slog.Logger) (*kube.Watcher, *kube.StatusWriter, error) {
+	watcher, err := kube.New(kube.Options{
+		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Namespace: c.namespace, Log: log,
+		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(state) },
+		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(state, spec) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	statuses, err := kube.NewStatusWriter(kube.StatusOptions{Watcher: watcher, CanonicalHostname: c.canonicalHostname, LeaseNamespace: c.namespace, Log: log})
+	return watcher, statuses, err
+}
+
 // assemble connects and starts the parts of the router, save HAProxy.
 func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) (*health.Server, error) {
 	restConfig, err := loadConfig(c.kubeconfig, log)
@@ -115,15 +129,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	}
 	metrics, layout := engine.NewMetrics(registry), c.layout()
 	state := &statefile.Store{Dir: cmp.Or(c.stateDir, layout.StateDir()), Log: log, Discarded: metrics.StateDiscarded, Failed: metrics.WriteFailed}
-	watcher, err := kube.New(kube.Options{
-		Config: restConfig, RouterName: c.name, ControllerNamespace: c.controllersSpace, Namespace: c.namespace, Log: log,
-		Admitted: func() *operatorv1.IngressControllerSpec { return c.admitted(state) },
-		Accepted: func(spec *operatorv1.IngressControllerSpec) { c.accepted(state, spec) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := kube.NewStatusWriter(kube.StatusOptions{Watcher: watcher, CanonicalHostname: c.canonicalHostname, LeaseNamespace: c.namespace, Log: log})
+	watcher, statuses, err := cluster(c, restConfig, state, log)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +87,7 @@ func send(ctx context.Context, version, kind, resource, name string, annotations
 		return err
 	}
 	all := []string{"/apis", version, "namespaces/tenant", resource}
-	object := append(all[:len(all):len(all)], name)
+	object := append(slices.Clone(all), name)
 	for range 3 {
 		var was metav1.PartialObjectMetadata
 		err = ask(ctx, c.Get().AbsPath(object...), &was)
