@@ -102,7 +102,7 @@ func separate(ctx context.Context, c *cluster.Cluster) error {
 	})
 }
 
-// preferVictim lets router pods and the victim's pods reserve processor time, as docs/hardening.md
+// preferVictim lets router pods, speakers and the victim's pods reserve processor time, as docs/hardening.md
 // advises, and the victim's client, which is this process, go before what runs beside it.
 func preferVictim(ctx context.Context, p *install.Product) error {
 	for _, args := range [][]string{
@@ -112,6 +112,8 @@ func preferVictim(ctx context.Context, p *install.Product) error {
 			`jsonpath={.spec.template.spec.initContainers[?(@.name=="haproxy")].resources.requests.cpu}=500m`,
 		},
 		{"-n", "openshift-ingress", "rollout", "status", "deployment/router-default", "--timeout=180s"},
+		{"-n", "metallb-system", "set", "resources", "daemonset/speaker", "--requests=cpu=200m"},
+		{"-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=180s"},
 		{"-n", "demo", "set", "resources", "deployment/demo-v1", "--requests=cpu=400m"},
 		{"-n", "demo", "rollout", "status", "deployment/demo-v1", "--timeout=120s"},
 	} {
