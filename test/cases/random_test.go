@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	randomRequests = flag.Int("random-requests", 2000, "how many requests TestRandomPolicies sends")
+	randomRequests = flag.Int("random-requests", 3000, "how many requests TestRandomPolicies sends")
 	randomSeed     = flag.Uint64("random-seed", 1, "what TestRandomPolicies begins with; another one makes other policies")
 )
 
