@@ -58,20 +58,9 @@ func (s *Snapshot) Convert(a ConvertArgs) (*Conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := convert.Convert(in)
-	differences, err := s.compareConverted(in, out)
+	out, differences, err := s.convertClosing(in)
 	if err != nil {
 		return nil, err
-	}
-	weaker := false
-	for i := range in.Sources {
-		key := routeKey(in.Sources[i].Route)
-		if d := differences[key]; d != nil && len(d.weaker) > 0 && in.Sources[i].Closed == "" {
-			in.Sources[i].Closed, weaker = "the converted route would not do what keeps requests in order: "+strings.Join(d.weaker, "; "), true
-		}
-	}
-	if weaker {
-		out = convert.Convert(in)
 	}
 	c := &Conversion{Output: out, snapshot: s, Notes: append(slices.Clone(s.notes), notes...)}
 	for i := range in.Sources {
@@ -86,6 +75,28 @@ func (s *Snapshot) Convert(a ConvertArgs) (*Conversion, error) {
 	}
 	slices.SortStableFunc(c.Findings, func(a, b api.Finding) int { return cmp.Compare(a.Object.String(), b.Object.String()) })
 	return c, nil
+}
+
+// convertClosing converts, and closes what would let more through until nothing does: that one
+// Route is closed may change what becomes of others.
+func (s *Snapshot) convertClosing(in *convert.Input) (*convert.Output, map[model.Object]*unlikeness, error) {
+	for {
+		out := convert.Convert(in)
+		differences, err := s.compareConverted(in, out)
+		if err != nil {
+			return nil, nil, err
+		}
+		weaker := false
+		for i := range in.Sources {
+			d := differences[routeKey(in.Sources[i].Route)]
+			if d != nil && len(d.weaker) > 0 && in.Sources[i].Closed == "" {
+				in.Sources[i].Closed, weaker = "the converted route would not do what keeps requests in order: "+strings.Join(d.weaker, "; "), true
+			}
+		}
+		if !weaker {
+			return out, differences, nil
+		}
+	}
 }
 
 // conversionTarget finds out about the class and the Gateway that converted routes are to be served by.

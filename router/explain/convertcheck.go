@@ -8,6 +8,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
@@ -40,7 +41,7 @@ func (s *Snapshot) compareConverted(in *convert.Input, out *convert.Output) (map
 		return nil, fmt.Errorf("decide about the converted objects: %w", err)
 	}
 	g := converted.gateways()
-	all := map[model.Object]*unlikeness{}
+	all, refused := map[model.Object]*unlikeness{}, g.refusedListeners(out.Objects)
 	for i := range in.Sources {
 		source := &in.Sources[i]
 		if len(source.Claims) == 0 || g == nil {
@@ -48,7 +49,7 @@ func (s *Snapshot) compareConverted(in *convert.Input, out *convert.Output) (map
 		}
 		d, own := &unlikeness{}, source.Claims[0]
 		for _, key := range out.Made[routeKey(source.Route)] {
-			d.compare(own, g, key)
+			d.compare(own, g, refused, key)
 		}
 		if own.Backend.Policy().HSTS != "" && d.open && !d.hsts {
 			d.note(&d.weaker, "Strict-Transport-Security")
@@ -56,6 +57,34 @@ func (s *Snapshot) compareConverted(in *convert.Input, out *convert.Output) (map
 		all[routeKey(source.Route)] = d
 	}
 	return all, nil
+}
+
+// refusedListeners says why the router serves no requests by listeners of converted objects. A
+// Secret that is to be created is no reason.
+func (g *gateways) refusedListeners(objects []metav1.Object) map[model.ScopeID]string {
+	refused := map[model.ScopeID]string{}
+	if g == nil {
+		return refused
+	}
+	for _, o := range objects {
+		key := model.Object{Namespace: o.GetNamespace(), Name: o.GetName()}
+		switch o.(type) {
+		case *gatewayv1.Gateway:
+			key.Kind = gateway.KindGateway
+		case *gatewayv1.ListenerSet:
+			key.Kind = gateway.KindListenerSet
+		default:
+			continue
+		}
+		for _, l := range g.pipeline.Status(key).Listeners {
+			for _, c := range l.Conditions {
+				if c.Type == string(gatewayv1.ListenerConditionAccepted) && !c.True {
+					refused[l.Scope] = fmt.Sprintf("listener %s of %s %s/%s is refused: %s", l.Name, key.Kind, key.Namespace, key.Name, c.Message)
+				}
+			}
+		}
+	}
+	return refused
 }
 
 // assumeGateway adds the class of new Gateways, and the Gateway that ListenerSets are to be
@@ -91,7 +120,7 @@ func (s *Snapshot) gatewayOf(key model.Object) *gatewayv1.Gateway {
 }
 
 // compare compares the claim of a Route with those of a converted one.
-func (d *unlikeness) compare(was *model.Claim, g *gateways, key model.Object) {
+func (d *unlikeness) compare(was *model.Claim, g *gateways, refused map[model.ScopeID]string, key model.Object) {
 	st := g.pipeline.Status(key)
 	d.noteStatus(key, st)
 	all, _ := g.pipeline.Claims(key)
@@ -99,7 +128,10 @@ func (d *unlikeness) compare(was *model.Claim, g *gateways, key model.Object) {
 		d.note(&d.weaker, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
 	}
 	for _, is := range all {
+		scope, _ := model.SplitHost(is.Host)
 		switch {
+		case refused[scope] != "":
+			d.note(&d.weaker, refused[scope])
 		case is.Answer != 0 || was.Closed: // nothing gets through
 		case is.Closed:
 			d.note(&d.weaker, closedBecause(st.Findings))
@@ -162,10 +194,10 @@ func weakness(was, is *model.Claim) (lost []string) {
 		{"headers that clients cannot forge", p.Forwarded != model.ForwardedReplace || q.Forwarded == model.ForwardedReplace},
 		{"changes of headers of requests", sameHeaders(p.RequestHeaders, q.RequestHeaders)},
 		{"changes of headers of answers", sameHeaders(p.ResponseHeaders, slices.DeleteFunc(slices.Clone(q.ResponseHeaders), isHSTS))},
-		{"redirects in place of answers", len(q.Redirects) >= len(p.Redirects)},
+		{"redirects in place of answers", len(p.Redirects) == 0 || reflect.DeepEqual(p.Redirects, q.Redirects)},
 		{"the check of the certificates of pods", was.Backend.CA == nil || sameAuthority(was, is)},
 		{"TLS to pods", was.Termination != model.Reencrypt || is.Backend.CA != nil},
-		{"maintenance", p.Maintenance == nil || q.Maintenance != nil},
+		{"maintenance", p.Maintenance == nil || reflect.DeepEqual(p.Maintenance, q.Maintenance)},
 	} {
 		if !check.good {
 			lost = append(lost, check.name)
