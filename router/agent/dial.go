@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"net/netip"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/dialcheck"
 )
 
 // ErrForbidden is a connection to an address that no tenant may reach through the
@@ -64,13 +64,7 @@ type endpoints struct {
 // dial connects, to a pod of the Service if the router named some. The kernel is asked
 // only after the check of the very address that is connected to.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	nd := net.Dialer{Timeout: time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return fmt.Errorf("%w: %s", ErrForbidden, address)
-		}
-		return d.check(at.Addr())
-	}}
+	nd := net.Dialer{Timeout: time.Second, Control: dialcheck.Each(d.check)}
 	e, ok := ctx.Value(endpointsKey{}).(endpoints)
 	if ok && e.only && len(e.list) == 0 {
 		return nil, errNoEndpoint

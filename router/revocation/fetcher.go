@@ -2,18 +2,15 @@ package revocation
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/dialcheck"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/statefile"
 )
@@ -79,16 +76,10 @@ func New(o Options) *Fetcher {
 	return &Fetcher{o: o, client: newClient(), wake: make(chan struct{}, 1), tried: tried}
 }
 
-// newClient returns a client that calls no address of a metadata service,
-// whatever names, redirects or certificates lead there: the check is of the
-// address that a name was resolved to.
+// newClient returns a client that calls no address of a metadata service, which
+// publishes no revocation list.
 func newClient() *http.Client {
-	dialer := &net.Dialer{Timeout: fetchTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		if to, err := netip.ParseAddrPort(address); err != nil || backend.Metadata(to.Addr()) {
-			return fmt.Errorf("%s is link-local or a cloud's metadata service, which publishes no revocation list", address)
-		}
-		return nil
-	}}
+	dialer := &net.Dialer{Timeout: fetchTimeout, Control: dialcheck.NoMetadata}
 	return &http.Client{Timeout: fetchTimeout, Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: fetchTimeout, ForceAttemptHTTP2: true,
 	}}

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"syscall"
@@ -19,7 +18,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/fairlead/fairlead/router/door/backend"
+	"github.com/fairlead/fairlead/router/dialcheck"
 	"github.com/fairlead/fairlead/router/settings"
 )
 
@@ -36,8 +35,6 @@ const (
 	// frameHeader begins each message of gRPC: a flag for compression, and the length.
 	frameHeader = 5
 )
-
-var errForbidden = errors.New("link-local or a cloud's metadata service")
 
 // client speaks to one collector, by one connection of HTTP/2 or some of HTTP/1.1. gRPC is a
 // request of HTTP/2 with the message in a frame, and its status in a trailer.
@@ -66,13 +63,7 @@ func newClient(c settings.Collector, ca string, limit time.Duration) *client {
 	protocols.SetUnencryptedHTTP2(!c.HTTP)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
-	// The check is of the address that a name was resolved to.
-	dialer := &net.Dialer{Timeout: limit, Control: func(_, address string, _ syscall.RawConn) error {
-		if to, err := netip.ParseAddrPort(address); err != nil || backend.Metadata(to.Addr()) {
-			return errForbidden
-		}
-		return nil
-	}}
+	dialer := &net.Dialer{Timeout: limit, Control: dialcheck.NoMetadata}
 	return &client{url: u, grpc: !c.HTTP, limit: limit, transport: &http.Transport{
 		DialContext: dialer.DialContext, Protocols: &protocols, TLSHandshakeTimeout: limit, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		MaxConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
@@ -185,7 +176,7 @@ func eachField(message []byte, each func(number protowire.Number, kind protowire
 func again(err error) bool {
 	var s statusError
 	switch {
-	case errors.Is(err, errForbidden) || errors.Is(err, errNoGRPC):
+	case errors.Is(err, dialcheck.ErrMetadata) || errors.Is(err, errNoGRPC):
 		return false
 	case !errors.As(err, &s):
 		return true
@@ -218,7 +209,7 @@ func words(err error) string {
 	switch {
 	case errors.As(err, &name):
 		return "has a name that cannot be resolved"
-	case errors.Is(err, errForbidden):
+	case errors.Is(err, dialcheck.ErrMetadata):
 		return "has an address that is link-local or a cloud's metadata service"
 	case errors.Is(err, errNoGRPC):
 		return "does not speak gRPC; write protocol=http if it takes OTLP over HTTP"
