@@ -370,6 +370,8 @@ const (
 	// FlagTraced has FieldTracing. Where a record asks for nothing else, it stands in the
 	// place of the mode, so that rules can let such requests go early.
 	FlagTraced = "O"
+	// FlagCommon says that the record asks for nothing that Policy.common does not list.
+	FlagCommon = "Y"
 )
 
 // separator ends each field of a record.

@@ -9,7 +9,8 @@ func (p *Policy) Record() string { return p.record(Cookie{}) }
 // record begins with "|" if nothing but a sticky cookie is asked for, and with FlagTraced if
 // nothing but tracing is, so that rules can leave most requests alone after one look. No field holds a "|": doors see to it.
 func (p *Policy) record(c Cookie) string {
-	mode := forwardedMode(p.Forwarded) + p.flags()
+	flags := p.flags()
+	mode := forwardedMode(p.Forwarded) + flags
 	values := make([]string, 0, len(fields))
 	values = append(values, c.Name, c.Attributes)
 	more := false
@@ -17,8 +18,11 @@ func (p *Policy) record(c Cookie) string {
 		v := fields[f](p)
 		values, more = append(values, v), more || v != "" && f != FieldTracing
 	}
-	if mode == ModeAppend+flag(p.Tracing.On, FlagTraced) && !more {
+	switch {
+	case mode == ModeAppend+flag(p.Tracing.On, FlagTraced) && !more:
 		mode = flag(p.Tracing.On, FlagTraced)
+	case p.common(flags, FieldCookieAttributes+1, values[2:]):
+		mode += FlagCommon
 	}
 	return strings.TrimRight(mode+separator+strings.Join(values, separator), separator)
 }

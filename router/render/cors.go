@@ -33,7 +33,7 @@ func corsRules(l Layout) []string {
 // domainRules look up an origin by its domain, of any number of labels (model.DomainKey).
 func domainRules(l Layout, in string) []string {
 	rules := []string{
-		"http-request set-var(txn.origin_host) var(txn.origin),field(3,/) if !{ var(txn.cors) -m found } " +
+		"http-request set-var(txn.origin_host) var(txn.origin),field(3,/) if { var(txn.origin) -m found } !{ var(txn.cors) -m found } " +
 			"{ var(txn.backend),concat(/" + model.DomainsKey + ")" + in + " -m found } { var(txn.origin) -m reg ^https?://[a-z0-9.-]+(:[0-9]+)?$ }",
 		"http-request set-var(txn.origin_name) var(txn.origin_host),field(1,:) if { var(txn.origin_host) -m found }",
 	}
@@ -62,20 +62,23 @@ func corsResponseRules() []string {
 		"http-after-response allow if !{ var(txn.cors_route) -m found }",
 		"http-after-response del-header '^access-control-(allow-(origin|methods|headers|credentials|private-network)|expose-headers|max-age)$' -m reg",
 		"http-after-response add-header Vary Origin if !{ var(txn.cors) -m beg * }",
+		// No origin, or none that is admitted; and most requests of those that are, are no preflights.
+		"http-after-response allow if !{ var(txn.cors) -m found }",
 		"http-after-response set-header Access-Control-Allow-Origin * if { var(txn.cors) -m beg * }",
 		"http-after-response set-header Access-Control-Allow-Origin %[var(txn.origin)] if { var(txn.cors) -m beg e }",
 		"http-after-response set-header Access-Control-Allow-Credentials true if { " + field(2) + " -m str c }",
+		fmt.Sprintf("http-after-response set-header Access-Control-Expose-Headers %%[%s] if { %s -m len gt 0 }", field(5), field(5)),
+		"http-after-response allow if !" + preflight,
 	}
 	for _, h := range []struct {
-		name, condition string
-		field           int
+		name  string
+		field int
 	}{
-		{"Access-Control-Allow-Methods", preflight + " ", 3},
-		{"Access-Control-Allow-Headers", preflight + " ", 4},
-		{"Access-Control-Max-Age", preflight + " ", 6},
-		{"Access-Control-Expose-Headers", "", 5},
+		{"Access-Control-Allow-Methods", 3},
+		{"Access-Control-Allow-Headers", 4},
+		{"Access-Control-Max-Age", 6},
 	} {
-		rules = append(rules, fmt.Sprintf("http-after-response set-header %s %%[%s] if %s{ %s -m len gt 0 }", h.name, field(h.field), h.condition, field(h.field)))
+		rules = append(rules, fmt.Sprintf("http-after-response set-header %s %%[%s] if { %s -m len gt 0 }", h.name, field(h.field), field(h.field)))
 	}
 	for _, h := range []struct {
 		name, asked string
@@ -84,7 +87,7 @@ func corsResponseRules() []string {
 		{"Access-Control-Allow-Methods", "txn.cors_method", 3},
 		{"Access-Control-Allow-Headers", "txn.cors_headers", 4},
 	} {
-		repeated := fmt.Sprintf("if %s { %s -m str %s }", preflight, field(h.field), model.Repeated)
+		repeated := fmt.Sprintf("if { %s -m str %s }", field(h.field), model.Repeated)
 		rules = append(rules,
 			fmt.Sprintf("http-after-response del-header %s %s", h.name, repeated),
 			fmt.Sprintf("http-after-response set-header %s %%[var(%s)] %s { var(%s) -m len 1:%d }", h.name, h.asked, repeated, h.asked, mostRepeated))

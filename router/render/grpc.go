@@ -13,7 +13,7 @@ import (
 // has a form for them.
 
 // grpcRule marks calls of gRPC.
-const grpcRule = "http-request set-var(txn.grpc) bool(true) if { req.fhdr(content-type) -m reg -i ^application/grpc($|[+;]) }"
+const grpcRule = "http-request set-var(txn.grpc) bool(true) if " + asked + " { req.fhdr(content-type) -m reg -i ^application/grpc($|[+;]) }"
 
 // grpcTypeRule completes such answers: HAProxy drops the content type of one without a body.
 const grpcTypeRule = "http-after-response set-header content-type application/grpc if { var(txn.grpc) -m found } { res.fhdr(grpc-status) -m found } !{ res.fhdr(content-type) -m found }"
@@ -59,6 +59,6 @@ func withGRPC(rules []string) (out []string) {
 
 // slotPolicyRules are policyRules in the scopes of listeners.
 func slotPolicyRules(s Settings, l Layout, caps plan.Capabilities) []string {
-	rules := policyRules(s, l, caps, false, append([]string{grpcRule}, scopedGuardRules(caps)...))
+	rules := policyRules(s, l, caps, false, []string{grpcRule}, scopedGuardRules(caps))
 	return append(withGRPC(rules), pauseRule, totalTimeoutRule())
 }

@@ -94,10 +94,16 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 		r.rate(slots[n], s)
 	}
 	r.tell()
-	r.refuse(l, caps)
+	r.refuse(l, caps, rates+" !{ var(txn.rate_exempt) -m found }")
 	for _, l := range slots {
 		r.take(l)
 	}
+	r.release(l, caps, slots)
+	return r
+}
+
+// release takes back what a request has counted that was not in time, and refuses it.
+func (r *rules) release(l Layout, caps plan.Capabilities, slots []slot) {
 	const raced = "{ var(txn.rate_raced) -m found }"
 	if caps.SubtractCounters { // else such a request counts
 		for _, l := range slots {
@@ -106,7 +112,6 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 	}
 	r.add("set-var(txn.rate_requests) int(0) if %s", raced)
 	r.add("deny deny_status 429 %s hdr Retry-After 1 if %s", ownText(l, caps, 429, tooMany), raced)
-	return r
 }
 
 // take counts a request that all limits admit. If other threads have counted so many
@@ -115,8 +120,12 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 // would refuse.
 func (r *rules) take(l slot) {
 	r.add("sc-inc-gpc(0,%d) if %s %s", l.counter, l.used(), l.within())
-	r.add("set-var(txn.rate_raced) bool(true) if %s { %s -m beg %s } { sc_get_gpc(0,%d),mul(%s),sub(%s),and(%d),sub(%s) gt 0 }",
-		l.used(), l.value(""), model.RateReal, l.counter, l.name("_parts"), l.name("_count"), round, l.name("_room"))
+	r.raced(l, fmt.Sprintf("%s { %s -m beg %s }", l.used(), l.value(""), model.RateReal))
+}
+
+func (r *rules) raced(l slot, condition string) {
+	r.add("set-var(txn.rate_raced) bool(true) if %s { sc_get_gpc(0,%d),mul(%s),sub(%s),and(%d),sub(%s) gt 0 }",
+		condition, l.counter, l.name("_parts"), l.name("_count"), round, l.name("_room"))
 }
 
 // noneLeft is more than any limit leaves.
@@ -129,8 +138,13 @@ func (r *rules) track(l slot, s Settings) {
 	client := l.name("_client")
 	r.add(key, l.name("_key"), l.field(model.RateID), client, l.used(), "", client)
 	r.add(key, l.name("_key"), l.field(model.RateID), "sess.client_prefix", l.used(), "!", client)
-	fresh := l.has("_fresh")
 	r.add("set-var(%s) bool(true) if %s !{ %s,in_table(%s) }", l.name("_fresh"), l.used(), l.value("_key"), l.tables[0])
+	r.countIn(l, s)
+}
+
+// countIn chooses between the two tables.
+func (r *rules) countIn(l slot, s Settings) {
+	fresh := l.has("_fresh")
 	r.add("set-var(%s) bool(true) if %s { %s,in_table(%s) } || %s { sc%d_gpc0_rate(router_tenants) ge %d }",
 		l.name("_overflow"), fresh, l.value("_key"), l.tables[1], fresh, tenantCounter, s.LimitKeys/tenantShare)
 	r.add("sc-inc-gpc0(%d) if %s !%s", tenantCounter, fresh, l.has("_overflow"))
@@ -164,6 +178,21 @@ func (r *rules) rate(l slot, s Settings) {
 	used := l.used()
 	r.add("set-var(%s,ifnotempty) var(txn.rates),field(%d,+) if { var(txn.rates) -m found } !{ var(txn.rate_exempt) -m sub %d }", l.name(""), l.n, l.n)
 	r.track(l, s)
+	r.ahead(l)
+
+	longer := fmt.Sprintf("%s { %s -m beg %s } { %s,mul(txn.rate_parts),add(txn.rate_wait) lt 0 }", used, l.value(""), model.RateReal, l.field(model.RateUnit))
+	r.add("set-var(txn.rate_refused) %s if %s", l.value(""), longer)
+	r.add("set-var(txn.rate_wait) %s,mul(txn.rate_parts),neg if %s", l.field(model.RateUnit), longer)
+
+	weight := l.field(model.RatePartWeight) + ",mul(txn.rate_parts)"
+	fewer := fmt.Sprintf("%s { %s,sub(txn.rate_left) lt 0 }", used, weight)
+	r.add("set-var(txn.rate_told) %s if %s", l.value(""), fewer)
+	r.add("set-var(txn.rate_left) %s if %s", weight, fewer)
+}
+
+// ahead finds out how far the time of a key is ahead, and what room that leaves.
+func (r *rules) ahead(l slot) {
+	used := l.used()
 	r.add("set-var(txn.rate_unit) %s if %s", l.field(model.RateUnit), used)
 	r.add("set-var(%s) var(txn.rate_clock),div(txn.rate_unit) if %s", l.name("_now"), used)
 	// In this order: if another thread resets the key meanwhile, its new beginning is
@@ -177,15 +206,6 @@ func (r *rules) rate(l slot, s Settings) {
 	r.add("sc-set-gpt(0,%d) %s,sub(%s) if %s { %s -m int 0 }", l.counter, l.value("_now"), l.name("_count"), used, l.value("_ahead"))
 	r.add("set-var(%s) %s,sub(%s) if %s", l.name("_room"), l.field(model.RateWhole), l.name("_ahead"), used)
 	r.add("set-var(txn.rate_parts) %s,sub(%s) if %s", l.field(model.RateAhead), l.name("_ahead"), used)
-
-	longer := fmt.Sprintf("%s { %s -m beg %s } { %s,mul(txn.rate_parts),add(txn.rate_wait) lt 0 }", used, l.value(""), model.RateReal, l.field(model.RateUnit))
-	r.add("set-var(txn.rate_refused) %s if %s", l.value(""), longer)
-	r.add("set-var(txn.rate_wait) %s,mul(txn.rate_parts),neg if %s", l.field(model.RateUnit), longer)
-
-	weight := l.field(model.RatePartWeight) + ",mul(txn.rate_parts)"
-	fewer := fmt.Sprintf("%s { %s,sub(txn.rate_left) lt 0 }", used, weight)
-	r.add("set-var(txn.rate_told) %s if %s", l.value(""), fewer)
-	r.add("set-var(txn.rate_left) %s if %s", weight, fewer)
 }
 
 // perSecond are the units of model.RateUnit in a second.
@@ -220,16 +240,16 @@ func (r *rules) tell() {
 // tooMany is what clients read that a limit refuses.
 const tooMany = "Too many requests."
 
-// refuse answers in place of the pods. Where nothing could be counted, because each
-// key of a table is in use, it is not known whether the request is one too many.
-func (r *rules) refuse(l Layout, caps plan.Capabilities) {
+// refuse answers in place of the pods. Where nothing could be counted of what is to be,
+// because each key of a table is in use, it is not known whether the request is one too many.
+func (r *rules) refuse(l Layout, caps plan.Capabilities, counted string) {
 	text := func(status int) string {
 		return ownText(l, caps, status, tooMany) + " hdr Retry-After %[var(txn.rate_reset)]"
 	}
 	unavailable := fmt.Sprintf("{ %s -m str 503 }", told(model.RateStatus))
 	r.add("deny deny_status 503 %s if %s %s", text(503), rateRefused, unavailable)
 	r.add("deny deny_status 429 %s if %s", text(429), rateRefused)
-	r.add("deny deny_status 503 if { var(txn.rates) -m found } !%s !{ var(txn.rate_exempt) -m found }", rateTold)
+	r.add("deny deny_status 503 if %s !%s", counted, rateTold)
 }
 
 // rateResponseRules tell clients of the limit. They come after canaryResponseRules, of

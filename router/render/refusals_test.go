@@ -34,23 +34,31 @@ func TestJudged(t *testing.T) {
 	}
 	uses := regexp.MustCompile(`\blua\.(\w+)`)
 	for _, tls := range []bool{false, true} {
-		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls, guardRules(l, caps, tls))
-		from := slices.Index(rules, "http-request set-var(txn.judged) bool(true)")
-		to := slices.Index(rules, "http-request unset-var(txn.judged)")
-		if from < 0 || to < from {
-			t.Fatalf("TLS %t: judged from %d to %d", tls, from, to)
-		}
-		for _, rule := range rules[from:to] {
-			for _, m := range uses.FindAllStringSubmatch(rule, -1) {
-				if answers(m[1]) {
-					t.Errorf("%s answers by itself: %s", m[1], rule)
-				}
+		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls, nil, guardRules(l, caps, tls))
+		all := slices.Index(rules, "http-request allow if "+ofCommon)
+		checkJudged(t, rules[:all], " if "+ofCommon, uses, answers)
+		checkJudged(t, rules[all:], "", uses, answers)
+	}
+}
+
+// checkJudged checks rules of which some are judged, those that a condition begins and ends.
+func checkJudged(t *testing.T, rules []string, condition string, uses *regexp.Regexp, answers func(string) bool) {
+	t.Helper()
+	from := slices.Index(rules, "http-request set-var(txn.judged) bool(true)"+condition)
+	to := slices.Index(rules, "http-request unset-var(txn.judged)"+condition)
+	if from < 0 || to < from {
+		t.Fatalf("%q: judged from %d to %d", condition, from, to)
+	}
+	for _, rule := range rules[from:to] {
+		for _, m := range uses.FindAllStringSubmatch(rule, -1) {
+			if answers(m[1]) {
+				t.Errorf("%s answers by itself: %s", m[1], rule)
 			}
 		}
-		for _, rule := range rules[to:] {
-			if strings.HasPrefix(rule, "http-request deny ") {
-				t.Errorf("this refusal is not counted: %s", rule)
-			}
+	}
+	for _, rule := range rules[to:] {
+		if strings.HasPrefix(rule, "http-request deny ") {
+			t.Errorf("this refusal is not counted: %s", rule)
 		}
 	}
 }

@@ -42,13 +42,13 @@ func rest(f model.Field) string {
 // happens to a request. They end the rules of the frontends that route HTTP,
 // after txn.backend holds the key's value (plan.Target): the backend's name and its
 // record. tls is true where TLS ends. A route pays for what it uses: each part begins with one test, and variables that are not set end the rest.
-// Guards are guardRules, or those of scopes.
-func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, guards []string) []string {
+// Guards are guardRules, or those of scopes. What comes before is for all of them.
+func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before, guards []string) []string {
 	rules := []string{
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0)",
 		"http-request allow if !" + askedOrTraced,
 	}
-	rules = slices.Concat(rules, tracingRules(s, caps), guards)
+	rules = slices.Concat(rules, before, commonRules(s, l, caps, tls), tracingRules(s, caps), guards)
 	rules = append(rules, "http-request set-var(txn.backend) var(txn.backend),field(1,|)",
 		fmt.Sprintf("http-request set-var(txn.policy_rest) var(txn.policy),field(%d,|,0)", restBegins))
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
@@ -63,28 +63,39 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, guards 
 	refuse = slices.Concat(refuse, countRules(s, l, caps), sharedRules(agentOf(s, l, caps), l, caps), sizeRules(l, caps), longPathRules(l, caps), keyRules(l, caps), askRules(agentOf(s, l, caps)), consumerRules(caps), firewallRules(firewallOf(s, l, caps), l, caps))
 	rules = slices.Concat(rules, judgedRules(caps, refuse), faultRules(caps), bandwidthRules(s), forwardedRules(tls), requestIDRules())
 
-	// Rewrite: cut the path and put another beginning before the rest.
-	add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
-	add("set-var(txn.path_rest) path,bytes(txn.strip)")
-	add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
-	add(`set-path "%%[%s]" if { var(txn.strip) -m found } !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty))
-
-	rules = append(rules, patternRules(l, caps)...)
+	rules = slices.Concat(rules, rewriteRules(), patternRules(l, caps))
 
 	// X-Forwarded-Host and Forwarded have the client's host by now.
 	add("set-header Host %%[%s] if %s", rest(model.FieldPodHost), asks(model.FlagPodHost))
 
-	add("set-var(txn.server_timeout,ifnotempty) %s", rest(model.FieldServerTimeout))
-	add("set-var(txn.tunnel_timeout,ifnotempty) %s", rest(model.FieldTunnelTimeout))
-	rules = append(rules, timeoutRules(caps)...)
-	if tls {
-		add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
-	}
+	rules = slices.Concat(rules, timeoutsOfAll(tls), timeoutRules(caps))
 	rules = slices.Concat(rules, headerActionRules(l, caps), branchHeaderRules(l, caps, slices.Concat(trafficRules(caps), mirrorRules(agentOf(s, l, caps), caps))))
 	if tls {
 		rules = append(rules, clientHeaderRules()...)
 	}
 	return rules
+}
+
+// rewriteRules cut the path and put another beginning before the rest.
+func rewriteRules() []string {
+	var r rules
+	const stripped = "{ var(txn.strip) -m found }"
+	r.add("set-var(txn.strip,ifnotempty) %s", rest(model.FieldStrip))
+	r.add("set-var(txn.path_rest) path,bytes(txn.strip) if %s", stripped)
+	r.add(`set-path "%%[%s]%%[var(txn.path_rest)]" if { var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewrite))
+	r.add(`set-path "%%[%s]" if %s !{ var(txn.path_rest) -m len gt 0 }`, rest(model.FieldRewriteEmpty), stripped)
+	return r
+}
+
+// timeoutsOfAll are the timeouts that many routes have, and HSTS.
+func timeoutsOfAll(tls bool) []string {
+	var r rules
+	r.add("set-var(txn.server_timeout,ifnotempty) %s", rest(model.FieldServerTimeout))
+	r.add("set-var(txn.tunnel_timeout,ifnotempty) %s", rest(model.FieldTunnelTimeout))
+	if tls {
+		r.add("set-var(txn.hsts,ifnotempty) %s", rest(model.FieldHSTS))
+	}
+	return r
 }
 
 // guardRules look the path up once more, as pods may read it, on hosts where some
@@ -169,10 +180,12 @@ func patternRules(l Layout, caps plan.Capabilities) []string {
 	}
 }
 
+const removeForwarded = "http-request del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg"
+
 // forwardedRules add the headers that tell a pod who asked, as the mode of the record
 // says.
 func forwardedRules(tls bool) []string {
-	rules := []string{"http-request del-header ^(x-forwarded-(for|host|port|proto|proto-version)|forwarded)$ -m reg if " + mode(model.ModeReplace)}
+	rules := []string{removeForwarded + " if " + mode(model.ModeReplace)}
 	for _, h := range forwarded {
 		if h.condition != "" && !tls {
 			continue

@@ -14,7 +14,7 @@ func TestPlainRequests(t *testing.T) {
 	t.Parallel()
 	caps := plan.Capabilities{DynamicBackends: true, HeaderLists: true, BackendTimeouts: true, Lua: true}
 	for _, tls := range []bool{false, true} {
-		rules := policyRules(Settings{}.withDefaults(), Layout{Dir: "/d"}, caps, tls, guardRules(Layout{Dir: "/d"}, caps, tls))
+		rules := policyRules(Settings{}.withDefaults(), Layout{Dir: "/d"}, caps, tls, nil, guardRules(Layout{Dir: "/d"}, caps, tls))
 		if len(rules) < 3 || rules[1] != "http-request allow if !"+askedOrTraced || !strings.HasPrefix(rules[0], "http-request set-var(txn.policy) ") {
 			t.Errorf("tls %v: the rules of policies begin with %q", tls, rules[:min(3, len(rules))])
 		}

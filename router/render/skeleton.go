@@ -207,7 +207,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		HTTPOptions: slices.Concat(httpOptions(s, caps), ownErrorOptions(s, l, caps, false)), SortOptions: sortOptions(s, caps), SortRules: sortRules(s, l, caps),
 		TLSBind: tlsBind(s, l), TLSOptions: tlsOptions(s), CleanRules: append(silentRules(s, "http-request"), cleanRules(s)...), ObserveRules: observeRules(s, l, caps), ObserveSections: observeSections(s, caps), HostRules: hostRules(), CertRules: certificateRules(s),
 		ClientBind: clientBind(l, caps), ClientSort: clientSortRule(s), ClientBackend: clientBackend(l),
-		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false, guardRules(l, caps, false)), TLSPolicyRules: policyRules(s, l, caps, true, guardRules(l, caps, true)),
+		RequestRules: requestRules(s), PolicyRules: policyRules(s, l, caps, false, nil, guardRules(l, caps, false)), TLSPolicyRules: policyRules(s, l, caps, true, nil, guardRules(l, caps, true)),
 		ClientRules: clientRules(), ProfileRules: profileRules(caps),
 		ConnectionRules: connectionRules(s, l, plainFrontend), TLSConnectionRules: connectionRules(s, l, tlsFrontend),
 		CrowdRules: crowdRules(s), SourceTable: sourceTable(s),
