@@ -52,6 +52,8 @@ type memory struct {
 	// starts says whether a process that is gone starts from files with this base.
 	starts func(render.Base) bool
 	taken  []plan.Step
+	// calls counts those of Apply.
+	calls int
 }
 
 func (m *memory) Info() (haproxy.Info, error) {
@@ -72,6 +74,7 @@ func (m *memory) Record(steps []plan.Step) error {
 func (m *memory) Pace(bool, int) {}
 
 func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
+	m.calls++
 	dropped := false
 	for _, s := range steps {
 		if dropped = dropped || m.lost != nil && m.lost(s); dropped {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fairlead/fairlead/router/haproxy"
@@ -11,6 +12,10 @@ import (
 // removalSlice bounds how long removals keep changes waiting, removalRest how soon
 // more of them follow.
 const removalSlice, removalRest = 5 * time.Millisecond, restShare * 5 * time.Millisecond
+
+// removalBatch is how many removals are tried together. Each line that HAProxy gets is a
+// connection to it, which costs more than most removals.
+const removalBatch = 10
 
 // removalRetry is half the time to the second try. The first one often fails
 // just because HAProxy closes a server's idle connections a moment later.
@@ -73,55 +78,73 @@ func (e *Engine) remove() time.Duration {
 		next = min(next, wait)
 	}
 	defer e.record()
-	kept := e.removals.order[:0]
+	var due []plan.Step
 	for _, s := range e.removals.order {
-		r := e.removals.due[s]
-		wait := r.at.Sub(began)
-		switch {
-		case wait > 0:
+		if wait := e.removals.due[s].at.Sub(began); wait > 0 {
 			next = min(next, wait)
-		case time.Since(began) > removalSlice:
-			next = min(next, removalRest)
-		case e.tryRemove(s):
-			delete(e.removals.due, s)
-			continue
-		default:
-			r.pause = min(r.pause*2, maxRemovalPause)
-			r.at = began.Add(r.pause)
+		} else {
+			due = append(due, s)
 		}
-		kept = append(kept, s)
 	}
-	clear(e.removals.order[len(kept):])
-	e.removals.order = kept
-	if len(kept) == 0 {
+	for batch := range slices.Chunk(due, removalBatch) {
+		if time.Since(began) > removalSlice {
+			next = min(next, removalRest)
+			break
+		}
+		if e.tryRemove(batch, began) {
+			next = min(next, removalRest)
+		}
+	}
+	if e.removals.order = slices.DeleteFunc(e.removals.order, func(s plan.Step) bool { return e.removals.due[s] == nil }); len(e.removals.order) == 0 {
 		clear(e.removals.policies)
 	}
 	return next
 }
 
-// tryRemove reports whether a removal is done or no longer wanted. While
-// connections last HAProxy refuses it, which costs nothing.
-func (e *Engine) tryRemove(s plan.Step) bool {
-	if e.wanted(s) {
-		return true
-	}
-	e.refresh.due, e.compared = true, false
-	gone := e.o.Metrics.traffic.countLast(s)
-	for _, step := range plan.Removal(e.live, s) {
-		err := e.haproxy.Apply([]plan.Step{step}, e.took)
-		if err == nil {
+// tryRemove tries a few removals together, which are forgotten when they are done or no
+// longer wanted. While connections last HAProxy refuses one, which costs nothing. It
+// reports whether HAProxy has not come to all of them.
+func (e *Engine) tryRemove(batch []plan.Step, now time.Time) (more bool) {
+	var steps []plan.Step
+	parts, gone := map[plan.Step][]plan.Step{}, map[plan.Step]func(){}
+	for _, s := range batch {
+		if e.wanted(s) {
+			delete(e.removals.due, s)
 			continue
 		}
-		if del, ok := step.(plan.ServerDel); ok {
-			e.live.Apply(plan.ServerDrain(del)) // it is in maintenance by now
-		}
-		if _, refused := errors.AsType[*haproxy.RefusedError](err); !refused {
-			e.log.Error("cannot remove from HAProxy, trying again", "err", err)
-		}
+		parts[s], gone[s] = plan.Removal(e.live, s), e.o.Metrics.traffic.countLast(s)
+		steps = append(steps, parts[s]...)
+	}
+	if len(parts) == 0 {
 		return false
 	}
-	gone()
-	return true
+	e.refresh.due, e.compared = true, false
+	done := map[plan.Step]bool{}
+	err := e.haproxy.Apply(steps, func(s plan.Step) { done[s] = true; e.took(s) })
+	failed := steps
+	if refusal, refused := errors.AsType[*haproxy.RefusedError](err); refused {
+		failed = refusal.Steps
+		for _, s := range failed {
+			if del, ok := s.(plan.ServerDel); ok {
+				e.live.Apply(plan.ServerDrain(del)) // it is in maintenance by now
+			}
+		}
+	} else if err != nil {
+		e.log.Error("cannot remove from HAProxy, trying again", "err", err)
+	}
+	for s, steps := range parts {
+		switch r := e.removals.due[s]; {
+		case !slices.ContainsFunc(steps, func(p plan.Step) bool { return !done[p] }):
+			gone[s]()
+			delete(e.removals.due, s)
+		case slices.ContainsFunc(steps, func(p plan.Step) bool { return slices.Contains(failed, p) }):
+			r.pause = min(r.pause*2, maxRemovalPause)
+			r.at = now.Add(r.pause)
+		default:
+			more = true // a refusal before it ended the batch
+		}
+	}
+	return more
 }
 
 // wanted reports whether what a step would remove is wanted again, or gone

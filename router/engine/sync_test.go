@@ -306,3 +306,36 @@ func allowed(b *bench) map[plan.Entry]bool {
 	}
 	return entries
 }
+
+// TestRemovalsTogether: what many routes leave behind goes in few calls, of which one that
+// is refused keeps none of the others.
+func TestRemovalsTogether(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const routes = 100
+		for i := range routes {
+			b.put(fmt.Sprint("web", i), fmt.Sprintf("web%d.test", i), fmt.Sprint("web", i))
+		}
+		b.haproxy.refuse = func(s plan.Step) string {
+			if del, ok := s.(plan.ServerDel); ok && strings.Contains(del.Backend, ":web7:") {
+				return "it is in use"
+			}
+			return ""
+		}
+		for i := range routes {
+			b.remove(fmt.Sprint("web", i))
+		}
+		before := b.haproxy.calls
+		b.pass(4 * removalPause)
+		if left := b.haproxy.state.Backends; len(left) != 1 {
+			t.Errorf("%d backends are left, want the one in use", len(left))
+		}
+		if calls := b.haproxy.calls - before; calls > routes/4 {
+			t.Errorf("%d calls for the removal of %d routes", calls, routes)
+		}
+		b.haproxy.refuse = nil
+		b.pass(2 * maxRemovalPause)
+		if left := b.haproxy.state.Backends; len(left) != 0 {
+			t.Errorf("%d backends are left", len(left))
+		}
+	})
+}
