@@ -23,10 +23,13 @@ const (
 	// these rest after it. They have leastTurn routes in each: a request that meets a
 	// long turn waits for the processor several times on its way.
 	restShare = 9
-	// A namespace is busy when more than turnBurst of its routes had their turn,
-	// less turnRate for each second: more than when a node fails, and all its pods
-	// go elsewhere.
-	turnBurst, turnRate = 10_000, 500
+	// A namespace is busy when turns with its routes took longer than turnBurst
+	// together, less one in turnShare of the time that passes: more than when a node
+	// fails, and all pods of 10,000 routes go elsewhere. It is time and not a number of
+	// routes, because what others feel is the time.
+	turnBurst, turnShare = 10 * time.Second, 20
+	// turnDebt is how long a namespace that has been busy is calm until it is not.
+	turnDebt = 20 * time.Second
 )
 
 // turns are the changed routes that are not taken in yet. Namespaces share each
@@ -38,9 +41,10 @@ type turns struct {
 	// unless they are all to have one.
 	size int
 	// rest is until when busy namespaces wait, busy whether the last turn had routes
-	// of one, and spent which turns namespaces had.
+	// of one, had how many of each namespace, and spent how long its turns took.
 	rest  time.Time
 	busy  bool
+	had   map[string]int
 	spent map[string]spending
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
@@ -49,7 +53,7 @@ type turns struct {
 }
 
 func newTurns(caps plan.Capabilities) *turns {
-	t := &turns{size: turnSize, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
+	t := &turns{size: turnSize, had: map[string]int{}, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
 	if !caps.DynamicBackends {
 		t.size = math.MaxInt // one reload is for all of them
 	}
@@ -69,22 +73,22 @@ func (t *turns) due(now time.Time) (time.Duration, bool) {
 	return max(t.rest.Sub(now), 0), len(t.waiting) > 0
 }
 
-// spending is how many routes of a namespace had a turn, as of a time.
+// spending is how long the turns of a namespace took, as of a time.
 type spending struct {
-	routes float64
-	at     time.Time
+	time time.Duration
+	at   time.Time
 }
 
-// spend counts further turns of a namespace, and returns what it has spent.
-func (t *turns) spend(namespace string, routes int, now time.Time) float64 {
+// spend counts a further turn of a namespace, and returns what it has spent.
+func (t *turns) spend(namespace string, took time.Duration, now time.Time) time.Duration {
 	s := t.spent[namespace]
-	s.routes = min(max(0, s.routes-turnRate*now.Sub(s.at).Seconds())+float64(routes), 2*turnBurst)
-	if s.at = now; s.routes > 0 {
+	s.time = min(max(0, s.time-now.Sub(s.at)/turnShare)+took, turnBurst+turnDebt/turnShare)
+	if s.at = now; s.time > 0 {
 		t.spent[namespace] = s
 	} else {
 		delete(t.spent, namespace)
 	}
-	return s.routes
+	return s.time
 }
 
 // isBusy reports whether a namespace has small turns and rests after them. Where
@@ -155,6 +159,7 @@ func (t *turns) note(key model.Object, object bool) {
 // does not need is for the others.
 func (t *turns) next(now time.Time) door.Changes {
 	t.busy = false
+	clear(t.had)
 	if t.all {
 		t.all = false
 		return door.Changes{All: true}
@@ -182,9 +187,8 @@ func (t *turns) next(now time.Time) door.Changes {
 		if room == 0 {
 			break
 		}
-		moved := t.move(name, share, ch)
-		t.spend(name, moved, now)
-		room -= moved
+		t.had[name] = t.move(name, share, ch)
+		room -= t.had[name]
 	}
 	return ch
 }
@@ -193,6 +197,9 @@ func (t *turns) next(now time.Time) door.Changes {
 func (t *turns) took(routes int, d time.Duration, now time.Time) {
 	if t.size == math.MaxInt {
 		return
+	}
+	for name, n := range t.had {
+		t.spend(name, d*time.Duration(n)/time.Duration(max(routes, 1)), now)
 	}
 	if t.busy {
 		t.rest = now.Add(restShare * d)

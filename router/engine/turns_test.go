@@ -87,8 +87,8 @@ func TestTurnsTime(t *testing.T) {
 		{time.Second, 25},
 		{30 * time.Millisecond, 25},
 		{time.Second, 12},
-		{time.Minute, 10},
-		{time.Minute, 10},
+		{2 * time.Second, 10},
+		{2 * time.Second, 10},
 		{time.Millisecond, 20},
 		{0, 40},
 		{0, 80},
@@ -141,8 +141,36 @@ func TestTurnsBusy(t *testing.T) {
 	if ch := q.next(now); len(ch.Objects) != turnSize || count(ch.Objects, "calm") != turnSize {
 		t.Errorf("%d routes have a turn in the rest", len(ch.Objects))
 	}
-	if now = now.Add(turnBurst / turnRate * time.Second); len(q.next(now).Objects) != turnSize {
+	q.took(turnSize, time.Millisecond, now)
+	if now = now.Add(turnDebt - time.Second); count(q.next(now).Objects, "busy") != leastTurn {
+		t.Error("its turns are not small any more, though it was calm for a moment only")
+	}
+	q.next(now) // the last ones of the other namespace
+	if now = now.Add(2 * time.Second); count(q.next(now).Objects, "busy") != turnSize {
 		t.Error("after the calm its turns are still small")
+	}
+}
+
+// TestTurnsShare: a namespace is busy by the time that its own routes take, which those of
+// others in the same turns do not add to.
+func TestTurnsShare(t *testing.T) {
+	t.Parallel()
+	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
+	for range 200 {
+		q.add(door.Changes{Endpoints: routesOf("much", 90)})
+		q.add(door.Changes{Endpoints: routesOf("little", 10)})
+		for waits(q) {
+			n := len(q.next(now).Endpoints)
+			took := time.Duration(n) * time.Millisecond
+			now = now.Add(took)
+			q.took(n, took, now)
+			if wait, due := q.due(now); due {
+				now = now.Add(wait)
+			}
+		}
+	}
+	if much, little := q.spend("much", 0, now), q.spend("little", 0, now); much < turnBurst*9/10 || little > turnBurst/10 {
+		t.Errorf("spent %v of %v, and %v", much, turnBurst, little)
 	}
 }
 
