@@ -11,12 +11,16 @@ import (
 
 // steadyGC is GOGC of a router that has started. What it holds hardly changes
 // and changes make little garbage, so a small heap costs no time worth
-// mentioning. A start makes much garbage and should be quick: with startGC it
+// mentioning. Where they make much, as those of a hostile tenant do, a quarter of
+// the time went to collections: the share of garbage grows until they take
+// no more than mostGC of what the process computes, up to busyGC. A start makes much garbage and should be quick: with startGC it
 // takes a quarter more memory than what it ends with, with 300 two thirds more,
 // and the same time within what two starts differ.
 const (
 	startGC  = 50
 	steadyGC = 12
+	busyGC   = 60
+	mostGC   = 0.08
 	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
 	// a small heap alone, one change of a large route is several collections.
 	leastGarbage = 6 << 20
@@ -66,19 +70,53 @@ func Save(ctx context.Context, ready func() bool) {
 	}
 }
 
-// followHeap lets the share of garbage follow the heap's size.
+// followHeap lets the share of garbage follow the heap's size, and what collections take.
 func followHeap(ctx context.Context) {
 	tick := time.NewTicker(heapLooks)
 	defer tick.Stop()
+	before := processorTime()
 	for now := steadyGC; ; {
-		if want := steady(liveHeap()); want < now*9/10 || want > now*11/10 {
+		after := processorTime()
+		if want := next(now, steady(liveHeap()), after.minus(before)); want != now {
 			now = want
 			debug.SetGCPercent(want)
 		}
+		before = after
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// next returns GOGC after some time with GOGC now, in which the process computed, where
+// that for a quiet process is least. It is as it was if another would hardly be different.
+func next(now, least int, spent computed) int {
+	want := least
+	if spent.all > 0 && spent.collecting > 0 {
+		// What collections take is in inverse proportion to the share of garbage.
+		want = max(least, min(int(float64(now)*spent.collecting/(mostGC*spent.all)), busyGC))
+	}
+	if want >= now*9/10 && want <= now*11/10 {
+		return now
+	}
+	return want
+}
+
+// computed is the processor time of the process in seconds, and that of its collections.
+type computed struct{ all, collecting float64 }
+
+func (c computed) minus(o computed) computed {
+	return computed{c.all - o.all, c.collecting - o.collecting}
+}
+
+// processorTime returns what the runtime estimates, as of the last collection. What collections do while the
+// process is idle is among it: the processor may be wanted by others.
+func processorTime() computed {
+	const total, idle, gc = "/cpu/classes/total:cpu-seconds", "/cpu/classes/idle:cpu-seconds", "/cpu/classes/gc/total:cpu-seconds"
+	samples := []metrics.Sample{{Name: total}, {Name: idle}, {Name: gc}}
+	metrics.Read(samples)
+	of := func(i int) float64 { return samples[i].Value.Float64() }
+	return computed{of(0) - of(1), of(2)}
 }
