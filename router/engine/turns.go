@@ -28,6 +28,9 @@ const (
 	// fails, and all pods of 10,000 routes go elsewhere. It is time and not a number of
 	// routes, because what others feel is the time.
 	turnBurst, turnShare = 10 * time.Second, 20
+	// It is also busy when turns of routes that had firstTurns in the last firstFor
+	// took longer than againBurst, which those of a node that fails do not.
+	againBurst, firstTurns, firstFor = 2 * time.Second, 3, time.Minute
 	// turnDebt is how long a namespace that has been busy is calm until it is not.
 	turnDebt = 20 * time.Second
 )
@@ -41,10 +44,11 @@ type turns struct {
 	// unless they are all to have one.
 	size int
 	// rest is until when busy namespaces wait, busy whether the last turn had routes
-	// of one, had how many of each namespace, and spent how long its turns took.
+	// of one, had how many routes of each namespace, and how many of them once more,
+	// and spent how long its turns took.
 	rest  time.Time
 	busy  bool
-	had   map[string]int
+	had   map[string]moved
 	spent map[string]spending
 	// waiting are routes by namespace; true are those that changed themselves or
 	// by a Secret, false those whose Services did.
@@ -53,7 +57,7 @@ type turns struct {
 }
 
 func newTurns(caps plan.Capabilities) *turns {
-	t := &turns{size: turnSize, had: map[string]int{}, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
+	t := &turns{size: turnSize, had: map[string]moved{}, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
 	if !caps.DynamicBackends {
 		t.size = math.MaxInt // one reload is for all of them
 	}
@@ -73,28 +77,46 @@ func (t *turns) due(now time.Time) (time.Duration, bool) {
 	return max(t.rest.Sub(now), 0), len(t.waiting) > 0
 }
 
-// spending is how long the turns of a namespace took, as of a time.
+// moved is how many routes have a turn, and how many of them had firstTurns before.
+type moved struct{ all, again int }
+
+// spending is how long the turns of a namespace took, and those of routes that had more
+// than firstTurns since a time.
 type spending struct {
-	time time.Duration
-	at   time.Time
+	all, again time.Duration
+	at, since  time.Time
+	turns      map[model.Object]int
 }
 
-// spend counts a further turn of a namespace, and returns what it has spent.
-func (t *turns) spend(namespace string, took time.Duration, now time.Time) time.Duration {
+// spend counts a further turn of a namespace, and reports whether it has spent too much.
+func (t *turns) spend(namespace string, all, again time.Duration, now time.Time) bool {
 	s := t.spent[namespace]
-	s.time = min(max(0, s.time-now.Sub(s.at)/turnShare)+took, turnBurst+turnDebt/turnShare)
-	if s.at = now; s.time > 0 {
+	back := now.Sub(s.at) / turnShare
+	s.all = min(max(0, s.all-back)+all, turnBurst+turnDebt/turnShare)
+	s.again = min(max(0, s.again-back)+again, againBurst+turnDebt/turnShare)
+	if s.at = now; s.all > 0 || now.Sub(s.since) < firstFor {
 		t.spent[namespace] = s
 	} else {
 		delete(t.spent, namespace)
 	}
-	return s.time
+	return s.all > turnBurst || s.again > againBurst
+}
+
+// note counts a turn of a route, and reports whether it had firstTurns before.
+func (t *turns) note(key model.Object, now time.Time) (again bool) {
+	s := t.spent[key.Namespace]
+	if s.turns == nil || now.Sub(s.since) > firstFor {
+		s.since, s.turns = now, map[model.Object]int{}
+	}
+	s.turns[key]++
+	t.spent[key.Namespace] = s
+	return s.turns[key] > firstTurns
 }
 
 // isBusy reports whether a namespace has small turns and rests after them. Where
 // each turn is a reload none has.
 func (t *turns) isBusy(namespace string, now time.Time) bool {
-	return t.size < math.MaxInt && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, now) > turnBurst
+	return t.size < math.MaxInt && len(t.waiting[namespace]) > leastTurn && t.spend(namespace, 0, 0, now)
 }
 
 // waits reports whether a route waits for its turn.
@@ -139,14 +161,14 @@ func (t *turns) add(ch door.Changes) {
 		return
 	}
 	for key := range ch.Endpoints {
-		t.note(key, false)
+		t.wait(key, false)
 	}
 	for key := range ch.Objects {
-		t.note(key, true)
+		t.wait(key, true)
 	}
 }
 
-func (t *turns) note(key model.Object, object bool) {
+func (t *turns) wait(key model.Object, object bool) {
 	routes := t.waiting[key.Namespace]
 	if routes == nil {
 		routes = map[model.Object]bool{}
@@ -167,7 +189,7 @@ func (t *turns) next(now time.Time) door.Changes {
 	ch := door.Changes{Objects: model.Objects{}, Endpoints: model.Objects{}}
 	if len(t.waiting) == 0 {
 		for name := range t.spent {
-			t.spend(name, 0, now) // forgets what is long ago
+			t.spend(name, 0, 0, now) // forgets what is long ago
 		}
 		return ch
 	}
@@ -187,8 +209,8 @@ func (t *turns) next(now time.Time) door.Changes {
 		if room == 0 {
 			break
 		}
-		t.had[name] = t.move(name, share, ch)
-		room -= t.had[name]
+		t.had[name] = t.move(name, share, ch, now)
+		room -= t.had[name].all
 	}
 	return ch
 }
@@ -198,8 +220,9 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 	if t.size == math.MaxInt {
 		return
 	}
-	for name, n := range t.had {
-		t.spend(name, d*time.Duration(n)/time.Duration(max(routes, 1)), now)
+	for name, had := range t.had {
+		each := d / time.Duration(max(routes, 1))
+		t.spend(name, each*time.Duration(had.all), each*time.Duration(had.again), now)
 	}
 	if t.busy {
 		t.rest = now.Add(restShare * d)
@@ -213,11 +236,11 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 }
 
 // move takes so many routes of a namespace, or all, and returns how many.
-func (t *turns) move(namespace string, most int, into door.Changes) (moved int) {
+func (t *turns) move(namespace string, most int, into door.Changes, now time.Time) (had moved) {
 	routes := t.waiting[namespace]
 	for key, object := range routes {
-		if moved == most {
-			return moved
+		if had.all == most {
+			return had
 		}
 		if object {
 			into.Objects[key] = struct{}{}
@@ -225,10 +248,12 @@ func (t *turns) move(namespace string, most int, into door.Changes) (moved int) 
 			into.Endpoints[key] = struct{}{}
 		}
 		delete(routes, key)
-		moved++
+		if had.all++; t.note(key, now) {
+			had.again++
+		}
 	}
 	delete(t.waiting, namespace)
-	return moved
+	return had
 }
 
 // beginTurn takes the routes in whose turn it is, and endTurn notes how long it took

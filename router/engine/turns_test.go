@@ -108,7 +108,7 @@ func TestTurnsTime(t *testing.T) {
 	}
 	all := newTurns(plan.Capabilities{})
 	all.took(5000, time.Minute, now)
-	all.spend("busy", 2*turnBurst, now)
+	all.spend("busy", 2*turnBurst, 0, now)
 	if all.add(door.Changes{Objects: routesOf("busy", 3000)}); len(all.next(now).Objects) != 3000 {
 		t.Error("not all at once, and each turn is a reload")
 	}
@@ -120,7 +120,7 @@ func TestTurnsBusy(t *testing.T) {
 	t.Parallel()
 	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
 	q.add(door.Changes{Objects: routesOf("busy", 5000)})
-	q.spend("busy", 2*turnBurst, now)
+	q.spend("busy", 2*turnBurst, 0, now)
 	for range 3 {
 		if taken := len(q.next(now).Objects); taken != leastTurn {
 			t.Errorf("a turn of %d routes", taken)
@@ -151,26 +151,40 @@ func TestTurnsBusy(t *testing.T) {
 	}
 }
 
-// TestTurnsShare: a namespace is busy by the time that its own routes take, which those of
-// others in the same turns do not add to.
-func TestTurnsShare(t *testing.T) {
+// TestTurnsAgain: a namespace whose few routes change again and again is busy sooner than
+// one whose many routes change once or twice, and for its own routes only.
+func TestTurnsAgain(t *testing.T) {
 	t.Parallel()
 	q, now := newTurns(plan.Capabilities{DynamicBackends: true}), time.Now()
-	for range 200 {
-		q.add(door.Changes{Endpoints: routesOf("much", 90)})
-		q.add(door.Changes{Endpoints: routesOf("little", 10)})
+	pass := func() {
 		for waits(q) {
-			n := len(q.next(now).Endpoints)
-			took := time.Duration(n) * time.Millisecond
-			now = now.Add(took)
-			q.took(n, took, now)
+			ch := q.next(now)
+			n := len(ch.Endpoints)
+			now = now.Add(time.Duration(n) * time.Millisecond)
+			q.took(n, time.Duration(n)*time.Millisecond, now)
 			if wait, due := q.due(now); due {
 				now = now.Add(wait)
 			}
 		}
 	}
-	if much, little := q.spend("much", 0, now), q.spend("little", 0, now); much < turnBurst*9/10 || little > turnBurst/10 {
-		t.Errorf("spent %v of %v, and %v", much, turnBurst, little)
+	busy := func(namespace string) bool { return q.spend(namespace, 0, 0, now) }
+	for range 2 {
+		q.add(door.Changes{Endpoints: routesOf("many", 4000)})
+		pass()
+	}
+	if busy("many") {
+		t.Error("a namespace with many routes is busy that changed twice")
+	}
+	for turn := range 40 {
+		q.add(door.Changes{Endpoints: routesOf("few", 90)})
+		q.add(door.Changes{Endpoints: routesOf("little", 10)})
+		pass()
+		if turn == 20 && busy("few") {
+			t.Error("a namespace with few routes is busy at once")
+		}
+	}
+	if !busy("few") || busy("little") {
+		t.Errorf("few %t, little %t: %v", busy("few"), busy("little"), q.spent["few"].again)
 	}
 }
 

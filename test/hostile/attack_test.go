@@ -207,7 +207,7 @@ metadata: {name: secrets, namespace: tenant}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
 subjects: [{kind: ServiceAccount, name: router, namespace: openshift-ingress}]
 `
-	if err := apply(ctx, namespace+a.service("pods", a.pods)); err != nil {
+	if err := apply(ctx, administrator, namespace+fmt.Sprintf(tenancy, "tenant", attackingUser)+a.service("pods", a.pods)); err != nil {
 		return nil, err
 	}
 	if err := a.startRouter(ctx); err != nil {

@@ -43,11 +43,11 @@ type watched struct {
 func watchRoutes(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{at: map[change]time.Time{}}
-	config, err := installed.Cluster.RESTConfig()
+	to, err := config(victimUser)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.NewWithWatch(config, client.Options{})
+	c, err := client.NewWithWatch(to, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,11 @@ func (v *victim) change(ctx context.Context, s *seen) {
 			make func(context.Context) error
 			want int
 		}{
-			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, "")) }, http.StatusOK},
-			{func(ctx context.Context) error { return apply(ctx, victimRoute(name, false, closed+": 203.0.113.7")) }, http.StatusForbidden},
-			{func(ctx context.Context) error { return remove(ctx, "demo", "route", name) }, http.StatusNotFound},
+			{func(ctx context.Context) error { return apply(ctx, victimUser, victimRoute(name, false, "")) }, http.StatusOK},
+			{func(ctx context.Context) error {
+				return apply(ctx, victimUser, victimRoute(name, false, closed+": 203.0.113.7"))
+			}, http.StatusForbidden},
+			{func(ctx context.Context) error { return remove(ctx, victimUser, "demo", "route", name) }, http.StatusNotFound},
 		} {
 			c, err := v.live(context.WithoutCancel(ctx), name, step.want, step.make)
 			s.mu.Lock()

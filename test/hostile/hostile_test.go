@@ -9,8 +9,9 @@ import (
 
 // What the victim may notice.
 const (
-	// quiet is how long the victim is watched before the attack.
-	quiet = 15 * time.Second
+	// quiet is how long the victim is watched before the attack. Pods that have just begun
+	// make some requests slow: of fifteen seconds the slowest hundredth was 7 ms or 90.
+	quiet, quietShort = time.Minute, 15 * time.Second
 	// maxChange is how long a change of the victim may take to be live, and
 	// maxP99 the latency of its requests during the attack, in those before it.
 	// They are judged where the attack lasts long enough: a run of a minute, as
@@ -33,11 +34,15 @@ func TestOneTenant(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	peak := newPeak(ctx, before, installed)
-	calm := v.watch(t.Context(), quiet)
+	watched := quietShort
+	if duration >= long {
+		watched = quiet
+	}
+	calm := v.watch(t.Context(), watched)
 	stop()
 	quietMemory := peak.most()
 	calm.log(t, "quiet")
-	if calm.failed > 0 || calm.asked < int(quiet.Seconds())*perSecond*8/10 {
+	if calm.failed > 0 || calm.asked < int(watched.Seconds())*perSecond*8/10 {
 		t.Fatalf("the machine cannot carry the load even when it is quiet: %d asked, %d failed, %v", calm.asked, calm.failed, calm.errs)
 	}
 

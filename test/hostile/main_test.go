@@ -79,11 +79,13 @@ func run(m *testing.M) int {
 	if err == nil {
 		err = preferVictim(ctx, p)
 	}
+	if installed = p; err == nil {
+		err = queued(ctx, p)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile: install:", err)
 		return 1
 	}
-	installed = p
 	code := m.Run()
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "hostile: logs of the cluster's programs:", c.SaveLogs())

@@ -46,7 +46,7 @@ func (a *attacker) annotate(ctx context.Context, n int) error {
 		annotations = fmt.Sprintf(`%q: "a\0b"`, key)
 	}
 	spec := "  tls: {termination: edge, insecureEdgeTerminationPolicy: Allow}"
-	return apply(ctx, a.route(name, name+".tenant.example.com", annotations, spec))
+	return apply(ctx, attackingUser, a.route(name, name+".tenant.example.com", annotations, spec))
 }
 
 // slowKey is a certificate whose key costs a server as much as can be had: 16384
@@ -74,7 +74,7 @@ func slowKey(ca *rig.Authority, host string) (tlsPair, error) {
 }
 
 func (a *attacker) slowKeys(ctx context.Context, _ int) error {
-	return apply(ctx, a.route("slow", "slow.tenant.example.com", "", a.tls(a.slow)))
+	return apply(ctx, attackingUser, a.route("slow", "slow.tenant.example.com", "", a.tls(a.slow)))
 }
 
 func (a *attacker) tls(pair tlsPair) string {
@@ -115,13 +115,13 @@ func (a *attacker) sendRoute(ctx context.Context, name string, tls map[string]an
 
 // endpoints moves the Service of all these Routes.
 func (a *attacker) endpoints(ctx context.Context, n int) error {
-	return apply(ctx, a.service("pods", a.pods[n%len(a.pods):]))
+	return apply(ctx, attackingUser, a.service("pods", a.pods[n%len(a.pods):]))
 }
 
 // checks asks for health checks as often as can be written.
 func (a *attacker) checks(ctx context.Context, n int) error {
 	name := fmt.Sprintf("checked%d", n%20)
-	return apply(ctx, a.route(name, name+".tenant.example.com", "router.openshift.io/haproxy.health.check.interval: 1ms", ""))
+	return apply(ctx, attackingUser, a.route(name, name+".tenant.example.com", "router.openshift.io/haproxy.health.check.interval: 1ms", ""))
 }
 
 // hosts claims the victim's hosts in every form, and one host of its own by
@@ -131,16 +131,16 @@ func (a *attacker) hosts(ctx context.Context, n int) error {
 	claims := []string{"", "  path: /", "  path: /text", "  path: //text", "  wildcardPolicy: Subdomain", "  tls: {termination: passthrough}", "  path: /\n  tls: {termination: edge}"}
 	if n%2 == 0 {
 		name := fmt.Sprintf("thief%d", n%50)
-		return apply(ctx, a.route(name, victim, "", claims[n/2%len(claims)]))
+		return apply(ctx, attackingUser, a.route(name, victim, "", claims[n/2%len(claims)]))
 	}
 	name := fmt.Sprintf("many%d", n%50)
-	return apply(ctx, a.route(name, "many.tenant.example.com", fmt.Sprintf("turn: '%d'", n), ""))
+	return apply(ctx, attackingUser, a.route(name, "many.tenant.example.com", fmt.Sprintf("turn: '%d'", n), ""))
 }
 
 // secrets names more Secrets than the router watches, all of which it may read.
 func (a *attacker) secrets(ctx context.Context, n int) error {
 	name := fmt.Sprintf("named%d", n%300)
-	return apply(ctx, a.route(name, name+".tenant.example.com", "", "  tls: {termination: edge, externalCertificate: {name: "+name+"}}"))
+	return apply(ctx, attackingUser, a.route(name, name+".tenant.example.com", "", "  tls: {termination: edge, externalCertificate: {name: "+name+"}}"))
 }
 
 // ingressPaths is an Ingress about as large as the API server takes.

@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -31,19 +30,9 @@ import (
 
 const routerPods = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"
 
-// api is the cluster's API server, asked as its administrator.
-var api = sync.OnceValues(func() (client.Client, error) {
-	config, err := installed.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = 1000, 1000
-	return client.New(config, client.Options{})
-})
-
-// apply creates or updates the objects of a manifest.
-func apply(ctx context.Context, manifest string) error {
-	c, err := api()
+// apply creates or updates the objects of a manifest as a user.
+func apply(ctx context.Context, user, manifest string) error {
+	c, err := api(user)
 	if err != nil {
 		return err
 	}
@@ -68,21 +57,11 @@ func apply(ctx context.Context, manifest string) error {
 	}
 }
 
-// direct is a connection to the API server as its administrator, without a client's bounds.
-var direct = sync.OnceValues(func() (*rest.RESTClient, error) {
-	config, err := installed.Cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	return rest.UnversionedRESTClientFor(dynamic.ConfigFor(config))
-})
-
 // send creates or replaces an object of the tenant, at little cost for this program
 // and for the API server: what they compute the control plane has not. A merge patch
 // of a megabyte takes the API server 0.65 s, and that is no attack on the router.
 func send(ctx context.Context, version, kind, resource, name string, annotations, spec map[string]any) error {
-	c, err := direct()
+	c, err := direct(attackingUser)
 	if err != nil {
 		return err
 	}
@@ -127,8 +106,8 @@ func ask(ctx context.Context, r *rest.Request, metadata *metav1.PartialObjectMet
 }
 
 // remove deletes an object.
-func remove(ctx context.Context, namespace, kind, name string) error {
-	c, err := api()
+func remove(ctx context.Context, user, namespace, kind, name string) error {
+	c, err := api(user)
 	if err != nil {
 		return err
 	}
@@ -161,7 +140,7 @@ func observe(t *testing.T, p *install.Product) *state {
 		pods := &unstructured.UnstructuredList{}
 		pods.SetAPIVersion("v1")
 		pods.SetKind("PodList")
-		c, err := api()
+		c, err := api(administrator)
 		if err == nil {
 			err = c.List(t.Context(), pods, client.InNamespace(ns))
 		}

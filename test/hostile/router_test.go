@@ -53,7 +53,7 @@ func (a *attacker) startRouter(ctx context.Context) error {
 			fmt.Fprintln(os.Stderr, "hostile: the router ended:", err)
 		}
 	}()
-	return apply(ctx, fmt.Sprintf(peerYAML, a.p.Cluster.Address(neighbour)))
+	return apply(ctx, administrator, fmt.Sprintf(peerYAML, a.p.Cluster.Address(neighbour)))
 }
 
 // session waits for the next one with the hostile router.

@@ -59,7 +59,7 @@ func newVictim(t *testing.T, p *install.Product) *victim {
 	}
 	objects.WriteString(victimRoute("guarded", false, ""))
 	objects.WriteString(strings.Replace(victimRoute("guarded", false, closed+": 192.0.2.1"), "{name: guarded,", "{name: guarded-text,", 1) + "  path: /text\n")
-	if err := apply(t.Context(), objects.String()); err != nil {
+	if err := apply(t.Context(), victimUser, objects.String()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range routes {
