@@ -13,24 +13,26 @@ import (
 // and changes make little garbage, so a small heap costs no time worth
 // mentioning. Where they make much, as those of a hostile tenant do, a quarter of
 // the time went to collections: the share of garbage grows until they take
-// no more than mostGC of what the process computes, up to busyGC. A start makes much garbage and should be quick: with startGC it
+// no more than mostGC of what the process computes, or there are mostGarbage bytes
+// of it. A start makes much garbage and should be quick: with startGC it
 // takes a quarter more memory than what it ends with, with 300 two thirds more,
 // and the same time within what two starts differ.
 const (
 	startGC  = 50
 	steadyGC = 12
-	busyGC   = 60
 	mostGC   = 0.08
 	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
 	// a small heap alone, one change of a large route is several collections.
-	leastGarbage = 6 << 20
+	leastGarbage, mostGarbage = 6 << 20, 16 << 20
 	// heapLooks is how often the share is made to fit the heap.
 	heapLooks = 10 * time.Second
 )
 
-// steady returns GOGC for a heap of so many live bytes.
-func steady(live uint64) int {
-	return max(steadyGC, int(leastGarbage*100/max(live, 1<<20)))
+// steady returns GOGC for a heap of so many live bytes in a process that computes little,
+// and the most for one that computes much.
+func steady(live uint64) (least, most int) {
+	of := func(garbage uint64) int { return max(steadyGC, int(garbage*100/max(live, 1<<20))) }
+	return of(leastGarbage), of(mostGarbage)
 }
 
 // liveHeap returns what the last collection found in use, in bytes.
@@ -77,7 +79,8 @@ func followHeap(ctx context.Context) {
 	before := processorTime()
 	for now := steadyGC; ; {
 		after := processorTime()
-		if want := next(now, steady(liveHeap()), after.minus(before)); want != now {
+		least, most := steady(liveHeap())
+		if want := next(now, least, most, after.minus(before)); want != now {
 			now = want
 			debug.SetGCPercent(want)
 		}
@@ -90,13 +93,13 @@ func followHeap(ctx context.Context) {
 	}
 }
 
-// next returns GOGC after some time with GOGC now, in which the process computed, where
-// that for a quiet process is least. It is as it was if another would hardly be different.
-func next(now, least int, spent computed) int {
+// next returns GOGC, within bounds, after some time with GOGC now in which the process
+// computed. It is as it was if another would hardly be different.
+func next(now, least, most int, spent computed) int {
 	want := least
 	if spent.all > 0 && spent.collecting > 0 {
 		// What collections take is in inverse proportion to the share of garbage.
-		want = max(least, min(int(float64(now)*spent.collecting/(mostGC*spent.all)), busyGC))
+		want = max(least, min(int(float64(now)*spent.collecting/(mostGC*spent.all)), most))
 	}
 	if want >= now*9/10 && want <= now*11/10 {
 		return now

@@ -16,11 +16,14 @@ func TestNext(t *testing.T) {
 	}{
 		{0, 12}, {0.05, 12}, {0.085, 12}, {0.25, 37}, {0.08, 37}, {0.2, 60}, {0.5, 60}, {0.08, 60}, {0.04, 30}, {0.01, 12}, {0, 12},
 	} {
-		if now = next(now, steadyGC, computed{all: 10, collecting: 10 * step.share}); now != step.want {
+		if now = next(now, steadyGC, 60, computed{all: 10, collecting: 10 * step.share}); now != step.want {
 			t.Errorf("step %d: GOGC is %d after collections took %v, want %d", i, now, step.share, step.want)
 		}
 	}
-	if got := next(now, 80, computed{all: 1, collecting: 0.01}); got != 80 {
+	if least, most := steady(40 << 20); least != 15 || most != 40 {
+		t.Errorf("GOGC for 40 MB is %d to %d", least, most)
+	}
+	if got := next(now, 80, 100, computed{all: 1, collecting: 0.01}); got != 80 {
 		t.Errorf("GOGC of a small heap is %d", got)
 	}
 }
