@@ -217,10 +217,11 @@ func withListeners(current []gatewayv1.ListenerStatus, s *model.RouteStatus, att
 	return out, differs
 }
 
-// ourConditions leaves conditions of others out: they have another field manager.
+// ourConditions leaves conditions of others out: they have another field manager. What is said
+// only while it is true stays ours, so that it goes.
 func ourConditions(all []metav1.Condition, ours []model.StatusCondition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool {
-		return !slices.ContainsFunc(ours, func(o model.StatusCondition) bool { return o.Type == c.Type })
+		return c.Type != string(gatewayv1.ListenerConditionOverlappingTLSConfig) && !slices.ContainsFunc(ours, func(o model.StatusCondition) bool { return o.Type == c.Type })
 	})
 }
 

@@ -120,7 +120,10 @@ func (w *entries[E]) fresh(said []bool, most int) (out []json.RawMessage, err er
 }
 
 // ownConditions are those that the router alone writes: what it does not say leaves.
-var ownConditions = []string{string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs), string(gatewayv1.RouteConditionPartiallyInvalid)}
+var ownConditions = []string{
+	string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs), string(gatewayv1.RouteConditionPartiallyInvalid),
+	string(gatewayv1.ListenerConditionOverlappingTLSConfig),
+}
 
 // withConditions returns conditions with what a router says in place of its own, and
 // whether that is a difference. The time of a condition moves only if its status does.

@@ -93,6 +93,7 @@ func TestGatewayTLS(t *testing.T) {
 	if res := r.do(0, b.secureSlots.First); res.status != 421 {
 		t.Errorf("a host of another listener has status %d: %v", res.status, res.err)
 	}
+	b.expectListener(t, "shop", "OverlappingTLSConfig", "True OverlappingHostnames")
 
 	put(secretGrant)
 	b.expectShown(t, "far.test", "far", 200)

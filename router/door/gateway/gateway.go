@@ -65,6 +65,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		slots = s.Slots(g)
 	}
 	k.past.Material.Hold(mostCertificates)
+	shown := make([][]model.ListenerCertificate, len(all))
 	for i := range all {
 		l, slot := &all[i], 0
 		var certificates []model.ListenerCertificate
@@ -79,6 +80,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		if l.secure() {
 			clients = k.clients(g, l, &r)
 			certificates = k.read(l, slot, &r)
+			shown[i] = certificates
 		}
 		if slot != 0 && l.served() && !r.lacking {
 			res.Listeners = append(res.Listeners, model.Listener{
@@ -95,6 +97,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			res.Findings = append(res.Findings, f)
 		}
 	}
+	overlaps(res, all, shown, g, k.src)
 }
 
 // dependOnGrants notes the namespaces whose ReferenceGrants decide about a listener.

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// overlaps adds the condition OverlappingTLSConfig to the status of the listeners of an object
+// that clients can take for one another: a browser that has a connection to one of them may
+// use it for requests to the other, which get 421. The certificates are those of each listener.
+func overlaps(res *door.Result, all []listener, certificates [][]model.ListenerCertificate, g *gatewayv1.Gateway, src door.Source) {
+	others := otherListeners(res, all, g, src)
+	for i := range all {
+		l := &all[i]
+		if !l.coalesces() {
+			continue
+		}
+		var reason gatewayv1.ListenerConditionReason
+		var with string
+		for n := range all {
+			o := &all[n]
+			switch {
+			case n == i || !o.coalesces() || o.spec.Port != l.spec.Port:
+			case sameCertificates(certificates[i], certificates[n]):
+				// The API wants this reason where both are true.
+				reason, with = gatewayv1.ListenerReasonOverlappingCertificates, fmt.Sprintf("a certificate has names of a certificate of listener %q", o.spec.Name)
+			case reason == "" && fits(l.hostname, o.hostname):
+				reason, with = gatewayv1.ListenerReasonOverlappingHostnames, fmt.Sprintf("hosts can fit the hostname of listener %q, too", o.spec.Name)
+			}
+			if reason == gatewayv1.ListenerReasonOverlappingCertificates {
+				break
+			}
+		}
+		for n := range others {
+			// The message names no listeners of other objects: a tenant may not know them.
+			if o := &others[n]; reason == "" && o.coalesces() && o.spec.Port == l.spec.Port && fits(l.hostname, o.hostname) {
+				reason, with = gatewayv1.ListenerReasonOverlappingHostnames, "hosts can fit the hostname of a listener of another object, too"
+			}
+		}
+		if reason != "" {
+			res.ListenerStatus[i].Conditions = append(res.ListenerStatus[i].Conditions, model.StatusCondition{
+				Type: string(gatewayv1.ListenerConditionOverlappingTLSConfig), True: true, Reason: string(reason),
+				Message: with + "; a request over a connection of another listener gets 421, and the client connects again",
+			})
+		}
+	}
+}
+
+// coalesces reports whether clients may use a connection for several hosts.
+func (l *listener) coalesces() bool {
+	return l.spec.Protocol == gatewayv1.HTTPSProtocolType && l.served()
+}
+
+// otherListeners returns the listeners that an object shares the ports of a Gateway with.
+func otherListeners(res *door.Result, all []listener, g *gatewayv1.Gateway, src door.Source) (others []listener) {
+	joint, has := src.(door.Gateways)
+	secure := false
+	for i := range all {
+		secure = secure || all[i].coalesces()
+	}
+	if !secure || !has || g.Spec.AllowedListeners == nil {
+		return nil
+	}
+	if res.Object.Kind == KindListenerSet {
+		others = listenersOf(g)
+	} else {
+		res.Depends = append(res.Depends, SetsOf(gatewayObject(g)))
+	}
+	var sets []gateway.SetVerdict
+	if j := joint.Joint(g); j != nil {
+		sets = j.Sets
+	}
+	for i := range sets {
+		if v := &sets[i]; v.Attached() && setObject(v.Set) != res.Object {
+			others = append(others, judgedEntries(v)...)
+		}
+	}
+	return others
+}
+
+// sameCertificates reports whether both have a certificate, or certificates that a host can be
+// among the names of.
+func sameCertificates(a, b []model.ListenerCertificate) bool {
+	for i := range a {
+		for n := range b {
+			if a[i].Secret == b[n].Secret {
+				return true
+			}
+			for _, one := range a[i].Names {
+				for _, other := range b[n].Names {
+					if one == other || certifies(one, other) || certifies(other, one) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// certifies reports whether a name of a certificate is a wildcard for a host: for one label.
+func certifies(name, host string) bool {
+	_, parent, deep := strings.Cut(host, ".")
+	return deep && strings.HasPrefix(name, wildcard) && name[len(wildcard):] == parent
+}
