@@ -93,7 +93,7 @@ func TestGatewayTLS(t *testing.T) {
 	if res := r.do(0, b.secureSlots.First); res.status != 421 {
 		t.Errorf("a host of another listener has status %d: %v", res.status, res.err)
 	}
-	b.expectListener(t, "shop", "OverlappingTLSConfig", "True OverlappingHostnames")
+	b.expectListener(t, "shop", "OverlappingTLSConfig", "True OverlappingCertificates") // their names include any.test
 
 	put(secretGrant)
 	b.expectShown(t, "far.test", "far", 200)
