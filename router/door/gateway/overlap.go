@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -17,31 +18,10 @@ import (
 func overlaps(res *door.Result, all []listener, certificates [][]model.ListenerCertificate, g *gatewayv1.Gateway, src door.Source) {
 	others := otherListeners(res, all, g, src)
 	for i := range all {
-		l := &all[i]
-		if !l.coalesces() {
-			continue
-		}
-		var reason gatewayv1.ListenerConditionReason
-		var with string
-		for n := range all {
-			o := &all[n]
-			switch {
-			case n == i || !o.coalesces() || o.spec.Port != l.spec.Port:
-			case sameCertificates(certificates[i], certificates[n]):
-				// The API wants this reason where both are true.
-				reason, with = gatewayv1.ListenerReasonOverlappingCertificates, fmt.Sprintf("a certificate has names of a certificate of listener %q", o.spec.Name)
-			case reason == "" && fits(l.hostname, o.hostname):
-				reason, with = gatewayv1.ListenerReasonOverlappingHostnames, fmt.Sprintf("hosts can fit the hostname of listener %q, too", o.spec.Name)
-			}
-			if reason == gatewayv1.ListenerReasonOverlappingCertificates {
-				break
-			}
-		}
-		for n := range others {
+		reason, with := overlapWithin(all, certificates, i)
+		if reason == "" && slices.ContainsFunc(others, func(o listener) bool { return all[i].meets(&o) }) {
 			// The message names no listeners of other objects: a tenant may not know them.
-			if o := &others[n]; reason == "" && o.coalesces() && o.spec.Port == l.spec.Port && fits(l.hostname, o.hostname) {
-				reason, with = gatewayv1.ListenerReasonOverlappingHostnames, "hosts can fit the hostname of a listener of another object, too"
-			}
+			reason, with = gatewayv1.ListenerReasonOverlappingHostnames, "hosts can fit the hostname of a listener of another object, too"
 		}
 		if reason != "" {
 			res.ListenerStatus[i].Conditions = append(res.ListenerStatus[i].Conditions, model.StatusCondition{
@@ -51,6 +31,32 @@ func overlaps(res *door.Result, all []listener, certificates [][]model.ListenerC
 		}
 	}
 }
+
+// overlapWithin returns why clients can take a listener for another one of its object, or
+// nothing.
+func overlapWithin(all []listener, certificates [][]model.ListenerCertificate, i int) (reason gatewayv1.ListenerConditionReason, with string) {
+	l := &all[i]
+	for n := range all {
+		o := &all[n]
+		switch {
+		case n == i || !l.sharesPort(o):
+		case sameCertificates(certificates[i], certificates[n]):
+			// The API wants this reason where both are true.
+			return gatewayv1.ListenerReasonOverlappingCertificates, fmt.Sprintf("a certificate has names of a certificate of listener %q", o.spec.Name)
+		case reason == "" && l.meets(o):
+			reason, with = gatewayv1.ListenerReasonOverlappingHostnames, fmt.Sprintf("hosts can fit the hostname of listener %q, too", o.spec.Name)
+		}
+	}
+	return reason, with
+}
+
+// sharesPort reports whether a client may use a connection to one listener for the other one.
+func (l *listener) sharesPort(o *listener) bool {
+	return l.coalesces() && o.coalesces() && l.spec.Port == o.spec.Port
+}
+
+// meets reports whether a host can fit both.
+func (l *listener) meets(o *listener) bool { return l.sharesPort(o) && fits(l.hostname, o.hostname) }
 
 // coalesces reports whether clients may use a connection for several hosts.
 func (l *listener) coalesces() bool {
