@@ -86,6 +86,8 @@ const (
 	// from the Ingress, so that it removes those that the Ingress no longer has, and
 	// keeps others.
 	AnnotationFromIngress = "fairlead.dev/annotations-from-ingress"
+	// AnnotationConvertedFrom says which object "kubectl fairlead convert" made this one of.
+	AnnotationConvertedFrom = "fairlead.dev/converted-from"
 	// AnnotationHTTP2 on an IngressController, with the value "true", offers
 	// HTTP/2 to clients.
 	AnnotationHTTP2 = "ingress.operator.openshift.io/default-enable-http2"

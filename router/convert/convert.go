@@ -75,7 +75,7 @@ type Options struct {
 }
 
 // Origin is the annotation of all converted objects: what they are made of.
-const Origin = "fairlead.dev/converted-from"
+const Origin = api.AnnotationConvertedFrom
 
 // Output is what became of the Routes.
 type Output struct {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/kube/jsonwatch"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // gatewayPause is the longest pause between attempts to watch a kind of the Gateway API,
@@ -157,12 +159,19 @@ type listedMeta struct {
 	ResourceVersion   string      `json:"resourceVersion"`
 	Generation        int64       `json:"generation"`
 	CreationTimestamp metav1.Time `json:"creationTimestamp"`
+	// Policies select routes by labels, and annotations of Routes are findings here.
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 func (m *listedMeta) meta() metav1.ObjectMeta {
+	maps.DeleteFunc(m.Annotations, func(key, _ string) bool { return !policy.Ours(key) })
+	if len(m.Annotations) == 0 {
+		m.Annotations = nil
+	}
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		Generation: m.Generation, CreationTimestamp: m.CreationTimestamp,
+		Generation: m.Generation, CreationTimestamp: m.CreationTimestamp, Labels: m.Labels, Annotations: m.Annotations,
 	}
 }
 
@@ -358,7 +367,7 @@ func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gatewa
 }
 
 func (w *Watcher) gatewayRouteEvent(key model.Object, before, after *gatewayRoute) {
-	if before == nil || after == nil || before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
+	if before == nil || after == nil || before.GetGeneration() != after.GetGeneration() || metaChanged(before, after) {
 		w.dirty.Mark(key)
 	}
 	w.gatewaySeen(key)

@@ -117,6 +117,7 @@ func TestGateways(t *testing.T) {
 		t.Errorf("what is not for the router: %v", w.All())
 	}
 	e.testSlots(t, w, gw)
+	e.testMetadata(t, w, route)
 
 	e.patchGateway(t, route, "status", `{"status":{"parents":[`+foreignParent+`]}}`)
 	publish := func(key model.Object) {
@@ -178,6 +179,19 @@ func TestGateways(t *testing.T) {
 	eventually(t, "both writes are counted", func() bool { return s.Stats().Writes-writes >= 2 })
 	if n := s.Stats().Writes - writes; n != 2 {
 		t.Errorf("%d writes for two changes", n)
+	}
+}
+
+// testMetadata changes what policies find a route by, which raises no generation.
+func (e *env) testMetadata(t *testing.T, w *Watcher, route model.Object) {
+	t.Helper()
+	_ = w.Take()
+	e.patchGateway(t, route, "", `{"metadata":{"labels":{"app":"shop"}}}`)
+	changesUntil(t, w, "labels of the route", has(route))
+	e.patchGateway(t, route, "", `{"metadata":{"annotations":{"fairlead.dev/policy":"p","example.com/large":"x"}}}`)
+	changesUntil(t, w, "annotations of the route", has(route))
+	if o := w.Object(route); o.GetLabels()["app"] != "shop" || len(o.GetAnnotations()) != 1 || o.GetAnnotations()["fairlead.dev/policy"] != "p" {
+		t.Errorf("labels %v, annotations %v", o.GetLabels(), o.GetAnnotations())
 	}
 }
 

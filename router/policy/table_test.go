@@ -108,3 +108,16 @@ func TestServicePolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestOurs: objects of the Gateway API keep what the table has, and nothing else.
+func TestOurs(t *testing.T) {
+	t.Parallel()
+	for _, a := range Annotations() {
+		if !Ours(a.Key) {
+			t.Errorf("%s would not be seen", a.Key)
+		}
+	}
+	if Ours("kubectl.kubernetes.io/last-applied-configuration") {
+		t.Error("what kubectl leaves behind would be kept")
+	}
+}

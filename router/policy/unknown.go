@@ -6,16 +6,22 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/spelling"
 )
 
 // ownPrefix is that of annotations which no other router has.
 const ownPrefix = "fairlead.dev/"
 
-// elsewhere are annotations with that prefix which Routes and Ingresses may have,
-// and which the operator reads.
+// Ours reports whether an annotation has a prefix of those that the router reads.
+func Ours(key string) bool {
+	return strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, "haproxy.router.openshift.io/") || strings.HasPrefix(key, "router.openshift.io/")
+}
+
+// elsewhere are annotations with that prefix which objects may have, and which others
+// read or write.
 func elsewhere(key string) bool {
-	return key == api.AnnotationCertificates || key == api.AnnotationIngressLabels || key == api.AnnotationFromIngress
+	return key == api.AnnotationCertificates || key == api.AnnotationIngressLabels || key == api.AnnotationFromIngress || key == api.AnnotationConvertedFrom
 }
 
 // unknown finds annotations with the router's own prefix that the table does not
@@ -40,6 +46,41 @@ func unknown(annotations map[string]string) []Problem {
 		}
 	}
 	return problems
+}
+
+// Misplaced returns what is wrong with annotations of an object of a kind that has none but
+// the one that names a RoutePolicy: a user who knows Routes expects them to hold. One
+// that protects Routes, or nearly has the name of one that does, closes.
+func Misplaced(o model.Object, annotations map[string]string) (closings, unapplied []Closing) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		near, protects := Nearest(key)
+		own := strings.HasPrefix(key, ownPrefix) && !elsewhere(key)
+		c := Closing{Key: o, Field: field(key), Reason: api.ReasonPolicyClosed}
+		switch {
+		case near != key && !own:
+		case protects && near == key:
+			c.Message = "this annotation, which protects, is for Routes and Ingresses: put it into a RoutePolicy, and remove it here"
+			closings = append(closings, c)
+		case protects:
+			c.Message = "the router does not read this annotation, and " + near + ", which protects, may be meant"
+			closings = append(closings, c)
+		default:
+			c.Reason, c.Message, c.Effect = api.ReasonUnknownAnnotation, "this annotation is not for objects of this kind", "it has no effect"
+			unapplied = append(unapplied, c)
+		}
+	}
+	return closings, unapplied
+}
+
+// AddMisplaced takes in what is wrong with annotations of an object that may name a RoutePolicy
+// by one, and has no others.
+func (s *Selection) AddMisplaced(o model.Object, annotations map[string]string) {
+	if _, named := annotations[api.AnnotationPolicy]; named {
+		annotations = maps.Clone(annotations)
+		delete(annotations, api.AnnotationPolicy)
+	}
+	closings, unapplied := Misplaced(o, annotations)
+	s.closings, s.unapplied = append(s.closings, closings...), append(s.unapplied, unapplied...)
 }
 
 // misspelt is how many letters a name may be away from the one that is meant.

@@ -202,6 +202,38 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: wi
 	}
 }
 
+// TestGatewayAnnotations: an HTTPRoute is found by its labels, and by the policy that it names; an
+// annotation of Routes that protects closes it until it is gone.
+func TestGatewayAnnotations(t *testing.T) {
+	t.Parallel()
+	const route = `
+kind: HTTPRoute
+metadata: {namespace: gw, name: r, uid: r, labels: {area: partners}, annotations: {%s}}
+spec:
+  parentRefs: [{name: gw}]
+  hostnames: [r.test]
+  rules: [{backendRefs: [{name: one, port: 8080}]}]
+`
+	b := policedBed(t, fmt.Sprintf(route, "example.com/allow: x")+`
+---
+kind: RoutePolicy
+metadata: {namespace: gw, name: partners}
+spec: {targetSelector: {kind: HTTPRoute, matchLabels: {area: partners}}, headers: {response: {set: [{name: X-Area, value: partners}]}}}
+---
+kind: RoutePolicy
+metadata: {namespace: gw, name: named}
+spec: {targetSelector: {kind: HTTPRoute, matchLabels: {area: none}}, access: {deny: [127.0.0.1]}}
+`)
+	b.expectAtListener(t, "80 GET http://r.test/ -> 200 pod=one resp:X-Area=partners")
+	b.put(t, fmt.Sprintf(route, "fairlead.dev/policy: named"))
+	b.expectAtListener(t, "80 GET http://r.test/ -> 403")
+	b.put(t, fmt.Sprintf(route, `fairlead.dev/allow: "127.0.0.0/8"`))
+	b.expectAtListener(t, "80 GET http://r.test/ -> 503")
+	b.expectParent(t, model.Object{Kind: gateway.KindHTTPRoute, Namespace: "gw", Name: "r"}, "Accepted", "True Accepted")
+	b.put(t, fmt.Sprintf(route, ""))
+	b.expectAtListener(t, "80 GET http://r.test/ -> 200 pod=one resp:X-Area=partners")
+}
+
 // TestGatewayPolicyOfGateway: policies of a Gateway hold for the routes of all namespaces, and
 // routes take nothing from what they protect.
 func TestGatewayPolicyOfGateway(t *testing.T) {

@@ -80,10 +80,10 @@ type TargetRef struct {
 
 // TargetSelector selects objects of the policy's namespace by their labels.
 type TargetSelector struct {
-	// kind is Route or Ingress.
+	// kind is Route, Ingress, HTTPRoute or GRPCRoute.
 	//
 	// +required
-	// +kubebuilder:validation:Enum=Route;Ingress
+	// +kubebuilder:validation:Enum=Route;Ingress;HTTPRoute;GRPCRoute
 	Kind string `json:"kind"`
 	// matchLabels are labels that an object must have, all of them.
 	//

@@ -46,9 +46,10 @@ func (GRPCRoutes) Content(v door.Version) any {
 		return nil
 	}
 	return struct {
-		UID  string
-		Spec *gatewayv1.GRPCRouteSpec
-	}{string(r.UID), &r.Spec}
+		UID         string
+		Annotations map[string]string
+		Spec        *gatewayv1.GRPCRouteSpec
+	}{string(r.UID), r.Annotations, &r.Spec}
 }
 
 // Decode implements door.Door.

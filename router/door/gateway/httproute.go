@@ -94,6 +94,8 @@ func (b *builder) ingest() *door.Result {
 	b.parents()
 	if b.policed() {
 		b.depend(model.Object{Kind: door.KindNamespace, Name: b.route.Namespace})
+	} else {
+		b.refuseMisplaced()
 	}
 	rules := b.rules()
 	b.bound(rules)
@@ -248,9 +250,10 @@ func (HTTPRoutes) Content(v door.Version) any {
 		return nil
 	}
 	return struct {
-		UID  string
-		Spec *gatewayv1.HTTPRouteSpec
-	}{string(r.UID), &r.Spec}
+		UID         string
+		Annotations map[string]string
+		Spec        *gatewayv1.HTTPRouteSpec
+	}{string(r.UID), r.Annotations, &r.Spec}
 }
 
 // Decode implements door.Door.

@@ -6,6 +6,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -35,7 +36,10 @@ func (GRPCRoutes) Place(v door.Version, s door.Settings) *policy.Place {
 
 // placeOf returns what policies find a whole route by.
 func placeOf(kind model.Kind, r *gatewayv1.HTTPRoute, s door.Settings) *policy.Place {
-	p := &policy.Place{Object: model.Object{Kind: kind, Namespace: r.Namespace, Name: r.Name}, Router: s.RouterName, Part: &policy.Part{Whole: true}}
+	p := &policy.Place{
+		Object: model.Object{Kind: kind, Namespace: r.Namespace, Name: r.Name}, Labels: r.Labels, Named: r.Annotations[api.AnnotationPolicy],
+		Router: s.RouterName, Part: &policy.Part{Whole: true},
+	}
 	for _, h := range r.Spec.Hostnames {
 		p.Hosts = append(p.Hosts, string(h))
 	}
@@ -111,6 +115,7 @@ func (b *builder) place() *policy.Place {
 // selectFor returns the policies for requests that come in by a listener.
 func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection {
 	s := policy.Select(place, b.src.Policies(b.route.Namespace), b.src.Policies(""))
+	s.AddMisplaced(place.Object, b.route.Annotations)
 	for _, name := range place.Services {
 		if service := b.src.Service(model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: name}); service != nil {
 			s.AddService(place, service.Policy)

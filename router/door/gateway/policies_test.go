@@ -15,7 +15,7 @@ import (
 
 const twoRules = `
 kind: HTTPRoute
-metadata: {namespace: ns, name: r, uid: u}
+metadata: {namespace: ns, name: r, uid: u, labels: {app: shop}}
 spec:
   parentRefs: [{name: gw}]
   hostnames: [a.example.com]
@@ -72,6 +72,9 @@ func TestPolicyTargets(t *testing.T) {
 		{"a rule that is not there", denying("RoutePolicy", one, ref("HTTPRoute", "r", ", sectionName: three"), "198.18.0.1"), [4]string{shut, shut, shut, shut}},
 		{"another route", denying("RoutePolicy", one, ref("HTTPRoute", "other", ""), "198.18.0.1"), [4]string{none, none, none, none}},
 		{"another kind", denying("RoutePolicy", one, ref("GRPCRoute", "r", ""), "198.18.0.1"), [4]string{none, none, none, none}},
+		{"the route by its labels", denying("RoutePolicy", one, "targetSelector: {kind: HTTPRoute, matchLabels: {app: shop}}", "198.18.0.1"), [4]string{all, all, all, all}},
+		{"others by their labels", denying("RoutePolicy", one, "targetSelector: {kind: HTTPRoute, matchLabels: {app: cart}}", "198.18.0.1"), [4]string{none, none, none, none}},
+		{"Routes by these labels", denying("RoutePolicy", one, "targetSelector: {kind: Route, matchLabels: {app: shop}}", "198.18.0.1"), [4]string{none, none, none, none}},
 		{"the namespace", denying("RoutePolicy", one, "cors: {origins: [\"*\"]}", "198.18.0.1"), [4]string{all, all, all, all}},
 		{"another namespace", denying("RoutePolicy", "namespace: other, name: p", "cors: {origins: [\"*\"]}", "198.18.0.1"), [4]string{none, none, none, none}},
 		{"the Gateway", denying("RoutePolicy", one, ref("Gateway", "gw", ""), "198.18.0.1"), [4]string{all, all, all, all}},
@@ -146,5 +149,45 @@ func TestPolicyWithoutPods(t *testing.T) {
 		if res.Effective == nil || res.Claims[0].Closed != closed || (res.Claims[0].Answer == 0) != closed {
 			t.Errorf("%s: %+v, claim %+v", address, res.Effective, res.Claims[0])
 		}
+	}
+}
+
+// TestMisplacedAnnotations: annotations of Routes that protect, or nearly have the name of one
+// that does, close an HTTPRoute; others are said to have no effect. The one that names a
+// RoutePolicy holds.
+func TestMisplacedAnnotations(t *testing.T) {
+	t.Parallel()
+	const none, all, shut = "[]", "[198.18.0.1/32]", "closed"
+	for _, test := range []struct {
+		annotation, want, finding string
+	}{
+		{`fairlead.dev/allow: "198.18.0.0/16"`, shut, "PolicyClosed"},
+		{`haproxy.router.openshift.io/ip_allowlist: "198.18.0.0/16"`, shut, "PolicyClosed"},
+		{`fairlead.dev/basic-secrets: users`, shut, "PolicyClosed"},
+		{`fairlead.dev/policy: p`, all, ""},
+		{`fairlead.dev/policy: missing`, shut, "PolicyClosed"},
+		{`fairlead.dev/polici: p`, shut, "PolicyClosed"},
+		{`fairlead.dev/colour: blue`, none, "UnknownAnnotation"},
+		{`haproxy.router.openshift.io/timeout: 5s`, none, "UnknownAnnotation"},
+		{`fairlead.dev/converted-from: route/shop`, none, ""},
+		{`example.com/allow: "198.18.0.0/16"`, none, ""},
+	} {
+		t.Run(test.annotation, func(t *testing.T) {
+			t.Parallel()
+			named := denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{group: g, kind: HTTPRoute, name: other}]", "198.18.0.1")
+			c := newCluster(t, manifests(web, twoListeners, strings.Replace(twoRules, "uid: u,", "uid: u, annotations: {"+test.annotation+"},", 1), named))
+			for rule, got := range c.denials(t) {
+				if got != test.want {
+					t.Errorf("%s: %s, want %s", rule, got, test.want)
+				}
+			}
+			var reasons []string
+			for _, f := range c.route(t, "ns", "r").Findings {
+				reasons = append(reasons, string(f.Reason))
+			}
+			if want := strings.Fields(test.finding); !slices.Equal(reasons, want) {
+				t.Errorf("findings %v, want %v", reasons, want)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Kinds of routes whose connections are handed on whole: the router sees no requests.
@@ -74,6 +75,18 @@ func (TCPRoutes) Ingest(v door.Version, src door.Source, s door.Settings, past d
 		b.route.Spec.Rules = append(b.route.Spec.Rules, streamRule(from.Name, from.BackendRefs))
 	}
 	return b.ingest()
+}
+
+// refuseMisplaced refuses a route for which no policy can be, if an annotation of Routes that
+// protects is to keep clients out.
+func (b *builder) refuseMisplaced() {
+	closings, unapplied := policy.Misplaced(b.result.Object, b.route.Annotations)
+	for _, c := range closings {
+		b.unsupported(c.Field, string(b.result.Object.Kind)+"s have no annotations and no policies, and this one protects Routes, or nearly has the name of one that does")
+	}
+	for _, c := range unapplied {
+		b.find(api.SeverityWarning, c.Field, c.Reason, c.Message, c.Effect)
+	}
 }
 
 // streamRule returns the rule of an HTTPRoute that has the same backends.

@@ -107,3 +107,35 @@ func (c *cluster) stream(kind string) *door.Result {
 	}
 	return gateway.TCPRoutes{}.Ingest(v, c, door.Settings{}, door.Past{})
 }
+
+// TestStreamAnnotations: a route of connections is refused where an annotation of Routes that
+// protects is to keep clients out, and others are said to have no effect.
+func TestStreamAnnotations(t *testing.T) {
+	t.Parallel()
+	for annotation, want := range map[string]struct {
+		refused bool
+		finding string
+	}{
+		`fairlead.dev/allow: 198.18.0.0/16`: {true, "UnsupportedValue"},
+		`fairlead.dev/policy: p`:            {true, "UnsupportedValue"},
+		`fairlead.dev/alow: 198.18.0.0/16`:  {true, "UnsupportedValue"},
+		`fairlead.dev/colour: blue`:         {false, "UnknownAnnotation"},
+		`example.com/allow: x`:              {false, ""},
+	} {
+		t.Run(annotation, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, manifests(web, streamGateway, "kind: TCPRoute\nmetadata: {namespace: ns, name: r, uid: u, annotations: {"+annotation+"}}\nspec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: web, port: 80}]}]}"))
+			res, finding := c.stream("TCPRoute"), ""
+			for _, f := range res.Findings {
+				finding += string(f.Reason)
+			}
+			served := false
+			for _, claim := range res.Claims {
+				served = served || claim.Answer == 0 && !claim.Closed
+			}
+			if finding != want.finding || served == want.refused {
+				t.Errorf("findings %q, served %t", finding, served)
+			}
+		})
+	}
+}
