@@ -355,7 +355,7 @@ func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gatewa
 	switch {
 	case before == nil || after == nil || before.UID != after.UID || before.Spec.GatewayClassName != after.Spec.GatewayClassName:
 		w.markGateway(key)
-	case before.Generation != after.Generation:
+	case before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations):
 		w.dirty.Mark(key)
 	case gateway.Refused(before) != gateway.Refused(after):
 		w.dirty.Mark(gateway.SetsOf(key))

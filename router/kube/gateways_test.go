@@ -117,7 +117,7 @@ func TestGateways(t *testing.T) {
 		t.Errorf("what is not for the router: %v", w.All())
 	}
 	e.testSlots(t, w, gw)
-	e.testMetadata(t, w, route)
+	e.testMetadata(t, w, gw, route)
 
 	e.patchGateway(t, route, "status", `{"status":{"parents":[`+foreignParent+`]}}`)
 	publish := func(key model.Object) {
@@ -183,13 +183,15 @@ func TestGateways(t *testing.T) {
 }
 
 // testMetadata changes what policies find a route by, which raises no generation.
-func (e *env) testMetadata(t *testing.T, w *Watcher, route model.Object) {
+func (e *env) testMetadata(t *testing.T, w *Watcher, gw, route model.Object) {
 	t.Helper()
 	_ = w.Take()
 	e.patchGateway(t, route, "", `{"metadata":{"labels":{"app":"shop"}}}`)
 	changesUntil(t, w, "labels of the route", has(route))
 	e.patchGateway(t, route, "", `{"metadata":{"annotations":{"fairlead.dev/policy":"p","example.com/large":"x"}}}`)
 	changesUntil(t, w, "annotations of the route", has(route))
+	e.patchGateway(t, gw, "", `{"metadata":{"annotations":{"fairlead.dev/allow":"198.18.0.0/15"}}}`)
+	changesUntil(t, w, "annotations of the Gateway", has(gw))
 	if o := w.Object(route); o.GetLabels()["app"] != "shop" || len(o.GetAnnotations()) != 1 || o.GetAnnotations()["fairlead.dev/policy"] != "p" {
 		t.Errorf("labels %v, annotations %v", o.GetLabels(), o.GetAnnotations())
 	}

@@ -83,6 +83,13 @@ func (s *Selection) AddMisplaced(o model.Object, annotations map[string]string) 
 	s.closings, s.unapplied = append(s.closings, closings...), append(s.unapplied, unapplied...)
 }
 
+// CloseMisplaced takes in annotations of the object that routes are attached to: those that
+// protect, or nearly have such a name.
+func (s *Selection) CloseMisplaced(o model.Object, annotations map[string]string) {
+	closings, _ := Misplaced(o, annotations)
+	s.closings = append(s.closings, closings...)
+}
+
 // misspelt is how many letters a name may be away from the one that is meant.
 const misspelt = 2
 

@@ -125,6 +125,7 @@ func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection 
 	if l.owner != key {
 		name = "" // a ListenerSet's, of which the Gateway's owner knows nothing
 	}
+	s.CloseMisplaced(key, l.gateway.Annotations)
 	in := b.src.Policies(key.Namespace)
 	if len(in.All()) == 0 {
 		return s

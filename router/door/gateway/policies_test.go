@@ -181,6 +181,9 @@ func TestMisplacedAnnotations(t *testing.T) {
 					t.Errorf("%s: %s, want %s", rule, got, test.want)
 				}
 			}
+			if closes := test.want == shut || strings.Contains(test.annotation, "/policy"); closes != closedByGateway(t, test.annotation) {
+				t.Errorf("on the Gateway it closes: %t", !closes)
+			}
 			var reasons []string
 			for _, f := range c.route(t, "ns", "r").Findings {
 				reasons = append(reasons, string(f.Reason))
@@ -190,4 +193,17 @@ func TestMisplacedAnnotations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// closedByGateway reports whether an annotation of the Gateway closes its routes.
+func closedByGateway(t *testing.T, annotation string) (closed bool) {
+	t.Helper()
+	c := newCluster(t, manifests(web, strings.Replace(twoListeners, "uid: g}", "uid: g, annotations: {"+annotation+"}}", 1), twoRules))
+	for _, got := range c.denials(t) {
+		closed = closed || got == "closed"
+	}
+	if said := fmt.Sprint(c.route(t, "ns", "r").Findings); closed && !strings.Contains(said, "Gateway ns/gw metadata.annotations") {
+		t.Errorf("findings %s", said)
+	}
+	return closed
 }
