@@ -15,10 +15,11 @@ import (
 	"github.com/fairlead/fairlead/api"
 )
 
-// smallDisk gives a bed's work directory a disk of its own.
+// smallDisk gives a bed's work directory a disk of its own, with room for two of HAProxy's
+// files at a time.
 func (b *bed) smallDisk(t *testing.T) {
 	t.Helper()
-	if err := syscall.Mount("tmpfs", b.layout.Dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := syscall.Mount("tmpfs", b.layout.Dir, "tmpfs", 0, "size=2m"); err != nil {
 		t.Skipf("cannot mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
