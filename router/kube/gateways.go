@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	watchapi "k8s.io/apimachinery/pkg/watch"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -23,7 +22,6 @@ import (
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/kube/jsonwatch"
 	"github.com/fairlead/fairlead/router/model"
-	"github.com/fairlead/fairlead/router/policy"
 )
 
 // gatewayPause is the longest pause between attempts to watch a kind of the Gateway API,
@@ -150,29 +148,6 @@ type listedObject[S, T any] struct {
 	Metadata listedMeta `json:"metadata"`
 	Spec     S          `json:"spec"`
 	Status   T          `json:"status"`
-}
-
-type listedMeta struct {
-	Namespace         string      `json:"namespace"`
-	Name              string      `json:"name"`
-	UID               types.UID   `json:"uid"`
-	ResourceVersion   string      `json:"resourceVersion"`
-	Generation        int64       `json:"generation"`
-	CreationTimestamp metav1.Time `json:"creationTimestamp"`
-	// Policies select routes by labels, and annotations of Routes are findings here.
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-}
-
-func (m *listedMeta) meta() metav1.ObjectMeta {
-	maps.DeleteFunc(m.Annotations, func(key, _ string) bool { return !policy.Ours(key) })
-	if len(m.Annotations) == 0 {
-		m.Annotations = nil
-	}
-	return metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		Generation: m.Generation, CreationTimestamp: m.CreationTimestamp, Labels: m.Labels, Annotations: m.Annotations,
-	}
 }
 
 // jsonFeed returns a feed of a kind of the Gateway API. Where the API server does not have

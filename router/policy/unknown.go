@@ -48,10 +48,20 @@ func unknown(annotations map[string]string) []Problem {
 	return problems
 }
 
+// mostMisplaced bounds the annotations that Misplaced compares with the table, of which a tenant
+// can write thousands.
+const mostMisplaced = 32
+
 // Misplaced returns what is wrong with annotations of an object of a kind that has none but
 // the one that names a RoutePolicy: a user who knows Routes expects them to hold. One
 // that protects Routes, or nearly has the name of one that does, closes.
 func Misplaced(o model.Object, annotations map[string]string) (closings, unapplied []Closing) {
+	if len(annotations) > mostMisplaced {
+		return []Closing{{
+			Key: o, Field: "metadata.annotations", Reason: api.ReasonPolicyClosed,
+			Message: "there are more annotations of Routes here than are looked at: remove them",
+		}}, nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		near, protects := Nearest(key)
 		own := strings.HasPrefix(key, ownPrefix) && !elsewhere(key)
@@ -72,22 +82,9 @@ func Misplaced(o model.Object, annotations map[string]string) (closings, unappli
 	return closings, unapplied
 }
 
-// AddMisplaced takes in what is wrong with annotations of an object that may name a RoutePolicy
-// by one, and has no others.
-func (s *Selection) AddMisplaced(o model.Object, annotations map[string]string) {
-	if _, named := annotations[api.AnnotationPolicy]; named {
-		annotations = maps.Clone(annotations)
-		delete(annotations, api.AnnotationPolicy)
-	}
-	closings, unapplied := Misplaced(o, annotations)
+// AddMisplaced takes in what Misplaced returned.
+func (s *Selection) AddMisplaced(closings, unapplied []Closing) {
 	s.closings, s.unapplied = append(s.closings, closings...), append(s.unapplied, unapplied...)
-}
-
-// CloseMisplaced takes in annotations of the object that routes are attached to: those that
-// protect, or nearly have such a name.
-func (s *Selection) CloseMisplaced(o model.Object, annotations map[string]string) {
-	closings, _ := Misplaced(o, annotations)
-	s.closings = append(s.closings, closings...)
 }
 
 // misspelt is how many letters a name may be away from the one that is meant.

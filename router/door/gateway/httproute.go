@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // KindHTTPRoute is that of HTTPRoutes.
@@ -57,6 +58,8 @@ type builder struct {
 	settings door.Settings
 	past     door.Past
 	result   *door.Result
+	// annotations are the findings of misplaced, by the object.
+	annotations map[model.Object][2][]policy.Closing
 	// hosts are the route's; an empty one is any.
 	hosts    []string
 	attached []parent

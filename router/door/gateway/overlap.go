@@ -63,7 +63,12 @@ func (l *listener) coalesces() bool {
 	return l.spec.Protocol == gatewayv1.HTTPSProtocolType && l.served()
 }
 
-// otherListeners returns the listeners that an object shares the ports of a Gateway with.
+// mostOthers is about how many listeners of other objects each change compares with: a Gateway
+// may have tens of thousands, and the condition only explains.
+const mostOthers = 500
+
+// otherListeners returns the listeners that an object shares the ports of a Gateway with, the
+// first ones.
 func otherListeners(res *door.Result, all []listener, g *gatewayv1.Gateway, src door.Source) (others []listener) {
 	joint, has := src.(door.Gateways)
 	secure := false
@@ -83,6 +88,9 @@ func otherListeners(res *door.Result, all []listener, g *gatewayv1.Gateway, src 
 		sets = j.Sets
 	}
 	for i := range sets {
+		if len(others) >= mostOthers {
+			break
+		}
 		if v := &sets[i]; v.Attached() && setObject(v.Set) != res.Object {
 			others = append(others, judgedEntries(v)...)
 		}

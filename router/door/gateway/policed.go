@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -115,7 +116,7 @@ func (b *builder) place() *policy.Place {
 // selectFor returns the policies for requests that come in by a listener.
 func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection {
 	s := policy.Select(place, b.src.Policies(b.route.Namespace), b.src.Policies(""))
-	s.AddMisplaced(place.Object, b.route.Annotations)
+	s.AddMisplaced(b.misplaced(place.Object, b.route.Annotations))
 	for _, name := range place.Services {
 		if service := b.src.Service(model.Object{Kind: door.KindService, Namespace: b.route.Namespace, Name: name}); service != nil {
 			s.AddService(place, service.Policy)
@@ -125,7 +126,8 @@ func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection 
 	if l.owner != key {
 		name = "" // a ListenerSet's, of which the Gateway's owner knows nothing
 	}
-	s.CloseMisplaced(key, l.gateway.Annotations)
+	closings, _ := b.misplaced(key, l.gateway.Annotations) // what has no effect is not said to each route
+	s.AddMisplaced(closings, nil)
 	in := b.src.Policies(key.Namespace)
 	if len(in.All()) == 0 {
 		return s
@@ -136,6 +138,24 @@ func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection 
 	}
 	s.AddGateway(key, name, names, in)
 	return s
+}
+
+// misplaced is policy.Misplaced, once for each object: there are many rules and listeners.
+func (b *builder) misplaced(o model.Object, annotations map[string]string) (closings, unapplied []policy.Closing) {
+	found, known := b.annotations[o]
+	if known || len(annotations) == 0 {
+		return found[0], found[1]
+	}
+	if _, named := annotations[api.AnnotationPolicy]; named && o == b.result.Object {
+		annotations = maps.Clone(annotations)
+		delete(annotations, api.AnnotationPolicy)
+	}
+	found[0], found[1] = policy.Misplaced(o, annotations)
+	if b.annotations == nil {
+		b.annotations = map[model.Object][2][]policy.Closing{}
+	}
+	b.annotations[o] = found
+	return found[0], found[1]
 }
 
 // dependOnPolicies notes that what comes of the route depends on policies.

@@ -158,6 +158,10 @@ func TestPolicyWithoutPods(t *testing.T) {
 func TestMisplacedAnnotations(t *testing.T) {
 	t.Parallel()
 	const none, all, shut = "[]", "[198.18.0.1/32]", "closed"
+	many := "fairlead.dev/a0: x"
+	for i := range 1000 {
+		many += fmt.Sprintf(", fairlead.dev/b%d: x", i)
+	}
 	for _, test := range []struct {
 		annotation, want, finding string
 	}{
@@ -171,8 +175,9 @@ func TestMisplacedAnnotations(t *testing.T) {
 		{`haproxy.router.openshift.io/timeout: 5s`, none, "UnknownAnnotation"},
 		{`fairlead.dev/converted-from: route/shop`, none, ""},
 		{`example.com/allow: "198.18.0.0/16"`, none, ""},
+		{many, shut, "PolicyClosed"},
 	} {
-		t.Run(test.annotation, func(t *testing.T) {
+		t.Run(test.annotation[:min(len(test.annotation), 60)], func(t *testing.T) {
 			t.Parallel()
 			named := denying("RoutePolicy", "namespace: ns, name: p", "targetRefs: [{group: g, kind: HTTPRoute, name: other}]", "198.18.0.1")
 			c := newCluster(t, manifests(web, twoListeners, strings.Replace(twoRules, "uid: u,", "uid: u, annotations: {"+test.annotation+"},", 1), named))
