@@ -13,8 +13,9 @@ import (
 // more of them follow.
 const removalSlice, removalRest = 5 * time.Millisecond, restShare * 5 * time.Millisecond
 
-// removalBatch is how many removals are tried together. Each line that HAProxy gets is a
-// connection to it, which costs more than most removals.
+// removalBatch is how many removals are tried together: each line that HAProxy gets is a
+// connection to it, which costs more than most removals. A backend with its servers has a
+// line of its own, so that the slice is kept to.
 const removalBatch = 10
 
 // removalRetry is half the time to the second try. The first one often fails
@@ -86,7 +87,10 @@ func (e *Engine) remove() time.Duration {
 			due = append(due, s)
 		}
 	}
-	for batch := range slices.Chunk(due, removalBatch) {
+	for len(due) > 0 {
+		n := batchOf(due)
+		batch := due[:n]
+		due = due[n:]
 		if time.Since(began) > removalSlice {
 			next = min(next, removalRest)
 			break
@@ -99,6 +103,16 @@ func (e *Engine) remove() time.Duration {
 		clear(e.removals.policies)
 	}
 	return next
+}
+
+// batchOf returns how many of some removals are tried together.
+func batchOf(due []plan.Step) int {
+	for n, s := range due[:min(len(due), removalBatch)] {
+		if _, backend := s.(plan.BackendDel); backend {
+			return max(n, 1)
+		}
+	}
+	return min(len(due), removalBatch)
 }
 
 // tryRemove tries a few removals together, which are forgotten when they are done or no
