@@ -17,8 +17,8 @@ import (
 )
 
 // Users are tenants as others are: they may edit their namespace, and the API server has
-// them wait for each other as docs/hardening.md says. The administrator, whom it never has
-// wait, is none of them.
+// them wait for each other as docs/hardening.md says. It never has the administrator
+// wait.
 const (
 	administrator = ""
 	attackingUser = "mallory"
@@ -65,7 +65,7 @@ func queued(ctx context.Context, p *install.Product) error {
 	return errors.New("docs/hardening.md: no PriorityLevelConfiguration")
 }
 
-// connections are those of users to the API server.
+// apiConnections are those of users to the API server.
 type apiConnections struct {
 	mu     sync.Mutex
 	api    map[string]client.Client
