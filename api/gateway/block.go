@@ -16,7 +16,7 @@ type Block struct {
 // HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
 // certificates of its own. Fallback does so where clients are let in whatever certificate they
 // show (AllowInsecureFallback): HAProxy fixes that for a port when it starts. TLS serves
-// listeners of protocol TLS, sorted by server name, TCP those of protocol TCP, and UDP those of
+// listeners of protocol TLS, and of HTTPS beside them, sorted by server name, TCP those of protocol TCP, and UDP those of
 // protocol UDP.
 var (
 	HTTP     = Block{Name: "H", First: 20000, Count: 256}
@@ -32,6 +32,18 @@ func Blocks() []Block { return []Block{HTTP, HTTPS, Fallback, TLS, TCP, UDP} }
 
 // Port returns a port of a Gateway for which the block has slots.
 func (b Block) Port(number int32) Port { return Port{Number: number, UDP: b == UDP} }
+
+// Serves reports whether slots of the block do for listeners of another one: those of TLS sort
+// connections by server name, and those for HTTPS end where requests are read.
+func (b Block) Serves(other Block) bool { return b == TLS && other == HTTPS }
+
+// Wider returns the block of the slot for a port that has listeners of both.
+func (b Block) Wider(other Block) Block {
+	if other.Serves(b) {
+		return other
+	}
+	return b
+}
 
 // Has reports whether a pod port is one of the block.
 func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }

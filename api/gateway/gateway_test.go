@@ -177,7 +177,7 @@ func TestJudge(t *testing.T) {
 			"TLS with HTTPS",
 			[]gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com"), TLS: passthrough}},
 			nil,
-			"ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/",
+			"Accepted/NoConflicts/S Accepted/NoConflicts/M",
 		},
 		{
 			"passthrough by hostname",
@@ -194,6 +194,21 @@ func TestJudge(t *testing.T) {
 			[]gatewayv1.Listener{{Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 443, Protocol: "TLS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com"), TLS: odd}},
 			nil,
 			"Accepted/NoConflicts/M Accepted/NoConflicts/M UnsupportedValue/NoConflicts/",
+		},
+		{
+			"HTTPS and TLS on a port",
+			[]gatewayv1.Listener{
+				{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 443, Protocol: "TLS", Hostname: host("A.example.com")},
+				{Port: 443, Protocol: "HTTPS", Hostname: host("*.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com")}, {Port: 444, Protocol: "HTTPS"}, {Port: 444, Protocol: "TCP"},
+			},
+			nil,
+			"HostnameConflict/HostnameConflict/ Accepted/NoConflicts/M HostnameConflict/HostnameConflict/ Accepted/NoConflicts/S Accepted/NoConflicts/M ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/",
+		},
+		{
+			"HTTPS that lets all in beside TLS",
+			[]gatewayv1.Listener{{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", TLS: passthrough}},
+			&gatewayv1.GatewayTLSConfig{Frontend: &gatewayv1.FrontendTLSConfig{Default: gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{Mode: gatewayv1.AllowInsecureFallback}}}},
+			"ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/",
 		},
 		{
 			"passthrough asks clients for nothing",

@@ -13,7 +13,8 @@ import (
 type ListenerVerdict struct {
 	Name gatewayv1.SectionName
 	Port int32
-	// Block is that of the slot that the listener needs; zero if it is not accepted.
+	// Block is that of the slot that the listener needs; zero if it is not accepted. A slot of
+	// TLS serves listeners of HTTPS, too (ServedAt).
 	Block Block
 	// Reason is that of the condition Accepted: ListenerReasonAccepted if it is True.
 	Reason gatewayv1.ListenerConditionReason
@@ -27,6 +28,9 @@ type ListenerVerdict struct {
 // Accepted reports whether the listener is served.
 func (v ListenerVerdict) Accepted() bool { return v.Reason == gatewayv1.ListenerReasonAccepted }
 
+// ServedAt reports whether a slot of a block serves the listener.
+func (v ListenerVerdict) ServedAt(b Block) bool { return b == v.Block || b.Serves(v.Block) }
+
 // mostWildcardLabels is how many labels a wildcard hostname may have after "*.": HAProxy
 // compares that many from the end of a request's host.
 const mostWildcardLabels = 7
@@ -39,7 +43,7 @@ func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
 		l := &g.Spec.Listeners[i]
 		v := ListenerVerdict{Name: l.Name, Port: int32(l.Port), Conflict: gatewayv1.ListenerReasonNoConflicts}
 		v.Reason, v.Message = supported(g, l)
-		if conflict, message := conflictOf(g.Spec.Listeners, i); conflict != gatewayv1.ListenerReasonNoConflicts {
+		if conflict, message := conflictOf(g, i); conflict != gatewayv1.ListenerReasonNoConflicts {
 			v.Conflict = conflict
 			// A protocol that is not served is what to mend first.
 			if v.Reason != gatewayv1.ListenerReasonUnsupportedProtocol {
@@ -98,6 +102,9 @@ func tlsMode(l *gatewayv1.Listener) gatewayv1.TLSModeType {
 	return *l.TLS.Mode
 }
 
+// Groups of protocols that end or sort TLS.
+const groupTLS, groupFallback = "TLS", "HTTPS that lets all in"
+
 // Groups of protocols whose connections and datagrams name no host.
 const groupTCP, groupUDP = "TCP", "UDP"
 
@@ -107,17 +114,28 @@ func apart(a, b string) bool { return (a == groupUDP) != (b == groupUDP) }
 // hostless reports whether one listener of a group takes all that comes to a port.
 func hostless(group string) bool { return group == groupTCP || group == groupUDP }
 
+// beside reports whether two groups could share a port if clients had to show valid
+// certificates.
+func beside(a, b string) bool {
+	return a == groupTLS && b == groupFallback || a == groupFallback && b == groupTLS
+}
+
 // group returns what must be equal for listeners of one port, and whether the protocol
-// takes part in conflicts. HTTPS and TLS have ports of different blocks. What is no protocol of the
-// API does not keep others from being served.
-func group(p gatewayv1.ProtocolType) (string, bool) {
-	switch p {
+// takes part in conflicts. HTTPS and TLS share ports: the client's server name tells them apart.
+// HAProxy knows from its start which ports let in clients whatever certificate they show, and
+// hands on no connections there. What is no protocol of the API does not keep others from being
+// served.
+func group(g *gatewayv1.Gateway, l *gatewayv1.Listener) (string, bool) {
+	switch l.Protocol {
 	case gatewayv1.HTTPProtocolType:
 		return "HTTP", true
 	case gatewayv1.HTTPSProtocolType:
-		return "HTTPS", true
+		if v, _ := Validation(g, int32(l.Port)); LetsAllIn(v) {
+			return groupFallback, true
+		}
+		return groupTLS, true
 	case gatewayv1.TLSProtocolType:
-		return "TLS", true
+		return groupTLS, true
 	case gatewayv1.TCPProtocolType:
 		return groupTCP, true
 	case gatewayv1.UDPProtocolType:
@@ -128,20 +146,25 @@ func group(p gatewayv1.ProtocolType) (string, bool) {
 
 // conflictOf returns the reason and the message of the conflict of one listener with
 // others of its port.
-func conflictOf(listeners []gatewayv1.Listener, i int) (gatewayv1.ListenerConditionReason, string) {
+func conflictOf(g *gatewayv1.Gateway, i int) (gatewayv1.ListenerConditionReason, string) {
+	listeners := g.Spec.Listeners
 	l := &listeners[i]
-	mine, judged := group(l.Protocol)
+	mine, judged := group(g, l)
 	if !judged {
 		return gatewayv1.ListenerReasonNoConflicts, ""
 	}
 	reason, message := gatewayv1.ListenerReasonNoConflicts, ""
 	for n := range listeners {
 		o := &listeners[n]
-		other, judged := group(o.Protocol)
+		other, judged := group(g, o)
 		if n == i || !judged || o.Port != l.Port || apart(mine, other) {
 			continue
 		}
 		if other != mine {
+			if beside(mine, other) {
+				return gatewayv1.ListenerReasonProtocolConflict,
+					fmt.Sprintf("port %d has listeners of protocols %s and %s (listener %q), and spec.tls.frontend lets in clients whatever they show, which HAProxy can do at ports for HTTPS alone; none of them is served; give them ports of their own, or use %s for this one", l.Port, l.Protocol, o.Protocol, o.Name, gatewayv1.AllowValidOnly)
+			}
 			return gatewayv1.ListenerReasonProtocolConflict,
 				fmt.Sprintf("port %d has listeners of protocols %s and %s (listener %q), which one port cannot serve; none of them is served; give them ports of their own", l.Port, l.Protocol, o.Protocol, o.Name)
 		}

@@ -112,7 +112,7 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 	})
 	t := &taken{ports: map[int32]*portUse{}, listeners: map[string]int{}, certificates: map[string]int{}}
 	for i := range g.Spec.Listeners {
-		t.take(&g.Spec.Listeners[i])
+		t.take(g, &g.Spec.Listeners[i])
 	}
 	accepted := slices.ContainsFunc(j.Own, ListenerVerdict.Accepted)
 	for _, s := range sets {
@@ -166,8 +166,8 @@ type taken struct {
 // portUse has the protocols (group) and, of each, the hostnames of a port.
 type portUse map[string]map[string]struct{}
 
-func (t *taken) take(l *gatewayv1.Listener) {
-	g, judged := group(l.Protocol)
+func (t *taken) take(of *gatewayv1.Gateway, l *gatewayv1.Listener) {
+	g, judged := group(of, l)
 	if !judged {
 		return
 	}
@@ -186,7 +186,7 @@ func (t *taken) take(l *gatewayv1.Listener) {
 // accepted. Messages name no other objects: a tenant may not know them.
 func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Listener) ListenerVerdict {
 	v := JudgeAlone(g, l)
-	if conflict, message := t.conflict(l); conflict != gatewayv1.ListenerReasonNoConflicts {
+	if conflict, message := t.conflict(g, l); conflict != gatewayv1.ListenerReasonNoConflicts {
 		v.Conflict, v.Reason, v.Message, v.Block = conflict, conflict, message, Block{}
 		return v
 	}
@@ -201,15 +201,15 @@ func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Liste
 		v.Reason, v.Message, v.Block = gatewayv1.ListenerConditionReason(gatewayv1.ListenerEntryReasonTooManyListeners), message, Block{}
 		return v
 	}
-	t.take(l)
+	t.take(g, l)
 	t.all++
 	t.listeners[namespace]++
 	t.certificates[namespace] += certificates
 	return v
 }
 
-func (t *taken) conflict(l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
-	mine, judged := group(l.Protocol)
+func (t *taken) conflict(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
+	mine, judged := group(g, l)
 	use := t.ports[int32(l.Port)]
 	if !judged || use == nil {
 		return gatewayv1.ListenerReasonNoConflicts, ""
@@ -217,7 +217,7 @@ func (t *taken) conflict(l *gatewayv1.Listener) (gatewayv1.ListenerConditionReas
 	for other := range *use {
 		if other != mine && !apart(mine, other) {
 			return gatewayv1.ListenerReasonProtocolConflict,
-				fmt.Sprintf("port %d has another protocol than %s at the Gateway, or in a ListenerSet that comes first, so this listener is not served; give it another port", l.Port, l.Protocol)
+				fmt.Sprintf("port %d has another protocol beside which %s is not served, at the Gateway or in a ListenerSet that comes first, so this listener is not served; give it another port", l.Port, l.Protocol)
 		}
 	}
 	if _, has := (*use)[mine][hostname(l)]; has {

@@ -124,6 +124,14 @@ func TestJoin(t *testing.T) {
 			[]string{"b/old Accepted tcp=UnsupportedValue udp=Accepted twice=HostnameConflict odd=UnsupportedProtocol", "b/next Accepted l=Accepted m=ProtocolConflict", "a/young Accepted l=Accepted"},
 		},
 		{
+			"HTTPS and TLS on a port", allowing + "[{name: x, port: 443, protocol: HTTPS, hostname: a.test}]",
+			[]*gatewayv1.ListenerSet{
+				setOf(t, "b", "old", 2, "[{name: l, port: 443, protocol: TLS, hostname: A.test}, {name: m, port: 443, protocol: TLS, hostname: b.test, tls: {mode: Passthrough}}]"),
+				setOf(t, "a", "young", 1, "[{name: l, port: 443, protocol: HTTPS, hostname: b.test}, {name: m, port: 443, protocol: HTTPS}]"),
+			},
+			[]string{"b/old Accepted l=HostnameConflict m=Accepted", "a/young Accepted l=HostnameConflict m=Accepted"},
+		},
+		{
 			"a Gateway without a valid listener", allowing + "[{name: x, port: 80, protocol: ODD}]",
 			[]*gatewayv1.ListenerSet{setOf(t, "a", "s", 1, "[{name: l, port: 81, protocol: HTTP}]")},
 			[]string{"a/s ParentNotAccepted"},

@@ -34,12 +34,13 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	port := r.port()
 	e.Listener = Listener{Port: port}
 	l, ports := g.listenerAt(key, port)
-	switch slot := int32(l.Slot); {
+	l = g.sorted(l, r)
+	switch {
 	case l.Slot == 0:
 		e.Result.Text = fmt.Sprintf("no connection: the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))
 		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 		return e, nil
-	case gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot):
+	case handsOn(l):
 		return nil, fmt.Errorf("connections to port %d are handed on whole, whatever the request is: ask for the route with %s", port, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 	case endsTLS(l) != r.Secure:
 		e.Result = Result{Text: "no answer: the listener at port " + strconv.Itoa(port) + " speaks plain HTTP"}
@@ -154,6 +155,18 @@ func (g *gateways) listenerAt(key model.Object, port int) (found model.Listener,
 		ports = []string{"none"}
 	}
 	return found, ports
+}
+
+// sorted returns the listener that the server name of a request leads to, where a port may have
+// listeners of HTTPS and of TLS.
+func (g *gateways) sorted(l model.Listener, r *Request) model.Listener {
+	if gatewayapi.TLS.Has(int32(l.Slot)) {
+		by, _, _ := g.owner(l, match.Request{Host: cmp.Or(r.SNI, r.Host), Path: "/"})
+		if at, known := g.byScope[by]; known {
+			return at
+		}
+	}
+	return l
 }
 
 // listenerName returns the name of a listener, with its ListenerSet if it is of one.

@@ -25,8 +25,7 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	if !served {
 		return reach, false
 	}
-	slot := int32(l.Slot)
-	if streams := gatewayapi.TLS.Has(slot) || gatewayapi.TCP.Has(slot); streams || c.Datagrams != nil {
+	if streams := handsOn(l); streams || c.Datagrams != nil {
 		reach.URL = "datagrams to port " + strconv.Itoa(l.Port)
 		if streams {
 			reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
@@ -85,11 +84,15 @@ func kindAndName(o model.Object) string {
 	return strings.ToLower(string(o.Kind)) + "/" + o.String()
 }
 
-// endsTLS reports whether clients speak HTTPS to a listener.
-func endsTLS(l model.Listener) bool {
+// handsOn reports whether connections to a listener are handed on whole. Those of HTTPS can have
+// slots of TLS.
+func handsOn(l model.Listener) bool {
 	slot := int32(l.Slot)
-	return gatewayapi.HTTPS.Has(slot) || gatewayapi.Fallback.Has(slot)
+	return gatewayapi.TLS.Has(slot) && !l.EndsRequests || gatewayapi.TCP.Has(slot)
 }
+
+// endsTLS reports whether clients speak HTTPS to a listener.
+func endsTLS(l model.Listener) bool { return l.EndsRequests }
 
 func hostOf(host string) string {
 	if host == match.Any {

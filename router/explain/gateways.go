@@ -222,12 +222,16 @@ func (g *gateways) assign() {
 		for _, set := range joint.Sets {
 			verdicts = append(verdicts, set.Listeners...)
 		}
-		slots := map[gatewayapi.Port]int32{}
+		slots, blocks := map[gatewayapi.Port]int32{}, map[gatewayapi.Port]gatewayapi.Block{}
 		for _, v := range verdicts {
-			port := v.Block.Port(v.Port)
-			if _, has := slots[port]; !has && v.Accepted() && next[v.Block] < v.Block.Count {
-				slots[port] = v.Block.First + next[v.Block]
-				next[v.Block]++
+			if port := v.Block.Port(v.Port); v.Accepted() {
+				blocks[port] = v.Block.Wider(blocks[port])
+			}
+		}
+		for _, port := range slices.SortedFunc(maps.Keys(blocks), gatewayapi.ComparePorts) {
+			if block := blocks[port]; next[block] < block.Count {
+				slots[port] = block.First + next[block]
+				next[block]++
 			}
 		}
 		g.joints[key], g.slots[key] = joint, slots

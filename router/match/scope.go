@@ -38,6 +38,9 @@ const Suffixed = "+"
 // EndsTLS marks listeners that end TLS of connections that are then handed on whole.
 const EndsTLS = "tls"
 
+// EndsHTTPS marks listeners that end TLS of requests.
+const EndsHTTPS = "https"
+
 // SuffixKey is the key of a wildcard host in the table of suffixes, below a slot and "/" or
 // the prefix of a scope: "*.example.com" has "com.example.".
 func SuffixKey(below, wildcard string) string {

@@ -52,6 +52,8 @@ type Listener struct {
 	Datagrams bool
 	// EndsStreams listeners end TLS of connections that are then handed on whole.
 	EndsStreams bool
+	// EndsRequests listeners end TLS of requests.
+	EndsRequests bool
 	// Certificates are those of a listener that ends TLS, the preferred ones first.
 	Certificates []ListenerCertificate
 	// Clients is what clients are asked for in the handshake, nil for nothing.

@@ -98,6 +98,14 @@ func (l *listeners) of(slot int) (all []model.Listener) {
 
 // settleListeners brings the wanted entries of changed slots up to date.
 func (p *Pipeline) settleListeners(scope *plan.Scope) {
+	// A listener that moves to another slot has an entry that does not name the slot: what
+	// the former slot had goes before.
+	for slot := range p.listeners.changed {
+		for e := range p.listeners.entries[slot] {
+			scope.Entries[e] = struct{}{}
+			delete(p.want.Entries, e)
+		}
+	}
 	for slot := range p.listeners.changed {
 		all := p.listeners.of(slot)
 		if len(all) == 0 {
@@ -108,10 +116,6 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 			all = nil
 		}
 		now := listenerEntries(all)
-		for e := range p.listeners.entries[slot] {
-			scope.Entries[e] = struct{}{}
-			delete(p.want.Entries, e)
-		}
 		for e, v := range now {
 			scope.Entries[e] = struct{}{}
 			p.want.Entries[e] = v
@@ -161,6 +165,9 @@ func listenerEntries(all []model.Listener) map[plan.Entry]string {
 		add(plan.MapListeners, match.ListenerKey(l.Slot, ""), strconv.Itoa(l.Port))
 		if l.EndsStreams {
 			add(plan.MapListeners, l.Scope.Prefix(), match.EndsTLS)
+		}
+		if l.EndsRequests {
+			add(plan.MapListeners, l.Scope.Prefix(), match.EndsHTTPS)
 		}
 		if l.Clients != nil {
 			add(plan.MapListeners, match.ClientsKey(l.Slot), l.Clients.Mark())

@@ -235,7 +235,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 	for _, p := range model.Profiles() {
 		d.addProfile(p, s)
 	}
-	if s.HTTPSlots.Count+s.HTTPSSlots.Count+s.FallbackSlots.Count > 0 {
+	if s.HTTPSlots.Count+s.HTTPSSlots.Count+s.FallbackSlots.Count+s.TLSSlots.Count > 0 {
 		for _, p := range model.RepeatProfiles() {
 			d.addProfile(p, s)
 		}

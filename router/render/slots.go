@@ -45,6 +45,9 @@ func slotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []slotSect
 	if s.FallbackSlots.Count > 0 {
 		all = append(all, secureSlotSection(s, l, caps, fallbackSlotFrontend, s.FallbackSlots, fallbackBind))
 	}
+	if s.TLSSlots.Count > 0 {
+		all = append(all, sortedSlotSection(s, l, caps))
+	}
 	return all
 }
 

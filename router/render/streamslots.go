@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 )
@@ -19,7 +20,7 @@ func streamSlotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []sl
 		all = append(all,
 			slotSection{
 				Name: tlsSlotFrontend, Sorts: true, Binds: slotBinds(s, s.TLSSlots), ConnectionRules: connectionRules(s, l, tlsSlotFrontend),
-				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(silent, helloRules(s), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), rules),
+				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(silent, helloRules(s), unnamedRules(l), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), rules),
 			},
 			slotSection{
 				Name: "gateway_tls_end", Binds: endBinds(s, l),
@@ -47,16 +48,45 @@ func endBinds(s Settings, l Layout) (binds []string) {
 	return binds
 }
 
-// endServers lead connections there from the frontend that sorts them.
+// endServers lead connections there from the frontend that sorts them, those whose requests are
+// read to other sockets than those that are handed on whole.
 func endServers(s Settings, l Layout) (lines []string) {
 	if s.TLSSlots.Count == 0 {
 		return nil
 	}
-	lines = append(lines, "use-server s%[var(sess.slot)] if { var(sess.slot) -m found }")
+	lines = append(lines,
+		"use-server r%[var(sess.slot)] if { var(sess.ends) -m str "+match.EndsHTTPS+" }",
+		"use-server s%[var(sess.slot)] if !{ var(sess.ends) -m str "+match.EndsHTTPS+" }")
 	for slot := s.TLSSlots.First; slot < s.TLSSlots.First+s.TLSSlots.Count; slot++ {
-		lines = append(lines, fmt.Sprintf("server s%d %s send-proxy-v2", slot, endSocket(l, slot)))
+		lines = append(lines,
+			fmt.Sprintf("server s%d %s send-proxy-v2", slot, endSocket(l, slot)),
+			fmt.Sprintf("server r%d %s send-proxy-v2", slot, requestSocket(l, slot)))
 	}
 	return lines
+}
+
+// requestSocket is where TLS ends of connections to a slot whose requests are read.
+func requestSocket(l Layout, slot int) string {
+	return fmt.Sprintf("unix@%s/r%d.sock", l.RunDir(), slot)
+}
+
+// requestBinds have the certificates that endBinds have: the server name has chosen the listener
+// before, and chooses the certificate.
+func requestBinds(s Settings, l Layout, options string) (binds []string) {
+	for slot := s.TLSSlots.First; slot < s.TLSSlots.First+s.TLSSlots.Count; slot++ {
+		binds = append(binds, requestSocket(l, slot)+" mode 600 accept-proxy ssl crt-list "+l.SlotList(slot)+" alpn h2,http/1.1"+tlsBind(s, l)+options)
+	}
+	return binds
+}
+
+// sortedSlotSection is the frontend of listeners of HTTPS at ports that sort TLS connections. What
+// leads connections elsewhere may change while one is on its way here: it is asked once more.
+func sortedSlotSection(s Settings, l Layout, caps plan.Capabilities) slotSection {
+	section := secureSlotSection(s, l, caps, "gateway_https_end", s.TLSSlots, "")
+	section.Binds = requestBinds(s, l, unresumed(caps))
+	section.ConnectionRules = askedRules(s.TLSSlots, l) // Others have been decided in front.
+	section.SessionRules = append(section.SessionRules, "tcp-request session reject if !{ var(sess.shown),map_str("+l.MapFile(plan.MapListeners)+") -m str "+match.EndsHTTPS+" }")
+	return section
 }
 
 // endSlotRule finds the slot by the number of the socket.
@@ -85,16 +115,28 @@ func sortStreamRules(s Settings, l Layout) []string {
 	return append(rules, "tcp-request content accept if "+ends)
 }
 
-// namedRule refuses connections without a server name: all claims have one. What no name has
-// must not become a part of a key.
-const namedRule = "tcp-request content reject if !{ var(sess.name) -m reg ^[a-z0-9._-]+$ }"
+// named is true of connections with a server name. What no name has must not become a part of a key.
+const named = "{ var(sess.name) -m reg ^[a-z0-9._-]+$ }"
+
+// namedRule refuses connections without a server name: all claims that have these have one.
+const namedRule = "tcp-request content reject if !" + named
+
+// unnamedRules let connections without a server name go where requests are read, if that is where
+// the listener without a hostname is.
+func unnamedRules(l Layout) []string {
+	listeners := l.MapFile(plan.MapListeners)
+	return []string{
+		`tcp-request content set-var(sess.scope) "var(sess.slot),concat(/*),map_str(` + listeners + `)" if { req.ssl_hello_type 1 } !` + named,
+		"tcp-request content reject if !" + named + " !{ var(sess.scope),map_str(" + listeners + ") -m str " + match.EndsHTTPS + " }",
+		"tcp-request content unset-var(sess.name) if !" + named,
+	}
+}
 
 // helloRules wait for the TLS hello of a client, and take the server name.
 func helloRules(s Settings) []string {
 	return []string{
 		"tcp-request inspect-delay " + milliseconds(s.Timeouts.Inspect),
 		"tcp-request content set-var(sess.name) req.ssl_sni,lower,rtrim(.) if { req.ssl_hello_type 1 }",
-		namedRule,
 	}
 }
 

@@ -16,17 +16,25 @@ import (
 // port which the Gateway itself does not have, of several that of the first.
 func WantedSlots(j *gateway.Joint) (wanted map[gateway.Port]gateway.Block, tenants map[gateway.Port]string) {
 	wanted, tenants = map[gateway.Port]gateway.Block{}, map[gateway.Port]string{}
-	for _, v := range j.Own {
-		if v.Accepted() {
-			wanted[v.Block.Port(v.Port)] = v.Block
+	want := func(v gateway.ListenerVerdict, tenant string) {
+		if !v.Accepted() {
+			return
 		}
+		port := v.Block.Port(v.Port)
+		if before, has := wanted[port]; has {
+			wanted[port] = before.Wider(v.Block)
+			return
+		}
+		if wanted[port] = v.Block; tenant != "" {
+			tenants[port] = tenant
+		}
+	}
+	for _, v := range j.Own {
+		want(v, "")
 	}
 	for i := range j.Sets {
 		for _, v := range j.Sets[i].Listeners {
-			port := v.Block.Port(v.Port)
-			if _, has := wanted[port]; v.Accepted() && !has {
-				wanted[port], tenants[port] = v.Block, j.Sets[i].Set.Namespace
-			}
+			want(v, j.Sets[i].Set.Namespace)
 		}
 	}
 	return wanted, tenants
@@ -35,7 +43,9 @@ func WantedSlots(j *gateway.Joint) (wanted map[gateway.Port]gateway.Block, tenan
 // Assign returns the table in which a Gateway has a slot for each wanted port, of the share of
 // its tenant, which is the Gateway's namespace unless tenants has another one; whether
 // it differs from the one before, and the ports for which there is none, in order.
-// Slots are kept as long as their port wants one of their block. What is not wanted any
+// Slots are kept as long as their port wants one of their block, or one that their block serves:
+// who adds and removes a listener of TLS moves the others once. A port for which no wider slot is
+// left keeps the one that it has, which serves its listeners of HTTPS. What is not wanted any
 // more is freed, and so are slots of a former Gateway of the same name.
 func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]gateway.Block, tenants map[gateway.Port]string, now time.Time) (gateway.Table, bool, []gateway.Port) {
 	base := maps.Clone(before)
@@ -44,21 +54,26 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 	if table == nil {
 		table = gateway.Table{}
 	}
-	has := map[gateway.Port]bool{}
+	has, narrow := map[gateway.Port]bool{}, map[gateway.Port]int32{}
 	for _, podPort := range slices.Sorted(maps.Keys(table)) {
 		s := table[podPort]
 		if s.Namespace != g.Namespace || s.Name != g.Name || !s.Freed.IsZero() {
 			continue
 		}
 		port := gateway.PortOf(podPort, s)
-		if block, ok := wanted[port]; s.UID == g.UID && ok && block.Has(podPort) && !has[port] {
-			has[port] = true
-			s.For = others(g, tenants[port])
-			table[podPort] = s
-			continue
+		is, _ := gateway.BlockOf(podPort)
+		if block, ok := wanted[port]; s.UID == g.UID && ok && !has[port] {
+			if is == block || is.Serves(block) {
+				has[port] = true
+				s.For = others(g, tenants[port])
+				table[podPort] = s
+				continue
+			}
+			if block.Serves(is) {
+				narrow[port] = podPort
+			}
 		}
-		s.Freed = now.UTC().Truncate(time.Second)
-		table[podPort] = s
+		table[podPort] = freed(s, now)
 	}
 	var lacking []gateway.Port
 	for _, port := range slices.SortedFunc(maps.Keys(wanted), gateway.ComparePorts) {
@@ -67,13 +82,24 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 		}
 		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port.Number, For: others(g, tenants[port])}
 		podPort, ok := choose(table, wanted[port], mine)
-		if !ok {
+		former, kept := narrow[port]
+		switch {
+		case ok:
+			table[podPort] = mine
+		case kept && table[former] == freed(base[former], now):
+			table[former] = mine
+			fallthrough
+		default:
 			lacking = append(lacking, port)
-			continue
 		}
-		table[podPort] = mine
 	}
 	return table, !maps.Equal(base, table), lacking
+}
+
+// freed returns a slot that its Gateway loses now.
+func freed(s gateway.Slot, now time.Time) gateway.Slot {
+	s.Freed = now.UTC().Truncate(time.Second)
+	return s
 }
 
 // others returns a tenant that is not the Gateway's own namespace, otherwise nothing.

@@ -53,6 +53,20 @@ func TestAssign(t *testing.T) {
 		},
 		{"another's slot has rested", gateway.Table{20000: slot("blog", "b", "2", 80, long)}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20000: web}, true},
 		{"its own slot comes back", gateway.Table{20009: slot("shop", "web", "1", 80, recently)}, map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, gateway.Table{20009: web}, true},
+		{
+			"listeners of TLS come to a port of HTTPS",
+			gateway.Table{21003: slot("shop", "web", "1", 443, none)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS},
+			gateway.Table{21003: slot("shop", "web", "1", 443, now()), 22000: slot("shop", "web", "1", 443, none)},
+			true,
+		},
+		{
+			"listeners of TLS have gone from the port",
+			gateway.Table{22000: slot("shop", "web", "1", 443, none)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.HTTPS},
+			gateway.Table{22000: slot("shop", "web", "1", 443, none)},
+			false,
+		},
 		{"not wanted any more", gateway.Table{20000: web}, nil, gateway.Table{20000: slot("shop", "web", "1", 80, now())}, true},
 		{
 			"from HTTP to HTTPS",
@@ -127,5 +141,30 @@ func TestRelease(t *testing.T) {
 	affected := desired.Affected(before, after)
 	if len(affected) != 1 || affected[0].Namespace != "shop" {
 		t.Errorf("affected %v", affected)
+	}
+}
+
+// TestNoWiderSlot: a port of HTTPS keeps its slot if none is left that would serve TLS, too.
+func TestNoWiderSlot(t *testing.T) {
+	t.Parallel()
+	table := gateway.Table{21000: slot("shop", "web", "1", 443, time.Time{})}
+	for n := range gateway.TLS.Count {
+		table[gateway.TLS.First+n] = slot(fmt.Sprint(n), "a", "a", 443, time.Time{})
+	}
+	after, changed, lacking := desired.Assign(table, named("shop", "web", "1"), map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS}, nil, now())
+	if changed || len(lacking) != 1 || after[21000] != table[21000] {
+		t.Errorf("changed %v, lacking %v, %+v", changed, lacking, after[21000])
+	}
+}
+
+func TestWantedSlotsOfSharedPort(t *testing.T) {
+	t.Parallel()
+	j := &gateway.Joint{Own: []gateway.ListenerVerdict{
+		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted}, {Port: 443, Block: gateway.TLS, Reason: gatewayv1.ListenerReasonAccepted},
+		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted}, {Port: 444, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted},
+	}}
+	wanted, tenants := desired.WantedSlots(j)
+	if wanted[gateway.Port{Number: 443}] != gateway.TLS || wanted[gateway.Port{Number: 444}] != gateway.HTTPS || len(tenants) > 0 {
+		t.Errorf("%v, %v", wanted, tenants)
 	}
 }

@@ -73,7 +73,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		dependOnGrants(res, l)
 		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, unbound: k.settings.PortsUnbound && !l.datagrams(), agentless: l.datagrams() && !k.settings.Agent}
 		podPort := slots[gateway.Port{Number: int32(l.spec.Port), UDP: l.datagrams()}]
-		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && (!known || block == l.verdict.Block) { // else it had another protocol
+		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && (!known || l.verdict.ServedAt(block)) { // else it had another protocol
 			slot = int(podPort)
 		}
 		r.ready = slot != 0
@@ -86,8 +86,9 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			res.Listeners = append(res.Listeners, model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
 				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients,
-				Datagrams:   l.datagrams(),
-				EndsStreams: l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
+				Datagrams:    l.datagrams(),
+				EndsStreams:  l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
+				EndsRequests: l.spec.Protocol == gatewayv1.HTTPSProtocolType,
 			})
 		}
 		status, findings := l.status(r)
