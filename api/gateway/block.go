@@ -37,6 +37,12 @@ func (b Block) Port(number int32) Port { return Port{Number: number, UDP: b == U
 // connections by server name, and those for HTTPS end where requests are read.
 func (b Block) Serves(other Block) bool { return b == TLS && other == HTTPS }
 
+// ServesSlot reports whether slots of the block do for what a slot of another block serves.
+func (b Block) ServesSlot(podPort int32) bool {
+	other, _ := BlockOf(podPort)
+	return b.Serves(other)
+}
+
 // Wider returns the block of the slot for a port that has listeners of both.
 func (b Block) Wider(other Block) Block {
 	if other.Serves(b) {

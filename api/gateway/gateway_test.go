@@ -198,8 +198,13 @@ func TestJudge(t *testing.T) {
 		{
 			"HTTPS and TLS on a port",
 			[]gatewayv1.Listener{
-				{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")}, {Port: 443, Protocol: "TLS", TLS: passthrough}, {Port: 443, Protocol: "TLS", Hostname: host("A.example.com")},
-				{Port: 443, Protocol: "HTTPS", Hostname: host("*.example.com")}, {Port: 443, Protocol: "TLS", Hostname: host("b.example.com")}, {Port: 444, Protocol: "HTTPS"}, {Port: 444, Protocol: "TCP"},
+				{Port: 443, Protocol: "HTTPS", Hostname: host("a.example.com")},
+				{Port: 443, Protocol: "TLS", TLS: passthrough},
+				{Port: 443, Protocol: "TLS", Hostname: host("A.example.com")},
+				{Port: 443, Protocol: "HTTPS", Hostname: host("*.example.com")},
+				{Port: 443, Protocol: "TLS", Hostname: host("b.example.com")},
+				{Port: 444, Protocol: "HTTPS"},
+				{Port: 444, Protocol: "TCP"},
 			},
 			nil,
 			"HostnameConflict/HostnameConflict/ Accepted/NoConflicts/M HostnameConflict/HostnameConflict/ Accepted/NoConflicts/S Accepted/NoConflicts/M ProtocolConflict/ProtocolConflict/ ProtocolConflict/ProtocolConflict/",

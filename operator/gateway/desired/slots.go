@@ -69,9 +69,7 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 				table[podPort] = s
 				continue
 			}
-			if block.Serves(is) {
-				narrow[port] = podPort
-			}
+			narrow[port] = podPort
 		}
 		table[podPort] = freed(s, now)
 	}
@@ -82,15 +80,13 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 		}
 		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port.Number, For: others(g, tenants[port])}
 		podPort, ok := choose(table, wanted[port], mine)
-		former, kept := narrow[port]
-		switch {
-		case ok:
-			table[podPort] = mine
-		case kept && table[former] == freed(base[former], now):
-			table[former] = mine
-			fallthrough
-		default:
+		if !ok {
 			lacking = append(lacking, port)
+			podPort = narrow[port]
+			ok = wanted[port].ServesSlot(podPort) && table[podPort] == freed(base[podPort], now)
+		}
+		if ok {
+			table[podPort] = mine
 		}
 	}
 	return table, !maps.Equal(base, table), lacking

@@ -160,8 +160,10 @@ func TestNoWiderSlot(t *testing.T) {
 func TestWantedSlotsOfSharedPort(t *testing.T) {
 	t.Parallel()
 	j := &gateway.Joint{Own: []gateway.ListenerVerdict{
-		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted}, {Port: 443, Block: gateway.TLS, Reason: gatewayv1.ListenerReasonAccepted},
-		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted}, {Port: 444, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted},
+		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted},
+		{Port: 443, Block: gateway.TLS, Reason: gatewayv1.ListenerReasonAccepted},
+		{Port: 443, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted},
+		{Port: 444, Block: gateway.HTTPS, Reason: gatewayv1.ListenerReasonAccepted},
 	}}
 	wanted, tenants := desired.WantedSlots(j)
 	if wanted[gateway.Port{Number: 443}] != gateway.TLS || wanted[gateway.Port{Number: 444}] != gateway.HTTPS || len(tenants) > 0 {
