@@ -37,6 +37,8 @@ type Options struct {
 	Slots int
 	// Renewals is a folder in memory that the workers of a pod share; empty for none.
 	Renewals string
+	// Ended is the same for sessions that have ended.
+	Ended string
 	// HashWorkers is how many passwords are verified at a time; default is half of the
 	// processors.
 	HashWorkers int
@@ -73,6 +75,7 @@ type Engine struct {
 	providers collection[provider]
 	renewals  *cache[renewal]
 	shared    sharedRenewals
+	ended     *endedSessions
 	dialer    *dialer
 	member    *peers.Member
 	worker    int
@@ -106,7 +109,7 @@ func New(o Options) *Engine {
 		cache:  newCache(mostAnswers, mostBytes, Answer.bytes, o.Now, o.Metrics.cache),
 		tokens: newCache(mostAnswers, mostBytes, verified.bytes, o.Now, o.Metrics.cache),
 		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
-		shared:    sharedRenewals{o.Renewals},
+		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended),
 		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
 		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[string]*http.Transport{},
 		member: o.Member, worker: o.Worker,

@@ -237,7 +237,7 @@ func (v *visit) finish(ctx context.Context, a *attempt, code string, end Header)
 	case err != nil:
 		return v.wrong(badRequest, "ID token: "+short(err.Error()), end)
 	}
-	s := &userSession{Start: v.e.now().Unix(), Refresh: t.Refresh}
+	s := &userSession{Start: v.e.now().Unix(), ID: random(), Refresh: t.Refresh}
 	if !v.Refresh {
 		s.Refresh = ""
 	}

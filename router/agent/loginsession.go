@@ -35,7 +35,9 @@ func sessionKeys(list []snapshot.SessionKey) (session.Keys, error) {
 type userSession struct {
 	// Start is when the user logged in, and Seen when the cookies were made last.
 	Start int64 `json:"s"`
-	Seen  int64 `json:"n"`
+	// ID is the same in all cookies of the session; empty in one of an earlier version.
+	ID   string `json:"d,omitempty"`
+	Seen int64  `json:"n"`
 	// Fresh is until when the provider's tokens are valid, and Life for how long they were;
 	// 0 if it does not say.
 	Fresh int64 `json:"f,omitempty"`
@@ -71,6 +73,9 @@ func (v *visit) session() (*userSession, bool) {
 	}
 	s.claims = claims
 	now := v.e.now()
+	if s.ID != "" && v.e.ended.has(sessionName(v.bound, s.ID), now) {
+		return nil, false
+	}
 	started, seen := time.Unix(s.Start, 0), time.Unix(s.Seen, 0)
 	return &s, now.Sub(started) < v.Cookie.MaxAge && now.Sub(seen) < v.Cookie.Idle && !started.After(now.Add(time.Minute))
 }

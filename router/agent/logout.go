@@ -25,7 +25,10 @@ func (v *visit) logout(ctx context.Context) Answer {
 		}
 	}
 	ended = append(ended, v.endAttempts(0)...)
-	s, _ := v.session()
+	s, valid := v.session()
+	if valid {
+		v.end(s)
+	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
 	back := v.afterLogout()
@@ -50,6 +53,17 @@ func (v *visit) logout(ctx context.Context) Answer {
 	a := refuse(unauthorized, groupOIDC, "logout")
 	a.Client, a.Body = append([]Header{{"Cache-Control", "no-store"}}, ended...), "You are logged out.\n"
 	return a
+}
+
+// end has copies of a session's cookies refused, until the session would have ended anyway.
+func (v *visit) end(s *userSession) {
+	if s.ID == "" {
+		return
+	}
+	until := time.Unix(s.Start, 0).Add(v.Cookie.MaxAge)
+	if err := v.e.ended.add(sessionName(v.bound, s.ID), until, v.e.now()); err != nil {
+		v.e.log.Error("a logout is known to this worker only", "err", err)
+	}
 }
 
 // afterLogout is where a browser goes after its logout, or empty.

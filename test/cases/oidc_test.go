@@ -202,10 +202,15 @@ func TestOIDC(t *testing.T) {
 	w.must("GET", "/admin/oauth2/logout", 302)
 	w.must("GET", "/admin", 302)
 	w.must("GET", "/", 200)
+	copied := b.browser("shop.po.test")
+	copied.jar = maps.Clone(w.jar)
 	if r := w.do("GET", "/oauth2/logout"); r.status != 302 || !strings.HasPrefix(r.header.Get("Location"), b.op.URL+"/logout?") {
 		t.Errorf("logout: %d %v", r.status, r.header)
 	}
 	w.must("GET", "/", 302)
+	for range 10 { // both workers
+		copied.must("GET", "/", 401, "Sec-Fetch-Mode: cors")
+	}
 	if r := b.get("plain.po.test"); r.status != 503 {
 		t.Errorf("a Route without TLS: status %d", r.status)
 	}

@@ -65,7 +65,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	member := peers.New(w.Log, mostKeys)
 	member.Register(registry)
 	defer member.Close()
-	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special, Renewals: filepath.Join(filepath.Dir(w.Snapshot), "renewals")})
+	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special, Renewals: filepath.Join(filepath.Dir(w.Snapshot), "renewals"), Ended: filepath.Join(filepath.Dir(w.Snapshot), "ended")})
 	relaying, err := w.startRelay(ctx, registry)
 	if err != nil {
 		return err

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/router/agent/snapshot"
+)
+
+// TestEndedSessions: a logout ends the copies of the cookies at both workers, at once, also at
+// one that starts later, and no other session.
+func TestEndedSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/ended"
+	b := newLoginBed(t)
+	b.e.ended = newEndedSessions(dir)
+	worker := func() *loginBed {
+		e, c := newEngine(t, func(o *Options) { o.Ended = dir })
+		o := &loginBed{t: t, e: e, c: c, op: b.op}
+		o.use(1, []snapshot.SessionKey{sessionKey(1, b.c.now().Add(-time.Hour))}, b.policies...)
+		return o
+	}
+	second := worker()
+	w, other := b.browser(), b.browser()
+	w.login("/")
+	other.login("/")
+	copied := maps.Clone(w.jar)
+	at := func(what string, o *loginBed, jar map[string]string, want int) {
+		t.Helper()
+		wants(t, what, (&browser{o, w.host, maps.Clone(jar)}).do("GET", "/", "Accept: x/y"), want)
+	}
+	at("before", second, copied, 200)
+	w.wants("logout", w.do("GET", "/oauth2/logout"), 302)
+	at("at this worker", b, copied, 401)
+	at("at the other one", second, copied, 401)
+	at("at a new one", worker(), copied, 401)
+	at("another session", second, other.jar, 200)
+}
+
+// TestEndedForgotten: sessions that would have ended anyway are forgotten.
+func TestEndedForgotten(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	s := newEndedSessions(t.TempDir())
+	if err := s.add("a", now.Add(time.Hour), now); err != nil {
+		t.Fatal(err)
+	}
+	fresh := newEndedSessions(s.dir)
+	later := now.Add(2 * time.Hour)
+	if !fresh.has("a", now) || s.has("a", later) || fresh.has("a", later) || fresh.has("b", now) {
+		t.Error("not what was ended, and for so long")
+	}
+	if err := s.add("b", later.Add(time.Hour), later); err != nil {
+		t.Fatal(err)
+	}
+	if fresh.has("a", now) || !fresh.has("b", later) {
+		t.Error("what has ended is kept")
+	}
+}
