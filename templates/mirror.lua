@@ -7,9 +7,10 @@
 -- counted, and the counts go with the next copy.
 
 -- The times are in milliseconds: for the body, for the hand-over, and for how long a worker
--- is left alone that does not listen, or did not answer in time twice in a row. Once is what
--- happens on a busy machine, and is no reason to lose what comes after it.
-local bodyWait, handOverWait, workerPause = 5, 14, 100
+-- is left alone: the longest pause where it does not listen, the shortest where it did not
+-- answer in time twice in a row, and then twice as long each time, up to the longest. Once is
+-- what happens on a busy machine, and is no reason to lose what comes after it.
+local bodyWait, handOverWait, shortestPause, longestPause = 5, 14, 10, 100
 
 local mirrorOf = remember(128 * 1024, function(text)
   local id, list = string.match(text, "^(%x+);(.*)$")
@@ -26,7 +27,10 @@ end)
 
 -- These are of one thread.
 local missed, reported, nextWorker = {}, 0, 0
-local pausedUntil, late = { a = 0, b = 0 }, { a = 0, b = 0 }
+local pausedUntil = { a = 0, b = 0 }
+-- late says how many times in a row a worker was late, and when it last was. Requests that
+-- wait side by side see the same delay, which is one.
+local late = { a = { times = 0, at = 0 }, b = { times = 0, at = 0 } }
 
 local function milliseconds()
   local now = core.now()
@@ -37,25 +41,35 @@ local function miss(reason)
   missed[reason] = (missed[reason] or 0) + 1
 end
 
+-- pause leaves a worker alone that did not take what a request handed over since it began.
+local function pause(worker, began, listens)
+  local now, seen = milliseconds(), late[worker]
+  if began >= seen.at then
+    seen.times, seen.at = seen.times + 1, now
+  end
+  if not listens then
+    pausedUntil[worker] = now + longestPause
+  elseif seen.times > 1 then
+    pausedUntil[worker] = now + math.min(shortestPause * 2 ^ math.min(seen.times - 2, 8), longestPause)
+  end
+end
+
 -- send gives a message to a worker: the other one if the first does not listen. It returns
 -- true if one has it.
 local function send(dir, message)
   nextWorker = 1 - nextWorker
   for i = 0, 1 do
-    local worker = (nextWorker + i) % 2 == 0 and "a" or "b"
-    if milliseconds() >= pausedUntil[worker] then
+    local worker, began = (nextWorker + i) % 2 == 0 and "a" or "b", milliseconds()
+    if began >= pausedUntil[worker] then
       local answer = core.httpclient():post({
         url = "http://agent/mirror", dst = "unix@" .. dir .. "/side-" .. worker .. ".sock", body = message, timeout = handOverWait,
       })
       if answer and answer.status < 500 then
-        late[worker] = 0
+        late[worker].times = 0
         return true -- the worker counts what it cannot read
       end
       local over = answer and answer.status == 504
-      late[worker] = late[worker] + 1
-      if not over or late[worker] > 1 then
-        pausedUntil[worker] = milliseconds() + workerPause
-      end
+      pause(worker, began, over)
       if over then
         return false
       end

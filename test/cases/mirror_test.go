@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -277,4 +278,48 @@ func TestMirrorHangs(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestMirrorStalls: workers that stand still for a moment, as on a busy machine, lose few
+// copies of requests that come side by side. A stall is one, however many requests it makes late.
+func TestMirrorStalls(t *testing.T) {
+	t.Parallel()
+	b, target := mirrorBed(t, "{targets: [{service: {name: copy}, maxInFlight: 256}]}")
+	b.t = t
+	// The stall is longer than a request waits for its hand-over, and much shorter than what lies between two.
+	const clients, stalls, between, stall = 10, 8, 200 * time.Millisecond, 25 * time.Millisecond
+	var asked atomic.Int64
+	var running sync.WaitGroup
+	stop := make(chan struct{})
+	for range clients {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					b.copiedRequest("GET", func(r *request) { r.target = "/a/stall" })
+					asked.Add(1)
+				}
+			}
+		})
+	}
+	for range stalls {
+		time.Sleep(between)
+		b.signalWorkers(syscall.SIGSTOP)
+		time.Sleep(stall)
+		b.signalWorkers(syscall.SIGCONT)
+	}
+	close(stop)
+	running.Wait()
+	n, last := 0, -1
+	b.eventually("all copies have arrived", func() error {
+		last = n
+		_, _, n = target.of("/pod/stall")
+		return wait.True(n == last)
+	})
+	t.Logf("%d of %d copied, %d not acknowledged, %d busy", n, asked.Load(), b.mirrored("agent"), b.mirrored("busy"))
+	if float64(n) < 0.9*float64(asked.Load()) {
+		t.Errorf("%d requests, and only %d copies", asked.Load(), n)
+	}
 }
