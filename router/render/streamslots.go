@@ -23,8 +23,8 @@ func streamSlotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []sl
 				SessionRules: slotRules(s.TLSSlots, l), LookupRules: slices.Concat(silent, helloRules(s), unnamedRules(l), scopeRules(l), sortStreamRules(s, l), streamLookupRules(l), rules),
 			},
 			slotSection{
-				Name: "gateway_tls_end", Binds: endBinds(s, l),
-				SessionRules: append(tlsOptions(s), endSlotRule(s)), LookupRules: slices.Concat(silent, endRules(s), scopeRules(l), streamLookupRules(l), rules),
+				Name: "gateway_tls_end", Binds: endBinds(s, l, caps),
+				SessionRules: slices.Concat(unresumedRules(caps), tlsOptions(s), []string{endSlotRule(s)}), LookupRules: slices.Concat(silent, endRules(s), scopeRules(l), streamLookupRules(l), rules),
 			})
 	}
 	if s.TCPSlots.Count > 0 {
@@ -41,9 +41,9 @@ func streamSlotFrontends(s Settings, l Layout, caps plan.Capabilities) (all []sl
 func endSocket(l Layout, slot int) string { return fmt.Sprintf("unix@%s/t%d.sock", l.RunDir(), slot) }
 
 // endBinds have the certificates of one slot each, as those of secureSlotBinds.
-func endBinds(s Settings, l Layout) (binds []string) {
+func endBinds(s Settings, l Layout, caps plan.Capabilities) (binds []string) {
 	for slot := s.TLSSlots.First; slot < s.TLSSlots.First+s.TLSSlots.Count; slot++ {
-		binds = append(binds, endSocket(l, slot)+" mode 600 accept-proxy ssl crt-list "+l.SlotList(slot)+" no-alpn"+tlsBind(s, l))
+		binds = append(binds, endSocket(l, slot)+" mode 600 accept-proxy ssl crt-list "+l.SlotList(slot)+" no-alpn"+tlsBind(s, l)+unresumed(caps))
 	}
 	return binds
 }

@@ -83,6 +83,11 @@ type stream struct {
 // openStream connects to a slot, with TLS if there is a server name ("-" for TLS without one), has
 // the pod send something back, and closes the connection.
 func openStream(slot int, name string, own ...tls.Certificate) (got stream, err error) {
+	return openStreamAs(slot, name, &tls.Config{Certificates: own})
+}
+
+// openStreamAs does so with what the client has beside its server name.
+func openStreamAs(slot int, name string, client *tls.Config) (got stream, err error) {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(slot)), clientTimeout)
 	if err != nil {
 		return got, err
@@ -90,7 +95,8 @@ func openStream(slot int, name string, own ...tls.Certificate) (got stream, err 
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
 	if name != "" {
-		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: strings.TrimPrefix(name, "-"), Certificates: own}) // which certificate is shown is what is asked
+		client.InsecureSkipVerify, client.ServerName = true, strings.TrimPrefix(name, "-") // which certificate is shown is what is asked
+		secure := tls.Client(conn, client)
 		if err := secure.Handshake(); err != nil {
 			return got, err
 		}

@@ -128,3 +128,74 @@ spec: {parentRefs: [{name: gw}], hostnames: [a.test], rules: [{backendRefs: [{na
 		}
 	})
 }
+
+// TestGatewayTerminateSessions: no TLS session of a time when a port asked clients for nothing, or
+// for certificates of other authorities, is resumed after it asks.
+func TestGatewayTerminateSessions(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := newBed(t, version, newMemory())
+		b.tlsSlots = freeSlots(t)
+		slot := b.tlsSlots.First
+		b.cluster.slots = map[int32]int32{443: int32(slot)}
+		b.start()
+		asks := func(what string) string {
+			return "kind: Gateway\nmetadata: {namespace: gw, name: gw, uid: g}\nspec: {gatewayClassName: fairlead, " + what +
+				"listeners: [{name: a, port: 443, protocol: TLS, tls: {certificateRefs: [{name: a}]}}]}\n"
+		}
+		const demand = "tls: {frontend: {default: {validation: {caCertificateRefs: [{group: '', kind: ConfigMap, name: clients}]}}}}, "
+		authority := func(name string) string {
+			return "---\nkind: ConfigMap\nmetadata: {namespace: gw, name: clients}\ndata: {ca.crt: ${ca " + name + "}}\n"
+		}
+		b.applyStreams(t, "gw", map[string]streamService{"tcp1": {address: "198.18.250.217", port: 80}}, asks("")+`---
+kind: TLSRoute
+metadata: {namespace: gw, name: a}
+spec: {parentRefs: [{name: gw}], hostnames: [a.test], rules: [{backendRefs: [{name: tcp1, port: 80}]}]}
+---
+`+tlsSecret(t, "gw", "a", "a"))
+		served := stream{pod: "tcp1", shown: "a"}
+		b.expectStream(slot, "a.test", served)
+		// begin keeps sessions of connections that are served, one for each version of TLS.
+		begin := func(own ...tls.Certificate) (all []*tls.Config) {
+			for _, v := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+				session := &oneSession{}
+				c := &tls.Config{MinVersion: v, MaxVersion: v, Certificates: own, ClientSessionCache: session}
+				if got, err := openStreamAs(slot, "a.test", c); err != nil || got != served {
+					t.Fatalf("TLS %x: %+v, %v", v, got, err)
+				}
+				if session.last == nil && b.caps.BoundSessions {
+					t.Errorf("TLS %x: no session", v)
+				}
+				session.frozen = true
+				all = append(all, c)
+			}
+			return all
+		}
+		refused := func(all []*tls.Config) {
+			t.Helper()
+			for _, c := range all {
+				if got, err := openStreamAs(slot, "a.test", c); err == nil {
+					t.Errorf("TLS %x: a session of before opens the port: %+v", c.MinVersion, got)
+				}
+			}
+		}
+		own := func(name, authority string) tls.Certificate {
+			pki().ca(t, authority)
+			c, err := pki().client(name + "@" + authority)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return *c
+		}
+		alice, dora := own("alice", "client-a"), own("dora", "client-c")
+		unasked := begin()
+		b.apply(objectsChange(t, asks(demand)+authority("client-a")))
+		b.expectStream(slot, "a.test", stream{shown: "a"})
+		b.expectStream(slot, "a.test", served, alice)
+		refused(unasked)
+		asked := begin(alice)
+		b.apply(objectsChange(t, authority("client-c")))
+		b.expectStream(slot, "a.test", served, dora)
+		refused(asked)
+	})
+}
