@@ -281,9 +281,10 @@ func TestVLANFramesAreNotOurs(t *testing.T) {
 // by hand.
 func TestConflict(t *testing.T) {
 	s := newSegment(t)
-	a := s.announcer("a", "eth0")
 	const vip4, vip6 = "198.18.77.100", "fd00:77::100"
+	// Before the announcer begins: without an address of IPv6 the first frame of a burst is not sent, nor later.
 	s.run("ip", "-n", s.prefix+"a", "addr", "add", "fd00:77::2/64", "dev", "eth0", "nodad")
+	a := s.announcer("a", "eth0")
 	a.announce(map[string]l2.Claim{vip4: {}, vip6: {}})
 	s.owner6(vip6, s.link("a", "eth0"))
 	s.eventually(func() string { // until then a claim may be of who had it before
