@@ -34,10 +34,14 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	port := r.port()
 	e.Listener = Listener{Port: port}
 	l, ports := g.listenerAt(key, port)
-	l = g.sorted(l, r)
+	l, sorted := g.sorted(l, r)
 	switch {
 	case l.Slot == 0:
 		e.Result.Text = fmt.Sprintf("no connection: the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))
+		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
+		return e, nil
+	case r.Secure && !sorted:
+		e.SNI, e.Result.Text = match.ServerName(r.SNI), "no connection: no listener at port " + strconv.Itoa(port) + " has the server name " + cmp.Or(r.SNI, r.Host)
 		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 		return e, nil
 	case handsOn(l):
@@ -158,15 +162,16 @@ func (g *gateways) listenerAt(key model.Object, port int) (found model.Listener,
 }
 
 // sorted returns the listener that the server name of a request leads to, where a port may have
-// listeners of HTTPS and of TLS.
-func (g *gateways) sorted(l model.Listener, r *Request) model.Listener {
-	if gatewayapi.TLS.Has(int32(l.Slot)) {
-		by, _, _ := g.owner(l, match.Request{Host: cmp.Or(r.SNI, r.Host), Path: "/"})
-		if at, known := g.byScope[by]; known {
-			return at
-		}
+// listeners of HTTPS and of TLS, and false if none has the name.
+func (g *gateways) sorted(l model.Listener, r *Request) (model.Listener, bool) {
+	if !gatewayapi.TLS.Has(int32(l.Slot)) {
+		return l, true
 	}
-	return l
+	by, _, _ := g.owner(l, match.Request{Host: cmp.Or(r.SNI, r.Host), Path: "/"})
+	if at, known := g.byScope[by]; known {
+		return at, true
+	}
+	return l, false
 }
 
 // listenerName returns the name of a listener, with its ListenerSet if it is of one.

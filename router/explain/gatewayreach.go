@@ -25,6 +25,9 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	if !served {
 		return reach, false
 	}
+	if host == match.Any && l.Hostname != "" { // all that come in by the listener
+		host = l.Hostname
+	}
 	if streams := handsOn(l); streams || c.Datagrams != nil {
 		reach.URL = "datagrams to port " + strconv.Itoa(l.Port)
 		if streams {
