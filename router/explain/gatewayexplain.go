@@ -41,7 +41,7 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 		return e, nil
 	case r.Secure && !sorted:
-		e.SNI, e.Result.Text = match.ServerName(r.SNI), "no connection: no listener at port " + strconv.Itoa(port) + " has the server name " + cmp.Or(r.SNI, r.Host)
+		e.SNI, e.Result.Text = match.ServerName(r.SNI), "no connection: no listener at port "+strconv.Itoa(port)+" has the server name "+cmp.Or(r.SNI, r.Host)
 		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 		return e, nil
 	case handsOn(l):
