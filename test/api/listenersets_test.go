@@ -67,9 +67,12 @@ spec:
 	}
 	label("a")
 	state(3, true)
-	if ports := g.service(t, "joint").Spec.Ports; len(ports) != 3 {
-		t.Errorf("the Service has ports %v", ports)
-	}
+	eventually(t, func() error { // slots are taken before the Service is written
+		if ports := g.service(t, "joint").Spec.Ports; len(ports) != 3 {
+			return fmt.Errorf("the Service has ports %v", ports)
+		}
+		return nil
+	})
 	label("b")
 	state(1, false)
 	label("a")

@@ -44,7 +44,7 @@ func newBed(t *testing.T, ca string, limit time.Duration) *bed {
 	b := &bed{}
 	b.Exporter = New(Options{
 		Source: trace.Source{Router: "default", Pod: "router-x", Namespace: "openshift-ingress", Version: "v1"}, CA: func() string { return ca },
-		Changed: func() { b.changed.Add(1) }, Log: slog.New(slog.DiscardHandler), Pause: time.Millisecond, Timeout: limit,
+		Changed: func() { b.changed.Add(1) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Pause: time.Millisecond, Timeout: limit,
 	}, prometheus.NewRegistry())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
