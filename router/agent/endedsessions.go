@@ -3,15 +3,24 @@ package agent
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
-// mostEnded bounds the sessions that are remembered as ended: in the folder each of them is a
-// file without content.
-const mostEnded = 10_000
+const (
+	// mostEnded bounds the sessions that are remembered as ended: in the folder each of them is a
+	// file without content, and there may be endedBatch more for each worker.
+	mostEnded = 10_000
+	// endedBatch is how many are forgotten together, and after how many new ones the folder is
+	// cleaned: a look at all of it takes milliseconds.
+	endedBatch = mostEnded / 10
+)
 
 // endedSessions are sessions that their users have ended. Cookies need no memory of sessions,
 // so a copy of them would go on until its tokens end. They are kept in a folder in memory, by
@@ -19,19 +28,24 @@ const mostEnded = 10_000
 // a folder, in this worker alone.
 type endedSessions struct {
 	dir string
-	mu  sync.Mutex
+
+	mu sync.Mutex // guards until
 	// until is when a session would have ended anyway, by its name.
 	until map[string]time.Time
+
+	cleaning sync.Mutex // guards written: requests do not wait for a look at the folder
+	written  int
 }
 
 func newEndedSessions(dir string) *endedSessions {
 	return &endedSessions{dir: dir, until: map[string]time.Time{}}
 }
 
-// sessionName is a name of a session that tells nothing of it.
+// sessionName is a name of a session that does not give away its ID: what its sessions are for
+// (method.bound), and a hash.
 func sessionName(bound, id string) string {
 	sum := sha256.Sum256([]byte(bound + " " + id))
-	return hex.EncodeToString(sum[:])
+	return bound + "." + hex.EncodeToString(sum[:])
 }
 
 // has reports whether a session has been ended.
@@ -46,36 +60,36 @@ func (s *endedSessions) has(name string, now time.Time) bool {
 	return err == nil && now.Before(info.ModTime())
 }
 
-// add ends a session. The time of its file is when it may be forgotten.
+// add ends a session. The error says why the other worker does not know of it.
 func (s *endedSessions) add(name string, until, now time.Time) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := ""
-	for n, u := range s.until {
-		if !now.Before(u) {
+	s.until[name] = until
+	if len(s.until) > mostEnded {
+		for _, n := range forgettable(s.until, now) {
 			delete(s.until, n)
-		} else if first == "" || u.Before(s.until[first]) {
-			first = n
 		}
 	}
-	if len(s.until) >= mostEnded {
-		delete(s.until, first)
-	}
-	s.until[name] = until
+	s.mu.Unlock()
 	if s.dir == "" {
 		return nil
 	}
-	return s.keep(name, until, now)
+	if err := s.keep(name, until); err != nil {
+		return fmt.Errorf("note the end of a session: %w", err)
+	}
+	s.clean(now)
+	return nil
 }
 
-func (s *endedSessions) keep(name string, until, now time.Time) error {
+// freshSuffix is that of files which have no time of their own yet.
+const freshSuffix = ".new"
+
+// keep makes the file of a session. Its time is when it may be forgotten.
+func (s *endedSessions) keep(name string, until time.Time) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	s.clean(now)
 	path := filepath.Join(s.dir, name)
-	// Under its own name it would be of no time for a moment.
-	fresh := path + ".new"
+	fresh := path + freshSuffix
 	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
 		return err
 	}
@@ -85,27 +99,65 @@ func (s *endedSessions) keep(name string, until, now time.Time) error {
 	return os.Rename(fresh, path)
 }
 
-// clean removes what has ended, and of the others the one that ends first if there is no room.
+// clean removes what may be forgotten, at the first end of a session and after each batch.
 func (s *endedSessions) clean(now time.Time) {
+	s.cleaning.Lock()
+	defer s.cleaning.Unlock()
+	s.written++
+	if s.written%endedBatch != 1 {
+		return
+	}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return
 	}
-	left, first := 0, ""
-	var ends time.Time
+	all := map[string]time.Time{}
 	for _, e := range entries {
 		info, err := e.Info()
-		switch {
-		case err != nil:
-		case !now.Before(info.ModTime()):
-			_ = os.Remove(filepath.Join(s.dir, e.Name()))
-		default:
-			if left++; first == "" || info.ModTime().Before(ends) {
-				first, ends = e.Name(), info.ModTime()
+		if err != nil {
+			continue
+		}
+		// The other worker is about to give it its time and name.
+		if strings.HasSuffix(e.Name(), freshSuffix) && now.Sub(info.ModTime()) < time.Minute {
+			continue
+		}
+		all[e.Name()] = info.ModTime()
+	}
+	for _, n := range forgettable(all, now) {
+		_ = os.Remove(filepath.Join(s.dir, n))
+	}
+}
+
+// forgettable returns the sessions that would have ended anyway and, if there are more than
+// mostEnded, others until there is room for a batch: those that end first, of what has the
+// most. So one provider whose users log out without end has its own sessions forgotten.
+func forgettable(all map[string]time.Time, now time.Time) (names []string) {
+	groups, left := map[string][]string{}, 0
+	for n, until := range all {
+		if !now.Before(until) {
+			names = append(names, n)
+			continue
+		}
+		bound, _, _ := strings.Cut(n, ".")
+		groups[bound] = append(groups[bound], n)
+		left++
+	}
+	if left <= mostEnded {
+		return names
+	}
+	sorted := slices.Collect(maps.Values(groups))
+	for _, g := range sorted {
+		slices.SortFunc(g, func(a, b string) int { return all[a].Compare(all[b]) })
+	}
+	for ; left > mostEnded-endedBatch; left-- {
+		most := 0
+		for i, g := range sorted {
+			if len(g) > len(sorted[most]) {
+				most = i
 			}
 		}
+		names = append(names, sorted[most][0])
+		sorted[most] = sorted[most][1:]
 	}
-	if left >= mostEnded {
-		_ = os.Remove(filepath.Join(s.dir, first))
-	}
+	return names
 }

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"maps"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,7 +40,8 @@ func TestEndedSessions(t *testing.T) {
 	at("another session", second, other.jar, 200)
 }
 
-// TestEndedForgotten: sessions that would have ended anyway are forgotten.
+// TestEndedForgotten: sessions that would have ended anyway are forgotten, in the folder by the
+// first logout of a worker.
 func TestEndedForgotten(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -46,15 +49,46 @@ func TestEndedForgotten(t *testing.T) {
 	if err := s.add("a", now.Add(time.Hour), now); err != nil {
 		t.Fatal(err)
 	}
-	fresh := newEndedSessions(s.dir)
+	other := newEndedSessions(s.dir)
 	later := now.Add(2 * time.Hour)
-	if !fresh.has("a", now) || s.has("a", later) || fresh.has("a", later) || fresh.has("b", now) {
+	if !other.has("a", now) || s.has("a", later) || other.has("a", later) || other.has("b", now) {
 		t.Error("not what was ended, and for so long")
 	}
-	if err := s.add("b", later.Add(time.Hour), later); err != nil {
+	if err := other.add("b", later.Add(time.Hour), later); err != nil {
 		t.Fatal(err)
 	}
-	if fresh.has("a", now) || !fresh.has("b", later) {
-		t.Error("what has ended is kept")
+	if fresh := newEndedSessions(s.dir); fresh.has("a", now) || !fresh.has("b", later) {
+		t.Error("what has ended is kept, or what has not is forgotten")
+	}
+}
+
+// TestEndedBound: users of one provider who log out without end have none of another's sessions
+// forgotten.
+func TestEndedBound(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	s := newEndedSessions(t.TempDir())
+	victim := sessionName("victim", "1")
+	if err := s.add(victim, now.Add(time.Minute), now); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for i := range mostEnded + 2*endedBatch {
+		last = sessionName("hostile", strconv.Itoa(i))
+		if err := s.add(last, now.Add(time.Hour+time.Duration(i)), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(s.dir)
+	if len(s.until) > mostEnded || len(files) > mostEnded+endedBatch || err != nil {
+		t.Errorf("%d in memory, %d in the folder, %v", len(s.until), len(files), err)
+	}
+	for what, w := range map[string]*endedSessions{"memory": s, "folder": newEndedSessions(s.dir)} {
+		if !w.has(victim, now) || !w.has(last, now) {
+			t.Errorf("%s: another's session is forgotten, or the last one", what)
+		}
+		if w.has(sessionName("hostile", "0"), now) {
+			t.Errorf("%s: the first one is still there", what)
+		}
 	}
 }
