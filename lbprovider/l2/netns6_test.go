@@ -282,7 +282,7 @@ func TestVLANFramesAreNotOurs(t *testing.T) {
 func TestConflict(t *testing.T) {
 	s := newSegment(t)
 	const vip4, vip6 = "198.18.77.100", "fd00:77::100"
-	// Before the announcer begins: without an address of IPv6 the first frame of a burst is not sent, nor later.
+	// Before the announcer begins: a frame of IPv6 that is due while the node has no such address is not sent later.
 	s.run("ip", "-n", s.prefix+"a", "addr", "add", "fd00:77::2/64", "dev", "eth0", "nodad")
 	a := s.announcer("a", "eth0")
 	a.announce(map[string]l2.Claim{vip4: {}, vip6: {}})

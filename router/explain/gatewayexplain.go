@@ -37,13 +37,10 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	l, sorted := g.sorted(l, r)
 	switch {
 	case l.Slot == 0:
-		e.Result.Text = fmt.Sprintf("no connection: the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))
-		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
-		return e, nil
+		return e.unheard(key, fmt.Sprintf("the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))), nil
 	case r.Secure && !sorted:
-		e.SNI, e.Result.Text = match.ServerName(r.SNI), "no connection: no listener at port "+strconv.Itoa(port)+" has the server name "+cmp.Or(r.SNI, r.Host)
-		e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
-		return e, nil
+		e.SNI = match.ServerName(r.SNI)
+		return e.unheard(key, fmt.Sprintf("no listener at port %d has the server name %s", port, cmp.Or(r.SNI, r.Host))), nil
 	case handsOn(l):
 		return nil, fmt.Errorf("connections to port %d are handed on whole, whatever the request is: ask for the route with %s", port, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 	case endsTLS(l) != r.Secure:
@@ -58,6 +55,13 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	}
 	s.answerAt(e, g, l, r)
 	return e, nil
+}
+
+// unheard says that no listener of a Gateway takes the connection.
+func (e *Explanation) unheard(gateway model.Object, why string) *Explanation {
+	e.Result.Text = "no connection: " + why
+	e.Next = append(e.Next, "see its listeners: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+gateway.Name, "-n", gateway.Namespace))
+	return e
 }
 
 // answerAt says which route of a listener's port takes a request, and what it does with it.
