@@ -32,6 +32,10 @@ const (
 	// ReasonPageUnavailable: an error page cannot be shown, because the ConfigMap or its
 	// key is missing, or holds no page.
 	ReasonPageUnavailable Reason = "PageUnavailable"
+	// ReasonIssuerUnreachable and ReasonJWKSUnavailable: an OpenID provider, or a set of keys
+	// for tokens, cannot be read.
+	ReasonIssuerUnreachable Reason = "IssuerUnreachable"
+	ReasonJWKSUnavailable   Reason = "JWKSUnavailable"
 	// ReasonTargetForbidden: an address that no tenant may reach through the router.
 	ReasonTargetForbidden Reason = "TargetForbidden"
 )
@@ -127,6 +131,16 @@ func policyReferenceRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "a Secret that the policy names holds nothing that can be used",
 			Remedy:   "correct the Secret as the message says",
+		},
+		ReasonIssuerUnreachable: {
+			Severity: SeverityError,
+			Cause:    "the policy agent cannot read what the OpenID provider says of itself, or its keys: logins answer 503, or go on by what was read in the last 24 hours, as the message says",
+			Remedy:   "start the provider, or correct issuer, caSecret or endpoints; the router tries again by itself, every 30 seconds at the latest",
+		},
+		ReasonJWKSUnavailable: {
+			Severity: SeverityError,
+			Cause:    "the policy agent cannot read the keys of an issuer of tokens: requests with its tokens answer 503, or are judged by the keys of the last 24 hours, as the message says",
+			Remedy:   "start the server of the keys, or correct jwks.uri or caSecret; the router tries again by itself, every 30 seconds at the latest",
 		},
 		ReasonTargetForbidden: {
 			Severity: SeverityError,

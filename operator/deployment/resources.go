@@ -17,7 +17,7 @@ const socketsSize = 1 << 20
 // logsMemory bounds the process that prints the access log.
 const logsMemory = 64 << 20
 
-// agentMemory is for a supervisor and two workers, agentStateSize for the snapshot and
+// agentMemory is for a supervisor and two workers, agentStateSize for the snapshot, what issuers said (4 MiB) and
 // its next version, which count as memory of the container.
 const (
 	agentMemory    = 320 << 20

@@ -47,6 +47,9 @@ func (d *dialer) check(a netip.Addr) error {
 	return nil
 }
 
+// errUnknownNodes is a server that might be a node.
+var errUnknownNodes = fmt.Errorf("%w: the addresses of nodes are not known", ErrForbidden)
+
 // errNoEndpoint is a Service without ready pods.
 var errNoEndpoint = errors.New("no pod of the Service is ready")
 
@@ -82,7 +85,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, errs
 	}
 	if !d.byName.Load() {
-		return nil, fmt.Errorf("%w: the addresses of nodes are not known", ErrForbidden)
+		return nil, errUnknownNodes
 	}
 	return nd.DialContext(ctx, network, address)
 }

@@ -37,8 +37,8 @@ type Options struct {
 	Slots int
 	// Renewals is a folder in memory that the workers of a pod share; empty for none.
 	Renewals string
-	// Ended is the same for sessions that have ended.
-	Ended string
+	// Ended is the same for sessions that have ended, and Documents for what issuers said.
+	Ended, Documents string
 	// HashWorkers is how many passwords are verified at a time; default is half of the
 	// processors.
 	HashWorkers int
@@ -76,6 +76,7 @@ type Engine struct {
 	renewals  *cache[renewal]
 	shared    sharedRenewals
 	ended     *endedSessions
+	documents documents
 	dialer    *dialer
 	member    *peers.Member
 	worker    int
@@ -90,7 +91,9 @@ type Engine struct {
 type world struct {
 	generation uint64
 	policies   map[string]*policy
-	sessions   session.Keys
+	// reading are those that need documents of issuers.
+	reading  []*policy
+	sessions session.Keys
 }
 
 // New returns an Engine without a snapshot, which refuses everything.
@@ -109,7 +112,7 @@ func New(o Options) *Engine {
 		cache:  newCache(mostAnswers, mostBytes, Answer.bytes, o.Now, o.Metrics.cache),
 		tokens: newCache(mostAnswers, mostBytes, verified.bytes, o.Now, o.Metrics.cache),
 		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
-		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended),
+		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended), documents: documents(o.Documents),
 		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
 		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[string]*http.Transport{},
 		member: o.Member, worker: o.Worker,
@@ -153,22 +156,17 @@ func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 		if p.err != nil {
 			closed[p.id] = p.err
 		}
-		if p.login != nil {
-			providers[p.login.provider] = true
-			if keysErr != nil {
-				closed[p.id] = keysErr
-			}
+		if p.login != nil && keysErr != nil {
+			closed[p.id] = keysErr
 		}
-		if p.tokens != nil {
-			for _, i := range p.tokens.issuers {
-				used[i.fetched] = true
-			}
+		p.uses(used, providers)
+		if len(p.reads()) > 0 {
+			w.reading = append(w.reading, p)
 		}
 		w.policies[p.id] = p
 	}
 	e.world.Store(w)
-	e.keys.keep(used)
-	e.providers.keep(providers)
+	e.documents.keep(append(e.keys.keep(used), e.providers.keep(providers)...), time.Now())
 	e.metrics.generation.Set(float64(w.generation))
 	e.metrics.policies.WithLabelValues("usable").Set(float64(len(w.policies) - len(closed)))
 	e.metrics.policies.WithLabelValues("closed").Set(float64(len(closed)))

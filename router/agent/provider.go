@@ -49,17 +49,20 @@ func (e *Engine) openProvider(o *snapshot.OIDC) (*kept[provider], error) {
 	}
 	issuer, own := o.Issuer, o.Endpoints
 	return e.providers.open(issuer+"\x00"+string(endpoints), o.CA, func() *kept[provider] {
-		return &kept[provider]{issuer: issuer, now: e.now, load: func(ctx context.Context) (*provider, time.Duration, error) {
-			return f.provider(ctx, issuer, own)
-		}}
+		return &kept[provider]{
+			kind: snapshot.KindIssuer, issuer: issuer, address: issuer, now: e.now, source: f, documents: e.documents,
+			load: func(ctx context.Context, from source) (*provider, time.Duration, error) {
+				return readProvider(ctx, from, issuer, own)
+			},
+		}
 	})
 }
 
-// provider reads the discovery document and the keys.
-func (f *fetcher) provider(ctx context.Context, issuer string, own snapshot.Endpoints) (*provider, time.Duration, error) {
+// readProvider reads the discovery document and the keys.
+func readProvider(ctx context.Context, from source, issuer string, own snapshot.Endpoints) (*provider, time.Duration, error) {
 	p, life := &provider{endpoints: own}, longestKeys
 	if own.Authorization == "" || own.Token == "" || own.JWKS == "" {
-		text, l, err := f.get(ctx, strings.TrimRight(issuer, "/")+"/.well-known/openid-configuration", "application/json")
+		text, l, err := from.get(ctx, strings.TrimRight(issuer, "/")+"/.well-known/openid-configuration", "application/json")
 		if err != nil {
 			return nil, 0, err
 		}
@@ -68,7 +71,7 @@ func (f *fetcher) provider(ctx context.Context, issuer string, own snapshot.Endp
 		}
 		life = l
 	}
-	keys, l, err := f.keys(ctx, p.endpoints.JWKS)
+	keys, l, err := readKeys(ctx, from, p.endpoints.JWKS)
 	if err != nil {
 		return nil, 0, err
 	}

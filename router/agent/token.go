@@ -33,6 +33,8 @@ type tokens struct {
 // issuer has fixed keys or a set that is fetched.
 type issuer struct {
 	jwt.Issuer
+	// place is which one of the policy's it is.
+	place   int
 	fixed   *jwt.Keys
 	fetched *keySet
 }
@@ -53,6 +55,7 @@ func (e *Engine) newTokens(j *snapshot.JWT) (*tokens, error) {
 		if _, twice := m.issuers[one.Name]; twice {
 			return nil, fmt.Errorf("jwt: issuer %q stands twice", one.Name)
 		}
+		one.place = i
 		m.issuers[one.Name] = one
 	}
 	for _, s := range m.from {
@@ -100,8 +103,14 @@ func (e *Engine) fetchedKeys(s *snapshot.Issuer) (*keySet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.keys.open(s.JWKSURI, s.CA, func() *keySet {
-		return &keySet{issuer: s.Name, now: e.now, load: func(ctx context.Context) (*jwt.Keys, time.Duration, error) { return f.keys(ctx, s.JWKSURI) }}
+	uri := s.JWKSURI
+	return e.keys.open(uri, s.CA, func() *keySet {
+		return &keySet{
+			kind: snapshot.KindKeys, issuer: s.Name, address: uri, now: e.now, source: f, documents: e.documents,
+			load: func(ctx context.Context, from source) (*jwt.Keys, time.Duration, error) {
+				return readKeys(ctx, from, uri)
+			},
+		}
 	})
 }
 

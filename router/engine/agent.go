@@ -58,6 +58,10 @@ type agentLink struct {
 	complaint string
 	// closed are policies that the agent cannot use, with the reason.
 	closed map[string]string
+	// troubles are what it cannot read for policies, taken at; heard are those of its last
+	// answer.
+	troubles, heard snapshot.Troubles
+	taken           time.Time
 }
 
 type retiredPolicy struct {
@@ -270,11 +274,8 @@ func (e *Engine) agentAnswered(r agentReply) {
 			a.next = now
 		}
 	}
-	if err == nil && !r.asked {
-		a.closed = r.reply.Closed
-		for id, why := range a.closed {
-			e.log.Error("the policy agent cannot use a policy; what asks for it gets 503", "policy", id, "err", why)
-		}
+	if err == nil {
+		e.hearAgent(&r.reply, now)
 	}
 	e.noteAgent()
 }
@@ -306,6 +307,7 @@ func (e *Engine) noteAgent() {
 	e.o.Metrics.agentBehind.Set(behind)
 	e.o.Metrics.agentLeft.Set(float64(len(a.left)))
 	e.pipeline.AgentDecides(ids)
+	e.pipeline.AgentFinds(a.unusable(), a.troubles)
 }
 
 // agentDue returns in how long the agent is to be told or asked, if it is.

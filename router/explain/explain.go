@@ -106,6 +106,7 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	}
 	if a := c.Backend.Policy().Agent; a != nil {
 		e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
+		e.Notes = append(e.Notes, s.agentNotes(s.pipeline, c.Owner)...)
 	}
 	live := slices.ContainsFunc(e.Endpoints, func(p Endpoint) bool { return p.Weight > 0 || p.Sticky })
 	switch unknown := s.unknownServices(c.Owner); {

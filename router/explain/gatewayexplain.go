@@ -107,6 +107,7 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 	default:
 		if a := c.Backend.Policy().Agent; a != nil {
 			e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
+			e.Notes = append(e.Notes, s.agentNotes(g.pipeline, c.Owner)...)
 		}
 		if p := c.Backend.Policy(); p.Rewrite != nil {
 			e.PodPath = rewritten(p, r.Path)

@@ -68,9 +68,9 @@ func (s *Snapshot) report(key model.Object) policy.Report {
 	routes := s.reports[key]
 	g := s.gateways()
 	if g == nil || g.reports[key].Targets == 0 {
-		return routes
+		return s.withStatus(key, routes)
 	}
-	return routes.With(g.reports[key])
+	return s.withStatus(key, routes.With(g.reports[key]))
 }
 
 // policyKey returns the key of a policy by one of the names of its kind.
@@ -163,6 +163,8 @@ func (s *Snapshot) policyFindings(key model.Object) []Finding {
 			find(api.SeverityError, reason, c.Message)
 		case c.Type == api.ConditionProtecting && reason == api.ReasonClosedPaths:
 			find(api.SeverityError, api.ReasonPolicyClosed, c.Message)
+		case c.Status != "True" && policy.FromAgent(c.Reason):
+			find(api.SeverityWarning, reason, c.Message)
 		case c.Type == api.ConditionOverridden && c.Status == "True":
 			find(api.SeverityInfo, api.ReasonPolicyOverridden, c.Message)
 		}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -40,7 +41,8 @@ func (w *eventWriter) warn(about corev1.ObjectReference, reason, message string)
 	at, unique := metav1.NewTime(now), fmt.Sprintf(".%x", now.UnixNano())
 	const longest = 253 // of a name
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name[:min(len(about.Name), longest-len(unique))] + unique},
+		// Of what is in no namespace, the API server takes them in this one only.
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(about.Namespace, metav1.NamespaceDefault), Name: about.Name[:min(len(about.Name), longest-len(unique))] + unique},
 		InvolvedObject: about,
 		Reason:         reason, Message: message, Type: corev1.EventTypeWarning,
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,

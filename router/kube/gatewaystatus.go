@@ -270,21 +270,10 @@ func (s *StatusWriter) gatewayEvents(o *gatewayOpinion, w gatewayWork, findings 
 	g.mu.Lock()
 	reported := o.reported
 	g.mu.Unlock()
-	var said []api.Finding
-	complete := true
-	for _, f := range grave(findings) {
-		if !slices.Contains(reported, f) {
-			if complete = complete && s.mayWriteEvent(w.key.Namespace); !complete {
-				break
-			}
-			s.eventsWritten.Add(1)
-			s.events.warn(corev1.ObjectReference{
-				APIVersion: gatewayv1.GroupVersion.String(), Kind: string(w.key.Kind),
-				Namespace: w.key.Namespace, Name: w.key.Name, UID: w.object.GetUID(), ResourceVersion: w.object.GetResourceVersion(),
-			}, string(f.Reason), shorten(f.Text()))
-		}
-		said = append(said, f)
-	}
+	said, complete := s.tell(corev1.ObjectReference{
+		APIVersion: gatewayv1.GroupVersion.String(), Kind: string(w.key.Kind),
+		Namespace: w.key.Namespace, Name: w.key.Name, UID: w.object.GetUID(), ResourceVersion: w.object.GetResourceVersion(),
+	}, findings, reported)
 	g.mu.Lock()
 	o.reported = said
 	g.mu.Unlock()

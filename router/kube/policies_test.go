@@ -117,6 +117,46 @@ func (e *env) policyStatus(t *testing.T, s *StatusWriter, p *v1alpha1.RoutePolic
 	}
 	s.PublishPolicies([]policy.Report{report})
 	eventually(t, "the changed status of the policy", written("Conflicted"))
+	e.policyEvents(t, s, report)
+}
+
+// policyEvents: a finding about a policy is one event, and another one when it has changed.
+func (e *env) policyEvents(t *testing.T, s *StatusWriter, report policy.Report) {
+	t.Helper()
+	told := func() map[string]int {
+		list, err := e.core.CoreV1().Events(report.Key.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=RoutePolicy,involvedObject.uid=" + report.UID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for i := range list.Items {
+			count[list.Items[i].Reason+" "+list.Items[i].Message]++
+		}
+		return count
+	}
+	say := func(status metav1.ConditionStatus, effects ...string) {
+		report.Conditions = slices.Clone(report.Conditions)
+		report.Conditions[0].Status, report.Findings = status, nil
+		for _, effect := range effects {
+			report.Findings = append(report.Findings, api.Finding{Object: policy.Ref(report.Key), Reason: api.ReasonIssuerUnreachable, Severity: api.SeverityError, Message: "no answer", Effect: effect})
+		}
+		s.PublishPolicies([]policy.Report{report})
+	}
+	say(metav1.ConditionFalse, "503")
+	eventually(t, "an event", func() bool { return told()["IssuerUnreachable no answer; 503"] == 1 })
+	report.Conditions[0].Message = "other"
+	say(metav1.ConditionFalse, "503")
+	say(metav1.ConditionFalse, "503", "until noon")
+	eventually(t, "a second event", func() bool { return told()["IssuerUnreachable no answer; until noon"] == 1 })
+	say(metav1.ConditionTrue)
+	eventually(t, "the good status", func() bool {
+		return e.readPolicy(t, report.Key.Namespace, report.Key.Name).Status.Ancestors[1].Conditions[0].Status == metav1.ConditionTrue
+	})
+	say(metav1.ConditionFalse, "503")
+	eventually(t, "it is told again", func() bool { return told()["IssuerUnreachable no answer; 503"] == 2 })
+	if all := told(); len(all) != 2 {
+		t.Errorf("events %v", all)
+	}
 }
 
 // TestAncestors: the entry of a router among others, without an API server.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,6 +54,9 @@ type policyOpinion struct {
 	urgent bool
 	// written is when the entry was last written.
 	written time.Time
+	// judged and reported are as those of desired.
+	judged   bool
+	reported []api.Finding
 }
 
 // PublishPolicies takes the newest opinion about some policies. It never blocks.
@@ -173,13 +177,36 @@ func (s *StatusWriter) processPolicy(ctx context.Context, q queue, key model.Obj
 	}
 	q.Forget(key)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if differs {
 		opinion.written = time.Now()
 	}
 	if opinion.report.Generation == report.Generation && opinion.since.Equal(since) {
 		opinion.urgent = false
 	}
+	if !opinion.judged && !differs {
+		opinion.reported = grave(report.Findings) // the object says so already
+	}
+	opinion.judged = true
+	p.mu.Unlock()
+	if !s.policyEvents(stored, opinion, report.Findings) {
+		q.AddAfter(key, wait.Jitter(5*time.Second, 3))
+	}
+}
+
+// policyEvents makes events of findings that are new, and reports false if some have to wait.
+func (s *StatusWriter) policyEvents(stored *policy.Object, o *policyOpinion, findings []api.Finding) bool {
+	p := &s.policies
+	p.mu.Lock()
+	reported := o.reported
+	p.mu.Unlock()
+	said, complete := s.tell(corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: string(stored.Key.Kind),
+		Namespace: stored.Key.Namespace, Name: stored.Key.Name, UID: types.UID(stored.UID), ResourceVersion: stored.Version,
+	}, findings, reported)
+	p.mu.Lock()
+	o.reported = said
+	p.mu.Unlock()
+	return complete
 }
 
 // withOthers puts what the other replicas say into the report of this one, and returns how

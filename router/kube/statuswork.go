@@ -182,30 +182,34 @@ func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
 // writeEvents makes events of findings that are new, and reports false if some have
 // to wait. Findings that disappear make no event.
 func (s *StatusWriter) writeEvents(w work) bool {
-	now := grave(w.status.Findings)
 	s.mu.Lock()
 	reported := w.opinion.reported
 	s.mu.Unlock()
-	var said []api.Finding
-	complete := true
-	for _, f := range now {
-		if !slices.Contains(reported, f) {
-			if complete = complete && s.mayWriteEvent(w.key.Namespace); !complete {
-				break
-			}
-			s.eventsWritten.Add(1)
-			s.events.warn(corev1.ObjectReference{
-				APIVersion: routev1.GroupVersion.String(), Kind: "Route",
-				Namespace: w.key.Namespace, Name: w.key.Name,
-				UID: w.route.UID, ResourceVersion: w.route.ResourceVersion,
-			}, string(f.Reason), shorten(f.Text()))
-		}
-		said = append(said, f)
-	}
+	said, complete := s.tell(corev1.ObjectReference{
+		APIVersion: routev1.GroupVersion.String(), Kind: "Route",
+		Namespace: w.key.Namespace, Name: w.key.Name,
+		UID: w.route.UID, ResourceVersion: w.route.ResourceVersion,
+	}, w.status.Findings, reported)
 	s.mu.Lock()
 	w.opinion.reported = said
 	s.mu.Unlock()
 	return complete
+}
+
+// tell makes events of findings about an object that were not reported, and returns those that
+// are reported now; complete is false if some have to wait.
+func (s *StatusWriter) tell(about corev1.ObjectReference, findings, reported []api.Finding) (said []api.Finding, complete bool) {
+	for _, f := range grave(findings) {
+		if !slices.Contains(reported, f) {
+			if !s.mayWriteEvent(about.Namespace) {
+				return said, false
+			}
+			s.eventsWritten.Add(1)
+			s.events.warn(about, string(f.Reason), shorten(f.Text()))
+		}
+		said = append(said, f)
+	}
+	return said, true
 }
 
 func (s *StatusWriter) mayWriteEvent(namespace string) bool {

@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"maps"
+	"slices"
 
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -15,6 +17,10 @@ type agentPolicies struct {
 	changed bool
 	// decided are the IDs that the agent decides by; nil if that is not asked for.
 	decided map[string]struct{}
+	// unusable are the IDs of those that it cannot use, with the reason, and troubles what it
+	// cannot read for others.
+	unusable map[string]string
+	troubles snapshot.Troubles
 }
 
 type agentUse struct {
@@ -75,6 +81,54 @@ func (p *Pipeline) AgentDecides(ids map[string]struct{}) {
 			}
 		}
 	}
+}
+
+// AgentFinds notes what the agent has found out about policies: those that it cannot use, with
+// the reason, and what it cannot read.
+func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Troubles) {
+	was := p.agent
+	p.agent.unusable, p.agent.troubles = unusable, troubles
+	if maps.Equal(was.unusable, unusable) && was.troubles.Equal(troubles) {
+		return
+	}
+	for _, r := range p.objects {
+		ids := authenticates(r.served)
+		if !slices.ContainsFunc(ids, func(id string) bool {
+			return was.unusable[id] != unusable[id] || !slices.Equal(was.troubles[id], troubles[id])
+		}) {
+			continue
+		}
+		for _, d := range r.result.Depends {
+			if policy.IsKind(d.Kind) {
+				p.unreported[d] = struct{}{}
+			}
+		}
+	}
+}
+
+// authenticates returns the IDs by which the agent admits clients of claims.
+func authenticates(claims []*model.Claim) (ids []string) {
+	for _, c := range claims {
+		if a := c.Backend.Policy().Agent; a != nil && !slices.Contains(ids, a.ID) {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// fate returns what became of an object.
+func (p *Pipeline) fate(r *tracked) policy.Fate {
+	f := policy.Fate{Refused: r.refusal != nil, Barred: r.barred, Undecided: p.undecided(r)}
+	if len(p.agent.unusable)+len(p.agent.troubles) == 0 {
+		return f
+	}
+	for _, id := range authenticates(r.served) {
+		f.Troubles = snapshot.Worst(f.Troubles, p.agent.troubles[id])
+		if why := p.agent.unusable[id]; why != "" && f.Unusable == "" {
+			f.Unusable = why
+		}
+	}
+	return f
 }
 
 func asksAgent(claims []*model.Claim) bool {

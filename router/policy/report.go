@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -20,6 +21,8 @@ type Report struct {
 	Targets int
 	// Conditions have no times yet. None means that the policy is not for this router.
 	Conditions []metav1.Condition
+	// Findings are what the policy agent found out, each worth an event.
+	Findings []api.Finding
 	// Pending reports are soon followed by others.
 	Pending bool
 	// States say what became of each group, for metrics; the object's status says it in its
@@ -34,6 +37,7 @@ func (r Report) With(o Report) Report {
 	}
 	r.Pending, r.Conditions = r.Pending || o.Pending, slices.Clone(r.Conditions)
 	r.Targets += o.Targets
+	r.Findings = append(slices.Clone(r.Findings), o.Findings...)
 	for i := range r.Conditions {
 		c := &r.Conditions[i]
 		at := slices.IndexFunc(o.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
@@ -63,7 +67,7 @@ var states = []State{StateEnforced, StateOverridden, StateConflicted, StateClose
 
 // Equal reports whether two reports say the same.
 func (r *Report) Equal(o *Report) bool {
-	return r.Key == o.Key && r.UID == o.UID && r.Generation == o.Generation && r.Targets == o.Targets && slices.Equal(r.Conditions, o.Conditions)
+	return r.Key == o.Key && r.UID == o.UID && r.Generation == o.Generation && r.Targets == o.Targets && slices.Equal(r.Conditions, o.Conditions) && slices.Equal(r.Findings, o.Findings)
 }
 
 // Tally gathers what became of a policy, object by object.
@@ -77,8 +81,12 @@ type Tally struct {
 	firstClosed, firstConflict                                    string
 	// notAllowed and unresolved are the first closings of the policy with such reasons.
 	notAllowed, unresolved *cause
-	lostTo                 []string
-	states                 map[Group]State
+	// troubles are what the agent cannot read for the policy, and unusable is why it cannot
+	// decide by it.
+	troubles []snapshot.Trouble
+	unusable string
+	lostTo   []string
+	states   map[Group]State
 }
 
 // worsen notes what became of a group for one more object.
@@ -136,8 +144,12 @@ type Fate struct {
 	Refused bool
 	// Barred is true if its paths are closed.
 	Barred bool
-	// Undecided is true if the policy agent does not decide by it yet.
+	// Undecided is true if the policy agent does not decide by it yet, and Unusable is why it
+	// never will by what authenticates clients here.
 	Undecided bool
+	Unusable  string
+	// Troubles are what the agent cannot read for it.
+	Troubles []snapshot.Trouble
 }
 
 // Add takes in what holds for an object that the policy is for; nil if that is not
@@ -155,7 +167,7 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 		}
 		return
 	}
-	t.addOrigins(e, f)
+	t.addOrigins(Title(o), e, f)
 	if e.Closed() && t.policy.Protects() {
 		t.closed++
 		t.closedBy()
@@ -185,12 +197,15 @@ func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 
 // addOrigins counts an object that HAProxy or the agent does not serve by the policy of
 // now.
-func (t *Tally) addOrigins(e *Effective, f Fate) {
+func (t *Tally) addOrigins(title string, e *Effective, f Fate) {
 	for _, origin := range e.Origins {
 		if origin.Source.Key != t.policy.Key {
 			continue
 		}
 		t.worsen(origin.Group, StateEnforced)
+		if origin.Group == GroupAuthentication && origin.Source.Generation == t.policy.Generation {
+			t.addAgent(title, &f)
+		}
 		if f.Undecided && (origin.Group == GroupAuthentication || origin.Group == GroupAuthorization || origin.Group == GroupMirror) {
 			t.undecided++
 			f.Undecided = false
@@ -244,6 +259,7 @@ func (t *Tally) Report(missing []string) Report {
 	if t.elsewhere {
 		return r
 	}
+	r.Findings = t.findings()
 	r.Conditions = []metav1.Condition{t.accepted(missing), t.programmed(), t.overridden()}
 	if o.Spec.Authentication != nil || len(UpstreamSecrets(o.Spec.Upstream)) > 0 {
 		r.Conditions = append(r.Conditions, t.resolved())
@@ -296,6 +312,9 @@ func (t *Tally) programmed() metav1.Condition {
 	case t.refused > 0:
 		return condition(api.ConditionProgrammed, false, api.ReasonRefusedByHAProxy, "HAProxy refused %d objects as they are", t.refused)
 	}
+	if t.unusable != "" {
+		return condition(api.ConditionProgrammed, false, api.ReasonAgentUnavailable, "the policy agent cannot use the policy: %s; its paths answer 503 until the policy is changed", t.unusable)
+	}
 	if t.undecided > 0 {
 		return condition(api.ConditionProgrammed, false, api.ReasonAgentUnavailable, "the policy agent does not decide by it yet for %d objects, whose paths answer 503 until it does", t.undecided)
 	}
@@ -306,6 +325,13 @@ func (t *Tally) programmed() metav1.Condition {
 func (t *Tally) resolved() metav1.Condition {
 	if u := t.unresolved; u != nil {
 		return condition(api.ConditionResolvedRefs, false, u.reason, "%s", u.text)
+	}
+	if f, count := unread(t.findings()); count > 0 {
+		text := f.Text()
+		if count > 1 {
+			text = fmt.Sprintf("%s. There are %d more", text, count-1)
+		}
+		return condition(api.ConditionResolvedRefs, false, f.Reason, "%s", text)
 	}
 	return condition(api.ConditionResolvedRefs, true, api.ReasonResolvedRefs, "what the policy names can be used")
 }

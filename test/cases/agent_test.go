@@ -26,6 +26,22 @@ import (
 // folder of the sockets and the file of the snapshot.
 const workerEnv = "FAIRLEAD_CASES_AGENT"
 
+// clockEnv names the file of agentBed.clock.
+const clockEnv = "FAIRLEAD_CASES_CLOCK"
+
+// aheadBy reads the file of a clock.
+func aheadBy(file string) time.Duration {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
 // runAgentWorker is a worker's main, if the supervisor started the program as one.
 func runAgentWorker() (is bool) {
 	parts := strings.Split(os.Getenv(workerEnv), "|")
@@ -34,6 +50,9 @@ func runAgentWorker() (is bool) {
 	}
 	w := &process.Worker{
 		Name: parts[0], Dir: parts[1], Snapshot: parts[2], Orders: os.Stdin, Beats: os.NewFile(3, "beats"), Log: slog.New(slog.DiscardHandler),
+	}
+	if clock := os.Getenv(clockEnv); clock != "" {
+		w.Now = func() time.Time { return time.Now().Add(aheadBy(clock)) }
 	}
 	if err := w.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,6 +65,8 @@ func runAgentWorker() (is bool) {
 type agentBed struct {
 	dir  string
 	stop func()
+	// clock is a file that says by how much the clock of the workers is ahead; empty for none.
+	clock string
 	// down keeps workers from starting.
 	down atomic.Bool
 	// sessions are the keys of sessions.
@@ -92,7 +113,7 @@ func (b *bed) startAgent() {
 				return exec.Command("/bin/false")
 			}
 			c := exec.Command("/proc/self/exe")
-			c.Env = append(os.Environ(), workerEnv+"="+strings.Join([]string{name, b.agent.dir, file}, "|"))
+			c.Env = append(os.Environ(), workerEnv+"="+strings.Join([]string{name, b.agent.dir, file}, "|"), clockEnv+"="+b.agent.clock)
 			c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 			return c
 		},

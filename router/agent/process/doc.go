@@ -15,6 +15,8 @@ import (
 	"encoding/json"
 	"os"
 	"time"
+
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 )
 
 // Names of sockets in the agent's folder.
@@ -45,6 +47,8 @@ type beat struct {
 	Error string `json:"error,omitempty"`
 	// Closed are policies that refuse everything, with the reason.
 	Closed map[string]string `json:"closed,omitempty"`
+	// Troubles are what policies cannot have read, if that is not what the beat before said.
+	Troubles *snapshot.Troubles `json:"troubles,omitempty"`
 	// Connections are open now; Accepted is how many there were.
 	Connections int    `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
@@ -56,6 +60,8 @@ type Reply struct {
 	Generations map[string]uint64 `json:"generations"`
 	// Closed are policies of the snapshot that refuse everything, with the reason.
 	Closed map[string]string `json:"closed,omitempty"`
+	// Troubles are what policies need of other servers and the workers cannot read, by ID.
+	Troubles snapshot.Troubles `json:"troubles,omitempty"`
 	// Error is why the snapshot is not used, or not by all workers.
 	Error string `json:"error,omitempty"`
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -39,8 +38,10 @@ type Supervisor struct {
 	loading sync.Mutex // one snapshot at a time
 	mu      sync.Mutex
 	workers map[string]*child
-	load    int
-	changed chan struct{} // closed and replaced at each beat
+	// troubles are what each worker said last, or the one before it.
+	troubles map[string]snapshot.Troubles
+	load     int
+	changed  chan struct{} // closed and replaced at each beat
 
 	up       *prometheus.GaugeVec
 	restarts *prometheus.CounterVec
@@ -74,7 +75,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if s.Silence <= 0 {
 		s.Silence = time.Second
 	}
-	s.workers, s.changed = map[string]*child{}, make(chan struct{})
+	s.workers, s.changed, s.troubles = map[string]*child{}, make(chan struct{}), map[string]snapshot.Troubles{}
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	state, err := spop.Listen(s.Dir, StateSocket)
@@ -209,7 +210,12 @@ func (s *Supervisor) listen(out io.Reader, c *child) {
 			continue
 		}
 		s.up.WithLabelValues(c.name).Set(1)
-		s.set(func() { c.last, c.at, c.alive = b, time.Now(), true })
+		s.set(func() {
+			if b.Troubles != nil {
+				s.troubles[c.name], b.Troubles = *b.Troubles, nil
+			}
+			c.last, c.at, c.alive = b, time.Now(), true
+		})
 	}
 }
 
@@ -251,7 +257,7 @@ func (s *Supervisor) converse(ctx context.Context, c *net.UnixConn) {
 		var r Reply
 		switch {
 		case err == nil && snapshot.Empty(whole): // only a question
-			r = Reply{Generations: s.generations()}
+			r = s.state()
 		case err == nil:
 			r = s.Load(ctx, whole)
 		default:
@@ -300,57 +306,6 @@ func (s *Supervisor) write(whole []byte) error {
 		return fmt.Errorf("keep the snapshot: %w", err)
 	}
 	return nil
-}
-
-func (s *Supervisor) generations() map[string]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := map[string]uint64{}
-	for name, c := range s.workers {
-		if c.alive {
-			g[name] = c.last.Generation
-		}
-	}
-	return g
-}
-
-// wait waits until both workers decide by a generation.
-func (s *Supervisor) wait(ctx context.Context, generation uint64) Reply {
-	for {
-		r := Reply{Generations: s.generations()}
-		done, changed := s.progress(generation, &r)
-		if done == len(Workers()) || r.Error != "" {
-			return r
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			r.Error = fmt.Sprintf("%d of %d workers decide by it", done, len(Workers()))
-			return r
-		}
-	}
-}
-
-// progress adds to r what the workers say about the last snapshot. It returns how many
-// of them decide by a generation, and what is closed at the next report.
-func (s *Supervisor) progress(generation uint64, r *Reply) (done int, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.workers {
-		if !c.alive {
-			continue
-		}
-		if c.last.Load == s.load && c.last.Error != "" {
-			r.Error = "worker " + c.name + ": " + c.last.Error
-		}
-		if c.last.Generation == generation && (c.last.Load == s.load || c.last.Load == 0) {
-			done++
-			if r.Closed == nil && len(c.last.Closed) > 0 {
-				r.Closed = maps.Clone(c.last.Closed)
-			}
-		}
-	}
-	return done, s.changed
 }
 
 // drain waits until HAProxy has neither connections nor checks for two seconds.

@@ -37,8 +37,9 @@ type Worker struct {
 	// Beats is where the worker reports.
 	Beats io.Writer
 	Log   *slog.Logger
-	// Special replaces agent.Special in tests.
+	// Special replaces agent.Special in tests, and Now the clock of decisions.
 	Special func(netip.Addr) bool
+	Now     func() time.Time
 
 	engine  *agent.Engine
 	relay   *relay.Relay
@@ -48,6 +49,8 @@ type Worker struct {
 
 	mu    sync.Mutex
 	state beat
+	// told is what the supervisor knows of troubles; nil at first.
+	told *snapshot.Troubles
 }
 
 // mostKeys is how many keys of shared limits a worker counts, and how many it has tokens
@@ -62,10 +65,13 @@ const orphaned = time.Minute
 func (w *Worker) Run(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	w.metrics = agent.NewMetrics(registry)
+	if w.Now == nil {
+		w.Now = time.Now
+	}
 	member := peers.New(w.Log, mostKeys)
 	member.Register(registry)
 	defer member.Close()
-	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: time.Now, Special: w.Special, Renewals: filepath.Join(filepath.Dir(w.Snapshot), "renewals"), Ended: filepath.Join(filepath.Dir(w.Snapshot), "ended")})
+	w.engine = agent.New(agent.Options{Member: member, Worker: slices.Index(Workers(), w.Name), Metrics: w.metrics, Registerer: registry, Log: w.Log, Now: w.Now, Special: w.Special, Renewals: w.folder("renewals"), Ended: w.folder("ended"), Documents: w.folder("documents")})
 	relaying, err := w.startRelay(ctx, registry)
 	if err != nil {
 		return err
@@ -124,6 +130,9 @@ func (w *Worker) startRelay(ctx context.Context, registry prometheus.Registerer)
 	}()
 	return func() { cancel(); <-ended }, nil
 }
+
+// folder is one in memory that the workers share, beside the snapshot.
+func (w *Worker) folder(name string) string { return filepath.Join(filepath.Dir(w.Snapshot), name) }
 
 func (w *Worker) panicked(v any) {
 	w.metrics.Panicked(v)
@@ -226,7 +235,20 @@ func (w *Worker) beat(ctx context.Context) {
 	w.mu.Unlock()
 	b.Generation, b.Connections = w.engine.Generation(), w.server.Count()
 	b.Accepted = w.server.Accepted() - w.checks
+	w.engine.Tend()
+	b.Troubles = w.news()
 	_, _ = w.Beats.Write(encode(b)) // without a supervisor nothing reads it
+}
+
+// news are the troubles of now, or nil if the supervisor knows them. A worker that has begun
+// says nothing before it has tried, so that what the one before it said holds until then.
+func (w *Worker) news() *snapshot.Troubles {
+	now, known := w.engine.Troubles()
+	if w.told == nil && !known || w.told != nil && w.told.Equal(now) {
+		return nil
+	}
+	w.told = &now
+	return w.told
 }
 
 // answers makes the same check as HAProxy does.
