@@ -28,8 +28,15 @@ type gatewayReports struct {
 	sets     map[model.Object]int32
 	// routesOf are the routes to the Services of each BackendTLSPolicy.
 	routesOf map[model.Object]model.Objects
-	// queue is nil unless this replica writes.
+	// queue is nil unless this replica writes, and began is when it began to.
 	queue queue
+	began time.Time
+	// open are Gateways and ListenerSets whose status may not say yet what this replica has to
+	// say of it, lacked those of which some replica lacked a listener when they were last
+	// looked at.
+	open, lacked model.Objects
+	// ring has this replica look at what is open.
+	ring func()
 }
 
 // listenerName is a listener of a Gateway or ListenerSet.
@@ -45,6 +52,8 @@ type gatewayOpinion struct {
 	// urgent is true from a change of the opinion until it has been written.
 	urgent  bool
 	written time.Time
+	// since is when the opinion was made.
+	since time.Time
 	// judged is true once the findings have been compared with what the status says, and
 	// reported are those of which there was an event.
 	judged   bool
@@ -52,7 +61,7 @@ type gatewayOpinion struct {
 }
 
 func newGatewayReports() gatewayReports {
-	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}, sets: map[model.Object]int32{}, routesOf: map[model.Object]model.Objects{}}
+	return gatewayReports{desired: map[model.Object]*gatewayOpinion{}, attached: map[listenerName]int32{}, sets: map[model.Object]int32{}, routesOf: map[model.Object]model.Objects{}, open: model.Objects{}, lacked: model.Objects{}}
 }
 
 // isGatewayKind reports whether an object is one of the Gateway API.
@@ -81,9 +90,10 @@ func (g *gatewayReports) publish(status model.RouteStatus) {
 	status.Findings = slices.Clone(status.Findings)
 	g.countSet(&o.status, &status)
 	g.useTLSPolicies(status.Object, &o.status, &status)
-	o.status, o.urgent = status, true
+	o.status, o.urgent, o.since = status, true, time.Now()
 	g.count(o, status.Parents)
 	g.enqueue(status.Object)
+	g.reopen(status.Object)
 }
 
 func sameGatewayStatus(a, b *model.RouteStatus) bool {
@@ -155,6 +165,7 @@ func (g *gatewayReports) seen(key model.Object) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.enqueue(key)
+	g.reopen(key)
 }
 
 // enqueue asks a worker to look at an object. The caller holds mu.
@@ -170,7 +181,7 @@ func (s *StatusWriter) writeGateways(ctx context.Context) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[model.Object](10*time.Millisecond, 15*time.Second))
 	g := &s.gateways
 	g.mu.Lock()
-	g.queue = q
+	g.queue, g.began = q, time.Now()
 	for key, o := range g.desired {
 		o.judged = false
 		q.Add(key)

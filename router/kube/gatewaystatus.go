@@ -41,8 +41,17 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 			pause = repairPause - since
 		}
 	}
+	shown := status
+	hold, lacking := s.listenersOfAll(key, o, &shown)
 	g.mu.Unlock()
-	w, err := s.gatewayWork(key, o != nil, &status, attached)
+	if hold > 0 {
+		q.AddAfter(key, hold)
+		return
+	}
+	if lacking {
+		defer q.AddAfter(key, replicaAgain)
+	}
+	w, err := s.gatewayWork(key, o != nil, &shown, attached)
 	switch {
 	case err != nil:
 		s.failures.Add(1)

@@ -98,7 +98,7 @@ func (s *StatusWriter) speakOnce(ctx context.Context) time.Duration {
 	}
 	if err := s.annotate(ctx, map[string]any{replicaPrefix + me: say.text(most(len(others) + 1))}); err != nil {
 		if ctx.Err() == nil {
-			s.log.errorLimited("cannot say which policies this replica has, retrying", "err", err)
+			s.log.errorLimited("cannot say what this replica has, retrying", "err", err)
 		}
 		return replicaRetry
 	}
@@ -112,12 +112,32 @@ func (s *StatusWriter) speakOnce(ctx context.Context) time.Duration {
 func most(replicas int) int { return min(mostWords, mostWordBytes/wordBytes/replicas) }
 
 // words returns what this replica has to say, the complaints that no longer hold, and how
-// many policies are open.
+// many objects are open.
 func (s *StatusWriter) words() (say, withdrawn words, open int, leading bool) {
+	say, withdrawn = words{}, words{}
+	open, leading = s.policyWords(say, withdrawn)
+	return say, withdrawn, open + s.listenerWords(say, withdrawn), leading
+}
+
+// consider adds what there is to say about a version, and reports whether the object says so.
+func (r *replicaReport) consider(v objectVersion, w word, programmed bool, say, withdrawn words) bool {
+	switch {
+	case w != wordLive || !programmed:
+		say[v] = w
+	case r.written[v] != 0 && r.written[v] != wordLive:
+		withdrawn[v] = w
+	default:
+		return true
+	}
+	return false
+}
+
+// policyWords adds what this replica has to say about policies, and returns how many are open
+// and whether it is elected.
+func (s *StatusWriter) policyWords(say, withdrawn words) (open int, leading bool) {
 	p := &s.policies
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	say, withdrawn = words{}, words{}
 	for key := range p.open {
 		stored, o := s.watcher.policies.get(key), p.desired[key]
 		switch {
@@ -131,18 +151,14 @@ func (s *StatusWriter) words() (say, withdrawn words, open int, leading bool) {
 			continue
 		}
 		w, known := wordOf(&o.report)
-		v := versionOf(stored.UID, stored.Generation)
-		switch {
-		case !known: // soon; until then what was said stands
-		case w != wordLive || !s.watcher.programmed(stored):
-			say[v] = w
-		case s.replica.written[v] != 0 && s.replica.written[v] != wordLive:
-			withdrawn[v] = w
-		default:
+		if !known {
+			continue // soon; until then what was said stands
+		}
+		if s.replica.consider(versionOf(stored.UID, stored.Generation), w, s.watcher.programmed(stored), say, withdrawn) {
 			delete(p.open, key)
 		}
 	}
-	return say, withdrawn, len(p.open), p.queue != nil
+	return len(p.open), p.queue != nil
 }
 
 // annotate changes annotations of the Lease, which it makes if it is not there.
@@ -174,7 +190,10 @@ func (s *StatusWriter) listen(ctx context.Context) {
 	if s.namespace == "" {
 		return
 	}
-	st := newStore(kindLease, part(readSpoken), func(_ model.Object, before, after *spoken) { s.policies.heard(before, after) })
+	st := newStore(kindLease, part(readSpoken), func(_ model.Object, before, after *spoken) {
+		s.policies.heard(before, after)
+		s.gateways.heard(before, after)
+	})
 	s.heard.Store(st)
 	defer s.heard.Store(nil)
 	f := clientFeed(s.watcher.clients.coordination, "leases", s.namespace, s.replicasName(), &coordinationv1.Lease{})

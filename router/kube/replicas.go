@@ -25,11 +25,12 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-// A policy is programmed once all ready replicas have it. Each replica but the elected one
+// A policy, or a listener of a Gateway or ListenerSet, is programmed once all ready replicas
+// have it. Each replica but the elected one
 // writes what it has to say into its annotation of one Lease, which the elected one
 // watches:
 //
-//	replica ─ annotation ─▶ Lease router-NAME-replicas ─ watch ─▶ elected ─▶ status of the policy
+//	replica ─ annotation ─▶ Lease router-NAME-replicas ─ watch ─▶ elected ─▶ status of the object
 //
 // It says a word only where the object does not say so yet: about a version that it has
 // live and whose condition Programmed is not True, or that it lacks though it is. So the
@@ -41,7 +42,7 @@ const kindLease model.Kind = "Lease"
 // replicaPrefix is that of the annotations, each with the name of a pod.
 const replicaPrefix = "replica.fairlead.dev/"
 
-// word is what a replica says about one version of a policy.
+// word is what a replica says about one version of a policy or listener.
 type word byte
 
 const (
@@ -51,16 +52,16 @@ const (
 	wordUndecided word = 'a'
 )
 
-// policyVersion names a version of a policy: a hash of UID and generation.
-type policyVersion [8]byte
+// objectVersion names a version of a policy or listener: a hash of UID and generation.
+type objectVersion [8]byte
 
-func versionOf(uid string, generation int64) policyVersion {
+func versionOf(uid string, generation int64) objectVersion {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, generation))
-	return policyVersion(sum[:])
+	return objectVersion(sum[:])
 }
 
 // words are what a replica says.
-type words map[policyVersion]word
+type words map[objectVersion]word
 
 // Sizes of annotations: that of all together is far below the 256 KiB that an object may
 // have.
@@ -74,7 +75,7 @@ const (
 // the same.
 func (w words) text(most int) string {
 	var b strings.Builder
-	for i, v := range slices.SortedFunc(maps.Keys(w), func(a, b policyVersion) int { return slices.Compare(a[:], b[:]) }) {
+	for i, v := range slices.SortedFunc(maps.Keys(w), func(a, b objectVersion) int { return slices.Compare(a[:], b[:]) }) {
 		if i >= most {
 			break
 		}
@@ -88,7 +89,7 @@ func (w words) text(most int) string {
 func readWords(text string) words {
 	w := words{}
 	for ; len(text) >= wordBytes && len(w) < mostWords; text = text[wordBytes:] {
-		var v policyVersion
+		var v objectVersion
 		if n, err := base64.RawURLEncoding.Decode(v[:], []byte(text[1:wordBytes])); err == nil && n == len(v) {
 			w[v] = word(text[0])
 		}
@@ -110,8 +111,8 @@ func readSpoken(l *coordinationv1.Lease) *spoken {
 }
 
 // complaints are the words that say that something is lacking; none of nil.
-func (s *spoken) complaints() map[policyVersion]word {
-	all := map[policyVersion]word{}
+func (s *spoken) complaints() map[objectVersion]word {
+	all := map[objectVersion]word{}
 	if s == nil {
 		return all
 	}
@@ -138,7 +139,7 @@ type agreement struct {
 
 // agree asks the others. Before says that the object says already that all have it: then
 // only one that says otherwise counts.
-func agree(v policyVersion, others []string, said *spoken, before bool) (a agreement) {
+func agree(v objectVersion, others []string, said *spoken, before bool) (a agreement) {
 	for _, name := range others {
 		var w word
 		if said != nil {
@@ -157,9 +158,14 @@ func agree(v policyVersion, others []string, said *spoken, before bool) (a agree
 	return a
 }
 
+// text says that some lack it.
+func (a agreement) text() string {
+	return fmt.Sprintf("%d of %d routers do not have it yet, such as %s", a.lacking, a.of, a.first)
+}
+
 // into replaces what conditions say of all replicas by what these say.
 func (a agreement) into(conditions []metav1.Condition) []metav1.Condition {
-	reason, message := api.ReasonPolicyPending, fmt.Sprintf("%d of %d routers do not have it yet, such as %s", a.lacking, a.of, a.first)
+	reason, message := api.ReasonPolicyPending, a.text()
 	switch a.refused {
 	case wordRefused:
 		reason, message = api.ReasonRefusedByHAProxy, fmt.Sprintf("HAProxy of router %s refused objects as they are", a.first)

@@ -139,7 +139,7 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 		replica:  replicaReport{wake: make(chan struct{}, 1)},
 		members:  newMembers(o.Watcher, o.LeaseNamespace),
 	}
-	s.policies.ring = s.replica.ring
+	s.policies.ring, s.gateways.ring = s.replica.ring, s.replica.ring
 	seen, controllerSeen, policySeen := s.routeSeen, s.settings.ring, s.policies.seen
 	o.Watcher.policyEvent.Store(&policySeen)
 	gatewaySeen := s.gateways.seen

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,7 +79,58 @@ spec: {controllerName: fairlead.dev/gateway-controller}
 		t.Fatal(err)
 	}
 	g.addRouter(t, "router-a", "10.1.2.3")
+	g.speakAsRouters(t)
 	return g
+}
+
+// speakAsRouters says of the listeners of each Gateway what routers say that have them live.
+func (g gatewayTest) speakAsRouters(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { stop(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			list := &gatewayv1.GatewayList{}
+			if err := g.List(ctx, list, client.InNamespace(gatewayNamespace)); err == nil {
+				for i := range list.Items {
+					g.speakOf(ctx, t, &list.Items[i])
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+}
+
+func (g gatewayTest) speakOf(ctx context.Context, t *testing.T, object *gatewayv1.Gateway) {
+	var listeners []any
+	said := true
+	for _, v := range gateway.Judge(object) {
+		status, reason := "True", "Programmed"
+		if !v.Accepted() {
+			status, reason = "False", "Invalid"
+		}
+		said = said && slices.ContainsFunc(object.Status.Listeners, func(l gatewayv1.ListenerStatus) bool {
+			return l.Name == v.Name && hasConditions(l.Conditions, object.Generation, "Programmed="+status+"/"+reason) == nil
+		})
+		listeners = append(listeners, map[string]any{"name": string(v.Name), "attachedRoutes": 0, "supportedKinds": []any{}, "conditions": []any{map[string]any{
+			"type": "Programmed", "status": status, "reason": reason, "message": "", "observedGeneration": object.Generation, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+		}}})
+	}
+	if said {
+		return
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"listeners": listeners}}}
+	u.SetGroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind("Gateway"))
+	u.SetNamespace(object.Namespace)
+	u.SetName(object.Name)
+	err := g.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("fairlead-router"), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+		t.Errorf("speak as routers: %v", err)
+	}
 }
 
 func (g gatewayTest) cleanUp(t *testing.T) {

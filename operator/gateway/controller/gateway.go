@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,17 +46,30 @@ func (r *reconciler) reconcileGateway(ctx context.Context, req reconcile.Request
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	in.Waited = r.silence.of(g, in.Silent(), in.Now)
 	if err := r.ensureChildren(ctx, &in); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.writeStatus(ctx, in); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(in.Lacking) > 0 || in.SetsLack || in.Problem != "" {
-		// A slot that rests gets free without an event, and so does a quota.
-		return reconcile.Result{RequeueAfter: mostPause}, nil
+	return reconcile.Result{RequeueAfter: again(&in)}, nil
+}
+
+// again returns when a Gateway is to be looked at again, 0 for when something changes.
+func again(in *desired.Input) (next time.Duration) {
+	sooner := func(pause time.Duration) {
+		if next == 0 || pause < next {
+			next = pause
+		}
 	}
-	return reconcile.Result{}, nil
+	if len(in.Lacking) > 0 || in.SetsLack || in.Problem != "" {
+		sooner(mostPause) // A slot that rests gets free without an event, and so does a quota.
+	}
+	if in.Silent() && in.Waited < desired.Patience {
+		sooner(desired.Patience - in.Waited)
+	}
+	return next
 }
 
 // observe reads what the Gateway depends on. Its slots are those that it has.
@@ -171,6 +185,7 @@ func (r *reconciler) writeStatus(ctx context.Context, in desired.Input) error {
 // release frees the slots of a Gateway that is gone or of another controller, and
 // deletes what was made for it.
 func (r *reconciler) release(ctx context.Context, key client.ObjectKey) error {
+	r.silence.forget(key)
 	match := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{gateway.LabelGateway: gateway.LabelValue(key.Name), gateway.LabelManagedBy: gateway.ManagedBy}}
 	services, endpoints := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}
 	if err := errors.Join(r.client.List(ctx, services, match...), r.client.List(ctx, endpoints, match...)); err != nil {

@@ -64,6 +64,7 @@ type reconciler struct {
 	options Options
 	bundle  *bundle
 	sets    sets
+	silence silence
 }
 
 // Setup adds to a manager what starts the controllers when the CRDs are there. The

@@ -39,7 +39,9 @@ type Input struct {
 	Grants func(namespace string) []*gatewayv1.ReferenceGrant
 	// Problem says why something could not be written, empty if it could.
 	Problem string
-	Now     time.Time
+	// Waited is how long the routers have been silent about this generation (Silent).
+	Waited time.Duration
+	Now    time.Time
 }
 
 // Refusal returns the reason and the message of the condition Accepted, and whether it
@@ -102,9 +104,9 @@ func (in Input) Conditions() []metav1.Condition {
 	live, generation := in.Gateway.Status.Conditions, in.Gateway.Generation
 	all := []metav1.Condition{
 		condition(live, metav1.Condition{Type: string(gatewayv1.GatewayConditionAccepted), Status: status(accepted), Reason: string(reason), Message: message}, generation, in.Now),
-		condition(live, metav1.Condition{
+		in.orBefore(condition(live, metav1.Condition{
 			Type: string(gatewayv1.GatewayConditionProgrammed), Status: status(why == gatewayv1.GatewayReasonProgrammed), Reason: string(why), Message: text,
-		}, generation, in.Now),
+		}, generation, in.Now)),
 	}
 	if field := gateway.Insecure(in.Gateway); field != "" {
 		all = append(all, condition(live, metav1.Condition{
@@ -143,28 +145,6 @@ func (in Input) programmed() (gatewayv1.GatewayConditionReason, string) {
 		return gatewayv1.GatewayReasonProgrammed, "nodes serve ports of the Gateway at ports of their own, each of which one Gateway can have: " + nodePorts(in.Service)
 	}
 	return gatewayv1.GatewayReasonProgrammed, ""
-}
-
-// unserved says why the routers serve no listener of this generation, as far as they have
-// said so.
-func (in Input) unserved() (gatewayv1.GatewayConditionReason, string) {
-	reason, text, unserved := gatewayv1.GatewayReasonPending, "", 0
-	for _, l := range in.Gateway.Status.Listeners {
-		c := meta.FindStatusCondition(l.Conditions, string(gatewayv1.ListenerConditionProgrammed))
-		if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != in.Gateway.Generation {
-			continue
-		}
-		if c.Reason == string(gatewayv1.ListenerReasonInvalid) {
-			reason = gatewayv1.GatewayReasonInvalid
-		}
-		if unserved++; text == "" {
-			text = fmt.Sprintf("the routers serve no listener; %s: %s", l.Name, c.Message)
-		}
-	}
-	if unserved == 0 || unserved < len(in.Gateway.Spec.Listeners) {
-		return "", ""
-	}
-	return reason, text
 }
 
 func (in Input) noSlots() string {

@@ -27,6 +27,7 @@ func input(strategy operatorv1.EndpointPublishingStrategyType, changes ...func(*
 	ic.Status.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: strategy}
 	g := named("shop", "web", "1")
 	g.Spec = gatewayv1.GatewaySpec{GatewayClassName: "fairlead", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: "HTTP"}}}
+	routersSay(g, "http", metav1.ConditionTrue, "Programmed", "")
 	in := desired.Input{
 		Gateway: g, Now: now(),
 		Class:    desired.Class{Object: &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "fairlead"}}, IC: ic, Bundle: "v1.6.3"},
@@ -50,6 +51,13 @@ func input(strategy operatorv1.EndpointPublishingStrategyType, changes ...func(*
 		change(&in)
 	}
 	return in
+}
+
+// routersSay adds what the routers say of a listener of this generation.
+func routersSay(g *gatewayv1.Gateway, listener gatewayv1.SectionName, status metav1.ConditionStatus, reason, message string) {
+	g.Status.Listeners = append(g.Status.Listeners, gatewayv1.ListenerStatus{Name: listener, Conditions: []metav1.Condition{{
+		Type: "Programmed", Status: status, Reason: reason, Message: message, ObservedGeneration: g.Generation,
+	}}})
 }
 
 // said returns the conditions in short, and all messages.
@@ -117,8 +125,38 @@ func TestConditions(t *testing.T) {
 		{
 			"some listeners", lb, func(in *desired.Input) {
 				in.Gateway.Spec.Listeners = append(in.Gateway.Spec.Listeners, gatewayv1.Listener{Name: "dns", Port: 53, Protocol: "ODD"})
+				routersSay(in.Gateway, "dns", metav1.ConditionFalse, "Invalid", "odd")
 			},
 			"Accepted=True/ListenersNotValid@3 Programmed=True/Programmed@3", "listener dns",
+		},
+		{
+			"silent routers", lb, func(in *desired.Input) { in.Gateway.Status.Listeners = nil },
+			"Accepted=True/Accepted@3 Programmed=False/Pending@3", "have not said yet that they serve listener http",
+		},
+		{
+			"an older generation", lb, func(in *desired.Input) { in.Gateway.Status.Listeners[0].Conditions[0].ObservedGeneration-- },
+			"Accepted=True/Accepted@3 Programmed=False/Pending@3", "have not said yet that they serve listener http",
+		},
+		{
+			"one router lacks it", lb, func(in *desired.Input) {
+				in.Gateway.Status.Listeners = nil
+				routersSay(in.Gateway, "http", metav1.ConditionFalse, "Pending", "1 of 2 routers do not have it yet, such as b")
+			},
+			"Accepted=True/Accepted@3 Programmed=False/Pending@3", "listener http: 1 of 2 routers do not have it yet, such as b",
+		},
+		{
+			"one of two is pending", lb, func(in *desired.Input) {
+				in.Gateway.Spec.Listeners = append(in.Gateway.Spec.Listeners, gatewayv1.Listener{Name: "more", Port: 81, Protocol: "HTTP"})
+				routersSay(in.Gateway, "more", metav1.ConditionFalse, "Pending", "soon")
+			},
+			"Accepted=True/Accepted@3 Programmed=False/Pending@3", "listener more: soon",
+		},
+		{
+			"no certificate", lb, func(in *desired.Input) {
+				in.Gateway.Status.Listeners = nil
+				routersSay(in.Gateway, "http", metav1.ConditionFalse, "Invalid", "no certificate")
+			},
+			"Accepted=True/Accepted@3 Programmed=False/Invalid@3", "the routers serve no listener; http: no certificate",
 		},
 		{
 			"any client", lb, func(in *desired.Input) {
@@ -142,6 +180,41 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestPatience: a Gateway that was programmed stays so until the routers have had time to say
+// what they have of its newest generation.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	at := func(waited time.Duration, change func(*desired.Input)) string {
+		in := input(operatorv1.LoadBalancerServiceStrategyType)
+		in.Gateway.Status.Conditions = in.Conditions()
+		in.Gateway.Generation++
+		in.Waited = waited
+		if change != nil {
+			change(&in)
+		}
+		short, _ := said(in)
+		return short
+	}
+	lacking := func(in *desired.Input) {
+		in.Gateway.Status.Listeners = nil
+		routersSay(in.Gateway, "http", metav1.ConditionFalse, "Pending", "x")
+	}
+	for _, test := range []struct {
+		waited time.Duration
+		change func(*desired.Input)
+		want   string
+	}{
+		{0, nil, "Accepted=True/Accepted@4 Programmed=True/Programmed@3"},
+		{desired.Patience, nil, "Accepted=True/Accepted@4 Programmed=False/Pending@4"},
+		{0, lacking, "Accepted=True/Accepted@4 Programmed=False/Pending@4"},
+		{0, func(in *desired.Input) { in.Lacking = []gateway.Port{{Number: 80}} }, "Accepted=True/Accepted@4 Programmed=False/NoResources@4"},
+	} {
+		if got := at(test.waited, test.change); got != test.want {
+			t.Errorf("after %v: %s, want %s", test.waited, got, test.want)
+		}
+	}
+}
+
 // TestTransition: the time of a condition moves with its status only.
 func TestTransition(t *testing.T) {
 	t.Parallel()
@@ -152,6 +225,8 @@ func TestTransition(t *testing.T) {
 		t.Errorf("nothing happened, and (-before +after):\n%s", diff)
 	}
 	in.Gateway.Generation++
+	in.Gateway.Status.Listeners = nil
+	routersSay(in.Gateway, "http", metav1.ConditionTrue, "Programmed", "")
 	if desired.Same(in.Gateway.Status.Conditions, in.Conditions()) {
 		t.Error("the generation moved, and the conditions do not")
 	}
