@@ -36,6 +36,8 @@ const (
 	// for tokens, cannot be read.
 	ReasonIssuerUnreachable Reason = "IssuerUnreachable"
 	ReasonJWKSUnavailable   Reason = "JWKSUnavailable"
+	// ReasonAuthServerError: an auth server does not decide requests.
+	ReasonAuthServerError Reason = "AuthServerError"
 	// ReasonTargetForbidden: an address that no tenant may reach through the router.
 	ReasonTargetForbidden Reason = "TargetForbidden"
 )
@@ -141,6 +143,11 @@ func policyReferenceRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the policy agent cannot read the keys of an issuer of tokens: requests with its tokens answer 503, or are judged by the keys of the last 24 hours, as the message says",
 			Remedy:   "start the server of the keys, or correct jwks.uri or caSecret; the router tries again by itself, every 30 seconds at the latest",
+		},
+		ReasonAuthServerError: {
+			Severity: SeverityWarning,
+			Cause:    "the auth server did not answer in time, or answered with a status that decides nothing, for three requests or more with less than five minutes between them; such requests answer 503",
+			Remedy:   "look at the auth server's pods and log, correct its address or certificate, or give it more time with external.timeout",
 		},
 		ReasonTargetForbidden: {
 			Severity: SeverityError,

@@ -77,6 +77,7 @@ type Engine struct {
 	shared    sharedRenewals
 	ended     *endedSessions
 	documents documents
+	servers   *authServers
 	dialer    *dialer
 	member    *peers.Member
 	worker    int
@@ -91,7 +92,7 @@ type Engine struct {
 type world struct {
 	generation uint64
 	policies   map[string]*policy
-	// reading are those that need documents of issuers.
+	// reading are those that need documents of issuers, or ask auth servers.
 	reading  []*policy
 	sessions session.Keys
 }
@@ -112,7 +113,7 @@ func New(o Options) *Engine {
 		cache:  newCache(mostAnswers, mostBytes, Answer.bytes, o.Now, o.Metrics.cache),
 		tokens: newCache(mostAnswers, mostBytes, verified.bytes, o.Now, o.Metrics.cache),
 		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
-		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended), documents: documents(o.Documents),
+		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended), documents: documents(o.Documents), servers: newAuthServers(),
 		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
 		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[string]*http.Transport{},
 		member: o.Member, worker: o.Worker,
@@ -160,12 +161,13 @@ func (e *Engine) Swap(s *snapshot.Snapshot) map[string]error {
 			closed[p.id] = keysErr
 		}
 		p.uses(used, providers)
-		if len(p.reads()) > 0 {
+		if p.asks || len(p.reads()) > 0 {
 			w.reading = append(w.reading, p)
 		}
 		w.policies[p.id] = p
 	}
 	e.world.Store(w)
+	e.servers.keep(w.policies, e.now())
 	e.documents.keep(append(e.keys.keep(used), e.providers.keep(providers)...), time.Now())
 	e.metrics.generation.Set(float64(w.generation))
 	e.metrics.policies.WithLabelValues("usable").Set(float64(len(w.policies) - len(closed)))
@@ -186,6 +188,8 @@ type policy struct {
 	mirrors []*mirror
 	// counted are limits over all replicas.
 	counted []snapshot.Counted
+	// asks is set if an auth server is asked.
+	asks bool
 	// byPath is set if a rule asks for the path.
 	byPath bool
 	// mapped are the plain names of the headers that the policy writes for the pod, sorted.
@@ -281,7 +285,7 @@ func (e *Engine) addMethods(p *policy, s *snapshot.Policy) error {
 		if err != nil {
 			return err
 		}
-		p.methods = append(p.methods, m)
+		p.methods, p.asks = append(p.methods, m), true
 	}
 	if s.OIDC != nil {
 		m, err := e.newLogin(s)

@@ -216,15 +216,27 @@ func (m *external) ask(ctx context.Context, e *Engine, p *policy, q *Question) (
 	began := e.now()
 	answer, err := m.client.Do(r)
 	e.metrics.upstream.WithLabelValues(groupExternal).Observe(e.now().Sub(began).Seconds())
+	if errors.Is(err, context.Canceled) { // HAProxy does not wait any more
+		return refuse(unavailable, groupExternal, "AuthServerError: no answer"), 0
+	}
 	if err != nil {
-		return refuse(unavailable, groupExternal, "AuthServerError: "+cause(err)), 0
+		return m.failed(e, p, cause(err))
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, longestBody+1))
 	if err != nil {
-		return refuse(unavailable, groupExternal, "AuthServerError: "+cause(err)), 0
+		return m.failed(e, p, cause(err))
 	}
-	return m.read(answer, body)
+	if a, ttl, good := m.read(answer, body); good {
+		return a, ttl
+	}
+	return m.failed(e, p, fmt.Sprintf("status %d", answer.StatusCode))
+}
+
+// failed refuses a question that the server did not answer, and notes that for the policy.
+func (m *external) failed(e *Engine, p *policy, cause string) (Answer, time.Duration) {
+	e.servers.failed(p.id, m.url, cause, e.now())
+	return refuse(unavailable, groupExternal, "AuthServerError: "+cause), 0
 }
 
 // cause is why a server did not answer, without what only the tenant should know.
@@ -239,10 +251,10 @@ func cause(err error) string {
 	return "no answer"
 }
 
-// read turns the server's answer into one for the client or the pod.
-func (m *external) read(answer *http.Response, body []byte) (Answer, time.Duration) {
+// read turns the server's answer into one for the client or the pod; good is false if it is none.
+func (m *external) read(answer *http.Response, body []byte) (a Answer, keepFor time.Duration, good bool) {
 	status := answer.StatusCode
-	a := Answer{Status: status, group: groupExternal, from: fromAgent}
+	a = Answer{Status: status, group: groupExternal, from: fromAgent}
 	keep := !strings.Contains(strings.ToLower(answer.Header.Get("Cache-Control")), "no-store") && len(answer.Header["Set-Cookie"]) == 0
 	switch {
 	case status >= 200 && status < 300:
@@ -250,11 +262,11 @@ func (m *external) read(answer *http.Response, body []byte) (Answer, time.Durati
 		if keep {
 			a.TTL = m.cache.TTL
 		}
-		return a, a.TTL
+		return a, a.TTL, true
 	case status == unauthorized || status == forbidden || status == tooMany,
 		status >= 300 && status < 400 && !m.refuse3x && hasRule(status) && answer.Header.Get("Location") != "":
 	default:
-		return refuse(unavailable, groupExternal, fmt.Sprintf("AuthServerError: status %d", status)), 0
+		return a, 0, false
 	}
 	a.Reason = fmt.Sprintf("auth server said %d", status)
 	for _, n := range m.toClient {
@@ -266,9 +278,9 @@ func (m *external) read(answer *http.Response, body []byte) (Answer, time.Durati
 		a.Body = string(body)
 	}
 	if keep && (status == unauthorized || status == forbidden) {
-		return a, m.cache.Negative
+		return a, m.cache.Negative, true
 	}
-	return a, 0
+	return a, 0, true
 }
 
 // admit adds what the pod and the client get with a request that is let on.

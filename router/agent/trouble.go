@@ -34,6 +34,12 @@ func (e *Engine) Troubles() (snapshot.Troubles, bool) {
 				list = append(list, t)
 			}
 		}
+		if p.asks {
+			if t, bad := e.servers.trouble(p.id, now); bad {
+				t, _ = t.Clean()
+				list = append(list, t)
+			}
+		}
 		if len(list) > 0 {
 			all[p.id] = snapshot.Worst(list)
 		}

@@ -282,3 +282,44 @@ func TestWhyNot(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthServerFails: an auth server that fails three times is reported once, as long as it fails
+// every few minutes, whether or not it answers between; a refusal is no failure.
+func TestAuthServerFails(t *testing.T) {
+	t.Parallel()
+	e, c := newEngine(t)
+	s := newAuthServer(t, says(401, ""))
+	use(t, e, 1, externalPolicy("p", s.URL+"/check?key=secret"), externalPolicy("q", s.URL))
+	fails := func(code int) snapshot.Trouble {
+		t.Helper()
+		s.set(says(code, ""))
+		e.Decide(t.Context(), ask(t, "p"))
+		if other := trouble(t, e, "q"); other.Kind != "" {
+			t.Errorf("of another policy: %+v", other)
+		}
+		return trouble(t, e, "p")
+	}
+	for _, code := range []int{401, 403, 500, 200, 503} {
+		if got := fails(code); got.Kind != "" {
+			t.Errorf("after %d: %+v", code, got)
+		}
+	}
+	want := snapshot.Trouble{Kind: snapshot.KindAuthServer, Address: s.URL + "/check", Cause: "status 500"}
+	for _, code := range []int{404, 200, 404, 200} {
+		if got := fails(code); got != want {
+			t.Errorf("after %d: %+v", code, got)
+		}
+		c.add(authQuiet/2 - time.Second)
+	}
+	c.add(authQuiet)
+	if got := fails(200); got.Kind != "" {
+		t.Errorf("after some good minutes: %+v", got)
+	}
+	for range 3 {
+		fails(502)
+	}
+	use(t, e, 2, externalPolicy("q", s.URL))
+	if len(e.servers.failing) > 0 {
+		t.Error("failures of a policy that is gone are kept")
+	}
+}

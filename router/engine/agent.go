@@ -307,7 +307,7 @@ func (e *Engine) noteAgent() {
 	e.o.Metrics.agentBehind.Set(behind)
 	e.o.Metrics.agentLeft.Set(float64(len(a.left)))
 	e.pipeline.AgentDecides(ids)
-	e.pipeline.AgentFinds(a.unusable(), a.troubles)
+	maps.Copy(e.reports, e.pipeline.AgentFinds(a.unusable(), a.troubles))
 }
 
 // agentDue returns in how long the agent is to be told or asked, if it is.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -84,19 +85,23 @@ func (p *Pipeline) AgentDecides(ids map[string]struct{}) {
 }
 
 // AgentFinds notes what the agent has found out about policies: those that it cannot use, with
-// the reason, and what it cannot read.
-func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Troubles) {
+// the reason, and what it cannot read. It returns the objects that have another status by that.
+func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Troubles) (told model.Objects) {
 	was := p.agent
 	p.agent.unusable, p.agent.troubles = unusable, troubles
 	if maps.Equal(was.unusable, unusable) && was.troubles.Equal(troubles) {
-		return
+		return nil
 	}
-	for _, r := range p.objects {
+	told = model.Objects{}
+	for key, r := range p.objects {
 		ids := authenticates(r.served)
 		if !slices.ContainsFunc(ids, func(id string) bool {
 			return was.unusable[id] != unusable[id] || !slices.Equal(was.troubles[id], troubles[id])
 		}) {
 			continue
+		}
+		if r.ownAuthentication() {
+			told[key] = struct{}{}
 		}
 		for _, d := range r.result.Depends {
 			if policy.IsKind(d.Kind) {
@@ -104,6 +109,27 @@ func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Trou
 			}
 		}
 	}
+	return told
+}
+
+// ownAuthentication reports whether annotations authenticate an object's clients, and no policy.
+func (r *tracked) ownAuthentication() bool {
+	from := r.result.Effective.Origin(policy.GroupAuthentication)
+	return from == nil || !policy.IsKind(from.Key.Kind)
+}
+
+// authServer adds the finding that the auth server of an object's annotations fails; those of
+// policies are findings of the policy.
+func (p *Pipeline) authServer(findings []api.Finding, key model.Object, r *tracked) []api.Finding {
+	if len(p.agent.troubles) == 0 || !r.ownAuthentication() {
+		return findings
+	}
+	for _, t := range p.fate(r).Troubles {
+		if t.Kind == snapshot.KindAuthServer {
+			return append(slices.Clip(findings), policy.AuthServerError(r.door.Ref(key), "metadata.annotations["+policy.AnnotationAuthURL+"]", t))
+		}
+	}
+	return findings
 }
 
 // authenticates returns the IDs by which the agent admits clients of claims.

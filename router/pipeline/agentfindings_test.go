@@ -15,6 +15,37 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
+// TestAuthServerFinding: where annotations of a Route name an auth server that fails, it is the
+// Route's finding, and the Route is served all the same.
+func TestAuthServerFinding(t *testing.T) {
+	t.Parallel()
+	src := newCrowd(6)
+	r := src[routeKey("r0")].DeepCopy()
+	r.Annotations = map[string]string{"fairlead.dev/auth-url": "auth/check"}
+	src[routeKey("r0")] = r
+	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", Agent: true}, &model.Certificate{})
+	_, all := p.Update(door.Changes{All: true})
+	p.Accept(all)
+	c, _ := p.Claim(routeKey("r0"))
+	if c == nil || c.Backend.Policy().Agent == nil {
+		t.Fatalf("the agent is not asked: %+v", p.Status(routeKey("r0")))
+	}
+	bad := snapshot.Troubles{c.Backend.Policy().Agent.ID: {{Kind: snapshot.KindAuthServer, Address: "http://auth/check", Cause: "timeout"}}}
+	if told := p.AgentFinds(nil, bad); len(told) != 1 {
+		t.Errorf("another status of %v", told)
+	}
+	st := p.Status(routeKey("r0"))
+	if n := len(st.Findings); !st.Admitted || n == 0 || st.Findings[n-1].Reason != api.ReasonAuthServerError || st.Findings[n-1].Field == "" {
+		t.Errorf("%+v", st)
+	}
+	if told := p.AgentFinds(nil, bad); len(told) > 0 {
+		t.Errorf("told again of %v", told)
+	}
+	if told := p.AgentFinds(nil, nil); len(told) != 1 || len(p.Status(routeKey("r0")).Findings) >= len(st.Findings) {
+		t.Errorf("it stays: %v", told)
+	}
+}
+
 // TestAgentFinds: what the agent finds out is told of the policies that it is about, once, and
 // again when it has changed; others are not told of.
 func TestAgentFinds(t *testing.T) {

@@ -49,6 +49,7 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	if p.probes.stretched(key.Namespace) && isProbed(r) {
 		st.Findings = append(slices.Clip(st.Findings), p.lessOften(r.door.Ref(key)))
 	}
+	st.Findings = p.authServer(st.Findings, key, r)
 	for _, f := range st.Findings {
 		switch {
 		case f.Severity != api.SeverityError:

@@ -36,6 +36,9 @@ func (t *Tally) finding(one snapshot.Trouble) api.Finding {
 		Effect:  "logins answer 503, and so do sessions whose tokens end, until it can be read",
 	}
 	what := "what it said last"
+	if one.Kind == snapshot.KindAuthServer {
+		return AuthServerError(Ref(t.policy.Key), "spec.authentication.external", one)
+	}
 	if one.Kind == snapshot.KindKeys {
 		f.Field, f.Reason = fmt.Sprintf("spec.authentication.jwt.issuers[%d].jwks.uri", one.Place), api.ReasonJWKSUnavailable
 		f.Effect = "requests with tokens of this issuer answer 503 until it can be read"
@@ -50,6 +53,16 @@ func (t *Tally) finding(one snapshot.Trouble) api.Finding {
 	}
 	f.Effect += "; the router goes on trying. Check the address, its certificate, and whether the router's pods reach it"
 	return f
+}
+
+// AuthServerError is the finding that an auth server fails. It is no condition, because it is about
+// some requests only, and lasts as long as there are such.
+func AuthServerError(o api.ObjectRef, field string, one snapshot.Trouble) api.Finding {
+	return api.Finding{
+		Object: o, Field: field, Reason: api.ReasonAuthServerError, Severity: api.SeverityWarning,
+		Message: fmt.Sprintf("the auth server %s fails: %s", one.Address, one.Cause),
+		Effect:  "requests that it does not decide answer 503. Check its pods, its address and its certificate, and how long it takes to answer",
+	}
 }
 
 // findings are those of the agent, the ones that close paths first.
@@ -73,7 +86,7 @@ func (t *Tally) findings() (list []api.Finding) {
 // unread returns the first finding about something that cannot be read, and how many there are.
 func unread(list []api.Finding) (first api.Finding, count int) {
 	for _, f := range list {
-		if f.Reason != api.ReasonPolicyClosed {
+		if f.Reason == api.ReasonIssuerUnreachable || f.Reason == api.ReasonJWKSUnavailable {
 			if count++; count == 1 {
 				first = f
 			}

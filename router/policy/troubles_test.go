@@ -51,6 +51,10 @@ func TestAgentFindings(t *testing.T) {
 		findings[1].Reason != api.ReasonIssuerUnreachable || findings[1].Severity != api.SeverityWarning || !strings.Contains(findings[1].Text(), "until 2027-01-15 08:00 UTC, then logins answer 503") {
 		t.Errorf("findings %v", findings)
 	}
+	c, findings = report(Fate{Troubles: []snapshot.Trouble{{Kind: snapshot.KindAuthServer, Address: "http://auth.demo.svc/check", Cause: "timeout"}}})
+	if len(findings) != 1 || findings[0].Reason != api.ReasonAuthServerError || findings[0].Severity != api.SeverityWarning || c[api.ConditionResolvedRefs].Status != metav1.ConditionTrue {
+		t.Errorf("an auth server: %v, %v", findings, c)
+	}
 	c, findings = report(Fate{Undecided: true, Unusable: "more than 1000 key sets are fetched"})
 	if p := c[api.ConditionProtecting]; p.Reason != "ClosedPaths" || !strings.Contains(p.Message, "more than 1000 key sets") {
 		t.Errorf("Protecting %+v", p)

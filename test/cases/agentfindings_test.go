@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -13,9 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/test/openid"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 const unreadObjects = `kind: ClusterRoutePolicy
@@ -173,5 +176,60 @@ func TestUnreadIssuer(t *testing.T) {
 	b.wants("back again", 302, 200)
 	if n := b.reloads(); n != 0 {
 		t.Errorf("%d reloads", n)
+	}
+}
+
+// TestAuthServerFails: an auth server that fails is a finding of what names it: the policy, or the
+// Route by its annotation.
+func TestAuthServerFails(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.startAgent()
+	b.start()
+	var s step
+	if err := s.services([]string{"pv/web http=8080 web@198.18.250.60"}); err != nil {
+		t.Fatal(err)
+	}
+	s.change.put = append(s.change.put, objectsChange(t, `kind: Route
+metadata: {namespace: pv, name: own, annotations: {fairlead.dev/auth-url: web/check}}
+spec: {host: own.pv.test, to: {kind: Service, name: web}}
+---
+kind: Route
+metadata: {namespace: pv, name: policed, annotations: {fairlead.dev/policy: members}}
+spec: {host: policed.pv.test, to: {kind: Service, name: web}}
+---
+kind: RoutePolicy
+metadata: {namespace: pv, name: members}
+spec: {targetRefs: [{group: route.openshift.io, kind: Route, name: none}], authentication: {external: {service: {name: web, path: /check}}}}`).put...)
+	b.apply(s.change)
+	own := parseObject("Route", "pv/own")
+	members := model.Object{Kind: policy.KindRoutePolicy, Namespace: "pv", Name: "members"}
+	found := func() (route, policed bool) {
+		st, _ := b.statusOf(own)
+		b.cluster.mu.Lock()
+		defer b.cluster.mu.Unlock()
+		is := func(f api.Finding) bool { return f.Reason == api.ReasonAuthServerError }
+		return slices.ContainsFunc(st.Findings, is), slices.ContainsFunc(b.cluster.reports[members].Findings, is)
+	}
+	for _, host := range []string{"own.pv.test", "policed.pv.test"} {
+		b.eventually("a good token gets through", func() error { return wait.True(b.get(host, "Authorization: Bearer good").status == 200) })
+	}
+	if route, policed := found(); route || policed {
+		t.Error("a finding although all is good")
+	}
+	for range 6 { // either worker may be asked
+		for _, host := range []string{"own.pv.test", "policed.pv.test"} {
+			if r := b.get(host, "Authorization: Bearer broken"); r.status != 503 {
+				t.Errorf("%s: status %d", host, r.status)
+			}
+		}
+	}
+	b.eventually("findings", func() error {
+		route, policed := found()
+		return wait.True(route && policed)
+	})
+	b.expectPolicy(t, "pv", "members", "ResolvedRefs", "True ResolvedRefs", "")
+	if r := b.get("own.pv.test", "Authorization: Bearer good"); r.status != 200 {
+		t.Errorf("the others: status %d", r.status)
 	}
 }

@@ -13,11 +13,13 @@ const (
 	KindIssuer = "Issuer"
 	// KindKeys is a set of keys for tokens.
 	KindKeys = "Keys"
+	// KindAuthServer is the answer of an auth server to a question about a request.
+	KindAuthServer = "AuthServer"
 )
 
 // Trouble says that a worker cannot read something that a policy needs.
 type Trouble struct {
-	// Kind is KindIssuer or KindKeys.
+	// Kind is KindIssuer, KindKeys or KindAuthServer.
 	Kind string `json:"kind"`
 	// Place is which one of the policy's issuers of tokens it is about.
 	Place int `json:"place,omitempty"`
@@ -33,7 +35,7 @@ type Trouble struct {
 const (
 	// MaxTroubles is how many a worker reports, and MaxTroublesEach how many of a policy.
 	MaxTroubles     = 1000
-	MaxTroublesEach = 11
+	MaxTroublesEach = 12
 	maxAddress      = 256
 	maxCause        = 160
 )
@@ -42,7 +44,7 @@ const (
 // worker's place, could do harm by; false if it says nothing.
 func (t Trouble) Clean() (Trouble, bool) {
 	t.Address, t.Cause = Plain(t.Address, maxAddress), Plain(t.Cause, maxCause)
-	good := (t.Kind == KindIssuer || t.Kind == KindKeys) && t.Place >= 0 && t.Place < MaxTroublesEach && t.Address != "" && t.Until >= 0 && t.Until < 1<<35
+	good := (t.Kind == KindIssuer || t.Kind == KindKeys || t.Kind == KindAuthServer) && t.Place >= 0 && t.Place < MaxTroublesEach && t.Address != "" && t.Until >= 0 && t.Until < 1<<35
 	return t, good
 }
 
