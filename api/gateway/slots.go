@@ -26,6 +26,9 @@ type Slot struct {
 	// Freed is when the Gateway lost the slot, zero while it has it. Other Gateways get
 	// it after a pause (Rest), so that late packets for the old one meet nothing.
 	Freed time.Time `json:"freed,omitzero"`
+	// Moved says that the port has another slot since then, while this one is still served, for
+	// the connections that clients have to it, and for new ones until they are led to the other.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // Port is a port of a Gateway. Ports of UDP have numbers of their own: one number can be that of
@@ -59,6 +62,11 @@ func (s Slot) Tenant() string { return cmp.Or(s.For, s.Namespace) }
 
 // Rest is how long a freed slot is not given to another Gateway.
 const Rest = 60 * time.Second
+
+// Linger is how long a slot that a port has moved from is served at most, while a router pod is
+// older than the move: connections of HTTP/2 can last that long. Those of HTTP/1 end with their
+// next answer.
+const Linger = 24 * time.Hour
 
 // Table has the slots of an IngressController's routers by pod port.
 type Table map[int32]Slot
@@ -122,6 +130,17 @@ func (t Table) Slots(g *gatewayv1.Gateway) map[Port]int32 {
 		port := PortOf(podPort, slot)
 		if other, twice := found[port]; !twice || podPort < other {
 			found[port] = podPort
+		}
+	}
+	return found
+}
+
+// Moved returns the pod ports that ports of a Gateway have moved from and that are still served.
+func (t Table) Moved(g *gatewayv1.Gateway) map[Port]int32 {
+	found := map[Port]int32{}
+	for podPort, slot := range t {
+		if slot.Moved && g.UID != "" && slot.UID == g.UID && slot.Namespace == g.Namespace && slot.Name == g.Name {
+			found[PortOf(podPort, slot)] = podPort
 		}
 	}
 	return found

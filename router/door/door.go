@@ -171,6 +171,13 @@ type Gateways interface {
 	Joint(*gatewayv1.Gateway) *gateway.Joint
 }
 
+// MovedSlots are what a Source of Gateways has beside, where ports move from one slot to another.
+type MovedSlots interface {
+	// MovedSlots returns the ports of the router's pod that ports of a Gateway have moved from,
+	// and that are still served.
+	MovedSlots(*gatewayv1.Gateway) map[gateway.Port]int32
+}
+
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service
 // that they belong to.
 const (

@@ -309,6 +309,15 @@ func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) 
 	return slots
 }
 
+// MovedSlots implements door.MovedSlots.
+func (w *Watcher) MovedSlots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) {
+	w.gateways.slots.each(func(_ model.Object, s *slotTable) bool {
+		slots = s.table.Moved(g)
+		return false
+	})
+	return slots
+}
+
 // classEvent marks the Gateways of a class, and the routes that name these.
 func (w *Watcher) classEvent(key model.Object, before, after *gatewayv1.GatewayClass) {
 	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec, after.Spec) {

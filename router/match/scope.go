@@ -32,6 +32,13 @@ func ListenerKey(slot int, host string) string {
 // listeners. No key of a host is like it.
 func ClientsKey(slot int) string { return strconv.Itoa(slot) + "!" }
 
+// LeftKey is the key of slots whose clients are told to open new connections, in the table of
+// listeners, and Left its value.
+func LeftKey(slot int) string { return strconv.Itoa(slot) + "-" }
+
+// Left marks slots that ports have moved from.
+const Left = "left"
+
 // Suffixed marks slots of which listeners are in the table of suffixes.
 const Suffixed = "+"
 

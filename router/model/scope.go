@@ -54,6 +54,9 @@ type Listener struct {
 	EndsStreams bool
 	// EndsRequests listeners end TLS of requests.
 	EndsRequests bool
+	// Left says that its port has moved to another slot, where the listener is, too. Clients
+	// are told to open new connections, which are led there.
+	Left bool
 	// Certificates are those of a listener that ends TLS, the preferred ones first.
 	Certificates []ListenerCertificate
 	// Clients is what clients are asked for in the handshake, nil for nothing.

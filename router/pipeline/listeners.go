@@ -166,7 +166,9 @@ func listenerEntries(all []model.Listener) map[plan.Entry]string {
 		if l.EndsStreams {
 			add(plan.MapListeners, l.Scope.Prefix(), match.EndsTLS)
 		}
-		if l.EndsRequests {
+		if l.Left {
+			add(plan.MapListeners, match.LeftKey(l.Slot), match.Left)
+		} else if l.EndsRequests { // an entry of the listener, which that of its other slot has
 			add(plan.MapListeners, l.Scope.Prefix(), match.EndsHTTPS)
 		}
 		if l.Clients != nil {

@@ -56,7 +56,7 @@ func secureSlotSection(s Settings, l Layout, caps plan.Capabilities, name string
 	return slotSection{
 		Name: name, Binds: secureSlotBinds(s, l, of, bind+unresumed(caps)), ConnectionRules: slices.Concat(askedRules(of, l), connectionRules(s, l, name)),
 		SessionRules: slices.Concat(tlsOptions(s), slotRules(of, l), shownRules(l), unresumedRules(caps)), CertRules: certificateRules(s),
-		LookupRules: slices.Concat(slotLookupRules(l), []string{misdirectedRule}, slotClientRules(l)), PolicyRules: slotPolicyRules(s, l, caps),
+		LookupRules: slices.Concat(slotLookupRules(l), []string{misdirectedRule, leftRule(l)}, slotClientRules(l)), PolicyRules: slotPolicyRules(s, l, caps),
 	}
 }
 
@@ -138,6 +138,12 @@ func shownRules(l Layout) []string {
 // because the certificate covers it, too (RFC 9110, section 15.5.20).
 const misdirectedRule = "http-request return status 421 content-type text/plain string 'Ask for this host over a connection of its own.'" +
 	" if !{ var(txn.scope) -m str " + noScope + " } !{ var(txn.scope),strcmp(sess.shown) eq 0 }"
+
+// leftRule has clients of HTTP/1 open new connections, which are led to the slot that their port
+// has moved to. HAProxy makes no GOAWAY of it for those of HTTP/2, which stay.
+func leftRule(l Layout) string {
+	return "http-after-response set-header connection close if !{ status 101 } { var(sess.slot),concat(-),map_str(" + l.MapFile(plan.MapListeners) + ") -m found }"
+}
 
 // pauseRule lets clients of calls of gRPC be silent for as long as pods may be
 // (profileTimeoutRules): no other claim of a Gateway bounds pauses.

@@ -5,6 +5,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gatewayapi "github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -41,6 +42,8 @@ func (m *memory) TLSPolicies(namespace string) (all []*gatewayv1.BackendTLSPolic
 
 // Slots implements door.Gateways.
 func (m *memory) Slots(*gatewayv1.Gateway) map[gatewayapi.Port]int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	slots := map[gatewayapi.Port]int32{}
 	for number, podPort := range m.slots {
 		slots[gatewayapi.Port{Number: number}] = podPort
@@ -49,6 +52,29 @@ func (m *memory) Slots(*gatewayv1.Gateway) map[gatewayapi.Port]int32 {
 		slots[gatewayapi.Port{Number: number, UDP: true}] = podPort
 	}
 	return slots
+}
+
+// MovedSlots implements door.MovedSlots.
+func (m *memory) MovedSlots(*gatewayv1.Gateway) map[gatewayapi.Port]int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slots := map[gatewayapi.Port]int32{}
+	for number, podPort := range m.moved {
+		slots[gatewayapi.Port{Number: number}] = podPort
+	}
+	return slots
+}
+
+// moveSlots changes the table of slots, as the operator does.
+func (m *memory) moveSlots(slots, moved map[int32]int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slots, m.moved = slots, moved
+	m.mark(model.Object{Kind: door.KindSlots})
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
 }
 
 // markSets marks the ListenerSets of the Gateway that one names.

@@ -42,6 +42,8 @@ type memory struct {
 	gateways map[model.Object]metav1.Object
 	slots    map[int32]int32
 	udpSlots map[int32]int32
+	// moved are the ports that ports of the Gateway had before.
+	moved    map[int32]int32
 	version  int
 	changes  door.Changes
 	settings door.Settings

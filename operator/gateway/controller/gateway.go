@@ -57,7 +57,8 @@ func (r *reconciler) reconcileGateway(ctx context.Context, req reconcile.Request
 }
 
 // again returns when a Gateway is to be looked at again, 0 for when something changes.
-func again(in *desired.Input) (next time.Duration) {
+func again(in *desired.Input) time.Duration {
+	next := in.Moving()
 	sooner := func(pause time.Duration) {
 		if next == 0 || pause < next {
 			next = pause

@@ -65,12 +65,13 @@ func (r *reconciler) ensureSlots(ctx context.Context, in *desired.Input) error {
 	}
 	assign := func(before gateway.Table) (gateway.Table, bool) {
 		if !in.Serves() {
-			in.Slots = before.Slots(in.Gateway)
+			in.TakeSlots(before)
 			return before, false
 		}
 		wanted, tenants := desired.WantedSlots(in.Joint)
 		table, changed, lacking := desired.Assign(before, in.Gateway, wanted, tenants, in.Now)
-		in.Slots = table.Slots(in.Gateway)
+		changed = desired.Drain(table, in.Gateway, in.Pods, in.Now) || changed
+		in.TakeSlots(table)
 		in.Lacking = slices.DeleteFunc(slices.Clone(lacking), func(port gateway.Port) bool { return tenants[port] != "" })
 		in.SetsLack = len(in.Lacking) < len(lacking)
 		return table, changed

@@ -31,6 +31,10 @@ type Input struct {
 	Slots    map[gateway.Port]int32
 	Lacking  []gateway.Port
 	SetsLack bool
+	// Moved has the former slot of each port that has moved from it, since MovedAt, and that is
+	// still served.
+	Moved   map[gateway.Port]int32
+	MovedAt map[gateway.Port]time.Time
 	// Service is the live one, nil if there is none.
 	Service *corev1.Service
 	Pods    []corev1.Pod

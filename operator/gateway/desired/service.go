@@ -118,7 +118,7 @@ func (in Input) servicePorts() []corev1.ServicePort {
 		if port.UDP {
 			protocol = corev1.ProtocolUDP
 		}
-		list = append(list, corev1.ServicePort{Name: portName(port), Protocol: protocol, Port: port.Number, TargetPort: intstr.FromInt32(in.Slots[port])})
+		list = append(list, corev1.ServicePort{Name: portName(port), Protocol: protocol, Port: port.Number, TargetPort: intstr.FromInt32(in.target(port))})
 	}
 	return list
 }

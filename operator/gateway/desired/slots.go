@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api/gateway"
@@ -57,10 +58,11 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 	has, narrow := map[gateway.Port]bool{}, map[gateway.Port]int32{}
 	for _, podPort := range slices.Sorted(maps.Keys(table)) {
 		s := table[podPort]
-		if s.Namespace != g.Namespace || s.Name != g.Name || !s.Freed.IsZero() {
+		port := gateway.PortOf(podPort, s)
+		if !holds(s, g) {
+			table[podPort] = lapsed(s, g, wanted[port].ServesSlot(podPort), now)
 			continue
 		}
-		port := gateway.PortOf(podPort, s)
 		is, _ := gateway.BlockOf(podPort)
 		if block, ok := wanted[port]; s.UID == g.UID && ok && !has[port] {
 			if is == block || is.Serves(block) {
@@ -79,23 +81,46 @@ func Assign(before gateway.Table, g *gatewayv1.Gateway, wanted map[gateway.Port]
 			continue
 		}
 		mine := gateway.Slot{Namespace: g.Namespace, Name: g.Name, UID: g.UID, Port: port.Number, For: others(g, tenants[port])}
-		podPort, ok := choose(table, wanted[port], mine)
+		podPort, ok := choose(table, wanted[port], mine, now)
 		if !ok {
 			lacking = append(lacking, port)
-			podPort = narrow[port]
-			ok = wanted[port].ServesSlot(podPort) && table[podPort] == freed(base[podPort], now)
+			if podPort = narrow[port]; !wanted[port].ServesSlot(podPort) || table[podPort] != freed(base[podPort], now) {
+				continue
+			}
 		}
-		if ok {
-			table[podPort] = mine
-		}
+		table[podPort] = mine
+		moveFrom(table, narrow[port], wanted[port])
 	}
 	return table, !maps.Equal(base, table), lacking
 }
 
 // freed returns a slot that its Gateway loses now.
 func freed(s gateway.Slot, now time.Time) gateway.Slot {
-	s.Freed = now.UTC().Truncate(time.Second)
+	s.Freed, s.Moved = now.UTC().Truncate(time.Second), false
 	return s
+}
+
+// holds reports whether a Gateway of that name has a slot.
+func holds(s gateway.Slot, g *gatewayv1.Gateway) bool {
+	return s.Namespace == g.Namespace && s.Name == g.Name && s.Freed.IsZero()
+}
+
+// lapsed returns a slot that its port does not have any more. One that the port has moved from
+// is still served while it does for the port, but not for ever. Those of other Gateways stay.
+func lapsed(s gateway.Slot, g *gatewayv1.Gateway, does bool, now time.Time) gateway.Slot {
+	if s.Moved && s.Namespace == g.Namespace && s.Name == g.Name && (s.UID != g.UID || !does || !now.Before(s.Freed.Add(gateway.Linger))) {
+		return freed(s, now)
+	}
+	return s
+}
+
+// moveFrom has the slot that a port had before served on, if there is one and the block of the
+// new slot is a wider one.
+func moveFrom(t gateway.Table, podPort int32, to gateway.Block) {
+	if s, there := t[podPort]; there && !s.Freed.IsZero() && to.ServesSlot(podPort) {
+		s.Moved = true
+		t[podPort] = s
+	}
 }
 
 // others returns a tenant that is not the Gateway's own namespace, otherwise nothing.
@@ -108,13 +133,13 @@ func others(g *gatewayv1.Gateway, tenant string) string {
 
 // rested reports whether a freed slot may have another owner now.
 func rested(s gateway.Slot, now time.Time) bool {
-	return !s.Freed.IsZero() && !now.Before(s.Freed.Add(gateway.Rest))
+	return !s.Freed.IsZero() && !s.Moved && !now.Before(s.Freed.Add(gateway.Rest))
 }
 
 // choose returns the slot for a port: the one that it had, else the lowest that is free.
 // Where the tenant has all that it may have, or nothing is free, one of its own that
 // rests will do: what is late there is late for the same tenant.
-func choose(table gateway.Table, b gateway.Block, mine gateway.Slot) (int32, bool) {
+func choose(table gateway.Table, b gateway.Block, mine gateway.Slot, now time.Time) (int32, bool) {
 	free, own := int32(-1), int32(-1)
 	count := 0
 	for p := b.First; p < b.First+b.Count; p++ {
@@ -129,7 +154,7 @@ func choose(table gateway.Table, b gateway.Block, mine gateway.Slot) (int32, boo
 			continue
 		}
 		count++
-		if s.Freed.IsZero() || s.Namespace != mine.Namespace {
+		if s.Freed.IsZero() || s.Moved && now.Before(s.Freed.Add(leastLinger)) || s.Namespace != mine.Namespace {
 			continue
 		}
 		if s.UID == mine.UID && s.Port == mine.Port {
@@ -145,14 +170,30 @@ func choose(table gateway.Table, b gateway.Block, mine gateway.Slot) (int32, boo
 	return own, own >= 0
 }
 
+// leastLinger is after which time a tenant that has no other slot gets one that a port of its own
+// has moved from: longer than HAProxy keeps a connection that is idle.
+const leastLinger = 16 * time.Minute
+
+// Drain frees the slots that ports of a Gateway have moved from once no router pod is older than
+// the move, so that no client has a connection there, and reports whether there were such. It
+// changes the table.
+func Drain(t gateway.Table, g *gatewayv1.Gateway, pods []corev1.Pod, now time.Time) (drained bool) {
+	for _, podPort := range t.Moved(g) {
+		s := t[podPort]
+		if len(pods) > 0 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.CreationTimestamp.Time.Before(s.Freed.Add(mostMove)) }) {
+			t[podPort], drained = freed(s, now), true
+		}
+	}
+	return drained
+}
+
 // Release returns the table in which the slots of Gateways that do not exist are freed,
 // and whether it differs from the one before.
 func Release(before gateway.Table, exists func(gateway.Slot) bool, now time.Time) (gateway.Table, bool) {
 	table, changed := maps.Clone(before), false
 	for podPort, s := range before {
-		if s.Freed.IsZero() && !exists(s) {
-			s.Freed = now.UTC().Truncate(time.Second)
-			table[podPort], changed = s, true
+		if (s.Freed.IsZero() || s.Moved) && !exists(s) {
+			table[podPort], changed = freed(s, now), true
 		}
 	}
 	return table, changed

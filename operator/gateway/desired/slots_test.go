@@ -24,6 +24,13 @@ func slot(namespace, name, uid string, port int32, freed time.Time) gateway.Slot
 	return gateway.Slot{Namespace: namespace, Name: name, UID: types.UID(uid), Port: port, Freed: freed}
 }
 
+// movedSlot is one that a port has moved from.
+func movedSlot(namespace, name, uid string, port int32, at time.Time) gateway.Slot {
+	s := slot(namespace, name, uid, port, at)
+	s.Moved = true
+	return s
+}
+
 func TestAssign(t *testing.T) {
 	t.Parallel()
 	none, recently, long := time.Time{}, now().Add(-59*time.Second), now().Add(-60*time.Second)
@@ -57,7 +64,42 @@ func TestAssign(t *testing.T) {
 			"listeners of TLS come to a port of HTTPS",
 			gateway.Table{21003: slot("shop", "web", "1", 443, none)},
 			map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS},
+			gateway.Table{21003: movedSlot("shop", "web", "1", 443, now()), 22000: slot("shop", "web", "1", 443, none)},
+			true,
+		},
+		{
+			"the former slot of a port that moved lingers",
+			gateway.Table{21003: movedSlot("shop", "web", "1", 443, now().Add(-gateway.Linger+time.Second)), 22000: slot("shop", "web", "1", 443, none)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS},
+			gateway.Table{21003: movedSlot("shop", "web", "1", 443, now().Add(-gateway.Linger+time.Second)), 22000: slot("shop", "web", "1", 443, none)},
+			false,
+		},
+		{
+			"and then rests",
+			gateway.Table{21003: movedSlot("shop", "web", "1", 443, now().Add(-gateway.Linger)), 22000: slot("shop", "web", "1", 443, none)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS},
 			gateway.Table{21003: slot("shop", "web", "1", 443, now()), 22000: slot("shop", "web", "1", 443, none)},
+			true,
+		},
+		{
+			"it rests if the port has gone",
+			gateway.Table{21003: movedSlot("shop", "web", "1", 443, recently), 22000: slot("shop", "web", "1", 443, none)},
+			nil,
+			gateway.Table{21003: slot("shop", "web", "1", 443, now()), 22000: slot("shop", "web", "1", 443, now())},
+			true,
+		},
+		{
+			"no other Gateway gets it",
+			gateway.Table{21000: movedSlot("blog", "b", "2", 443, long)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.HTTPS},
+			gateway.Table{21000: movedSlot("blog", "b", "2", 443, long), 21001: slot("shop", "web", "1", 443, none)},
+			true,
+		},
+		{
+			"a port that stops to ask clients leaves its slot at once",
+			gateway.Table{21900: slot("shop", "web", "1", 443, none)},
+			map[gateway.Port]gateway.Block{{Number: 443}: gateway.HTTPS},
+			gateway.Table{21000: slot("shop", "web", "1", 443, none), 21900: slot("shop", "web", "1", 443, now())},
 			true,
 		},
 		{

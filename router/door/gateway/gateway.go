@@ -64,6 +64,7 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 	if s, ok := k.src.(door.Gateways); ok {
 		slots = s.Slots(g)
 	}
+	moved := movedSlots(k.src, g)
 	k.past.Material.Hold(mostCertificates)
 	shown := make([][]model.ListenerCertificate, len(all))
 	for i := range all {
@@ -83,13 +84,14 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			shown[i] = certificates
 		}
 		if slot != 0 && l.served() && !r.lacking {
-			res.Listeners = append(res.Listeners, model.Listener{
+			now := model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
 				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients,
 				Datagrams:    l.datagrams(),
 				EndsStreams:  l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
 				EndsRequests: l.spec.Protocol == gatewayv1.HTTPSProtocolType,
-			})
+			}
+			res.Listeners = append(append(res.Listeners, now), l.former(&now, moved)...)
 		}
 		status, findings := l.status(r)
 		res.ListenerStatus = append(res.ListenerStatus, status)
@@ -99,6 +101,26 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 		}
 	}
 	overlaps(res, all, shown, g, k.src)
+}
+
+func movedSlots(src door.Source, g *gatewayv1.Gateway) map[gateway.Port]int32 {
+	if s, ok := src.(door.MovedSlots); ok {
+		return s.MovedSlots(g)
+	}
+	return nil
+}
+
+// former returns the listener at the slot that its port has moved from, if that still serves it:
+// what it could not serve came with the move.
+func (l *listener) former(now *model.Listener, moved map[gateway.Port]int32) []model.Listener {
+	podPort := moved[gateway.Port{Number: int32(l.spec.Port)}]
+	block, known := gateway.BlockOf(podPort)
+	if podPort == 0 || l.spec.Protocol != gatewayv1.HTTPSProtocolType || known && !l.verdict.ServedAt(block) {
+		return nil
+	}
+	before := *now
+	before.Slot, before.Left = int(podPort), true
+	return []model.Listener{before}
 }
 
 // dependOnGrants notes the namespaces whose ReferenceGrants decide about a listener.
